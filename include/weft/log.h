@@ -1,0 +1,24 @@
+// Logging to standard error. WEFT_LOG names a level and topics: "warn" (the default), "info", "debug", "off", and
+// topics such as "schedule", separated by commas.
+#pragma once
+
+#include <format>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weft {
+
+enum class LogLevel { debug, info, warning, off };
+
+void log_message(LogLevel level, std::string_view message);
+bool log_enabled(LogLevel level);
+// True if WEFT_LOG names the topic ("schedule", "fusion", "adapter", …) or is "debug".
+bool log_topic(std::string_view topic);
+
+template <class... Args>
+void log(LogLevel level, std::format_string<Args...> format, Args&&... args) {
+  if (log_enabled(level)) log_message(level, std::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace weft

@@ -1,0 +1,98 @@
+// Shapes, strides and layouts: where the elements of a tensor lie. Sizes and strides count elements, not bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+inline constexpr int kMaxRank = 8;
+
+// A short list of at most kMaxRank integers, kept in place. Throws InvalidArgument when more are given.
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<std::int64_t> values);
+  explicit Dims(std::span<const std::int64_t> values);
+  static Dims filled(int rank, std::int64_t value);
+
+  int rank() const { return rank_; }
+  int size() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+  // Negative indices count from the end, as in NumPy; no bounds check beyond that.
+  std::int64_t operator[](int i) const { return values_[i < 0 ? i + rank_ : i]; }
+  std::int64_t& operator[](int i) { return values_[i < 0 ? i + rank_ : i]; }
+  const std::int64_t* begin() const { return values_.data(); }
+  const std::int64_t* end() const { return values_.data() + rank_; }
+  std::int64_t* begin() { return values_.data(); }
+  std::int64_t* end() { return values_.data() + rank_; }
+  std::int64_t back() const { return values_[rank_ - 1]; }
+
+  void push_back(std::int64_t value);
+  void insert(int at, std::int64_t value);
+  void erase(int at);
+
+  bool operator==(const Dims& other) const;
+
+ private:
+  std::array<std::int64_t, kMaxRank> values_{};
+  int rank_ = 0;
+};
+
+using Shape = Dims;
+using Strides = Dims;
+
+// "[2, 3, 4]"; "[]" for a scalar.
+std::string to_string(const Dims& dims);
+
+// Number of elements; 1 for a scalar. Throws InvalidArgument on a negative size or a product past 2⁶³.
+std::int64_t element_count(const Shape& shape);
+
+// Row-major strides of a dense tensor.
+Strides dense_strides(const Shape& shape);
+
+// NumPy's broadcast of two shapes. Throws InvalidArgument when they do not fit.
+Shape broadcast(const Shape& a, const Shape& b);
+
+// Turns an axis that may be negative into [0, rank). Throws InvalidArgument outside [-rank, rank).
+int normalize_axis(int axis, int rank, std::string_view where);
+
+// A shape with the strides that lead through memory. Strides may be zero (broadcast) or negative (reversed).
+struct Layout {
+  Shape shape;
+  Strides strides;
+
+  static Layout dense(const Shape& shape) { return {shape, dense_strides(shape)}; }
+
+  int rank() const { return shape.rank(); }
+  std::int64_t count() const { return element_count(shape); }
+  // True if the elements lie one after the other in row-major order (sizes of 1 may have any stride).
+  bool is_dense() const;
+  // Smallest and largest element offset that any index reaches; {0, 0} when there is no element.
+  std::array<std::int64_t, 2> offset_range() const;
+
+  // The same elements with the axes in another order.
+  Layout permuted(std::span<const int> order) const;
+  // The same elements seen as `target` by NumPy's broadcast (stride 0). Throws InvalidArgument.
+  Layout broadcast_to(const Shape& target) const;
+  // The same elements in the same order under another shape, if strides can say it.
+  bool reshaped(const Shape& target, Layout& result) const;
+
+  bool operator==(const Layout&) const = default;
+};
+
+// Merges neighbouring dimensions that all of `strides` walk as one, and drops sizes of 1, so that kernels loop over
+// as few dimensions as there are. All lists share `shape`.
+//   shape [2, 3, 4], strides {[12, 4, 1], [0, 0, 1]}  →  shape [6, 4], strides {[4, 1], [0, 1]}
+struct Collapsed {
+  Shape shape;
+  std::vector<Strides> strides;
+};
+Collapsed collapse(const Shape& shape, std::span<const Strides> strides);
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+#include "weft/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <set>
+
+namespace weft {
+namespace {
+
+struct Settings {
+  LogLevel level = LogLevel::warning;
+  std::set<std::string, std::less<>> topics;
+  std::shared_ptr<spdlog::logger> logger;
+};
+
+const Settings& settings() {
+  static const Settings s = [] {
+    Settings r;
+    r.logger = spdlog::stderr_color_mt("weft");
+    r.logger->set_pattern("%n %^%l%$: %v");
+    r.logger->set_level(spdlog::level::trace);
+    const char* env = std::getenv("WEFT_LOG");
+    std::string_view rest = env ? env : "";
+    while (!rest.empty()) {
+      const auto comma = rest.find(',');
+      const std::string_view word = rest.substr(0, comma);
+      rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+      if (word == "debug") r.level = LogLevel::debug;
+      else if (word == "info") r.level = LogLevel::info;
+      else if (word == "warn" || word == "warning") r.level = LogLevel::warning;
+      else if (word == "off") r.level = LogLevel::off;
+      else if (!word.empty()) r.topics.emplace(word);
+    }
+    return r;
+  }();
+  return s;
+}
+
+}  // namespace
+
+bool log_enabled(LogLevel level) { return level >= settings().level && level != LogLevel::off; }
+
+bool log_topic(std::string_view topic) {
+  return settings().level == LogLevel::debug || settings().topics.contains(topic);
+}
+
+void log_message(LogLevel level, std::string_view message) {
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                                   spdlog::level::off};
+  settings().logger->log(kLevels[static_cast<int>(level)], "{}", message);
+}
+
+}  // namespace weft
