@@ -1,0 +1,28 @@
+# What Weft stands on. weft_dependencies gathers what only the implementation needs.
+include(GNUInstallDirs)
+
+if(WEFT_FETCH_DAWN)
+  include(cmake/fetch_dawn.cmake)
+else()
+  find_package(Dawn QUIET)
+  if(NOT Dawn_FOUND)
+    message(FATAL_ERROR
+      "Dawn's CMake package was not found.\n"
+      "  Debian testing has it as libwebgpu-dawn-dev; ./dev build makes such an environment by itself.\n"
+      "  Elsewhere: -DDawn_DIR=<dir with DawnConfig.cmake>, vcpkg's port `dawn`, or -DWEFT_FETCH_DAWN=ON.")
+  endif()
+endif()
+
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(TBB REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc i18n)
+find_package(Threads REQUIRED)
+find_path(MINJA_INCLUDE_DIR minja.hpp PATH_SUFFIXES minja REQUIRED)
+
+add_library(weft_dependencies INTERFACE)
+target_link_libraries(weft_dependencies INTERFACE
+  nlohmann_json::nlohmann_json fmt::fmt spdlog::spdlog DNNL::dnnl TBB::tbb ICU::uc ICU::i18n Threads::Threads)
+target_include_directories(weft_dependencies SYSTEM INTERFACE ${MINJA_INCLUDE_DIR})

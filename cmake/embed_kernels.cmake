@@ -1,0 +1,17 @@
+# Writes OUTPUT: a C++ table of the KERNELS' names and texts, looked up by src/kernels/source.cc.
+set(entries "")
+foreach(path IN LISTS KERNELS)
+  get_filename_component(name ${path} NAME_WE)
+  file(READ ${path} text)
+  string(APPEND entries "    {\"${name}\", \"${path}\", R\"WGSL(${text})WGSL\"},\n")
+endforeach()
+file(WRITE ${OUTPUT}.new
+"// Generated from src/kernels/**/*.wgsl; do not edit.
+#include \"kernels/source.h\"
+namespace weft::kernels {
+const KernelSource kKernelSources[] = {
+${entries}    {nullptr, nullptr, nullptr}};
+}  // namespace weft::kernels
+")
+file(COPY_FILE ${OUTPUT}.new ${OUTPUT} ONLY_IF_DIFFERENT)
+file(TOUCH ${OUTPUT})

@@ -1,0 +1,227 @@
+// WebGPU for tensors: adapters, devices, buffers, command encoding, reading back.
+#pragma once
+
+#include <webgpu/webgpu_cpp.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/stream.h"
+#include "weft/view.h"
+
+namespace weft::gpu {
+
+// A shape that the device's cooperative-matrix units multiply: [m, k] · [k, n] → [m, n].
+struct MatrixShape {
+  DType operand, result;
+  std::uint32_t m, n, k;
+  bool operator==(const MatrixShape&) const = default;
+};
+
+struct AdapterInfo {
+  int index = 0;            // position in adapters()
+  std::string name;         // "NVIDIA H200", "llvmpipe (LLVM 21, 256 bits)"
+  std::string vendor;
+  std::string architecture;
+  std::string driver;       // name and version, as the driver says it
+  std::string backend;      // "vulkan", "metal", "d3d12", "opengles", "opengl"
+  std::string type;         // "discrete", "integrated", "cpu", "unknown"
+  bool compatibility = false;  // only WebGPU's compatibility level
+  bool software() const { return type == "cpu"; }
+  std::vector<std::string> features;
+  wgpu::Limits limits;
+  std::uint32_t subgroup_min = 0, subgroup_max = 0;  // 0 without subgroups
+  std::vector<MatrixShape> matrix_shapes;
+};
+
+// What can compute here, best first. Order: hardware before software, then Vulkan, Metal, Direct3D 12 as the platform
+// has them, OpenGL ES and OpenGL at compatibility level last.
+std::vector<AdapterInfo> adapters();
+
+struct DeviceOptions {
+  // Which adapter: its index in adapters(), a backend's name, or a part of the adapter's name, case ignored; "gpu" or
+  // empty: $WEFT_ADAPTER and $WEFT_BACKEND, else the best hardware adapter, else a software one.
+  std::string adapter;
+  // No optional feature and the compatibility level's limits: what a phone or a browser gives. $WEFT_MINIMUM_DEVICE.
+  bool minimum = false;
+  bool f16 = true;             // use shader-f16 where there is
+  bool subgroups = true;
+  bool matrices = true;        // cooperative matrices
+  bool timestamps = true;
+  bool validation = true;      // Dawn's validation of every call; off: trusted, faster
+  bool robustness = true;      // Dawn's bounds checks in shaders
+  std::optional<std::uint64_t> memory_limit;  // bytes that the pool may hold live; none: what the device has
+};
+
+// What a device can do, as kernels ask for it.
+struct Capabilities {
+  bool f16 = false;
+  bool subgroups = false;
+  std::uint32_t subgroup_min = 0, subgroup_max = 0;
+  bool timestamps = false;
+  bool timestamps_inside_passes = false;
+  bool software = false;       // a CPU behind the adapter: no caches to stage for, barriers cost, lanes are SIMD
+  std::vector<MatrixShape> matrix_shapes;
+  std::uint64_t max_binding = 0;         // bytes
+  std::uint64_t max_buffer = 0;          // bytes
+  std::uint32_t max_workgroup_memory = 0;  // bytes
+  std::uint32_t max_workgroup_size = 0;    // invocations
+  std::uint32_t max_storage_buffers = 0;   // a dispatch
+  std::uint32_t max_workgroups = 0;        // a dimension
+  std::uint32_t storage_alignment = 256;   // of a binding's offset, bytes
+};
+
+enum class Access : std::uint8_t { read, read_write };
+
+// A storage binding. Bindings of a dispatch get @group(0) @binding(1), (2), … in order; (0) holds the parameters.
+struct Binding {
+  Buffer buffer;
+  std::uint64_t offset = 0;  // a multiple of Capabilities::storage_alignment
+  std::uint64_t size = 0;    // bytes, a multiple of 4
+  Access access = Access::read;
+};
+
+// One dispatch: the shader is `make_wgsl()`, called only if no pipeline is cached under `key` yet.
+struct Dispatch {
+  std::string_view key;                       // names the pipeline: kernel, variant and everything the text depends on
+  std::function<std::string()> make_wgsl;     // entry point "main"
+  std::span<const Binding> bindings;
+  std::span<const std::byte> params;          // the uniform block at @binding(0); may be empty
+  std::array<std::uint32_t, 3> workgroups{1, 1, 1};
+  std::string_view label;                     // the op's name in a GPU debugger and the profiler
+};
+
+class Device;
+
+// Something that takes dispatches: an Encoder that submits them or a Recording that is replayed.
+class Commands : public Stream {
+ public:
+  Commands* gpu() override { return this; }
+  virtual Device& device() = 0;
+  // Records a dispatch. A grid with a zero is dropped. Throws InvalidArgument (limits), ValidationError.
+  virtual void dispatch(const Dispatch& dispatch) = 0;
+};
+
+// Bytes on their way from the GPU.
+class Readback {
+ public:
+  Readback();
+  ~Readback();
+  Readback(Readback&&) noexcept;
+  Readback& operator=(Readback&&) noexcept;
+  // True once get() would not wait.
+  bool ready() const;
+  // Waits, and moves the bytes out. Throws DeviceLost, OutOfMemory, ValidationError.
+  std::vector<std::byte> get();
+  // Waits, and copies into `target`, whose size must be that of the read.
+  void get(std::span<std::byte> target);
+  // Calls back when the bytes are there or the read failed (then `error` is set), from Device::poll(), wait() or any
+  // get(). Throws InvalidArgument if a callback was set already.
+  void then(std::function<void(std::span<const std::byte> bytes, std::exception_ptr error)> callback);
+
+ private:
+  friend class Device;
+  friend class Encoder;
+  struct State;
+  explicit Readback(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+struct MemoryFigures {
+  std::uint64_t live = 0, peak = 0, cached = 0;  // bytes
+};
+
+// A GPU. A handle: copies refer to the same device. All calls on one device come from one thread at a time.
+class Device {
+ public:
+  // Throws NoDevice, InvalidArgument (a name that fits nothing; the message lists what there is).
+  static Device open(const DeviceOptions& options = {});
+  // Uses a device of the caller's with the features and limits that it has.
+  static Device adopt(wgpu::Device device);
+
+  const wgpu::Device& webgpu() const;
+  const wgpu::Queue& queue() const;
+  const AdapterInfo& adapter() const;
+  const Capabilities& capabilities() const;
+  // Why this adapter was taken, in a line: "NVIDIA H200 (vulkan): best of 3 adapters".
+  const std::string& reason() const;
+
+  // A storage buffer from the pool, its content undefined. Throws OutOfMemory.
+  Buffer allocate(std::uint64_t bytes);
+  // Writes through the upload ring, before anything submitted later. Throws InvalidArgument, OutOfMemory.
+  void upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes);
+  // Reads after everything submitted so far.
+  Readback read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes);
+  // Waits until all submitted work is done.
+  void wait();
+  // Delivers callbacks without waiting.
+  void poll();
+
+  MemoryFigures memory() const;
+  // Gives cached memory back to the driver.
+  void trim();
+
+  bool operator==(const Device&) const = default;
+
+  struct Impl;  // src/gpu
+  Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Device(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+// Dispatches kept to run again and again: pipelines, bind groups and parameters are made once.
+class Recording final : public Commands {
+ public:
+  explicit Recording(Device device);
+  ~Recording() override;
+  Recording(Recording&&) noexcept;
+  Recording& operator=(Recording&&) noexcept;
+
+  Device& device() override;
+  void dispatch(const Dispatch& dispatch) override;
+  std::size_t size() const;  // dispatches
+
+ private:
+  friend class Encoder;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A real buffer for each placeholder of a recording.
+struct Substitution {
+  Buffer placeholder;
+  Buffer buffer;
+};
+
+// Batches dispatches in one compute pass; submits when asked, or by itself when very many wait.
+class Encoder final : public Commands {
+ public:
+  explicit Encoder(Device device);
+  ~Encoder() override;  // what was not submitted is dropped
+
+  Device& device() override;
+  void dispatch(const Dispatch& dispatch) override;
+  void replay(Recording& recording, std::span<const Substitution> substitutions = {});
+  // Device to device. Offsets and size are multiples of 4.
+  void copy(const Buffer& source, std::uint64_t source_offset, const Buffer& target, std::uint64_t target_offset,
+            std::uint64_t bytes);
+  // Reads at the end of this submit: all reads of a submit cost one wait.
+  Readback read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes);
+  void submit();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft::gpu

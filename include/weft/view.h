@@ -1,0 +1,84 @@
+// Buffers and views: the operands of every kernel.
+#pragma once
+
+#include <webgpu/webgpu_cpp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "weft/dtype.h"
+#include "weft/shape.h"
+
+namespace weft {
+
+// A shared handle to a range of memory, on a GPU or on the host. Copies refer to the same memory, which lives until
+// the last handle is gone. Handles may be copied and destroyed on any thread.
+class Buffer {
+ public:
+  Buffer() = default;
+
+  // Wraps a buffer of the caller's; kernels need its usage to hold Storage, reads CopySrc, writes CopyDst.
+  Buffer(wgpu::Buffer buffer);  // NOLINT: implicit, so that views of a caller's buffers read well
+  // `on_release` runs when the last handle goes (a pool takes its memory back there).
+  Buffer(wgpu::Buffer buffer, std::uint64_t size, std::function<void()> on_release);
+
+  // Uninitialised host memory, aligned to 64 bytes. Throws OutOfMemory.
+  static Buffer host(std::uint64_t size);
+  // Host memory of somebody else's, kept alive by `owner`. Kernels never write to a view they only read, so a
+  // read-only mapping is fine there.
+  static Buffer borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  // No memory yet: stands in for an input or output of a recording until it is replayed with a real buffer.
+  static Buffer placeholder(std::uint64_t size);
+
+  explicit operator bool() const { return state_ != nullptr; }
+  bool on_gpu() const;
+  bool on_host() const;
+  bool is_placeholder() const;
+  std::uint64_t size() const;
+  // Never used twice in a process, so it can stand for the buffer in a cache's key.
+  std::uint64_t id() const;
+
+  // Throws InternalError when the memory is not there.
+  std::byte* data() const;
+  const wgpu::Buffer& gpu() const;
+
+  bool operator==(const Buffer&) const = default;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// A tensor in a buffer: element type, shape and strides (in elements), starting `offset` bytes into the buffer.
+// Strides may be zero (broadcast) or negative. `offset` is a multiple of the element's size (packed types: of a byte).
+struct View {
+  Buffer buffer;
+  std::uint64_t offset = 0;
+  DType dtype = DType::f32;
+  Layout layout;
+
+  View() = default;
+  // Dense.
+  View(Buffer buffer, std::uint64_t offset, DType dtype, const Shape& shape);
+  // Throws InvalidArgument if an element would lie outside the buffer or the offset is not aligned.
+  View(Buffer buffer, std::uint64_t offset, DType dtype, const Shape& shape, const Strides& strides);
+
+  const Shape& shape() const { return layout.shape; }
+  const Strides& strides() const { return layout.strides; }
+  int rank() const { return layout.rank(); }
+  std::int64_t count() const { return layout.count(); }
+  bool is_dense() const { return layout.is_dense(); }
+
+  // The same memory under another layout.
+  View with_layout(const Layout& other) const;
+  View permuted(std::span<const int> order) const { return with_layout(layout.permuted(order)); }
+  View broadcast_to(const Shape& target) const { return with_layout(layout.broadcast_to(target)); }
+};
+
+// "f32 [2, 3] strides [3, 1]", for messages.
+std::string to_string(const View& view);
+
+}  // namespace weft

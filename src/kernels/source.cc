@@ -1,0 +1,25 @@
+#include "kernels/source.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "weft/error.h"
+
+namespace weft::kernels {
+
+std::string kernel_source(std::string_view name) {
+  for (const KernelSource* s = kKernelSources; s->name; ++s) {
+    if (s->name != name) continue;
+#ifdef WEFT_KERNEL_DIR
+    if (std::ifstream file(s->path); file) {
+      std::ostringstream text;
+      text << file.rdbuf();
+      return text.str();
+    }
+#endif
+    return s->text;
+  }
+  throw InternalError("no WGSL template named '{}'", name);
+}
+
+}  // namespace weft::kernels
