@@ -1,0 +1,22 @@
+// The bytes of a tensor in the host's memory, wherever they lie: a mapped file, a vector, somebody else's array.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "weft/dtype.h"
+#include "weft/shape.h"
+
+namespace weft {
+
+// Dense, row-major, little endian. `bytes` may start at any address: do not assume alignment. `owner` keeps the memory
+// alive for as long as any copy of this struct exists.
+struct TensorData {
+  DType dtype = DType::f32;
+  Shape shape;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+}  // namespace weft
