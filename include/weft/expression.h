@@ -1,0 +1,70 @@
+// Scalar expressions: what an elementwise kernel computes for each element, and what a matrix product's epilogue does
+// to each result. A small list of operations in SSA form; from it come the WGSL, the CPU twin's code and the key of the
+// pipeline.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/dtype.h"
+
+namespace weft {
+
+// Operations on scalars. The table in src/kernels/elementwise/scalar_ops.h gives each one's name, arity, WGSL and CPU
+// form. Comparisons and logic yield boolean.
+enum class ScalarOp : std::uint8_t {
+  // leaves
+  input, constant,
+  // unary; `cast` converts to the node's type
+  cast, neg, abs, sign, ceil, floor, trunc, round, sqrt, rsqrt, reciprocal, square, exp, exp2, log, log2, sin, cos, tan,
+  tanh, erf, sigmoid, softplus, relu, gelu_erf, gelu_tanh, gelu_quick, silu, logical_not, bitwise_not, is_nan, is_inf,
+  // binary
+  add, sub, mul, div, rem, pow, min, max, equal, not_equal, less, less_equal, greater, greater_equal, logical_and,
+  logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right,
+  // ternary: select(condition, if_true, if_false), fma(a, b, c), clamp(x, low, high)
+  select, fma, clamp,
+};
+
+std::string_view name(ScalarOp op);
+int arity(ScalarOp op);
+
+class Expression {
+ public:
+  struct Node {
+    ScalarOp op;
+    DType type;                      // of the result
+    std::array<int, 3> args{-1, -1, -1};  // earlier nodes
+    int input = -1;                  // of op input: which one
+    std::uint64_t bits = 0;          // of op constant: the value's bytes in `type`, low end first
+    bool operator==(const Node&) const = default;
+  };
+
+  // Each returns the new node's index. Throws InvalidArgument on types or indices that do not fit.
+  int input(DType type);
+  int constant(double value, DType type);
+  int apply(ScalarOp op, std::initializer_list<int> args);
+  int cast(int value, DType type);
+  // Marks a node as an output; outputs are numbered in the order of these calls.
+  void output(int node);
+
+  int input_count() const { return inputs_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<int>& outputs() const { return outputs_; }
+  DType output_type(int i) const { return nodes_[outputs_[i]].type; }
+
+  // Unambiguous text: the key of generated code, and what logs show: "gelu_erf(add(x0, x1))".
+  std::string to_string() const;
+
+  bool operator==(const Expression&) const = default;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<int> outputs_;
+  int inputs_ = 0;
+};
+
+}  // namespace weft

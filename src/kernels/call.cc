@@ -1,0 +1,380 @@
+#include "kernels/call.h"
+
+#include <cstring>
+#include <minja.hpp>
+
+#include "kernels/source.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+// How a type lies in 32-bit words, and how a word's part becomes a value and back. `$` is the argument.
+struct Packing {
+  std::string_view value;    // the type a value computes in
+  std::string_view widen;    // from the low `bits` of a u32
+  std::string_view narrow;   // to the low `bits` of a u32, the rest zero
+  bool convert;              // needs common/convert.wgsl
+};
+
+Packing packing(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return {"f32", "bitcast<f32>($)", "bitcast<u32>($)", false};
+    case DType::i32: return {"i32", "bitcast<i32>($)", "bitcast<u32>($)", false};
+    case DType::u32: return {"u32", "$", "$", false};
+    case DType::f16: return {"f32", "unpack2x16float($).x", "narrow_bits($, 5u, 10u, false)", true};
+    case DType::bf16: return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bits($, 8u, 7u, false)", true};
+    case DType::f8e4m3: return {"f32", "widen_bits($, 4u, 3u, true)", "narrow_bits($, 4u, 3u, true)", true};
+    case DType::f8e5m2: return {"f32", "widen_bits($, 5u, 2u, false)", "narrow_bits($, 5u, 2u, false)", true};
+    case DType::i16: return {"i32", "(i32(($) << 16u) >> 16u)", "(u32($) & 0xffffu)", false};
+    case DType::u16: return {"u32", "(($) & 0xffffu)", "(($) & 0xffffu)", false};
+    case DType::i8: return {"i32", "(i32(($) << 24u) >> 24u)", "(u32($) & 0xffu)", false};
+    case DType::u8: return {"u32", "(($) & 0xffu)", "(($) & 0xffu)", false};
+    case DType::boolean: return {"u32", "select(0u, 1u, (($) & 0xffu) != 0u)", "select(0u, 1u, ($) != 0u)", false};
+    case DType::i4: return {"i32", "(i32(($) << 28u) >> 28u)", "(u32($) & 0xfu)", false};
+    case DType::u4: return {"u32", "(($) & 0xfu)", "(($) & 0xfu)", false};
+    case DType::i2: return {"i32", "(i32(($) << 30u) >> 30u)", "(u32($) & 0x3u)", false};
+    case DType::u2: return {"u32", "(($) & 0x3u)", "(($) & 0x3u)", false};
+    case DType::i64:
+    case DType::u64:
+    case DType::f64: return {"vec2<u32>", "$", "$", false};
+    case DType::c64: return {"vec2<f32>", "$", "$", false};
+  }
+  throw InternalError("dtype {} has no WGSL form", static_cast<int>(dtype));
+}
+
+std::string fill(std::string_view pattern, std::string_view argument) {
+  std::string s;
+  for (char c : pattern) {
+    if (c == '$') s += argument;
+    else s += c;
+  }
+  return s;
+}
+
+// The array element that holds `width` elements of `dtype`.
+std::string element_type(DType dtype, int width, bool stores) {
+  const int b = bits(dtype);
+  if (b == 64) return std::string(packing(dtype).value);
+  if (b == 32) return width == 4 ? std::format("vec4<{}>", packing(dtype).value) : std::string(packing(dtype).value);
+  if (width == 4 && b == 16) return "vec2<u32>";
+  if (width == 4 && b == 8) return "u32";
+  return stores ? "atomic<u32>" : "u32";
+}
+
+int element_size(DType dtype, int width) {
+  const int b = bits(dtype);
+  if (b == 64) return 8;
+  if (b == 32) return width == 4 ? 16 : 4;
+  return width == 4 && b == 16 ? 8 : 4;
+}
+
+// load_…, load4_…, store_…, store4_… of one operand. `buffer` is the variable, `name` the operand.
+std::string accessors(std::string_view name, std::string_view buffer, DType dtype, int width, bool loads, bool stores) {
+  const Packing pack = packing(dtype);
+  const int b = bits(dtype);
+  const bool atomic = element_type(dtype, width, stores) == "atomic<u32>";
+  const std::string k = std::format("let k = p.{}_o + i;", name);
+  std::string s = std::format("alias {}_t = {};\n", name, pack.value);
+  auto function = [&](std::string_view head, std::string_view body) {
+    s += std::format("fn {} {{ {} {} }}\n", head, k, body);
+  };
+  const std::string load = std::format("load_{}(i: u32) -> {}", name, pack.value);
+  const std::string load4 = std::format("load4_{}(i: u32) -> vec4<{}>", name, pack.value);
+  const std::string store = std::format("store_{}(i: u32, v: {})", name, pack.value);
+  const std::string store4 = std::format("store4_{}(i: u32, v: vec4<{}>)", name, pack.value);
+
+  if (b >= 32) {
+    if (width == 4) {
+      if (loads) function(load, std::format("return {}[k >> 2u][k & 3u];", buffer));
+      if (loads) function(load4, std::format("return {}[k >> 2u];", buffer));
+      if (stores) function(store, std::format("{}[k >> 2u][k & 3u] = v;", buffer));
+      if (stores) function(store4, std::format("{}[k >> 2u] = v;", buffer));
+    } else {
+      if (loads) function(load, std::format("return {}[k];", buffer));
+      if (stores) function(store, std::format("{}[k] = v;", buffer));
+    }
+    return s;
+  }
+  if (width == 4) {
+    // Four elements are whole words: two of 16 bits each, or one of 8.
+    auto part = [&](int i) {
+      const int word = i * b / 32;
+      const std::string source = b == 16 ? std::format("w[{}]", word) : "w";
+      return fill(pack.widen, std::format("({} >> {}u)", source, i * b % 32));
+    };
+    auto packed = [&](int first, int count) {
+      std::string words;
+      for (int i = 0; i < count; ++i) {
+        words += std::format("{}({} << {}u)", i ? " | " : "", fill(pack.narrow, std::format("v[{}]", first + i)), i * b);
+      }
+      return words;
+    };
+    if (loads) {
+      function(load4, std::format("let w = {}[k >> 2u]; return vec4<{}>({}, {}, {}, {});", buffer, pack.value, part(0),
+                                  part(1), part(2), part(3)));
+      function(load, b == 16 ? std::format("let w = {}[k >> 2u][(k >> 1u) & 1u] >> ((k & 1u) * 16u); return {};", buffer,
+                                           fill(pack.widen, "w"))
+                             : std::format("let w = {}[k >> 2u] >> ((k & 3u) * 8u); return {};", buffer,
+                                           fill(pack.widen, "w")));
+    }
+    if (stores) {
+      function(store4, b == 16 ? std::format("{}[k >> 2u] = vec2<u32>({}, {});", buffer, packed(0, 2), packed(2, 2))
+                               : std::format("{}[k >> 2u] = {};", buffer, packed(0, 4)));
+    }
+    return s;
+  }
+  const int per_word = 32 / b;
+  const std::string word = std::format("k / {}u", per_word);
+  const std::string shift = std::format("(k % {}u) * {}u", per_word, b);
+  if (loads) {
+    const std::string source =
+        atomic ? std::format("atomicLoad(&{}[{}])", buffer, word) : std::format("{}[{}]", buffer, word);
+    function(load, std::format("let w = {} >> ({}); return {};", source, shift, fill(pack.widen, "w")));
+  }
+  if (stores) {
+    // Each element's bits belong to one thread, so clearing and setting need not be one step.
+    function(store, std::format("let s = {}; atomicAnd(&{}[{}], ~({}u << s)); atomicOr(&{}[{}], ({}) << s);", shift,
+                                buffer, word, (1u << b) - 1u, buffer, word, fill(pack.narrow, "v")));
+  }
+  return s;
+}
+
+}  // namespace
+
+std::string_view compute_type(DType dtype) { return packing(dtype).value; }
+
+bool can_vectorise(const View& view) {
+  const int b = bits(view.dtype);
+  if (b > 32 || b < 8) return false;
+  if (view.offset * 8 / b % 4 != 0) return false;
+  if (view.is_dense()) return view.count() % 4 == 0;
+  const int rank = view.rank();
+  if (view.strides()[-1] != 1 || view.shape()[-1] % 4 != 0) return false;
+  for (int i = 0; i + 1 < rank; ++i) {
+    if (view.shape()[i] != 1 && view.strides()[i] % 4 != 0) return false;
+  }
+  return true;
+}
+
+std::uint32_t workgroup_size(const gpu::Capabilities& capabilities, std::uint32_t wanted) {
+  return std::min(wanted, capabilities.max_workgroup_size);
+}
+
+Call::Call(gpu::Commands& commands, std::string_view kernel)
+    : commands_(commands), capabilities_(commands.device().capabilities()), kernel_(kernel), key_(kernel) {}
+
+Call& Call::read(std::string_view name, const View& view, int width) { return operand(name, view, width, true, false); }
+Call& Call::write(std::string_view name, const View& view, int width) { return operand(name, view, width, false, true); }
+Call& Call::read_write(std::string_view name, const View& view, int width) {
+  return operand(name, view, width, true, true);
+}
+
+Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores) {
+  key_ += std::format("|{}:{}x{}{}{}", name, weft::name(view.dtype), width, loads ? "r" : "", stores ? "w" : "");
+  operands_.push_back({std::string(name), view.dtype, width, loads, stores, element_type(view.dtype, width, stores), 0});
+  views_.push_back(view);
+  element_bytes_.push_back(element_size(view.dtype, width));
+  return *this;
+}
+
+Call& Call::raw(std::string_view name, const View& view, std::string_view element, int element_bytes,
+                gpu::Access access) {
+  key_ += std::format("|{}:raw {} {}", name, element, access == gpu::Access::read ? "r" : "rw");
+  operands_.push_back({std::string(name), view.dtype, 0, true, access == gpu::Access::read_write, std::string(element), 0});
+  views_.push_back(view);
+  element_bytes_.push_back(element_bytes);
+  return *this;
+}
+
+Call& Call::set(std::string_view name, std::int64_t value) {
+  variables_.emplace_back(name, std::to_string(value));
+  return *this;
+}
+Call& Call::set(std::string_view name, bool value) {
+  variables_.emplace_back(name, value ? "true" : "false");
+  return *this;
+}
+Call& Call::set(std::string_view name, std::string_view value) {
+  variables_.emplace_back(name, nlohmann::json(value).dump());
+  return *this;
+}
+Call& Call::include(std::string_view kernel) {
+  if (std::ranges::find(includes_, kernel) == includes_.end()) includes_.emplace_back(kernel);
+  return *this;
+}
+Call& Call::enable(std::string_view extension) {
+  if (std::ranges::find(enables_, extension) == enables_.end()) enables_.emplace_back(extension);
+  return *this;
+}
+
+void Call::add_param(std::string_view name, char type, std::uint32_t bits) {
+  params_.push_back({std::string(name), type});
+  param_values_.push_back(bits);
+}
+Call& Call::param(std::string_view name, std::uint32_t value) {
+  add_param(name, 'u', value);
+  return *this;
+}
+Call& Call::param(std::string_view name, std::int32_t value) {
+  add_param(name, 'i', static_cast<std::uint32_t>(value));
+  return *this;
+}
+Call& Call::param(std::string_view name, float value) {
+  add_param(name, 'f', std::bit_cast<std::uint32_t>(value));
+  return *this;
+}
+Call& Call::index_param(std::string_view name, std::int64_t value) {
+  if (value >= (std::int64_t{1} << 32) || value < -(std::int64_t{1} << 31)) {
+    throw Unsupported("{}: {} = {} is past the 2^32 elements that one dispatch can count", kernel_, name, value);
+  }
+  add_param(name, 'u', static_cast<std::uint32_t>(value));
+  return *this;
+}
+
+Call& Call::iterate(const Shape& shape) {
+  iterate_rank_ = shape.rank();
+  for (int i = 0; i < shape.rank(); ++i) index_param(std::format("n{}", i), shape[i]);
+  return *this;
+}
+
+Call& Call::strides(std::string_view operand, const Strides& strides) {
+  strided_.emplace_back(operand, strides.rank());
+  for (int i = 0; i < strides.rank(); ++i) index_param(std::format("{}_s{}", operand, i), strides[i]);
+  return *this;
+}
+
+// Gives each operand a binding: a window of its buffer that starts on the device's alignment.
+void Call::resolve_bindings() {
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    Operand& op = operands_[i];
+    const View& view = views_[i];
+    const auto [low, high] = view.layout.offset_range();
+    const std::int64_t b = bits(view.dtype);
+    const std::uint64_t first = view.offset + static_cast<std::uint64_t>(low * b / 8);
+    const std::uint64_t last = view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
+    int shared = -1;
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+      const bool writes = op.stores || slots_[s].binding.access == gpu::Access::read_write;
+      if (writes && slots_[s].binding.buffer == view.buffer) shared = static_cast<int>(s);
+    }
+    const gpu::Access access = op.stores ? gpu::Access::read_write : gpu::Access::read;
+    if (shared < 0) {
+      op.binding = static_cast<int>(slots_.size());
+      slots_.push_back({{view.buffer, 0, 0, access}, op.element, first, last});
+      continue;
+    }
+    Slot& slot = slots_[shared];
+    if (slot.element != op.element) {
+      throw InvalidArgument("{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own",
+                            kernel_, op.name, to_string(view), slot.element);
+    }
+    slot.first = std::min(slot.first, first);
+    slot.last = std::max(slot.last, last);
+    if (op.stores) slot.binding.access = gpu::Access::read_write;
+    op.binding = shared;
+    key_ += std::format("|{}={}", op.name, shared);
+  }
+  for (Slot& slot : slots_) {
+    const std::uint64_t alignment = capabilities_.storage_alignment;
+    slot.binding.offset = slot.first / alignment * alignment;
+    const std::uint64_t end = std::min((slot.last + 15) / 16 * 16, slot.binding.buffer.size() / 4 * 4);
+    slot.binding.size = std::max<std::uint64_t>(end, slot.binding.offset + 4) - slot.binding.offset;
+    if (slot.binding.size > capabilities_.max_binding) {
+      throw Unsupported("{}: a binding of {} bytes is past this device's limit of {}", kernel_, slot.binding.size,
+                        capabilities_.max_binding);
+    }
+  }
+  if (slots_.size() > capabilities_.max_storage_buffers) {
+    throw Unsupported("{}: {} storage buffers, this device takes {}", kernel_, slots_.size(),
+                      capabilities_.max_storage_buffers);
+  }
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& op = operands_[i];
+    const std::uint64_t bytes = views_[i].offset - slots_[op.binding].binding.offset;
+    const std::uint64_t unit_bits = op.width ? bits(op.dtype) : static_cast<std::uint64_t>(element_bytes_[i]) * 8;
+    if (bytes * 8 % unit_bits != 0) {
+      throw InvalidArgument("{}: operand {} starts {} bytes into its buffer, not a multiple of {} bits", kernel_, op.name,
+                            views_[i].offset, unit_bits);
+    }
+    index_param(op.name + "_o", static_cast<std::int64_t>(bytes * 8 / unit_bits));
+  }
+}
+
+std::string Call::prelude() const {
+  std::string s;
+  for (const auto& e : enables_) s += std::format("enable {};\n", e);
+  s += "struct Params {\n";
+  for (const Param& p : params_) {
+    s += std::format("  {}: {},\n", p.name, p.type == 'u' ? "u32" : p.type == 'i' ? "i32" : "f32");
+  }
+  s += "}\n@group(0) @binding(0) var<uniform> p: Params;\n";
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const bool writes = slots_[i].binding.access == gpu::Access::read_write;
+    // The first operand of a slot names its variable.
+    const auto owner = std::ranges::find(operands_, static_cast<int>(i), &Operand::binding);
+    s += std::format("@group(0) @binding({}) var<storage, {}> {}_buf: array<{}>;\n", i + 1,
+                     writes ? "read_write" : "read", owner->name, slots_[i].element);
+  }
+  bool convert = false;
+  for (const Operand& op : operands_) {
+    if (!op.width) continue;
+    const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
+    s += accessors(op.name, owner->name + "_buf", op.dtype, op.width, op.loads, op.stores);
+    convert |= packing(op.dtype).convert;
+  }
+  if (convert) s += kernel_source("convert");
+  if (iterate_rank_ >= 0) {
+    const int rank = std::max(iterate_rank_, 1);
+    s += std::format("alias Coords = array<u32, {}>;\nfn coords(i: u32) -> Coords {{\n  var c: Coords;\n", rank);
+    if (iterate_rank_ > 1) s += "  var r = i;\n";
+    for (int d = iterate_rank_ - 1; d > 0; --d) s += std::format("  c[{0}] = r % p.n{0}; r = r / p.n{0};\n", d);
+    s += std::format("  c[0] = {};\n  return c;\n}}\n", iterate_rank_ > 1 ? "r" : "i");
+  }
+  for (const auto& [operand, rank] : strided_) {
+    s += std::format("fn at_{}(c: Coords) -> u32 {{ return ", operand);
+    for (int d = 0; d < rank; ++d) s += std::format("{}c[{}] * p.{}_s{}", d ? " + " : "", d, operand, d);
+    s += rank ? "; }\n" : "0u; }\n";
+  }
+  s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return wg.x + n.x * (wg.y + n.y * wg.z); }\n";
+  return s;
+}
+
+std::string Call::wgsl() const {
+  nlohmann::ordered_json context;
+  for (const auto& [name, value] : variables_) context[name] = nlohmann::ordered_json::parse(value);
+  context["subgroups"] = capabilities_.subgroups;
+  std::string text;
+  for (const auto& name : includes_) text += kernel_source(name);
+  text += kernel_source(kernel_);
+  const minja::Options options{.trim_blocks = true, .lstrip_blocks = true, .keep_trailing_newline = true};
+  return prelude() + minja::Parser::parse(text, options)->render(minja::Context::make(minja::Value(context)));
+}
+
+void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  if (x == 0 || y == 0 || z == 0) return;
+  resolve_bindings();
+  for (const auto& [name, value] : variables_) key_ += std::format(";{}={}", name, value);
+  for (const auto& name : includes_) key_ += "+" + name;
+  for (const auto& name : enables_) key_ += "!" + name;
+  for (const auto& p : params_) key_ += std::format(",{}{}", p.type, p.name);
+  std::vector<gpu::Binding> bindings;
+  for (const Slot& slot : slots_) bindings.push_back(slot.binding);
+  commands_.dispatch({.key = key_,
+                      .make_wgsl = [this] { return wgsl(); },
+                      .bindings = bindings,
+                      .params = std::as_bytes(std::span(param_values_)),
+                      .workgroups = {x, y, z},
+                      .label = label});
+}
+
+void Call::dispatch_groups(std::string_view label, std::int64_t count) {
+  const std::int64_t limit = capabilities_.max_workgroups;
+  if (count <= limit) return dispatch(label, static_cast<std::uint32_t>(count));
+  const std::int64_t y = ceil_div(count, limit);
+  const std::int64_t x = ceil_div(count, y);
+  if (y <= limit) return dispatch(label, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y));
+  throw Unsupported("{}: {} workgroups, more than two dimensions of {} hold", kernel_, count, limit);
+}
+
+}  // namespace weft::kernels

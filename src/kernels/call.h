@@ -1,0 +1,131 @@
+// One GPU kernel call in the making: the helper that all kernel families share.
+//
+// A launcher names its operands, template variables and parameters; from them Call writes the head of the shader, and
+// puts it in front of the rendered template (Jinja: {{ variable }}, {% if … %}), so that the host and the WGSL can never
+// disagree. The template starts at @compute fn main. What the head declares:
+//
+//   for an operand `a`            alias a_t (the type a value computes in: f32, i32, u32; vec2<u32> for 64-bit integers
+//                                 and f64's bits; vec2<f32> for complex),
+//                                 fn load_a(i: u32) -> a_t          element i, counted from the view's first element
+//                                 fn load4_a(i: u32) -> vec4<a_t>   elements i…i+3 (width 4; offset + i divisible by 4)
+//                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
+//   for a parameter `n`           p.n
+//   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
+//   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
+//   always                        fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32, from @builtin(workgroup_id) and
+//                                 @builtin(num_workgroups): undoes the folding of grids past 65,535 workgroups
+//
+// Stores of types narrower than 32 bits: store4 owns whole words; store merges its bits into the word atomically.
+// An operand that is read and shares its buffer with one that is written is reached through the same binding, since
+// WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/gpu.h"
+
+namespace weft::kernels {
+
+class Call {
+ public:
+  // `kernel` is the WGSL template's file name without its ending.
+  Call(gpu::Commands& commands, std::string_view kernel);
+
+  const gpu::Capabilities& capabilities() const { return capabilities_; }
+
+  // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view).
+  Call& read(std::string_view name, const View& view, int width = 1);
+  Call& write(std::string_view name, const View& view, int width = 1);
+  // Like write, and load_… is there too.
+  Call& read_write(std::string_view name, const View& view, int width = 1);
+  // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
+  // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
+  Call& raw(std::string_view name, const View& view, std::string_view element, int element_bytes, gpu::Access access);
+
+  // Template variables: part of the pipeline's key.
+  Call& set(std::string_view name, std::int64_t value);
+  Call& set(std::string_view name, bool value);
+  Call& set(std::string_view name, std::string_view value);
+  Call& set(std::string_view name, const char* value) { return set(name, std::string_view(value)); }
+  Call& set(std::string_view name, int value) { return set(name, std::int64_t{value}); }
+  Call& set(std::string_view name, std::uint32_t value) { return set(name, std::int64_t{value}); }
+  // Adds another template's text in front of the kernel's own (helpers that several families share).
+  Call& include(std::string_view kernel);
+  // An `enable …;` directive.
+  Call& enable(std::string_view extension);
+
+  // Fields of the uniform block `p`: may differ from call to call under one pipeline.
+  Call& param(std::string_view name, std::uint32_t value);
+  Call& param(std::string_view name, std::int32_t value);
+  Call& param(std::string_view name, float value);
+  // A count, size or stride as u32; strides may be negative (two's complement; WGSL's u32 arithmetic wraps).
+  // Throws Unsupported past 2³².
+  Call& index_param(std::string_view name, std::int64_t value);
+
+  Call& iterate(const Shape& shape);
+  Call& strides(std::string_view operand, const Strides& strides);
+
+  // Records the call. dispatch(…) takes workgroups as they are; dispatch_groups folds a long row of workgroups.
+  void dispatch(std::string_view label, std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1);
+  void dispatch_groups(std::string_view label, std::int64_t count);
+
+ private:
+  struct Operand {
+    std::string name;
+    DType dtype;
+    int width;
+    bool loads, stores;
+    std::string element;  // raw operands: the array's element type
+    int binding;          // index into bindings_
+  };
+  struct Slot {  // a binding, perhaps of several operands
+    gpu::Binding binding;
+    std::string element;
+    std::uint64_t first, last;  // bytes
+  };
+  struct Param {
+    std::string name;
+    char type;  // 'u', 'i', 'f'
+  };
+
+  Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores);
+  void bind(Operand operand, const View& view, std::string element, int element_bytes, gpu::Access access);
+  void add_param(std::string_view name, char type, std::uint32_t bits);
+  void resolve_bindings();
+  std::string prelude() const;
+  std::string wgsl() const;
+
+  gpu::Commands& commands_;
+  const gpu::Capabilities& capabilities_;
+  std::string kernel_;
+  std::string key_;
+  std::vector<Operand> operands_;
+  std::vector<View> views_;
+  std::vector<int> element_bytes_;
+  std::vector<Slot> slots_;
+  std::vector<std::pair<std::string, std::string>> variables_;  // name, JSON text
+  std::vector<std::string> includes_;
+  std::vector<std::string> enables_;
+  std::vector<Param> params_;
+  std::vector<std::uint32_t> param_values_;
+  std::vector<std::pair<std::string, int>> strided_;  // operand, rank
+  int iterate_rank_ = -1;
+};
+
+// True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all
+// other strides, the offset and the last size are multiples of four. Never for 64-bit and packed types.
+bool can_vectorise(const View& view);
+
+// The type a value of `dtype` computes in, as WGSL writes it.
+std::string_view compute_type(DType dtype);
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// A workgroup size of at most `wanted` that the device allows.
+std::uint32_t workgroup_size(const gpu::Capabilities& capabilities, std::uint32_t wanted);
+
+}  // namespace weft::kernels

@@ -1,0 +1,58 @@
+// Bit-exact conversions between f32 and the narrow floats: round to nearest even, NaN kept, denormals kept.
+// `e` exponent bits and `m` mantissa bits; the pattern is returned in the low bits. Overflow becomes infinity, or NaN
+// for E4M3, which has no infinity.
+
+fn narrow_bits(value: f32, e: u32, m: u32, finite_only: bool) -> u32 {
+  let f = bitcast<u32>(value);
+  let sign = (f >> 31u) << (e + m);
+  let magnitude = f & 0x7fffffffu;
+  let infinity = ((1u << e) - 1u) << m;
+  let all_ones = (1u << (e + m)) - 1u;
+  let nan = select(infinity | (1u << (m - 1u)), all_ones, finite_only);
+  if (magnitude > 0x7f800000u) {
+    return sign | nan | select((magnitude >> (23u - m)) & ((1u << m) - 1u), 0u, finite_only);
+  }
+  if (magnitude == 0x7f800000u) {
+    return sign | select(infinity, nan, finite_only);
+  }
+  let exponent = max(i32(magnitude >> 23u), 1);                  // of a denormal as if it were normal
+  var mantissa = magnitude & 0x7fffffu;
+  if (magnitude >= 0x800000u) { mantissa |= 0x800000u; }
+  let biased = exponent - 127 + i32((1u << (e - 1u)) - 1u);
+  var shift = 23u - m;
+  var pattern = 0u;
+  if (biased < 1) {
+    shift += u32(1 - biased);
+  } else {
+    pattern = u32(biased - 1) << m;                              // the hidden bit adds the missing one
+  }
+  if (shift > 25u) { return sign; }
+  let rest = mantissa & ((1u << shift) - 1u);
+  let half = (1u << shift) >> 1u;
+  var kept = mantissa >> shift;
+  if (rest > half || (rest == half && rest != 0u && (kept & 1u) == 1u)) { kept += 1u; }
+  pattern += kept;
+  let overflow = select(infinity, all_ones, finite_only);
+  if (pattern >= overflow) { pattern = select(infinity, nan, finite_only); }
+  return sign | pattern;
+}
+
+fn widen_bits(bits: u32, e: u32, m: u32, finite_only: bool) -> f32 {
+  let sign = ((bits >> (e + m)) & 1u) << 31u;
+  let magnitude = bits & ((1u << (e + m)) - 1u);
+  let exponent = magnitude >> m;
+  let mantissa = magnitude & ((1u << m) - 1u);
+  if (finite_only) {
+    if (magnitude == (1u << (e + m)) - 1u) { return bitcast<f32>(sign | 0x7fc00000u); }
+  } else if (exponent == (1u << e) - 1u) {
+    return bitcast<f32>(sign | 0x7f800000u | (mantissa << (23u - m)));
+  }
+  let bias = (1u << (e - 1u)) - 1u;
+  if (exponent == 0u) {
+    if (mantissa == 0u) { return bitcast<f32>(sign); }
+    let lead = firstLeadingBit(mantissa);
+    let fraction = (mantissa << (m - lead)) & ((1u << m) - 1u);
+    return bitcast<f32>(sign | ((128u - bias - m + lead) << 23u) | (fraction << (23u - m)));
+  }
+  return bitcast<f32>(sign | ((exponent + 127u - bias) << 23u) | (mantissa << (23u - m)));
+}
