@@ -1,0 +1,117 @@
+// From a graph to something that runs: passes, memory plan, pipelines, bind groups. Compile once, run often; runs after
+// the first make no buffer, bind group, pipeline or shader module.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/device.h"
+#include "weft/graph.h"
+
+namespace weft {
+
+// A typed piece of a device's memory: what an executable reads from and writes to.
+class DeviceTensor {
+ public:
+  DeviceTensor() = default;
+  // Content undefined. Throws OutOfMemory.
+  DeviceTensor(Device device, DType dtype, const Shape& shape);
+  // Uses memory of the caller's: `view` is dense and on `device`.
+  DeviceTensor(Device device, View view);
+
+  const View& view() const { return view_; }
+  DType dtype() const { return view_.dtype; }
+  const Shape& shape() const { return view_.shape(); }
+  const Device& device() const { return device_; }
+
+  // Throws InvalidArgument unless the bytes are exactly the tensor's.
+  void write(std::span<const std::byte> bytes);
+  // Waits for what writes it, and copies it out. T's size must be the element's. Throws InvalidArgument, DeviceLost.
+  template <class T>
+  std::vector<T> read() const {
+    std::vector<T> values(checked_count(sizeof(T)));
+    read_bytes(std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+  void read_bytes(std::span<std::byte> target) const;
+
+ private:
+  std::size_t checked_count(std::size_t element_size) const;
+  Device device_;
+  View view_;
+};
+
+// Constants on a device: each is uploaded (or folded, or prepacked) once and shared by all executables that use the
+// same store. Held for the life of the store.
+class ConstantStore;
+
+struct CompileOptions {
+  bool fusion = true;         // elementwise regions, epilogues, attention: off runs each op by its own kernel
+  bool constant_folding = true;
+  std::shared_ptr<ConstantStore> constants;  // none: the executable's own
+};
+
+std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
+
+struct NamedTensor {
+  std::string_view name;
+  const DeviceTensor& tensor;
+};
+
+// What was compiled, for people and tests.
+struct ScheduleStep {
+  std::string label;         // "matmul+bias+gelu_erf [4096, 1536]"
+  std::vector<int> reads, writes;  // buffers of the memory plan
+};
+struct CompileReport {
+  std::vector<ScheduleStep> steps;
+  std::uint64_t planned_bytes = 0;   // of all intermediates
+  std::uint64_t liveness_bound = 0;  // the largest sum of intermediates alive at once
+  std::uint64_t constant_bytes = 0;
+};
+
+class Executable {
+ public:
+  Executable() = default;
+  explicit operator bool() const { return impl_ != nullptr; }
+
+  // Records the work and submits it; returns before it is done. Every input and output is named once, has the graph's
+  // type and lies on the executable's device. Throws InvalidArgument, DeviceLost, OutOfMemory.
+  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
+  void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) {
+    run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
+  }
+
+  const CompileReport& report() const;
+  const Device& device() const;
+
+  struct Impl;  // src/compiler
+  explicit Executable(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+// Throws Unsupported (naming op, type and shape) when the device cannot run the graph; nothing goes to the CPU silently.
+Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
+
+// Executables by graph: compiles on the first request, hands out the same one afterwards. At most `capacity` are kept,
+// the least recently used goes first.
+class ExecutableCache {
+ public:
+  explicit ExecutableCache(Device device, std::size_t capacity = 64);
+  // `key` names what `build` makes (the shapes, say); build is called only on a miss.
+  Executable get(const std::string& key, const std::function<Graph()>& build, const CompileOptions& options = {});
+  std::size_t size() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft
