@@ -1,0 +1,215 @@
+#include "weft/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "core/mapped_file.h"
+#include "core/in_quotes.h"
+#include "models/safetensors_header.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // the format's own bound
+constexpr std::string_view kIndexSuffix = ".index.json";
+
+// Safetensors' spelling of each type. It has no 2- and 4-bit integers.
+constexpr std::pair<std::string_view, DType> kDTypes[] = {
+    {"BOOL", DType::boolean}, {"U8", DType::u8},   {"I8", DType::i8},   {"F8_E5M2", DType::f8e5m2},
+    {"F8_E4M3", DType::f8e4m3}, {"I16", DType::i16}, {"U16", DType::u16}, {"F16", DType::f16},
+    {"BF16", DType::bf16},    {"I32", DType::i32}, {"U32", DType::u32}, {"F32", DType::f32},
+    {"F64", DType::f64},      {"I64", DType::i64}, {"U64", DType::u64}, {"C64", DType::c64},
+};
+// Types of the format that Weft has no counterpart for.
+constexpr std::string_view kForeignDTypes[] = {"F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
+
+DType dtype_of(const SafeTensorsEntry& entry, std::string_view source) {
+  for (const auto& [spelling, dtype] : kDTypes) {
+    if (spelling == entry.dtype) return dtype;
+  }
+  if (std::ranges::find(kForeignDTypes, entry.dtype) != std::end(kForeignDTypes)) {
+    throw Unsupported("{}: tensor {} has type {}, which Weft cannot hold; convert the file to F32, F16 or BF16",
+                      source, in_quotes(entry.name), entry.dtype);
+  }
+  throw FormatError("{}: tensor {} has the unknown type {}; expected one of F32, F16, BF16, I64, …", source,
+                    in_quotes(entry.name), in_quotes(entry.dtype));
+}
+
+// Bytes of shape × dtype; throws when the product passes 2⁶⁴, or when there are more axes than a Shape holds.
+std::uint64_t checked_bytes(const SafeTensorsEntry& entry, DType dtype, std::string_view source) {
+  if (entry.shape.size() > kMaxRank) {
+    throw Unsupported("{}: tensor {} has {} dimensions, Weft has at most {}", source, in_quotes(entry.name),
+                      entry.shape.size(), kMaxRank);
+  }
+  const bool empty = std::ranges::find(entry.shape, 0u) != entry.shape.end();
+  std::uint64_t bytes = empty ? 0 : static_cast<std::uint64_t>(bits(dtype)) / 8;
+  for (const std::uint64_t size : entry.shape) {
+    const bool fits = size <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (!fits || (size && bytes > std::numeric_limits<std::uint64_t>::max() / size)) {
+      throw FormatError("{}: the shape of tensor {} overflows 64 bits", source, in_quotes(entry.name));
+    }
+    bytes *= size;
+  }
+  return bytes;
+}
+
+Shape shape_of(const SafeTensorsEntry& entry) {
+  Shape shape;
+  for (const std::uint64_t size : entry.shape) shape.push_back(static_cast<std::int64_t>(size));
+  return shape;
+}
+
+// The format wants the data covered from its first byte to its last, by each byte's one tensor.
+void check_layout(std::vector<SafeTensorsEntry>& entries, std::uint64_t data_size, std::string_view source) {
+  std::ranges::sort(entries, {}, [](const SafeTensorsEntry& e) { return std::pair(e.begin, e.end); });
+  std::uint64_t covered = 0;
+  std::string_view previous;
+  for (const auto& entry : entries) {
+    if (entry.begin < covered) {
+      throw FormatError("{}: tensors {} and {} overlap at byte {} of the data", source, in_quotes(previous), in_quotes(entry.name),
+                        entry.begin);
+    }
+    if (entry.begin > covered) {
+      throw FormatError("{}: bytes {} to {} of the data belong to no tensor (before {})", source, covered,
+                        entry.begin, in_quotes(entry.name));
+    }
+    covered = entry.end;
+    previous = entry.name;
+  }
+  if (covered != data_size) {
+    throw FormatError("{}: the tensors take {} bytes, the file has {} after its header", source, covered, data_size);
+  }
+}
+
+// The name in `tensors` that shares the longest end with `name`: prefixes such as "bert." are what differs usually.
+std::string_view nearest(const std::map<std::string, TensorData, std::less<>>& tensors, std::string_view name) {
+  std::string_view best;
+  std::size_t length = 0;
+  for (const auto& [candidate, tensor] : tensors) {
+    const auto [a, b] = std::mismatch(candidate.rbegin(), candidate.rend(), name.rbegin(), name.rend());
+    const auto common = static_cast<std::size_t>(a - candidate.rbegin());
+    if (common > length) std::tie(best, length) = std::pair(std::string_view(candidate), common);
+  }
+  return length >= 4 ? best : std::string_view();
+}
+
+}  // namespace
+
+SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                               std::string source) {
+  if (bytes.size() < kLengthBytes) {
+    throw FormatError("{}: {} bytes are too few for a safetensors file; the download may have been cut off", source,
+                      bytes.size());
+  }
+  std::uint64_t header_size = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) {
+    header_size |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+  }
+  if (header_size > kMaxHeader) {
+    throw FormatError("{}: the header claims {} bytes, at most {} are allowed; this is not a safetensors file", source,
+                      header_size, kMaxHeader);
+  }
+  if (header_size > bytes.size() - kLengthBytes) {
+    throw FormatError("{}: the header claims {} bytes, the file has {} after its length; the download may have been "
+                      "cut off", source, header_size, bytes.size() - kLengthBytes);
+  }
+  const auto header_bytes = bytes.subspan(kLengthBytes, header_size);
+  const auto data = bytes.subspan(kLengthBytes + header_size);
+
+  SafeTensors result;
+  result.source_ = std::move(source);
+  const std::string& where = result.source_;
+  auto header = parse_safetensors_header(
+      {reinterpret_cast<const char*>(header_bytes.data()), header_bytes.size()}, where);
+  result.metadata_ = std::move(header.metadata);
+
+  for (const auto& entry : header.entries) {
+    const DType dtype = dtype_of(entry, where);
+    const std::uint64_t expected = checked_bytes(entry, dtype, where);
+    if (entry.begin > entry.end || entry.end > data.size()) {
+      throw FormatError("{}: tensor {} claims bytes {} to {}, the file has {} bytes of data; it may have been cut "
+                        "off", where, in_quotes(entry.name), entry.begin, entry.end, data.size());
+    }
+    if (entry.end - entry.begin != expected) {
+      throw FormatError("{}: tensor {} has {} bytes, expected {} for {} {}", where, in_quotes(entry.name),
+                        entry.end - entry.begin, expected, entry.dtype, to_string(shape_of(entry)));
+    }
+    const TensorData tensor{dtype, shape_of(entry), data.subspan(entry.begin, expected), owner};
+    if (!result.tensors_.emplace(entry.name, tensor).second) {
+      throw FormatError("{}: the tensor {} is there twice", where, in_quotes(entry.name));
+    }
+  }
+  check_layout(header.entries, data.size(), where);
+  return result;
+}
+
+namespace {
+
+// Opens one file, and lets an error say what else may be wrong.
+SafeTensors open_file(const fs::path& path) {
+  const MappedFile file = MappedFile::open(path);
+  return SafeTensors::parse(file.bytes, file.owner, path.string());
+}
+
+}  // namespace
+
+SafeTensors SafeTensors::open(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
+      if (fs::exists(path / name, ignored)) return open(path / name);
+    }
+    throw IoError("{} has neither model.safetensors nor model.safetensors.index.json; give a directory with weights "
+                  "in that format", path.string());
+  }
+  if (!path.string().ends_with(kIndexSuffix)) return open_file(path);
+
+  const std::string source = path.string();
+  const auto weight_map = parse_safetensors_index(read_file(path), source);
+  std::map<std::string, SafeTensors, std::less<>> shards;
+  SafeTensors result;
+  result.source_ = source;
+  for (const auto& [name, file] : weight_map) {
+    auto shard = shards.find(file);
+    if (shard == shards.end()) {
+      shard = shards.emplace(file, open_file(path.parent_path() / file)).first;
+      result.metadata_.insert(shard->second.metadata_.begin(), shard->second.metadata_.end());
+    }
+    const auto tensor = shard->second.tensors_.find(name);
+    if (tensor == shard->second.tensors_.end()) {
+      throw FormatError("{}: tensor {} should be in {}, which does not have it", source, in_quotes(name), in_quotes(file));
+    }
+    result.tensors_.insert(*tensor);
+  }
+  return result;
+}
+
+std::vector<std::string> SafeTensors::names() const {
+  std::vector<std::string> names;
+  names.reserve(tensors_.size());
+  for (const auto& [name, tensor] : tensors_) names.push_back(name);
+  return names;
+}
+
+const TensorData& SafeTensors::at(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  if (found != tensors_.end()) return found->second;
+  const auto similar = nearest(tensors_, name);
+  if (similar.empty()) throw InvalidArgument("{}: there is no tensor {} among its {}", source_, in_quotes(name), size());
+  throw InvalidArgument("{}: there is no tensor {}; the nearest name is {}", source_, in_quotes(name), in_quotes(similar));
+}
+
+const TensorData& SafeTensors::at(std::string_view name, const Shape& expected) const {
+  const TensorData& tensor = at(name);
+  if (tensor.shape == expected) return tensor;
+  throw FormatError("{}: tensor {} has shape {}, expected {}", source_, in_quotes(name), to_string(tensor.shape),
+                    to_string(expected));
+}
+
+}  // namespace weft
