@@ -16,6 +16,7 @@
 #include "weft/expression.h"
 #include "weft/kernels.h"
 #include "weft/shape.h"
+#include "weft/tensor_data.h"
 
 namespace weft {
 
@@ -25,20 +26,6 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 std::string to_string(const TensorType& type);  // "f32 [2, 3]"
-
-// Host bytes with a type: a weight in a memory-mapped file, a literal. `owner` keeps the bytes alive.
-struct HostTensor {
-  TensorType type;
-  std::span<const std::byte> bytes;
-  std::shared_ptr<const void> owner;
-
-  // Copies `values`. Throws InvalidArgument if their number is not the shape's.
-  template <class T>
-  static HostTensor of(DType dtype, const Shape& shape, std::span<const T> values) {
-    return copy_of(dtype, shape, std::as_bytes(values));
-  }
-  static HostTensor copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
-};
 
 using kernels::ReduceOp;
 
@@ -79,7 +66,7 @@ class Graph {
 
   // Names are unique among inputs, and among outputs. Throws InvalidArgument.
   Value input(std::string name, DType dtype, const Shape& shape);
-  Value constant(HostTensor tensor, std::string name = {});
+  Value constant(TensorData tensor, std::string name = {});
   Value scalar(double value, DType dtype);
   void output(std::string name, Value value);
 

@@ -17,6 +17,13 @@ struct TensorData {
   Shape shape;
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
+
+  // Its own copy of `values`. Throws InvalidArgument unless they are exactly the bytes that the shape takes.
+  static TensorData copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
+  template <class T>
+  static TensorData of(DType dtype, const Shape& shape, std::span<const T> values) {
+    return copy_of(dtype, shape, std::as_bytes(values));
+  }
 };
 
 }  // namespace weft
