@@ -190,11 +190,14 @@ class Recording final : public Commands {
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
   std::size_t size() const;  // dispatches
+  // Waits until every pipeline is compiled; they compile side by side while dispatches are recorded. The first replay
+  // does this by itself. Throws ValidationError.
+  void finish();
 
  private:
   friend class Encoder;
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // an encoder holds it until it submits
 };
 
 // A real buffer for each placeholder of a recording.

@@ -1,0 +1,57 @@
+// Bind groups, found again by what they bind.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "gpu/buffer_pool.h"
+#include "gpu/pipeline_cache.h"
+
+namespace weft::gpu {
+
+// The parameters' part of a bind group: a window of a uniform buffer that a dynamic offset moves.
+struct ParamWindow {
+  wgpu::Buffer buffer;       // null without parameters
+  std::uint32_t size = 0;    // bytes
+};
+
+struct BoundRange {
+  wgpu::Buffer buffer;
+  std::uint64_t offset = 0, size = 0;
+};
+
+// Keyed by WebGPU's buffers, not by Weft's handles: a pool buffer used again under a new handle finds its bind group.
+// Groups of a buffer leave when the pool destroys it; groups with a caller's buffer leave when they were not used for
+// kForeignAge submits, so that a caller's memory is not kept long after the caller dropped it.
+class BindGroupCache {
+ public:
+  BindGroupCache(std::shared_ptr<Context> context, std::shared_ptr<BufferPool> pool);
+
+  wgpu::BindGroup get(const BindLayout& layout, const ParamWindow& params, std::span<const BoundRange> ranges);
+  void forget(const wgpu::Buffer& buffer);
+  void clear() { entries_.clear(); }
+  // A submit has passed.
+  void age();
+  std::size_t size() const { return entries_.size(); }
+
+  static constexpr std::uint64_t kForeignAge = 64;
+  static constexpr std::size_t kMostEntries = 32768;
+
+ private:
+  struct Entry {
+    const BindLayout* layout;
+    ParamWindow params;
+    std::vector<BoundRange> ranges;
+    wgpu::BindGroup group;
+    std::uint64_t last_used;
+    bool foreign;
+    bool matches(const BindLayout& l, const ParamWindow& p, std::span<const BoundRange> r) const;
+  };
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<BufferPool> pool_;
+  std::unordered_multimap<std::uint64_t, Entry> entries_;
+  std::uint64_t now_ = 0;
+};
+
+}  // namespace weft::gpu

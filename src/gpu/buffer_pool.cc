@@ -1,0 +1,123 @@
+#include "gpu/buffer_pool.h"
+
+#include <bit>
+
+#include "weft/error.h"
+
+namespace weft::gpu {
+
+namespace {
+
+constexpr std::uint64_t kSmallest = 256;
+constexpr std::uint64_t kLarge = 1 << 20;       // from here on rounding up would cost real memory
+constexpr std::uint64_t kLargeStep = 64 << 10;
+
+std::uint64_t round_up(std::uint64_t n, std::uint64_t step) { return (n + step - 1) / step * step; }
+
+}  // namespace
+
+BufferPool::BufferPool(std::shared_ptr<Context> context, std::optional<std::uint64_t> limit)
+    : context_(std::move(context)), limit_(limit) {}
+
+std::uint64_t BufferPool::capacity_for(std::uint64_t bytes) {
+  if (bytes <= kSmallest) return kSmallest;
+  if (bytes >= kLarge) return round_up(bytes, kLargeStep);
+  return round_up(bytes, std::max(kSmallest, std::bit_ceil(bytes) / 8));
+}
+
+wgpu::Buffer BufferPool::take_cached(std::uint64_t capacity) {
+  const auto found = free_.lower_bound(capacity);
+  // A much larger one would be wasted on this.
+  if (found == free_.end() || found->first > capacity + capacity / 4) return nullptr;
+  wgpu::Buffer buffer = std::move(found->second);
+  figures_.cached -= found->first;
+  free_.erase(found);
+  return buffer;
+}
+
+wgpu::Buffer BufferPool::create(std::uint64_t capacity, std::uint64_t requested) {
+  wgpu::BufferDescriptor descriptor;
+  const std::string label = std::format("weft {} bytes", capacity);
+  descriptor.label = std::string_view(label);
+  descriptor.size = capacity;
+  descriptor.usage = wgpu::BufferUsage::Storage | wgpu::BufferUsage::CopySrc | wgpu::BufferUsage::CopyDst;
+  for (bool retried = false;; retried = true) {
+    ErrorScope scope(*context_);
+    wgpu::Buffer buffer = context_->device.CreateBuffer(&descriptor);
+    const auto failure = scope.take();
+    if (!failure && buffer) return buffer;
+    if (context_->lost()) context_->raise_lost();
+    if (failure && failure->type != wgpu::ErrorType::OutOfMemory) failure->raise("allocating a buffer");
+    if (retried) {
+      const MemoryFigures f = figures();
+      throw OutOfMemory("the GPU has no {} bytes left ({} live, {} cached): {}", requested, f.live, f.cached,
+                        failure ? failure->message : "no buffer was made");
+    }
+    trim();
+  }
+}
+
+Buffer BufferPool::allocate(std::uint64_t bytes) {
+  const std::uint64_t largest = context_->capabilities.max_buffer;
+  // What rounding adds must not push a request over the device's limit.
+  const std::uint64_t capacity = bytes <= largest ? std::min(capacity_for(bytes), largest / 4 * 4) : bytes;
+  if (bytes > largest || capacity < bytes) {
+    throw OutOfMemory("a buffer of {} bytes was asked for; this GPU's largest is {}", bytes, largest);
+  }
+  wgpu::Buffer buffer;
+  {
+    std::lock_guard lock(mutex_);
+    if (limit_ && figures_.live + capacity > *limit_) {
+      throw OutOfMemory("{} more bytes would pass the memory limit: {} live of {} allowed", capacity, figures_.live,
+                        *limit_);
+    }
+    buffer = take_cached(capacity);
+  }
+  if (!buffer) {
+    buffer = create(capacity, bytes);
+    std::lock_guard lock(mutex_);
+    owned_.insert(buffer.Get());
+  }
+  {
+    std::lock_guard lock(mutex_);
+    figures_.live += buffer.GetSize();
+    figures_.peak = std::max(figures_.peak, figures_.live);
+  }
+  return Buffer(buffer, bytes, [pool = weak_from_this(), buffer] {
+    if (auto p = pool.lock()) p->release(buffer);
+  });
+}
+
+void BufferPool::release(wgpu::Buffer buffer) {
+  std::lock_guard lock(mutex_);
+  const std::uint64_t capacity = buffer.GetSize();
+  figures_.live -= capacity;
+  figures_.cached += capacity;
+  free_.emplace(capacity, std::move(buffer));
+}
+
+void BufferPool::trim() {
+  std::multimap<std::uint64_t, wgpu::Buffer> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    dropped.swap(free_);
+    figures_.cached = 0;
+    for (const auto& [capacity, buffer] : dropped) owned_.erase(buffer.Get());
+  }
+  for (const auto& [capacity, buffer] : dropped) {
+    if (on_destroy) on_destroy(buffer);
+    buffer.Destroy();
+  }
+}
+
+MemoryFigures BufferPool::figures() const {
+  std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+bool BufferPool::owns(const wgpu::Buffer& buffer) const {
+  std::lock_guard lock(mutex_);
+  return owned_.contains(buffer.Get());
+}
+
+}  // namespace weft::gpu

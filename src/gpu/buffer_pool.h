@@ -1,0 +1,43 @@
+// Storage buffers by size, taken back when their last handle goes. The queue runs in order, so a buffer that is free
+// on the CPU may be used again at once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+
+#include "gpu/context.h"
+
+namespace weft::gpu {
+
+class BufferPool : public std::enable_shared_from_this<BufferPool> {
+ public:
+  BufferPool(std::shared_ptr<Context> context, std::optional<std::uint64_t> limit);
+
+  // Throws OutOfMemory.
+  Buffer allocate(std::uint64_t bytes);
+  MemoryFigures figures() const;
+  void trim();
+  // Called with each buffer that is given back to the driver.
+  std::function<void(const wgpu::Buffer&)> on_destroy;
+  bool owns(const wgpu::Buffer& buffer) const;
+
+  // Bytes taken for a request: small ones in four steps between powers of two, large ones almost exactly.
+  static std::uint64_t capacity_for(std::uint64_t bytes);
+
+ private:
+  wgpu::Buffer take_cached(std::uint64_t capacity);
+  wgpu::Buffer create(std::uint64_t capacity, std::uint64_t requested);
+  void release(wgpu::Buffer buffer);
+
+  std::shared_ptr<Context> context_;
+  std::optional<std::uint64_t> limit_;
+  mutable std::mutex mutex_;
+  std::multimap<std::uint64_t, wgpu::Buffer> free_;  // by capacity
+  std::unordered_set<WGPUBuffer> owned_;
+  MemoryFigures figures_;
+};
+
+}  // namespace weft::gpu

@@ -1,0 +1,133 @@
+#include "gpu/context.h"
+
+#include <limits>
+#include <thread>
+
+#include "weft/error.h"
+
+namespace weft::gpu {
+
+namespace {
+
+constexpr wgpu::ErrorFilter kFilters[] = {wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal,
+                                          wgpu::ErrorFilter::Validation};
+
+}  // namespace
+
+void Failure::raise(std::string_view what) const {
+  switch (type) {
+    case wgpu::ErrorType::OutOfMemory: throw OutOfMemory("{}: {}", what, message);
+    case wgpu::ErrorType::Validation: throw ValidationError("{}: {}", what, message);
+    default: throw InternalError("{}: {}", what, message);
+  }
+}
+
+void Context::detect_timed_wait() {
+  // An instance without the feature refuses any timeout; only asking tells, since an adopted one is not ours.
+  const wgpu::Future future = queue.OnSubmittedWorkDone(wgpu::CallbackMode::WaitAnyOnly,
+                                                        [](wgpu::QueueWorkDoneStatus, wgpu::StringView) {});
+  wgpu::FutureWaitInfo info{future};
+  timed_wait_ = instance.WaitAny(1, &info, 1'000'000'000) != wgpu::WaitStatus::Error;
+  if (!info.completed) wait(future);
+}
+
+void Context::wait(wgpu::Future future) {
+  wgpu::FutureWaitInfo info{future};
+  if (timed_wait_) {
+    if (instance.WaitAny(1, &info, std::numeric_limits<std::uint64_t>::max()) == wgpu::WaitStatus::Error) {
+      throw InternalError("WebGPU could not wait for the GPU");
+    }
+    return;
+  }
+  while (!done(future)) std::this_thread::yield();
+}
+
+bool Context::done(wgpu::Future future) {
+  wgpu::FutureWaitInfo info{future};
+  if (instance.WaitAny(1, &info, 0) == wgpu::WaitStatus::Error) {
+    throw InternalError("WebGPU could not say whether the GPU is done");
+  }
+  return info.completed;
+}
+
+void Context::process_events() { instance.ProcessEvents(); }
+
+bool Context::lost() {
+  if (lost_) return true;
+  if (owned) return false;
+  wgpu::FutureWaitInfo info{device.GetLostFuture()};
+  if (instance.WaitAny(1, &info, 0) == wgpu::WaitStatus::Success && info.completed) {
+    set_lost("the caller's device was lost or destroyed");
+  }
+  return lost_;
+}
+
+void Context::set_lost(std::string message) {
+  std::lock_guard lock(mutex_);
+  if (lost_) return;
+  lost_message_ = std::move(message);
+  lost_ = true;
+}
+
+void Context::set_uncaptured(Failure failure) {
+  std::lock_guard lock(mutex_);
+  if (uncaptured_) return;
+  uncaptured_ = std::move(failure);
+  has_uncaptured_ = true;
+}
+
+void Context::raise_lost() {
+  std::lock_guard lock(mutex_);
+  throw DeviceLost("the GPU was lost: {}; open the device again and load the weights again", lost_message_);
+}
+
+void Context::check() {
+  if (lost()) raise_lost();
+  if (!has_uncaptured_) return;
+  Failure failure;
+  {
+    std::lock_guard lock(mutex_);
+    failure = std::move(*uncaptured_);
+    uncaptured_.reset();
+    has_uncaptured_ = false;
+  }
+  failure.raise("earlier GPU work");
+}
+
+ErrorScope::ErrorScope(Context& context) : context_(context) {
+  for (wgpu::ErrorFilter filter : kFilters) context_.device.PushErrorScope(filter);
+}
+
+ErrorScope::~ErrorScope() {
+  if (open_) take();
+}
+
+std::optional<Failure> ErrorScope::take() {
+  open_ = false;
+  std::optional<Failure> found;
+  for (std::size_t i = 0; i < std::size(kFilters); ++i) {
+    struct Result {
+      Failure failure;
+      bool called = false;
+    } result;
+    const wgpu::Future future = context_.device.PopErrorScope(
+        wgpu::CallbackMode::AllowSpontaneous,
+        [](wgpu::PopErrorScopeStatus, wgpu::ErrorType type, wgpu::StringView message, Result* r) {
+          r->failure = {type, to_string(message)};
+          r->called = true;
+        },
+        &result);
+    if (!result.called) context_.wait(future);
+    if (!found && result.failure.type != wgpu::ErrorType::NoError) found = std::move(result.failure);
+  }
+  return found;
+}
+
+void ErrorScope::check(std::string_view what) {
+  if (auto failure = take()) {
+    if (context_.lost()) context_.raise_lost();
+    failure->raise(what);
+  }
+}
+
+}  // namespace weft::gpu

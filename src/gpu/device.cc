@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "gpu/device_impl.h"
+#include "gpu/instance.h"
+#include "weft/error.h"
+#include "weft/log.h"
+
+namespace weft::gpu {
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string list(const std::vector<FoundAdapter>& all) {
+  if (all.empty()) return "no adapter at all (is a Vulkan driver installed?)";
+  std::string out;
+  for (const FoundAdapter& f : all) {
+    out += std::format("{}{}: {} ({})", out.empty() ? "" : ", ", f.info.index, f.info.name, f.info.backend);
+  }
+  return out;
+}
+
+struct Choice {
+  const FoundAdapter* adapter;
+  std::string reason;
+};
+
+Choice choose(const std::string& asked) {
+  const std::vector<FoundAdapter>& all = found_adapters();
+  std::string name = lower(asked), why = "asked for";
+  if (name.empty() || name == "gpu") {
+    name = lower(environment("WEFT_ADAPTER"));
+    why = "WEFT_ADAPTER";
+  }
+  const std::string backend = lower(environment("WEFT_BACKEND"));
+  std::vector<const FoundAdapter*> fit;
+  for (const FoundAdapter& f : all) {
+    if (backend.empty() || f.info.backend == backend) fit.push_back(&f);
+  }
+  if (fit.empty()) {
+    throw NoDevice("no GPU adapter{}; there is: {}", backend.empty() ? "" : " with the backend '" + backend + "'",
+                   list(all));
+  }
+  const auto line = [&](const FoundAdapter& f, std::string_view because) {
+    return Choice{&f, std::format("{} ({}): {}", f.info.name, f.info.backend, because)};
+  };
+  if (name.empty() || name == "gpu") {
+    return line(*fit.front(), std::format("best of {} adapter{}", fit.size(), fit.size() == 1 ? "" : "s"));
+  }
+  int index = -1;
+  if (const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+      error == std::errc{} && end == name.data() + name.size()) {
+    for (const FoundAdapter* f : fit) {
+      if (f->info.index == index) return line(*f, why);
+    }
+  }
+  for (const FoundAdapter* f : fit) {
+    if (f->info.backend == name) return line(*f, why);
+  }
+  for (const FoundAdapter* f : fit) {
+    if (lower(f->info.name).find(name) != std::string::npos) return line(*f, why);
+  }
+  throw InvalidArgument("no adapter is called '{}'; there is: {}", asked.empty() ? name : asked, list(all));
+}
+
+Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& limits, const AdapterInfo& adapter) {
+  Capabilities c;
+  c.f16 = device.HasFeature(wgpu::FeatureName::ShaderF16);
+  c.subgroups = device.HasFeature(wgpu::FeatureName::Subgroups);
+  if (c.subgroups) {
+    c.subgroup_min = adapter.subgroup_min;
+    c.subgroup_max = adapter.subgroup_max;
+  }
+  c.timestamps = device.HasFeature(wgpu::FeatureName::TimestampQuery);
+  c.timestamps_inside_passes =
+      device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
+  c.software = adapter.software();
+  if (device.HasFeature(wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix)) {
+    c.matrix_shapes = adapter.matrix_shapes;
+  }
+  c.max_binding = limits.maxStorageBufferBindingSize / 4 * 4;
+  c.max_buffer = limits.maxBufferSize;
+  c.max_workgroup_memory = limits.maxComputeWorkgroupStorageSize;
+  c.max_workgroup_size = limits.maxComputeInvocationsPerWorkgroup;
+  c.max_storage_buffers = std::min(limits.maxStorageBuffersPerShaderStage, 32u);
+  c.max_workgroups = limits.maxComputeWorkgroupsPerDimension;
+  c.storage_alignment = limits.minStorageBufferOffsetAlignment;
+  return c;
+}
+
+std::vector<wgpu::FeatureName> wanted_features(const wgpu::Adapter& adapter, const DeviceOptions& options) {
+  if (options.minimum) return {};
+  const std::pair<wgpu::FeatureName, bool> wanted[] = {
+      {wgpu::FeatureName::CoreFeaturesAndLimits, true},
+      {wgpu::FeatureName::ShaderF16, options.f16},
+      {wgpu::FeatureName::Subgroups, options.subgroups},
+      {wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix, options.matrices && options.subgroups && options.f16},
+      {wgpu::FeatureName::TimestampQuery, options.timestamps},
+      {wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses, options.timestamps},
+  };
+  std::vector<wgpu::FeatureName> features;
+  for (const auto& [feature, on] : wanted) {
+    if (on && adapter.HasFeature(feature)) features.push_back(feature);
+  }
+  return features;
+}
+
+void on_lost(const wgpu::Device&, wgpu::DeviceLostReason reason, wgpu::StringView message, Context* context) {
+  if (reason == wgpu::DeviceLostReason::CallbackCancelled) return;
+  context->set_lost(to_string(message));
+}
+
+void on_error(const wgpu::Device&, wgpu::ErrorType type, wgpu::StringView message, Context* context) {
+  context->set_uncaptured({type, to_string(message)});
+}
+
+void complete(Context& context, const AdapterInfo& adapter) {
+  context.queue = context.device.GetQueue();
+  context.device.GetLimits(&context.limits);
+  context.capabilities = capabilities_of(context.device, context.limits, adapter);
+  context.detect_timed_wait();
+}
+
+}  // namespace
+
+Device::Impl::Impl(std::shared_ptr<Context> c, AdapterInfo info, std::string why,
+                   std::optional<std::uint64_t> memory_limit)
+    : context(std::move(c)),
+      adapter(std::move(info)),
+      reason(std::move(why)),
+      pool(std::make_shared<BufferPool>(context, memory_limit)),
+      staging(std::make_shared<StagingPool>(context)),
+      pipelines(context),
+      bind_groups(context, pool),
+      pages(context) {
+  pool->on_destroy = [this](const wgpu::Buffer& buffer) { bind_groups.forget(buffer); };
+}
+
+Device::Impl::~Impl() {
+  pool->on_destroy = nullptr;
+  if (context->owned) context->device.Destroy();
+}
+
+void Device::Impl::deliver_callbacks() {
+  // A callback may start further reads, so the list is walked by index and may grow.
+  for (std::size_t i = 0; i < callbacks.size();) {
+    if (!callbacks[i]->unsubmitted && (!callbacks[i]->batch || callbacks[i]->batch->done)) {
+      const auto state = std::move(callbacks[i]);
+      callbacks.erase(callbacks.begin() + static_cast<std::ptrdiff_t>(i));
+      state->deliver();
+    } else {
+      ++i;
+    }
+  }
+}
+
+void Device::Impl::encode_read(const wgpu::CommandEncoder& encoder, const Buffer& source, std::uint64_t offset,
+                               Readback::State& state, std::vector<std::shared_ptr<ReadBatch>>& batches) {
+  state.unsubmitted = false;
+  if (state.size == 0) return;
+  const std::uint64_t first = offset / 4 * 4, last = (offset + state.size + 3) / 4 * 4;
+  auto batch = std::make_shared<ReadBatch>();
+  batch->context = context;
+  batch->pool = staging;
+  batch->staging = staging->take(last - first);
+  batch->used = last - first;
+  encoder.CopyBufferToBuffer(source.gpu(), first, batch->staging, 0, last - first);
+  state.batch = batch;
+  state.offset = offset - first;
+  batches.push_back(std::move(batch));
+}
+
+Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Device Device::open(const DeviceOptions& options) {
+  const Choice choice = choose(options.adapter);
+  const bool minimum = options.minimum || !environment("WEFT_MINIMUM_DEVICE").empty();
+  DeviceOptions effective = options;
+  effective.minimum = minimum;
+  const wgpu::Adapter adapter =
+      minimum && choice.adapter->compatibility ? choice.adapter->compatibility : choice.adapter->adapter;
+
+  std::vector<const char*> enabled = {"allow_unsafe_apis"}, disabled = {"timestamp_quantization"};
+  if (!options.validation) enabled.push_back("skip_validation");
+  if (!options.robustness) enabled.push_back("disable_robustness");
+  wgpu::DawnTogglesDescriptor toggles;
+  toggles.enabledToggles = enabled.data();
+  toggles.enabledToggleCount = enabled.size();
+  toggles.disabledToggles = disabled.data();
+  toggles.disabledToggleCount = disabled.size();
+
+  const std::vector<wgpu::FeatureName> features = wanted_features(adapter, effective);
+  wgpu::Limits limits;
+  adapter.GetLimits(&limits);
+  limits.nextInChain = nullptr;
+  auto context = std::make_shared<Context>();
+  context->owned = true;
+  context->validation = options.validation;
+  wgpu::DeviceDescriptor descriptor;
+  descriptor.nextInChain = &toggles;
+  descriptor.label = "weft";
+  descriptor.requiredFeatures = features.data();
+  descriptor.requiredFeatureCount = features.size();
+  if (!minimum) descriptor.requiredLimits = &limits;
+  descriptor.SetDeviceLostCallback(wgpu::CallbackMode::AllowSpontaneous, on_lost, context.get());
+  descriptor.SetUncapturedErrorCallback(on_error, context.get());
+
+  context->instance = process_instance();
+  context->device = adapter.CreateDevice(&descriptor);
+  if (!context->device) throw NoDevice("{} could not be opened: the driver refused a device", choice.reason);
+  complete(*context, choice.adapter->info);
+  log(LogLevel::info, "device: {}", choice.reason);
+  return Device(std::make_shared<Impl>(std::move(context), choice.adapter->info, choice.reason, options.memory_limit));
+}
+
+Device Device::adopt(wgpu::Device device) {
+  if (!device) throw InvalidArgument("adopt: the device is null");
+  auto context = std::make_shared<Context>();
+  const wgpu::Adapter adapter = device.GetAdapter();
+  context->instance = adapter.GetInstance();
+  context->device = std::move(device);
+  AdapterInfo info = describe(adapter);
+  complete(*context, info);
+  std::string reason = std::format("{} ({}): the caller's device", info.name, info.backend);
+  return Device(std::make_shared<Impl>(std::move(context), std::move(info), std::move(reason), std::nullopt));
+}
+
+const wgpu::Device& Device::webgpu() const { return impl_->context->device; }
+const wgpu::Queue& Device::queue() const { return impl_->context->queue; }
+const AdapterInfo& Device::adapter() const { return impl_->adapter; }
+const Capabilities& Device::capabilities() const { return impl_->context->capabilities; }
+const std::string& Device::reason() const { return impl_->reason; }
+
+Buffer Device::allocate(std::uint64_t bytes) {
+  impl_->context->check();
+  return impl_->pool->allocate(bytes);
+}
+
+void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
+  impl_->context->check();
+  if (bytes.empty()) return;
+  if (offset > target.size() || bytes.size() > target.size() - offset) {
+    throw InvalidArgument("upload: bytes {} to {} of a buffer of {}", offset, offset + bytes.size(), target.size());
+  }
+  if (offset % 4 != 0) throw InvalidArgument("upload: offset {} is not a multiple of 4", offset);
+  ErrorScope scope(*impl_->context);
+  const std::size_t whole = bytes.size() / 4 * 4;
+  if (whole > 0) impl_->context->queue.WriteBuffer(target.gpu(), offset, bytes.data(), whole);
+  if (whole < bytes.size()) {
+    std::array<std::byte, 4> tail{};
+    std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(whole), bytes.end(), tail.begin());
+    impl_->context->queue.WriteBuffer(target.gpu(), offset + whole, tail.data(), 4);
+  }
+  scope.check("uploading");
+}
+
+Readback Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) {
+  Encoder encoder(*this);
+  Readback result = encoder.read(source, offset, bytes);
+  encoder.submit();
+  return result;
+}
+
+void Device::wait() {
+  impl_->context->check();
+  impl_->context->wait(impl_->context->queue.OnSubmittedWorkDone(
+      wgpu::CallbackMode::WaitAnyOnly, [](wgpu::QueueWorkDoneStatus, wgpu::StringView) {}));
+  impl_->context->process_events();
+  impl_->deliver_callbacks();
+  impl_->context->check();
+}
+
+void Device::poll() {
+  impl_->context->process_events();
+  impl_->deliver_callbacks();
+}
+
+MemoryFigures Device::memory() const { return impl_->pool->figures(); }
+void Device::trim() {
+  impl_->pool->trim();
+  impl_->staging->trim();
+}
+
+}  // namespace weft::gpu

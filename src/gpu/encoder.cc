@@ -1,0 +1,253 @@
+#include "gpu/recording.h"
+#include "weft/error.h"
+
+namespace weft::gpu {
+
+namespace {
+
+// Many dispatches in one submit delay the GPU's start; very few cost a submit each.
+constexpr std::uint32_t kFlushAfter = 128;
+
+}  // namespace
+
+void check_dispatch(const Context& context, const Dispatch& d) {
+  const Capabilities& caps = context.capabilities;
+  for (const std::uint32_t n : d.workgroups) {
+    if (n > caps.max_workgroups) {
+      throw InvalidArgument("dispatch '{}': {} × {} × {} workgroups; this device takes {} a dimension", d.label,
+                            d.workgroups[0], d.workgroups[1], d.workgroups[2], caps.max_workgroups);
+    }
+  }
+  if (d.bindings.size() > caps.max_storage_buffers) {
+    throw InvalidArgument("dispatch '{}': {} storage buffers; this device takes {}", d.label, d.bindings.size(),
+                          caps.max_storage_buffers);
+  }
+  for (std::size_t i = 0; i < d.bindings.size(); ++i) {
+    const Binding& b = d.bindings[i];
+    if (!b.buffer.on_gpu() && !b.buffer.is_placeholder()) {
+      throw InvalidArgument("dispatch '{}': binding {} is not in GPU memory", d.label, i + 1);
+    }
+    if (b.size == 0 || b.size % 4 != 0 || b.size > caps.max_binding || b.offset % caps.storage_alignment != 0) {
+      throw InvalidArgument(
+          "dispatch '{}': binding {} has offset {} and size {}; offsets are multiples of {}, sizes multiples of 4 up to {}",
+          d.label, i + 1, b.offset, b.size, caps.storage_alignment, caps.max_binding);
+    }
+  }
+}
+
+void check_ranges(const Context&, std::string_view label, std::span<const BoundRange> ranges, std::uint32_t writes) {
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const BoundRange& r = ranges[i];
+    const std::uint64_t size = r.buffer.GetSize();
+    if (r.offset > size || r.size > size - r.offset) {
+      throw InvalidArgument("dispatch '{}': binding {} is bytes {} to {} of a buffer of {}", label, i + 1, r.offset,
+                            r.offset + r.size, size);
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (ranges[k].buffer.Get() == r.buffer.Get() && ((writes >> i | writes >> k) & 1)) {
+        throw InvalidArgument("dispatch '{}': bindings {} and {} are one buffer, and one of them writes", label, k + 1,
+                              i + 1);
+      }
+    }
+  }
+}
+
+struct Encoder::State {
+  explicit State(Device d) : device(std::move(d)), impl(&device.impl()) {}
+
+  struct PendingRead {
+    Buffer source;
+    std::uint64_t offset;
+    std::shared_ptr<Readback::State> state;
+  };
+
+  Device device;
+  Device::Impl* impl;
+  wgpu::CommandEncoder commands;
+  wgpu::ComputePassEncoder pass;
+  WGPUComputePipeline current = nullptr;
+  std::uint32_t dispatches = 0;
+  std::vector<std::unique_ptr<ParamPage>> pages;
+  std::vector<PendingRead> reads;
+  // What the recorded commands use: a pool buffer freed now must not be uploaded to before they ran.
+  std::vector<Buffer> held;
+  std::vector<std::shared_ptr<void>> held_recordings;
+  std::vector<BoundRange> ranges;  // scratch
+
+  wgpu::ComputePassEncoder& open_pass() {
+    if (pass) return pass;
+    open_commands();
+    wgpu::ComputePassDescriptor descriptor;
+    descriptor.label = "weft";
+    pass = commands.BeginComputePass(&descriptor);
+    current = nullptr;
+    return pass;
+  }
+
+  wgpu::CommandEncoder& open_commands() {
+    if (commands) return commands;
+    wgpu::CommandEncoderDescriptor descriptor;
+    descriptor.label = "weft";
+    commands = impl->context->device.CreateCommandEncoder(&descriptor);
+    return commands;
+  }
+
+  void close_pass() {
+    if (!pass) return;
+    pass.End();
+    pass = nullptr;
+  }
+
+  void set_pipeline(const wgpu::ComputePipeline& pipeline) {
+    if (pipeline.Get() == current) return;
+    pass.SetPipeline(pipeline);
+    current = pipeline.Get();
+  }
+
+  // Where the parameters will be, and the page that holds them.
+  std::pair<ParamPage*, std::uint32_t> place_params(std::span<const std::byte> params, std::uint32_t window) {
+    const std::uint32_t alignment = impl->context->limits.minUniformBufferOffsetAlignment;
+    std::uint32_t offset = pages.empty() ? 0 : (pages.back()->used + alignment - 1) / alignment * alignment;
+    if (pages.empty() || offset + window > ParamPages::kPageBytes) {
+      pages.push_back(impl->pages.take());
+      offset = 0;
+    }
+    ParamPage& page = *pages.back();
+    std::ranges::copy(params, page.shadow.begin() + offset);
+    page.used = offset + static_cast<std::uint32_t>(params.size());
+    return {&page, offset};
+  }
+
+  void dispatch(const Dispatch& d) {
+    if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
+    Context& context = *impl->context;
+    context.check();
+    check_dispatch(context, d);
+    ranges.clear();
+    for (std::size_t i = 0; i < d.bindings.size(); ++i) {
+      const Binding& b = d.bindings[i];
+      if (b.buffer.is_placeholder()) {
+        throw InvalidArgument("dispatch '{}': binding {} is a placeholder, which only a recording takes", d.label,
+                              i + 1);
+      }
+      ranges.push_back({b.buffer.gpu(), b.offset, b.size});
+    }
+    const Pipeline& pipeline = impl->pipelines.get(d);
+    const Signature& signature = pipeline.layout->signature;
+    check_ranges(context, d.label, ranges, signature.writes);
+    ParamWindow window;
+    std::uint32_t offset = 0;
+    if (signature.params) {
+      window.size = param_window(context, d.params.size());
+      const auto [page, at] = place_params(d.params, window.size);
+      window.buffer = page->buffer;
+      offset = at;
+    }
+    const wgpu::BindGroup group = impl->bind_groups.get(*pipeline.layout, window, ranges);
+    open_pass();
+    set_pipeline(pipeline.pipeline);
+    pass.SetBindGroup(0, group, signature.params ? 1 : 0, &offset);
+    pass.DispatchWorkgroups(d.workgroups[0], d.workgroups[1], d.workgroups[2]);
+    for (const Binding& b : d.bindings) held.push_back(b.buffer);
+    count_dispatch();
+  }
+
+  void count_dispatch() {
+    if (++dispatches >= kFlushAfter) flush();
+  }
+
+  void replay(const std::shared_ptr<Recording::State>& recording, std::span<const Substitution> substitutions) {
+    if (recording->device != device) throw InvalidArgument("replay: the recording belongs to another device");
+    impl->context->check();
+    recording->prepare(substitutions);
+    held_recordings.push_back(recording);
+    for (const Substitution& s : substitutions) held.push_back(s.buffer);
+    for (const Recording::State::Step& step : recording->steps) {
+      open_pass();
+      set_pipeline(step.pipeline->pipeline);
+      pass.SetBindGroup(0, step.group, step.param_window ? 1 : 0, &step.param_offset);
+      pass.DispatchWorkgroups(step.workgroups[0], step.workgroups[1], step.workgroups[2]);
+      ++dispatches;
+    }
+  }
+
+  // Submits what is recorded; reads wait for submit().
+  void flush() {
+    close_pass();
+    if (!commands) return;
+    Context& context = *impl->context;
+    ErrorScope scope(context);
+    for (const auto& page : pages) {
+      context.queue.WriteBuffer(page->buffer, 0, page->shadow.data(), (page->used + 3) / 4 * 4);
+    }
+    const wgpu::CommandBuffer buffer = commands.Finish();
+    context.queue.Submit(1, &buffer);
+    reset();
+    impl->bind_groups.age();
+    scope.check("submitting GPU work");
+    context.check();
+  }
+
+  void submit() {
+    impl->context->check();
+    close_pass();
+    std::vector<std::shared_ptr<ReadBatch>> batches;
+    for (PendingRead& r : reads) {
+      impl->encode_read(open_commands(), r.source, r.offset, *r.state, batches);
+    }
+    flush();
+    reads.clear();
+    for (const auto& batch : batches) batch->start_map();
+  }
+
+  void reset() {
+    commands = nullptr;
+    pass = nullptr;
+    current = nullptr;
+    dispatches = 0;
+    for (auto& page : pages) impl->pages.give_back(std::move(page));
+    pages.clear();
+    held.clear();
+    held_recordings.clear();
+  }
+};
+
+Encoder::Encoder(Device device) : state_(std::make_unique<State>(std::move(device))) {}
+Encoder::~Encoder() {
+  if (state_) state_->reset();
+}
+Device& Encoder::device() { return state_->device; }
+void Encoder::dispatch(const Dispatch& dispatch) { state_->dispatch(dispatch); }
+
+void Encoder::replay(Recording& recording, std::span<const Substitution> substitutions) {
+  state_->replay(recording.state_, substitutions);
+}
+
+void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buffer& target,
+                   std::uint64_t target_offset, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  if ((source_offset | target_offset | bytes) % 4 != 0) {
+    throw InvalidArgument("copy: offsets {} and {} and size {} must be multiples of 4", source_offset, target_offset,
+                          bytes);
+  }
+  state_->close_pass();
+  state_->open_commands().CopyBufferToBuffer(source.gpu(), source_offset, target.gpu(), target_offset, bytes);
+  state_->held.push_back(source);
+  state_->held.push_back(target);
+}
+
+Readback Encoder::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) {
+  if (offset > source.size() || bytes > source.size() - offset) {
+    throw InvalidArgument("read: bytes {} to {} of a buffer of {}", offset, offset + bytes, source.size());
+  }
+  auto state = std::make_shared<Readback::State>();
+  state->size = bytes;
+  state->unsubmitted = true;
+  state->device = &state_->device.impl();
+  state_->reads.push_back({source, offset, state});
+  return Readback(state);
+}
+
+void Encoder::submit() { state_->submit(); }
+
+}  // namespace weft::gpu

@@ -1,0 +1,186 @@
+#include "gpu/instance.h"
+
+#include <algorithm>
+#include <format>
+#include <optional>
+
+#include "gpu/context.h"
+
+namespace weft::gpu {
+
+namespace {
+
+// Never destroyed: devices of other translation units may outlive a static here.
+dawn::native::Instance& native_instance() {
+  static dawn::native::Instance& instance = *[] {
+    const wgpu::InstanceFeatureName features[] = {wgpu::InstanceFeatureName::TimedWaitAny};
+    const char* const toggles[] = {"allow_unsafe_apis"};
+    wgpu::DawnTogglesDescriptor chained;
+    chained.enabledToggles = toggles;
+    chained.enabledToggleCount = std::size(toggles);
+    wgpu::InstanceDescriptor descriptor;
+    descriptor.nextInChain = &chained;
+    descriptor.requiredFeatures = features;
+    descriptor.requiredFeatureCount = std::size(features);
+    return new dawn::native::Instance(&descriptor);
+  }();
+  return instance;
+}
+
+struct BackendName {
+  wgpu::BackendType type;
+  std::string_view name;
+};
+
+// In order of preference; a platform has one of the first three.
+constexpr BackendName kBackends[] = {
+    {wgpu::BackendType::Vulkan, "vulkan"},     {wgpu::BackendType::Metal, "metal"},
+    {wgpu::BackendType::D3D12, "d3d12"},       {wgpu::BackendType::OpenGLES, "opengles"},
+    {wgpu::BackendType::OpenGL, "opengl"},
+};
+
+std::string_view backend_name(wgpu::BackendType type) {
+  for (const BackendName& b : kBackends) {
+    if (b.type == type) return b.name;
+  }
+  return "other";
+}
+
+std::string_view type_name(wgpu::AdapterType type) {
+  switch (type) {
+    case wgpu::AdapterType::DiscreteGPU: return "discrete";
+    case wgpu::AdapterType::IntegratedGPU: return "integrated";
+    case wgpu::AdapterType::CPU: return "cpu";
+    default: return "unknown";
+  }
+}
+
+std::optional<DType> matrix_type(wgpu::SubgroupMatrixComponentType type) {
+  switch (type) {
+    case wgpu::SubgroupMatrixComponentType::F32: return DType::f32;
+    case wgpu::SubgroupMatrixComponentType::F16: return DType::f16;
+    case wgpu::SubgroupMatrixComponentType::U32: return DType::u32;
+    case wgpu::SubgroupMatrixComponentType::I32: return DType::i32;
+    case wgpu::SubgroupMatrixComponentType::U8: return DType::u8;
+    case wgpu::SubgroupMatrixComponentType::I8: return DType::i8;
+    default: return std::nullopt;
+  }
+}
+
+std::vector<wgpu::Adapter> enumerate(wgpu::FeatureLevel level) {
+  // f16 on NVIDIA is behind a toggle; the unsafe ones are cooperative matrices and timestamps inside passes.
+  const char* const toggles[] = {"allow_unsafe_apis", "vulkan_enable_f16_on_nvidia"};
+  wgpu::DawnTogglesDescriptor chained;
+  chained.enabledToggles = toggles;
+  chained.enabledToggleCount = std::size(toggles);
+  wgpu::RequestAdapterOptions options;
+  options.nextInChain = &chained;
+  options.featureLevel = level;
+  std::vector<wgpu::Adapter> all;
+  for (const BackendName& backend : kBackends) {
+    options.backendType = backend.type;
+    for (const dawn::native::Adapter& a : native_instance().EnumerateAdapters(&options)) {
+      all.emplace_back(a.Get());
+    }
+  }
+  return all;
+}
+
+int rank(const AdapterInfo& info) {
+  int backend = 0;
+  for (const BackendName& b : kBackends) {
+    if (info.backend == b.name) break;
+    ++backend;
+  }
+  const int type = info.type == "discrete" ? 0 : info.type == "integrated" ? 1 : info.type == "unknown" ? 2 : 3;
+  return type * 16 + backend;
+}
+
+// OpenGL does not say that a CPU computes; the name does.
+bool is_software_renderer(std::string_view name) {
+  for (const std::string_view known : {"llvmpipe", "lavapipe", "softpipe", "SwiftShader", "Microsoft Basic Render"}) {
+    if (name.find(known) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool same_hardware(const AdapterInfo& a, const AdapterInfo& b) {
+  return a.backend == b.backend && a.name == b.name && a.vendor == b.vendor && a.driver == b.driver;
+}
+
+}  // namespace
+
+wgpu::Instance process_instance() { return wgpu::Instance(native_instance().Get()); }
+
+std::vector<MatrixShape> matrix_shapes(const wgpu::Adapter& adapter) {
+  std::vector<MatrixShape> shapes;
+  if (!adapter.HasFeature(wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix)) return shapes;
+  wgpu::AdapterPropertiesSubgroupMatrixConfigs configs;
+  wgpu::AdapterInfo info;
+  info.nextInChain = &configs;
+  adapter.GetInfo(&info);
+  for (std::size_t i = 0; i < configs.configCount; ++i) {
+    const wgpu::SubgroupMatrixConfig& c = configs.configs[i];
+    const auto operand = matrix_type(c.componentType), result = matrix_type(c.resultComponentType);
+    if (operand && result) shapes.push_back({*operand, *result, c.M, c.N, c.K});
+  }
+  return shapes;
+}
+
+AdapterInfo describe(const wgpu::Adapter& adapter) {
+  AdapterInfo out;
+  wgpu::AdapterInfo info;
+  adapter.GetInfo(&info);
+  out.name = to_string(info.device);
+  out.vendor = to_string(info.vendor);
+  out.architecture = to_string(info.architecture);
+  out.driver = to_string(info.description);
+  out.backend = backend_name(info.backendType);
+  out.type = is_software_renderer(out.name) ? "cpu" : type_name(info.adapterType);
+  out.compatibility = !adapter.HasFeature(wgpu::FeatureName::CoreFeaturesAndLimits);
+  if (adapter.HasFeature(wgpu::FeatureName::Subgroups)) {
+    out.subgroup_min = info.subgroupMinSize;
+    out.subgroup_max = info.subgroupMaxSize;
+  }
+  adapter.GetLimits(&out.limits);
+  wgpu::SupportedFeatures features;
+  adapter.GetFeatures(&features);
+  for (std::size_t i = 0; i < features.featureCount; ++i) {
+    if (const auto* f = dawn::native::GetFeatureInfo(features.features[i])) out.features.emplace_back(f->name);
+  }
+  std::ranges::sort(out.features);
+  out.matrix_shapes = matrix_shapes(adapter);
+  return out;
+}
+
+const std::vector<FoundAdapter>& found_adapters() {
+  static const std::vector<FoundAdapter> found = [] {
+    std::vector<FoundAdapter> all;
+    for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Core)) {
+      AdapterInfo info = describe(a);
+      all.push_back({std::move(info), std::move(a), nullptr});
+    }
+    for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Compatibility)) {
+      AdapterInfo info = describe(a);
+      auto twin = std::ranges::find_if(
+          all, [&](const FoundAdapter& f) { return !f.compatibility && same_hardware(f.info, info); });
+      if (twin != all.end()) {
+        twin->compatibility = std::move(a);
+      } else {
+        all.push_back({std::move(info), a, a});
+      }
+    }
+    std::ranges::stable_sort(all, {}, [](const FoundAdapter& f) { return rank(f.info); });
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].info.index = static_cast<int>(i);
+    return all;
+  }();
+  return found;
+}
+
+std::vector<AdapterInfo> adapters() {
+  std::vector<AdapterInfo> all;
+  for (const FoundAdapter& f : found_adapters()) all.push_back(f.info);
+  return all;
+}
+
+}  // namespace weft::gpu

@@ -1,0 +1,124 @@
+#include "gpu/pipeline_cache.h"
+
+#include "weft/error.h"
+
+namespace weft::gpu {
+
+Signature Signature::of(const Dispatch& dispatch) {
+  Signature s;
+  s.count = static_cast<std::uint16_t>(dispatch.bindings.size());
+  s.params = !dispatch.params.empty();
+  for (std::size_t i = 0; i < dispatch.bindings.size(); ++i) {
+    if (dispatch.bindings[i].access == Access::read_write) s.writes |= 1u << i;
+  }
+  return s;
+}
+
+const BindLayout& PipelineCache::layout(const Signature& signature) {
+  const std::uint64_t key = signature.writes | std::uint64_t{signature.count} << 32 |
+                            std::uint64_t{signature.params} << 48;
+  std::unique_ptr<BindLayout>& slot = layouts_[key];
+  if (slot) return *slot;
+  std::vector<wgpu::BindGroupLayoutEntry> entries;
+  if (signature.params) {
+    wgpu::BindGroupLayoutEntry& e = entries.emplace_back();
+    e.binding = 0;
+    e.visibility = wgpu::ShaderStage::Compute;
+    e.buffer.type = wgpu::BufferBindingType::Uniform;
+    e.buffer.hasDynamicOffset = true;
+  }
+  std::string label = signature.params ? "weft p" : "weft ";
+  for (std::uint32_t i = 0; i < signature.count; ++i) {
+    const bool writes = signature.writes >> i & 1;
+    wgpu::BindGroupLayoutEntry& e = entries.emplace_back();
+    e.binding = i + 1;
+    e.visibility = wgpu::ShaderStage::Compute;
+    e.buffer.type = writes ? wgpu::BufferBindingType::Storage : wgpu::BufferBindingType::ReadOnlyStorage;
+    label += writes ? 'w' : 'r';
+  }
+  wgpu::BindGroupLayoutDescriptor group;
+  group.label = std::string_view(label);
+  group.entries = entries.data();
+  group.entryCount = entries.size();
+  auto made = std::make_unique<BindLayout>();
+  made->signature = signature;
+  ErrorScope scope(*context_);
+  made->group = context_->device.CreateBindGroupLayout(&group);
+  wgpu::PipelineLayoutDescriptor pipeline;
+  pipeline.label = std::string_view(label);
+  pipeline.bindGroupLayouts = &made->group;
+  pipeline.bindGroupLayoutCount = 1;
+  made->pipeline = context_->device.CreatePipelineLayout(&pipeline);
+  scope.check("making a bind-group layout");
+  slot = std::move(made);
+  return *slot;
+}
+
+void PipelineCache::start(Pipeline& p, const std::string& wgsl, bool asynchronous) {
+  const std::string what = std::format("compiling kernel '{}'", p.key);
+  wgpu::ShaderSourceWGSL source;
+  source.code = std::string_view(wgsl);
+  wgpu::ShaderModuleDescriptor module;
+  module.nextInChain = &source;
+  module.label = std::string_view(p.key);
+  ErrorScope scope(*context_);
+  wgpu::ComputePipelineDescriptor descriptor;
+  descriptor.label = std::string_view(p.key);
+  descriptor.layout = p.layout->pipeline;
+  descriptor.compute.module = context_->device.CreateShaderModule(&module);
+  descriptor.compute.entryPoint = "main";
+  if (!asynchronous) {
+    p.pipeline = context_->device.CreateComputePipeline(&descriptor);
+    scope.check(what);
+    return;
+  }
+  scope.check(what);
+  p.pending = context_->device.CreateComputePipelineAsync(
+      &descriptor, wgpu::CallbackMode::WaitAnyOnly,
+      [](wgpu::CreatePipelineAsyncStatus status, wgpu::ComputePipeline made, wgpu::StringView message, Pipeline* p) {
+        if (status == wgpu::CreatePipelineAsyncStatus::Success) {
+          p->pipeline = std::move(made);
+        } else {
+          p->failure = {status == wgpu::CreatePipelineAsyncStatus::ValidationError ? wgpu::ErrorType::Validation
+                                                                                   : wgpu::ErrorType::Internal,
+                        to_string(message)};
+        }
+      },
+      &p);
+}
+
+Pipeline& PipelineCache::find_or_start(const Dispatch& dispatch, bool asynchronous) {
+  if (const auto found = pipelines_.find(dispatch.key); found != pipelines_.end()) {
+    Pipeline& p = *found->second;
+    if (!(p.layout->signature == Signature::of(dispatch))) {
+      throw InvalidArgument("kernel '{}' was compiled for other bindings: a key must name what its layout depends on",
+                            dispatch.key);
+    }
+    return p;
+  }
+  auto made = std::make_unique<Pipeline>();
+  made->key = dispatch.key;
+  made->layout = &layout(Signature::of(dispatch));
+  start(*made, dispatch.make_wgsl(), asynchronous);
+  Pipeline& p = *made;
+  pipelines_.emplace(p.key, std::move(made));
+  return p;
+}
+
+Pipeline& PipelineCache::request(const Dispatch& dispatch) { return find_or_start(dispatch, true); }
+
+Pipeline& PipelineCache::get(const Dispatch& dispatch) {
+  Pipeline& p = find_or_start(dispatch, false);
+  if (!p.pipeline) finish(p);
+  return p;
+}
+
+void PipelineCache::finish(Pipeline& p) {
+  if (p.pipeline) return;
+  if (p.failure.type == wgpu::ErrorType::NoError) context_->wait(p.pending);
+  if (p.pipeline) return;
+  if (context_->lost()) context_->raise_lost();
+  p.failure.raise(std::format("compiling kernel '{}'", p.key));
+}
+
+}  // namespace weft::gpu

@@ -1,0 +1,56 @@
+// Staging buffers on their way back, shared by the reads of one submit.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "gpu/context.h"
+
+namespace weft::gpu {
+
+class StagingPool {
+ public:
+  explicit StagingPool(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  // Mappable for reading, at least `bytes`. Throws OutOfMemory.
+  wgpu::Buffer take(std::uint64_t bytes);
+  void give_back(wgpu::Buffer buffer);
+  void trim();
+
+ private:
+  static constexpr std::uint64_t kMostCached = 64 << 20;  // bytes
+
+  std::shared_ptr<Context> context_;
+  std::mutex mutex_;
+  std::multimap<std::uint64_t, wgpu::Buffer> free_;
+  std::uint64_t cached_ = 0;
+};
+
+// One staging buffer's copies: mapped once, given back when its last Readback is gone.
+struct ReadBatch {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<StagingPool> pool;
+  wgpu::Buffer staging;
+  std::uint64_t used = 0;
+  bool submitted = false;
+  bool done = false;
+  std::exception_ptr error;
+  wgpu::Future future;
+
+  ~ReadBatch();
+  void start_map();
+  void wait();
+};
+
+struct Readback::State {
+  std::shared_ptr<ReadBatch> batch;  // null when nothing is to be read
+  std::uint64_t offset = 0, size = 0;
+  Device::Impl* device = nullptr;    // only to register a callback
+  bool unsubmitted = false;          // its encoder still waits for submit()
+  std::function<void(std::span<const std::byte>, std::exception_ptr)> callback;
+
+  bool ready() const;
+  std::span<const std::byte> wait_for_bytes();
+  void deliver();
+};
+
+}  // namespace weft::gpu

@@ -1,0 +1,113 @@
+#include "gpu/recording.h"
+
+#include "weft/error.h"
+
+namespace weft::gpu {
+
+Recording::State::Slot& Recording::State::slot_of(const Buffer& placeholder) {
+  for (Slot& s : slots) {
+    if (s.id == placeholder.id()) return s;
+  }
+  slots.push_back({placeholder.id(), placeholder.size(), nullptr, {}});
+  return slots.back();
+}
+
+void Recording::State::add(const Dispatch& d) {
+  Device::Impl& impl = device.impl();
+  if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
+  impl.context->check();
+  check_dispatch(*impl.context, d);
+  Step step;
+  step.pipeline = &impl.pipelines.request(d);
+  step.workgroups = d.workgroups;
+  step.first_range = static_cast<std::uint32_t>(ranges.size());
+  step.first_label = static_cast<std::uint32_t>(labels.size());
+  step.label_size = static_cast<std::uint32_t>(d.label.size());
+  labels += d.label;
+  if (!d.params.empty()) {
+    const std::size_t alignment = impl.context->limits.minUniformBufferOffsetAlignment;
+    step.param_window = param_window(*impl.context, d.params.size());
+    step.param_offset = static_cast<std::uint32_t>((params.size() + alignment - 1) / alignment * alignment);
+    params.resize(step.param_offset);
+    params.insert(params.end(), d.params.begin(), d.params.end());
+  }
+  const auto index = static_cast<std::uint32_t>(steps.size());
+  for (const Binding& b : d.bindings) {
+    if (b.buffer.is_placeholder()) {
+      slot_of(b.buffer).uses.emplace_back(index, static_cast<std::uint32_t>(ranges.size()));
+      ranges.push_back({nullptr, b.offset, b.size});
+    } else {
+      ranges.push_back({b.buffer.gpu(), b.offset, b.size});
+      held.push_back(b.buffer);
+    }
+  }
+  steps.push_back(std::move(step));
+}
+
+void Recording::State::finish() {
+  if (finished == steps.size()) return;
+  Device::Impl& impl = device.impl();
+  for (std::size_t i = finished; i < steps.size(); ++i) impl.pipelines.finish(*steps[i].pipeline);
+  std::uint64_t end = 0;
+  for (const Step& s : steps) end = std::max<std::uint64_t>(end, std::uint64_t{s.param_offset} + s.param_window);
+  if (end > 0 && (!param_buffer || param_buffer.GetSize() < end)) {
+    if (end > impl.context->limits.maxBufferSize) throw Unsupported("the recording's parameters take {} bytes", end);
+    if (param_buffer) impl.bind_groups.forget(param_buffer);
+    param_buffer = make_uniform_buffer(*impl.context, end, "weft recorded parameters");
+    finished = 0;
+  }
+  if (!params.empty()) {
+    params.resize((params.size() + 3) / 4 * 4);
+    impl.context->queue.WriteBuffer(param_buffer, 0, params.data(), params.size());
+  }
+  for (std::size_t i = finished; i < steps.size(); ++i) dirty.push_back(static_cast<std::uint32_t>(i));
+  finished = steps.size();
+}
+
+void Recording::State::prepare(std::span<const Substitution> substitutions) {
+  finish();
+  for (const Substitution& s : substitutions) {
+    const auto slot = std::ranges::find(slots, s.placeholder.id(), &Slot::id);
+    if (slot == slots.end()) continue;  // an input that no dispatch reads
+    if (!s.buffer.on_gpu()) throw InvalidArgument("replay: a substitute is not in GPU memory");
+    if (s.buffer.size() < slot->size) {
+      throw InvalidArgument("replay: a substitute of {} bytes stands for a placeholder of {}", s.buffer.size(),
+                            slot->size);
+    }
+    if (slot->current.Get() == s.buffer.gpu().Get()) continue;
+    slot->current = s.buffer.gpu();
+    for (const auto& [step, range] : slot->uses) {
+      ranges[range].buffer = slot->current;
+      dirty.push_back(step);
+    }
+  }
+  if (dirty.empty()) return;
+  for (const Slot& s : slots) {
+    if (!s.current) throw InvalidArgument("replay: no buffer was given for a placeholder of {} bytes", s.size);
+  }
+  std::ranges::sort(dirty);
+  dirty.erase(std::unique(dirty.begin(), dirty.end()), dirty.end());
+  Device::Impl& impl = device.impl();
+  for (const std::uint32_t i : dirty) {
+    Step& step = steps[i];
+    const Signature& signature = step.pipeline->layout->signature;
+    const std::span<const BoundRange> bound(ranges.data() + step.first_range, signature.count);
+    check_ranges(*impl.context, label(step), bound, signature.writes);
+    const ParamWindow window{signature.params ? param_buffer : nullptr, step.param_window};
+    step.group = impl.bind_groups.get(*step.pipeline->layout, window, bound);
+  }
+  dirty.clear();
+}
+
+Recording::Recording(Device device) : state_(std::make_shared<State>(std::move(device))) {}
+Recording::~Recording() {
+  if (state_ && state_->param_buffer) state_->device.impl().bind_groups.forget(state_->param_buffer);
+}
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Device& Recording::device() { return state_->device; }
+void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch); }
+std::size_t Recording::size() const { return state_->steps.size(); }
+void Recording::finish() { state_->finish(); }
+
+}  // namespace weft::gpu

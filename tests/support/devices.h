@@ -1,0 +1,24 @@
+// The GPUs that tests run on, each opened once in the process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/gpu.h"
+
+namespace weft::test {
+
+struct TestDevice {
+  std::string name;  // "lavapipe", "minimum", … : letters, digits and underscores
+  gpu::Device device;
+};
+
+// lavapipe with everything it has, lavapipe as the minimum device, OpenGL ES, the hardware GPU if there is one; of
+// these, what exists here. WEFT_TEST_DEVICES names those to keep, separated by commas.
+std::vector<TestDevice>& devices();
+
+// For INSTANTIATE_TEST_SUITE_P(..., testing::ValuesIn(device_names())), and what belongs to a name.
+std::vector<std::string> device_names();
+gpu::Device& device(const std::string& name);
+
+}  // namespace weft::test
