@@ -67,10 +67,13 @@ install_tools() {
     fail "apt-get could not install $*; its output is in $cache/apt.log. Is there a network?"
 }
 
+# debian_keyring: prints the path of Debian's archive keys on this host.
+debian_keyring() { compgen -G '/usr/share/keyrings/debian-archive-keyring.[gp][gp][gp]' | head -n 1 | grep .; }
+
 # bootstrap MIRROR DIRECTORY: fills DIRECTORY with Debian testing and the package list.
 bootstrap() {
-  local mirror=$1 directory=$2 suite=testing option
-  local -a options=(--variant=apt --components=main
+  local mirror=$1 directory=$2 suite=testing option source
+  local -a options=(--variant=apt
     --include="$(packages | paste -sd,)"
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"'
     --aptopt='APT::Sandbox::User "root"'
@@ -80,11 +83,13 @@ bootstrap() {
   while read -r option; do
     options+=(--aptopt="$option")
   done < <(apt_network_options)
+  # Named, because a host that is no Debian does not trust Debian's keys by itself.
+  source="deb [signed-by=$(debian_keyring)] $mirror $suite main"
   if ((EUID == 0)); then
-    mmdebstrap --mode=root "${options[@]}" "$suite" "$directory" "$mirror"
+    mmdebstrap --mode=root "${options[@]}" "$suite" "$directory" "$source"
   else
     # Unpacked with every file the user's own, so that it can be entered and deleted like any other.
-    mmdebstrap --mode=unshare --format=tar "${options[@]}" "$suite" - "$mirror" |
+    mmdebstrap --mode=unshare --format=tar "${options[@]}" "$suite" - "$source" |
       tar -x -C "$directory" --no-same-owner --exclude='./dev/*' &&
       chmod -R u+rwX "$directory"
   fi
@@ -105,8 +110,9 @@ make_root() (
   tools=()
   command -v mmdebstrap >/dev/null || tools+=(mmdebstrap)
   command -v bwrap >/dev/null || tools+=(bubblewrap)
+  command -v mount >/dev/null || tools+=(mount)
   ((EUID == 0)) || command -v newuidmap >/dev/null || tools+=(uidmap)
-  [[ -e /usr/share/keyrings/debian-archive-keyring.gpg ]] || tools+=(debian-archive-keyring)
+  debian_keyring >/dev/null || tools+=(debian-archive-keyring)
   install_tools "${tools[@]}"
   entrance >/dev/null
   if ((EUID != 0)) && ! grep -qE "^($(id -un)|$EUID):" /etc/subuid; then

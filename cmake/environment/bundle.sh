@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# bundle.sh PROJECT BUILD DIRECTORY [MODEL]
+# Makes DIRECTORY a bundle that runs on any Linux of this processor family with its own GPU driver:
+#   bin/    the programs of BUILD, stripped
+#   lib/    every library they load, from the C library and its loader to Dawn and Vulkan's loader, and
+#           the X client libraries that NVIDIA's driver loads
+#   share/  data of the tests; with MODEL, the model
+#   run     starts a program of bin/ through the bundled loader: run PROGRAM ARGS...
+#   weft    the command line
+# Runs in the environment (./dev bundle).
+set -euo pipefail
+
+project=$1
+build=$2
+directory=$3
+model=${4:-}
+programs=(weft weft_tests weft_bench weft-demo)
+# Opened by name at run time, so no program lists them: Vulkan's loader, what GPU drivers of the host
+# ask for, and the C library's parts, which must be of one version.
+opened=(libvulkan.so.1 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1
+  libdl.so.2 libpthread.so.0 librt.so.1 libm.so.6 libresolv.so.2 libutil.so.1 libnss_files.so.2 libnss_dns.so.2)
+
+fail() {
+  printf 'dev bundle: %s\n' "$*" >&2
+  exit 1
+}
+
+if [[ -e $directory && ! -e $directory/run ]] && [[ ! -d $directory || -n $(ls -A "$directory") ]]; then
+  fail "$directory is there and is no bundle; name a directory that is absent or empty"
+fi
+partial=$directory.partial
+trap 'rm -rf -- "$partial"' EXIT
+rm -rf -- "$partial"
+mkdir -p "$partial"/{bin,lib,share/licenses}
+
+for program in "${programs[@]}"; do
+  path=$(find "$build" -maxdepth 3 -type f -perm -u+x -name "$program" -print -quit)
+  [[ -z $path ]] || strip -o "$partial/bin/$program" "$path"
+done
+[[ -n $(ls -A "$partial/bin") ]] || fail "$build has none of the programs ${programs[*]}"
+
+# The libraries, by the name that is asked for, and what they load in turn.
+known=$(ldconfig -p)
+wanted=()
+for name in "${opened[@]}"; do
+  path=$(awk -v name="$name" '$1 == name { print $NF; exit }' <<<"$known")
+  [[ -z $path ]] || wanted+=("$path")
+done
+mapfile -t libraries < <({ printf '%s\n' "${wanted[@]}" && ldd "$partial"/bin/* "${wanted[@]}" |
+  awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// && $2 ~ /^\(/ { print $1 }'; } | sort -u)
+loader=''
+for path in "${libraries[@]}"; do
+  name=${path##*/}
+  [[ ! -e $partial/lib/$name ]] || continue
+  if [[ $name == ld-linux* ]]; then
+    loader=$name
+    cp -L "$path" "$partial/lib/$name"
+  else
+    strip --strip-unneeded -o "$partial/lib/$name" "$(readlink -f "$path")"
+  fi
+done
+[[ -n $loader ]] || fail "the programs name no loader; are they linked statically?"
+
+# The licences of what is passed on.
+cp "$project/LICENSE" "$partial/share/licenses/weft"
+if command -v dpkg-query >/dev/null; then
+  for path in "${libraries[@]}"; do readlink -f "$path"; done | xargs -r dpkg-query -S 2>/dev/null |
+    sed 's/[,:].*//' | sort -u | while read -r package; do
+    [[ ! -e /usr/share/doc/$package/copyright ]] ||
+      cp -L "/usr/share/doc/$package/copyright" "$partial/share/licenses/$package"
+  done
+fi
+
+if [[ -d $project/tests/data ]]; then
+  mkdir "$partial/share/tests"
+  cp -r "$project/tests/data" "$partial/share/tests/data"
+fi
+[[ -z $model ]] || cp -r "$model" "$partial/share/model"
+
+cat >"$partial/share/nvidia_icd.json" <<'END'
+{"file_format_version": "1.0.1", "ICD": {"library_path": "libGLX_nvidia.so.0", "api_version": "1.4.303"}}
+END
+cat >"$partial/run" <<END
+#!/bin/sh
+# run PROGRAM ARGS...: starts a program of this bundle with this machine's GPU driver.
+set -eu
+here=\$(cd "\$(dirname "\$(readlink -f "\$0")")" && pwd)
+if [ \$# -eq 0 ] || [ ! -x "\$here/bin/\$1" ]; then
+  echo "usage: \$0 PROGRAM ARGS..., where PROGRAM is one of:" \$(ls "\$here/bin") >&2
+  exit 2
+fi
+program=\$1
+shift
+
+# The bundle's own libraries come first; the driver's, which fit its kernel module, are the host's.
+libraries=\$here/lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}
+nvidia=
+for directory in /usr/local/nvidia/lib64 /usr/local/nvidia/lib /run/opengl-driver/lib /usr/lib/wsl/lib \\
+  /usr/lib/$(uname -m)-linux-gnu/nvidia/current /usr/lib/$(uname -m)-linux-gnu /lib/$(uname -m)-linux-gnu \\
+  /usr/lib64 /lib64 /usr/lib /lib; do
+  [ -d "\$directory" ] || continue
+  libraries=\$libraries:\$directory
+  if [ -e "\$directory/libGLX_nvidia.so.0" ]; then nvidia=yes; fi
+done
+
+# A driver manifest outside the places that Vulkan's loader searches is named to it; where NVIDIA's
+# driver came without one, the bundle's serves.
+if [ -n "\$nvidia" ] && [ -z "\${VK_DRIVER_FILES:-}\${VK_ICD_FILENAMES:-}\${VK_ADD_DRIVER_FILES:-}" ]; then
+  manifest=\$here/share/nvidia_icd.json
+  for file in /run/opengl-driver/share/vulkan/icd.d/nvidia*.json /usr/local/nvidia/share/vulkan/icd.d/nvidia*.json; do
+    if [ -e "\$file" ]; then manifest=\$file; fi
+  done
+  for file in /etc/vulkan/icd.d/nvidia*.json /usr/share/vulkan/icd.d/nvidia*.json \\
+    /usr/local/share/vulkan/icd.d/nvidia*.json; do
+    if [ -e "\$file" ]; then manifest=; fi
+  done
+  if [ -n "\$manifest" ]; then export VK_ADD_DRIVER_FILES="\$manifest"; fi
+fi
+
+if [ -z "\${WEFT_TEST_DATA:-}" ] && [ -d "\$here/share/tests/data" ]; then
+  export WEFT_TEST_DATA="\$here/share/tests/data"
+fi
+if [ -z "\${WEFT_MODEL_DIR:-}" ] && [ -d "\$here/share/model" ]; then
+  export WEFT_MODEL_DIR="\$here/share/model"
+fi
+exec "\$here/lib/$loader" --library-path "\$libraries" --argv0 "\$program" "\$here/bin/\$program" "\$@"
+END
+cat >"$partial/weft" <<'END'
+#!/bin/sh
+# The command line of this bundle.
+exec "$(dirname "$(readlink -f "$0")")/run" weft "$@"
+END
+chmod +x "$partial/run" "$partial/weft"
+
+rm -rf -- "$directory"
+mv -T "$partial" "$directory"
+printf 'dev: %s holds %s in %s (%s compressed)\n' "$directory" "$(cd "$directory/bin" && echo *)" \
+  "$(du -sh "$directory" | cut -f 1)" "$(tar -cz -C "$directory" . | wc -c | numfmt --to=iec)" >&2
