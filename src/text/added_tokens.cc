@@ -1,0 +1,87 @@
+#include "text/added_tokens.h"
+
+#include <algorithm>
+
+#include "core/in_quotes.h"
+#include "text/unicode.h"
+#include "text/utf8.h"
+#include "weft/error.h"
+
+namespace weft::text {
+namespace {
+
+std::uint8_t first_properties(std::string_view text) {
+  std::size_t at = 0;
+  return properties(decode_utf8(text, at));
+}
+
+std::size_t last_character(std::string_view text) {
+  std::size_t at = text.size() - 1;
+  while (is_continuation(text[at])) --at;
+  return at;
+}
+
+bool begins_with_word(std::string_view text) { return !text.empty() && first_properties(text) & kWord; }
+bool ends_with_word(std::string_view text) {
+  return !text.empty() && first_properties(text.substr(last_character(text))) & kWord;
+}
+
+// Where the white space begins that `text` ends with.
+std::size_t trailing_space(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t at = last_character(text);
+    if (!(first_properties(text.substr(at)) & kSpace)) break;
+    text = text.substr(0, at);
+  }
+  return text.size();
+}
+
+// Where the white space ends that `text` begins with.
+std::size_t leading_space(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size(); end = at) {
+    if (!(properties(decode_utf8(text, at)) & kSpace)) break;
+  }
+  return end;
+}
+
+}  // namespace
+
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, std::string_view source)
+    : patterns_(tokens.size()), tokens_(std::move(tokens)) {
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    const std::string& content = tokens_[i].content;
+    if (content.empty()) throw FormatError("{}: the added token with id {} is empty", source, tokens_[i].id);
+    if (!patterns_.insert(content, static_cast<std::int32_t>(i))) {
+      throw FormatError("{}: the added token {} is there twice", source, in_quotes(content));
+    }
+    begins_[static_cast<unsigned char>(content[0])] = true;
+  }
+}
+
+void AddedTokenFinder::split(std::string_view text, std::vector<Part>& parts) const {
+  std::size_t done = 0;  // everything before is in `parts`
+  for (std::size_t at = 0; at < text.size();) {
+    if (!begins_[static_cast<unsigned char>(text[at])]) {
+      ++at;
+      continue;
+    }
+    const auto match = patterns_.longest(text.substr(at));
+    if (!match.size) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[static_cast<std::size_t>(match.id)];
+    std::size_t begin = at;
+    std::size_t end = at += match.size;
+    if (token.single_word && (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) continue;
+    if (token.lstrip) begin = std::max(trailing_space(text.substr(0, begin)), done);
+    if (token.rstrip) end += leading_space(text.substr(end));
+    if (done < begin) parts.push_back({text.substr(done, begin - done), -1});
+    parts.push_back({text.substr(begin, end - begin), token.id});
+    done = end;
+  }
+  if (done < text.size()) parts.push_back({text.substr(done), -1});
+}
+
+}  // namespace weft::text

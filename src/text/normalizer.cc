@@ -1,0 +1,78 @@
+#include "text/normalizer.h"
+
+#include <vector>
+
+#include "text/unicode.h"
+#include "text/utf8.h"
+
+namespace weft::text {
+namespace {
+
+constexpr char kDropped = '\x80';  // no ASCII character
+
+}  // namespace
+
+Normalizer::Normalizer(const NormalizerOptions& options)
+    : clean_text_(options.clean_text),
+      handle_chinese_chars_(options.handle_chinese_chars),
+      strip_accents_(options.strip_accents.value_or(options.lowercase)),
+      lowercase_(options.lowercase) {
+  for (int i = 0; i < 128; ++i) {
+    const auto known = properties(static_cast<char32_t>(i));
+    char c = static_cast<char>(i);
+    if (clean_text_ && known & kSpace) c = ' ';
+    if (lowercase_ && c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+    ascii_[i] = clean_text_ && known & kControl ? kDropped : c;
+  }
+}
+
+void Normalizer::normalize(std::string_view text, std::string& out) const {
+  out.reserve(out.size() + text.size() + text.size() / 2);
+  // Characters that decomposition may change or move, gathered until one comes that it cannot.
+  std::vector<char32_t> run;
+  const auto emit = [&](char32_t c) {
+    if (lowercase_ && properties(c) & kChangesCase) append_lower(out, c);
+    else append_utf8(out, c);
+  };
+  const auto flush = [&] {
+    if (run.empty()) return;
+    decompose(run);
+    for (const char32_t c : run) {
+      if (!(properties(c) & kNonspacing)) emit(c);
+    }
+    run.clear();
+  };
+
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte < 0x80) {
+      ++at;
+      if (ascii_[byte] == kDropped) continue;
+      flush();
+      out.push_back(ascii_[byte]);
+      continue;
+    }
+    char32_t c = decode_utf8(text, at);
+    const auto known = properties(c);
+    if (clean_text_ && known & kControl) continue;
+    if (clean_text_ && known & kSpace) c = ' ';
+    const bool spaced = handle_chinese_chars_ && known & kIdeograph;
+    if (spaced) {
+      flush();
+      out.push_back(' ');
+    }
+    if (strip_accents_ && known & kDecomposes && c != ' ') {
+      run.push_back(c);
+    } else {
+      flush();
+      if (!(strip_accents_ && known & kNonspacing)) emit(c);
+    }
+    if (spaced) {
+      flush();
+      out.push_back(' ');
+    }
+  }
+  flush();
+}
+
+}  // namespace weft::text

@@ -1,0 +1,199 @@
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "text/added_tokens.h"
+#include "text/normalizer.h"
+#include "text/tokenizer_file.h"
+#include "text/unicode.h"
+#include "text/utf8.h"
+#include "text/wordpiece.h"
+#include "weft/error.h"
+#include "weft/text.h"
+
+namespace weft::text {
+namespace {
+
+constexpr std::string_view kPadToken = "[PAD]";
+
+// BERT's pre-tokenizer: calls `word` for each stretch without white space, and for each punctuation character by
+// itself, until it returns false.
+template <class Word>
+void for_each_word(std::string_view text, Word&& word) {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t here = at;
+    const auto known = properties(decode_utf8(text, at));
+    if (!(known & (kSpace | kPunctuation))) continue;
+    if (begin < here && !word(text.substr(begin, here - begin))) return;
+    if (known & kPunctuation && !word(text.substr(here, at - here))) return;
+    begin = at;
+  }
+  if (begin < text.size()) word(text.substr(begin));
+}
+
+std::vector<AddedToken> tokens_where(const std::vector<AddedToken>& tokens, bool normalized) {
+  std::vector<AddedToken> result;
+  std::ranges::copy_if(tokens, std::back_inserter(result), [&](const auto& t) { return t.normalized == normalized; });
+  return result;
+}
+
+// A token that is looked for in normalised text has normalised content itself.
+std::vector<AddedToken> normalized_tokens(const TokenizerSpec& spec) {
+  const Normalizer normalizer(spec.normalizer);
+  auto tokens = tokens_where(spec.added_tokens, true);
+  for (auto& token : tokens) {
+    std::string content;
+    normalizer.normalize(token.content, content);
+    token.content = std::move(content);
+  }
+  return tokens;
+}
+
+}  // namespace
+
+struct Tokenizer::Impl {
+  explicit Impl(TokenizerSpec spec)
+      : word_piece(spec.vocabulary, spec.word_piece, spec.source),
+        normalizer(spec.normalizer),
+        raw_tokens(tokens_where(spec.added_tokens, false), spec.source),
+        normalized_tokens(text::normalized_tokens(spec), spec.source),
+        around(std::move(spec.post_processor)),
+        max_length(spec.max_length) {
+    const auto keep = [&](std::string_view token, std::int32_t id) {
+      const auto at = static_cast<std::size_t>(id);
+      if (at >= tokens.size()) tokens.resize(at + 1);
+      tokens[at] = token;
+    };
+    for (const auto& [token, id] : spec.vocabulary) keep(token, id);
+    for (const auto& token : spec.added_tokens) keep(token.content, token.id);
+    for (const auto* specials : {&around.before, &around.after}) {
+      for (const auto& special : *specials) check_id(special.id, "post_processor", spec.source);
+    }
+    pad_id = spec.pad_id >= 0 ? spec.pad_id : std::max(word_piece.find(kPadToken), 0);
+    check_id(pad_id, "padding", spec.source);
+    if (static_cast<std::size_t>(max_length) < around.size()) {
+      throw FormatError("{}: a longest sequence of {} leaves no room for the {} special tokens", spec.source,
+                        max_length, around.size());
+    }
+  }
+
+  void check_id(std::int32_t id, std::string_view where, std::string_view source) const {
+    if (static_cast<std::size_t>(id) < tokens.size()) return;
+    throw FormatError("{}: {} uses id {}, the vocabulary ends at {}", source, where, id, tokens.size() - 1);
+  }
+
+  Ids encode(std::string_view text) const;
+
+  WordPiece word_piece;
+  Normalizer normalizer;
+  AddedTokenFinder raw_tokens, normalized_tokens;
+  Template around;
+  int max_length;
+  std::int32_t pad_id = 0;
+  std::vector<std::string> tokens;  // by id
+};
+
+Ids Tokenizer::Impl::encode(std::string_view text) const {
+  if (const std::size_t bad = find_invalid_utf8(text); bad < text.size()) {
+    throw FormatError("the text is not valid UTF-8 at byte {} (0x{:02x})", bad, static_cast<unsigned char>(text[bad]));
+  }
+  // Kept from call to call, so that a short text allocates nothing but its result.
+  thread_local std::vector<AddedTokenFinder::Part> parts, normalized_parts;
+  thread_local std::string normalized;
+  thread_local Ids ids;
+  const auto room = static_cast<std::size_t>(max_length) - around.size();
+
+  ids.clear();
+  for (const auto& special : around.before) ids.push_back(special.id);
+  const std::size_t full = ids.size() + room;
+  const auto take_word = [&](std::string_view word) {
+    word_piece.append(word, ids);
+    return ids.size() < full;
+  };
+  parts.clear();
+  raw_tokens.split(text, parts);
+  for (const auto& part : parts) {
+    if (ids.size() >= full) break;
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+      continue;
+    }
+    normalized.clear();
+    normalizer.normalize(part.text, normalized);
+    normalized_parts.clear();
+    normalized_tokens.split(normalized, normalized_parts);
+    for (const auto& inner : normalized_parts) {
+      if (ids.size() >= full) break;
+      if (inner.id >= 0) ids.push_back(inner.id);
+      else for_each_word(inner.text, take_word);
+    }
+  }
+  if (ids.size() > full) ids.resize(full);
+  for (const auto& special : around.after) ids.push_back(special.id);
+  return ids;
+}
+
+Tokenizer Tokenizer::load(const std::filesystem::path& model_dir) {
+  return Tokenizer(std::make_shared<const Impl>(read_tokenizer_files(model_dir)));
+}
+
+Tokenizer Tokenizer::parse(std::string_view tokenizer_json, std::string_view source, int max_length) {
+  TokenizerSpec spec = read_tokenizer_json(tokenizer_json, source);
+  if (max_length < 1) throw InvalidArgument("max_length is {}, expected at least 1", max_length);
+  spec.max_length = max_length;
+  return Tokenizer(std::make_shared<const Impl>(std::move(spec)));
+}
+
+Ids Tokenizer::encode(std::string_view text) const { return impl_->encode(text); }
+
+std::vector<Ids> Tokenizer::encode_batch(std::span<const std::string> texts) const {
+  std::vector<Ids> result(texts.size());
+  std::atomic<std::size_t> failed = texts.size();  // the lowest index, so that the message does not depend on timing
+  tbb::parallel_for(std::size_t{0}, texts.size(), [&](std::size_t i) {
+    try {
+      result[i] = encode(texts[i]);
+    } catch (const FormatError&) {
+      for (std::size_t lowest = failed; i < lowest && !failed.compare_exchange_weak(lowest, i);) {}
+    }
+  });
+  if (failed == texts.size()) return result;
+  try {
+    encode(texts[failed]);
+  } catch (const FormatError& error) {
+    throw FormatError("text {}: {}", failed.load(), error.what());
+  }
+  throw InternalError("text {} failed once and then did not", failed.load());
+}
+
+Ids Tokenizer::type_ids(std::size_t length) const {
+  const Template& around = impl_->around;
+  if (length < around.size()) {
+    throw InvalidArgument("an encoding has at least {} ids, got {}", around.size(), length);
+  }
+  Ids types(length, around.text_type);
+  const auto type = [](const Template::Special& special) { return special.type; };
+  std::ranges::transform(around.before, types.begin(), type);
+  std::ranges::transform(around.after, types.end() - static_cast<std::ptrdiff_t>(around.after.size()), type);
+  return types;
+}
+
+bool Tokenizer::has_type_ids() const {
+  const Template& around = impl_->around;
+  const auto set = [](const Template::Special& special) { return special.type != 0; };
+  return around.text_type || std::ranges::any_of(around.before, set) || std::ranges::any_of(around.after, set);
+}
+
+int Tokenizer::max_length() const { return impl_->max_length; }
+std::int32_t Tokenizer::pad_id() const { return impl_->pad_id; }
+std::int32_t Tokenizer::vocab_size() const { return static_cast<std::int32_t>(impl_->tokens.size()); }
+
+std::string_view Tokenizer::token(std::int32_t id) const {
+  if (id < 0 || id >= vocab_size()) throw InvalidArgument("there is no token {}, ids end at {}", id, vocab_size() - 1);
+  return impl_->tokens[static_cast<std::size_t>(id)];
+}
+
+}  // namespace weft::text

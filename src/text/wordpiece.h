@@ -1,0 +1,39 @@
+// WordPiece: a word becomes the fewest pieces of a vocabulary that longest-match-first finds.
+// Source: Wu et al., https://arxiv.org/abs/1609.08144; https://github.com/google-research/bert, tokenization.py.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/piece_table.h"
+
+namespace weft::text {
+
+struct WordPieceOptions {
+  std::string unk_token = "[UNK]";
+  std::string continuing_subword_prefix = "##";  // what pieces inside a word begin with
+  std::size_t max_input_chars_per_word = 100;    // longer words become unk_token
+};
+
+using Vocabulary = std::vector<std::pair<std::string, std::int32_t>>;
+
+class WordPiece {
+ public:
+  // Throws FormatError when `vocabulary` lacks the unknown token. `source` is what errors call the file.
+  WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options, std::string_view source);
+
+  // Appends the ids of a word: valid UTF-8, not empty.
+  void append(std::string_view word, std::vector<std::int32_t>& ids) const;
+  // The id of a token of the vocabulary, prefix included; -1 when there is none.
+  std::int32_t find(std::string_view token) const { return first_.find(token); }
+
+ private:
+  PieceTable first_;       // all tokens: what a word may begin with
+  PieceTable continuing_;  // those with the prefix, without it
+  std::int32_t unk_id_ = -1;
+  std::size_t max_chars_;
+};
+
+}  // namespace weft::text
