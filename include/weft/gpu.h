@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/flags.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -46,19 +47,23 @@ struct AdapterInfo {
 // has them, OpenGL ES and OpenGL at compatibility level last.
 std::vector<AdapterInfo> adapters();
 
+// What is not said here is as the flags (weft/flags.h) and the environment say.
 struct DeviceOptions {
-  // Which adapter: its index in adapters(), a backend's name, or a part of the adapter's name, case ignored; "gpu" or
+  // Which adapter: its index in adapters(), a backend's name, or a part of the adapter's name, case ignored. "gpu" or
   // empty: $WEFT_ADAPTER and $WEFT_BACKEND, else the best hardware adapter, else a software one.
   std::string adapter;
-  // No optional feature and the compatibility level's limits: what a phone or a browser gives. $WEFT_MINIMUM_DEVICE.
-  bool minimum = false;
-  bool f16 = true;             // use shader-f16 where there is
-  bool subgroups = true;
-  bool matrices = true;        // cooperative matrices
+  // No optional feature and the compatibility level's limits: what a phone or a browser gives.
+  bool minimum = flag_on(Flag::minimum_device);
+  bool f16 = flag_on(Flag::f16);                // use shader-f16 where there is
+  bool subgroups = flag_on(Flag::subgroups);
+  bool matrices = flag_on(Flag::matrices);      // cooperative matrices; they need f16 and subgroups
   bool timestamps = true;
-  bool validation = true;      // Dawn's validation of every call; off: trusted, faster
-  bool robustness = true;      // Dawn's bounds checks in shaders
-  std::optional<std::uint64_t> memory_limit;  // bytes that the pool may hold live; none: what the device has
+  bool validation = flag_on(Flag::validation);  // Dawn's validation of every call; off: trusted, faster
+  bool robustness = flag_on(Flag::robustness);  // Dawn's bounds checks in shaders
+  bool debug_labels = flag_on(Flag::debug_labels);  // a debug group around each dispatch
+  std::string cache_dir = flag_text(Flag::cache_dir);  // of compiled shaders; "off": none; empty: the user's
+  // Bytes that the pool may hold; none: what the device has.
+  std::optional<std::uint64_t> memory_limit = flag_bytes(Flag::memory_limit);
 };
 
 // What a device can do, as kernels ask for it.
@@ -155,19 +160,19 @@ class Device {
   const std::string& reason() const;
 
   // A storage buffer from the pool, its content undefined. Throws OutOfMemory.
-  Buffer allocate(std::uint64_t bytes);
+  Buffer allocate(std::uint64_t bytes) const;
   // Writes through the upload ring, before anything submitted later. Throws InvalidArgument, OutOfMemory.
-  void upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes);
+  void upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const;
   // Reads after everything submitted so far.
-  Readback read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes);
+  Readback read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
   // Waits until all submitted work is done.
-  void wait();
+  void wait() const;
   // Delivers callbacks without waiting.
-  void poll();
+  void poll() const;
 
   MemoryFigures memory() const;
   // Gives cached memory back to the driver.
-  void trim();
+  void trim() const;
 
   bool operator==(const Device&) const = default;
 

@@ -3,8 +3,9 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <set>
+
+#include "weft/flags.h"
 
 namespace weft {
 namespace {
@@ -21,8 +22,8 @@ const Settings& settings() {
     r.logger = spdlog::stderr_color_mt("weft");
     r.logger->set_pattern("%n %^%l%$: %v");
     r.logger->set_level(spdlog::level::trace);
-    const char* env = std::getenv("WEFT_LOG");
-    std::string_view rest = env ? env : "";
+    const std::string text = flag_text(Flag::log);
+    std::string_view rest = text;
     while (!rest.empty()) {
       const auto comma = rest.find(',');
       const std::string_view word = rest.substr(0, comma);

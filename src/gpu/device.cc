@@ -1,78 +1,13 @@
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 
+#include "gpu/choose.h"
 #include "gpu/device_impl.h"
-#include "gpu/instance.h"
 #include "weft/error.h"
 #include "weft/log.h"
 
 namespace weft::gpu {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return out;
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::string list(const std::vector<FoundAdapter>& all) {
-  if (all.empty()) return "no adapter at all (is a Vulkan driver installed?)";
-  std::string out;
-  for (const FoundAdapter& f : all) {
-    out += std::format("{}{}: {} ({})", out.empty() ? "" : ", ", f.info.index, f.info.name, f.info.backend);
-  }
-  return out;
-}
-
-struct Choice {
-  const FoundAdapter* adapter;
-  std::string reason;
-};
-
-Choice choose(const std::string& asked) {
-  const std::vector<FoundAdapter>& all = found_adapters();
-  std::string name = lower(asked), why = "asked for";
-  if (name.empty() || name == "gpu") {
-    name = lower(environment("WEFT_ADAPTER"));
-    why = "WEFT_ADAPTER";
-  }
-  const std::string backend = lower(environment("WEFT_BACKEND"));
-  std::vector<const FoundAdapter*> fit;
-  for (const FoundAdapter& f : all) {
-    if (backend.empty() || f.info.backend == backend) fit.push_back(&f);
-  }
-  if (fit.empty()) {
-    throw NoDevice("no GPU adapter{}; there is: {}", backend.empty() ? "" : " with the backend '" + backend + "'",
-                   list(all));
-  }
-  const auto line = [&](const FoundAdapter& f, std::string_view because) {
-    return Choice{&f, std::format("{} ({}): {}", f.info.name, f.info.backend, because)};
-  };
-  if (name.empty() || name == "gpu") {
-    return line(*fit.front(), std::format("best of {} adapter{}", fit.size(), fit.size() == 1 ? "" : "s"));
-  }
-  int index = -1;
-  if (const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-      error == std::errc{} && end == name.data() + name.size()) {
-    for (const FoundAdapter* f : fit) {
-      if (f->info.index == index) return line(*f, why);
-    }
-  }
-  for (const FoundAdapter* f : fit) {
-    if (f->info.backend == name) return line(*f, why);
-  }
-  for (const FoundAdapter* f : fit) {
-    if (lower(f->info.name).find(name) != std::string::npos) return line(*f, why);
-  }
-  throw InvalidArgument("no adapter is called '{}'; there is: {}", asked.empty() ? name : asked, list(all));
-}
 
 Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& limits, const AdapterInfo& adapter) {
   Capabilities c;
@@ -185,11 +120,8 @@ Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Device Device::open(const DeviceOptions& options) {
   const Choice choice = choose(options.adapter);
-  const bool minimum = options.minimum || !environment("WEFT_MINIMUM_DEVICE").empty();
-  DeviceOptions effective = options;
-  effective.minimum = minimum;
   const wgpu::Adapter adapter =
-      minimum && choice.adapter->compatibility ? choice.adapter->compatibility : choice.adapter->adapter;
+      options.minimum && choice.adapter->compatibility ? choice.adapter->compatibility : choice.adapter->adapter;
 
   std::vector<const char*> enabled = {"allow_unsafe_apis"}, disabled = {"timestamp_quantization"};
   if (!options.validation) enabled.push_back("skip_validation");
@@ -200,7 +132,7 @@ Device Device::open(const DeviceOptions& options) {
   toggles.disabledToggles = disabled.data();
   toggles.disabledToggleCount = disabled.size();
 
-  const std::vector<wgpu::FeatureName> features = wanted_features(adapter, effective);
+  const std::vector<wgpu::FeatureName> features = wanted_features(adapter, options);
   wgpu::Limits limits;
   adapter.GetLimits(&limits);
   limits.nextInChain = nullptr;
@@ -212,7 +144,7 @@ Device Device::open(const DeviceOptions& options) {
   descriptor.label = "weft";
   descriptor.requiredFeatures = features.data();
   descriptor.requiredFeatureCount = features.size();
-  if (!minimum) descriptor.requiredLimits = &limits;
+  if (!options.minimum) descriptor.requiredLimits = &limits;
   descriptor.SetDeviceLostCallback(wgpu::CallbackMode::AllowSpontaneous, on_lost, context.get());
   descriptor.SetUncapturedErrorCallback(on_error, context.get());
 
@@ -242,12 +174,12 @@ const AdapterInfo& Device::adapter() const { return impl_->adapter; }
 const Capabilities& Device::capabilities() const { return impl_->context->capabilities; }
 const std::string& Device::reason() const { return impl_->reason; }
 
-Buffer Device::allocate(std::uint64_t bytes) {
+Buffer Device::allocate(std::uint64_t bytes) const {
   impl_->context->check();
   return impl_->pool->allocate(bytes);
 }
 
-void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
+void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const {
   impl_->context->check();
   if (bytes.empty()) return;
   if (offset > target.size() || bytes.size() > target.size() - offset) {
@@ -265,14 +197,14 @@ void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const 
   scope.check("uploading");
 }
 
-Readback Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) {
+Readback Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const {
   Encoder encoder(*this);
   Readback result = encoder.read(source, offset, bytes);
   encoder.submit();
   return result;
 }
 
-void Device::wait() {
+void Device::wait() const {
   impl_->context->check();
   impl_->context->wait(impl_->context->queue.OnSubmittedWorkDone(
       wgpu::CallbackMode::WaitAnyOnly, [](wgpu::QueueWorkDoneStatus, wgpu::StringView) {}));
@@ -281,13 +213,13 @@ void Device::wait() {
   impl_->context->check();
 }
 
-void Device::poll() {
+void Device::poll() const {
   impl_->context->process_events();
   impl_->deliver_callbacks();
 }
 
 MemoryFigures Device::memory() const { return impl_->pool->figures(); }
-void Device::trim() {
+void Device::trim() const {
   impl_->pool->trim();
   impl_->staging->trim();
 }

@@ -1,0 +1,48 @@
+// Where tensors live and graphs run: a GPU or the CPU.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/gpu.h"
+#include "weft/view.h"
+
+namespace weft {
+
+// A handle: copies refer to the same device.
+class Device {
+ public:
+  // "cpu"; "gpu", the best hardware GPU; an adapter's number, backend or part of its name, as gpu::DeviceOptions takes
+  // them. Empty: what WEFT_ADAPTER and WEFT_BACKEND ask for, else the best hardware GPU, else the cpu. A software
+  // adapter is only taken when asked for, since the cpu is much faster; reason() says what was taken and why.
+  // Throws NoDevice, InvalidArgument.
+  static Device open(std::string_view name = {});
+  static Device cpu();
+  Device(gpu::Device device);  // NOLINT: implicit, so that a GPU goes wherever a device is asked for
+
+  Device() = default;            // the cpu
+
+  bool is_gpu() const { return gpu_.has_value(); }
+  const gpu::Device& gpu() const;  // throws InvalidArgument on the cpu
+  std::string name() const;        // "cpu", "NVIDIA H200"
+  const std::string& reason() const { return reason_; }
+
+  // Memory of this device, its content undefined. Throws OutOfMemory.
+  Buffer allocate(std::uint64_t bytes) const;
+  // Throws InvalidArgument if the bytes do not fit or the buffer is not of this kind of device.
+  void upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const;
+  // Waits for everything submitted so far.
+  std::vector<std::byte> read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
+  void read(const Buffer& source, std::uint64_t offset, std::span<std::byte> target) const;
+  void wait() const;
+
+  bool operator==(const Device& other) const { return gpu_ == other.gpu_; }
+
+ private:
+  std::optional<gpu::Device> gpu_;
+  std::string reason_ = "cpu";
+};
+
+}  // namespace weft

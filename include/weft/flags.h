@@ -1,0 +1,48 @@
+// Everything that a person may want to force, in one table: each switch has a name, an environment variable, a flag of
+// the command line and an option in the API. The option wins over the command line, that over the environment, that
+// over the default.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+enum class Flag : std::uint8_t {
+  adapter, backend, minimum_device, f16, subgroups, matrices, fusion, validation, robustness, debug_labels, cache_dir,
+  memory_limit, log,
+};
+
+enum class FlagKind : std::uint8_t {
+  text,
+  toggle,  // "on" or "off"; also 1/0, true/false, yes/no
+  bytes,   // a count with an optional suffix K, M, G or T (powers of 1024)
+};
+
+struct FlagInfo {
+  Flag flag;
+  FlagKind kind;
+  std::string_view name;           // "memory-limit": --memory-limit on the command line
+  std::string_view environment;    // "WEFT_MEMORY_LIMIT"
+  std::string_view default_value;
+  std::string_view help;           // one sentence
+};
+
+// All of them, in the order in which help prints them.
+std::span<const FlagInfo> flags();
+const FlagInfo& info(Flag flag);
+
+// The value in force, read anew each time. Throws InvalidArgument, naming the variable, when it does not parse.
+std::string flag_text(Flag flag);
+bool flag_on(Flag flag);
+std::optional<std::uint64_t> flag_bytes(Flag flag);  // none: no value given
+
+// What the command line says, from here on; checked at once. Throws InvalidArgument.
+void set_flag(Flag flag, std::string_view value);
+// Forgets what set_flag() was told.
+void reset_flags();
+
+}  // namespace weft

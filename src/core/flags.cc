@@ -1,0 +1,126 @@
+#include "weft/flags.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <mutex>
+
+#include "weft/error.h"
+
+namespace weft {
+
+namespace {
+
+constexpr FlagInfo kFlags[] = {
+    {Flag::adapter, FlagKind::text, "adapter", "WEFT_ADAPTER", "",
+     "The GPU to take: its number or a part of its name as `weft devices` shows them, a backend, or cpu."},
+    {Flag::backend, FlagKind::text, "backend", "WEFT_BACKEND", "",
+     "Only adapters of this backend: vulkan, metal, d3d12, opengles or opengl."},
+    {Flag::minimum_device, FlagKind::toggle, "minimum-device", "WEFT_MINIMUM_DEVICE", "off",
+     "Open the GPU with no optional feature and the smallest limits, as a phone or a browser has them."},
+    {Flag::f16, FlagKind::toggle, "f16", "WEFT_F16", "on", "Compute with 16-bit floats where the GPU can."},
+    {Flag::subgroups, FlagKind::toggle, "subgroups", "WEFT_SUBGROUPS", "on",
+     "Use subgroup operations where the GPU has them."},
+    {Flag::matrices, FlagKind::toggle, "matrices", "WEFT_MATRICES", "on",
+     "Use the GPU's cooperative matrices where it has them."},
+    {Flag::fusion, FlagKind::toggle, "fusion", "WEFT_FUSION", "on", "Fuse operations into one kernel."},
+    {Flag::validation, FlagKind::toggle, "validation", "WEFT_VALIDATION", "on",
+     "Let WebGPU check every call; off is faster and trusts the kernels."},
+    {Flag::robustness, FlagKind::toggle, "robustness", "WEFT_ROBUSTNESS", "on",
+     "Let WebGPU check every access of a shader; off is faster and trusts the kernels."},
+    {Flag::debug_labels, FlagKind::toggle, "debug-labels", "WEFT_DEBUG_LABELS", "off",
+     "Name each dispatch for RenderDoc, PIX, Xcode and Nsight."},
+    {Flag::cache_dir, FlagKind::text, "cache-dir", "WEFT_CACHE_DIR", "",
+     "Where compiled shaders are kept; off keeps none; by default weft in the user's cache directory."},
+    {Flag::memory_limit, FlagKind::bytes, "memory-limit", "WEFT_MEMORY_LIMIT", "",
+     "The most GPU memory that buffers may take, such as 512M or 8G."},
+    {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
+     "What is said on standard error: off, warn, info, debug, and topics such as schedule, separated by commas."},
+};
+
+struct Overrides {
+  std::mutex mutex;
+  std::array<std::optional<std::string>, std::size(kFlags)> values;
+};
+
+Overrides& overrides() {
+  static Overrides o;
+  return o;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+bool parse_toggle(const FlagInfo& flag, std::string_view value) {
+  const std::string v = lower(value);
+  for (const char* yes : {"on", "1", "true", "yes"}) {
+    if (v == yes) return true;
+  }
+  for (const char* no : {"off", "0", "false", "no"}) {
+    if (v == no) return false;
+  }
+  throw InvalidArgument("{} (--{}) is '{}'; it takes on or off", flag.environment, flag.name, value);
+}
+
+std::optional<std::uint64_t> parse_bytes(const FlagInfo& flag, std::string_view value) {
+  if (value.empty()) return std::nullopt;
+  std::uint64_t count = 0;
+  const char* const last = value.data() + value.size();
+  const auto [end, error] = std::from_chars(value.data(), last, count);
+  std::string suffix = lower(std::string_view(end, last));
+  if (suffix.ends_with("ib")) suffix.resize(suffix.size() - 2);
+  else if (suffix.ends_with("b")) suffix.resize(suffix.size() - 1);
+  const std::size_t power = suffix.empty() ? 0 : std::string_view("kmgt").find(suffix) + 1;
+  if (error != std::errc{} || suffix.size() > 1 || (!suffix.empty() && power == 0) ||
+      count > UINT64_MAX >> (10 * power)) {
+    throw InvalidArgument("{} (--{}) is '{}'; it takes a number of bytes such as 512M or 8G", flag.environment,
+                          flag.name, value);
+  }
+  return count << (10 * power);
+}
+
+void check(const FlagInfo& flag, std::string_view value) {
+  if (flag.kind == FlagKind::toggle) parse_toggle(flag, value);
+  if (flag.kind == FlagKind::bytes) parse_bytes(flag, value);
+}
+
+}  // namespace
+
+std::span<const FlagInfo> flags() { return kFlags; }
+
+const FlagInfo& info(Flag flag) {
+  for (const FlagInfo& f : kFlags) {
+    if (f.flag == flag) return f;
+  }
+  throw InternalError("flag {} is not in the table", static_cast<int>(flag));
+}
+
+std::string flag_text(Flag flag) {
+  const FlagInfo& f = info(flag);
+  {
+    std::lock_guard lock(overrides().mutex);
+    if (const auto& value = overrides().values[static_cast<std::size_t>(flag)]) return *value;
+  }
+  // An empty variable is one that is not set.
+  const char* value = std::getenv(std::string(f.environment).c_str());
+  return value && *value ? value : std::string(f.default_value);
+}
+
+bool flag_on(Flag flag) { return parse_toggle(info(flag), flag_text(flag)); }
+std::optional<std::uint64_t> flag_bytes(Flag flag) { return parse_bytes(info(flag), flag_text(flag)); }
+
+void set_flag(Flag flag, std::string_view value) {
+  check(info(flag), value);
+  std::lock_guard lock(overrides().mutex);
+  overrides().values[static_cast<std::size_t>(flag)] = value;
+}
+
+void reset_flags() {
+  std::lock_guard lock(overrides().mutex);
+  for (auto& value : overrides().values) value.reset();
+}
+
+}  // namespace weft

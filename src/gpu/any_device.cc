@@ -1,0 +1,108 @@
+#include "weft/device.h"
+
+#include <cstring>
+
+#include "gpu/choose.h"
+#include "weft/error.h"
+#include "weft/flags.h"
+#include "weft/log.h"
+
+namespace weft {
+
+namespace {
+
+const gpu::AdapterInfo* best_hardware() {
+  const std::string backend = flag_text(Flag::backend);
+  for (const gpu::FoundAdapter& f : gpu::found_adapters()) {
+    if (!f.info.software() && (backend.empty() || f.info.backend == backend)) return &f.info;
+  }
+  return nullptr;
+}
+
+void check_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, const char* what) {
+  if (!buffer.on_host()) throw InvalidArgument("{}: the buffer is not in the cpu's memory", what);
+  if (offset > buffer.size() || bytes > buffer.size() - offset) {
+    throw InvalidArgument("{}: bytes {} to {} of a buffer of {}", what, offset, offset + bytes, buffer.size());
+  }
+}
+
+}  // namespace
+
+Device Device::open(std::string_view name) {
+  if (name == "cpu") return cpu();
+  if (name.empty() || name == "gpu") {
+    const std::string asked = flag_text(Flag::adapter);
+    if (asked == "cpu" && name.empty()) {
+      Device d;
+      d.reason_ = "cpu: WEFT_ADAPTER asks for it";
+      return d;
+    }
+    if (asked.empty() && flag_text(Flag::backend).empty()) {
+      const gpu::AdapterInfo* hardware = best_hardware();
+      std::string why = "no hardware GPU";
+      if (hardware) {
+        if (name == "gpu") return Device(gpu::Device::open({.adapter = std::to_string(hardware->index)}));
+        try {
+          return Device(gpu::Device::open({.adapter = std::to_string(hardware->index)}));
+        } catch (const NoDevice& e) {
+          log(LogLevel::warning, "{}", e.what());
+          why = std::format("{} could not be opened", hardware->name);
+        }
+      }
+      if (name == "gpu") {
+        throw NoDevice("no hardware GPU; adapters here: {}; name one of them, or take cpu", gpu::list_adapters());
+      }
+      const auto& found = gpu::found_adapters();
+      Device d;
+      d.reason_ = found.empty() || hardware
+                      ? std::format("cpu: {}", why)
+                      : std::format("cpu: {}; the software adapter {} is slower and only taken when asked for", why,
+                                    found.front().info.name);
+      return d;
+    }
+  }
+  return Device(gpu::Device::open({.adapter = std::string(name)}));
+}
+
+Device Device::cpu() {
+  Device d;
+  d.reason_ = "cpu: asked for";
+  return d;
+}
+
+Device::Device(gpu::Device device) : gpu_(std::move(device)), reason_(gpu_->reason()) {}
+
+const gpu::Device& Device::gpu() const {
+  if (!gpu_) throw InvalidArgument("a GPU is needed here; this device is the cpu");
+  return *gpu_;
+}
+
+std::string Device::name() const { return gpu_ ? gpu_->adapter().name : "cpu"; }
+
+Buffer Device::allocate(std::uint64_t bytes) const { return gpu_ ? gpu_->allocate(bytes) : Buffer::host(bytes); }
+
+void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const {
+  if (gpu_) return gpu_->upload(target, offset, bytes);
+  check_range(target, offset, bytes.size(), "upload");
+  if (!bytes.empty()) std::memcpy(target.data() + offset, bytes.data(), bytes.size());
+}
+
+std::vector<std::byte> Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const {
+  if (gpu_) return gpu_->read(source, offset, bytes).get();
+  check_range(source, offset, bytes, "read");
+  std::vector<std::byte> out(bytes);
+  read(source, offset, out);
+  return out;
+}
+
+void Device::read(const Buffer& source, std::uint64_t offset, std::span<std::byte> target) const {
+  if (gpu_) return gpu_->read(source, offset, target.size()).get(target);
+  check_range(source, offset, target.size(), "read");
+  if (!target.empty()) std::memcpy(target.data(), source.data() + offset, target.size());
+}
+
+void Device::wait() const {
+  if (gpu_) gpu_->wait();
+}
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+#include "gpu/choose.h"
+
+#include <charconv>
+
+#include "weft/error.h"
+#include "weft/flags.h"
+
+namespace weft::gpu {
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+bool means(const AdapterInfo& info, const std::string& name) {
+  int index = -1;
+  const char* const last = name.data() + name.size();
+  if (const auto [end, error] = std::from_chars(name.data(), last, index); error == std::errc{} && end == last) {
+    return info.index == index;
+  }
+  return info.backend == name || lower(info.name).find(name) != std::string::npos;
+}
+
+}  // namespace
+
+std::string list_adapters() {
+  std::string out;
+  for (const FoundAdapter& f : found_adapters()) {
+    out += std::format("{}{}: {} ({}{})", out.empty() ? "" : ", ", f.info.index, f.info.name, f.info.backend,
+                       f.info.software() ? ", software" : "");
+  }
+  return out.empty() ? "none (is a Vulkan driver installed?)" : out;
+}
+
+Choice choose(const std::string& asked) {
+  std::string name = lower(asked), because = "asked for";
+  if (name.empty() || name == "gpu") {
+    name = lower(flag_text(Flag::adapter));
+    because = "WEFT_ADAPTER asks for it";
+  }
+  const std::string backend = lower(flag_text(Flag::backend));
+  std::vector<const FoundAdapter*> fit;
+  for (const FoundAdapter& f : found_adapters()) {
+    if (backend.empty() || f.info.backend == backend) fit.push_back(&f);
+  }
+  if (fit.empty()) {
+    throw NoDevice("no GPU adapter{}; adapters here: {}",
+                   backend.empty() ? "" : std::format(" with the backend '{}' (WEFT_BACKEND)", backend),
+                   list_adapters());
+  }
+  const auto chosen = [](const FoundAdapter& f, const std::string& why) {
+    return Choice{&f, std::format("{} ({}): {}", f.info.name, f.info.backend, why)};
+  };
+  if (name.empty() || name == "gpu") {
+    return chosen(*fit.front(), fit.size() == 1 ? "the only adapter" : std::format("best of {} adapters", fit.size()));
+  }
+  for (const FoundAdapter* f : fit) {
+    if (means(f->info, name)) return chosen(*f, because);
+  }
+  throw InvalidArgument("no adapter is called '{}'; adapters here: {}", name, list_adapters());
+}
+
+}  // namespace weft::gpu

@@ -1,0 +1,19 @@
+// Which adapter a name means.
+#pragma once
+
+#include "gpu/instance.h"
+
+namespace weft::gpu {
+
+struct Choice {
+  const FoundAdapter* adapter;
+  std::string reason;  // "NVIDIA H200 (vulkan): best of 3 adapters"
+};
+
+// As DeviceOptions::adapter says. Throws NoDevice, InvalidArgument.
+Choice choose(const std::string& asked);
+
+// "0: NVIDIA H200 (vulkan), 1: llvmpipe … (vulkan, software)", for messages.
+std::string list_adapters();
+
+}  // namespace weft::gpu

@@ -1,0 +1,66 @@
+#include "weft/flags.h"
+
+#include <cstdlib>
+#include <set>
+
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+class FlagsTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    reset_flags();
+    for (const char* name : {"WEFT_FUSION", "WEFT_MEMORY_LIMIT"}) unsetenv(name);
+  }
+};
+
+TEST_F(FlagsTest, TableIsWhole) {
+  std::set<std::string_view> names, variables;
+  for (const FlagInfo& f : flags()) {
+    EXPECT_EQ(&info(f.flag), &f);
+    EXPECT_TRUE(names.insert(f.name).second) << f.name;
+    EXPECT_TRUE(variables.insert(f.environment).second) << f.environment;
+    EXPECT_TRUE(f.environment.starts_with("WEFT_"));
+    EXPECT_TRUE(f.help.ends_with(".")) << f.help;
+  }
+}
+
+TEST_F(FlagsTest, CommandLineWinsOverEnvironmentOverDefault) {
+  EXPECT_TRUE(flag_on(Flag::fusion));
+  setenv("WEFT_FUSION", "No", 1);
+  EXPECT_FALSE(flag_on(Flag::fusion));
+  set_flag(Flag::fusion, "on");
+  EXPECT_TRUE(flag_on(Flag::fusion));
+  reset_flags();
+  EXPECT_FALSE(flag_on(Flag::fusion));
+  setenv("WEFT_FUSION", "", 1);
+  EXPECT_TRUE(flag_on(Flag::fusion));
+}
+
+TEST_F(FlagsTest, Bytes) {
+  EXPECT_EQ(flag_bytes(Flag::memory_limit), std::nullopt);
+  const std::pair<const char*, std::uint64_t> good[] = {
+      {"0", 0}, {"17", 17}, {"3K", 3 << 10}, {"512m", 512 << 20}, {"8G", 8ull << 30}, {"2TiB", 2ull << 40}, {"1kb", 1024}};
+  for (const auto& [text, value] : good) {
+    set_flag(Flag::memory_limit, text);
+    EXPECT_EQ(flag_bytes(Flag::memory_limit), value) << text;
+  }
+  for (const char* bad : {"x", "-1", "8Q", "8GG", "99999999999T", "1.5G", "8 G"}) {
+    EXPECT_THROW(set_flag(Flag::memory_limit, bad), InvalidArgument) << bad;
+  }
+}
+
+TEST_F(FlagsTest, AWrongValueNamesItsVariable) {
+  setenv("WEFT_FUSION", "perhaps", 1);
+  try {
+    flag_on(Flag::fusion);
+    FAIL();
+  } catch (const InvalidArgument& e) {
+    EXPECT_STREQ(e.what(), "WEFT_FUSION (--fusion) is 'perhaps'; it takes on or off");
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,103 @@
+#include "support/dawn_counters.h"
+
+#include <dawn/native/DawnNative.h>
+
+#include <atomic>
+#include <format>
+
+// The test program's own definitions of WebGPU's entry points come before those of Dawn's library; they count, and hand
+// on through Dawn's procedure table.
+
+namespace weft::test {
+namespace {
+
+struct Counts {
+  std::atomic<std::uint64_t> buffers{0}, bind_groups{0}, layouts{0}, shader_modules{0}, pipelines{0};
+  std::atomic<std::uint64_t> submits{0}, writes{0}, dispatches{0}, passes{0}, maps{0};
+} counts;
+
+const DawnProcTable& procs() {
+  static const DawnProcTable& table = dawn::native::GetProcs();
+  return table;
+}
+
+}  // namespace
+
+DawnCounters DawnCounters::now() {
+  return {counts.buffers, counts.bind_groups, counts.layouts, counts.shader_modules, counts.pipelines,
+          counts.submits, counts.writes,      counts.dispatches, counts.passes,      counts.maps};
+}
+
+DawnCounters DawnCounters::operator-(const DawnCounters& b) const {
+  return {buffers - b.buffers, bind_groups - b.bind_groups, layouts - b.layouts,
+          shader_modules - b.shader_modules, pipelines - b.pipelines, submits - b.submits,
+          writes - b.writes, dispatches - b.dispatches, passes - b.passes, maps - b.maps};
+}
+
+std::string DawnCounters::text() const {
+  return std::format(
+      "{} buffers, {} bind groups, {} layouts, {} shader modules, {} pipelines; {} submits, {} writes, {} dispatches, "
+      "{} passes, {} maps",
+      buffers, bind_groups, layouts, shader_modules, pipelines, submits, writes, dispatches, passes, maps);
+}
+
+}  // namespace weft::test
+
+using weft::test::counts;
+using weft::test::procs;
+
+extern "C" {
+
+WGPUBuffer wgpuDeviceCreateBuffer(WGPUDevice device, const WGPUBufferDescriptor* descriptor) {
+  ++counts.buffers;
+  return procs().deviceCreateBuffer(device, descriptor);
+}
+WGPUBindGroup wgpuDeviceCreateBindGroup(WGPUDevice device, const WGPUBindGroupDescriptor* descriptor) {
+  ++counts.bind_groups;
+  return procs().deviceCreateBindGroup(device, descriptor);
+}
+WGPUBindGroupLayout wgpuDeviceCreateBindGroupLayout(WGPUDevice device, const WGPUBindGroupLayoutDescriptor* d) {
+  ++counts.layouts;
+  return procs().deviceCreateBindGroupLayout(device, d);
+}
+WGPUPipelineLayout wgpuDeviceCreatePipelineLayout(WGPUDevice device, const WGPUPipelineLayoutDescriptor* descriptor) {
+  ++counts.layouts;
+  return procs().deviceCreatePipelineLayout(device, descriptor);
+}
+WGPUShaderModule wgpuDeviceCreateShaderModule(WGPUDevice device, const WGPUShaderModuleDescriptor* descriptor) {
+  ++counts.shader_modules;
+  return procs().deviceCreateShaderModule(device, descriptor);
+}
+WGPUComputePipeline wgpuDeviceCreateComputePipeline(WGPUDevice device, const WGPUComputePipelineDescriptor* d) {
+  ++counts.pipelines;
+  return procs().deviceCreateComputePipeline(device, d);
+}
+WGPUFuture wgpuDeviceCreateComputePipelineAsync(WGPUDevice device, const WGPUComputePipelineDescriptor* d,
+                                                WGPUCreateComputePipelineAsyncCallbackInfo callback) {
+  ++counts.pipelines;
+  return procs().deviceCreateComputePipelineAsync(device, d, callback);
+}
+void wgpuQueueSubmit(WGPUQueue queue, size_t count, const WGPUCommandBuffer* commands) {
+  ++counts.submits;
+  procs().queueSubmit(queue, count, commands);
+}
+void wgpuQueueWriteBuffer(WGPUQueue queue, WGPUBuffer buffer, uint64_t offset, const void* data, size_t size) {
+  ++counts.writes;
+  procs().queueWriteBuffer(queue, buffer, offset, data, size);
+}
+void wgpuComputePassEncoderDispatchWorkgroups(WGPUComputePassEncoder pass, uint32_t x, uint32_t y, uint32_t z) {
+  ++counts.dispatches;
+  procs().computePassEncoderDispatchWorkgroups(pass, x, y, z);
+}
+WGPUComputePassEncoder wgpuCommandEncoderBeginComputePass(WGPUCommandEncoder encoder,
+                                                          const WGPUComputePassDescriptor* descriptor) {
+  ++counts.passes;
+  return procs().commandEncoderBeginComputePass(encoder, descriptor);
+}
+WGPUFuture wgpuBufferMapAsync(WGPUBuffer buffer, WGPUMapMode mode, size_t offset, size_t size,
+                              WGPUBufferMapCallbackInfo callback) {
+  ++counts.maps;
+  return procs().bufferMapAsync(buffer, mode, offset, size, callback);
+}
+
+}  // extern "C"
