@@ -1,0 +1,63 @@
+// Models in Hugging Face's directory layout, ready to run: config.json decides what is built.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/compile.h"
+#include "weft/device.h"
+#include "weft/text.h"
+
+namespace weft::models {
+
+struct EmbedOptions {
+  // Sentences that run together. They are sorted by length first, so that little is padding; large batches are split
+  // where a tensor would pass the device's binding limit.
+  int batch = 32;
+  // Called after each batch with the number of sentences done so far.
+  std::function<void(std::size_t done)> progress;
+  CompileOptions compile;
+};
+
+// A transformer encoder (BERT, DistilBERT) with the pooling, dense layers and normalisation that its
+// sentence-transformers files ask for; without such files: mean pooling, normalised, as sentence-transformers does with
+// a bare checkpoint, less the normalisation. Calls on one object come from one thread at a time.
+class SentenceEncoder {
+ public:
+  // Throws IoError (a file is missing or cannot be read), FormatError (it is malformed, or a weight has another type
+  // or shape than config.json implies), Unsupported (an architecture, activation or module that Weft does not have).
+  static SentenceEncoder load(const std::filesystem::path& model_dir, Device device, EmbedOptions options = {});
+
+  const text::Tokenizer& tokenizer() const;
+  const Device& device() const;
+  int dimension() const;  // of an embedding
+
+  // Embeddings [sentences, dimension] in f32, on the device, in the order given. Returns when the work is submitted.
+  // Throws FormatError (a sentence that is not UTF-8), OutOfMemory, DeviceLost.
+  DeviceTensor embed(std::span<const std::string> sentences);
+  // The same for token ids that are there already, each at most the model's length.
+  DeviceTensor embed_ids(std::span<const text::Ids> ids);
+
+  // The graph for batches of that shape: what `weft graph` draws.
+  Graph graph(int batch, int length) const;
+  // The executable for that shape (compiled if it is not yet).
+  Executable executable(int batch, int length);
+
+ private:
+  struct Impl;
+  explicit SentenceEncoder(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+// The model in that directory, on the best device unless told otherwise.
+inline SentenceEncoder load(const std::filesystem::path& model_dir, Device device = Device::open(),
+                            EmbedOptions options = {}) {
+  return SentenceEncoder::load(model_dir, std::move(device), std::move(options));
+}
+
+}  // namespace weft::models

@@ -1,0 +1,223 @@
+#include "models/config.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "weft/error.h"
+
+namespace weft::models {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+// A JSON object from a file, read key by key with messages that name both.
+class ConfigFile {
+ public:
+  explicit ConfigFile(fs::path path) : path_(std::move(path)) {
+    std::ifstream file(path_, std::ios::binary);
+    if (!file) {
+      throw IoError("{}: cannot be read: {}; --model takes a directory in Hugging Face's layout", path_.string(),
+                    std::error_code(errno, std::generic_category()).message());
+    }
+    try {
+      value_ = json::parse(file);
+    } catch (const json::exception& e) {
+      throw FormatError("{}: not JSON: {}", path_.string(), e.what());
+    }
+  }
+
+  const json& value() const { return value_; }
+  std::string source() const { return path_.string(); }
+
+  bool has(const char* key) const { return value_.is_object() && value_.contains(key) && !value_[key].is_null(); }
+
+  template <class T>
+  T get(const char* key) const {
+    if (!value_.is_object() || !value_.contains(key)) throw FormatError("{}: '{}' is missing", source(), key);
+    return convert<T>(key);
+  }
+  template <class T>
+  T get(const char* key, T otherwise) const {
+    return has(key) ? convert<T>(key) : otherwise;
+  }
+  // A positive size that fits a shape.
+  std::int64_t size(const char* key) const {
+    const auto n = get<std::int64_t>(key);
+    if (n < 1 || n > (1 << 30)) throw FormatError("{}: '{}' is {}, expected 1 to 2^30", source(), key, n);
+    return n;
+  }
+
+ private:
+  template <class T>
+  T convert(const char* key) const {
+    const json& v = value_[key];
+    const bool fits = std::is_same_v<T, bool>         ? v.is_boolean()
+                      : std::is_integral_v<T>         ? v.is_number_integer()
+                      : std::is_floating_point_v<T>   ? v.is_number()
+                                                      : v.is_string();
+    if (!fits) {
+      const char* wanted = std::is_same_v<T, bool>       ? "true or false"
+                           : std::is_integral_v<T>       ? "an integer"
+                           : std::is_floating_point_v<T> ? "a number"
+                                                         : "a string";
+      throw FormatError("{}: '{}' is {}, expected {}", source(), key, v.dump(), wanted);
+    }
+    return v.get<T>();
+  }
+
+  fs::path path_;
+  json value_;
+};
+
+ScalarOp activation(const ConfigFile& file, const char* key) {
+  constexpr std::pair<std::string_view, ScalarOp> kActivations[] = {
+      {"gelu", ScalarOp::gelu_erf},      {"gelu_new", ScalarOp::gelu_tanh},  {"gelu_pytorch_tanh", ScalarOp::gelu_tanh},
+      {"gelu_fast", ScalarOp::gelu_tanh}, {"quick_gelu", ScalarOp::gelu_quick}, {"relu", ScalarOp::relu},
+      {"silu", ScalarOp::silu},          {"swish", ScalarOp::silu},          {"tanh", ScalarOp::tanh},
+  };
+  const auto text = file.get<std::string>(key);
+  for (const auto& [spelling, op] : kActivations) {
+    if (spelling == text) return op;
+  }
+  throw Unsupported("{}: '{}' is '{}'; Weft has gelu, gelu_new, gelu_fast, quick_gelu, relu, silu and tanh", file.source(),
+                    key, text);
+}
+
+EncoderConfig read_bert(const ConfigFile& file) {
+  const auto positions = file.get<std::string>("position_embedding_type", "absolute");
+  if (positions != "absolute") {
+    throw Unsupported("{}: position_embedding_type '{}'; Weft has 'absolute'", file.source(), positions);
+  }
+  return {.architecture = Architecture::bert,
+          .vocabulary = file.size("vocab_size"),
+          .positions = file.size("max_position_embeddings"),
+          .token_types = file.size("type_vocab_size"),
+          .hidden = file.size("hidden_size"),
+          .intermediate = file.size("intermediate_size"),
+          .layers = file.size("num_hidden_layers"),
+          .heads = file.size("num_attention_heads"),
+          .epsilon = file.get<double>("layer_norm_eps", 1e-12),
+          .activation = activation(file, "hidden_act")};
+}
+
+EncoderConfig read_distilbert(const ConfigFile& file) {
+  return {.architecture = Architecture::distilbert,
+          .vocabulary = file.size("vocab_size"),
+          .positions = file.size("max_position_embeddings"),
+          .token_types = 0,
+          .hidden = file.size("dim"),
+          .intermediate = file.size("hidden_dim"),
+          .layers = file.size("n_layers"),
+          .heads = file.size("n_heads"),
+          .epsilon = 1e-12,  // fixed in the reference, not in the file
+          .activation = activation(file, "activation")};
+}
+
+std::vector<Pooling> read_pooling(const ConfigFile& file) {
+  // In the order in which sentence-transformers concatenates them.
+  constexpr std::pair<const char*, Pooling> kModes[] = {
+      {"pooling_mode_cls_token", Pooling::cls},
+      {"pooling_mode_max_tokens", Pooling::max},
+      {"pooling_mode_mean_tokens", Pooling::mean},
+      {"pooling_mode_mean_sqrt_len_tokens", Pooling::mean_sqrt_length},
+  };
+  constexpr const char* kOthers[] = {"pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"};
+  std::vector<Pooling> modes;
+  for (const auto& [key, mode] : kModes) {
+    if (file.get<bool>(key, false)) modes.push_back(mode);
+  }
+  for (const char* key : kOthers) {
+    if (file.get<bool>(key, false)) throw Unsupported("{}: {} is not one of Weft's poolings", file.source(), key);
+  }
+  if (file.has("pooling_mode")) {  // the newer spelling: one name
+    const auto name = file.get<std::string>("pooling_mode");
+    for (const auto& [key, mode] : kModes) {
+      if (std::string_view(key).starts_with("pooling_mode_" + name)) modes = {mode};
+    }
+  }
+  if (modes.empty()) throw FormatError("{}: no pooling mode is true", file.source());
+  return modes;
+}
+
+DenseModule read_dense(const fs::path& directory) {
+  const ConfigFile file(directory / "config.json");
+  DenseModule dense{.directory = directory,
+                    .in = file.size("in_features"),
+                    .out = file.size("out_features"),
+                    .bias = file.get<bool>("bias", true),
+                    .activation = {}};
+  const auto name = file.get<std::string>("activation_function", "torch.nn.modules.linear.Identity");
+  constexpr std::pair<std::string_view, ScalarOp> kActivations[] = {
+      {".Tanh", ScalarOp::tanh}, {".ReLU", ScalarOp::relu}, {".GELU", ScalarOp::gelu_erf}, {".Sigmoid", ScalarOp::sigmoid}};
+  for (const auto& [ending, op] : kActivations) {
+    if (name.ends_with(ending)) dense.activation = op;
+  }
+  if (!dense.activation && !name.ends_with(".Identity")) {
+    throw Unsupported("{}: activation_function '{}'; Weft has Tanh, ReLU, GELU, Sigmoid and Identity", file.source(), name);
+  }
+  return dense;
+}
+
+}  // namespace
+
+EncoderConfig read_encoder_config(const fs::path& model_dir) {
+  if (!fs::is_directory(model_dir)) {
+    throw IoError("{}: not a directory; --model takes a directory in Hugging Face's layout (config.json, "
+                  "model.safetensors, tokenizer.json)",
+                  model_dir.string());
+  }
+  const ConfigFile file(model_dir / "config.json");
+  const auto type = file.get<std::string>("model_type");
+  EncoderConfig config;
+  if (type == "bert") {
+    config = read_bert(file);
+  } else if (type == "distilbert") {
+    config = read_distilbert(file);
+  } else {
+    throw Unsupported("{}: model_type '{}'; Weft runs 'bert' and 'distilbert'", file.source(), type);
+  }
+  if (config.hidden % config.heads != 0) {
+    throw FormatError("{}: hidden size {} does not divide into {} heads", file.source(), config.hidden, config.heads);
+  }
+  return config;
+}
+
+SentenceConfig read_sentence_config(const fs::path& model_dir) {
+  SentenceConfig config;
+  const fs::path modules = model_dir / "modules.json";
+  if (!fs::exists(modules)) {
+    config.pooling = {Pooling::mean};  // what sentence-transformers makes of a bare checkpoint
+    return config;
+  }
+  const ConfigFile file(modules);
+  if (!file.value().is_array()) throw FormatError("{}: expected a list of modules", file.source());
+  for (const json& module : file.value()) {
+    if (!module.is_object() || !module.contains("type") || !module["type"].is_string()) {
+      throw FormatError("{}: expected objects with 'type' and 'path', got {}", file.source(), module.dump());
+    }
+    const auto type = module["type"].get<std::string>();
+    const fs::path directory = model_dir / (module.contains("path") && module["path"].is_string()
+                                                ? module["path"].get<std::string>()
+                                                : std::string());
+    const bool first = config.pooling.empty();
+    if (type.ends_with(".Transformer")) {
+      if (directory != model_dir / "") {
+        throw Unsupported("{}: a transformer in the folder '{}'; Weft expects it beside modules.json", file.source(),
+                          module["path"].dump());
+      }
+    } else if (type.ends_with(".Pooling") && first) {
+      config.pooling = read_pooling(ConfigFile(directory / "config.json"));
+    } else if (type.ends_with(".Dense") && !first && !config.normalize) {
+      config.dense.push_back(read_dense(directory));
+    } else if (type.ends_with(".Normalize") && !first) {
+      config.normalize = true;
+    } else {
+      throw Unsupported("{}: module '{}' here; Weft has Transformer, then Pooling, Dense and Normalize", file.source(), type);
+    }
+  }
+  if (config.pooling.empty()) throw Unsupported("{}: no Pooling module: token embeddings only", file.source());
+  return config;
+}
+
+}  // namespace weft::models

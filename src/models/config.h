@@ -1,0 +1,44 @@
+// What the JSON files of a model's directory say, checked.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "weft/graph.h"
+
+namespace weft::models {
+
+enum class Architecture : std::uint8_t { bert, distilbert };
+
+// config.json.
+struct EncoderConfig {
+  Architecture architecture = Architecture::bert;
+  std::int64_t vocabulary = 0, positions = 0, token_types = 0;  // token_types is 0 where the model has none
+  std::int64_t hidden = 0, intermediate = 0, layers = 0, heads = 0;
+  double epsilon = 1e-12;
+  ScalarOp activation = ScalarOp::gelu_erf;
+};
+
+enum class Pooling : std::uint8_t { cls, max, mean, mean_sqrt_length };
+
+// A dense layer after pooling (sentence_transformers.models.Dense).
+struct DenseModule {
+  std::filesystem::path directory;
+  std::int64_t in = 0, out = 0;
+  bool bias = true;
+  std::optional<ScalarOp> activation;  // none: identity
+};
+
+// modules.json and what it leads to.
+struct SentenceConfig {
+  std::vector<Pooling> pooling;  // their results are concatenated in this order
+  std::vector<DenseModule> dense;
+  bool normalize = false;
+};
+
+// Throw IoError, FormatError, Unsupported; the message names the file and the key.
+EncoderConfig read_encoder_config(const std::filesystem::path& model_dir);
+SentenceConfig read_sentence_config(const std::filesystem::path& model_dir);
+
+}  // namespace weft::models

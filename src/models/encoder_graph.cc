@@ -1,0 +1,228 @@
+#include "models/encoder_graph.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "weft/error.h"
+
+namespace weft::models {
+namespace {
+
+// What each architecture calls its weights. A layer's names follow "<layers>.<index>.".
+struct Names {
+  const char* prefix;  // that some checkpoints put in front of everything
+  const char* words;
+  const char* positions;
+  const char* token_types;
+  const char* embedding_norm;
+  const char* layers;
+  const char *query, *key, *value, *attention_output, *attention_norm, *intermediate, *output, *output_norm;
+};
+
+const Names& names(Architecture architecture) {
+  static constexpr Names kBert = {.prefix = "bert.",
+                                  .words = "embeddings.word_embeddings.weight",
+                                  .positions = "embeddings.position_embeddings.weight",
+                                  .token_types = "embeddings.token_type_embeddings.weight",
+                                  .embedding_norm = "embeddings.LayerNorm",
+                                  .layers = "encoder.layer",
+                                  .query = "attention.self.query",
+                                  .key = "attention.self.key",
+                                  .value = "attention.self.value",
+                                  .attention_output = "attention.output.dense",
+                                  .attention_norm = "attention.output.LayerNorm",
+                                  .intermediate = "intermediate.dense",
+                                  .output = "output.dense",
+                                  .output_norm = "output.LayerNorm"};
+  static constexpr Names kDistilBert = {.prefix = "distilbert.",
+                                        .words = "embeddings.word_embeddings.weight",
+                                        .positions = "embeddings.position_embeddings.weight",
+                                        .token_types = nullptr,
+                                        .embedding_norm = "embeddings.LayerNorm",
+                                        .layers = "transformer.layer",
+                                        .query = "attention.q_lin",
+                                        .key = "attention.k_lin",
+                                        .value = "attention.v_lin",
+                                        .attention_output = "attention.out_lin",
+                                        .attention_norm = "sa_layer_norm",
+                                        .intermediate = "ffn.lin1",
+                                        .output = "ffn.lin2",
+                                        .output_norm = "output_layer_norm"};
+  return architecture == Architecture::bert ? kBert : kDistilBert;
+}
+
+class WeightReader {
+ public:
+  WeightReader(SafeTensors file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
+
+  TensorData tensor(const std::string& name, const Shape& shape) const {
+    const std::string full = prefix_ + name;
+    // Old checkpoints call a layer norm's scale and bias gamma and beta.
+    std::string found = full;
+    if (!file_.contains(found)) {
+      if (found.ends_with("LayerNorm.weight")) found = found.substr(0, found.size() - 6) + "gamma";
+      if (found.ends_with("LayerNorm.bias")) found = found.substr(0, found.size() - 4) + "beta";
+    }
+    if (!file_.contains(found)) {
+      throw FormatError("{}: the weight '{}' {} that config.json calls for is missing", file_.source(), full,
+                        to_string(shape));
+    }
+    const TensorData& data = file_.at(found, shape);
+    if (!is_floating(data.dtype) || bits(data.dtype) < 16 || data.dtype == DType::f64) {
+      throw Unsupported("{}: '{}' is {}; weights are f32, f16 or bf16", file_.source(), found, weft::name(data.dtype));
+    }
+    return data;
+  }
+  LinearWeights linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true) const {
+    return {tensor(name + ".weight", {out, in}), bias ? tensor(name + ".bias", {out}) : TensorData{}};
+  }
+  NormWeights norm(const std::string& name, std::int64_t size) const {
+    return {tensor(name + ".weight", {size}), tensor(name + ".bias", {size})};
+  }
+
+ private:
+  SafeTensors file_;
+  std::string prefix_;
+};
+
+// The graph under construction with its few building blocks.
+class Builder {
+ public:
+  explicit Builder(Graph& graph) : graph_(graph) {}
+
+  Value weight(const TensorData& data) {
+    const Value v = graph_.constant(data);
+    return data.dtype == DType::f32 ? v : cast(v, DType::f32);
+  }
+  Value linear(Value x, const LinearWeights& w) {
+    const Value y = matmul(x, weight(w.weight).T());
+    return w.bias.owner ? y + weight(w.bias) : y;
+  }
+  Value norm(Value x, const NormWeights& w, double epsilon) {
+    return layer_norm(x, weight(w.scale), weight(w.bias), epsilon);
+  }
+  // [batch, length, heads · dim] → [batch, heads, length, dim]
+  static Value split_heads(Value x, std::int64_t heads) {
+    const Shape& s = x.shape();
+    return permute(reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
+  }
+  static Value merge_heads(Value x) {
+    const Shape& s = x.shape();
+    return reshape(permute(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+  }
+
+ private:
+  Graph& graph_;
+};
+
+// One vector a row from the token vectors [batch, length, hidden]; `mask` f32 [batch, length, 1], 1 for tokens.
+Value pool(Pooling mode, Value tokens, Value mask, Value visible) {
+  switch (mode) {
+    case Pooling::cls: return squeeze(slice(tokens, 1, 0, 1), 1);
+    case Pooling::max:
+      return reduce(ReduceOp::max, select(visible, tokens, tokens.graph().scalar(-1e9, DType::f32)), {1});
+    case Pooling::mean:
+    case Pooling::mean_sqrt_length: {
+      const Value count = maximum(reduce(ReduceOp::sum, mask, {1}), tokens.graph().scalar(1e-9, DType::f32));
+      const Value sum = reduce(ReduceOp::sum, tokens * mask, {1});
+      return sum / (mode == Pooling::mean ? count : sqrt(count));
+    }
+  }
+  throw InternalError("unknown pooling {}", static_cast<int>(mode));
+}
+
+}  // namespace
+
+EncoderWeights read_weights(const std::filesystem::path& model_dir, const EncoderConfig& encoder,
+                            const SentenceConfig& sentence) {
+  const Names& n = names(encoder.architecture);
+  SafeTensors file = SafeTensors::open(model_dir);
+  const bool prefixed = file.contains(std::string(n.prefix) + n.words);
+  const WeightReader read(std::move(file), prefixed ? n.prefix : "");
+  const std::int64_t h = encoder.hidden;
+  EncoderWeights w;
+  w.words = read.tensor(n.words, {encoder.vocabulary, h});
+  w.positions = read.tensor(n.positions, {encoder.positions, h});
+  if (n.token_types) w.token_types = read.tensor(n.token_types, {encoder.token_types, h});
+  w.embedding_norm = read.norm(n.embedding_norm, h);
+  for (std::int64_t i = 0; i < encoder.layers; ++i) {
+    const std::string layer = std::format("{}.{}.", n.layers, i);
+    w.layers.push_back({.query = read.linear(layer + n.query, h, h),
+                        .key = read.linear(layer + n.key, h, h),
+                        .value = read.linear(layer + n.value, h, h),
+                        .attention_output = read.linear(layer + n.attention_output, h, h),
+                        .intermediate = read.linear(layer + n.intermediate, h, encoder.intermediate),
+                        .output = read.linear(layer + n.output, encoder.intermediate, h),
+                        .attention_norm = read.norm(layer + n.attention_norm, h),
+                        .output_norm = read.norm(layer + n.output_norm, h)});
+  }
+  for (const DenseModule& d : sentence.dense) {
+    w.dense.push_back(WeightReader(SafeTensors::open(d.directory), "").linear("linear", d.in, d.out, d.bias));
+  }
+  return w;
+}
+
+std::int64_t embedding_dimension(const EncoderConfig& encoder, const SentenceConfig& sentence) {
+  if (!sentence.dense.empty()) return sentence.dense.back().out;
+  return encoder.hidden * static_cast<std::int64_t>(sentence.pooling.size());
+}
+
+Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence, const EncoderWeights& weights,
+                    std::span<const std::int32_t> type_ids, std::int64_t batch, std::int64_t length) {
+  Graph graph;
+  Builder b(graph);
+  const Value ids = graph.input("ids", DType::i32, {batch, length});
+  const Value lengths = graph.input("lengths", DType::i32, {batch});
+
+  std::vector<std::int32_t> steps(static_cast<std::size_t>(length));
+  std::iota(steps.begin(), steps.end(), 0);
+  const Value position = graph.constant(TensorData::of<std::int32_t>(DType::i32, {1, length}, steps), "positions");
+  const Value visible = binary(ScalarOp::less, position, expand_dims(lengths, 1));  // [batch, length]
+
+  // Embeddings: words + token types + positions, normalised.
+  Value x = gather(b.weight(weights.words), ids);
+  if (weights.token_types.owner) {
+    const Value types = b.weight(weights.token_types);
+    if (type_ids.empty()) {
+      x = x + slice(types, 0, 0, 1);
+    } else {
+      x = x + gather(types, graph.constant(TensorData::of<std::int32_t>(DType::i32, {length}, type_ids)));
+    }
+  }
+  x = x + slice(b.weight(weights.positions), 0, 0, length);
+  x = b.norm(x, weights.embedding_norm, config.epsilon);
+
+  // Layers: attention and feed-forward, each with its residual and norm after it.
+  const double scale = 1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads));
+  const Value hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
+                                   graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
+  for (const LayerWeights& w : weights.layers) {
+    const Value q = Builder::split_heads(b.linear(x, w.query), config.heads);
+    const Value k = Builder::split_heads(b.linear(x, w.key), config.heads);
+    const Value v = Builder::split_heads(b.linear(x, w.value), config.heads);
+    const Value scores = matmul(q, k.T()) * scale + hidden_keys;
+    const Value context = Builder::merge_heads(matmul(softmax(scores), v));
+    x = b.norm(b.linear(context, w.attention_output) + x, w.attention_norm, config.epsilon);
+    const Value inner = unary(config.activation, b.linear(x, w.intermediate));
+    x = b.norm(b.linear(inner, w.output) + x, w.output_norm, config.epsilon);
+  }
+
+  // One vector a sentence.
+  const Value token_mask = expand_dims(visible, 2);
+  std::vector<Value> pooled;
+  for (Pooling mode : sentence.pooling) pooled.push_back(pool(mode, x, cast(token_mask, DType::f32), token_mask));
+  Value y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
+  for (std::size_t i = 0; i < sentence.dense.size(); ++i) {
+    y = b.linear(y, weights.dense[i]);
+    if (sentence.dense[i].activation) y = unary(*sentence.dense[i].activation, y);
+  }
+  if (sentence.normalize) {
+    // As torch.nn.functional.normalize: the norm is at least 1e-12.
+    const Value squares = reduce(ReduceOp::sum_squares, y, {1}, true);
+    y = y / maximum(sqrt(squares), graph.scalar(1e-12, DType::f32));
+  }
+  graph.output("embeddings", y);
+  return graph;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,39 @@
+// The graph of a transformer encoder with its pooling.
+#pragma once
+
+#include "models/config.h"
+#include "weft/graph.h"
+#include "weft/safetensors.h"
+
+namespace weft::models {
+
+// A model's weights under names of our own, each checked against the shape that config.json implies.
+struct LinearWeights {
+  TensorData weight, bias;  // [out, in], [out]
+};
+struct NormWeights {
+  TensorData scale, bias;   // [hidden]
+};
+struct LayerWeights {
+  LinearWeights query, key, value, attention_output, intermediate, output;
+  NormWeights attention_norm, output_norm;
+};
+struct EncoderWeights {
+  TensorData words, positions, token_types;  // [vocabulary, hidden], [positions, hidden], [token_types, hidden]
+  NormWeights embedding_norm;
+  std::vector<LayerWeights> layers;
+  std::vector<LinearWeights> dense;          // of the sentence's dense modules
+};
+
+// Throws FormatError (a weight is missing or has another type or shape).
+EncoderWeights read_weights(const std::filesystem::path& model_dir, const EncoderConfig& encoder,
+                            const SentenceConfig& sentence);
+
+// Inputs: "ids" i32 [batch, length], "lengths" i32 [batch] (ids past a row's length are padding). "token_types" are
+// constant: `type_ids`, [length], or empty for zeros. Output: "embeddings" f32 [batch, dimension].
+Graph encoder_graph(const EncoderConfig& encoder, const SentenceConfig& sentence, const EncoderWeights& weights,
+                    std::span<const std::int32_t> type_ids, std::int64_t batch, std::int64_t length);
+
+std::int64_t embedding_dimension(const EncoderConfig& encoder, const SentenceConfig& sentence);
+
+}  // namespace weft::models

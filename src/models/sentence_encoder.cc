@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <numeric>
+
+#include "models/encoder_graph.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels.h"
+#include "weft/models.h"
+
+namespace weft::models {
+namespace {
+
+// Lengths are rounded up to this, so that few shapes are compiled.
+constexpr std::int64_t kLengthStep = 8;
+
+// Runs kernel calls on a device at once: submitted on a GPU, computed on the CPU.
+template <class F>
+void run_kernels(const Device& device, F&& calls) {
+  if (device.is_gpu()) {
+    gpu::Encoder encoder(device.gpu());
+    calls(encoder);
+    encoder.submit();
+  } else {
+    cpu::Executor executor;
+    calls(executor);
+  }
+}
+
+}  // namespace
+
+struct SentenceEncoder::Impl {
+  Impl(Device d, text::Tokenizer t, EmbedOptions o)
+      : device(std::move(d)), tokenizer(std::move(t)), options(std::move(o)), executables(device) {}
+
+  Device device;
+  text::Tokenizer tokenizer;
+  EmbedOptions options;
+  EncoderConfig encoder;
+  SentenceConfig sentence;
+  EncoderWeights weights;
+  ExecutableCache executables;
+  std::int64_t dimension = 0;
+  // Memory of the batch in flight; grows to the largest batch. The device's queue is in order, so that the next
+  // batch may be written while the last one runs.
+  Buffer ids, lengths, result;
+
+  Graph graph(std::int64_t batch, std::int64_t length) const {
+    const text::Ids types = tokenizer.has_type_ids() && encoder.token_types > 0
+                                ? tokenizer.type_ids(static_cast<std::size_t>(length))
+                                : text::Ids{};
+    return encoder_graph(encoder, sentence, weights, types, batch, length);
+  }
+
+  Executable executable(std::int64_t batch, std::int64_t length) {
+    return executables.get(std::format("{}x{}", batch, length), [&] { return graph(batch, length); }, options.compile);
+  }
+
+  DeviceTensor tensor(Buffer& buffer, DType dtype, const Shape& shape) const {
+    const std::uint64_t bytes = byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)));
+    if (buffer.size() < bytes) buffer = device.allocate(bytes);
+    return {device, View(buffer, 0, dtype, shape)};
+  }
+
+  // Sentences of `length` that fit into one batch: no tensor may pass the device's binding limit.
+  std::int64_t batch_limit(std::int64_t length) const {
+    std::int64_t limit = options.batch;
+    if (device.is_gpu()) {
+      const std::int64_t row = length * std::max(3 * encoder.hidden, encoder.intermediate) * 4;
+      limit = std::min(limit, static_cast<std::int64_t>(device.gpu().capabilities().max_binding) / row);
+    }
+    return std::max<std::int64_t>(limit, 1);
+  }
+
+  // Runs rows [first, first + batch) of `order` and puts their embeddings into the same rows of `sorted`.
+  void run_batch(std::span<const text::Ids> all, std::span<const std::int32_t> order, std::int64_t first,
+                 std::int64_t batch, std::int64_t length, const View& sorted) {
+    std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch * length), tokenizer.pad_id());
+    std::vector<std::int32_t> host_lengths;
+    for (std::int64_t i = 0; i < batch; ++i) {
+      const text::Ids& row = all[order[first + i]];
+      std::ranges::copy(row, host_ids.begin() + i * length);
+      host_lengths.push_back(static_cast<std::int32_t>(row.size()));
+    }
+    Executable exe = executable(batch, length);
+    DeviceTensor in = tensor(ids, DType::i32, {batch, length});
+    DeviceTensor in_lengths = tensor(lengths, DType::i32, {batch});
+    const DeviceTensor out = tensor(result, DType::f32, {batch, dimension});
+    in.write(std::as_bytes(std::span(host_ids)));
+    in_lengths.write(std::as_bytes(std::span(host_lengths)));
+    exe.run({{"ids", in}, {"lengths", in_lengths}}, {{"embeddings", out}});
+    const View target(sorted.buffer, sorted.offset + static_cast<std::uint64_t>(first * dimension) * sizeof(float),
+                      DType::f32, {batch, dimension});
+    run_kernels(device, [&](Stream& stream) { kernels::copy(stream, out.view(), target); });
+  }
+};
+
+SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, Device device, EmbedOptions options) {
+  if (options.batch < 1) throw InvalidArgument("embed: a batch of {}; expected at least 1", options.batch);
+  const EncoderConfig encoder = read_encoder_config(model_dir);
+  auto impl = std::make_shared<Impl>(std::move(device), text::Tokenizer::load(model_dir), std::move(options));
+  impl->encoder = encoder;
+  impl->sentence = read_sentence_config(model_dir);
+  impl->weights = read_weights(model_dir, impl->encoder, impl->sentence);
+  impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
+  if (impl->tokenizer.vocab_size() > impl->encoder.vocabulary) {
+    throw FormatError("{}: the tokenizer has {} tokens, the model's vocab_size is {}", model_dir.string(),
+                      impl->tokenizer.vocab_size(), impl->encoder.vocabulary);
+  }
+  if (impl->tokenizer.max_length() > impl->encoder.positions) {
+    throw FormatError("{}: sentences of {} tokens, but config.json has {} positions", model_dir.string(),
+                      impl->tokenizer.max_length(), impl->encoder.positions);
+  }
+  if (!impl->options.compile.constants) impl->options.compile.constants = make_constant_store(impl->device);
+  return SentenceEncoder(std::move(impl));
+}
+
+const text::Tokenizer& SentenceEncoder::tokenizer() const { return impl_->tokenizer; }
+const Device& SentenceEncoder::device() const { return impl_->device; }
+int SentenceEncoder::dimension() const { return static_cast<int>(impl_->dimension); }
+Graph SentenceEncoder::graph(int batch, int length) const { return impl_->graph(batch, length); }
+Executable SentenceEncoder::executable(int batch, int length) { return impl_->executable(batch, length); }
+
+DeviceTensor SentenceEncoder::embed(std::span<const std::string> sentences) {
+  return embed_ids(impl_->tokenizer.encode_batch(sentences));
+}
+
+DeviceTensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
+  Impl& m = *impl_;
+  const auto count = static_cast<std::int64_t>(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i].empty() || static_cast<std::int64_t>(ids[i].size()) > m.encoder.positions) {
+      throw InvalidArgument("embed: row {} has {} ids, expected 1 to {}", i, ids[i].size(), m.encoder.positions);
+    }
+  }
+  DeviceTensor result(m.device, DType::f32, {count, m.dimension});
+  if (count == 0) return result;
+
+  // Longest first: the largest buffers are made once, and rows of one batch are of nearly one length.
+  std::vector<std::int32_t> order(ids.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int32_t i) { return ids[i].size(); });
+
+  const DeviceTensor sorted(m.device, DType::f32, {count, m.dimension});
+  for (std::int64_t first = 0; first < count;) {
+    const auto longest = static_cast<std::int64_t>(ids[order[first]].size());
+    const std::int64_t length =
+        std::min((longest + kLengthStep - 1) / kLengthStep * kLengthStep, m.encoder.positions);
+    const std::int64_t batch = std::min(m.batch_limit(length), count - first);
+    m.run_batch(ids, order, first, batch, length, sorted.view());
+    first += batch;
+    if (m.options.progress) m.options.progress(static_cast<std::size_t>(first));
+  }
+
+  // Back into the caller's order: row i of the result is the sorted row that holds sentence i.
+  std::vector<std::int32_t> rank(ids.size());
+  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<std::int32_t>(i);
+  DeviceTensor indices(m.device, DType::i32, {count});
+  indices.write(std::as_bytes(std::span(rank)));
+  run_kernels(m.device, [&](Stream& stream) {
+    kernels::gather(stream, sorted.view(), indices.view(), result.view(), 0);
+  });
+  return result;
+}
+
+}  // namespace weft::models
