@@ -122,6 +122,8 @@ Value reshape(Value x, const Shape& shape);  // one size may be -1
 Value permute(Value x, std::initializer_list<int> order);
 Value permute(Value x, std::span<const int> order);
 Value broadcast_to(Value x, const Shape& shape);
+// Elements begin, begin + step, … before `end`. With a negative step they go down from `begin` to after `end`, which is
+// -1 to reach element 0.
 Value slice(Value x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
 Value expand_dims(Value x, int axis);
 Value squeeze(Value x, int axis);
@@ -130,8 +132,11 @@ Value squeeze(Value x, int axis);
 Value gather(Value x, Value indices, int axis = 0);
 Value concat(std::span<const Value> parts, int axis);
 Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims = false);
+Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims = false);
 Value softmax(Value x, int axis = -1);
-Value layer_norm(Value x, Value scale, Value bias, double epsilon);  // over scale's axes; scale, bias may be empty
+// Over the last axes: those of scale, else of bias, else the last one, or from `first_axis` on. Both may be empty.
+Value layer_norm(Value x, Value scale, Value bias, double epsilon);
+Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis);
 Value matmul(Value a, Value b);
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options);  // mask may be empty
 

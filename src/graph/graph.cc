@@ -1,0 +1,146 @@
+#include "graph/graph.h"
+
+#include <unordered_map>
+
+#include "core/in_quotes.h"
+#include "graph/ops/leaf.h"
+#include "weft/error.h"
+
+namespace weft {
+
+std::string to_string(const TensorType& type) { return std::format("{} {}", name(type.dtype), to_string(type.shape)); }
+
+std::vector<TensorType> Node::input_types() const {
+  std::vector<TensorType> types;
+  for (const Value& v : inputs_) types.push_back(v.type());
+  return types;
+}
+
+Graph& Value::graph() const { return *node_->graph().owner; }
+const TensorType& Value::type() const { return node_->types()[index_]; }
+
+Value Value::T() const {
+  if (rank() < 2) throw InvalidArgument("T: a tensor of shape {} has no two axes to exchange", to_string(shape()));
+  std::vector<int> order;
+  for (int i = 0; i < rank(); ++i) order.push_back(i);
+  std::swap(order[rank() - 1], order[rank() - 2]);
+  return permute(*this, order);
+}
+
+Graph::Graph() : impl_(std::make_unique<Impl>()) { impl_->owner = this; }
+Graph::~Graph() = default;
+Graph::Graph(Graph&& other) noexcept : impl_(std::move(other.impl_)) {
+  if (impl_) impl_->owner = this;
+}
+Graph& Graph::operator=(Graph&& other) noexcept {
+  impl_ = std::move(other.impl_);
+  if (impl_) impl_->owner = this;
+  return *this;
+}
+
+Node& Graph::Impl::add(OpPtr op, std::vector<Value> operands) {
+  std::vector<TensorType> types;
+  for (const Value& v : operands) {
+    if (&v.node()->graph() != this) throw InvalidArgument("{}: operands belong to different graphs", op->name());
+    types.push_back(v.type());
+  }
+  std::vector<TensorType> results = op->infer(types);
+  for (const TensorType& t : results) element_count(t.shape);
+  nodes.push_back(std::make_unique<Node>(*this, static_cast<int>(nodes.size()), std::move(op), std::move(operands),
+                                         std::move(results)));
+  return *nodes.back();
+}
+
+Value apply(OpPtr op, std::vector<Value> operands) {
+  for (const Value& v : operands) {
+    if (!v) throw InvalidArgument("{}: an operand is an empty Value", op->name());
+  }
+  if (operands.empty()) throw InternalError("{}: no operand names the graph", op->name());
+  Graph::Impl& graph = operands[0].node()->graph();
+  return graph.add(std::move(op), std::move(operands)).value();
+}
+
+Value Graph::input(std::string name, DType dtype, const Shape& shape) {
+  for (const NamedValue& i : impl_->inputs) {
+    if (i.name == name) throw InvalidArgument("graph: there is an input {} already", in_quotes(name));
+  }
+  const Value v = impl_->add(make_op<InputOp>(name, TensorType{dtype, shape}), {}).value();
+  impl_->inputs.push_back({std::move(name), v});
+  return v;
+}
+
+Value Graph::constant(TensorData tensor, std::string name) {
+  return impl_->add(make_op<ConstantOp>(make_constant(std::move(tensor)), std::move(name)), {}).value();
+}
+
+void Graph::output(std::string name, Value value) {
+  if (!value) throw InvalidArgument("graph: output {} is an empty Value", in_quotes(name));
+  if (&value.node()->graph() != impl_.get()) {
+    throw InvalidArgument("graph: output {} belongs to another graph", in_quotes(name));
+  }
+  for (const NamedValue& o : impl_->outputs) {
+    if (o.name == name) throw InvalidArgument("graph: there is an output {} already", in_quotes(name));
+  }
+  impl_->outputs.push_back({std::move(name), value});
+}
+
+void Graph::verify() const {
+  const auto fail = [](const Node& node, std::string_view what) {
+    throw InternalError("graph: {}: {}", weft::to_string(node), what);
+  };
+  int id = 0;
+  for (const auto& node : impl_->nodes) {
+    if (node->id() != id++ || &node->graph() != impl_.get()) fail(*node, "the node is not where it says it is");
+    for (const Value& v : node->inputs()) {
+      // Ids ascend along edges, so this also excludes cycles.
+      if (&v.node()->graph() != impl_.get()) fail(*node, "an edge leaves the graph");
+      if (v.node()->id() >= node->id()) fail(*node, "an operand is computed after its use");
+      if (v.index() < 0 || v.index() >= static_cast<int>(v.node()->types().size())) {
+        fail(*node, "an operand is a result that its node does not have");
+      }
+    }
+    std::vector<TensorType> inferred;
+    try {
+      inferred = node->op().infer(node->input_types());
+    } catch (const Error& e) {
+      fail(*node, e.what());
+    }
+    if (inferred != node->types()) fail(*node, "the recorded types are not the op's");
+  }
+  for (const auto* list : {&impl_->inputs, &impl_->outputs}) {
+    for (const NamedValue& v : *list) {
+      if (&v.value.node()->graph() != impl_.get()) {
+        throw InternalError("graph: {} belongs to another graph", in_quotes(v.name));
+      }
+    }
+  }
+}
+
+std::uint64_t Graph::hash() const {
+  constexpr auto mix = [](std::uint64_t h, std::uint64_t v) {
+    // The finaliser of splitmix64 over a multiplicative combination.
+    h = (h ^ v) * 0x9e3779b97f4a7c15u;
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+  };
+  const std::hash<std::string> text;
+  std::vector<std::uint64_t> of(impl_->nodes.size());
+  for (const auto& node : impl_->nodes) {
+    std::uint64_t h = text(node->op().identity());
+    for (const Value& v : node->inputs()) h = mix(mix(h, of[v.node()->id()]), static_cast<std::uint64_t>(v.index()));
+    for (const TensorType& t : node->types()) h = mix(h, text(weft::to_string(t)));
+    for (const int axis : node->stored()) h = mix(h, static_cast<std::uint64_t>(axis));
+    of[node->id()] = h;
+  }
+  std::uint64_t h = 0;
+  for (const auto* list : {&impl_->inputs, &impl_->outputs}) {
+    for (const NamedValue& v : *list) {
+      h = mix(mix(mix(h, text(v.name)), of[v.value.node()->id()]), static_cast<std::uint64_t>(v.value.index()));
+    }
+    h = mix(h, list->size());
+  }
+  return h;
+}
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+#include "graph/ops/map.h"
+
+#include "graph/graph.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+// Wide regions keep their labels short.
+constexpr int kShown = 6;
+
+Value map(Expression expression, std::vector<Value> inputs) {
+  return apply(make_op<MapOp>(std::move(expression)), std::move(inputs));
+}
+
+void require_value(Value v, std::string_view op) {
+  if (!v) throw InvalidArgument("{}: an operand is an empty Value", op);
+}
+
+// Operand `b` of a binary operation is a number of a's type.
+Value with_number(ScalarOp op, Value a, double b, bool number_first) {
+  require_value(a, name(op));
+  Expression e;
+  const int x = e.input(a.dtype());
+  const int c = e.constant(b, a.dtype());
+  e.output(number_first ? e.apply(op, {c, x}) : e.apply(op, {x, c}));
+  return map(std::move(e), {a});
+}
+
+// Broadcasts and names the operation when that fails.
+Shape joined(std::string_view op, const Shape& a, const Shape& b) {
+  try {
+    return broadcast(a, b);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument("{}: {}", op, e.what());
+  }
+}
+
+}  // namespace
+
+std::string operations(const Expression& expression) {
+  std::string s;
+  int count = 0;
+  for (const Expression::Node& node : expression.nodes()) {
+    if (node.op == ScalarOp::input || node.op == ScalarOp::constant) continue;
+    if (++count > kShown) return s + "+…";
+    s += (s.empty() ? "" : "+") + std::string(weft::name(node.op));
+  }
+  return s.empty() ? "copy" : s;
+}
+
+std::vector<TensorType> MapOp::infer(std::span<const TensorType> inputs) const {
+  const std::string op = inputs.empty() ? std::string("map") : operations(expression_);
+  if (static_cast<int>(inputs.size()) != expression_.input_count()) {
+    throw InvalidArgument("{}: {} operands for an expression of {}", op, inputs.size(), expression_.input_count());
+  }
+  Shape shape;
+  for (const TensorType& t : inputs) shape = joined(op, shape, t.shape);
+  for (const Expression::Node& node : expression_.nodes()) {
+    if (node.op == ScalarOp::input && inputs[node.input].dtype != node.type) {
+      throw InvalidArgument("{}: operand {} is {}, the expression takes {}", op, node.input,
+                            weft::name(inputs[node.input].dtype), weft::name(node.type));
+    }
+  }
+  std::vector<TensorType> results;
+  for (std::size_t i = 0; i < expression_.outputs().size(); ++i) {
+    results.push_back({expression_.output_type(static_cast<int>(i)), shape});
+  }
+  return results;
+}
+
+void MapOp::lower(const Launch& call) const { kernels::map(call.stream, expression_, call.inputs, call.outputs); }
+
+std::string MapOp::label(std::span<const TensorType>) const { return operations(expression_); }
+
+Value unary(ScalarOp op, Value x) {
+  require_value(x, name(op));
+  Expression e;
+  e.output(e.apply(op, {e.input(x.dtype())}));
+  return map(std::move(e), {x});
+}
+
+Value binary(ScalarOp op, Value a, Value b) {
+  require_value(a, name(op));
+  require_value(b, name(op));
+  if (a.dtype() != b.dtype()) {
+    throw InvalidArgument("{}: a is {} and b is {}; both must have one type (cast one of them)", name(op),
+                          to_string(a.type()), to_string(b.type()));
+  }
+  Expression e;
+  const int x = e.input(a.dtype());
+  const int y = e.input(b.dtype());
+  e.output(e.apply(op, {x, y}));
+  return map(std::move(e), {a, b});
+}
+
+Value select(Value condition, Value if_true, Value if_false) {
+  for (const Value v : {condition, if_true, if_false}) require_value(v, "select");
+  if (condition.dtype() != DType::boolean || if_true.dtype() != if_false.dtype()) {
+    throw InvalidArgument("select: condition is {}, choices are {} and {}; expected bool and one type for both",
+                          to_string(condition.type()), to_string(if_true.type()), to_string(if_false.type()));
+  }
+  Expression e;
+  const int c = e.input(DType::boolean);
+  const int x = e.input(if_true.dtype());
+  const int y = e.input(if_false.dtype());
+  e.output(e.apply(ScalarOp::select, {c, x, y}));
+  return map(std::move(e), {condition, if_true, if_false});
+}
+
+Value cast(Value x, DType dtype) {
+  require_value(x, "cast");
+  if (x.dtype() == dtype) return x;
+  Expression e;
+  e.output(e.cast(e.input(x.dtype()), dtype));
+  return map(std::move(e), {x});
+}
+
+Value operator+(Value a, double b) { return with_number(ScalarOp::add, a, b, false); }
+Value operator-(Value a, double b) { return with_number(ScalarOp::sub, a, b, false); }
+Value operator*(Value a, double b) { return with_number(ScalarOp::mul, a, b, false); }
+Value operator/(Value a, double b) { return with_number(ScalarOp::div, a, b, false); }
+Value operator*(double a, Value b) { return with_number(ScalarOp::mul, b, a, true); }
+Value operator-(double a, Value b) { return with_number(ScalarOp::sub, b, a, true); }
+
+Value gelu(Value x, Gelu form) {
+  switch (form) {
+    case Gelu::erf: return unary(ScalarOp::gelu_erf, x);
+    case Gelu::tanh: return unary(ScalarOp::gelu_tanh, x);
+    case Gelu::quick: return unary(ScalarOp::gelu_quick, x);
+  }
+  throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(form));
+}
+
+Value Graph::scalar(double value, DType dtype) {
+  // The expression converts the number to the type's bytes, as it does everywhere else.
+  Expression e;
+  e.constant(value, dtype);
+  const std::uint64_t bits = e.nodes()[0].bits;
+  const auto bytes = std::as_bytes(std::span(&bits, 1)).first(byte_size(dtype, 1));
+  return constant(TensorData::copy_of(dtype, {}, bytes));
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// Elementwise computation: one op for all of it, an expression over operands that broadcast. Fusing two of them is
+// putting one expression into the other.
+#pragma once
+
+#include "graph/op.h"
+
+namespace weft {
+
+class MapOp final : public Op {
+ public:
+  explicit MapOp(Expression expression) : expression_(std::move(expression)) {}
+  const Expression& expression() const { return expression_; }
+
+  std::string_view name() const override { return "map"; }
+  void fields(Fields& f) const override { f.add("y", expression_.to_string()); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::string label(std::span<const TensorType> inputs) const override;
+
+ private:
+  Expression expression_;
+};
+
+// The operations of an expression in the order in which they happen, for labels: "add+gelu_erf".
+std::string operations(const Expression& expression);
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// The matrix product, with what happens to each of its elements before it is stored.
+#pragma once
+
+#include "graph/op.h"
+
+namespace weft {
+
+// Operands: a [..., m, k], b [..., k, n], then the epilogue's.
+class MatmulOp final : public Op {
+ public:
+  MatmulOp() = default;
+  // Input 0 of the expression is the product's element, f32; the others are the further operands, which broadcast to
+  // the result.
+  explicit MatmulOp(Expression epilogue) : epilogue_(std::move(epilogue)) {}
+  const std::optional<Expression>& epilogue() const { return epilogue_; }
+
+  std::string_view name() const override { return "matmul"; }
+  void fields(Fields& f) const override {
+    if (epilogue_) f.add("epilogue", epilogue_->to_string());
+  }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
+  // "matmul+bias+gelu_erf+residual"
+  std::string label(std::span<const TensorType> inputs) const override;
+
+ private:
+  std::optional<Expression> epilogue_;
+};
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+// Operations on rows: softmax, layer norm.
+#pragma once
+
+#include "graph/op.h"
+
+namespace weft {
+
+class SoftmaxOp final : public Op {
+ public:
+  explicit SoftmaxOp(int axis) : axis_(axis) {}
+  std::string_view name() const override { return "softmax"; }
+  void fields(Fields& f) const override { f.add("axis", axis_); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  int axis() const { return axis_; }
+
+ private:
+  int axis_;
+};
+
+// Operands: x, then scale and bias as far as they are there.
+class LayerNormOp final : public Op {
+ public:
+  LayerNormOp(int first_axis, double epsilon, bool has_scale, bool has_bias)
+      : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
+  std::string_view name() const override { return "layer_norm"; }
+  void fields(Fields& f) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+
+ private:
+  int first_axis_;
+  double epsilon_;
+  bool has_scale_, has_bias_;
+};
+
+}  // namespace weft

@@ -1,0 +1,153 @@
+#include "graph/ops/view.h"
+
+#include "graph/graph.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+// Fills in the one size that may be -1. Throws InvalidArgument.
+Shape completed(const Shape& from, Shape to) {
+  int open = -1;
+  Shape known = to;
+  for (int i = 0; i < to.rank(); ++i) {
+    if (to[i] != -1) continue;
+    if (open >= 0) throw InvalidArgument("reshape: {} has more than one size of -1", to_string(to));
+    open = i;
+    known[i] = 1;
+  }
+  const std::int64_t have = element_count(from);
+  if (open < 0) return to;
+  const std::int64_t rest = element_count(known);
+  if (rest == 0 || have % rest != 0) {
+    throw InvalidArgument("reshape: {} has {} elements, which no size in the place of -1 makes {}", to_string(from),
+                          have, to_string(to));
+  }
+  to[open] = have / rest;
+  return to;
+}
+
+}  // namespace
+
+std::vector<TensorType> ReshapeOp::infer(std::span<const TensorType> in) const {
+  const std::int64_t have = element_count(in[0].shape);
+  const std::int64_t want = element_count(shape_);
+  if (have != want) {
+    throw InvalidArgument("reshape: {} has {} elements, {} has {}", weft::to_string(in[0].shape), have,
+                          weft::to_string(shape_), want);
+  }
+  return {{in[0].dtype, shape_}};
+}
+
+std::optional<Placement> ReshapeOp::place(const Layout& x) const {
+  Placement p;
+  if (!x.reshaped(shape_, p.layout)) return std::nullopt;
+  return p;
+}
+
+std::vector<TensorType> PermuteOp::infer(std::span<const TensorType> in) const {
+  return {{in[0].dtype, Layout::dense(in[0].shape).permuted(order_).shape}};
+}
+
+std::optional<Placement> PermuteOp::place(const Layout& x) const { return Placement{0, x.permuted(order_)}; }
+
+std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const {
+  try {
+    return {{in[0].dtype, Layout::dense(in[0].shape).broadcast_to(shape_).shape}};
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument("broadcast_to: {}", e.what());
+  }
+}
+
+std::optional<Placement> BroadcastOp::place(const Layout& x) const { return Placement{0, x.broadcast_to(shape_)}; }
+
+std::int64_t SliceOp::size() const {
+  const std::int64_t reach = step_ > 0 ? end_ - begin_ : begin_ - end_;
+  const std::int64_t step = step_ > 0 ? step_ : -step_;
+  return reach <= 0 ? 0 : (reach + step - 1) / step;
+}
+
+std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
+  const Shape& shape = in[0].shape;
+  const std::int64_t n = shape[axis_];
+  const bool inside = step_ > 0 ? begin_ >= 0 && end_ <= n : begin_ < n && end_ >= -1;
+  if (step_ == 0 || (size() > 0 && !inside)) {
+    throw InvalidArgument("slice: from {} to {} by {} leaves axis {} of {}", begin_, end_, step_, axis_,
+                          weft::to_string(shape));
+  }
+  Shape result = shape;
+  result[axis_] = size();
+  return {{in[0].dtype, result}};
+}
+
+std::optional<Placement> SliceOp::place(const Layout& x) const {
+  Placement p{size() > 0 ? begin_ * x.strides[axis_] : 0, x};
+  p.layout.shape[axis_] = size();
+  p.layout.strides[axis_] = x.strides[axis_] * step_;
+  return p;
+}
+
+std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
+  if (placement_.layout.count() > 0) {
+    const auto [low, high] = placement_.layout.offset_range();
+    if (placement_.offset + low < 0 || placement_.offset + high >= element_count(in[0].shape)) {
+      throw InvalidArgument("strided: elements {} to {} of {}", placement_.offset + low, placement_.offset + high,
+                            weft::to_string(in[0].shape));
+    }
+  }
+  return {{in[0].dtype, placement_.layout.shape}};
+}
+
+Value reshape(Value x, const Shape& shape) {
+  if (!x) throw InvalidArgument("reshape: the operand is an empty Value");
+  const Shape target = completed(x.shape(), shape);
+  return target == x.shape() ? x : apply(make_op<ReshapeOp>(target), {x});
+}
+
+Value permute(Value x, std::span<const int> order) {
+  if (!x) throw InvalidArgument("permute: the operand is an empty Value");
+  const Layout layout = Layout::dense(x.shape()).permuted(order);  // checks the axes
+  std::vector<int> axes;
+  bool changes = false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    axes.push_back(normalize_axis(order[i], x.rank(), "permute"));
+    changes |= axes.back() != static_cast<int>(i);
+  }
+  return changes ? apply(make_op<PermuteOp>(std::move(axes)), {x}) : x;
+}
+
+Value permute(Value x, std::initializer_list<int> order) {
+  return permute(x, std::span<const int>(order.begin(), order.size()));
+}
+
+Value broadcast_to(Value x, const Shape& shape) {
+  if (!x) throw InvalidArgument("broadcast_to: the operand is an empty Value");
+  return x.shape() == shape ? x : apply(make_op<BroadcastOp>(shape), {x});
+}
+
+Value slice(Value x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  if (!x) throw InvalidArgument("slice: the operand is an empty Value");
+  axis = normalize_axis(axis, x.rank(), "slice");
+  if (begin == 0 && end == x.shape()[axis] && step == 1) return x;
+  return apply(make_op<SliceOp>(axis, begin, end, step), {x});
+}
+
+Value expand_dims(Value x, int axis) {
+  if (!x) throw InvalidArgument("expand_dims: the operand is an empty Value");
+  Shape shape = x.shape();
+  shape.insert(normalize_axis(axis, x.rank() + 1, "expand_dims"), 1);
+  return reshape(x, shape);
+}
+
+Value squeeze(Value x, int axis) {
+  if (!x) throw InvalidArgument("squeeze: the operand is an empty Value");
+  axis = normalize_axis(axis, x.rank(), "squeeze");
+  Shape shape = x.shape();
+  if (shape[axis] != 1) {
+    throw InvalidArgument("squeeze: axis {} of {} has size {}, not 1", axis, to_string(shape), shape[axis]);
+  }
+  shape.erase(axis);
+  return reshape(x, shape);
+}
+
+}  // namespace weft

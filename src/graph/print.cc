@@ -1,0 +1,68 @@
+#include "core/in_quotes.h"
+#include "graph/graph.h"
+#include "graph/ops/leaf.h"
+
+namespace weft {
+namespace {
+
+// "%3", or "%3.1" for a second result.
+std::string reference(Value v) {
+  return v.index() ? std::format("%{}.{}", v.node()->id(), v.index()) : std::format("%{}", v.node()->id());
+}
+
+// A label of Graphviz's.
+std::string escaped(std::string_view text) {
+  std::string s;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') s += '\\';
+    s += c;
+  }
+  return s;
+}
+
+// Colours by what a node costs: nothing, memory, arithmetic.
+std::string_view colour(const Node& node) {
+  if (node.as<InputOp>()) return "#cfe2f3";
+  if (node.as<ConstantOp>()) return "#eeeeee";
+  if (node.op().is_view()) return "#ffffff";
+  const std::string_view name = node.op().name();
+  return name == "matmul" || name == "attention" ? "#f9cb9c" : "#d9ead3";
+}
+
+}  // namespace
+
+std::string to_string(const Node& node) {
+  std::string s = std::format("%{} = {}", node.id(), node.op().to_string());
+  for (std::size_t i = 0; i < node.inputs().size(); ++i) s += (i ? ", " : " ") + reference(node.inputs()[i]);
+  for (std::size_t i = 0; i < node.types().size(); ++i) s += (i ? ", " : " : ") + to_string(node.types()[i]);
+  if (!node.stored().empty()) s += " " + Fields().add("stored", node.stored()).shown();
+  return s;
+}
+
+std::string Graph::to_string() const {
+  std::string s;
+  for (const auto& node : impl_->nodes) s += weft::to_string(*node) + "\n";
+  for (const NamedValue& o : impl_->outputs) s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value));
+  return s;
+}
+
+std::string Graph::to_dot() const {
+  std::string s =
+      "digraph weft {\n  rankdir=TB;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
+      "fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n";
+  for (const auto& node : impl_->nodes) {
+    std::string types;
+    for (const TensorType& t : node->types()) types += "\\n" + weft::to_string(t);
+    s += std::format("  n{} [label=\"{}{}\", fillcolor=\"{}\"];\n", node->id(), escaped(node->op().to_string()), types,
+                     colour(*node));
+    for (const Value& v : node->inputs()) s += std::format("  n{} -> n{};\n", v.node()->id(), node->id());
+  }
+  for (std::size_t i = 0; i < impl_->outputs.size(); ++i) {
+    const NamedValue& o = impl_->outputs[i];
+    s += std::format("  out{0} [label=\"output {1}\", fillcolor=\"#cfe2f3\"];\n  n{2} -> out{0};\n", i,
+                     escaped(in_quotes(o.name)), o.value.node()->id());
+  }
+  return s + "}\n";
+}
+
+}  // namespace weft
