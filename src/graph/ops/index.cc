@@ -48,7 +48,7 @@ void ConcatOp::lower(const Launch& call) const {
   std::int64_t at = 0;
   for (const View& part : call.inputs) {
     const std::int64_t bit = at * y.strides()[axis_] * bits(y.dtype);
-    if (bit % 8 != 0) throw Unsupported("concat: a part of {} starts inside a byte", to_string(y));
+    if (bit % 8 != 0) throw Unsupported("concat: a part of {} starts inside a byte", weft::to_string(y));
     at += part.shape()[axis_];
     if (part.count() == 0) continue;
     const View place(y.buffer, y.offset + static_cast<std::uint64_t>(bit / 8), y.dtype, part.shape(), y.strides());

@@ -106,7 +106,7 @@ Value reshape(Value x, const Shape& shape) {
 
 Value permute(Value x, std::span<const int> order) {
   if (!x) throw InvalidArgument("permute: the operand is an empty Value");
-  const Layout layout = Layout::dense(x.shape()).permuted(order);  // checks the axes
+  Layout::dense(x.shape()).permuted(order);  // checks the axes
   std::vector<int> axes;
   bool changes = false;
   for (std::size_t i = 0; i < order.size(); ++i) {
