@@ -26,7 +26,8 @@ download_model() (
   [[ -e $directory/.complete ]] && exit 0
   partial=$directory.partial
   trap 'rm -rf -- "$partial"' EXIT
-  trap 'say "stopped; nothing half-made is left"; exit 130' INT TERM
+  exec 7>&2
+  trap stop_making INT TERM HUP
   rm -rf -- "$partial"
   mkdir "$partial"
 

@@ -95,6 +95,15 @@ bootstrap() {
   fi
 }
 
+# stop_making: ends a subshell that a signal stops while it fills $partial. The signal may have ended the
+# reader of standard error too, which must not end us before we have tidied up; 7 is the first one.
+stop_making() {
+  trap '' INT TERM HUP PIPE
+  rm -rf --one-file-system -- "$partial"
+  say "stopped; nothing half-made is left" 2>&7
+  exit 130
+}
+
 # make_root DIRECTORY: makes the root there, whole or not at all; one at a time.
 make_root() (
   directory=$1
@@ -124,7 +133,8 @@ make_root() (
   partial=$directory.partial
   log=$directory.log
   trap 'rm -rf --one-file-system -- "$partial"' EXIT
-  trap 'say "stopped; nothing half-made is left"; exit 130' INT TERM
+  exec 7>&2
+  trap stop_making INT TERM HUP
   mkdir -p "$partial"
   say "making the environment: Debian testing from $mirror in $directory (once, about a minute, 1.6 GB)"
   bootstrap "$mirror" "$partial" 2> >(tee "$log" | grep --line-buffered '^I: ' >&2) || {

