@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -131,12 +133,16 @@ class Readback {
   // Calls back when the bytes are there or the read failed (then `error` is set), from Device::poll(), wait() or any
   // get(). Throws InvalidArgument if a callback was set already.
   void then(std::function<void(std::span<const std::byte> bytes, std::exception_ptr error)> callback);
+  // The same as a future: it becomes ready in Device::poll() or wait(), so do not block on it in the thread that would
+  // call those. Throws as then() does.
+  std::future<std::vector<std::byte>> future();
+
+  struct State;  // src/gpu
 
  private:
-  friend class Device;
   friend class Encoder;
-  struct State;
   explicit Readback(std::shared_ptr<State> state);
+  std::span<const std::byte> wait_for(std::shared_ptr<State>& held);
   std::shared_ptr<State> state_;
 };
 

@@ -11,14 +11,6 @@ namespace weft {
 
 namespace {
 
-const gpu::AdapterInfo* best_hardware() {
-  const std::string backend = flag_text(Flag::backend);
-  for (const gpu::FoundAdapter& f : gpu::found_adapters()) {
-    if (!f.info.software() && (backend.empty() || f.info.backend == backend)) return &f.info;
-  }
-  return nullptr;
-}
-
 void check_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, const char* what) {
   if (!buffer.on_host()) throw InvalidArgument("{}: the buffer is not in the cpu's memory", what);
   if (offset > buffer.size() || bytes > buffer.size() - offset) {
@@ -38,26 +30,24 @@ Device Device::open(std::string_view name) {
       return d;
     }
     if (asked.empty() && flag_text(Flag::backend).empty()) {
-      const gpu::AdapterInfo* hardware = best_hardware();
-      std::string why = "no hardware GPU";
-      if (hardware) {
-        if (name == "gpu") return Device(gpu::Device::open({.adapter = std::to_string(hardware->index)}));
-        try {
-          return Device(gpu::Device::open({.adapter = std::to_string(hardware->index)}));
-        } catch (const NoDevice& e) {
-          log(LogLevel::warning, "{}", e.what());
-          why = std::format("{} could not be opened", hardware->name);
-        }
-      }
-      if (name == "gpu") {
+      const gpu::FoundAdapter* hardware = gpu::best_hardware();
+      if (!hardware && name == "gpu") {
         throw NoDevice("no hardware GPU; adapters here: {}; name one of them, or take cpu", gpu::list_adapters());
       }
-      const auto& found = gpu::found_adapters();
       Device d;
-      d.reason_ = found.empty() || hardware
-                      ? std::format("cpu: {}", why)
-                      : std::format("cpu: {}; the software adapter {} is slower and only taken when asked for", why,
-                                    found.front().info.name);
+      try {
+        if (hardware) return Device(gpu::Device::open());
+        const auto& found = gpu::found_adapters();
+        d.reason_ = "cpu: no hardware GPU";
+        if (!found.empty()) {
+          d.reason_ += std::format("; the software adapter {} is slower and only taken when asked for",
+                                   found.front().info.name);
+        }
+      } catch (const NoDevice& e) {
+        if (name == "gpu") throw;
+        log(LogLevel::warning, "{}", e.what());
+        d.reason_ = std::format("cpu: {} could not be opened", hardware->info.name);
+      }
       return d;
     }
   }

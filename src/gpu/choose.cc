@@ -41,7 +41,14 @@ Choice choose(const std::string& asked) {
     name = lower(flag_text(Flag::adapter));
     because = "WEFT_ADAPTER asks for it";
   }
+  const auto chosen = [](const FoundAdapter& f, std::string_view why) {
+    return Choice{&f, std::format("{} ({}): {}", f.info.name, f.info.backend, why)};
+  };
   const std::string backend = lower(flag_text(Flag::backend));
+  const bool any = name.empty() || name == "gpu";
+  if (any && backend.empty()) {
+    if (const FoundAdapter* best = best_hardware()) return chosen(*best, "the best hardware adapter");
+  }
   std::vector<const FoundAdapter*> fit;
   for (const FoundAdapter& f : found_adapters()) {
     if (backend.empty() || f.info.backend == backend) fit.push_back(&f);
@@ -51,10 +58,7 @@ Choice choose(const std::string& asked) {
                    backend.empty() ? "" : std::format(" with the backend '{}' (WEFT_BACKEND)", backend),
                    list_adapters());
   }
-  const auto chosen = [](const FoundAdapter& f, const std::string& why) {
-    return Choice{&f, std::format("{} ({}): {}", f.info.name, f.info.backend, why)};
-  };
-  if (name.empty() || name == "gpu") {
+  if (any) {
     return chosen(*fit.front(), fit.size() == 1 ? "the only adapter" : std::format("best of {} adapters", fit.size()));
   }
   for (const FoundAdapter* f : fit) {

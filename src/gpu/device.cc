@@ -2,6 +2,8 @@
 
 #include "gpu/choose.h"
 #include "gpu/device_impl.h"
+#include "gpu/disk_cache.h"
+#include "gpu/upload.h"
 #include "weft/error.h"
 #include "weft/log.h"
 
@@ -60,6 +62,33 @@ void on_error(const wgpu::Device&, wgpu::ErrorType type, wgpu::StringView messag
   context->set_uncaptured({type, to_string(message)});
 }
 
+// Dawn asks twice: for the size, then for the bytes.
+std::size_t load_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, std::uint8_t* out,
+                      void* cache, void*) noexcept {
+  thread_local std::vector<std::byte> key_found, value;
+  const std::span wanted(reinterpret_cast<const std::byte*>(key), key_size);
+  try {
+    if (out == nullptr || !std::ranges::equal(wanted, key_found)) {
+      value = static_cast<DiskCache*>(cache)->load(wanted);
+      key_found.assign(wanted.begin(), wanted.end());
+    }
+    if (out == nullptr) return value.size();
+    const std::size_t copied = size == value.size() ? size : 0;
+    std::ranges::copy(std::span(value).first(copied), reinterpret_cast<std::byte*>(out));
+    key_found.clear();
+    value = {};
+    return copied;
+  } catch (...) {
+    return 0;
+  }
+}
+
+void store_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, const std::uint8_t* value,
+                void* cache, void*) noexcept {
+  static_cast<DiskCache*>(cache)->store({reinterpret_cast<const std::byte*>(key), key_size},
+                                        {reinterpret_cast<const std::byte*>(value), size});
+}
+
 void complete(Context& context, const AdapterInfo& adapter) {
   context.queue = context.device.GetQueue();
   context.device.GetLimits(&context.limits);
@@ -85,35 +114,31 @@ Device::Impl::Impl(std::shared_ptr<Context> c, AdapterInfo info, std::string why
 Device::Impl::~Impl() {
   pool->on_destroy = nullptr;
   if (context->owned) context->device.Destroy();
-}
-
-void Device::Impl::deliver_callbacks() {
-  // A callback may start further reads, so the list is walked by index and may grow.
-  for (std::size_t i = 0; i < callbacks.size();) {
-    if (!callbacks[i]->unsubmitted && (!callbacks[i]->batch || callbacks[i]->batch->done)) {
-      const auto state = std::move(callbacks[i]);
-      callbacks.erase(callbacks.begin() + static_cast<std::ptrdiff_t>(i));
-      state->deliver();
-    } else {
-      ++i;
+  // Reads that still wait fail now; whoever asked to be called is told.
+  try {
+    context->process_events();
+    for (const auto& state : callbacks) {
+      if (!state->settled()) {
+        state->fail(std::make_exception_ptr(DeviceLost("the device was closed before this read was submitted")));
+      }
     }
+    deliver_callbacks();
+  } catch (const std::exception& e) {
+    log(LogLevel::warning, "closing a GPU device: {}", e.what());
   }
 }
 
-void Device::Impl::encode_read(const wgpu::CommandEncoder& encoder, const Buffer& source, std::uint64_t offset,
-                               Readback::State& state, std::vector<std::shared_ptr<ReadBatch>>& batches) {
-  state.unsubmitted = false;
-  if (state.size == 0) return;
-  const std::uint64_t first = offset / 4 * 4, last = (offset + state.size + 3) / 4 * 4;
-  auto batch = std::make_shared<ReadBatch>();
-  batch->context = context;
-  batch->pool = staging;
-  batch->staging = staging->take(last - first);
-  batch->used = last - first;
-  encoder.CopyBufferToBuffer(source.gpu(), first, batch->staging, 0, last - first);
-  state.batch = batch;
-  state.offset = offset - first;
-  batches.push_back(std::move(batch));
+void Device::Impl::deliver_callbacks() {
+  // A callback may start further reads, so the list is walked by index and may grow; get() may have called one already.
+  for (std::size_t i = 0; i < callbacks.size();) {
+    if (callbacks[i]->callback && !callbacks[i]->settled()) {
+      ++i;
+      continue;
+    }
+    const auto state = std::move(callbacks[i]);
+    callbacks.erase(callbacks.begin() + static_cast<std::ptrdiff_t>(i));
+    if (state->callback) state->deliver();
+  }
 }
 
 Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -123,14 +148,28 @@ Device Device::open(const DeviceOptions& options) {
   const wgpu::Adapter adapter =
       options.minimum && choice.adapter->compatibility ? choice.adapter->compatibility : choice.adapter->adapter;
 
-  std::vector<const char*> enabled = {"allow_unsafe_apis"}, disabled = {"timestamp_quantization"};
+  // Content of a new buffer is undefined here, so Dawn need not clear it.
+  std::vector<const char*> enabled = {"allow_unsafe_apis"};
+  std::vector<const char*> disabled = {"timestamp_quantization", "lazy_clear_resource_on_first_use"};
   if (!options.validation) enabled.push_back("skip_validation");
   if (!options.robustness) enabled.push_back("disable_robustness");
+  if (options.debug_labels) enabled.push_back("use_user_defined_labels_in_backend");
   wgpu::DawnTogglesDescriptor toggles;
   toggles.enabledToggles = enabled.data();
   toggles.enabledToggleCount = enabled.size();
   toggles.disabledToggles = disabled.data();
   toggles.disabledToggleCount = disabled.size();
+  // The C form: the C++ one cannot set these callbacks.
+  WGPUDawnCacheDeviceDescriptor blobs = WGPU_DAWN_CACHE_DEVICE_DESCRIPTOR_INIT;
+  if (const auto root = DiskCache::root_of(options.cache_dir); !root.empty()) {
+    const AdapterInfo& a = choice.adapter->info;
+    DiskCache& cache = DiskCache::of(root, std::format("{}|{}|{}|{}", a.name, a.vendor, a.driver, a.backend));
+    blobs.dawnLoadCacheDataCallbackInfo.callback = load_blob;
+    blobs.dawnLoadCacheDataCallbackInfo.userdata1 = &cache;
+    blobs.dawnStoreCacheDataCallbackInfo.callback = store_blob;
+    blobs.dawnStoreCacheDataCallbackInfo.userdata1 = &cache;
+    toggles.nextInChain = reinterpret_cast<wgpu::ChainedStruct*>(&blobs.chain);
+  }
 
   const std::vector<wgpu::FeatureName> features = wanted_features(adapter, options);
   wgpu::Limits limits;
@@ -153,7 +192,9 @@ Device Device::open(const DeviceOptions& options) {
   if (!context->device) throw NoDevice("{} could not be opened: the driver refused a device", choice.reason);
   complete(*context, choice.adapter->info);
   log(LogLevel::info, "device: {}", choice.reason);
-  return Device(std::make_shared<Impl>(std::move(context), choice.adapter->info, choice.reason, options.memory_limit));
+  auto impl = std::make_shared<Impl>(std::move(context), choice.adapter->info, choice.reason, options.memory_limit);
+  impl->debug_labels = options.debug_labels;
+  return Device(std::move(impl));
 }
 
 Device Device::adopt(wgpu::Device device) {
@@ -180,21 +221,7 @@ Buffer Device::allocate(std::uint64_t bytes) const {
 }
 
 void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const {
-  impl_->context->check();
-  if (bytes.empty()) return;
-  if (offset > target.size() || bytes.size() > target.size() - offset) {
-    throw InvalidArgument("upload: bytes {} to {} of a buffer of {}", offset, offset + bytes.size(), target.size());
-  }
-  if (offset % 4 != 0) throw InvalidArgument("upload: offset {} is not a multiple of 4", offset);
-  ErrorScope scope(*impl_->context);
-  const std::size_t whole = bytes.size() / 4 * 4;
-  if (whole > 0) impl_->context->queue.WriteBuffer(target.gpu(), offset, bytes.data(), whole);
-  if (whole < bytes.size()) {
-    std::array<std::byte, 4> tail{};
-    std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(whole), bytes.end(), tail.begin());
-    impl_->context->queue.WriteBuffer(target.gpu(), offset + whole, tail.data(), 4);
-  }
-  scope.check("uploading");
+  upload_bytes(*this, target, offset, bytes);
 }
 
 Readback Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const {

@@ -18,6 +18,7 @@ struct Device::Impl {
   std::shared_ptr<Context> context;
   AdapterInfo adapter;
   std::string reason;
+  bool debug_labels = false;
   std::shared_ptr<BufferPool> pool;
   std::shared_ptr<StagingPool> staging;
   PipelineCache pipelines;
@@ -27,9 +28,6 @@ struct Device::Impl {
   std::vector<std::shared_ptr<Readback::State>> callbacks;
 
   void deliver_callbacks();
-  // Encodes the copies of a read; adds to `batches`, which the caller maps after submitting.
-  void encode_read(const wgpu::CommandEncoder& encoder, const Buffer& source, std::uint64_t offset,
-                   Readback::State& state, std::vector<std::shared_ptr<ReadBatch>>& batches);
 };
 
 // Throws InvalidArgument if the dispatch breaks the contract or this device's limits.

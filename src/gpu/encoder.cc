@@ -55,12 +55,6 @@ void check_ranges(const Context&, std::string_view label, std::span<const BoundR
 struct Encoder::State {
   explicit State(Device d) : device(std::move(d)), impl(&device.impl()) {}
 
-  struct PendingRead {
-    Buffer source;
-    std::uint64_t offset;
-    std::shared_ptr<Readback::State> state;
-  };
-
   Device device;
   Device::Impl* impl;
   wgpu::CommandEncoder commands;
@@ -68,7 +62,7 @@ struct Encoder::State {
   WGPUComputePipeline current = nullptr;
   std::uint32_t dispatches = 0;
   std::vector<std::unique_ptr<ParamPage>> pages;
-  std::vector<PendingRead> reads;
+  std::vector<std::shared_ptr<Readback::State>> reads;
   // What the recorded commands use: a pool buffer freed now must not be uploaded to before they ran.
   std::vector<Buffer> held;
   std::vector<std::shared_ptr<void>> held_recordings;
@@ -98,10 +92,18 @@ struct Encoder::State {
     pass = nullptr;
   }
 
-  void set_pipeline(const wgpu::ComputePipeline& pipeline) {
-    if (pipeline.Get() == current) return;
-    pass.SetPipeline(pipeline);
-    current = pipeline.Get();
+  void encode(std::string_view label, const wgpu::ComputePipeline& pipeline, const wgpu::BindGroup& group,
+              bool params, std::uint32_t param_offset, const std::array<std::uint32_t, 3>& workgroups) {
+    open_pass();
+    const bool labelled = impl->debug_labels && !label.empty();
+    if (labelled) pass.PushDebugGroup(label);
+    if (pipeline.Get() != current) {
+      pass.SetPipeline(pipeline);
+      current = pipeline.Get();
+    }
+    pass.SetBindGroup(0, group, params ? 1 : 0, &param_offset);
+    pass.DispatchWorkgroups(workgroups[0], workgroups[1], workgroups[2]);
+    if (labelled) pass.PopDebugGroup();
   }
 
   // Where the parameters will be, and the page that holds them.
@@ -144,10 +146,7 @@ struct Encoder::State {
       offset = at;
     }
     const wgpu::BindGroup group = impl->bind_groups.get(*pipeline.layout, window, ranges);
-    open_pass();
-    set_pipeline(pipeline.pipeline);
-    pass.SetBindGroup(0, group, signature.params ? 1 : 0, &offset);
-    pass.DispatchWorkgroups(d.workgroups[0], d.workgroups[1], d.workgroups[2]);
+    encode(d.label, pipeline.pipeline, group, signature.params, offset, d.workgroups);
     for (const Binding& b : d.bindings) held.push_back(b.buffer);
     count_dispatch();
   }
@@ -163,10 +162,8 @@ struct Encoder::State {
     held_recordings.push_back(recording);
     for (const Substitution& s : substitutions) held.push_back(s.buffer);
     for (const Recording::State::Step& step : recording->steps) {
-      open_pass();
-      set_pipeline(step.pipeline->pipeline);
-      pass.SetBindGroup(0, step.group, step.param_window ? 1 : 0, &step.param_offset);
-      pass.DispatchWorkgroups(step.workgroups[0], step.workgroups[1], step.workgroups[2]);
+      encode(recording->label(step), step.pipeline->pipeline, step.group, step.param_window != 0, step.param_offset,
+             step.workgroups);
       ++dispatches;
     }
   }
@@ -191,13 +188,26 @@ struct Encoder::State {
   void submit() {
     impl->context->check();
     close_pass();
-    std::vector<std::shared_ptr<ReadBatch>> batches;
-    for (PendingRead& r : reads) {
-      impl->encode_read(open_commands(), r.source, r.offset, *r.state, batches);
+    try {
+      std::vector<std::shared_ptr<ReadBatch>> batches;
+      if (!reads.empty()) batches = encode_reads(*impl, open_commands(), reads);
+      flush();
+      for (const auto& batch : batches) batch->start_map();
+    } catch (...) {
+      fail_reads(std::current_exception());
+      reset();
+      throw;
     }
-    flush();
+    for (const auto& r : reads) {
+      r->stage = Readback::State::Stage::submitted;
+      r->source = {};
+    }
     reads.clear();
-    for (const auto& batch : batches) batch->start_map();
+  }
+
+  void fail_reads(const std::exception_ptr& why) {
+    for (const auto& r : reads) r->fail(why);
+    reads.clear();
   }
 
   void reset() {
@@ -214,7 +224,11 @@ struct Encoder::State {
 
 Encoder::Encoder(Device device) : state_(std::make_unique<State>(std::move(device))) {}
 Encoder::~Encoder() {
-  if (state_) state_->reset();
+  if (!state_) return;
+  if (!state_->reads.empty()) {
+    state_->fail_reads(std::make_exception_ptr(InvalidArgument("this read's encoder was dropped without submit()")));
+  }
+  state_->reset();
 }
 Device& Encoder::device() { return state_->device; }
 void Encoder::dispatch(const Dispatch& dispatch) { state_->dispatch(dispatch); }
@@ -240,11 +254,13 @@ Readback Encoder::read(const Buffer& source, std::uint64_t offset, std::uint64_t
   if (offset > source.size() || bytes > source.size() - offset) {
     throw InvalidArgument("read: bytes {} to {} of a buffer of {}", offset, offset + bytes, source.size());
   }
+  source.gpu();  // throws if it has none
   auto state = std::make_shared<Readback::State>();
+  state->source = source;
+  state->source_offset = offset;
   state->size = bytes;
-  state->unsubmitted = true;
   state->device = &state_->device.impl();
-  state_->reads.push_back({source, offset, state});
+  state_->reads.push_back(state);
   return Readback(state);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gpu/context.h"
+#include "weft/log.h"
 
 namespace weft::gpu {
 
@@ -18,6 +19,12 @@ dawn::native::Instance& native_instance() {
     wgpu::DawnTogglesDescriptor chained;
     chained.enabledToggles = toggles;
     chained.enabledToggleCount = std::size(toggles);
+    // Drivers that are not there are no news; what Dawn would print goes to the log.
+    dawn::native::DawnInstanceDescriptor native;
+    native.SetLoggingCallback([](wgpu::LoggingType, wgpu::StringView message) {
+      log(LogLevel::debug, "WebGPU: {}", std::string_view(message));
+    });
+    chained.nextInChain = &native;
     wgpu::InstanceDescriptor descriptor;
     descriptor.nextInChain = &chained;
     descriptor.requiredFeatures = features;
@@ -38,6 +45,8 @@ constexpr BackendName kBackends[] = {
     {wgpu::BackendType::D3D12, "d3d12"},       {wgpu::BackendType::OpenGLES, "opengles"},
     {wgpu::BackendType::OpenGL, "opengl"},
 };
+// The first three, which have WebGPU's core level; starting OpenGL only to look takes tens of milliseconds.
+constexpr std::span<const BackendName> kCoreBackends = std::span(kBackends).first(3);
 
 std::string_view backend_name(wgpu::BackendType type) {
   for (const BackendName& b : kBackends) {
@@ -67,7 +76,7 @@ std::optional<DType> matrix_type(wgpu::SubgroupMatrixComponentType type) {
   }
 }
 
-std::vector<wgpu::Adapter> enumerate(wgpu::FeatureLevel level) {
+std::vector<wgpu::Adapter> enumerate(wgpu::FeatureLevel level, std::span<const BackendName> backends) {
   // f16 on NVIDIA is behind a toggle; the unsafe ones are cooperative matrices and timestamps inside passes.
   const char* const toggles[] = {"allow_unsafe_apis", "vulkan_enable_f16_on_nvidia"};
   wgpu::DawnTogglesDescriptor chained;
@@ -77,7 +86,7 @@ std::vector<wgpu::Adapter> enumerate(wgpu::FeatureLevel level) {
   options.nextInChain = &chained;
   options.featureLevel = level;
   std::vector<wgpu::Adapter> all;
-  for (const BackendName& backend : kBackends) {
+  for (const BackendName& backend : backends) {
     options.backendType = backend.type;
     for (const dawn::native::Adapter& a : native_instance().EnumerateAdapters(&options)) {
       all.emplace_back(a.Get());
@@ -153,28 +162,41 @@ AdapterInfo describe(const wgpu::Adapter& adapter) {
   return out;
 }
 
+namespace {
+
+std::vector<FoundAdapter> look(std::span<const BackendName> backends) {
+  std::vector<FoundAdapter> all;
+  for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Core, backends)) {
+    AdapterInfo info = describe(a);
+    all.push_back({std::move(info), std::move(a), nullptr});
+  }
+  for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Compatibility, backends)) {
+    AdapterInfo info = describe(a);
+    auto twin = std::ranges::find_if(
+        all, [&](const FoundAdapter& f) { return !f.compatibility && same_hardware(f.info, info); });
+    if (twin != all.end()) {
+      twin->compatibility = std::move(a);
+    } else {
+      all.push_back({std::move(info), a, a});
+    }
+  }
+  std::ranges::stable_sort(all, {}, [](const FoundAdapter& f) { return rank(f.info); });
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].info.index = static_cast<int>(i);
+  return all;
+}
+
+}  // namespace
+
 const std::vector<FoundAdapter>& found_adapters() {
-  static const std::vector<FoundAdapter> found = [] {
-    std::vector<FoundAdapter> all;
-    for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Core)) {
-      AdapterInfo info = describe(a);
-      all.push_back({std::move(info), std::move(a), nullptr});
-    }
-    for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Compatibility)) {
-      AdapterInfo info = describe(a);
-      auto twin = std::ranges::find_if(
-          all, [&](const FoundAdapter& f) { return !f.compatibility && same_hardware(f.info, info); });
-      if (twin != all.end()) {
-        twin->compatibility = std::move(a);
-      } else {
-        all.push_back({std::move(info), a, a});
-      }
-    }
-    std::ranges::stable_sort(all, {}, [](const FoundAdapter& f) { return rank(f.info); });
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].info.index = static_cast<int>(i);
-    return all;
-  }();
+  static const auto& found = *new std::vector<FoundAdapter>(look(kBackends));
   return found;
+}
+
+const FoundAdapter* best_hardware() {
+  static const auto& core = *new std::vector<FoundAdapter>(look(kCoreBackends));
+  // A discrete GPU there cannot be outranked by what OpenGL would add.
+  const auto& found = !core.empty() && core.front().info.type == "discrete" ? core : found_adapters();
+  return found.empty() || found.front().info.software() ? nullptr : &found.front();
 }
 
 std::vector<AdapterInfo> adapters() {

@@ -22,6 +22,9 @@ wgpu::Instance process_instance();
 // Best first; looked up once in the process. `info.index` is the position.
 const std::vector<FoundAdapter>& found_adapters();
 
+// The first of them if it is hardware, else null; does not start OpenGL when it need not.
+const FoundAdapter* best_hardware();
+
 AdapterInfo describe(const wgpu::Adapter& adapter);
 std::vector<MatrixShape> matrix_shapes(const wgpu::Adapter& adapter);
 

@@ -14,6 +14,17 @@ Signature Signature::of(const Dispatch& dispatch) {
   return s;
 }
 
+PipelineCache::~PipelineCache() {
+  // Dawn's callbacks write into the entries.
+  for (const auto& [key, p] : pipelines_) {
+    if (p->pipeline || p->failure.type != wgpu::ErrorType::NoError) continue;
+    try {
+      context_->wait(p->pending);
+    } catch (const std::exception&) {
+    }
+  }
+}
+
 const BindLayout& PipelineCache::layout(const Signature& signature) {
   const std::uint64_t key = signature.writes | std::uint64_t{signature.count} << 32 |
                             std::uint64_t{signature.params} << 48;

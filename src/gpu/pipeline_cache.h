@@ -34,6 +34,7 @@ struct Pipeline {
 class PipelineCache {
  public:
   explicit PipelineCache(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  ~PipelineCache();
 
   // Ready to use. Throws ValidationError with the compiler's message.
   Pipeline& get(const Dispatch& dispatch);

@@ -17,7 +17,7 @@ class StagingPool {
   void trim();
 
  private:
-  static constexpr std::uint64_t kMostCached = 64 << 20;  // bytes
+  static constexpr std::uint64_t kMostCached = 256 << 20;  // bytes
 
   std::shared_ptr<Context> context_;
   std::mutex mutex_;
@@ -31,7 +31,7 @@ struct ReadBatch {
   std::shared_ptr<StagingPool> pool;
   wgpu::Buffer staging;
   std::uint64_t used = 0;
-  bool submitted = false;
+  bool mapping = false;  // MapAsync was called
   bool done = false;
   std::exception_ptr error;
   wgpu::Future future;
@@ -42,15 +42,26 @@ struct ReadBatch {
 };
 
 struct Readback::State {
-  std::shared_ptr<ReadBatch> batch;  // null when nothing is to be read
-  std::uint64_t offset = 0, size = 0;
+  Buffer source;                     // held until the copy is encoded
+  std::uint64_t source_offset = 0;
+  std::uint64_t size = 0;
   Device::Impl* device = nullptr;    // only to register a callback
-  bool unsubmitted = false;          // its encoder still waits for submit()
+  enum class Stage { recorded, submitted, failed } stage = Stage::recorded;
+  std::exception_ptr error;          // when failed
+  std::shared_ptr<ReadBatch> batch;  // null when nothing is to be read
+  std::uint64_t offset = 0;          // in the staging buffer
   std::function<void(std::span<const std::byte>, std::exception_ptr)> callback;
 
+  bool settled() const { return stage == Stage::failed || (stage == Stage::submitted && (!batch || batch->done)); }
   bool ready() const;
   std::span<const std::byte> wait_for_bytes();
   void deliver();
+  void fail(std::exception_ptr why);
 };
+
+// Encodes the copies of `reads` into as few staging buffers as the device's largest allows; map the batches after
+// submitting.
+std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const wgpu::CommandEncoder& encoder,
+                                                     std::span<const std::shared_ptr<Readback::State>> reads);
 
 }  // namespace weft::gpu

@@ -1,0 +1,49 @@
+// Compiled shaders on disk, behind Dawn's blob cache. A file that is corrupt, foreign or out of reach counts as absent,
+// and nothing that goes wrong here is more than a debug message: a cache may cost time, never a result.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::gpu {
+
+class DiskCache {
+ public:
+  // The cache of one device identity (adapter, driver) under `root`; the same object for the same arguments. It lives
+  // as long as the process, since Dawn's threads call it.
+  static DiskCache& of(const std::filesystem::path& root, std::string_view identity);
+  // What Flag::cache_dir means: `setting`, or weft in the user's cache directory if it is empty. Empty for "off", or
+  // where there is no home.
+  static std::filesystem::path root_of(std::string_view setting);
+
+  // Empty if there is none.
+  std::vector<std::byte> load(std::span<const std::byte> key);
+  void store(std::span<const std::byte> key, std::span<const std::byte> value);
+
+  struct Figures {
+    std::uint64_t hits = 0, misses = 0, stores = 0;
+  };
+  Figures figures() const { return {hits_, misses_, stores_}; }
+
+  // Removes the files that were not used for the longest time until `most` bytes are left under the root.
+  static void prune(const std::filesystem::path& root, std::uint64_t most);
+  static constexpr std::uint64_t kMostBytes = 256 << 20;
+
+ private:
+  DiskCache(std::filesystem::path root, std::string_view identity);
+  std::filesystem::path file_of(std::span<const std::byte> key) const;
+
+  std::filesystem::path root_, directory_;
+  std::atomic<bool> writable_ = true;
+  std::once_flag prepared_;
+  std::atomic<std::uint64_t> hits_ = 0, misses_ = 0, stores_ = 0;
+};
+
+}  // namespace weft::gpu

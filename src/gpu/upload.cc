@@ -1,0 +1,85 @@
+#include "gpu/upload.h"
+
+#include <cstring>
+
+#include "gpu/device_impl.h"
+#include "weft/error.h"
+
+namespace weft::gpu {
+
+namespace {
+
+// What the queue stages at once of a large upload: a discrete GPU's staging memory stays bounded.
+constexpr std::uint64_t kChunk = 32 << 20;
+
+struct MergeParams {
+  std::uint32_t index, mask, value, padding = 0;
+};
+
+std::string merge_wgsl() {
+  return R"(
+struct Params { index: u32, mask: u32, value: u32, padding: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> words: array<u32>;
+@compute @workgroup_size(1) fn main() {
+  words[params.index] = (words[params.index] & ~params.mask) | params.value;
+}
+)";
+}
+
+// Puts `bytes` (at most 3, inside one word) at `offset`.
+void merge(const Device& device, const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
+  const std::uint64_t alignment = device.capabilities().storage_alignment;
+  const std::uint64_t word = offset / 4 * 4, base = word / alignment * alignment;
+  if (word + 4 > target.gpu().GetSize()) {
+    throw InvalidArgument("upload: the last bytes of a buffer of {} lie in no whole 32-bit word; make it a multiple of 4",
+                          target.size());
+  }
+  MergeParams params{static_cast<std::uint32_t>((word - base) / 4), 0, 0};
+  std::memcpy(reinterpret_cast<std::byte*>(&params.value) + offset % 4, bytes.data(), bytes.size());
+  std::memset(reinterpret_cast<std::byte*>(&params.mask) + offset % 4, 0xFF, bytes.size());
+  const Binding bindings[] = {{target, base, word + 4 - base, Access::read_write}};
+  Encoder encoder(device);
+  encoder.dispatch({.key = "weft.merge_word",
+                    .make_wgsl = merge_wgsl,
+                    .bindings = bindings,
+                    .params = std::as_bytes(std::span(&params, 1)),
+                    .label = "upload edge"});
+  encoder.submit();
+}
+
+}  // namespace
+
+void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
+  Context& context = *device.impl().context;
+  context.check();
+  if (offset > target.size() || bytes.size() > target.size() - offset) {
+    throw InvalidArgument("upload: bytes {} to {} of a buffer of {}", offset, offset + bytes.size(), target.size());
+  }
+  if (bytes.empty()) return;
+  const wgpu::Buffer& buffer = target.gpu();
+  if (const std::uint64_t ragged = offset % 4; ragged != 0) {
+    const auto head = bytes.first(std::min<std::size_t>(bytes.size(), 4 - ragged));
+    merge(device, target, offset, head);
+    offset += head.size();
+    bytes = bytes.subspan(head.size());
+  }
+  ErrorScope scope(context);
+  while (bytes.size() >= 4) {
+    const auto chunk = bytes.first(std::min<std::uint64_t>(bytes.size() / 4 * 4, kChunk));
+    context.queue.WriteBuffer(buffer, offset, chunk.data(), chunk.size());
+    offset += chunk.size();
+    bytes = bytes.subspan(chunk.size());
+  }
+  // Behind the end of a pool buffer's handle there is padding, which may be written.
+  if (!bytes.empty() && offset + bytes.size() == target.size() && offset + 4 <= buffer.GetSize()) {
+    std::array<std::byte, 4> tail{};
+    std::ranges::copy(bytes, tail.begin());
+    context.queue.WriteBuffer(buffer, offset, tail.data(), tail.size());
+    bytes = {};
+  }
+  scope.check(std::format("uploading to a buffer of {} bytes", target.size()));
+  if (!bytes.empty()) merge(device, target, offset, bytes);
+}
+
+}  // namespace weft::gpu
