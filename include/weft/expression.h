@@ -56,7 +56,8 @@ class Expression {
   const std::vector<int>& outputs() const { return outputs_; }
   DType output_type(int i) const { return nodes_[outputs_[i]].type; }
 
-  // Unambiguous text: the key of generated code, and what logs show: "gelu_erf(add(x0, x1))".
+  // Unambiguous text: the key of generated code, and what logs show: "(x0:f32, x1:f32) gelu_erf(add(x0, x1))".
+  // A node that is used more than once is named first: "%1 = exp(x0); mul(%1, %1)".
   std::string to_string() const;
 
   bool operator==(const Expression&) const = default;

@@ -1,0 +1,179 @@
+#include "weft/expression.h"
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <format>
+
+#include "kernels/elementwise/scalar_ops.h"
+#include "weft/error.h"
+#include "weft/small_float.h"
+
+namespace weft {
+namespace {
+
+std::string type_names(unsigned set) {
+  std::string s;
+  auto add = [&](unsigned bit, std::string_view name) {
+    if (set & bit) s += (s.empty() ? "" : " or ") + std::string(name);
+  };
+  add(kernels::kFloat, "float");
+  add(kernels::kSigned, "signed integer");
+  add(kernels::kUnsigned, "unsigned integer");
+  add(kernels::kBool, "bool");
+  return s;
+}
+
+// The type nearest to `value`, by the rules of kernels::copy.
+std::uint64_t to_bits(double value, DType type) {
+  const int width = bits(type);
+  const std::uint64_t mask = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+  switch (type) {
+    case DType::f64: return std::bit_cast<std::uint64_t>(value);
+    case DType::f32: return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    case DType::f16: return float16(static_cast<float>(value)).bits;
+    case DType::bf16: return bfloat16(static_cast<float>(value)).bits;
+    case DType::f8e4m3: return float8_e4m3(static_cast<float>(value)).bits;
+    case DType::f8e5m2: return float8_e5m2(static_cast<float>(value)).bits;
+    case DType::c64: return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    case DType::boolean: return value != 0 ? 1 : 0;
+    default: break;
+  }
+  if (std::isnan(value)) return 0;
+  const bool has_sign = info(type).kind == DTypeKind::signed_integer;
+  const double high = std::ldexp(1.0, has_sign ? width - 1 : width);
+  if (value >= high) return has_sign ? mask >> 1 : mask;
+  if (value < (has_sign ? -high : 0.0)) return has_sign ? (mask >> 1) + 1 : 0;
+  return (value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) : static_cast<std::uint64_t>(value)) &
+         mask;
+}
+
+std::string constant_text(const Expression::Node& node) {
+  float f = 0;
+  const auto b = static_cast<std::uint32_t>(node.bits);
+  switch (node.type) {
+    case DType::f32: f = std::bit_cast<float>(b); break;
+    case DType::f16: f = float16::from_bits(static_cast<std::uint16_t>(b)); break;
+    case DType::bf16: f = bfloat16::from_bits(static_cast<std::uint16_t>(b)); break;
+    case DType::boolean: return b ? "true" : "false";
+    default: return std::format("0x{:x}:{}", node.bits, name(node.type));
+  }
+  if (std::isnan(f)) return std::format("0x{:x}:{}", node.bits, name(node.type));
+  return std::format("{}:{}", f, name(node.type));
+}
+
+}  // namespace
+
+std::string_view name(ScalarOp op) { return kernels::info(op).name; }
+int arity(ScalarOp op) { return kernels::info(op).arity; }
+
+int Expression::input(DType type) {
+  nodes_.push_back({.op = ScalarOp::input, .type = type, .input = inputs_++});
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+int Expression::constant(double value, DType type) {
+  nodes_.push_back({.op = ScalarOp::constant, .type = type, .bits = to_bits(value, type)});
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+int Expression::apply(ScalarOp op, std::initializer_list<int> args) {
+  const kernels::ScalarOpInfo& row = kernels::info(op);
+  if (op == ScalarOp::input || op == ScalarOp::constant || op == ScalarOp::cast) {
+    throw InvalidArgument("expression: {} is made by its own function, not by apply", row.name);
+  }
+  if (static_cast<int>(args.size()) != row.arity) {
+    throw InvalidArgument("expression: {} takes {} operands, got {}", row.name, row.arity, args.size());
+  }
+  Node node{.op = op};
+  int i = 0;
+  for (int arg : args) {
+    if (arg < 0 || arg >= static_cast<int>(nodes_.size())) {
+      throw InvalidArgument("expression: {}: operand {} is node {}, there are {}", row.name, i, arg, nodes_.size());
+    }
+    node.args[i++] = arg;
+  }
+  // The operands that share a type: all but the condition of select.
+  const int first = op == ScalarOp::select ? 1 : 0;
+  if (first && nodes_[node.args[0]].type != DType::boolean) {
+    throw InvalidArgument("expression: select: the condition is bool, got {}", name(nodes_[node.args[0]].type));
+  }
+  const DType type = nodes_[node.args[first]].type;
+  for (int k = first; k < row.arity; ++k) {
+    const DType other = nodes_[node.args[k]].type;
+    if (other != type) {
+      throw InvalidArgument("expression: {}: operands are {} and {}; cast one of them", row.name, name(type), name(other));
+    }
+  }
+  const bool complex_select = op == ScalarOp::select && type == DType::c64;
+  if (!(kernels::type_set(type) & row.types) && !complex_select) {
+    throw InvalidArgument("expression: {} takes {}, got {}", row.name, type_names(row.types), name(type));
+  }
+  node.type = row.yields == kernels::Yields::boolean ? DType::boolean : type;
+  nodes_.push_back(node);
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+int Expression::cast(int value, DType type) {
+  if (value < 0 || value >= static_cast<int>(nodes_.size())) {
+    throw InvalidArgument("expression: cast: the operand is node {}, there are {}", value, nodes_.size());
+  }
+  if (nodes_[value].type == type) return value;
+  if (type == DType::c64 || nodes_[value].type == DType::c64) {
+    throw InvalidArgument("expression: cast from {} to {} is not defined", name(nodes_[value].type), name(type));
+  }
+  nodes_.push_back({.op = ScalarOp::cast, .type = type, .args = {value, -1, -1}});
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+void Expression::output(int node) {
+  if (node < 0 || node >= static_cast<int>(nodes_.size())) {
+    throw InvalidArgument("expression: output is node {}, there are {}", node, nodes_.size());
+  }
+  outputs_.push_back(node);
+}
+
+std::string Expression::to_string() const {
+  // Nodes that are used more than once get a name, so that the text grows with the nodes and not with the paths.
+  std::vector<int> uses(nodes_.size(), 0);
+  std::vector<bool> live(nodes_.size(), false);
+  for (int o : outputs_) {
+    live[o] = true;
+    ++uses[o];
+  }
+  for (int i = static_cast<int>(nodes_.size()) - 1; i >= 0; --i) {
+    if (!live[i]) continue;
+    for (int a : nodes_[i].args) {
+      if (a < 0) continue;
+      live[a] = true;
+      ++uses[a];
+    }
+  }
+  std::string head = "(";
+  std::string body;
+  std::vector<std::string> text(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (node.op == ScalarOp::input) {
+      text[i] = std::format("x{}", node.input);
+      head += std::format("{}{}:{}", node.input ? ", " : "", text[i], name(node.type));
+      continue;
+    }
+    if (!live[i]) continue;
+    if (node.op == ScalarOp::constant) {
+      text[i] = constant_text(node);
+      continue;
+    }
+    text[i] = node.op == ScalarOp::cast ? std::format("cast<{}>(", name(node.type)) : std::format("{}(", name(node.op));
+    for (int k = 0; k < arity(node.op); ++k) text[i] += (k ? ", " : "") + text[node.args[k]];
+    text[i] += ")";
+    if (uses[i] > 1) {
+      body += std::format("%{} = {}; ", i, text[i]);
+      text[i] = std::format("%{}", i);
+    }
+  }
+  for (std::size_t k = 0; k < outputs_.size(); ++k) body += (k ? ", " : "") + text[outputs_[k]];
+  return head + ") " + body;
+}
+
+}  // namespace weft
