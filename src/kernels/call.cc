@@ -3,6 +3,8 @@
 #include <cstring>
 #include <minja.hpp>
 
+#include "kernels/elementwise/expression_wgsl.h"
+#include "kernels/library.h"
 #include "kernels/source.h"
 #include "weft/error.h"
 
@@ -14,31 +16,30 @@ struct Packing {
   std::string_view value;    // the type a value computes in
   std::string_view widen;    // from the low `bits` of a u32
   std::string_view narrow;   // to the low `bits` of a u32, the rest zero
-  bool convert;              // needs common/convert.wgsl
 };
 
 Packing packing(DType dtype) {
   switch (dtype) {
-    case DType::f32: return {"f32", "bitcast<f32>($)", "bitcast<u32>($)", false};
-    case DType::i32: return {"i32", "bitcast<i32>($)", "bitcast<u32>($)", false};
-    case DType::u32: return {"u32", "$", "$", false};
-    case DType::f16: return {"f32", "unpack2x16float($).x", "narrow_bits($, 5u, 10u, false)", true};
-    case DType::bf16: return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bits($, 8u, 7u, false)", true};
-    case DType::f8e4m3: return {"f32", "widen_bits($, 4u, 3u, true)", "narrow_bits($, 4u, 3u, true)", true};
-    case DType::f8e5m2: return {"f32", "widen_bits($, 5u, 2u, false)", "narrow_bits($, 5u, 2u, false)", true};
-    case DType::i16: return {"i32", "(i32(($) << 16u) >> 16u)", "(u32($) & 0xffffu)", false};
-    case DType::u16: return {"u32", "(($) & 0xffffu)", "(($) & 0xffffu)", false};
-    case DType::i8: return {"i32", "(i32(($) << 24u) >> 24u)", "(u32($) & 0xffu)", false};
-    case DType::u8: return {"u32", "(($) & 0xffu)", "(($) & 0xffu)", false};
-    case DType::boolean: return {"u32", "select(0u, 1u, (($) & 0xffu) != 0u)", "select(0u, 1u, ($) != 0u)", false};
-    case DType::i4: return {"i32", "(i32(($) << 28u) >> 28u)", "(u32($) & 0xfu)", false};
-    case DType::u4: return {"u32", "(($) & 0xfu)", "(($) & 0xfu)", false};
-    case DType::i2: return {"i32", "(i32(($) << 30u) >> 30u)", "(u32($) & 0x3u)", false};
-    case DType::u2: return {"u32", "(($) & 0x3u)", "(($) & 0x3u)", false};
+    case DType::f32: return {"f32", "bitcast<f32>($)", "bitcast<u32>($)"};
+    case DType::i32: return {"i32", "bitcast<i32>($)", "bitcast<u32>($)"};
+    case DType::u32: return {"u32", "$", "$"};
+    case DType::f16: return {"f32", "unpack2x16float($).x", "narrow_bits($, 5u, 10u, false)"};
+    case DType::bf16: return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bits($, 8u, 7u, false)"};
+    case DType::f8e4m3: return {"f32", "widen_bits($, 4u, 3u, true)", "narrow_bits($, 4u, 3u, true)"};
+    case DType::f8e5m2: return {"f32", "widen_bits($, 5u, 2u, false)", "narrow_bits($, 5u, 2u, false)"};
+    case DType::i16: return {"i32", "(i32(($) << 16u) >> 16u)", "(u32($) & 0xffffu)"};
+    case DType::u16: return {"u32", "(($) & 0xffffu)", "(($) & 0xffffu)"};
+    case DType::i8: return {"i32", "(i32(($) << 24u) >> 24u)", "(u32($) & 0xffu)"};
+    case DType::u8: return {"u32", "(($) & 0xffu)", "(($) & 0xffu)"};
+    case DType::boolean: return {"u32", "select(0u, 1u, (($) & 0xffu) != 0u)", "select(0u, 1u, ($) != 0u)"};
+    case DType::i4: return {"i32", "(i32(($) << 28u) >> 28u)", "(u32($) & 0xfu)"};
+    case DType::u4: return {"u32", "(($) & 0xfu)", "(($) & 0xfu)"};
+    case DType::i2: return {"i32", "(i32(($) << 30u) >> 30u)", "(u32($) & 0x3u)"};
+    case DType::u2: return {"u32", "(($) & 0x3u)", "(($) & 0x3u)"};
     case DType::i64:
     case DType::u64:
-    case DType::f64: return {"vec2<u32>", "$", "$", false};
-    case DType::c64: return {"vec2<f32>", "$", "$", false};
+    case DType::f64: return {"vec2<u32>", "$", "$"};
+    case DType::c64: return {"vec2<f32>", "$", "$"};
   }
   throw InternalError("dtype {} has no WGSL form", static_cast<int>(dtype));
 }
@@ -69,11 +70,16 @@ int element_size(DType dtype, int width) {
   return width == 4 && b == 16 ? 8 : 4;
 }
 
-// load_…, load4_…, store_…, store4_… of one operand. `buffer` is the variable, `name` the operand.
-std::string accessors(std::string_view name, std::string_view buffer, DType dtype, int width, bool loads, bool stores) {
+// load_…, load4_…, store_…, store4_… of one operand. `buffer` is the variable, an array of `element`.
+std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
+                      bool loads, bool stores) {
   const Packing pack = packing(dtype);
   const int b = bits(dtype);
-  const bool atomic = element_type(dtype, width, stores) == "atomic<u32>";
+  const bool atomic = element == "atomic<u32>";
+  if (atomic && b >= 32) {
+    throw InvalidArgument("operand {} ({}) shares its buffer with a narrower output; give it its own", name,
+                          weft::name(dtype));
+  }
   const std::string k = std::format("let k = p.{}_o + i;", name);
   std::string s = std::format("alias {}_t = {};\n", name, pack.value);
   auto function = [&](std::string_view head, std::string_view body) {
@@ -203,6 +209,12 @@ Call& Call::include(std::string_view kernel) {
   if (std::ranges::find(includes_, kernel) == includes_.end()) includes_.emplace_back(kernel);
   return *this;
 }
+Call& Call::expression(const Expression& expression, int width) {
+  expression_ = &expression;
+  expression_width_ = width;
+  key_ += std::format("|expression{}:{}", width, expression.to_string());
+  return *this;
+}
 Call& Call::enable(std::string_view extension) {
   if (std::ranges::find(enables_, extension) == enables_.end()) enables_.emplace_back(extension);
   return *this;
@@ -244,8 +256,15 @@ Call& Call::strides(std::string_view operand, const Strides& strides) {
   return *this;
 }
 
-// Gives each operand a binding: a window of its buffer that starts on the device's alignment.
+// Gives each operand a binding: a window of its buffer that starts on the device's alignment. A buffer that is written
+// has one binding for all of its operands.
 void Call::resolve_bindings() {
+  auto is_written = [&](const Buffer& buffer) {
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      if (operands_[i].stores && views_[i].buffer == buffer) return true;
+    }
+    return false;
+  };
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     Operand& op = operands_[i];
     const View& view = views_[i];
@@ -253,27 +272,24 @@ void Call::resolve_bindings() {
     const std::int64_t b = bits(view.dtype);
     const std::uint64_t first = view.offset + static_cast<std::uint64_t>(low * b / 8);
     const std::uint64_t last = view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
-    int shared = -1;
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
-      const bool writes = op.stores || slots_[s].binding.access == gpu::Access::read_write;
-      if (writes && slots_[s].binding.buffer == view.buffer) shared = static_cast<int>(s);
-    }
-    const gpu::Access access = op.stores ? gpu::Access::read_write : gpu::Access::read;
-    if (shared < 0) {
-      op.binding = static_cast<int>(slots_.size());
-      slots_.push_back({{view.buffer, 0, 0, access}, op.element, first, last});
+    const bool writes = is_written(view.buffer);
+    const auto shared = writes ? std::ranges::find(slots_, view.buffer, [](const Slot& s) { return s.binding.buffer; })
+                               : slots_.end();
+    op.binding = static_cast<int>(shared - slots_.begin());
+    if (shared == slots_.end()) {
+      slots_.push_back({{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
       continue;
     }
-    Slot& slot = slots_[shared];
-    if (slot.element != op.element) {
+    // Words that one operand stores atomically, all must reach atomically.
+    auto is_word = [](const std::string& element) { return element == "u32" || element == "atomic<u32>"; };
+    if (shared->element != op.element && is_word(shared->element) && is_word(op.element)) shared->element = "atomic<u32>";
+    else if (shared->element != op.element) {
       throw InvalidArgument("{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own",
-                            kernel_, op.name, to_string(view), slot.element);
+                            kernel_, op.name, to_string(view), shared->element);
     }
-    slot.first = std::min(slot.first, first);
-    slot.last = std::max(slot.last, last);
-    if (op.stores) slot.binding.access = gpu::Access::read_write;
-    op.binding = shared;
-    key_ += std::format("|{}={}", op.name, shared);
+    shared->first = std::min(shared->first, first);
+    shared->last = std::max(shared->last, last);
+    key_ += std::format("|{}={}", op.name, op.binding);
   }
   for (Slot& slot : slots_) {
     const std::uint64_t alignment = capabilities_.storage_alignment;
@@ -316,14 +332,11 @@ std::string Call::prelude() const {
     s += std::format("@group(0) @binding({}) var<storage, {}> {}_buf: array<{}>;\n", i + 1,
                      writes ? "read_write" : "read", owner->name, slots_[i].element);
   }
-  bool convert = false;
   for (const Operand& op : operands_) {
     if (!op.width) continue;
     const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
-    s += accessors(op.name, owner->name + "_buf", op.dtype, op.width, op.loads, op.stores);
-    convert |= packing(op.dtype).convert;
+    s += accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width, op.loads, op.stores);
   }
-  if (convert) s += kernel_source("convert");
   if (iterate_rank_ >= 0) {
     const int rank = std::max(iterate_rank_, 1);
     s += std::format("alias Coords = array<u32, {}>;\nfn coords(i: u32) -> Coords {{\n  var c: Coords;\n", rank);
@@ -348,7 +361,10 @@ std::string Call::wgsl() const {
   for (const auto& name : includes_) text += kernel_source(name);
   text += kernel_source(kernel_);
   const minja::Options options{.trim_blocks = true, .lstrip_blocks = true, .keep_trailing_newline = true};
-  return prelude() + minja::Parser::parse(text, options)->render(minja::Context::make(minja::Value(context)));
+  std::string result = prelude();
+  if (expression_) result += expression_wgsl(*expression_, expression_width_);
+  result += minja::Parser::parse(text, options)->render(minja::Context::make(minja::Value(context)));
+  return result + library_for(result);
 }
 
 void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, std::uint32_t z) {

@@ -12,6 +12,8 @@
 //   for a parameter `n`           p.n
 //   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
 //   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
+//   after expression(e, width)    fn expression(x0: …, x1: …) -> …   (elementwise/expression_wgsl.h)
+//   the functions of common/*.wgsl that the text calls (exp_f32, narrow_bits, add_64, …)
 //   always                        fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32, from @builtin(workgroup_id) and
 //                                 @builtin(num_workgroups): undoes the folding of grids past 65,535 workgroups
 //
@@ -26,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/expression.h"
 #include "weft/gpu.h"
 
 namespace weft::kernels {
@@ -55,6 +58,8 @@ class Call {
   Call& set(std::string_view name, std::uint32_t value) { return set(name, std::int64_t{value}); }
   // Adds another template's text in front of the kernel's own (helpers that several families share).
   Call& include(std::string_view kernel);
+  // Declares fn expression. `expression` must live until the call is recorded.
+  Call& expression(const Expression& expression, int width = 1);
   // An `enable …;` directive.
   Call& enable(std::string_view extension);
 
@@ -114,6 +119,8 @@ class Call {
   std::vector<std::uint32_t> param_values_;
   std::vector<std::pair<std::string, int>> strided_;  // operand, rank
   int iterate_rank_ = -1;
+  const Expression* expression_ = nullptr;
+  int expression_width_ = 1;
 };
 
 // True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all

@@ -1,0 +1,214 @@
+// Integers: division, powers and shifts with stated results everywhere, and 64-bit ones as vec2<u32>, low word first.
+
+fn div_u32(a: u32, b: u32) -> u32 { return select(a / max(b, 1u), 0u, b == 0u); }
+
+fn rem_u32(a: u32, b: u32) -> u32 { return select(a % max(b, 1u), 0u, b == 0u); }
+
+fn div_i32(a: i32, b: i32) -> i32 {
+  if (b == 0) { return 0; }
+  if (b == -1) { return 0 - a; }
+  return a / b;
+}
+
+fn rem_i32(a: i32, b: i32) -> i32 {
+  if (b == 0 || b == -1) { return 0; }
+  return a % b;
+}
+
+fn pow_u32(base: u32, exponent: u32) -> u32 {
+  var result = 1u;
+  var b = base;
+  for (var e = exponent; e != 0u; e >>= 1u) {
+    if ((e & 1u) != 0u) { result *= b; }
+    b *= b;
+  }
+  return result;
+}
+
+fn pow_i32(base: i32, exponent: i32) -> i32 {
+  if (exponent >= 0) { return bitcast<i32>(pow_u32(bitcast<u32>(base), u32(exponent))); }
+  if (base == 1) { return 1; }
+  if (base == -1) { return select(1, -1, (exponent & 1) != 0); }
+  return 0;
+}
+
+fn shift_left_u32(a: u32, n: u32) -> u32 { return select(a << (n & 31u), 0u, n > 31u); }
+
+fn shift_left_i32(a: i32, n: i32) -> i32 { return select(a << (u32(n) & 31u), 0, u32(n) > 31u); }
+
+fn shift_right_u32(a: u32, n: u32) -> u32 { return select(a >> (n & 31u), 0u, n > 31u); }
+
+fn shift_right_i32(a: i32, n: i32) -> i32 { return a >> min(u32(n), 31u); }
+
+// ---- 64 bits
+
+fn add_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let low = a.x + b.x;
+  return vec2<u32>(low, a.y + b.y + select(0u, 1u, low < a.x));
+}
+
+fn neg_64(a: vec2<u32>) -> vec2<u32> {
+  let low = ~a.x + 1u;
+  return vec2<u32>(low, ~a.y + select(0u, 1u, low == 0u));
+}
+
+fn sub_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  return vec2<u32>(a.x - b.x, a.y - b.y - select(0u, 1u, a.x < b.x));
+}
+
+fn mul_wide_u32(a: u32, b: u32) -> vec2<u32> {
+  let al = a & 0xffffu;
+  let ah = a >> 16u;
+  let bl = b & 0xffffu;
+  let bh = b >> 16u;
+  let low = al * bl;
+  let m = ah * bl + (low >> 16u);
+  let n = al * bh + (m & 0xffffu);
+  return vec2<u32>(a * b, ah * bh + (m >> 16u) + (n >> 16u));
+}
+
+fn mul_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let p = mul_wide_u32(a.x, b.x);
+  return vec2<u32>(p.x, p.y + a.x * b.y + a.y * b.x);
+}
+
+fn less_u64(a: vec2<u32>, b: vec2<u32>) -> bool { return a.y < b.y || (a.y == b.y && a.x < b.x); }
+
+fn less_i64(a: vec2<u32>, b: vec2<u32>) -> bool {
+  return i32(a.y) < i32(b.y) || (a.y == b.y && a.x < b.x);
+}
+
+fn min_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, less_u64(b, a)); }
+
+fn max_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, less_u64(a, b)); }
+
+fn min_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, less_i64(b, a)); }
+
+fn max_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, less_i64(a, b)); }
+
+fn is_negative_64(a: vec2<u32>) -> bool { return (a.y >> 31u) != 0u; }
+
+fn abs_i64(a: vec2<u32>) -> vec2<u32> { return select(a, neg_64(a), is_negative_64(a)); }
+
+fn sign_i64(a: vec2<u32>) -> vec2<u32> {
+  if (is_negative_64(a)) { return vec2<u32>(0xffffffffu); }
+  return vec2<u32>(min(a.x | a.y, 1u), 0u);
+}
+
+fn relu_i64(a: vec2<u32>) -> vec2<u32> { return select(a, vec2<u32>(0u), is_negative_64(a)); }
+
+fn shift_left_64(a: vec2<u32>, count: vec2<u32>) -> vec2<u32> {
+  let n = count.x;
+  if (count.y != 0u || n > 63u) { return vec2<u32>(0u); }
+  if (n == 0u) { return a; }
+  if (n > 31u) { return vec2<u32>(0u, a.x << (n - 32u)); }
+  return vec2<u32>(a.x << n, (a.y << n) | (a.x >> (32u - n)));
+}
+
+fn shift_right_u64(a: vec2<u32>, count: vec2<u32>) -> vec2<u32> {
+  let n = count.x;
+  if (count.y != 0u || n > 63u) { return vec2<u32>(0u); }
+  if (n == 0u) { return a; }
+  if (n > 31u) { return vec2<u32>(a.y >> (n - 32u), 0u); }
+  return vec2<u32>((a.x >> n) | (a.y << (32u - n)), a.y >> n);
+}
+
+fn shift_right_i64(a: vec2<u32>, count: vec2<u32>) -> vec2<u32> {
+  let fill = bitcast<u32>(bitcast<i32>(a.y) >> 31u);
+  let n = count.x;
+  if (count.y != 0u || n > 63u) { return vec2<u32>(fill); }
+  if (n == 0u) { return a; }
+  if (n > 31u) { return vec2<u32>(bitcast<u32>(bitcast<i32>(a.y) >> (n - 32u)), fill); }
+  return vec2<u32>((a.x >> n) | (a.y << (32u - n)), bitcast<u32>(bitcast<i32>(a.y) >> n));
+}
+
+// Quotient and remainder by long division; zeros where the divisor is 0.
+struct Divided64 { quotient: vec2<u32>, remainder: vec2<u32> }
+
+fn divide_u64(a: vec2<u32>, b: vec2<u32>) -> Divided64 {
+  if ((b.x | b.y) == 0u) { return Divided64(vec2<u32>(0u), vec2<u32>(0u)); }
+  if ((a.y | b.y) == 0u) { return Divided64(vec2<u32>(a.x / b.x, 0u), vec2<u32>(a.x % b.x, 0u)); }
+  var q = vec2<u32>(0u);
+  var r = vec2<u32>(0u);
+  for (var i = 63i; i >= 0; i--) {
+    let carry = r.y >> 31u;
+    r = vec2<u32>((r.x << 1u) | (shift_right_u64(a, vec2<u32>(u32(i), 0u)).x & 1u), (r.y << 1u) | (r.x >> 31u));
+    if (carry != 0u || !less_u64(r, b)) {
+      r = sub_64(r, b);
+      if (i > 31) { q.y |= 1u << u32(i - 32); } else { q.x |= 1u << u32(i); }
+    }
+  }
+  return Divided64(q, r);
+}
+
+fn div_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return divide_u64(a, b).quotient; }
+
+fn rem_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return divide_u64(a, b).remainder; }
+
+fn div_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let q = divide_u64(abs_i64(a), abs_i64(b)).quotient;
+  return select(q, neg_64(q), is_negative_64(a) != is_negative_64(b));
+}
+
+fn rem_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let r = divide_u64(abs_i64(a), abs_i64(b)).remainder;
+  return select(r, neg_64(r), is_negative_64(a));
+}
+
+fn pow_u64(base: vec2<u32>, exponent: vec2<u32>) -> vec2<u32> {
+  var result = vec2<u32>(1u, 0u);
+  var b = base;
+  for (var e = exponent; (e.x | e.y) != 0u; e = shift_right_u64(e, vec2<u32>(1u, 0u))) {
+    if ((e.x & 1u) != 0u) { result = mul_64(result, b); }
+    b = mul_64(b, b);
+  }
+  return result;
+}
+
+fn pow_i64(base: vec2<u32>, exponent: vec2<u32>) -> vec2<u32> {
+  if (!is_negative_64(exponent)) { return pow_u64(base, exponent); }
+  if (all(base == vec2<u32>(1u, 0u))) { return base; }
+  if (all(base == vec2<u32>(0xffffffffu))) {
+    return select(vec2<u32>(1u, 0u), base, (exponent.x & 1u) != 0u);
+  }
+  return vec2<u32>(0u);
+}
+
+// ---- Conversions between floats and 64-bit integers: to nearest even; towards zero, saturating, NaN to 0.
+
+fn f32_from_u64(a: vec2<u32>) -> f32 {
+  if (a.y == 0u && a.x < 0x1000000u) { return f32(a.x); }
+  let zeros = select(countLeadingZeros(a.y), 32u + countLeadingZeros(a.x), a.y == 0u);
+  let n = shift_left_64(a, vec2<u32>(zeros, 0u));          // leading bit at 63
+  var m = n.y >> 8u;
+  let rest = n.y & 0xffu;
+  if (rest > 0x80u || (rest == 0x80u && (n.x != 0u || (m & 1u) != 0u))) { m += 1u; }
+  return bitcast<f32>(((190u - zeros - 1u) << 23u) + m);    // the hidden bit adds the missing one
+}
+
+fn f32_from_i64(a: vec2<u32>) -> f32 {
+  let f = f32_from_u64(abs_i64(a));
+  return select(f, -f, is_negative_64(a));
+}
+
+fn u64_from_f32(x: f32) -> vec2<u32> {
+  let b = bitcast<u32>(x);
+  if (b >= 0x80000000u || b > 0x7f800000u) { return vec2<u32>(0u); }
+  let e = i32(b >> 23u) - 150;                             // x = m · 2^e
+  let m = (b & 0x7fffffu) | 0x800000u;
+  if (e < -23) { return vec2<u32>(0u); }
+  if (e <= 0) { return vec2<u32>(m >> u32(-e), 0u); }
+  if (e > 40) { return vec2<u32>(0xffffffffu); }
+  return shift_left_64(vec2<u32>(m, 0u), vec2<u32>(u32(e), 0u));
+}
+
+fn i64_from_f32(x: f32) -> vec2<u32> {
+  let b = bitcast<u32>(x);
+  if ((b & 0x7fffffffu) > 0x7f800000u) { return vec2<u32>(0u); }
+  let negative = b >= 0x80000000u;
+  if ((b & 0x7fffffffu) >= 0x5f000000u) {                  // 2^63 and more
+    return select(vec2<u32>(0xffffffffu, 0x7fffffffu), vec2<u32>(0u, 0x80000000u), negative);
+  }
+  let a = u64_from_f32(bitcast<f32>(b & 0x7fffffffu));
+  return select(a, neg_64(a), negative);
+}

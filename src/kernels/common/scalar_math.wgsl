@@ -1,0 +1,466 @@
+// Scalar functions of f32, accurate to 4 ULP on all finite arguments, with NaN and infinities as IEEE 754 has them
+// (tested by their bits: WGSL lets an implementation assume that they do not occur). Methods: range reduction by
+// constants split so that products are exact, then minimax polynomials (tests/reference/scalar_polynomials.py makes
+// them). No step relies on a fused multiply-add, and none breaks if the compiler fuses one: every product whose error
+// matters is exact because its factors were cut to 12 bits.
+
+fn f32_from_bits(b: u32) -> f32 { return bitcast<f32>(b); }
+
+fn is_nan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+
+fn is_inf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
+
+fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }
+
+// Rounded to 12 bits: the product of two such numbers is exact.
+fn high_part_f32(x: f32) -> f32 { return bitcast<f32>((bitcast<u32>(x) + 0x800u) & 0xfffff000u); }
+
+// Order-preserving integer of a number; -0 and +0 are the same one.
+fn order_f32(x: f32) -> i32 {
+  let b = bitcast<i32>(x);
+  return select(b, -(b & 0x7fffffff), b < 0);
+}
+
+// The same with -0 before +0.
+fn total_order_f32(x: f32) -> i32 {
+  let b = bitcast<i32>(x);
+  return b ^ ((b >> 31u) & 0x7fffffff);
+}
+
+fn equal_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && order_f32(a) == order_f32(b); }
+
+fn less_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) && order_f32(a) < order_f32(b); }
+
+fn less_equal_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) && order_f32(a) <= order_f32(b); }
+
+fn min_f32(a: f32, b: f32) -> f32 {
+  if (is_nan_f32(a)) { return a; }
+  if (is_nan_f32(b)) { return b; }
+  return select(a, b, total_order_f32(b) < total_order_f32(a));
+}
+
+fn max_f32(a: f32, b: f32) -> f32 {
+  if (is_nan_f32(a)) { return a; }
+  if (is_nan_f32(b)) { return b; }
+  return select(a, b, total_order_f32(b) > total_order_f32(a));
+}
+
+fn sign_f32(x: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  let b = bitcast<u32>(x);
+  return select(bitcast<f32>((b & 0x80000000u) | 0x3f800000u), 0.0, (b & 0x7fffffffu) == 0u);
+}
+
+// Negative numbers, -0 and -inf become 0; NaN stays.
+fn relu_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  return select(x, 0.0, b >= 0x80000000u && b <= 0xff800000u);
+}
+
+// v · 2^n for n in [-252, 254].
+fn scale_f32(v: f32, n: i32) -> f32 {
+  let h = n >> 1u;
+  return v * bitcast<f32>(u32(h + 127) << 23u) * bitcast<f32>(u32(n - h + 127) << 23u);
+}
+
+// exp(x + tail): the exponent as a sum, for arguments that f32 is too coarse for.
+fn exp_sum_f32(x: f32, tail: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  if (x > 89.0) { return f32_from_bits(0x7f800000u); }
+  if (x < -104.0) { return 0.0; }
+  let n = round((x + tail) * 1.44269504);
+  let r = ((x - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
+  var q = 0.00019908909;
+  q = q * r + 0.0013934544;
+  q = q * r + 0.008333284;
+  q = q * r + 0.041666456;
+  q = q * r + 0.16666667;
+  q = q * r + 0.5;
+  return scale_f32(1.0 + (r + r * r * q), i32(n));
+}
+
+fn exp_f32(x: f32) -> f32 { return exp_sum_f32(x, 0.0); }
+
+// 2^(x + tail) for x in [-152, 129].
+fn exp2_sum_f32(x: f32, tail: f32) -> f32 {
+  let n = round(x + tail);
+  let r = (x - n) + tail;
+  var q = 1.5311238e-05;
+  q = q * r + 0.00015462613;
+  q = q * r + 0.0013333451;
+  q = q * r + 0.009618054;
+  q = q * r + 0.05550411;
+  q = q * r + 0.2402265;
+  q = q * r + 0.6931472;
+  return scale_f32(1.0 + r * q, i32(n));
+}
+
+fn exp2_f32(x: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  if (x >= 128.0) { return f32_from_bits(0x7f800000u); }
+  if (x < -151.0) { return 0.0; }
+  return exp2_sum_f32(x, 0.0);
+}
+
+// x = 2^exponent · (1 + fraction) with 1 + fraction in [√½, √2). x is positive and finite.
+struct SplitF32 { exponent: i32, fraction: f32 }
+
+fn split_f32(x: f32) -> SplitF32 {
+  var b = bitcast<u32>(x);
+  var k = 0;
+  if (b < 0x800000u) {                     // a denormal: b · 2^-149
+    b = bitcast<u32>(f32(b));
+    k = -149;
+  }
+  let shift = (i32(b) - 0x3f3504f3) >> 23u;
+  return SplitF32(k + shift, bitcast<f32>(b - (u32(shift) << 23u)) - 1.0);
+}
+
+// log(1 + f) - f for f in [√½ - 1, √2 - 1].
+fn log1p_rest_f32(f: f32) -> f32 {
+  var q = 0.06735517;
+  q = q * f - 0.11680325;
+  q = q * f + 0.11895417;
+  q = q * f - 0.1240544;
+  q = q * f + 0.14218633;
+  q = q * f - 0.16667967;
+  q = q * f + 0.20002158;
+  q = q * f - 0.25000012;
+  q = q * f + 0.33333313;
+  return f * f * (f * q - 0.5);
+}
+
+// What a logarithm is where it is no ordinary number; 1 where it is one.
+fn log_special_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  if ((b & 0x7fffffffu) == 0u) { return f32_from_bits(0xff800000u); }
+  if (is_nan_f32(x) || b == 0x7f800000u) { return x; }
+  if (b > 0x80000000u) { return f32_from_bits(0x7fc00000u); }
+  return 1.0;
+}
+
+fn is_log_special_f32(x: f32) -> bool {
+  let b = bitcast<u32>(x);
+  return b == 0u || b >= 0x7f800000u;
+}
+
+fn log_f32(x: f32) -> f32 {
+  if (is_log_special_f32(x)) { return log_special_f32(x); }
+  let s = split_f32(x);
+  let k = f32(s.exponent);
+  return k * 0.693145751953125 + (s.fraction + (log1p_rest_f32(s.fraction) + k * 1.42860682e-6));
+}
+
+fn log2_f32(x: f32) -> f32 {
+  if (is_log_special_f32(x)) { return log_special_f32(x); }
+  let s = split_f32(x);
+  let y = log1p_rest_f32(s.fraction);
+  // (fraction + y) · log2(e) with log2(e) = 1 + 0.44269504, small terms first.
+  return f32(s.exponent) + (s.fraction + (y + (y * 0.44269504 + s.fraction * 0.44269504)));
+}
+
+// log(1 + u) for u in [0, 1].
+fn log1p_unit_f32(u: f32) -> f32 {
+  if (u < 0.41) { return u + log1p_rest_f32(u); }
+  return log_f32(1.0 + u);
+}
+
+fn softplus_f32(x: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  let rest = log1p_unit_f32(exp_f32(-abs_f32(x)));
+  return select(rest, x + rest, x > 0.0);
+}
+
+fn sigmoid_f32(x: f32) -> f32 {
+  let e = exp_f32(-abs_f32(x));
+  let r = 1.0 / (1.0 + e);
+  return select(r, e * r, x < 0.0);
+}
+
+// x / (1 + exp(-(z + tail))), z of x's sign; 0 in the limit of -infinity.
+fn gated_f32(x: f32, z: f32, tail: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  if (z >= 0.0) { return x / (1.0 + exp_sum_f32(-z, -tail)); }
+  if (z < -115.0) { return 0.0; }
+  if (z < -80.0) {                         // exp(z) alone could be denormal where the result is not
+    let h = exp_sum_f32(0.5 * z, 0.5 * tail);
+    return (x * h) * h;
+  }
+  let e = exp_sum_f32(z, tail);
+  return x * (e / (1.0 + e));
+}
+
+fn silu_f32(x: f32) -> f32 { return gated_f32(x, x, 0.0); }
+
+fn gelu_quick_f32(x: f32) -> f32 {         // x · sigmoid(1.702 x)
+  if (abs_f32(x) > 100.0) { return relu_f32(x); }
+  let h = high_part_f32(x);
+  return gated_f32(x, h * 1.7021484375, h * -0.0001484375 + (x - h) * 1.702);
+}
+
+// x · ½ (1 + tanh(√(2/π) (x + 0.044715 x³))) = x · sigmoid(x (a + b x²)), the argument in two parts.
+fn gelu_tanh_f32(x: f32) -> f32 {
+  if (abs_f32(x) > 20.0) { return relu_f32(x); }
+  let xh = high_part_f32(x);
+  let xl = x - xh;
+  let s = xh * xh;
+  let sl = xl * (x + xh);
+  let th = high_part_f32(s + sl);
+  let tl = (s - th) + sl;
+  let w = high_part_f32(1.5957691 + 0.071354816 * th);
+  let wl = ((0.07135009765625 * th - w) + 1.595703125) +
+           (6.599660573e-5 + (0.071354816 * tl + 4.71861635e-6 * th));
+  return gated_f32(x, xh * w, xh * wl + xl * (w + wl));
+}
+
+// Upper tail of the normal distribution, ½ erfc(x/√2), for x >= 0: exp(-x²/2) · P((x-3)/(x+3)) / (x+3).
+fn normal_tail_f32(x: f32) -> f32 {
+  if (x > 14.5) { return 0.0; }
+  let h = high_part_f32(x);
+  let e = exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h));
+  let t = 1.0 / (x + 3.0);
+  let u = (x - 3.0) * t;
+  var q = 5.4463417e-05;
+  q = q * u + 0.00013127265;
+  q = q * u - 0.00024474852;
+  q = q * u - 0.0010325362;
+  q = q * u + 0.0010247766;
+  q = q * u + 0.0069693043;
+  q = q * u - 0.010462519;
+  q = q * u - 0.047262687;
+  q = q * u + 0.2300177;
+  q = q * u - 0.509332;
+  q = q * u + 0.7290837;
+  return e * (q * t);
+}
+
+fn gelu_erf_f32(x: f32) -> f32 {           // x · ½ (1 + erf(x/√2)), without cancellation for negative x
+  if (is_nan_f32(x)) { return x; }
+  if (abs_f32(x) > 14.5) { return relu_f32(x); }
+  let q = normal_tail_f32(abs_f32(x));
+  return select(x - x * q, x * q, x < 0.0);
+}
+
+fn erf_f32(x: f32) -> f32 {
+  let a = abs_f32(x);
+  if (is_nan_f32(x)) { return x; }
+  if (a >= 1.0) {
+    let r = 1.0 - 2.0 * normal_tail_f32(a * 1.41421356);
+    return select(r, -r, x < 0.0);
+  }
+  let z = x * x;
+  var q = 7.856474e-05;
+  q = q * z - 0.00080118416;
+  q = q * z + 0.005188613;
+  q = q * z - 0.026854014;
+  q = q * z + 0.112835914;
+  q = q * z - 0.37612626;
+  q = q * z + 0.12837917;
+  return x + x * q;
+}
+
+fn tanh_f32(x: f32) -> f32 {
+  let a = abs_f32(x);
+  if (a >= 0.625) {
+    let r = 1.0 - 2.0 / (exp_f32(2.0 * min(a, 20.0)) + 1.0);
+    return select(select(r, -r, x < 0.0), x, is_nan_f32(x));
+  }
+  let z = x * x;
+  var q = 0.0022834947;
+  q = q * z - 0.008336379;
+  q = q * z + 0.021766843;
+  q = q * z - 0.05395904;
+  q = q * z + 0.13333303;
+  q = q * z - 0.33333334;
+  return x + x * (z * q);
+}
+
+// x = quadrant · π/2 + rest (mod 2π), |rest| <= π/4. Below 402 by three constants whose products with the quadrant's
+// number are exact; above by Payne and Hanek's method: a 96-bit window of 2/π times the 24-bit mantissa.
+struct AngleF32 { quadrant: u32, rest: f32 }
+
+const kTwoOverPi = array<u32, 9>(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
+                                 0xfe5163abu, 0xdebbc561u);
+
+fn two_over_pi_word(bit: u32) -> u32 {
+  let w = bit >> 5u;
+  let s = bit & 31u;
+  let high = kTwoOverPi[w] << s;
+  return select(high | (kTwoOverPi[w + 1u] >> (32u - s)), high, s == 0u);
+}
+
+fn reduce_angle_f32(x: f32) -> AngleF32 {
+  let a = abs_f32(x);
+  if (a < 402.0) {
+    let n = round(a * 0.63661977);
+    let y = a - n * 1.57080078125;
+    let r = (y - n * -4.4543994590640068e-6) - n * -5.5644316761872885e-11;
+    if (x < 0.0) { return AngleF32(u32(-i32(n)), -r); }
+    return AngleF32(u32(n), r);
+  }
+  let b = bitcast<u32>(a);
+  let m = (b & 0x7fffffu) | 0x800000u;
+  // x = m · 2^e; bits of 2/π that make multiples of 4 are skipped. 30: the table's leading zero word, less two bits.
+  let start = u32(i32(b >> 23u) - 150 + 30);
+  let p2 = mul_wide_u32(m, two_over_pi_word(start + 64u));
+  let p1 = mul_wide_u32(m, two_over_pi_word(start + 32u));
+  let middle = p1.x + p2.y;
+  let carry = select(0u, 1u, middle < p1.x);
+  let high = m * two_over_pi_word(start) + p1.y + carry;
+  // high:middle is the angle in quadrants, 2 bits before the point. Round to the nearest quadrant.
+  let quadrant = (high + 0x20000000u) >> 30u;
+  var fraction = vec2<u32>(middle << 2u, (high << 2u) | (middle >> 30u));
+  let negative = (fraction.y & 0x80000000u) != 0u;
+  if (negative) { fraction = neg_64(fraction); }
+  var r = f32_from_u64(fraction) * 8.51530395e-20;           // π/2 · 2^-64
+  r = select(r, -r, negative);
+  if (x < 0.0) { return AngleF32(0u - quadrant, -r); }
+  return AngleF32(quadrant, r);
+}
+
+// sin and cos of |r| <= π/4.
+fn sin_kernel_f32(r: f32) -> f32 {
+  let z = r * r;
+  var q = 2.724386e-06;
+  q = q * z - 0.00019840039;
+  q = q * z + 0.008333332;
+  q = q * z - 0.16666667;
+  return r + r * (z * q);
+}
+
+fn cos_kernel_f32(r: f32) -> f32 {
+  let z = r * r;
+  var q = -2.7295889e-07;
+  q = q * z + 2.4800562e-05;
+  q = q * z - 0.0013888888;
+  q = q * z + 0.041666668;
+  return 1.0 - (0.5 * z - z * z * q);
+}
+
+fn sin_quadrant_f32(r: f32, quadrant: u32) -> f32 {
+  var s = 0.0;
+  if ((quadrant & 1u) == 0u) { s = sin_kernel_f32(r); } else { s = cos_kernel_f32(r); }
+  return select(s, -s, (quadrant & 2u) != 0u);
+}
+
+fn not_finite_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= 0x7f800000u; }
+
+fn sin_f32(x: f32) -> f32 {
+  if (not_finite_f32(x)) { return f32_from_bits(0x7fc00000u); }
+  let a = reduce_angle_f32(x);
+  return sin_quadrant_f32(a.rest, a.quadrant);
+}
+
+fn cos_f32(x: f32) -> f32 {
+  if (not_finite_f32(x)) { return f32_from_bits(0x7fc00000u); }
+  let a = reduce_angle_f32(x);
+  return sin_quadrant_f32(a.rest, a.quadrant + 1u);
+}
+
+fn tan_f32(x: f32) -> f32 {
+  if (not_finite_f32(x)) { return f32_from_bits(0x7fc00000u); }
+  let a = reduce_angle_f32(x);
+  let s = sin_kernel_f32(a.rest);
+  let c = cos_kernel_f32(a.rest);
+  if ((a.quadrant & 1u) == 0u) { return s / c; }
+  return -c / s;
+}
+
+// IEEE 754's pow. log2|x| as a sum of a 12-bit number and the rest, so that its product with y keeps 2^-30 of it.
+fn pow_f32(x: f32, y: f32) -> f32 {
+  let bx = bitcast<u32>(x) & 0x7fffffffu;
+  let by = bitcast<u32>(y) & 0x7fffffffu;
+  if (by == 0u || bitcast<u32>(x) == 0x3f800000u) { return 1.0; }
+  if (bx > 0x7f800000u) { return x; }
+  if (by > 0x7f800000u) { return y; }
+  let y_negative = (bitcast<u32>(y) >> 31u) != 0u;
+  // 0: y is no integer, 1: odd, 2: even.
+  var parity = 2u;
+  if (by < 0x4b800000u) {
+    let fraction_bits = 150u - (by >> 23u);
+    if (fraction_bits > 23u) {
+      parity = select(0u, 1u, by == 0x3f800000u);
+    } else {
+      let m = (by & 0x7fffffu) | 0x800000u;
+      let whole = (m & ((1u << fraction_bits) - 1u)) == 0u;
+      parity = select(0u, select(2u, 1u, ((m >> fraction_bits) & 1u) != 0u), whole);
+    }
+  }
+  let x_negative = (bitcast<u32>(x) >> 31u) != 0u;
+  let sign = select(0u, 0x80000000u, x_negative && parity == 1u);
+  if (by == 0x7f800000u) {
+    if (bx == 0x3f800000u) { return 1.0; }
+    return f32_from_bits(select(0u, 0x7f800000u, (bx > 0x3f800000u) != y_negative));
+  }
+  if (bx == 0u || bx == 0x7f800000u) {
+    return f32_from_bits(sign | select(0u, 0x7f800000u, (bx == 0u) == y_negative));
+  }
+  if (x_negative && parity == 0u) { return f32_from_bits(0x7fc00000u); }
+
+  let s = split_f32(bitcast<f32>(bx));
+  let k = f32(s.exponent);
+  let f = s.fraction;
+  let m = 1.0 + f;
+  let d = m + 1.0;
+  let dh = high_part_f32(d);
+  let dl = m - (dh - 1.0);
+  let q = f / d;                           // log2(m) = 2/ln2 · (q + q³/3 + …)
+  let qh = high_part_f32(q);
+  let ql = ((f - qh * dh) - qh * dl) / d;
+  let z = q * q;
+  var p = 0.3368017;
+  p = p * z + 0.41189316;
+  p = p * z + 0.57707983;
+  p = p * z + 0.9617967;
+  let th = 2.8857421875 * qh;
+  let tl = (-0.00035210572 * qh + 2.8853901 * ql) + q * z * p;
+  let lh = high_part_f32(k + th + tl);
+  let ll = ((k - lh) + th) + tl;
+  let product = y * (lh + ll);
+  if (product > 130.0) { return f32_from_bits(sign | 0x7f800000u); }
+  if (product < -152.0) { return f32_from_bits(sign); }
+  let yh = high_part_f32(y);
+  let r = exp2_sum_f32(yh * lh, yh * ll + (y - yh) * (lh + ll));
+  return bitcast<f32>(bitcast<u32>(r) | sign);
+}
+
+// The remainder of the truncated quotient: exact, by long division of the mantissas.
+fn rem_f32(x: f32, y: f32) -> f32 {
+  let sign = bitcast<u32>(x) & 0x80000000u;
+  var a = bitcast<u32>(x) & 0x7fffffffu;
+  var b = bitcast<u32>(y) & 0x7fffffffu;
+  if (a > 0x7f800000u) { return x; }
+  if (b > 0x7f800000u) { return y; }
+  if (a == 0x7f800000u || b == 0u) { return f32_from_bits(0x7fc00000u); }
+  if (a < b) { return x; }
+  var ea = i32(a >> 23u);
+  var eb = i32(b >> 23u);
+  // Mantissas with the leading bit at 23.
+  if (ea == 0) { let s = countLeadingZeros(a) - 8u; a <<= s; ea = 1 - i32(s); } else { a = (a & 0x7fffffu) | 0x800000u; }
+  if (eb == 0) { let s = countLeadingZeros(b) - 8u; b <<= s; eb = 1 - i32(s); } else { b = (b & 0x7fffffu) | 0x800000u; }
+  for (var i = ea; i > eb; i--) {
+    if (a >= b) { a -= b; }
+    a <<= 1u;
+  }
+  if (a >= b) { a -= b; }
+  if (a == 0u) { return f32_from_bits(sign); }
+  let s = countLeadingZeros(a) - 8u;
+  let e = eb - i32(s);
+  if (e >= 1) { return f32_from_bits(sign | (u32(e) << 23u) | ((a << s) & 0x7fffffu)); }
+  return f32_from_bits(sign | ((a << s) >> u32(1 - e)));
+}
+
+// ---- Conversions between floats and integers of 32 bits: towards zero, saturating, NaN to 0.
+
+fn i32_from_f32(x: f32) -> i32 {
+  if (is_nan_f32(x)) { return 0; }
+  if (x >= 2147483648.0) { return 2147483647; }
+  if (x <= -2147483648.0) { return i32(-2147483648); }
+  return i32(x);
+}
+
+fn u32_from_f32(x: f32) -> u32 {
+  if (is_nan_f32(x) || x <= 0.0) { return 0u; }
+  if (x >= 4294967296.0) { return 4294967295u; }
+  return u32(x);
+}

@@ -1,0 +1,230 @@
+#include "kernels/elementwise/expression_wgsl.h"
+
+#include <cmath>
+
+#include "kernels/call.h"
+#include "kernels/elementwise/scalar_ops.h"
+#include "weft/error.h"
+#include "weft/small_float.h"
+
+namespace weft::kernels {
+namespace {
+
+// How a type computes: 'f' f32, 'i' i32, 'u' u32, 'l' i64 and 'm' u64 as vec2<u32>, 'c' complex as vec2<f32>.
+char family(DType type) {
+  if (type == DType::f64) {
+    throw Unsupported("f64 cannot compute on a GPU: WGSL has no 64-bit floats; cast to f32 on the host, or use the cpu");
+  }
+  if (type == DType::i64) return 'l';
+  if (type == DType::u64) return 'm';
+  switch (type_set(type)) {
+    case kFloat: return 'f';
+    case kSigned: return 'i';
+    case 0: return 'c';
+    default: return 'u';
+  }
+}
+
+// `value`, of the type's family, brought back into the type: integers wrap, floats round.
+std::string wrap(DType type, const std::string& value) {
+  const int b = bits(type);
+  switch (type) {
+    case DType::f16: return std::format("unpack2x16float(narrow_bits({}, 5u, 10u, false)).x", value);
+    case DType::bf16: return std::format("bitcast<f32>(narrow_bits({}, 8u, 7u, false) << 16u)", value);
+    case DType::f8e4m3: return std::format("widen_bits(narrow_bits({}, 4u, 3u, true), 4u, 3u, true)", value);
+    case DType::f8e5m2: return std::format("widen_bits(narrow_bits({}, 5u, 2u, false), 5u, 2u, false)", value);
+    case DType::boolean: return value;
+    default: break;
+  }
+  if (b >= 32) return value;
+  if (family(type) == 'i') return std::format("(({} << {}u) >> {}u)", value, 32 - b, 32 - b);
+  return std::format("({} & {}u)", value, (1u << b) - 1);
+}
+
+std::string f32_text(float f) {
+  if (std::isnormal(f) || std::bit_cast<std::uint32_t>(f) == 0) return std::format("{}f", f);
+  return std::format("f32_from_bits(0x{:x}u)", std::bit_cast<std::uint32_t>(f));
+}
+
+std::string constant_text(const Expression::Node& node) {
+  const std::uint64_t b = node.bits;
+  const int width = bits(node.type);
+  switch (node.type) {
+    case DType::f32: return f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b)));
+    case DType::f16: return f32_text(float16::from_bits(static_cast<std::uint16_t>(b)));
+    case DType::bf16: return f32_text(bfloat16::from_bits(static_cast<std::uint16_t>(b)));
+    case DType::f8e4m3: return f32_text(float8_e4m3::from_bits(static_cast<std::uint8_t>(b)));
+    case DType::f8e5m2: return f32_text(float8_e5m2::from_bits(static_cast<std::uint8_t>(b)));
+    case DType::c64:
+      return std::format("vec2<f32>({}, {})", f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b))),
+                         f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b >> 32))));
+    default: break;
+  }
+  switch (family(node.type)) {
+    case 'i': {
+      const auto value = static_cast<std::int64_t>(b << (64 - width)) >> (64 - width);
+      return std::format("i32({})", value);
+    }
+    case 'u': return std::format("{}u", b);
+    default: return std::format("vec2<u32>({}u, {}u)", static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32));
+  }
+}
+
+std::string cast_text(DType from, DType to, const std::string& x) {
+  const char f = family(from);
+  const char t = family(to);
+  if (to == DType::boolean) {
+    if (f == 'f') return std::format("u32((bitcast<u32>({}) & 0x7fffffffu) != 0u)", x);
+    return f == 'l' || f == 'm' ? std::format("u32(any({} != vec2<u32>(0u)))", x) : std::format("u32({} != 0)", x);
+  }
+  const int b = bits(to);
+  if (f == 'f') {
+    switch (t) {
+      case 'f': return wrap(to, x);
+      case 'i':
+        if (b == 32) return std::format("i32_from_f32({})", x);
+        return std::format("clamp(i32_from_f32({}), {}, {})", x, -(1 << (b - 1)), (1 << (b - 1)) - 1);
+      case 'u':
+        if (b == 32) return std::format("u32_from_f32({})", x);
+        return std::format("min(u32_from_f32({}), {}u)", x, (1u << b) - 1);
+      case 'l': return std::format("i64_from_f32({})", x);
+      default: return std::format("u64_from_f32({})", x);
+    }
+  }
+  if (t == 'f') {
+    const std::string value = f == 'l'   ? std::format("f32_from_i64({})", x)
+                              : f == 'm' ? std::format("f32_from_u64({})", x)
+                                         : std::format("f32({})", x);
+    return wrap(to, value);
+  }
+  const bool from_64 = f == 'l' || f == 'm';
+  if (t == 'l' || t == 'm') {
+    if (from_64) return x;
+    return f == 'i' ? std::format("vec2<u32>(bitcast<u32>({0}), bitcast<u32>({0} >> 31u))", x)
+                    : std::format("vec2<u32>({}, 0u)", x);
+  }
+  const std::string low = from_64 ? x + ".x" : x;
+  return wrap(to, std::format("{}({})", t == 'i' ? "i32" : "u32", low));
+}
+
+std::string_view op_text(const ScalarOpInfo& row, char family) {
+  switch (family) {
+    case 'c':
+    case 'f': return row.f32;
+    case 'i': return row.i32.empty() ? row.f32 : row.i32;
+    case 'u': return !row.u32.empty() ? row.u32 : op_text(row, 'i');
+    case 'l': return row.i64;
+    default: return row.u64.empty() ? row.i64 : row.u64;
+  }
+}
+
+// Operations that stay within a narrow integer type by themselves.
+bool stays(const ScalarOpInfo& row) {
+  using enum ScalarOp;
+  return row.yields == Yields::boolean || row.op == min || row.op == max || row.op == clamp || row.op == select ||
+         row.op == relu || row.op == sign || row.op == bitwise_and || row.op == bitwise_or || row.op == bitwise_xor ||
+         row.op == shift_right;
+}
+
+std::string node_text(const Expression& expression, const Expression::Node& node) {
+  using enum ScalarOp;
+  auto variable = [&](int k) { return std::format("v{}", node.args[k]); };
+  auto type_of = [&](int k) { return expression.nodes()[node.args[k]].type; };
+  if (node.op == input) return std::format("x{}", node.input);
+  if (node.op == constant) return constant_text(node);
+  if (node.op == cast) return cast_text(type_of(0), node.type, variable(0));
+
+  const ScalarOpInfo& row = info(node.op);
+  const DType type = type_of(row.arity - 1);
+  // Booleans negate by flipping their one bit.
+  if (node.op == bitwise_not && type == DType::boolean) return std::format("(1u - {})", variable(0));
+  std::string text;
+  const std::string_view pattern = op_text(row, family(type));
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '$') text += variable(pattern[++i] - '0');
+    else text += pattern[i];
+  }
+  const bool narrow_integer = is_integer(type) && bits(type) < 32;
+  return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;
+}
+
+// The struct of several outputs, or the one output's type.
+std::string result_type(const Expression& e, int width, std::string_view struct_name, std::string& declarations) {
+  auto type = [&](DType t) {
+    return width == 4 ? std::format("vec4<{}>", compute_type(t)) : std::string(compute_type(t));
+  };
+  if (e.outputs().size() == 1) return type(e.output_type(0));
+  declarations += std::format("struct {} {{\n", struct_name);
+  for (std::size_t k = 0; k < e.outputs().size(); ++k) {
+    declarations += std::format("  y{}: {},\n", k, type(e.output_type(static_cast<int>(k))));
+  }
+  declarations += "}\n";
+  return std::string(struct_name);
+}
+
+}  // namespace
+
+std::string expression_wgsl(const Expression& e, int width) {
+  if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
+  const auto& nodes = e.nodes();
+  std::vector<bool> live(nodes.size(), false);
+  for (int o : e.outputs()) live[o] = true;
+  for (int i = static_cast<int>(nodes.size()) - 1; i >= 0; --i) {
+    if (!live[i]) continue;
+    for (int a : nodes[i].args) {
+      if (a >= 0) live[a] = true;
+    }
+  }
+  std::vector<std::string> types(e.input_count());
+  for (const auto& node : nodes) {
+    if (node.op == ScalarOp::input) types[node.input] = compute_type(node.type);
+  }
+  auto signature = [&](std::string_view name, bool vectors, const std::string& result) {
+    std::string s = std::format("fn {}(", name);
+    for (std::size_t k = 0; k < types.size(); ++k) {
+      s += std::format("{}x{}: {}", k ? ", " : "", k, vectors ? std::format("vec4<{}>", types[k]) : types[k]);
+    }
+    return s + ") -> " + result + " {\n";
+  };
+
+  std::string s;
+  const bool vectors = width == 4;
+  const std::string scalar = vectors ? "expression_1" : "expression";
+  const std::string result = result_type(e, 1, vectors ? "ExpressionOutputs1" : "ExpressionOutputs", s);
+  s += signature(scalar, false, result);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (live[i]) s += std::format("  let v{} = {};\n", i, node_text(e, nodes[i]));
+  }
+  if (e.outputs().size() == 1) {
+    s += std::format("  return v{};\n}}\n", e.outputs()[0]);
+  } else {
+    s += std::format("  return {}(", result);
+    for (std::size_t k = 0; k < e.outputs().size(); ++k) s += std::format("{}v{}", k ? ", " : "", e.outputs()[k]);
+    s += ");\n}\n";
+  }
+  if (!vectors) return s;
+
+  // GPUs compute lane by lane anyway: four calls.
+  const std::string result4 = result_type(e, 4, "ExpressionOutputs", s);
+  s += signature("expression", true, result4);
+  for (int lane = 0; lane < 4; ++lane) {
+    s += std::format("  let r{} = expression_1(", lane);
+    for (std::size_t k = 0; k < types.size(); ++k) s += std::format("{}x{}[{}]", k ? ", " : "", k, lane);
+    s += ");\n";
+  }
+  auto gather = [&](DType type, std::string_view member) {
+    return std::format("vec4<{0}>(r0{1}, r1{1}, r2{1}, r3{1})", compute_type(type), member);
+  };
+  if (e.outputs().size() == 1) {
+    s += std::format("  return {};\n}}\n", gather(e.output_type(0), ""));
+  } else {
+    s += "  return ExpressionOutputs(";
+    for (std::size_t k = 0; k < e.outputs().size(); ++k) {
+      s += (k ? ", " : "") + gather(e.output_type(static_cast<int>(k)), std::format(".y{}", k));
+    }
+    s += ");\n}\n";
+  }
+  return s;
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,96 @@
+#include "kernels/library.h"
+
+#include <cctype>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "kernels/source.h"
+
+namespace weft::kernels {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Calls f(word, previous word) for each identifier, comments skipped.
+template <class F>
+void for_each_word(std::string_view text, F&& f) {
+  std::string_view previous;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i).starts_with("//")) {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (!is_word(text[i])) {
+      ++i;
+    } else {
+      const std::size_t begin = i;
+      while (i < text.size() && is_word(text[i])) ++i;
+      const std::string_view word = text.substr(begin, i - begin);
+      f(word, previous);
+      previous = word;
+    }
+  }
+}
+
+bool declares(std::string_view keyword) {
+  return keyword == "fn" || keyword == "const" || keyword == "struct" || keyword == "alias";
+}
+
+struct Library {
+  std::vector<std::string> sources;
+  std::map<std::string_view, std::string_view> declarations;  // name, text
+
+  Library() {
+    for (const char* name : {"convert", "integer", "scalar_math"}) sources.push_back(kernel_source(name));
+    for (const std::string& source : sources) {
+      // A declaration starts at a line's beginning and reaches to the next comment or declaration there.
+      std::size_t begin = std::string::npos;
+      std::string_view name;
+      const std::string_view text = source;
+      for (std::size_t line = 0; line < text.size();) {
+        const std::size_t end = std::min(text.find('\n', line), text.size() - 1) + 1;
+        const std::string_view rest = text.substr(line, end - line);
+        const std::string_view keyword = rest.substr(0, rest.find(' '));
+        if (rest.starts_with("//") || declares(keyword)) {
+          if (begin != std::string::npos) declarations[name] = text.substr(begin, line - begin);
+          begin = std::string::npos;
+        }
+        if (declares(keyword)) {
+          begin = line;
+          std::size_t last = keyword.size() + 1;
+          while (is_word(rest[last])) ++last;
+          name = rest.substr(keyword.size() + 1, last - keyword.size() - 1);
+        }
+        line = end;
+      }
+      if (begin != std::string::npos) declarations[name] = text.substr(begin);
+    }
+  }
+};
+
+const Library& library() {
+  static const Library& l = *new Library;
+  return l;
+}
+
+}  // namespace
+
+std::string library_for(std::string_view text) {
+  const auto& declarations = library().declarations;
+  std::set<std::string_view> done;
+  for_each_word(text, [&](std::string_view word, std::string_view previous) {
+    if (declares(previous)) done.insert(word);
+  });
+  std::string result;
+  auto take = [&](auto& self, std::string_view from) -> void {
+    for_each_word(from, [&](std::string_view word, std::string_view) {
+      const auto found = declarations.find(word);
+      if (found == declarations.end() || !done.insert(word).second) return;
+      result += found->second;
+      self(self, found->second);
+    });
+  };
+  take(take, text);
+  return result;
+}
+
+}  // namespace weft::kernels
