@@ -1,0 +1,78 @@
+// What the tests of kernels share: views of every kind of layout with random content, comparison in units in the last
+// place, and running one kernel call on a GPU and on its CPU twin.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/devices.h"
+#include "weft/stream.h"
+#include "weft/view.h"
+
+namespace weft::test {
+
+using Rng = std::mt19937_64;
+
+// How a view lies in its buffer.
+enum class Kind {
+  dense,       // from the buffer's start
+  offset,      // dense, from an odd element on
+  transposed,  // the axes stored in reverse order
+  sliced,      // each axis a slice with a step of a larger tensor
+  reversed,    // negative strides
+  broadcast,   // every other axis has stride 0; only for inputs
+};
+inline constexpr Kind kOutputKinds[] = {Kind::dense, Kind::offset, Kind::transposed, Kind::sliced, Kind::reversed};
+inline constexpr Kind kInputKinds[] = {Kind::dense,  Kind::offset,   Kind::transposed,
+                                       Kind::sliced, Kind::reversed, Kind::broadcast};
+std::string to_string(Kind kind);
+
+enum class Values {
+  ordinary,  // floats from a normal distribution, integers of -100…100 (unsigned 0…100), booleans 0 or 1
+  special,   // also NaN, infinities, zeros of both signs, denormals, largest and smallest, whole bit range of integers,
+             // boolean bytes past 1
+};
+
+// A view in host memory. Its buffer is random bytes all over, so that an output not written, and a neighbour overwritten,
+// shows. Buffers' sizes are multiples of 16 bytes.
+View random_view(Rng& rng, const Shape& shape, DType dtype, Kind kind = Kind::dense, Values values = Values::ordinary);
+
+// A dense view of the given values, converted to `dtype`.
+View host_view(DType dtype, const Shape& shape, std::span<const double> values);
+
+// Element `i` in row-major order. Booleans read as 0 or 1, complex numbers by their real part.
+double value(const View& view, std::int64_t i);
+std::vector<double> values(const View& view);
+// Its bits, in the low end.
+std::uint64_t element_bits(const View& view, std::int64_t i);
+void set_element_bits(const View& view, std::int64_t i, std::uint64_t bits);
+
+// When two elements count as equal: the same bits, or both NaN, or within one of these bounds. Integers and booleans
+// must be equal whatever it says. f32 denormals may be flushed to zero (WGSL allows it) unless `bits` is set.
+struct Tolerance {
+  double ulp = 0;        // distance in representable numbers of the type; 0 holds -0 and +0 for equal
+  double absolute = 0;
+  double relative = 0;   // of the expected value
+  bool bits = false;     // the same bits, NaN payloads too
+};
+inline constexpr Tolerance kSameBits{.bits = true};
+
+// Both in host memory, of one shape and type. Reports the worst few differences.
+void expect_close(const View& actual, const View& expected, const Tolerance& tolerance, const std::string& what = "");
+
+// Runs `call` with the views on the CPU and with copies of them on the device; compares the outputs, and checks that on
+// both sides no byte outside of the outputs' elements has changed. Views that share a buffer share it there too.
+// After it the host views of the outputs hold the twin's results.
+using KernelCall =
+    std::function<void(Stream& stream, std::span<const View> inputs, std::span<const View> outputs)>;
+void run_both(gpu::Device& device, std::span<const View> inputs, std::span<const View> outputs, const KernelCall& call,
+              const Tolerance& tolerance, const std::string& what = "");
+
+// Copies a host view's whole buffer to the device, and back.
+View to_device(gpu::Device& device, const View& host);
+View to_host(gpu::Device& device, const View& on_device);
+
+}  // namespace weft::test
