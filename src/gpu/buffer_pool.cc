@@ -26,9 +26,11 @@ std::uint64_t BufferPool::capacity_for(std::uint64_t bytes) {
 }
 
 wgpu::Buffer BufferPool::take_cached(std::uint64_t capacity) {
-  const auto found = free_.lower_bound(capacity);
+  auto found = free_.lower_bound(capacity);
   // A much larger one would be wasted on this.
   if (found == free_.end() || found->first > capacity + capacity / 4) return nullptr;
+  // The one freed last: a loop that allocates and frees gets the same buffers again, and with them its bind groups.
+  found = std::prev(free_.upper_bound(found->first));
   wgpu::Buffer buffer = std::move(found->second);
   figures_.cached -= found->first;
   free_.erase(found);
@@ -65,14 +67,17 @@ Buffer BufferPool::allocate(std::uint64_t bytes) {
     throw OutOfMemory("a buffer of {} bytes was asked for; this GPU's largest is {}", bytes, largest);
   }
   wgpu::Buffer buffer;
+  bool trim_first = false;
   {
     std::lock_guard lock(mutex_);
-    if (limit_ && figures_.live + capacity > *limit_) {
+    if (limit_ && (capacity > *limit_ || figures_.live > *limit_ - capacity)) {
       throw OutOfMemory("{} more bytes would pass the memory limit: {} live of {} allowed", capacity, figures_.live,
                         *limit_);
     }
     buffer = take_cached(capacity);
+    trim_first = !buffer && limit_ && figures_.live + figures_.cached + capacity > *limit_;
   }
+  if (trim_first) trim();
   if (!buffer) {
     buffer = create(capacity, bytes);
     std::lock_guard lock(mutex_);

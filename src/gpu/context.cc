@@ -81,6 +81,11 @@ void Context::raise_lost() {
   throw DeviceLost("the GPU was lost: {}; open the device again and load the weights again", lost_message_);
 }
 
+std::string Context::failure_text(std::string_view otherwise) {
+  std::lock_guard lock(mutex_);
+  return uncaptured_ ? uncaptured_->message : lost_message_.empty() ? std::string(otherwise) : lost_message_;
+}
+
 void Context::check() {
   if (lost()) raise_lost();
   if (!has_uncaptured_) return;

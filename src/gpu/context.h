@@ -43,6 +43,8 @@ class Context {
   void set_lost(std::string message);
   void set_uncaptured(Failure failure);
   [[noreturn]] void raise_lost();
+  // What Dawn said, or `otherwise`.
+  std::string failure_text(std::string_view otherwise);
 
  private:
   bool timed_wait_ = false;

@@ -145,9 +145,8 @@ Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Device Device::open(const DeviceOptions& options) {
   const Choice choice = choose(options.adapter);
-  const wgpu::Adapter adapter =
-      options.minimum && choice.adapter->compatibility ? choice.adapter->compatibility : choice.adapter->adapter;
-
+  const wgpu::Adapter adapter = choice.adapter->request(options.minimum);
+  if (!adapter) throw NoDevice("{} is gone", choice.adapter->info.name);
   // Content of a new buffer is undefined here, so Dawn need not clear it.
   std::vector<const char*> enabled = {"allow_unsafe_apis"};
   std::vector<const char*> disabled = {"timestamp_quantization", "lazy_clear_resource_on_first_use"};
@@ -189,7 +188,10 @@ Device Device::open(const DeviceOptions& options) {
 
   context->instance = process_instance();
   context->device = adapter.CreateDevice(&descriptor);
-  if (!context->device) throw NoDevice("{} could not be opened: the driver refused a device", choice.reason);
+  if (!context->device) {
+    throw NoDevice("{} ({}) could not be opened: {}", choice.adapter->info.name, choice.adapter->info.backend,
+                   context->failure_text("the driver refused a device"));
+  }
   complete(*context, choice.adapter->info);
   log(LogLevel::info, "device: {}", choice.reason);
   auto impl = std::make_shared<Impl>(std::move(context), choice.adapter->info, choice.reason, options.memory_limit);

@@ -244,6 +244,16 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
     throw InvalidArgument("copy: offsets {} and {} and size {} must be multiples of 4", source_offset, target_offset,
                           bytes);
   }
+  if (!source.on_gpu() || !target.on_gpu()) throw InvalidArgument("copy: both buffers must be in GPU memory");
+  for (const auto& [buffer, offset] : {std::pair(&source, source_offset), std::pair(&target, target_offset)}) {
+    // Pool buffers have padding behind their end; sizes are rounded up to words there.
+    const std::uint64_t size = buffer->gpu().GetSize();
+    if (offset > size || bytes > size - offset) {
+      throw InvalidArgument("copy: bytes {} to {} of a buffer of {}", offset, offset + bytes, buffer->size());
+    }
+  }
+  if (source.gpu().Get() == target.gpu().Get()) throw InvalidArgument("copy: source and target are one buffer");
+  state_->impl->context->check();
   state_->close_pass();
   state_->open_commands().CopyBufferToBuffer(source.gpu(), source_offset, target.gpu(), target_offset, bytes);
   state_->held.push_back(source);
@@ -254,7 +264,7 @@ Readback Encoder::read(const Buffer& source, std::uint64_t offset, std::uint64_t
   if (offset > source.size() || bytes > source.size() - offset) {
     throw InvalidArgument("read: bytes {} to {} of a buffer of {}", offset, offset + bytes, source.size());
   }
-  source.gpu();  // throws if it has none
+  if (!source.on_gpu()) throw InvalidArgument("read: the buffer is not in GPU memory");
   auto state = std::make_shared<Readback::State>();
   state->source = source;
   state->source_offset = offset;

@@ -76,7 +76,7 @@ std::optional<DType> matrix_type(wgpu::SubgroupMatrixComponentType type) {
   }
 }
 
-std::vector<wgpu::Adapter> enumerate(wgpu::FeatureLevel level, std::span<const BackendName> backends) {
+std::vector<dawn::native::Adapter> enumerate(wgpu::FeatureLevel level, wgpu::BackendType backend) {
   // f16 on NVIDIA is behind a toggle; the unsafe ones are cooperative matrices and timestamps inside passes.
   const char* const toggles[] = {"allow_unsafe_apis", "vulkan_enable_f16_on_nvidia"};
   wgpu::DawnTogglesDescriptor chained;
@@ -85,14 +85,8 @@ std::vector<wgpu::Adapter> enumerate(wgpu::FeatureLevel level, std::span<const B
   wgpu::RequestAdapterOptions options;
   options.nextInChain = &chained;
   options.featureLevel = level;
-  std::vector<wgpu::Adapter> all;
-  for (const BackendName& backend : backends) {
-    options.backendType = backend.type;
-    for (const dawn::native::Adapter& a : native_instance().EnumerateAdapters(&options)) {
-      all.emplace_back(a.Get());
-    }
-  }
-  return all;
+  options.backendType = backend;
+  return native_instance().EnumerateAdapters(&options);
 }
 
 int rank(const AdapterInfo& info) {
@@ -166,18 +160,19 @@ namespace {
 
 std::vector<FoundAdapter> look(std::span<const BackendName> backends) {
   std::vector<FoundAdapter> all;
-  for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Core, backends)) {
-    AdapterInfo info = describe(a);
-    all.push_back({std::move(info), std::move(a), nullptr});
-  }
-  for (wgpu::Adapter& a : enumerate(wgpu::FeatureLevel::Compatibility, backends)) {
-    AdapterInfo info = describe(a);
-    auto twin = std::ranges::find_if(
-        all, [&](const FoundAdapter& f) { return !f.compatibility && same_hardware(f.info, info); });
-    if (twin != all.end()) {
-      twin->compatibility = std::move(a);
-    } else {
-      all.push_back({std::move(info), a, a});
+  for (const BackendName& backend : backends) {
+    int position = 0;
+    for (const auto& a : enumerate(wgpu::FeatureLevel::Core, backend.type)) {
+      all.push_back({describe(wgpu::Adapter(a.Get())), backend.type, position++, -1});
+    }
+    position = 0;
+    for (const auto& a : enumerate(wgpu::FeatureLevel::Compatibility, backend.type)) {
+      AdapterInfo info = describe(wgpu::Adapter(a.Get()));
+      const auto twin = std::ranges::find_if(
+          all, [&](const FoundAdapter& f) { return f.compatibility < 0 && same_hardware(f.info, info); });
+      if (twin != all.end()) twin->compatibility = position;
+      else all.push_back({std::move(info), backend.type, -1, position});
+      ++position;
     }
   }
   std::ranges::stable_sort(all, {}, [](const FoundAdapter& f) { return rank(f.info); });
@@ -186,6 +181,13 @@ std::vector<FoundAdapter> look(std::span<const BackendName> backends) {
 }
 
 }  // namespace
+
+wgpu::Adapter FoundAdapter::request(bool at_compatibility_level) const {
+  const bool low = core < 0 || (at_compatibility_level && compatibility >= 0);
+  const auto found = enumerate(low ? wgpu::FeatureLevel::Compatibility : wgpu::FeatureLevel::Core, backend);
+  const auto position = static_cast<std::size_t>(low ? compatibility : core);
+  return position < found.size() ? wgpu::Adapter(found[position].Get()) : nullptr;
+}
 
 const std::vector<FoundAdapter>& found_adapters() {
   static const auto& found = *new std::vector<FoundAdapter>(look(kBackends));

@@ -10,11 +10,15 @@
 
 namespace weft::gpu {
 
-// An adapter as it was found, and its twin at WebGPU's compatibility level.
+// An adapter as it was found. WebGPU opens one device from an adapter object, so each device gets a new one.
 struct FoundAdapter {
   AdapterInfo info;
-  wgpu::Adapter adapter;        // at core level if it has that
-  wgpu::Adapter compatibility;  // the same hardware at compatibility level; may be null
+  wgpu::BackendType backend;
+  // Where the enumeration of each level has it; negative: nowhere.
+  int core = -1, compatibility = -1;
+
+  // At compatibility level if asked for and there is one. Null if the adapter is gone.
+  wgpu::Adapter request(bool at_compatibility_level) const;
 };
 
 wgpu::Instance process_instance();

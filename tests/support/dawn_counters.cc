@@ -16,12 +16,16 @@ struct Counts {
   std::atomic<std::uint64_t> submits{0}, writes{0}, dispatches{0}, passes{0}, maps{0};
 } counts;
 
+std::atomic<int> buffers_to_fail{0};
+
 const DawnProcTable& procs() {
   static const DawnProcTable& table = dawn::native::GetProcs();
   return table;
 }
 
 }  // namespace
+
+void fail_next_buffers(int count) { buffers_to_fail = count; }
 
 DawnCounters DawnCounters::now() {
   return {counts.buffers, counts.bind_groups, counts.layouts, counts.shader_modules, counts.pipelines,
@@ -50,6 +54,14 @@ extern "C" {
 
 WGPUBuffer wgpuDeviceCreateBuffer(WGPUDevice device, const WGPUBufferDescriptor* descriptor) {
   ++counts.buffers;
+  if (weft::test::buffers_to_fail > 0) {
+    --weft::test::buffers_to_fail;
+    WGPUDawnFakeBufferOOMForTesting fault = WGPU_DAWN_FAKE_BUFFER_OOM_FOR_TESTING_INIT;
+    fault.fakeOOMAtDevice = true;
+    WGPUBufferDescriptor failing = *descriptor;
+    failing.nextInChain = &fault.chain;
+    return procs().deviceCreateBuffer(device, &failing);
+  }
   return procs().deviceCreateBuffer(device, descriptor);
 }
 WGPUBindGroup wgpuDeviceCreateBindGroup(WGPUDevice device, const WGPUBindGroupDescriptor* descriptor) {

@@ -18,4 +18,7 @@ struct DawnCounters {
   std::string text() const;
 };
 
+// The next `count` buffers fail as if the GPU's memory were exhausted.
+void fail_next_buffers(int count);
+
 }  // namespace weft::test
