@@ -1,0 +1,277 @@
+// Times the variants of the attention kernel over the shapes of sentence encoders on one adapter, each result checked
+// against the CPU's on the first and last sequence of the batch.
+//   attention_sweep [--adapter NAME] [--seconds 55] [--heads 12] [--dim 32] [--shapes 1x16,32x128] [--dtype f32] …
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+#include "kernels/attention/attention.h"
+#include "weft/error.h"
+#include "weft/small_float.h"
+
+using namespace weft;
+using kernels::AttentionCall;
+using kernels::AttentionVariant;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+struct Options {
+  std::string adapter, dtype = "f32", mask = "keys", only;
+  std::vector<std::string> shapes{"1x16", "1x128", "1x512", "32x128", "32x512", "256x128", "256x512"};
+  double seconds = 55, warm_up = 0.06;
+  int heads = 12, kv_heads = 0, dim = 32;
+  bool causal = false, minimum = false, validation = false, robustness = true, all = false;
+};
+
+std::vector<std::byte> random_values(DType type, std::int64_t count) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<std::byte> bytes(byte_size(type, static_cast<std::uint64_t>(count)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float x = normal(random);
+    if (type == DType::f32) reinterpret_cast<float*>(bytes.data())[i] = x;
+    if (type == DType::f16) reinterpret_cast<float16*>(bytes.data())[i] = float16(x);
+    if (type == DType::bf16) reinterpret_cast<bfloat16*>(bytes.data())[i] = bfloat16(x);
+  }
+  return bytes;
+}
+
+// Packed [batch, length, heads + 2·kv_heads, dim] seen as q, k and v, as a QKV projection leaves it; y like it.
+struct Problem {
+  std::int64_t batch, length;
+  DType type;
+  View q, k, v, y;
+  std::optional<View> mask;
+  kernels::AttentionOptions options;
+
+  static std::int64_t packed_count(const Options& o, std::int64_t batch, std::int64_t length) {
+    return batch * length * (o.heads + 2 * o.kv_heads) * o.dim;
+  }
+  static std::int64_t y_count(const Options& o, std::int64_t batch, std::int64_t length) {
+    return batch * length * o.heads * o.dim;
+  }
+  Problem(const Options& o, std::int64_t batch, std::int64_t length, DType type, const Buffer& packed,
+          const Buffer& mask_buffer, const Buffer& out)
+      : batch(batch), length(length), type(type) {
+    const std::int64_t token = (o.heads + 2 * o.kv_heads) * o.dim;
+    const auto element = static_cast<std::uint64_t>(bits(type) / 8);
+    auto part = [&](std::int64_t first_head, std::int64_t heads) {
+      return View(packed, static_cast<std::uint64_t>(first_head * o.dim) * element, type, {batch, heads, length, o.dim},
+                  {length * token, o.dim, token, 1});
+    };
+    q = part(0, o.heads);
+    k = part(o.heads, o.kv_heads);
+    v = part(o.heads + o.kv_heads, o.kv_heads);
+    y = View(out, 0, type, {batch, o.heads, length, o.dim}, {length * o.heads * o.dim, o.dim, o.heads * o.dim, 1});
+    if (o.mask == "keys") mask = View(mask_buffer, 0, DType::boolean, {batch, 1, 1, length});
+    options = {.scale = 1 / std::sqrt(static_cast<float>(o.dim)), .causal = o.causal};
+  }
+  AttentionCall call() const { return AttentionCall(q, k, v, mask, y, options); }
+};
+
+std::string text(const AttentionVariant& v) {
+  if (v.tiles) return std::format("tiles  threads {:3} rows {}", v.threads, v.rows);
+  return std::format("{} threads {:3} rows {} splits {} chunk {} tile {:3}", v.staged ? "staged" : "direct", v.threads,
+                     v.rows, v.splits, v.chunk, v.staged ? v.tile : 0);
+}
+
+std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const AttentionCall& call, bool all) {
+  std::vector<AttentionVariant> list{choose_attention(caps, call)};
+  auto add = [&](AttentionVariant v) {
+    const bool fits = kernels::attention_workgroup_memory(v, call) <= caps.max_workgroup_memory &&
+                      v.threads <= static_cast<int>(caps.max_workgroup_size) && v.tile % (v.splits * v.chunk) == 0;
+    if (fits) list.push_back(v);
+  };
+  if (caps.software) {
+    for (int threads : {8, 32, 128}) {
+      for (int rows : {1, 2}) {
+        for (int chunk : {1, 2, 4, 8}) {
+          if (all || threads == 8) add({.staged = false, .threads = threads, .rows = rows, .chunk = chunk});
+        }
+      }
+    }
+    if (all) add({.threads = 128});
+    return list;
+  }
+  for (int rows : {1, 2}) {
+    for (int splits : {1, 2, 4, 8}) {
+      for (int chunk : {4, 8}) add({.threads = 128, .rows = rows, .splits = splits, .chunk = chunk, .tile = 64});
+    }
+  }
+  for (int tile : {16, 32, 128}) add({.threads = 128, .tile = tile});
+  for (int rows : {1, 2}) add({.threads = 64, .rows = rows, .chunk = 8, .tile = 64});
+  for (int rows : {1, 2}) add({.threads = 256, .rows = rows, .chunk = 8, .tile = 64});
+  add({.threads = 256, .splits = 8, .tile = 64});
+  add({.threads = 64, .splits = 4, .tile = 64});
+  add({.staged = false, .threads = 128, .chunk = 8});
+  for (int rows : {2, 4}) add({.tiles = true, .threads = 128, .rows = rows});
+  return list;
+}
+
+double value(const std::vector<std::byte>& bytes, DType type, std::size_t i) {
+  if (type == DType::f32) return reinterpret_cast<const float*>(bytes.data())[i];
+  if (type == DType::f16) return reinterpret_cast<const float16*>(bytes.data())[i];
+  return reinterpret_cast<const bfloat16*>(bytes.data())[i];
+}
+
+// Largest distance; a NaN on one side only is infinitely far.
+double distance(const std::vector<std::byte>& a, const std::vector<std::byte>& b, DType type) {
+  double worst = 0;
+  const std::size_t count = a.size() * 8 / static_cast<std::size_t>(bits(type));
+  for (std::size_t i = 0; i < count; ++i) {
+    const double d = std::abs(value(a, type, i) - value(b, type, i));
+    worst = d <= worst ? worst : std::isnan(d) ? INFINITY : d;
+  }
+  return worst;
+}
+
+struct Times {
+  double median, best;  // seconds of a call
+  double cpu;           // seconds of all of this process's threads: what counts on a busy machine with a software GPU
+};
+
+// Enough calls in a submit that its fixed cost is lost among them.
+Times measure(gpu::Device& device, const AttentionCall& call, const AttentionVariant& variant, double warm_up) {
+  auto run = [&](int count) {
+    gpu::Recording recording(device);
+    for (int i = 0; i < count; ++i) attention_gpu(recording, call, variant);
+    return recording;
+  };
+  auto timed = [&](gpu::Recording& recording) {
+    device.wait();
+    const auto start = Clock::now();
+    gpu::Encoder encoder(device);
+    encoder.replay(recording);
+    encoder.submit();
+    device.wait();
+    return seconds_since(start);
+  };
+  gpu::Recording one = run(1);
+  timed(one);
+  const double once = timed(one);
+  const int count = static_cast<int>(std::clamp(0.01 / once, 1.0, 500.0));
+  gpu::Recording many = run(count);
+  const auto start = Clock::now();
+  double first = timed(many);
+  while (seconds_since(start) < warm_up) first = timed(many);
+  std::vector<double> times;
+  const std::clock_t cpu_start = std::clock();
+  const int repeats = first > 0.5 ? 1 : 5;
+  for (int i = 0; i < repeats; ++i) times.push_back(timed(many) / count);
+  const double cpu = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC / repeats / count;
+  std::ranges::sort(times);
+  return {times[times.size() / 2], times[0], cpu};
+}
+
+void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64_t length, Clock::time_point start) {
+  const DType type = *dtype_from_name(o.dtype);
+  const auto element = static_cast<std::uint64_t>(bits(type) / 8);
+  const std::int64_t one = Problem::packed_count(o, 1, length), one_y = Problem::y_count(o, 1, length);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(one * batch) * element;
+  if (bytes > device.capabilities().max_binding) {
+    std::printf("%lldx%lld: %llu bytes are past this device's binding limit\n", static_cast<long long>(batch),
+                static_cast<long long>(length), static_cast<unsigned long long>(bytes));
+    return;
+  }
+  // All sequences hold the same numbers; their masks differ, so a wrong batch shows.
+  const std::vector<std::byte> packed = random_values(type, one);
+  std::vector<std::byte> mask(static_cast<std::size_t>((batch * length + 3) / 4 * 4));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t i = 0; i < length - b * 7 % length; ++i) mask[static_cast<std::size_t>(b * length + i)] = std::byte{1};
+  }
+  const Buffer packed_gpu = device.allocate(bytes);
+  const Buffer mask_gpu = device.allocate(mask.size());
+  const std::uint64_t y_bytes = static_cast<std::uint64_t>(one_y) * element;
+  const Buffer y_gpu = device.allocate(y_bytes * static_cast<std::uint64_t>(batch));
+  for (std::int64_t b = 0; b < batch; ++b) device.upload(packed_gpu, static_cast<std::uint64_t>(b) * packed.size(), packed);
+  device.upload(mask_gpu, 0, mask);
+
+  // What the CPU says of the first and the last sequence.
+  cpu::Executor executor;
+  std::vector<std::vector<std::byte>> expected;
+  for (std::int64_t b : {std::int64_t{0}, batch - 1}) {
+    const Buffer packed_cpu = Buffer::host(packed.size()), mask_cpu = Buffer::host(static_cast<std::uint64_t>(length));
+    const Buffer y_cpu = Buffer::host(y_bytes);
+    std::ranges::copy(packed, packed_cpu.data());
+    std::copy_n(mask.data() + b * length, length, mask_cpu.data());
+    attention_cpu(executor, Problem(o, 1, length, type, packed_cpu, mask_cpu, y_cpu).call());
+    expected.emplace_back(y_cpu.data(), y_cpu.data() + y_bytes);
+  }
+
+  const Problem problem(o, batch, length, type, packed_gpu, mask_gpu, y_gpu);
+  const AttentionCall call = problem.call();
+  const double flop = 4.0 * batch * o.heads * length * length * o.dim;
+  const std::vector<std::byte> poison(y_bytes, std::byte{0xff});
+  bool first = true;
+  for (const AttentionVariant& v : variants(device.capabilities(), call, o.all)) {
+    if (!first && text(v).find(o.only) == std::string::npos) continue;
+    if (seconds_since(start) > o.seconds) {
+      std::printf("out of time (--seconds)\n");
+      return;
+    }
+    for (std::int64_t b : {std::int64_t{0}, batch - 1}) device.upload(y_gpu, static_cast<std::uint64_t>(b) * y_bytes, poison);
+    const auto compile_start = Clock::now();
+    gpu::Encoder encoder(device);
+    attention_gpu(encoder, call, v);
+    encoder.submit();
+    double error = distance(device.read(y_gpu, 0, y_bytes).get(), expected[0], type);
+    const double first_run = seconds_since(compile_start);
+    error = std::max(error, distance(device.read(y_gpu, static_cast<std::uint64_t>(batch - 1) * y_bytes, y_bytes).get(),
+                                     expected[1], type));
+    const Times time = measure(device, call, v, o.warm_up);
+    std::printf("%4lldx%-4lld %-52s %10.2f us (best %10.2f, cpu %10.2f) %9.1f GFLOP/s  error %.1e  first run %.0f ms%s\n",
+                static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(), time.median * 1e6, time.best * 1e6, time.cpu * 1e6,
+                flop / time.median * 1e-9, error, first_run * 1e3, first ? "  (chosen)" : "");
+    std::fflush(stdout);
+    first = false;
+  }
+  device.trim();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Options o;
+  CLI::App app("Times the variants of the attention kernel.");
+  app.add_option("--adapter", o.adapter, "Adapter: index, backend or part of its name");
+  app.add_option("--shapes", o.shapes, "batch x length, separated by commas")->delimiter(',');
+  app.add_option("--heads", o.heads);
+  app.add_option("--kv-heads", o.kv_heads, "Heads of keys and values (default: as many as --heads)");
+  app.add_option("--dim", o.dim, "Of a head");
+  app.add_option("--dtype", o.dtype, "Storage")->check(CLI::IsMember({"f32", "f16", "bf16"}));
+  app.add_option("--mask", o.mask, "keys: boolean [batch, 1, 1, keys], as encoders use; none")
+      ->check(CLI::IsMember({"keys", "none"}));
+  app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
+  app.add_option("--seconds", o.seconds, "Start nothing new after this long");
+  app.add_option("--warm-up", o.warm_up, "Seconds before each measurement");
+  app.add_flag("--causal", o.causal);
+  app.add_flag("--all", o.all, "More variants on a software adapter");
+  app.add_flag("--minimum", o.minimum, "No optional feature, smallest limits");
+  app.add_flag("--validation", o.validation, "Keep Dawn's validation on");
+  app.add_flag("!--no-robustness", o.robustness, "Without Dawn's bounds checks in shaders");
+  CLI11_PARSE(app, argc, argv);
+  if (o.kv_heads == 0) o.kv_heads = o.heads;
+
+  const auto start = Clock::now();
+  gpu::Device device = gpu::Device::open(
+      {.adapter = o.adapter, .minimum = o.minimum, .validation = o.validation, .robustness = o.robustness});
+  std::printf("%s, %s; %d heads (%d of keys) of %d, %s, mask %s%s; times are medians of whole calls back to back\n",
+              device.reason().c_str(), device.adapter().driver.c_str(), o.heads, o.kv_heads, o.dim, o.dtype.c_str(),
+              o.mask.c_str(), o.causal ? ", causal" : "");
+  for (const std::string& shape : o.shapes) {
+    long long batch = 0, length = 0;
+    if (std::sscanf(shape.c_str(), "%lldx%lld", &batch, &length) != 2 || batch < 1 || length < 1) {
+      throw InvalidArgument("--shapes: '{}' is not batch x length, such as 32x128", shape);
+    }
+    sweep(device, o, batch, length, start);
+  }
+  return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "attention_sweep: %s\n", e.what());
+  return 1;
+}

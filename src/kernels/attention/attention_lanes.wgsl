@@ -1,0 +1,196 @@
+// Attention with a lane a query: each invocation holds {{ rows }} queries and their accumulators in registers and walks
+// over the keys, which all lanes read at the same address: broadcast from workgroup memory (staged), or as uniform
+// loads without any barrier, which is what a CPU behind the adapter does best. With splits > 1 the keys are dealt to
+// that many groups of lanes, whose partial results are merged at the end.
+
+const threads = {{ threads }}u;
+const lanes = {{ threads // splits }}u;      // invocations that work on different rows
+const block_rows = {{ threads // splits * rows }}u;
+{% if staged %}
+const tile = {{ tile }}u;                    // keys in workgroup memory
+
+var<workgroup> k_tile: array<array<vec4<f32>, {{ d4 }}>, {{ tile }}>;
+var<workgroup> v_tile: array<array<vec4<f32>, {{ v4 }}>, {{ v_rows }}>;
+{% if mask == "keys" %}
+var<workgroup> bias_tile: array<f32, {{ tile }}>;
+{% endif %}
+{% if splits > 1 %}
+var<workgroup> partial: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum and sum of a row
+{% endif %}
+{% endif %}
+
+@compute @workgroup_size(threads)
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let block = group_index(wg, groups);
+  if (block >= p.blocks) { return; }
+  let first_row = block % p.row_blocks * block_rows;
+  let batch = block / p.row_blocks / p.kv_heads;
+  let kv_head = block / p.row_blocks % p.kv_heads;
+  let k_start = batch * p.k_b + kv_head * p.k_h;
+  let v_start = batch * p.v_b + kv_head * p.v_h;
+  let lane = t % lanes;
+  let split = t / lanes;
+{% if mask == "keys" %}
+  let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
+{% endif %}
+{% for r in range(rows) %}
+  // Lanes past the last row compute it once more and store nothing.
+  let row{{ r }} = min(first_row + lane + {{ r }}u * lanes, p.rows - 1u);
+  let q{{ r }} = row_start(batch, kv_head, row{{ r }}, p.q_b, p.q_h, p.q_i);
+{% for d in range(d4) %}
+  let q{{ r }}_{{ d }} = q_at(q{{ r }}, {{ d * 4 }}u) * p.scale;
+{% endfor %}
+{% if mask == "rows" %}
+  let mask{{ r }} = row_start(batch, kv_head, row{{ r }}, p.mask_b, p.mask_h, p.mask_i);
+{% endif %}
+{% if bounded %}
+  let visible{{ r }} = visible_keys(row{{ r }});
+{% endif %}
+  var m{{ r }} = lowest;
+  var l{{ r }} = 0.0;
+{% for d in range(v4) %}
+  var o{{ r }}_{{ d }} = vec4<f32>();
+{% endfor %}
+{% endfor %}
+
+  let end = visible_to_any(first_row, min(first_row + block_rows, p.rows) - 1u);
+{% if staged %}
+  for (var base = 0u; base < end; base += tile) {
+    let count = min(tile, (end - base + {{ chunk - 1 }}u) / {{ chunk }}u * {{ chunk }}u);
+    workgroupBarrier();
+    for (var i = t; i < count * {{ d4 }}u; i += threads) {
+      let key = min(base + i / {{ d4 }}u, p.keys - 1u);
+      k_tile[i / {{ d4 }}u][i % {{ d4 }}u] = k_at(k_start + key * p.k_i, i % {{ d4 }}u * 4u);
+    }
+    for (var i = t; i < count * {{ v4 }}u; i += threads) {
+      let key = min(base + i / {{ v4 }}u, p.keys - 1u);
+      v_tile[i / {{ v4 }}u][i % {{ v4 }}u] = v_at(v_start + key * p.v_i, i % {{ v4 }}u * 4u);
+    }
+{% if mask == "keys" %}
+    for (var i = t; i < count; i += threads) {
+      bias_tile[i] = bias(mask_start + min(base + i, p.keys - 1u) * p.mask_k);
+    }
+{% endif %}
+    workgroupBarrier();
+    for (var j = split * {{ chunk }}u; j < count; j += {{ splits * chunk }}u) {
+{% else %}
+  {
+    for (var j = 0u; j < end; j += {{ chunk }}u) {
+{% endif %}
+{% for c in range(chunk) %}
+{% if staged %}
+      let k{{ c }} = &k_tile[j + {{ c }}u];
+      let v{{ c }} = &v_tile[j + {{ c }}u];
+{% else %}
+      let key{{ c }} = min(j + {{ c }}u, p.keys - 1u);
+      let k{{ c }} = k_start + key{{ c }} * p.k_i;
+      let v{{ c }} = v_start + key{{ c }} * p.v_i;
+{% endif %}
+{% for r in range(rows) %}
+      var s{{ r }}_{{ c }} = 0.0;
+{% endfor %}
+{% endfor %}
+{% for d in range(d4) %}
+{% for c in range(chunk) %}
+      {
+        let e = {% if staged %}(*k{{ c }})[{{ d }}]{% else %}k_at(k{{ c }}, {{ d * 4 }}u){% endif %};
+{% for r in range(rows) %}
+        s{{ r }}_{{ c }} = fma(q{{ r }}_{{ d }}.w, e.w, fma(q{{ r }}_{{ d }}.z, e.z, fma(q{{ r }}_{{ d }}.y, e.y, fma(q{{ r }}_{{ d }}.x, e.x, s{{ r }}_{{ c }}))));
+{% endfor %}
+      }
+{% endfor %}
+{% endfor %}
+{% for c in range(chunk) %}
+{% if mask == "keys" %}
+      let bias{{ c }} = {% if staged %}bias_tile[j + {{ c }}u]{% else %}bias(mask_start + key{{ c }} * p.mask_k){% endif %};
+{% endif %}
+{% for r in range(rows) %}
+{% if mask == "keys" %}
+      s{{ r }}_{{ c }} += bias{{ c }};
+{% elif mask == "rows" %}
+      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, p.keys - 1u){% else %}key{{ c }}{% endif %} * p.mask_k);
+{% endif %}
+{% if bounded %}
+      s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u < visible{{ r }});
+{% endif %}
+{% endfor %}
+{% endfor %}
+{% for r in range(rows) %}
+      let n{{ r }} = {% for c in range(chunk) %}max({% endfor %}m{{ r }}{% for c in range(chunk) %}, s{{ r }}_{{ c }}){% endfor %};
+      let shrink{{ r }} = exp(m{{ r }} - n{{ r }});
+      m{{ r }} = n{{ r }};
+{% for c in range(chunk) %}
+      s{{ r }}_{{ c }} = exp(s{{ r }}_{{ c }} - n{{ r }});
+{% endfor %}
+      l{{ r }} = l{{ r }} * shrink{{ r }}{% for c in range(chunk) %} + s{{ r }}_{{ c }}{% endfor %};
+{% for d in range(v4) %}
+      o{{ r }}_{{ d }} *= shrink{{ r }};
+{% endfor %}
+{% endfor %}
+{% for d in range(v4) %}
+{% for c in range(chunk) %}
+      {
+        let e = {% if staged %}(*v{{ c }})[{{ d }}]{% else %}v_at(v{{ c }}, {{ d * 4 }}u){% endif %};
+{% for r in range(rows) %}
+        o{{ r }}_{{ d }} = fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ d }});
+{% endfor %}
+      }
+{% endfor %}
+{% endfor %}
+    }
+  }
+{% if splits > 1 %}
+
+  // The upper half of the splits hands its results to the lower half, until one is left.
+  for (var half = {{ splits // 2 }}u; half > 0u; half /= 2u) {
+    workgroupBarrier();
+    if (split >= half && split < 2u * half) {
+{% for r in range(rows) %}
+      {
+        let slot = ((split - half) * {{ rows }}u + {{ r }}u) * lanes + lane;
+        partial[slot] = vec2<f32>(m{{ r }}, l{{ r }});
+{% for d in range(v4) %}
+        v_tile[slot][{{ d }}] = o{{ r }}_{{ d }};
+{% endfor %}
+      }
+{% endfor %}
+    }
+    workgroupBarrier();
+    if (split < half) {
+{% for r in range(rows) %}
+      {
+        let slot = (split * {{ rows }}u + {{ r }}u) * lanes + lane;
+        let other = partial[slot];
+        let n = max(m{{ r }}, other.x);
+        let mine = exp(m{{ r }} - n);
+        let theirs = exp(other.x - n);
+        m{{ r }} = n;
+        l{{ r }} = l{{ r }} * mine + other.y * theirs;
+{% for d in range(v4) %}
+        o{{ r }}_{{ d }} = o{{ r }}_{{ d }} * mine + v_tile[slot][{{ d }}] * theirs;
+{% endfor %}
+      }
+{% endfor %}
+    }
+  }
+{% endif %}
+
+{% for r in range(rows) %}
+  if (split == 0u && first_row + lane + {{ r }}u * lanes < p.rows) {
+    let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
+    let f = select(1.0 / l{{ r }}, 0.0, l{{ r }} == 0.0);  // no key seen: zeros
+{% for d in range(v4) %}
+{% if vec_y %}
+    store4_y(y + {{ d * 4 }}u, o{{ r }}_{{ d }} * f);
+{% else %}
+{% for j in range(4) %}
+{% if d * 4 + j < value_dim %}
+    store_y(y + {{ d * 4 + j }}u * p.y_d, o{{ r }}_{{ d }}[{{ j }}] * f);
+{% endif %}
+{% endfor %}
+{% endif %}
+{% endfor %}
+  }
+{% endfor %}
+}
