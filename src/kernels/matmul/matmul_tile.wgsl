@@ -1,0 +1,216 @@
+{#
+  Matrix product by tiles in workgroup memory. A workgroup computes tile_m × tile_n elements, each invocation
+  thread_m × thread_n of them in registers; k is walked in steps of tile_k. The next step's operands are already on
+  their way to registers while this step's are multiplied.
+
+  Tiles lie k-major as vec4s along m (or n): element (k, m) is component m % 4 of vec4 k · tile_m/4 + (m/4 ^ swizzle(k)).
+  The swizzle spreads the rows that a vector along k is scattered to over all 32 banks.
+
+  a_along_k, a_width: how an operand comes from memory: neighbouring invocations (and the components of a vec4, at width
+  4) along k, or along m or n. Out-of-range rows and columns are clamped (what they give is never stored), out-of-range
+  k gives zero.
+#}
+{% set threads_m = tile_m // thread_m %}
+{% set threads_n = tile_n // thread_n %}
+{% set threads = threads_m * threads_n %}
+{% set groups_m = thread_m // 4 %}
+{% set groups_n = thread_n // 4 %}
+{% set quads = tile_k // 4 %}
+{% set buffers = 2 if double_buffer else 1 %}
+{# Invocations of a block of 32 form a square of 8 × 4, so that their operand reads fall on few addresses. #}
+{% set lanes_n = 8 if threads_n >= 8 else threads_n %}
+{% set lanes_m = 32 // lanes_n %}
+{% set lanes_m = lanes_m if lanes_m <= threads_m else threads_m %}
+{% set lanes = lanes_n * lanes_m %}
+{% set blocks_n = threads_n // lanes_n %}
+
+var<workgroup> tile_a: array<vec4<f32>, {{ buffers * tile_k * tile_m // 4 }}>;
+var<workgroup> tile_b: array<vec4<f32>, {{ buffers * tile_k * tile_n // 4 }}>;
+
+fn swizzle_a(q: u32) -> u32 { return (q * {{ 8 // quads if quads < 8 else 1 }}u) & {{ (8 if tile_m >= 32 else tile_m // 4) - 1 }}u; }
+fn swizzle_b(q: u32) -> u32 { return (q * {{ 8 // quads if quads < 8 else 1 }}u) & {{ (8 if tile_n >= 32 else tile_n // 4) - 1 }}u; }
+
+@compute @workgroup_size({{ threads }})
+fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>) {
+  let group = group_index(wg, groups);
+  if (group >= p.groups) { return; }
+
+  // Workgroups go down {{ order }} tile rows before they take the next tile column: their operands stay in the cache.
+  let per_batch = p.tiles_m * p.tiles_n;
+{% if splits %}
+  let slice = group / (per_batch * p.batches);
+  let batch = (group / per_batch) % p.batches;
+{% else %}
+  let batch = group / per_batch;
+{% endif %}
+  let tile = group % per_batch;
+  let band = tile / ({{ order }}u * p.tiles_n);
+  let band_rows = min({{ order }}u, p.tiles_m - band * {{ order }}u);
+  let in_band = tile % ({{ order }}u * p.tiles_n);
+  let m0 = (band * {{ order }}u + in_band % band_rows) * {{ tile_m }}u;
+  let n0 = in_band / band_rows * {{ tile_n }}u;
+
+  let c = coords(batch);
+{% if splits %}
+  let k_begin = slice * p.slice_k;
+  let k_end = min(k_begin + p.slice_k, p.k);
+{% else %}
+  let k_begin = 0u;
+  let k_end = p.k;
+{% endif %}
+
+  // Where this invocation's part of each operand tile starts in memory, and where it goes in workgroup memory.
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set origin = 'm0' if x == 'a' else 'n0' %}
+{% set extent = 'p.m' if x == 'a' else 'p.n' %}
+{% set count = tile * tile_k // width %}
+{% set parts = (count + threads - 1) // threads %}
+{% for t in range(parts) %}
+  let {{ x }}_id{{ t }} = lid + {{ t * threads }}u;
+{% if along_k and width == 4 %}
+  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} % {{ quads }}u * 4u;
+  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} / {{ quads }}u;
+{% elif width == 4 %}
+  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ tile // 4 }}u * 4u;
+  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ tile // 4 }}u;
+{% elif along_k %}
+  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} % {{ tile_k }}u;
+  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} / {{ tile_k }}u;
+{% else %}
+  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ tile }}u;
+  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ tile }}u;
+{% endif %}
+  var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ origin }} + {{ x }}_w{{ t }}, {{ extent }} - {{ '1u' if along_k else width ~ 'u' }}) * p.{{ x }}_w
+      + (k_begin + {{ x }}_k{{ t }}) * p.{{ x }}_k;
+  var {{ x }}_next{{ t }}: {{ 'vec4<f32>' if width == 4 else 'f32' }};
+{% endfor %}
+{% endfor %}
+
+{% for i in range(thread_m) %}
+{% for h in range(groups_n) %}
+  var r{{ i }}_{{ h }} = vec4<f32>();
+{% endfor %}
+{% endfor %}
+  let lane = lid % {{ lanes }}u;
+  let block = lid / {{ lanes }}u;
+  let tx = lane % {{ lanes_n }}u + block % {{ blocks_n }}u * {{ lanes_n }}u;
+  let ty = lane / {{ lanes_n }}u + block / {{ blocks_n }}u * {{ lanes_m }}u;
+
+{% macro fetch(k) %}
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set count = tile * tile_k // width %}
+{% set parts = (count + threads - 1) // threads %}
+{% for t in range(parts) %}
+{% set value = 'vec4<f32>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if width == 4 else 'f32(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
+{% if edge_k %}
+    {{ x }}_next{{ t }} = {{ 'vec4<f32>()' if width == 4 else '0.0' }};
+    if ({{ k }} + {{ x }}_k{{ t }} < k_end) { {{ x }}_next{{ t }} = {{ value }}; }
+{% elif count % threads != 0 and t == parts - 1 %}
+    if ({{ x }}_id{{ t }} < {{ count }}u) { {{ x }}_next{{ t }} = {{ value }}; }
+{% else %}
+    {{ x }}_next{{ t }} = {{ value }};
+{% endif %}
+    {{ x }}_at{{ t }} += {{ tile_k }}u * p.{{ x }}_k;
+{% endfor %}
+{% endfor %}
+{% endmacro %}
+{% macro stage(buffer) %}
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set count = tile * tile_k // width %}
+{% set parts = (count + threads - 1) // threads %}
+{% for t in range(parts) %}
+{% set guarded = count % threads != 0 and t == parts - 1 %}
+{% if guarded %}
+    if ({{ x }}_id{{ t }} < {{ count }}u) {
+{% endif %}
+{% if along_k and width == 4 %}
+    {
+      let column = (({{ x }}_w{{ t }} >> 2u) ^ swizzle_{{ x }}({{ x }}_k{{ t }} >> 2u)) + {{ x }}_k{{ t }} * {{ tile // 4 }}u + {{ buffer }} * {{ tile_k * tile // 4 }}u;
+{% for j in range(4) %}
+      tile_{{ x }}[column + {{ j * tile // 4 }}u][{{ x }}_w{{ t }} & 3u] = {{ x }}_next{{ t }}[{{ j }}];
+{% endfor %}
+    }
+{% elif width == 4 %}
+    tile_{{ x }}[{{ buffer }} * {{ tile_k * tile // 4 }}u + {{ x }}_k{{ t }} * {{ tile // 4 }}u + (({{ x }}_w{{ t }} >> 2u) ^ swizzle_{{ x }}({{ x }}_k{{ t }} >> 2u))] = {{ x }}_next{{ t }};
+{% else %}
+    tile_{{ x }}[{{ buffer }} * {{ tile_k * tile // 4 }}u + {{ x }}_k{{ t }} * {{ tile // 4 }}u + (({{ x }}_w{{ t }} >> 2u) ^ swizzle_{{ x }}({{ x }}_k{{ t }} >> 2u))][{{ x }}_w{{ t }} & 3u] = {{ x }}_next{{ t }};
+{% endif %}
+{% if guarded %}
+    }
+{% endif %}
+{% endfor %}
+{% endfor %}
+{% endmacro %}
+{% macro multiply(buffer) %}
+    for (var q = 0u; q < {{ quads }}u; q++) {
+{% for g in range(groups_m) %}
+      let column_a{{ g }} = {{ buffer }} * {{ tile_k * tile_m // 4 }}u + q * {{ tile_m }}u + ((ty + {{ g * threads_m }}u) ^ swizzle_a(q));
+{% endfor %}
+{% for h in range(groups_n) %}
+      let column_b{{ h }} = {{ buffer }} * {{ tile_k * tile_n // 4 }}u + q * {{ tile_n }}u + ((tx + {{ h * threads_n }}u) ^ swizzle_b(q));
+{% endfor %}
+{% for j in range(4) %}
+      {
+{% for g in range(groups_m) %}
+        let a{{ g }} = tile_a[column_a{{ g }} + {{ j * tile_m // 4 }}u];
+{% endfor %}
+{% for h in range(groups_n) %}
+        let b{{ h }} = tile_b[column_b{{ h }} + {{ j * tile_n // 4 }}u];
+{% endfor %}
+{% for i in range(thread_m) %}
+{% for h in range(groups_n) %}
+        r{{ i }}_{{ h }} = fma(vec4<f32>(a{{ i // 4 }}[{{ i % 4 }}]), b{{ h }}, r{{ i }}_{{ h }});
+{% endfor %}
+{% endfor %}
+      }
+{% endfor %}
+    }
+{% endmacro %}
+
+  let steps = (k_end - k_begin + {{ tile_k - 1 }}u) / {{ tile_k }}u;
+{% if double_buffer %}
+  {{ fetch('k_begin') }}
+  {{ stage('0u') }}
+  workgroupBarrier();
+  for (var s = 0u; s < steps; s++) {
+    if (s + 1u < steps) {
+{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u') }}
+    }
+    let now = s & 1u;
+{{ multiply('now') }}
+    if (s + 1u < steps) {
+      let then = now ^ 1u;
+{{ stage('then') }}
+    }
+    workgroupBarrier();
+  }
+{% else %}
+{{ fetch('k_begin') }}
+  for (var s = 0u; s < steps; s++) {
+    workgroupBarrier();
+{{ stage('0u') }}
+    workgroupBarrier();
+    if (s + 1u < steps) {
+{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u') }}
+    }
+{{ multiply('0u') }}
+  }
+{% endif %}
+
+  let out = outputs(c{{ ', slice' if splits else ', 0u' }});
+{% for i in range(thread_m) %}
+{% for h in range(groups_n) %}
+  store_result(out, m0 + {{ (i // 4) * threads_m * 4 + i % 4 }}u + ty * 4u, n0 + {{ h * threads_n * 4 }}u + tx * 4u, r{{ i }}_{{ h }});
+{% endfor %}
+{% endfor %}
+}

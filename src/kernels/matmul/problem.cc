@@ -1,0 +1,149 @@
+#include "kernels/matmul/problem.h"
+
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+void check_operand(std::string_view name, const View& view) {
+  if (view.rank() < 2) throw InvalidArgument("matmul: {} is {}, expected at least two dimensions", name, to_string(view));
+  if (!is_floating(view.dtype)) throw InvalidArgument("matmul: {} is {}, expected a floating type", name, to_string(view));
+}
+
+// The leading dimensions of `view` broadcast to `batch`; the last two stay.
+View broadcast_batch(std::string_view name, const View& view, const Shape& batch) {
+  Shape target = batch;
+  target.push_back(view.shape()[-2]);
+  target.push_back(view.shape()[-1]);
+  if (view.rank() > target.rank()) {
+    throw InvalidArgument("matmul: {} is {}, y has only {} leading dimensions", name, to_string(view), batch.rank());
+  }
+  try {
+    return view.broadcast_to(target);
+  } catch (const InvalidArgument&) {
+    throw InvalidArgument("matmul: the leading dimensions of {} ({}) do not broadcast to {}", name, to_string(view),
+                          to_string(batch));
+  }
+}
+
+View transposed(const View& view) {
+  Layout layout = view.layout;
+  const int last = layout.rank() - 1;
+  std::swap(layout.shape[last], layout.shape[last - 1]);
+  std::swap(layout.strides[last], layout.strides[last - 1]);
+  return view.with_layout(layout);
+}
+
+// Joins batch dimensions with each other, and with m where b is the same for all of them.
+void collapse_batch(MatmulProblem& p) {
+  Shape rows = p.batch;
+  rows.push_back(p.m);
+  std::vector<Strides> strides;
+  p.for_each_view([&](View& view) {
+    Strides s;
+    for (int d = 0; d < p.batch.rank(); ++d) s.push_back(view.strides()[d]);
+    s.push_back(&view == &p.b ? 0 : view.strides()[p.batch.rank()]);
+    strides.push_back(s);
+  });
+  Collapsed c = collapse(rows, strides);
+  // The last dimension is m unless b walks along it, which means that m was 1 and has been dropped.
+  const int last = c.shape.rank() - 1;
+  const bool has_m = last >= 0 && c.strides[1][last] == 0;
+  p.batch = c.shape;
+  p.m = 1;
+  if (has_m) {
+    p.m = c.shape[last];
+    p.batch.erase(last);
+  }
+  std::size_t i = 0;
+  p.for_each_view([&](View& view) {
+    const Strides& s = c.strides[i++];
+    Layout layout;
+    for (int d = 0; d < p.batch.rank(); ++d) {
+      layout.shape.push_back(p.batch[d]);
+      layout.strides.push_back(s[d]);
+    }
+    layout.shape.push_back(&view == &p.b ? p.k : p.m);
+    layout.strides.push_back(&view == &p.b ? view.strides()[-2] : has_m ? s[last] : 0);
+    layout.shape.push_back(&view == &p.a ? p.k : p.n);
+    layout.strides.push_back(view.strides()[-1]);
+    view = view.with_layout(layout);
+  });
+}
+
+}  // namespace
+
+MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue) {
+  check_operand("a", a);
+  check_operand("b", b);
+  if (y.rank() < 2) throw InvalidArgument("matmul: y is {}, expected at least two dimensions", to_string(y));
+  const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
+  if (b.shape()[-2] != k) {
+    throw InvalidArgument("matmul: a is {} and b is {}; b's second last size should be a's last, {}", to_string(a),
+                          to_string(b), k);
+  }
+  if (y.shape()[-2] != m || y.shape()[-1] != n) {
+    throw InvalidArgument("matmul: y is {}, expected [..., {}, {}] for a {} and b {}", to_string(y), m, n, to_string(a),
+                          to_string(b));
+  }
+  if (const Expression* e = epilogue.expression) {
+    const auto count = static_cast<int>(epilogue.operands.size());
+    if (e->outputs().size() != 1 || e->input_count() != count + 1) {
+      throw InvalidArgument("matmul: the epilogue {} has {} inputs and {} outputs, expected {} (the product and {} operands) "
+                            "and 1", e->to_string(), e->input_count(), e->outputs().size(), count + 1, count);
+    }
+    for (const Expression::Node& node : e->nodes()) {
+      if (node.op != ScalarOp::input) continue;
+      const DType got = node.input == 0 ? DType::f32 : epilogue.operands[node.input - 1].dtype;
+      if (node.type != got) {
+        throw InvalidArgument("matmul: input {} of the epilogue {} is {}, given {}", node.input, e->to_string(),
+                              name(node.type), name(got));
+      }
+    }
+    if (e->output_type(0) != y.dtype) {
+      throw InvalidArgument("matmul: the epilogue {} gives {}, y is {}", e->to_string(), name(e->output_type(0)),
+                            to_string(y));
+    }
+  } else {
+    if (!epilogue.operands.empty()) throw InvalidArgument("matmul: epilogue operands without an expression");
+    check_operand("y", y);
+  }
+
+  MatmulProblem p;
+  for (int d = 0; d + 2 < y.rank(); ++d) p.batch.push_back(y.shape()[d]);
+  p.a = broadcast_batch("a", a, p.batch);
+  p.b = broadcast_batch("b", b, p.batch);
+  p.y = y;
+  for (const View& operand : epilogue.operands) {
+    try {
+      p.operands.push_back(operand.broadcast_to(y.shape()));
+    } catch (const InvalidArgument&) {
+      throw InvalidArgument("matmul: epilogue operand {} does not broadcast to y, {}", to_string(operand), to_string(y));
+    }
+  }
+  p.m = m, p.n = n, p.k = k;
+  if (y.strides()[-1] != 1 && y.strides()[-2] == 1) {
+    p.for_each_view([](View& view) { view = transposed(view); });
+    std::swap(p.a, p.b);
+    std::swap(p.m, p.n);
+  }
+  if (p.y.count() != 0) collapse_batch(p);
+  return p;
+}
+
+MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size) {
+  MatmulProblem p = problem;
+  const int rank = p.batch.rank();
+  p.for_each_view([&](View& view) {
+    if ((d == rank && &view == &p.b) || (d == rank + 1 && &view == &p.a)) return;
+    Layout layout = view.layout;
+    layout.shape[d] = size;
+    // Packed types never get here: offsets are whole bytes.
+    const std::int64_t bytes = begin * layout.strides[d] * bits(view.dtype) / 8;
+    view = View(view.buffer, view.offset + static_cast<std::uint64_t>(bytes), view.dtype, layout.shape, layout.strides);
+  });
+  (d < rank ? p.batch[d] : d == rank ? p.m : p.n) = size;
+  return p;
+}
+
+}  // namespace weft::kernels

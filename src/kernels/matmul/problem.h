@@ -1,0 +1,36 @@
+// A matrix product in normal form: what every kernel of the family starts from.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "weft/kernels.h"
+
+namespace weft::kernels {
+
+// y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n], operands[…, m, n]). All views have the same leading (batch)
+// dimensions, broadcast by strides of zero; there are as few of them as can be.
+struct MatmulProblem {
+  View a, b, y;
+  std::vector<View> operands;
+
+  Shape batch;
+  std::int64_t m = 0, n = 0, k = 0;
+
+  std::int64_t batches() const { return element_count(batch); }
+  // Calls f(view) for a, b, y and each operand.
+  template <class F>
+  void for_each_view(F&& f) {
+    f(a), f(b), f(y);
+    for (View& v : operands) f(v);
+  }
+};
+
+// Checks the operands and brings them to normal form: leading dimensions broadcast; those that b does not have joined
+// with m; and where y is contiguous along m instead of n, the transposed product yᵀ = bᵀ·aᵀ. Throws InvalidArgument.
+MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
+
+// The part [begin, begin + size) of dimension `d`: of the batch, or batch.rank() for m, batch.rank() + 1 for n.
+MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size);
+
+}  // namespace weft::kernels

@@ -1,0 +1,56 @@
+// The forms of the matrix-product kernels, and which of them a product takes.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "kernels/matmul/problem.h"
+#include "weft/gpu.h"
+
+namespace weft::kernels {
+
+enum class MatmulKind : std::uint8_t {
+  tile,    // matmul_tile.wgsl: tiles in workgroup memory
+  dot,     // matmul_dot.wgsl: invocations split k; both operands contiguous along k
+  direct,  // matmul_direct.wgsl: no workgroup memory; for software devices
+};
+
+struct MatmulVariant {
+  MatmulKind kind = MatmulKind::tile;
+  int tile_m = 0, tile_n = 0;  // a workgroup's part of y
+  int tile_k = 0;              // step of k (kind tile)
+  int thread_m = 0, thread_n = 0;  // an invocation's part of y (kinds tile and direct)
+  int threads = 0;             // invocations of a workgroup
+  bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
+  int splits = 1;              // kind tile: k in that many slices, summed by matmul_reduce.wgsl through the workspace
+
+  int workgroup_memory() const;  // bytes
+  bool operator==(const MatmulVariant&) const = default;
+};
+
+// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "dot_8x4_32", "direct_16x2_8".
+std::string to_string(const MatmulVariant& variant);
+
+// All there are, for tests and tuning.
+std::span<const MatmulVariant> matmul_variants();
+
+// True if the device and the operands' layouts allow it.
+bool can_run(const MatmulVariant& variant, const MatmulProblem& problem, const gpu::Capabilities& capabilities);
+
+// The fastest by what was measured; `workspace` bytes may be used by splits.
+MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities, std::uint64_t workspace);
+
+// Bytes of scratch that a variant's splits need.
+std::uint64_t workspace_bytes(const MatmulVariant& variant, const MatmulProblem& problem);
+
+// How the elements of an operand are best taken from memory. `row` and `column` are the last two dimensions.
+struct LoadForm {
+  bool along_k = true;  // neighbouring invocations lie along k, else along m or n
+  int width = 1;        // elements in one load
+};
+LoadForm load_form(const View& view, bool k_is_last);
+
+// True if four elements of a row can be taken at once, in every row.
+bool rows_vectorise(const View& view);
+
+}  // namespace weft::kernels
