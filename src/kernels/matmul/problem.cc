@@ -28,9 +28,8 @@ View broadcast_batch(std::string_view name, const View& view, const Shape& batch
 
 View transposed(const View& view) {
   Layout layout = view.layout;
-  const int last = layout.rank() - 1;
-  std::swap(layout.shape[last], layout.shape[last - 1]);
-  std::swap(layout.strides[last], layout.strides[last - 1]);
+  std::swap(layout.shape[-1], layout.shape[-2]);
+  std::swap(layout.strides[-1], layout.strides[-2]);
   return view.with_layout(layout);
 }
 
