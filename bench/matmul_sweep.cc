@@ -164,7 +164,7 @@ int main(int argc, char** argv) try {
     const MatmulVariant choice = choose_variant(problem, device.capabilities(), ~std::uint64_t{0});
     std::vector<MatmulVariant> list;
     for (MatmulVariant v : matmul_variants()) {
-      if (chosen || (v.kind == MatmulKind::direct) != device.capabilities().software) continue;
+      if (chosen || (variants.empty() && (v.kind == MatmulKind::direct) != device.capabilities().software)) continue;
       list.push_back(v);
       if (!splits || v.kind != MatmulKind::tile) continue;
       for (const int s : {2, 4, 8}) {

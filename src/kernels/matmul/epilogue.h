@@ -1,4 +1,4 @@
-// How a product's element leaves a kernel: the WGSL between the accumulator and y.
+// How a product's element leaves a kernel: what lies between the accumulator and y (matmul_store.wgsl).
 #pragma once
 
 #include "kernels/call.h"
@@ -6,9 +6,12 @@
 
 namespace weft::kernels {
 
-// Adds y, the epilogue's operands and the text of matmul_store.wgsl to a call whose batch dimensions are set. It then
-// has outputs(coords, slice), store_result(…) and store_element(…). `y_width` 4 needs rows_vectorise(problem.y).
-void add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression);
+// What a kernel hands over: four neighbouring elements of a row (store_result) where rows allow it, or single ones
+// (store_element, and store_result too).
+enum class StoreUnit : std::uint8_t { row_of_four, element };
+
+// Adds y and the epilogue's operands to a call whose batch dimensions are set. Returns the elements of a store.
+int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression, StoreUnit unit);
 
 // The same for a slice of a split k: partial sums in f32, dense [slices, batch…, m, n] in `workspace`.
 void add_partial_outputs(Call& call, const MatmulProblem& problem, const View& workspace);

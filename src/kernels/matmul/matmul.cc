@@ -10,12 +10,6 @@ namespace {
 // Tile rows that neighbouring workgroups cover before they go to the next tile column.
 constexpr int kOrder = 8;
 
-Strides batch_strides(const View& view) {
-  Strides s;
-  for (int d = 0; d + 2 < view.rank(); ++d) s.push_back(view.strides()[d]);
-  return s;
-}
-
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
   const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
   call.read(name, view, width).strides(name, batch_strides(view));
@@ -30,9 +24,10 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   const std::uint32_t threads = workgroup_size(call.capabilities(), 128);
   const std::int64_t quads = ceil_div(p.n, 4);
   call.iterate(p.batch);
-  if (workspace) call.read("partial", *workspace, p.n % 4 == 0 && rows_vectorise(p.y) ? 4 : 1);
-  add_outputs(call, p, epilogue);
-  call.set("threads", threads).set("splits", workspace != nullptr);
+  const int width = add_outputs(call, p, epilogue, StoreUnit::row_of_four);
+  if (workspace) call.read("partial", *workspace, width == 4 && can_vectorise(*workspace) ? 4 : 1);
+  call.set("partial_width", width == 4 && workspace && can_vectorise(*workspace) ? 4 : 1);
+  call.set("threads", threads).set("slices", workspace != nullptr).set("splits", false);
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
   call.index_param("slices", slices).index_param("slice_stride", p.batches() * p.m * p.n);
@@ -68,13 +63,14 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
     partial = View(workspace->buffer, workspace->offset, DType::f32, {count});
     add_partial_outputs(call, p, *partial);
   } else {
-    add_outputs(call, p, epilogue);
+    add_outputs(call, p, epilogue, v.kind == MatmulKind::tile ? StoreUnit::row_of_four : StoreUnit::element);
   }
+  call.set("splits", v.splits > 1);
   if (v.kind == MatmulKind::tile) {
     const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), v.tile_k) * v.tile_k;
     call.set("tile_k", v.tile_k).set("double_buffer", v.double_buffer).set("order", kOrder);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
-    call.set("edge_k", p.k % v.tile_k != 0 || slice_k * (v.splits - 1) >= p.k).set("splits", v.splits > 1);
+    call.set("edge_k", p.k % v.tile_k != 0 || slice_k * (v.splits - 1) >= p.k);
     if (v.splits > 1) call.index_param("slice_k", slice_k).index_param("batches", p.batches());
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);

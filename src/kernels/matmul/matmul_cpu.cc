@@ -10,12 +10,7 @@ void matmul_reference(const MatmulProblem& p, const Expression*) {
       else return static_cast<double>(data<const T>(view)[offset]);
     });
   };
-  const auto batch = [](const View& view) {
-    Strides s;
-    for (int d = 0; d + 2 < view.rank(); ++d) s.push_back(view.strides()[d]);
-    return s;
-  };
-  for_each_offset<3>(p.batch, {batch(p.a), batch(p.b), batch(p.y)}, [&](std::int64_t a0, std::int64_t b0, std::int64_t y0) {
+  for_each_offset<3>(p.batch, {batch_strides(p.a), batch_strides(p.b), batch_strides(p.y)}, [&](std::int64_t a0, std::int64_t b0, std::int64_t y0) {
     for (std::int64_t i = 0; i < p.m; ++i) {
       for (std::int64_t j = 0; j < p.n; ++j) {
         double sum = 0;

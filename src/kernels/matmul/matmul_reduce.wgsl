@@ -8,10 +8,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let row = rest % p.m;
   let col = i % p.quads_n * 4u;
   var v = vec4<f32>();
-{% if splits %}
+{% if slices %}
   let at = rest * p.n + col;
   for (var s = 0u; s < p.slices; s++) {
-{% if y_width == 4 %}
+{% if partial_width == 4 %}
     v += load4_partial(at + s * p.slice_stride);
 {% else %}
     for (var j = 0u; j < min(4u, p.n - col); j++) { v[j] += load_partial(at + s * p.slice_stride + j); }

@@ -53,7 +53,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 
   let c = coords(batch);
 {% if splits %}
-  let k_begin = slice * p.slice_k;
+  let k_begin = min(slice * p.slice_k, p.k);
   let k_end = min(k_begin + p.slice_k, p.k);
 {% else %}
   let k_begin = 0u;

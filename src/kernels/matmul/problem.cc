@@ -39,8 +39,7 @@ void collapse_batch(MatmulProblem& p) {
   rows.push_back(p.m);
   std::vector<Strides> strides;
   p.for_each_view([&](View& view) {
-    Strides s;
-    for (int d = 0; d < p.batch.rank(); ++d) s.push_back(view.strides()[d]);
+    Strides s = batch_strides(view);
     s.push_back(&view == &p.b ? 0 : view.strides()[p.batch.rank()]);
     strides.push_back(s);
   });
@@ -128,6 +127,12 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
   }
   if (p.y.count() != 0) collapse_batch(p);
   return p;
+}
+
+Strides batch_strides(const View& view) {
+  Strides s;
+  for (int d = 0; d + 2 < view.rank(); ++d) s.push_back(view.strides()[d]);
+  return s;
 }
 
 MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size) {

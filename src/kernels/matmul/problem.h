@@ -30,6 +30,9 @@ struct MatmulProblem {
 // with m; and where y is contiguous along m instead of n, the transposed product yᵀ = bᵀ·aᵀ. Throws InvalidArgument.
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
 
+// The strides of a view's leading dimensions.
+Strides batch_strides(const View& view);
+
 // The part [begin, begin + size) of dimension `d`: of the batch, or batch.rank() for m, batch.rank() + 1 for n.
 MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size);
 
