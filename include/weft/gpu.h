@@ -155,8 +155,10 @@ class Device {
  public:
   // Throws NoDevice, InvalidArgument (a name that fits nothing; the message lists what there is).
   static Device open(const DeviceOptions& options = {});
-  // Uses a device of the caller's with the features and limits that it has.
-  static Device adopt(wgpu::Device device);
+  // Uses a device of the caller's with the features and limits that it has. `timed_wait`: its instance was made with
+  // the feature TimedWaitAny, so that waiting can block; without it, it polls. Callbacks of the caller's own futures may
+  // be called from poll() and wait(). Throws InvalidArgument.
+  static Device adopt(wgpu::Device device, bool timed_wait = false);
 
   const wgpu::Device& webgpu() const;
   const wgpu::Queue& queue() const;

@@ -1,5 +1,6 @@
 #include "gpu/context.h"
 
+#include <chrono>
 #include <limits>
 #include <thread>
 
@@ -22,24 +23,19 @@ void Failure::raise(std::string_view what) const {
   }
 }
 
-void Context::detect_timed_wait() {
-  // An instance without the feature refuses any timeout; only asking tells, since an adopted one is not ours.
-  const wgpu::Future future = queue.OnSubmittedWorkDone(wgpu::CallbackMode::WaitAnyOnly,
-                                                        [](wgpu::QueueWorkDoneStatus, wgpu::StringView) {});
-  wgpu::FutureWaitInfo info{future};
-  timed_wait_ = instance.WaitAny(1, &info, 1'000'000'000) != wgpu::WaitStatus::Error;
-  if (!info.completed) wait(future);
-}
-
 void Context::wait(wgpu::Future future) {
   wgpu::FutureWaitInfo info{future};
-  if (timed_wait_) {
+  if (timed_wait) {
     if (instance.WaitAny(1, &info, std::numeric_limits<std::uint64_t>::max()) == wgpu::WaitStatus::Error) {
       throw InternalError("WebGPU could not wait for the GPU");
     }
     return;
   }
-  while (!done(future)) std::this_thread::yield();
+  // Short waits are spun through, long ones slept through.
+  for (int i = 0; !done(future); ++i) {
+    if (i < 1000) std::this_thread::yield();
+    else std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 bool Context::done(wgpu::Future future) {

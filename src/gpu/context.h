@@ -30,9 +30,8 @@ class Context {
   Capabilities capabilities;
   bool validation = true;
   bool owned = false;       // Weft opened it: its callbacks are ours
+  bool timed_wait = false;  // the instance can block
 
-  // Asks the instance whether it can block; call once `instance` is set.
-  void detect_timed_wait();
   void wait(wgpu::Future future);
   bool done(wgpu::Future future);
   void process_events();
@@ -47,7 +46,6 @@ class Context {
   std::string failure_text(std::string_view otherwise);
 
  private:
-  bool timed_wait_ = false;
   std::atomic<bool> lost_ = false;
   std::atomic<bool> has_uncaptured_ = false;
   std::mutex mutex_;

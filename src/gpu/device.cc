@@ -93,7 +93,6 @@ void complete(Context& context, const AdapterInfo& adapter) {
   context.queue = context.device.GetQueue();
   context.device.GetLimits(&context.limits);
   context.capabilities = capabilities_of(context.device, context.limits, adapter);
-  context.detect_timed_wait();
 }
 
 }  // namespace
@@ -176,6 +175,7 @@ Device Device::open(const DeviceOptions& options) {
   limits.nextInChain = nullptr;
   auto context = std::make_shared<Context>();
   context->owned = true;
+  context->timed_wait = true;
   context->validation = options.validation;
   wgpu::DeviceDescriptor descriptor;
   descriptor.nextInChain = &toggles;
@@ -199,12 +199,13 @@ Device Device::open(const DeviceOptions& options) {
   return Device(std::move(impl));
 }
 
-Device Device::adopt(wgpu::Device device) {
+Device Device::adopt(wgpu::Device device, bool timed_wait) {
   if (!device) throw InvalidArgument("adopt: the device is null");
   auto context = std::make_shared<Context>();
   const wgpu::Adapter adapter = device.GetAdapter();
   context->instance = adapter.GetInstance();
   context->device = std::move(device);
+  context->timed_wait = timed_wait;
   AdapterInfo info = describe(adapter);
   complete(*context, info);
   std::string reason = std::format("{} ({}): the caller's device", info.name, info.backend);

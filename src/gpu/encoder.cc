@@ -186,9 +186,9 @@ struct Encoder::State {
   }
 
   void submit() {
-    impl->context->check();
-    close_pass();
     try {
+      impl->context->check();
+      close_pass();
       std::vector<std::shared_ptr<ReadBatch>> batches;
       if (!reads.empty()) batches = encode_reads(*impl, open_commands(), reads);
       flush();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gpu/context.h"
+#include "gpu/quiet_stderr.h"
 #include "weft/log.h"
 
 namespace weft::gpu {
@@ -182,6 +183,16 @@ std::vector<FoundAdapter> look(std::span<const BackendName> backends) {
 
 }  // namespace
 
+namespace {
+
+std::vector<FoundAdapter> look_quietly(std::span<const BackendName> backends) {
+  std::vector<FoundAdapter> all;
+  quiet_stderr([&] { all = look(backends); });
+  return all;
+}
+
+}  // namespace
+
 wgpu::Adapter FoundAdapter::request(bool at_compatibility_level) const {
   const bool low = core < 0 || (at_compatibility_level && compatibility >= 0);
   const auto found = enumerate(low ? wgpu::FeatureLevel::Compatibility : wgpu::FeatureLevel::Core, backend);
@@ -190,12 +201,12 @@ wgpu::Adapter FoundAdapter::request(bool at_compatibility_level) const {
 }
 
 const std::vector<FoundAdapter>& found_adapters() {
-  static const auto& found = *new std::vector<FoundAdapter>(look(kBackends));
+  static const auto& found = *new std::vector<FoundAdapter>(look_quietly(kBackends));
   return found;
 }
 
 const FoundAdapter* best_hardware() {
-  static const auto& core = *new std::vector<FoundAdapter>(look(kCoreBackends));
+  static const auto& core = *new std::vector<FoundAdapter>(look_quietly(kCoreBackends));
   // A discrete GPU there cannot be outranked by what OpenGL would add.
   const auto& found = !core.empty() && core.front().info.type == "discrete" ? core : found_adapters();
   return found.empty() || found.front().info.software() ? nullptr : &found.front();
