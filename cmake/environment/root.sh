@@ -73,11 +73,12 @@ debian_keyring() { compgen -G '/usr/share/keyrings/debian-archive-keyring.[gp][g
 # bootstrap MIRROR DIRECTORY: fills DIRECTORY with Debian testing and the package list.
 bootstrap() {
   local mirror=$1 directory=$2 suite=testing option source
+  # dpkg need not flush each file to the disk: the root is flushed once, before it gets its name.
   local -a options=(--variant=apt
     --include="$(packages | paste -sd,)"
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"'
     --aptopt='APT::Sandbox::User "root"'
-    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*'
+    --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*'
     --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*'
     --dpkgopt='path-include=/usr/share/doc/*/copyright')
   while read -r option; do
@@ -150,6 +151,7 @@ make_root() (
   rm -f "$partial"/etc/{resolv.conf,hosts,pip.conf}
   touch "$partial"/etc/{resolv.conf,hosts,pip.conf} "$partial/.complete"
   rm -f "$log"
+  sync -f "$partial"
   mv -T "$partial" "$directory"
 )
 
