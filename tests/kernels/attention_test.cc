@@ -1,0 +1,407 @@
+#include "kernels/attention/attention.h"
+
+#include "support/kernel_test.h"
+#include "support/npy.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+using test::Kind;
+using test::random_view;
+using test::Rng;
+using test::Tolerance;
+
+// What the mask depends on; the other axes are broadcast.
+enum class Mask { none, keys, rows, heads, everything };
+
+struct Case {
+  std::int64_t batch = 1, heads = 2, kv_heads = 2, queries = 16, keys = 16, dim = 32, value_dim = 32;
+  Mask mask = Mask::none;
+  DType mask_type = DType::boolean;
+  bool causal = false;
+  DType type = DType::f32;
+  Kind q_kind = Kind::dense, k_kind = Kind::dense, v_kind = Kind::dense, y_kind = Kind::dense;
+
+  AttentionOptions options() const { return {.scale = 1 / std::sqrt(static_cast<float>(dim)), .causal = causal}; }
+};
+
+std::string text(const Case& c) {
+  return std::format("batch {} heads {}/{} queries {} keys {} dim {}/{} mask {} of {} causal {} {} {} {} {} {}", c.batch,
+                     c.heads, c.kv_heads, c.queries, c.keys, c.dim, c.value_dim, static_cast<int>(c.mask),
+                     name(c.mask_type), c.causal, name(c.type), to_string(c.q_kind), to_string(c.k_kind),
+                     to_string(c.v_kind), to_string(c.y_kind));
+}
+
+std::string text(const AttentionVariant& v) {
+  return std::format("; variant: tiles {} staged {} threads {} rows {} splits {} chunk {} tile {}", v.tiles, v.staged,
+                     v.threads, v.rows, v.splits, v.chunk, v.tile);
+}
+
+struct Operands {
+  std::vector<View> inputs;  // q, k, v and perhaps the mask
+  View y;
+};
+
+Operands operands(Rng& rng, const Case& c) {
+  Operands o;
+  o.inputs = {random_view(rng, {c.batch, c.heads, c.queries, c.dim}, c.type, c.q_kind),
+              random_view(rng, {c.batch, c.kv_heads, c.keys, c.dim}, c.type, c.k_kind),
+              random_view(rng, {c.batch, c.kv_heads, c.keys, c.value_dim}, c.type, c.v_kind)};
+  if (c.mask == Mask::keys) o.inputs.push_back(random_view(rng, {c.batch, 1, 1, c.keys}, c.mask_type));
+  if (c.mask == Mask::rows) o.inputs.push_back(random_view(rng, {c.queries, c.keys}, c.mask_type));
+  if (c.mask == Mask::heads) o.inputs.push_back(random_view(rng, {c.heads, 1, c.keys}, c.mask_type));
+  if (c.mask == Mask::everything) {
+    o.inputs.push_back(random_view(rng, {c.batch, c.heads, c.queries, c.keys}, c.mask_type, Kind::transposed));
+  }
+  o.y = random_view(rng, {c.batch, c.heads, c.queries, c.value_dim}, c.type, c.y_kind);
+  return o;
+}
+
+// Averages of values of about 1 with weights from scores of a few units. A score's rounding error is some
+// 2^-24 · |score| · √dim ≤ 5e-6, a weight's relative error that and exp's few units in the last place, and an average's
+// error a weight's times |v| ≤ 5; 1e-5 was never reached. Narrow outputs are rounded once more: half a unit, and a
+// neighbour when the two sides round differently.
+Tolerance tolerance(DType type) { return {.ulp = type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-5}; }
+
+// The call on the GPU (that variant, or the one which is chosen) against the twin.
+void check(gpu::Device& device, const Operands& o, const AttentionOptions& options, const std::string& what,
+           const AttentionVariant* variant = nullptr, std::optional<Tolerance> allowed = {}) {
+  const std::vector<View> outputs{o.y};
+  run_both(
+      device, o.inputs, outputs,
+      [&](Stream& stream, std::span<const View> in, std::span<const View> out) {
+        const std::optional<View> mask = in.size() > 3 ? std::optional(in[3]) : std::nullopt;
+        if (!stream.gpu()) return attention_twin(AttentionCall(in[0], in[1], in[2], mask, out[0], options));
+        if (!variant) return attention(stream, in[0], in[1], in[2], mask, out[0], options);
+        attention_gpu(*stream.gpu(), AttentionCall(in[0], in[1], in[2], mask, out[0], options), *variant);
+      },
+      allowed.value_or(tolerance(o.y.dtype)), what + (variant ? text(*variant) : ""));
+}
+
+void check(gpu::Device& device, const Case& c, const AttentionVariant* variant = nullptr) {
+  SCOPED_TRACE(text(c));
+  Rng rng(7);
+  check(device, operands(rng, c), c.options(), text(c), variant);
+}
+
+// The vectorised CPU form against the twin.
+void check_cpu(const Operands& o, const AttentionOptions& options, const std::string& what,
+               std::optional<Tolerance> allowed = {}) {
+  const std::optional<View> mask = o.inputs.size() > 3 ? std::optional(o.inputs[3]) : std::nullopt;
+  View expected = o.y;
+  expected.buffer = Buffer::host(o.y.buffer.size());
+  attention_twin(AttentionCall(o.inputs[0], o.inputs[1], o.inputs[2], mask, expected, options));
+  cpu::Executor executor;
+  attention(executor, o.inputs[0], o.inputs[1], o.inputs[2], mask, o.y, options);
+  if (o.y.count()) test::expect_close(o.y, expected, allowed.value_or(tolerance(o.y.dtype)), what);
+}
+
+// Sizes on both sides of every tile, chunk and vector.
+std::vector<Case> sizes() {
+  std::vector<Case> list;
+  for (std::int64_t dim : {1, 8, 31, 32, 33, 64, 80, 128, 256}) {
+    list.push_back({.queries = 33, .keys = 33, .dim = dim, .value_dim = dim});
+  }
+  for (std::int64_t length : {1, 2, 7, 16, 127, 128, 129, 512}) {
+    list.push_back({.heads = 1, .kv_heads = 1, .queries = length, .keys = length});
+  }
+  list.push_back({.queries = 3, .keys = 40, .dim = 16, .value_dim = 40});
+  list.push_back({.queries = 40, .keys = 5, .dim = 72, .value_dim = 12});
+  list.push_back({.heads = 1, .kv_heads = 1, .queries = 5, .keys = 34, .dim = 4, .value_dim = 300});
+  return list;
+}
+
+// One case for each thing that a mask, a group or a layout can be.
+std::vector<Case> kinds() {
+  std::vector<Case> list;
+  for (DType type : {DType::boolean, DType::f32, DType::f16, DType::bf16}) {
+    list.push_back({.batch = 2, .queries = 9, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::keys, .mask_type = type});
+  }
+  for (Mask mask : {Mask::rows, Mask::heads, Mask::everything}) {
+    for (DType type : {DType::boolean, DType::f32}) {
+      list.push_back({.batch = 2, .queries = 9, .keys = 37, .dim = 8, .value_dim = 8, .mask = mask, .mask_type = type});
+    }
+  }
+  for (auto [queries, keys] : {std::pair{37, 37}, {9, 37}, {37, 9}, {1, 37}}) {
+    list.push_back({.queries = queries, .keys = keys, .dim = 8, .value_dim = 8, .causal = true});
+  }
+  list.push_back({.queries = 70, .keys = 70, .dim = 8, .value_dim = 8, .mask = Mask::keys, .causal = true});
+  for (std::int64_t queries : {1, 21}) {
+    list.push_back({.batch = 2, .heads = 6, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8});
+    list.push_back({.heads = 6, .kv_heads = 1, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8, .causal = true});
+    list.push_back({.heads = 6, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::heads,
+                    .mask_type = DType::f32});
+  }
+  for (Kind kind : test::kInputKinds) {
+    list.push_back({.queries = 9, .keys = 19, .dim = 8, .value_dim = 8, .q_kind = kind, .k_kind = kind, .v_kind = kind});
+  }
+  for (Kind kind : test::kOutputKinds) list.push_back({.queries = 9, .keys = 19, .dim = 8, .value_dim = 8, .y_kind = kind});
+  for (DType type : {DType::f16, DType::bf16}) {
+    list.push_back({.batch = 2, .queries = 21, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::keys, .type = type});
+    list.push_back({.queries = 9, .keys = 19, .dim = 7, .value_dim = 5, .type = type, .q_kind = Kind::transposed,
+                    .k_kind = Kind::offset, .v_kind = Kind::reversed, .y_kind = Kind::sliced});
+  }
+  return list;
+}
+
+// ---- The twin against PyTorch, the vectorised CPU form against the twin
+
+TEST(AttentionTwin, EqualsPyTorch) {
+  for (const std::string name : {"plain", "boolean", "added", "grouped", "causal"}) {
+    auto load = [&](const char* part) { return test::load_npy(std::format("attention/{}_{}.npy", name, part)); };
+    const View q = load("q"), expected = load("y");
+    std::optional<View> mask;
+    if (name == "boolean" || name == "added") mask = load("mask");
+    const AttentionOptions options{.scale = name == "added" ? 0.7f : 1 / std::sqrt(static_cast<float>(q.shape()[3])),
+                                   .causal = name == "causal"};
+    View y(Buffer::host(static_cast<std::uint64_t>(expected.count()) * 4), 0, DType::f32, expected.shape());
+    attention_twin(AttentionCall(q, load("k"), load("v"), mask, y, options));
+    for (std::int64_t i = 0; i < y.count(); ++i) {
+      // The twin's rounding to f32, and the scale's.
+      ASSERT_NEAR(test::value(y, i), test::value(expected, i), 5e-7) << name << " at " << i;
+    }
+  }
+}
+
+TEST(AttentionCpu, EqualsTwin) {
+  std::vector<Case> cases = sizes();
+  std::ranges::copy(kinds(), std::back_inserter(cases));
+  cases.push_back({.batch = 3, .queries = 65, .keys = 65, .dim = 33, .value_dim = 31});
+  for (const Case& c : cases) {
+    Rng rng(3);
+    check_cpu(operands(rng, c), c.options(), text(c));
+  }
+}
+
+TEST(AttentionCpu, BadCallsAreNamed) {
+  cpu::Executor cpu;
+  auto view = [](Shape shape, DType type = DType::f32) {
+    return View(Buffer::host(byte_size(type, static_cast<std::uint64_t>(element_count(shape)))), 0, type, shape);
+  };
+  const View q = view({1, 4, 3, 8}), k = view({1, 2, 5, 8}), v = view({1, 2, 5, 6}), y = view({1, 4, 3, 6});
+  EXPECT_NO_THROW(attention(cpu, q, k, v, {}, y, {}));
+  auto refuses = [&](const char* words, const View& q, const View& k, const View& v, std::optional<View> mask, const View& y) {
+    try {
+      attention(cpu, q, k, v, mask, y, {});
+      ADD_FAILURE() << "accepted: " << words;
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(), testing::AllOf(testing::StartsWith("attention: "), testing::HasSubstr(words)));
+    }
+  };
+  refuses("expected [batch, heads, length, dim]", view({4, 3, 8}), k, v, {}, y);
+  refuses("axis 0 (batch) must be 1", q, view({2, 2, 5, 8}), v, {}, y);
+  refuses("axis 2 (keys, as k's) must be 5", q, k, view({1, 2, 4, 6}), {}, y);
+  refuses("axis 3 (dim, as q's) must be 8", q, view({1, 2, 5, 7}), v, {}, y);
+  refuses("not a multiple of the 3", q, view({1, 3, 5, 8}), view({1, 3, 5, 6}), {}, y);
+  refuses("y is f32 [1, 4, 3, 7], expected [1, 4, 3, 6]", q, k, v, {}, view({1, 4, 3, 7}));
+  refuses("does not broadcast", q, k, v, view({3, 4}, DType::boolean), y);
+  refuses("mask is i32", q, k, v, view({3, 5}, DType::i32), y);
+  refuses("v is i32", q, k, view({1, 2, 5, 6}, DType::i32), {}, y);
+  refuses("may not be the same memory as k or v", view({1, 2, 5, 8}), k, view({1, 2, 5, 8}), {}, k);
+}
+
+// ---- Inputs that need more than random numbers: made once, run on every device and on the CPU
+
+struct Special {
+  std::string name;
+  Operands operands;
+  AttentionOptions options;
+  Tolerance allowed = tolerance(DType::f32);
+};
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+void set(const View& view, std::int64_t i, float x) { test::set_element_bits(view, i, std::bit_cast<std::uint32_t>(x)); }
+
+std::vector<Special> specials() {
+  std::vector<Special> list;
+  Rng rng(11);
+  const Case base{.queries = 5, .keys = 21, .dim = 8, .value_dim = 8};
+
+  // No key for anyone; for some queries; by each kind of mask.
+  for (DType type : {DType::boolean, DType::f32}) {
+    for (Mask mask : {Mask::keys, Mask::rows}) {
+      Case c = base;
+      c.batch = mask == Mask::keys ? 2 : 1;
+      c.mask = mask;
+      c.mask_type = type;
+      Operands o = operands(rng, c);
+      const View& m = o.inputs[3];
+      for (std::int64_t i = 0; i < m.count(); ++i) {
+        const bool hide = i < c.keys || i % 3 == 0;  // the first batch or query wholly
+        if (type == DType::boolean) test::set_element_bits(m, i, !hide);
+        else if (hide) set(m, i, -kInfinity);
+      }
+      list.push_back({std::format("hidden by {} along {}", name(type), static_cast<int>(mask)), o, c.options()});
+    }
+  }
+  {  // The lowest finite number added to all: not hidden, an average of all.
+    Case c = base;
+    c.mask = Mask::keys;
+    c.mask_type = DType::f32;
+    Operands o = operands(rng, c);
+    for (std::int64_t i = 0; i < c.keys; ++i) set(o.inputs[3], i, std::numeric_limits<float>::lowest());
+    list.push_back({"lowest finite mask", o, c.options()});
+  }
+  {  // Huge scores, all of them whole numbers that f32 holds exactly, so that only exp's error is left.
+    Operands o = operands(rng, base);
+    std::uniform_int_distribution<int> whole(-16, 16);
+    for (int part : {0, 1}) {
+      for (std::int64_t i = 0; i < o.inputs[part].count(); ++i) set(o.inputs[part], i, static_cast<float>(whole(rng)));
+    }
+    list.push_back({"scores of 1e4", o, {.scale = 8}});
+  }
+  {  // Scores of one size, far from zero: the weights come from differences alone.
+    Operands o = operands(rng, base);
+    for (std::int64_t i = 0; i < o.inputs[0].count(); ++i) set(o.inputs[0], i, i % 8 == 0 ? 1e4f : 0.0f);
+    for (std::int64_t i = 0; i < o.inputs[1].count(); ++i) set(o.inputs[1], i, i % 8 == 0 ? 1.0f : -1.0f);
+    list.push_back({"equal scores of 1e4", o, {}});
+    for (std::int64_t i = 0; i < o.inputs[0].count(); ++i) set(o.inputs[0], i, i % 8 == 0 ? -1e4f : 0.0f);
+    list.push_back({"equal scores of -1e4", o, {}});
+  }
+  // NaN and infinity: a score of NaN or +inf leaves its row without a number, -inf hides the key.
+  for (float x : {std::nanf(""), kInfinity, -kInfinity}) {
+    Operands o = operands(rng, base);
+    set(o.inputs[0], 2 * 8 + 3, x);  // query 2 of head 0
+    list.push_back({std::format("{} in q", x), o, base.options()});
+    o = operands(rng, base);
+    set(o.inputs[1], 20 * 8 + 3, x);  // the last key of head 0
+    list.push_back({std::format("{} in k", x), o, base.options()});
+    o = operands(rng, base);
+    set(o.inputs[2], 7 * 8 + 3, x);
+    list.push_back({std::format("{} in v", x), o, base.options()});
+    Case c = base;
+    c.mask = Mask::rows;
+    c.mask_type = DType::f32;
+    o = operands(rng, c);
+    set(o.inputs[3], 21 + 4, x);
+    list.push_back({std::format("{} in the mask", x), o, c.options()});
+  }
+  // Nothing to compute, and nothing to see.
+  for (auto [batch, queries, keys, columns] : {std::array{0, 3, 5, 8}, {1, 0, 5, 8}, {1, 3, 5, 0}, {1, 3, 0, 8}}) {
+    for (Mask mask : {Mask::none, Mask::rows}) {
+      Case c{.batch = batch, .queries = queries, .keys = keys, .dim = 8, .value_dim = columns, .mask = mask};
+      list.push_back({text(c), operands(rng, c), c.options()});
+    }
+  }
+  return list;
+}
+
+TEST(AttentionCpu, SpecialValues) {
+  for (const Special& s : specials()) check_cpu(s.operands, s.options, s.name, s.allowed);
+}
+
+// ---- The GPU against the twin
+
+class Attention : public testing::TestWithParam<std::string> {
+ protected:
+  gpu::Device& device() { return test::device(GetParam()); }
+
+  // The forms that some device would be given, as far as this one can run them.
+  std::vector<AttentionVariant> variants() {
+    std::vector<AttentionVariant> all{
+        {.threads = 128, .tile = 64},
+        {.threads = 128, .rows = 2, .chunk = 8, .tile = 16},
+        {.threads = 64, .splits = 2, .tile = 32},
+        {.threads = 128, .rows = 2, .splits = 4, .chunk = 2, .tile = 32},
+        {.threads = 64, .splits = 8, .chunk = 1, .tile = 8},
+        {.staged = false, .threads = 8},
+        {.staged = false, .threads = 16, .rows = 2, .chunk = 2},
+        {.tiles = true, .threads = 128, .rows = 2},
+        {.tiles = true, .threads = 64, .rows = 4},
+    };
+    return all;
+  }
+};
+
+TEST_P(Attention, Sizes) {
+  for (const Case& c : sizes()) check(device(), c);
+}
+
+TEST_P(Attention, Kinds) {
+  for (const Case& c : kinds()) check(device(), c);
+}
+
+TEST_P(Attention, EveryVariant) {
+  const Case cases[] = {
+      {.queries = 150, .keys = 70, .dim = 8, .value_dim = 12},
+      {.batch = 2, .heads = 4, .queries = 19, .keys = 64, .dim = 12, .value_dim = 8, .mask = Mask::keys},
+      {.queries = 33, .keys = 45, .dim = 7, .value_dim = 9, .mask = Mask::everything, .mask_type = DType::f32, .causal = true},
+      {.queries = 1, .keys = 130, .dim = 8, .value_dim = 8, .type = DType::f16},
+  };
+  for (const AttentionVariant& v : variants()) {
+    for (const Case& c : cases) check(device(), c, &v);
+  }
+}
+
+TEST_P(Attention, EveryVariantWithSpecialValues) {
+  std::vector<AttentionVariant> some = variants();
+  some = {some[0], some[3], some[7]};
+  for (const Special& s : specials()) {
+    check(device(), s.operands, s.options, s.name, nullptr, s.allowed);
+    if (s.operands.y.count() == 0) continue;
+    for (const AttentionVariant& v : some) check(device(), s.operands, s.options, s.name, &v, s.allowed);
+  }
+}
+
+// As an encoder has it: one buffer [batch, length, 3, heads, dim], y [batch, length, heads, dim]; then y in q's place.
+TEST_P(Attention, PackedProjection) {
+  Rng rng(5);
+  const std::int64_t batch = 2, length = 37, heads = 3;
+  for (std::int64_t dim : {32, 5}) {
+    const View packed = random_view(rng, {batch, length, 3, heads, dim}, DType::f32);
+    const std::int64_t token = 3 * heads * dim;
+    auto part = [&](std::int64_t i) {
+      return View(packed.buffer, static_cast<std::uint64_t>(i * heads * dim) * 4, DType::f32, {batch, heads, length, dim},
+                  {length * token, dim, token, 1});
+    };
+    const View memory = random_view(rng, {batch, length, heads, dim}, DType::f32);
+    const View y = memory.permuted(std::array{0, 2, 1, 3});
+    const View mask = random_view(rng, {batch, 1, 1, length}, DType::boolean);
+    check(device(), {{part(0), part(1), part(2), mask}, y}, {.scale = 0.2f}, "packed");
+    check(device(), {{part(0), part(1), part(2), mask}, part(0)}, {.scale = 0.2f}, "packed, in place of q");
+    const AttentionVariant staged{.threads = 64, .splits = 2};
+    check(device(), {{part(0), part(1), part(2), mask}, part(0)}, {.scale = 0.2f}, "packed, in place of q", &staged);
+  }
+}
+
+// More workgroups than a dimension of a dispatch holds.
+TEST_P(Attention, ManyHeads) {
+  const Case c{.batch = 66000, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 2, .dim = 4, .value_dim = 4};
+  check(device(), c);
+}
+
+// What is chosen fits the device it is chosen for, whatever the shape.
+TEST(AttentionChoice, FitsTheDevice) {
+  gpu::Capabilities minimum;
+  minimum.max_workgroup_memory = 16384;
+  minimum.max_workgroup_size = 128;
+  gpu::Capabilities large = minimum;
+  large.max_workgroup_memory = 49152;
+  large.max_workgroup_size = 1024;
+  gpu::Capabilities software = large;
+  software.software = true;
+  for (const gpu::Capabilities& caps : {minimum, large, software}) {
+    for (std::int64_t dim : {1, 32, 33, 64, 65, 128, 256}) {
+      for (std::int64_t length : {1, 16, 128, 4096}) {
+        // Shapes only: the views are broadcasts of a few numbers.
+        const Buffer buffer = Buffer::host(4096);
+        const View q(buffer, 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});
+        const View y(Buffer::host(4096), 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});
+        const AttentionCall call(q, q, q, std::nullopt, y, {});
+        const AttentionVariant v = choose_attention(caps, call);
+        EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << text(v) << " dim " << dim;
+        EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << text(v);
+        EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << text(v) << " dim " << dim;
+        EXPECT_EQ(v.threads % v.splits, 0) << text(v);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Attention, testing::ValuesIn(test::device_names()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace weft::kernels
