@@ -14,7 +14,7 @@ project=$1
 build=$2
 directory=$3
 model=${4:-}
-programs=(weft weft_tests weft_bench weft-demo matmul_sweep attention_sweep)
+programs=(weft weft_tests weft_bench weft-demo matmul_sweep attention_sweep gpu_room)
 # Opened by name at run time, so no program lists them: Vulkan's loader, what GPU drivers of the host
 # ask for, and the C library's parts, which must be of one version.
 opened=(libvulkan.so.1 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1

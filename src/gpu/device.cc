@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "gpu/choose.h"
 #include "gpu/device_impl.h"
@@ -106,7 +107,10 @@ Device::Impl::Impl(std::shared_ptr<Context> c, AdapterInfo info, std::string why
       staging(std::make_shared<StagingPool>(context)),
       pipelines(context),
       bind_groups(context, pool),
-      pages(context) {
+      pages(context),
+      uploads(context) {
+  // Where the CPU can write a buffer itself, the queue does so.
+  if (adapter.type != "discrete") ring_from = std::numeric_limits<std::uint64_t>::max();
   pool->on_destroy = [this](const wgpu::Buffer& buffer) { bind_groups.forget(buffer); };
 }
 
@@ -252,6 +256,7 @@ MemoryFigures Device::memory() const { return impl_->pool->figures(); }
 void Device::trim() const {
   impl_->pool->trim();
   impl_->staging->trim();
+  impl_->uploads.trim();
 }
 
 }  // namespace weft::gpu

@@ -7,6 +7,7 @@
 #include "gpu/params.h"
 #include "gpu/pipeline_cache.h"
 #include "gpu/readback.h"
+#include "gpu/upload.h"
 
 namespace weft::gpu {
 
@@ -24,6 +25,9 @@ struct Device::Impl {
   PipelineCache pipelines;
   BindGroupCache bind_groups;
   ParamPages pages;
+  UploadRing uploads;
+  std::uint64_t ring_from = 1 << 20;  // bytes of an upload from which the ring is faster than the queue
+  std::uint32_t flush_after = 128;    // dispatches
   // Reads whose callback waits to be called.
   std::vector<std::shared_ptr<Readback::State>> callbacks;
 

@@ -3,13 +3,6 @@
 
 namespace weft::gpu {
 
-namespace {
-
-// Many dispatches in one submit delay the GPU's start; very few cost a submit each.
-constexpr std::uint32_t kFlushAfter = 128;
-
-}  // namespace
-
 void check_dispatch(const Context& context, const Dispatch& d) {
   const Capabilities& caps = context.capabilities;
   for (const std::uint32_t n : d.workgroups) {
@@ -151,20 +144,26 @@ struct Encoder::State {
     count_dispatch();
   }
 
-  void count_dispatch() {
-    if (++dispatches >= kFlushAfter) flush();
+  // True if that filled a submit, which then went.
+  bool count_dispatch() {
+    if (++dispatches < impl->flush_after) return false;
+    flush();
+    return true;
   }
 
   void replay(const std::shared_ptr<Recording::State>& recording, std::span<const Substitution> substitutions) {
     if (recording->device != device) throw InvalidArgument("replay: the recording belongs to another device");
     impl->context->check();
     recording->prepare(substitutions);
-    held_recordings.push_back(recording);
-    for (const Substitution& s : substitutions) held.push_back(s.buffer);
+    const auto hold = [&] {
+      held_recordings.push_back(recording);
+      for (const Substitution& s : substitutions) held.push_back(s.buffer);
+    };
+    hold();
     for (const Recording::State::Step& step : recording->steps) {
       encode(recording->label(step), step.pipeline->pipeline, step.group, step.param_window != 0, step.param_offset,
              step.workgroups);
-      ++dispatches;
+      if (count_dispatch()) hold();  // for the rest
     }
   }
 

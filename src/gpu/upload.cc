@@ -9,9 +9,6 @@ namespace weft::gpu {
 
 namespace {
 
-// What the queue stages at once of a large upload: a discrete GPU's staging memory stays bounded.
-constexpr std::uint64_t kChunk = 32 << 20;
-
 struct MergeParams {
   std::uint32_t index, mask, value, padding = 0;
 };
@@ -50,6 +47,71 @@ void merge(const Device& device, const Buffer& target, std::uint64_t offset, std
 
 }  // namespace
 
+UploadRing::~UploadRing() {
+  try {
+    trim();
+  } catch (const std::exception&) {
+  }
+}
+
+void UploadRing::trim() {
+  for (const auto& slot : slots_) {
+    if (slot->mapped) continue;
+    slot->buffer.Destroy();  // ends a map that is pending, whose callback writes into the slot
+    context_->wait(slot->mapping);
+  }
+  slots_.clear();
+}
+
+UploadRing::Slot& UploadRing::next() {
+  const bool full = slots_.size() * kSlot >= kMost;
+  if (slots_.empty() || (!full && !slots_.front()->mapped && !context_->done(slots_.front()->mapping))) {
+    wgpu::BufferDescriptor descriptor;
+    descriptor.label = "weft upload";
+    descriptor.size = kSlot;
+    descriptor.usage = wgpu::BufferUsage::MapWrite | wgpu::BufferUsage::CopySrc;
+    descriptor.mappedAtCreation = true;
+    auto slot = std::make_unique<Slot>();
+    ErrorScope scope(*context_);
+    slot->buffer = context_->device.CreateBuffer(&descriptor);
+    scope.check("allocating memory to upload from");
+    slots_.push_back(std::move(slot));
+  } else {
+    auto slot = std::move(slots_.front());
+    slots_.pop_front();
+    if (!slot->mapped) context_->wait(slot->mapping);
+    if (!slot->mapped) {
+      if (context_->lost()) context_->raise_lost();
+      throw InternalError("uploading: {}", slot->failure);
+    }
+    slots_.push_back(std::move(slot));
+  }
+  return *slots_.back();
+}
+
+void UploadRing::write(const wgpu::Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), kSlot));
+    Slot& slot = next();
+    std::memcpy(slot.buffer.GetMappedRange(0, part.size()), part.data(), part.size());
+    slot.buffer.Unmap();
+    slot.mapped = false;
+    const wgpu::CommandEncoder encoder = context_->device.CreateCommandEncoder();
+    encoder.CopyBufferToBuffer(slot.buffer, 0, target, offset, part.size());
+    const wgpu::CommandBuffer commands = encoder.Finish();
+    context_->queue.Submit(1, &commands);
+    slot.mapping = slot.buffer.MapAsync(
+        wgpu::MapMode::Write, 0, kSlot, wgpu::CallbackMode::WaitAnyOnly,
+        [](wgpu::MapAsyncStatus status, wgpu::StringView message, Slot* s) {
+          s->mapped = status == wgpu::MapAsyncStatus::Success;
+          if (!s->mapped) s->failure = to_string(message);
+        },
+        &slot);
+    offset += part.size();
+    bytes = bytes.subspan(part.size());
+  }
+}
+
 void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
   Context& context = *device.impl().context;
   context.check();
@@ -65,11 +127,12 @@ void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offs
     bytes = bytes.subspan(head.size());
   }
   ErrorScope scope(context);
-  while (bytes.size() >= 4) {
-    const auto chunk = bytes.first(std::min<std::uint64_t>(bytes.size() / 4 * 4, kChunk));
-    context.queue.WriteBuffer(buffer, offset, chunk.data(), chunk.size());
-    offset += chunk.size();
-    bytes = bytes.subspan(chunk.size());
+  if (const auto words = bytes.first(bytes.size() / 4 * 4); !words.empty()) {
+    const bool large = words.size() >= device.impl().ring_from;
+    if (large) device.impl().uploads.write(buffer, offset, words);
+    else context.queue.WriteBuffer(buffer, offset, words.data(), words.size());
+    offset += words.size();
+    bytes = bytes.subspan(words.size());
   }
   // Behind the end of a pool buffer's handle there is padding, which may be written.
   if (!bytes.empty() && offset + bytes.size() == target.size() && offset + 4 <= buffer.GetSize()) {
