@@ -14,7 +14,6 @@ project=$1
 build=$2
 directory=$3
 model=${4:-}
-programs=(weft weft_tests weft_bench weft-demo matmul_sweep attention_sweep gpu_room)
 # Opened by name at run time, so no program lists them: Vulkan's loader, what GPU drivers of the host
 # ask for, and the C library's parts, which must be of one version.
 opened=(libvulkan.so.1 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1
@@ -33,11 +32,10 @@ trap 'rm -rf -- "$partial"' EXIT
 rm -rf -- "$partial"
 mkdir -p "$partial"/{bin,lib,share/licenses}
 
-for program in "${programs[@]}"; do
-  path=$(find "$build" -maxdepth 3 -type f -perm -u+x -name "$program" -print -quit)
-  [[ -z $path ]] || strip -o "$partial/bin/$program" "$path"
-done
-[[ -n $(ls -A "$partial/bin") ]] || fail "$build has none of the programs ${programs[*]}"
+while read -r path; do
+  strip -o "$partial/bin/${path##*/}" "$path"
+done < <(find "$build"/{apps,bench,examples,tests} -maxdepth 2 -type f -perm -u+x ! -path '*/CMakeFiles/*' ! -name '*.so*' 2>/dev/null)
+[[ -n $(ls -A "$partial/bin") ]] || fail "$build holds no programs"
 
 # The libraries, by the name that is asked for, and what they load in turn.
 known=$(ldconfig -p)

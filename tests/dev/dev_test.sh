@@ -272,7 +272,7 @@ test_bundle() {
   expect 'a directory that is no bundle is kept' precious "$(<"$scratch/precious/file")"
   bash "$project/cmake/environment/bundle.sh" "$project" "$scratch/lists" "$scratch/new" 2>"$scratch/error"
   expect 'a bundle of nothing exits 1' 1 $?
-  expect_match 'a bundle of nothing says what is missing' '*none of the programs weft*' "$(<"$scratch/error")"
+  expect_match 'a bundle of nothing says what is missing' '*lists holds no programs*' "$(<"$scratch/error")"
   expect 'a bundle that fails leaves nothing' '' "$(compgen -G "$scratch/new*")"
 }
 
