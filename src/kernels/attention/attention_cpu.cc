@@ -11,45 +11,25 @@
 namespace weft::kernels {
 namespace {
 
+// Functions defined between BEGIN and END are compiled for more than the baseline.
 #if defined(__x86_64__) && defined(__GNUC__)
-#define WEFT_FOR(target_name) __attribute__((target(target_name)))
+#define WEFT_X86 1
 #else
-#define WEFT_FOR(target_name)
+#define WEFT_X86 0
 #endif
-#define WEFT_INLINE inline __attribute__((always_inline))
+#define WEFT_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(clang attribute push(__attribute__((target(name))), apply_to = function))
+#define WEFT_END_TARGET WEFT_PRAGMA(clang attribute pop)
+#else
+#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(GCC push_options) WEFT_PRAGMA(GCC target(name))
+#define WEFT_END_TARGET WEFT_PRAGMA(GCC pop_options)
+#endif
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
-constexpr int kTile = 32;  // keys whose scores are held
-
-// A vector of `width` floats, and of as many integers.
-template <int width>
-struct Simd {
-  typedef float Floats __attribute__((vector_size(4 * width), may_alias));
-  typedef std::int32_t Ints __attribute__((vector_size(4 * width), may_alias));
-
-  static WEFT_INLINE Floats& at(float* p) { return *reinterpret_cast<Floats*>(p); }
-
-  // x = exp(x) for x ≤ 0 to about 1 ulp: 2^n · e^r with |r| ≤ ln2/2 and Taylor's polynomial for e^r. Below e^-87: 0.
-  // NaN stays.
-  static WEFT_INLINE void exp_nonpositive(Floats& x) {
-    const Floats low = -87.0f - Floats{};
-    const Ints vanishes = x < low;
-    const Floats y = vanishes ? low : x;
-    const Floats n = (y * 1.44269504f + 12582912.0f) - 12582912.0f;  // to the nearest integer
-    const Floats r = (y - n * 0.693359375f) + n * 2.12194440e-4f;    // ln 2 in two parts, the first exact in products
-    Floats e = 1.0f / 5040 - Floats{};
-    e = e * r + 1.0f / 720;
-    e = e * r + 1.0f / 120;
-    e = e * r + 1.0f / 24;
-    e = e * r + 1.0f / 6;
-    e = e * r + 0.5f;
-    e = e * r + 1.0f;
-    e = e * r + 1.0f;
-    const Ints exponent = (__builtin_convertvector(n, Ints) + 127) << 23;
-    x = vanishes ? Floats{} : e * __builtin_bit_cast(Floats, exponent);
-  }
-};
+constexpr int kTile = 32;     // keys whose scores are held
+constexpr int kColumns = 16;  // of the result at once, at most
 
 // `count` elements of any float type as f32; booleans as what a mask adds.
 void widen(const View& view, std::int64_t start, std::int64_t stride, std::int64_t count, float* out,
@@ -89,7 +69,6 @@ struct Rows {
     start = copy.data();
     stride = width;
   }
-  const float* row(std::int64_t i) const { return start + i * stride; }
 };
 
 // One block of queries with everything that its arithmetic touches. `size` queries lie side by side.
@@ -97,120 +76,47 @@ struct Block {
   int size = 0;
   std::int64_t keys = 0;             // that any of them sees
   std::int64_t dim = 0, value_dim = 0;
-  const Rows* k = nullptr;
-  const Rows* v = nullptr;
+  const float* k = nullptr;          // [keys][dim], rows k_stride apart
+  const float* v = nullptr;          // [keys][value_dim], rows v_stride apart
+  std::int64_t k_stride = 0, v_stride = 0;
   float* q = nullptr;                // [dim][size], scaled
-  float* o = nullptr;                // [value_dim rounded up to 8][size]: the result
+  float* o = nullptr;                // [value_dim rounded up to kColumns][size]: the result
   float* scores = nullptr;           // [kTile][size]
   const float* key_bias = nullptr;   // [keys], or none
   const float* bias = nullptr;       // [keys][size], or none
   const std::int32_t* visible = nullptr;  // [size]: how many keys each query sees, or none: all
 };
 
-template <int width, int vectors>
-WEFT_INLINE void attend(const Block& b) {
-  using S = Simd<width>;
-  using V = typename S::Floats;
-  using I = typename S::Ints;
-  constexpr int size = width * vectors;
-  constexpr int at_once = vectors >= 8 ? 1 : 8 / vectors;  // keys or columns that share a load of the queries
-
-  V m[vectors], l[vectors];
-  for (int i = 0; i < vectors; ++i) {
-    m[i] = kLowest - V{};
-    l[i] = V{};
-  }
-  for (std::int64_t d = 0; d < (b.value_dim + 7) / 8 * 8 * size; ++d) b.o[d] = 0;
-
-  for (std::int64_t base = 0; base < b.keys; base += kTile) {
-    const int count = static_cast<int>(std::min<std::int64_t>(kTile, b.keys - base));
-    V top[vectors];
-    for (int i = 0; i < vectors; ++i) top[i] = m[i];
-    for (int j = 0; j < count; j += at_once) {
-      const float* k[at_once];
-      V s[at_once][vectors];
-      for (int c = 0; c < at_once; ++c) {
-        k[c] = b.k->row(std::min<std::int64_t>(base + j + c, b.keys - 1));
-        for (int i = 0; i < vectors; ++i) s[c][i] = V{};
-      }
-      for (std::int64_t d = 0; d < b.dim; ++d) {
-        for (int c = 0; c < at_once; ++c) {
-          for (int i = 0; i < vectors; ++i) s[c][i] += S::at(b.q + d * size + i * width) * k[c][d];
-        }
-      }
-      for (int c = 0; c < at_once && j + c < count; ++c) {
-        const std::int64_t key = base + j + c;
-        for (int i = 0; i < vectors; ++i) {
-          V score = s[c][i];
-          if (b.key_bias) score += b.key_bias[key];
-          if (b.bias) score += *reinterpret_cast<const V*>(b.bias + key * size + i * width);
-          if (b.visible) {
-            const I& visible = *reinterpret_cast<const I*>(b.visible + i * width);
-            score = static_cast<std::int32_t>(key) - I{} < visible ? score : kHidden - V{};
-          }
-          S::at(b.scores + (j + c) * size + i * width) = score;
-          top[i] = score > top[i] ? score : top[i];
-        }
-      }
-    }
-    V shrink[vectors];
-    for (int i = 0; i < vectors; ++i) {
-      shrink[i] = m[i] - top[i];
-      S::exp_nonpositive(shrink[i]);
-      m[i] = top[i];
-      l[i] *= shrink[i];
-    }
-    for (int j = 0; j < count; ++j) {
-      for (int i = 0; i < vectors; ++i) {
-        V& weight = S::at(b.scores + j * size + i * width);
-        V w = weight - m[i];
-        S::exp_nonpositive(w);
-        weight = w;
-        l[i] += w;
-      }
-    }
-    for (std::int64_t d = 0; d < b.value_dim; d += at_once) {
-      V o[at_once][vectors];
-      for (int c = 0; c < at_once; ++c) {
-        for (int i = 0; i < vectors; ++i) o[c][i] = S::at(b.o + (d + c) * size + i * width) * shrink[i];
-      }
-      std::int64_t column[at_once];  // those past the end repeat the last, and are not read back
-      for (int c = 0; c < at_once; ++c) column[c] = std::min<std::int64_t>(d + c, b.value_dim - 1);
-      for (int j = 0; j < count; ++j) {
-        const float* v = b.v->row(base + j);
-        for (int c = 0; c < at_once; ++c) {
-          for (int i = 0; i < vectors; ++i) o[c][i] += S::at(b.scores + j * size + i * width) * v[column[c]];
-        }
-      }
-      for (int c = 0; c < at_once; ++c) {
-        for (int i = 0; i < vectors; ++i) S::at(b.o + (d + c) * size + i * width) = o[c][i];
-      }
-    }
-  }
-  for (int i = 0; i < vectors; ++i) {
-    const V f = l[i] == V{} ? V{} : 1.0f / l[i];  // no key seen: zeros
-    for (std::int64_t d = 0; d < b.value_dim; ++d) S::at(b.o + d * size + i * width) *= f;
-  }
-}
-
-// One instantiation for each instruction set; blocks hold 16 or 32 queries.
-#if defined(__x86_64__) && defined(__GNUC__)
-WEFT_FOR("avx512f,avx512dq,avx512vl,avx512bw,fma") void attend_avx512(const Block& b) {
-  b.size == 16 ? attend<16, 1>(b) : attend<16, 2>(b);
-}
-WEFT_FOR("avx2,fma") void attend_avx2(const Block& b) { b.size == 16 ? attend<8, 2>(b) : attend<8, 4>(b); }
+// The arithmetic, compiled for each instruction set.
+#if WEFT_X86
+WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
+namespace avx512 {
+#include "kernels/attention/attention_block.h"
+void run(const Block& b) { b.size == 16 ? attend<16, 1>(b) : attend<16, 2>(b); }
+}  // namespace avx512
+WEFT_END_TARGET
+WEFT_BEGIN_TARGET("avx2,fma")
+namespace avx2 {
+#include "kernels/attention/attention_block.h"
+void run(const Block& b) { b.size == 16 ? attend<8, 2>(b) : attend<8, 4>(b); }
+}  // namespace avx2
+WEFT_END_TARGET
 #endif
-void attend_plain(const Block& b) { b.size == 16 ? attend<4, 4>(b) : attend<4, 8>(b); }
+namespace plain {
+#include "kernels/attention/attention_block.h"
+void run(const Block& b) { b.size == 16 ? attend<4, 4>(b) : attend<4, 8>(b); }
+}  // namespace plain
 
-void (*choose_attend())(const Block&) {
-#if defined(__x86_64__) && defined(__GNUC__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw")) {
-    return attend_avx512;
+void (*choose_run())(const Block&) {
+#if WEFT_X86
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    return avx512::run;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return attend_avx2;
+  if (avx2) return avx2::run;
 #endif
-  return attend_plain;
+  return plain::run;
 }
 
 // Aligned floats that only grow.
@@ -230,12 +136,12 @@ class Scratch {
 // Rows first…first+count-1 of one head of keys and values.
 void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head, const Rows& k, const Rows& v,
                const float* key_bias, std::int64_t first, std::int64_t count) {
-  static void (*const attend)(const Block&) = choose_attend();
+  static void (*const run)(const Block&) = choose_run();
   thread_local Scratch scratch;
   Block b;
   b.size = count <= 16 ? 16 : 32;
   const std::int64_t size = b.size;
-  const std::int64_t o_columns = (a.value_dim + 7) / 8 * 8;
+  const std::int64_t o_columns = (a.value_dim + kColumns - 1) / kColumns * kColumns;
   const bool row_bias = a.mask && !key_bias && a.keys > 0;
   b.q = scratch.need(size * (a.dim + o_columns + kTile + (row_bias ? a.keys : 0)));
   alignas(64) std::int32_t visible[32];
@@ -244,8 +150,10 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   float* bias = b.scores + kTile * size;
   b.dim = a.dim;
   b.value_dim = a.value_dim;
-  b.k = &k;
-  b.v = &v;
+  b.k = k.start;
+  b.v = v.start;
+  b.k_stride = k.stride;
+  b.v_stride = v.stride;
   b.key_bias = key_bias;
   if (row_bias) b.bias = bias;
   if (a.options.causal) b.visible = visible;
@@ -267,7 +175,7 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
     const std::int64_t row = first + std::min(i, count - 1);
     widen(*a.mask, place(*a.mask, row), a.mask->strides()[3], b.keys, bias + i, size);
   }
-  attend(b);
+  run(b);
   with_type(a.y.dtype, [&]<class T>() {
     if constexpr (std::is_constructible_v<T, float>) {
       for (std::int64_t i = 0; i < count; ++i) {
