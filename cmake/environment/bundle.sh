@@ -6,7 +6,7 @@
 #           the X client libraries that NVIDIA's driver loads
 #   share/  data of the tests; with MODEL, the model
 #   run     starts a program of bin/ through the bundled loader: run PROGRAM ARGS...
-#   weft    the command line
+#   weft, weft_tests, ...  the same for each program: weft ARGS...
 # Runs in the environment (./dev bundle).
 set -euo pipefail
 
@@ -121,14 +121,19 @@ fi
 if [ -z "\${WEFT_MODEL_DIR:-}" ] && [ -d "\$here/share/model" ]; then
   export WEFT_MODEL_DIR="\$here/share/model"
 fi
-exec "\$here/lib/$loader" --library-path "\$libraries" --argv0 "\$program" "\$here/bin/\$program" "\$@"
+exec "\$here/lib/$loader" --library-path "\$libraries" --argv0 "\$here/\$program" "\$here/bin/\$program" "\$@"
 END
-cat >"$partial/weft" <<'END'
+# A launcher a program. Its path is the name the program knows itself by, so that one that starts itself
+# again, as death tests do, comes through the bundled loader too.
+for path in "$partial"/bin/*; do
+  program=${path##*/}
+  cat >"$partial/$program" <<END
 #!/bin/sh
-# The command line of this bundle.
-exec "$(dirname "$(readlink -f "$0")")/run" weft "$@"
+exec "\$(dirname "\$(readlink -f "\$0")")/run" $program "\$@"
 END
-chmod +x "$partial/run" "$partial/weft"
+  chmod +x "$partial/$program"
+done
+chmod +x "$partial/run"
 
 rm -rf -- "$directory"
 mv -T "$partial" "$directory"
