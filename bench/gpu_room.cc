@@ -117,20 +117,23 @@ void dispatches(const char* what, const DeviceOptions& options) {
 
 void flushes(const Device& device) {
   Buffer a = device.allocate(256), b = device.allocate(256);
-  Recording recording(device);
-  for (int i = 0; i < 1000; ++i) affine(recording, i % 2 ? a : b, i % 2 ? b : a, i);
-  Encoder encoder(device);
-  const std::uint32_t before = device.impl().flush_after;
-  for (const std::uint32_t every : {16u, 32u, 64u, 128u, 256u, 512u, 1000u}) {
-    device.impl().flush_after = every;
-    const double t = median(20, [&] {
-      encoder.replay(recording);
-      encoder.submit();
-      device.wait();
-    });
-    std::printf("1000 dependent dispatches replayed, a submit every %u: %.0f us\n", every, t);
+  const FlushPolicy before = device.impl().flush;
+  for (const int many : {80, 1000}) {
+    Recording recording(device);
+    for (int i = 0; i < many; ++i) affine(recording, i % 2 ? a : b, i % 2 ? b : a, i);
+    Encoder encoder(device);
+    for (const auto& [first, later] : {std::pair(16u, 16u), {32u, 32u}, {64u, 64u}, {8u, 64u}, {16u, 64u}, {32u, 64u},
+                                       {16u, 128u}, {128u, 128u}, {256u, 256u}, {1000u, 1000u}}) {
+      device.impl().flush = {first, later};
+      const double t = median(50, [&] {
+        encoder.replay(recording);
+        encoder.submit();
+        device.wait();
+      });
+      std::printf("%d dependent dispatches replayed, a submit after %u, then every %u: %.0f us\n", many, first, later, t);
+    }
   }
-  device.impl().flush_after = before;
+  device.impl().flush = before;
 }
 
 void transfers(const Device& device) {

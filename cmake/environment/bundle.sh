@@ -16,7 +16,7 @@ directory=$3
 model=${4:-}
 # Opened by name at run time, so no program lists them: Vulkan's loader, what GPU drivers of the host
 # ask for, and the C library's parts, which must be of one version.
-opened=(libvulkan.so.1 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1
+opened=(libvulkan.so.1 libEGL.so.1 libGLdispatch.so.0 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1
   libdl.so.2 libpthread.so.0 librt.so.1 libm.so.6 libresolv.so.2 libutil.so.1 libnss_files.so.2 libnss_dns.so.2)
 
 fail() {

@@ -179,6 +179,8 @@ class Device {
   void poll() const;
 
   MemoryFigures memory() const;
+  // Bytes that the pool may hold, cached ones included; none: what the device has. Takes effect at the next allocation.
+  void set_memory_limit(std::optional<std::uint64_t> bytes) const;
   // Gives cached memory back to the driver.
   void trim() const;
 

@@ -115,6 +115,11 @@ void BufferPool::trim() {
   }
 }
 
+void BufferPool::set_limit(std::optional<std::uint64_t> bytes) {
+  std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
 MemoryFigures BufferPool::figures() const {
   std::lock_guard lock(mutex_);
   return figures_;

@@ -19,6 +19,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   // Throws OutOfMemory.
   Buffer allocate(std::uint64_t bytes);
   MemoryFigures figures() const;
+  void set_limit(std::optional<std::uint64_t> bytes);
   void trim();
   // Called with each buffer that is given back to the driver.
   std::function<void(const wgpu::Buffer&)> on_destroy;

@@ -252,6 +252,7 @@ void Device::poll() const {
   impl_->deliver_callbacks();
 }
 
+void Device::set_memory_limit(std::optional<std::uint64_t> bytes) const { impl_->pool->set_limit(bytes); }
 MemoryFigures Device::memory() const { return impl_->pool->figures(); }
 void Device::trim() const {
   impl_->pool->trim();

@@ -11,6 +11,12 @@
 
 namespace weft::gpu {
 
+// When an encoder submits by itself. A submit costs about 10 µs of CPU time; dispatches that wait for one leave the GPU
+// idle. So the first goes early, and later ones hold more: of 16 to 1000 dispatches a submit, 64 took least in all.
+struct FlushPolicy {
+  std::uint32_t first = 16, later = 64;  // dispatches
+};
+
 struct Device::Impl {
   Impl(std::shared_ptr<Context> context, AdapterInfo adapter, std::string reason,
        std::optional<std::uint64_t> memory_limit);
@@ -26,8 +32,9 @@ struct Device::Impl {
   BindGroupCache bind_groups;
   ParamPages pages;
   UploadRing uploads;
-  std::uint64_t ring_from = 1 << 20;  // bytes of an upload from which the ring is faster than the queue
-  std::uint32_t flush_after = 128;    // dispatches
+  // Bytes of an upload from which the ring is faster than the queue: measured 9.6 against 6.4 GB/s at 1 MiB on an H200.
+  std::uint64_t ring_from = 1 << 20;
+  FlushPolicy flush;
   // Reads whose callback waits to be called.
   std::vector<std::shared_ptr<Readback::State>> callbacks;
 

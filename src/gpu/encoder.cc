@@ -53,7 +53,8 @@ struct Encoder::State {
   wgpu::CommandEncoder commands;
   wgpu::ComputePassEncoder pass;
   WGPUComputePipeline current = nullptr;
-  std::uint32_t dispatches = 0;
+  std::uint32_t dispatches = 0;  // not yet submitted
+  bool flushed = false;          // since the last submit()
   std::vector<std::unique_ptr<ParamPage>> pages;
   std::vector<std::shared_ptr<Readback::State>> reads;
   // What the recorded commands use: a pool buffer freed now must not be uploaded to before they ran.
@@ -146,8 +147,9 @@ struct Encoder::State {
 
   // True if that filled a submit, which then went.
   bool count_dispatch() {
-    if (++dispatches < impl->flush_after) return false;
+    if (++dispatches < (flushed ? impl->flush.later : impl->flush.first)) return false;
     flush();
+    flushed = true;
     return true;
   }
 
@@ -191,6 +193,7 @@ struct Encoder::State {
       std::vector<std::shared_ptr<ReadBatch>> batches;
       if (!reads.empty()) batches = encode_reads(*impl, open_commands(), reads);
       flush();
+      flushed = false;
       for (const auto& batch : batches) batch->start_map();
     } catch (...) {
       fail_reads(std::current_exception());

@@ -88,6 +88,10 @@ TEST(BufferPool, LimitIsTypedAndGivesCachedMemoryBackFirst) {
   }
   a = {};
   EXPECT_NO_THROW(device.allocate(1 << 20));
+  device.set_memory_limit(1000);
+  EXPECT_THROW(device.allocate(1001), OutOfMemory);
+  device.set_memory_limit(std::nullopt);
+  EXPECT_NO_THROW(device.allocate(4 << 20));
 }
 
 TEST(BufferPool, LargerThanTheDeviceTakes) {

@@ -37,7 +37,10 @@ std::vector<TestDevice> open_all() {
   add("lavapipe", find(all, "vulkan", true), false);
   add("minimum", find(all, "vulkan", true), true);
   add("opengles", find(all, "opengles", true), true);
-  if (!all.empty() && !all[0].software()) add("gpu", &all[0], false);
+  if (!all.empty() && !all[0].software()) {
+    add("gpu", &all[0], false);
+    add("gpu_minimum", &all[0], true);
+  }
   return out;
 }
 

@@ -13,8 +13,8 @@ struct TestDevice {
   gpu::Device device;
 };
 
-// lavapipe with everything it has, lavapipe as the minimum device, OpenGL ES, the hardware GPU if there is one; of
-// these, what exists here. WEFT_TEST_DEVICES names those to keep, separated by commas.
+// lavapipe with everything it has, lavapipe as the minimum device, OpenGL ES, the hardware GPU if there is one
+// (and it as the minimum device); of these, what exists here. WEFT_TEST_DEVICES names those to keep, separated by commas.
 std::vector<TestDevice>& devices();
 
 // For INSTANTIATE_TEST_SUITE_P(..., testing::ValuesIn(device_names())), and what belongs to a name.
