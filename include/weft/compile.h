@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,7 +49,8 @@ class DeviceTensor {
 };
 
 // Constants on a device: each is uploaded (or folded, or prepacked) once and shared by all executables that use the
-// same store. Held for the life of the store.
+// same store. Known by their TensorData's address and kept while its owner lives (without an owner: not shared).
+// The executables of a store also share the memory of their intermediates, and so run one after the other.
 class ConstantStore;
 
 struct CompileOptions {
@@ -73,6 +76,7 @@ struct CompileReport {
   std::uint64_t planned_bytes = 0;   // of all intermediates
   std::uint64_t liveness_bound = 0;  // the largest sum of intermediates alive at once
   std::uint64_t constant_bytes = 0;
+  std::string graph;                 // Graph::to_string() of what runs
 };
 
 class Executable {
@@ -81,7 +85,8 @@ class Executable {
   explicit operator bool() const { return impl_ != nullptr; }
 
   // Records the work and submits it; returns before it is done. Every input and output is named once, has the graph's
-  // type and lies on the executable's device. Throws InvalidArgument, DeviceLost, OutOfMemory.
+  // type and lies on the executable's device; an output shares no buffer with another tensor. Throws InvalidArgument,
+  // DeviceLost, OutOfMemory.
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
   void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) {
     run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
@@ -98,7 +103,11 @@ class Executable {
 };
 
 // Throws Unsupported (naming op, type and shape) when the device cannot run the graph; nothing goes to the CPU silently.
+// WEFT_LOG=schedule prints what was compiled, WEFT_LOG=passes the graph after each pass.
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
+
+// The graph after the compiler's passes, as it would run on that device: what `weft graph` draws.
+Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
 // Executables by graph: compiles on the first request, hands out the same one afterwards. At most `capacity` are kept,
 // the least recently used goes first.

@@ -46,6 +46,7 @@ class Expression {
   // Each returns the new node's index. Throws InvalidArgument on types or indices that do not fit.
   int input(DType type);
   int constant(double value, DType type);
+  int constant_bits(std::uint64_t bits, DType type);  // the value's bytes in `type`, low end first
   int apply(ScalarOp op, std::initializer_list<int> args);
   int cast(int value, DType type);
   // Marks a node as an output; outputs are numbered in the order of these calls.

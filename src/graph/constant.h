@@ -22,6 +22,8 @@ class Constant {
   // Equal keys mean equal bytes while both constants are alive(). A large constant goes by its address and owner, a
   // small one by its content, a recipe by what it computes.
   const std::string& key() const { return key_; }
+  // False if nothing else can ever be known to equal it: somewhere in it is memory without an owner.
+  bool shareable() const { return key_.find('#') == std::string::npos; }
   // The memory that the key's addresses name, to tell whether it still is what it was.
   const std::vector<std::weak_ptr<const void>>& owners() const { return owners_; }
   // The bytes: computed at the first call, kept for the constant's life.

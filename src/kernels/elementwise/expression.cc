@@ -72,8 +72,10 @@ int Expression::input(DType type) {
   return static_cast<int>(nodes_.size()) - 1;
 }
 
-int Expression::constant(double value, DType type) {
-  nodes_.push_back({.op = ScalarOp::constant, .type = type, .bits = to_bits(value, type)});
+int Expression::constant(double value, DType type) { return constant_bits(to_bits(value, type), type); }
+
+int Expression::constant_bits(std::uint64_t bits, DType type) {
+  nodes_.push_back({.op = ScalarOp::constant, .type = type, .bits = bits});
   return static_cast<int>(nodes_.size()) - 1;
 }
 

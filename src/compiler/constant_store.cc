@@ -1,0 +1,65 @@
+#include "compiler/constant_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace weft {
+namespace {
+
+// Bindings are whole words, so buffers are too, and none is empty.
+std::uint64_t buffer_size(std::uint64_t bytes) { return std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16); }
+
+}  // namespace
+
+std::shared_ptr<ConstantStore> make_constant_store(const Device& device) {
+  return std::make_shared<ConstantStore>(device);
+}
+
+Buffer ConstantStore::get(const Constant& constant) {
+  drop_orphans();
+  if (const auto it = entries_.find(constant.key()); it != entries_.end()) return it->second.buffer;
+  const TensorData& data = constant.data();
+  const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
+  const std::uintptr_t element = std::max(bits(data.dtype) / 8, 1);
+  Buffer buffer;
+  if (!device_.is_gpu() && address % element == 0) {
+    buffer = Buffer::borrow(data.bytes, data.owner);
+    if (!constant.is_recipe()) return buffer;
+  } else {
+    buffer = device_.allocate(buffer_size(data.bytes.size()));
+    device_.upload(buffer, 0, data.bytes);
+  }
+  if (constant.shareable()) {
+    bytes_ += buffer.size();
+    entries_.emplace(constant.key(), Entry{buffer, constant.owners()});
+  }
+  return buffer;
+}
+
+void ConstantStore::drop_orphans() {
+  std::erase_if(entries_, [&](const auto& entry) {
+    const bool alive = std::ranges::none_of(entry.second.owners, [](const auto& o) { return o.expired(); });
+    if (!alive) bytes_ -= entry.second.buffer.size();
+    return !alive;
+  });
+}
+
+std::vector<Buffer> ConstantStore::scratch(std::span<const std::uint64_t> sizes) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return sizes[i]; });
+  std::vector<Buffer> result(sizes.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const std::uint64_t size = sizes[order[k]];
+    if (k == scratch_.size()) scratch_.emplace_back();
+    if (scratch_[k].size() < size) {
+      scratch_[k] = Buffer();  // what no executable holds goes back to the pool first
+      scratch_[k] = device_.allocate(size);
+    }
+    result[order[k]] = scratch_[k];
+  }
+  return result;
+}
+
+}  // namespace weft

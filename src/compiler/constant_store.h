@@ -1,0 +1,44 @@
+// Constants on a device, shared by the executables that use the store, and the scratch memory that they share.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "graph/constant.h"
+#include "weft/compile.h"
+
+namespace weft {
+
+class ConstantStore {
+ public:
+  explicit ConstantStore(Device device) : device_(std::move(device)) {}
+  const Device& device() const { return device_; }
+
+  // The constant's bytes on the device: uploaded at the first request; on the CPU the host's own memory where it is
+  // aligned. A constant that is a recipe is computed only then. Throws OutOfMemory.
+  Buffer get(const Constant& constant);
+  // Of what is kept for later requests.
+  std::uint64_t bytes() const { return bytes_; }
+
+  // Buffers of at least these sizes for intermediates. Executables run one after the other, so all that share the
+  // store may use the same ones.
+  std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
+  std::mutex& running() { return running_; }
+
+ private:
+  struct Entry {
+    Buffer buffer;
+    std::vector<std::weak_ptr<const void>> owners;
+  };
+
+  // An address says nothing once its owner is gone: something else may lie there now.
+  void drop_orphans();
+
+  Device device_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::uint64_t bytes_ = 0;
+  std::vector<Buffer> scratch_;  // largest first
+  std::mutex running_;
+};
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+#include "compiler/evaluate.h"
+
+#include <cstring>
+
+#include "core/in_quotes.h"
+#include "graph/ops/leaf.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+
+namespace weft::compiler {
+namespace {
+
+std::uint64_t bytes_of(const TensorType& t) {
+  return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape)));
+}
+
+// The tensor where the twins can read it; copied if it lies at an odd address.
+View view_of(const TensorData& data) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
+  const std::uintptr_t element = std::max(bits(data.dtype) / 8, 1);
+  if (address % element == 0) return View(Buffer::borrow(data.bytes, data.owner), 0, data.dtype, data.shape);
+  Buffer copy = Buffer::host(data.bytes.size());
+  std::memcpy(copy.data(), data.bytes.data(), data.bytes.size());
+  return View(copy, 0, data.dtype, data.shape);
+}
+
+TensorData data_of(const View& view) {
+  auto owner = std::make_shared<Buffer>(view.buffer);
+  const std::uint64_t size = bytes_of({view.dtype, view.shape()});
+  if (size == 0) return {view.dtype, view.shape(), {}, owner};
+  return {view.dtype, view.shape(), {owner->data(), size}, owner};
+}
+
+View fresh(const TensorType& type) { return View(Buffer::host(bytes_of(type)), 0, type.dtype, type.shape); }
+
+}  // namespace
+
+TensorData evaluate(const Op& op, std::span<const TensorData> inputs) {
+  cpu::Executor cpu;
+  std::vector<TensorType> types;
+  std::vector<View> operands;
+  for (const TensorData& d : inputs) {
+    types.push_back({d.dtype, d.shape});
+    operands.push_back(view_of(d));
+  }
+  std::vector<View> results;
+  for (const TensorType& t : op.infer(types)) results.push_back(fresh(t));
+  if (results[0].count() == 0) return data_of(results[0]);
+  if (op.is_view()) {
+    const auto place = op.place(operands[0].layout);
+    const std::int64_t bit = place->offset * bits(operands[0].dtype);
+    const View source(operands[0].buffer, operands[0].offset + static_cast<std::uint64_t>(bit / 8), operands[0].dtype,
+                      place->layout.shape, place->layout.strides);
+    kernels::copy(cpu, source, results[0]);
+  } else {
+    op.lower({cpu, operands, results, std::nullopt});
+  }
+  return data_of(results[0]);
+}
+
+std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs) {
+  std::vector<TensorData> values;
+  for (const auto& node : graph.impl().nodes) {
+    if (const auto* input = node->as<InputOp>()) {
+      const auto it = inputs.find(input->input_name());
+      if (it == inputs.end() || TensorType{it->second.dtype, it->second.shape} != node->types()[0]) {
+        throw InvalidArgument("evaluate: input {} is missing or not {}", in_quotes(input->input_name()),
+                              to_string(node->types()[0]));
+      }
+      values.push_back(it->second);
+      continue;
+    }
+    if (const auto* constant = node->as<ConstantOp>()) {
+      values.push_back(constant->constant()->data());
+      continue;
+    }
+    if (node->types().size() != 1) throw Unsupported("evaluate: {} has several results", node->op().name());
+    std::vector<TensorData> operands;
+    for (const Value& v : node->inputs()) operands.push_back(values[v.node()->id()]);
+    values.push_back(evaluate(node->op(), operands));
+  }
+  std::map<std::string, TensorData> outputs;
+  for (const NamedValue& o : graph.impl().outputs) outputs.emplace(o.name, values[o.value.node()->id()]);
+  return outputs;
+}
+
+}  // namespace weft::compiler

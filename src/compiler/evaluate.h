@@ -1,0 +1,17 @@
+// Computes nodes one by one on the CPU twins: the constant folder, and the tests' reference for everything the
+// compiler does.
+#pragma once
+
+#include <map>
+
+#include "graph/graph.h"
+
+namespace weft::compiler {
+
+// The op's result 0 on dense operands; views are copied out.
+TensorData evaluate(const Op& op, std::span<const TensorData> inputs);
+
+// The graph's outputs by name. Throws InvalidArgument when an input is missing or of another type.
+std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs);
+
+}  // namespace weft::compiler

@@ -1,0 +1,284 @@
+#include "compiler/executable.h"
+
+#include <chrono>
+
+#include "compiler/target.h"
+#include "core/in_quotes.h"
+#include "weft/error.h"
+#include "weft/log.h"
+
+namespace weft {
+
+using compiler::Operand;
+using compiler::Port;
+using compiler::ScheduledCall;
+using compiler::Storage;
+
+namespace {
+
+// Tensors that start at other offsets than before are recorded anew; more different ones than this are forgotten.
+constexpr std::size_t kMaxRecordings = 8;
+
+std::uint64_t word_aligned(std::uint64_t bytes) { return std::max<std::uint64_t>((bytes + 3) / 4 * 4, 4); }
+
+std::string list(const std::vector<int>& numbers) {
+  std::string s;
+  for (const int n : numbers) s += std::format("{}{}", s.empty() ? "" : " ", n);
+  return s;
+}
+
+}  // namespace
+
+Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store)
+    : device(std::move(d)), schedule_(std::move(schedule)), store_(std::move(store)) {
+  plan();
+  place();
+  bound_.resize(schedule_.inputs.size() + schedule_.outputs.size());
+  if (device.is_gpu()) {
+    // Compiles the pipelines, and finds out what the device cannot do.
+    recorded();
+  } else {
+    steps_ = steps([](int) { return std::pair<Buffer, std::uint64_t>(); });
+  }
+  if (log_topic("schedule")) log_schedule();
+}
+
+// Workspaces become storages, and storages places.
+void Executable::Impl::plan() {
+  for (ScheduledCall& call : schedule_.calls) {
+    const auto views = [&](const std::vector<Operand>& operands) {
+      std::vector<View> list;
+      for (const Operand& o : operands) {
+        View v;
+        v.buffer = Buffer::placeholder(word_aligned(schedule_.storages[o.storage].bytes));
+        v.offset = o.offset;
+        v.dtype = o.dtype;
+        v.layout = o.layout;
+        list.push_back(std::move(v));
+      }
+      return list;
+    };
+    const std::vector<View> inputs = views(call.inputs);
+    const std::vector<View> outputs = views(call.outputs);
+    std::uint64_t bytes = 0;
+    if (device.is_gpu()) {
+      gpu::Recording stream(device.gpu());
+      bytes = call.op->workspace({stream, inputs, outputs, std::nullopt});
+    } else {
+      bytes = call.op->workspace({cpu_, inputs, outputs, std::nullopt});
+    }
+    if (bytes == 0) continue;
+    call.workspace = static_cast<int>(schedule_.storages.size());
+    schedule_.storages.push_back({Storage::Kind::intermediate, 0, bytes, nullptr});
+  }
+}
+
+void Executable::Impl::place() {
+  std::vector<int> item_of(schedule_.storages.size(), -1);
+  std::vector<compiler::PlanItem> items;
+  std::vector<compiler::PlanStep> steps(schedule_.calls.size());
+  for (std::size_t s = 0; s < schedule_.calls.size(); ++s) {
+    const auto note = [&](const std::vector<int>& storages, std::vector<int>& into) {
+      for (const int id : storages) {
+        const Storage& storage = schedule_.storages[id];
+        if (storage.kind != Storage::Kind::intermediate) continue;
+        const int step = static_cast<int>(s);
+        if (item_of[id] < 0) {
+          item_of[id] = static_cast<int>(items.size());
+          items.push_back({storage.bytes, step, step});
+        }
+        items[item_of[id]].last = step;
+        into.push_back(item_of[id]);
+      }
+    };
+    note(schedule_.calls[s].reads(), steps[s].reads);
+    note(schedule_.calls[s].writes(), steps[s].writes);
+  }
+  const compiler::Target target = compiler::Target::of(device);
+  const compiler::MemoryPlan plan = compiler::plan_memory(items, steps, target.max_buffer);
+  report.planned_bytes = plan.bytes();
+  report.liveness_bound = compiler::liveness_bound(items, steps.size());
+  const std::vector<Buffer> buffers = store_->scratch(plan.buffers);
+
+  memory_.resize(schedule_.storages.size());
+  for (std::size_t i = 0; i < schedule_.storages.size(); ++i) {
+    const Storage& storage = schedule_.storages[i];
+    if (storage.kind == Storage::Kind::constant) {
+      memory_[i] = {store_->get(*storage.constant), 0};
+      report.constant_bytes += storage.bytes;
+    } else if (item_of[i] >= 0) {
+      const compiler::Place& p = plan.places[item_of[i]];
+      memory_[i] = {buffers[p.buffer], p.offset};
+    } else if (storage.kind == Storage::Kind::intermediate) {
+      memory_[i] = {device.allocate(16), 0};  // a tensor without elements
+    }
+  }
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    ScheduleStep step{schedule_.calls[s].label, {}, {}};
+    for (const int i : steps[s].reads) step.reads.push_back(plan.places[i].buffer);
+    for (const int i : steps[s].writes) step.writes.push_back(plan.places[i].buffer);
+    report.steps.push_back(std::move(step));
+  }
+}
+
+int Executable::Impl::port(const Storage& storage) const {
+  if (storage.kind == Storage::Kind::input) return storage.index;
+  if (storage.kind == Storage::Kind::output) return static_cast<int>(schedule_.inputs.size()) + storage.index;
+  return -1;
+}
+
+// The calls on real memory. `memory` yields that of inputs and outputs; without a buffer it is filled in later.
+std::vector<Executable::Impl::Step> Executable::Impl::steps(
+    const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const {
+  const auto view = [&](const Operand& o) {
+    const int p = port(schedule_.storages[o.storage]);
+    const auto [buffer, offset] = p >= 0 ? memory(p) : memory_[o.storage];
+    if (buffer) return View(buffer, offset + o.offset, o.dtype, o.layout.shape, o.layout.strides);
+    View open;
+    open.offset = o.offset;
+    open.dtype = o.dtype;
+    open.layout = o.layout;
+    return open;
+  };
+  std::vector<Step> list;
+  for (const ScheduledCall& call : schedule_.calls) {
+    Step step{&call, {}, {}, std::nullopt};
+    for (const Operand& o : call.inputs) step.inputs.push_back(view(o));
+    for (const Operand& o : call.outputs) step.outputs.push_back(view(o));
+    if (call.workspace >= 0) {
+      const auto& [buffer, offset] = memory_[call.workspace];
+      const auto bytes = static_cast<std::int64_t>(schedule_.storages[call.workspace].bytes);
+      step.workspace = View(buffer, offset, DType::u8, {bytes});
+    }
+    list.push_back(std::move(step));
+  }
+  return list;
+}
+
+void Executable::Impl::launch(Stream& stream, const Step& step) const {
+  const Launch launch{stream, step.inputs, step.outputs, step.workspace};
+  try {
+    step.call->op->lower(launch);
+  } catch (const Unsupported& e) {
+    throw Unsupported("{} on {}: {}", step.call->label, device.name(), e.what());
+  }
+}
+
+// The recording for the offsets of the tensors that are bound now; offsets 0 while none are.
+Executable::Impl::Recorded& Executable::Impl::recorded() {
+  const auto offset = [&](std::size_t p) { return bound_[p] ? bound_[p]->view().offset : 0; };
+  for (auto& r : recordings_) {
+    bool same = true;
+    for (std::size_t p = 0; same && p < bound_.size(); ++p) same = r->offsets[p] == offset(p);
+    if (same) return *r;
+  }
+  auto made = std::make_unique<Recorded>(Recorded{{}, {}, gpu::Recording(device.gpu())});
+  for (std::size_t p = 0; p < bound_.size(); ++p) {
+    const bool input = p < schedule_.inputs.size();
+    const Port& port = input ? schedule_.inputs[p] : schedule_.outputs[p - schedule_.inputs.size()];
+    const std::uint64_t bytes = byte_size(port.type.dtype, static_cast<std::uint64_t>(element_count(port.type.shape)));
+    made->offsets.push_back(offset(p));
+    made->ports.push_back({Buffer::placeholder(word_aligned(offset(p) + bytes)), Buffer()});
+  }
+  const auto memory = [&](int p) { return std::pair(made->ports[p].placeholder, made->offsets[p]); };
+  for (const Step& step : steps(memory)) launch(made->recording, step);
+  made->recording.finish();
+  if (recordings_.size() == kMaxRecordings) recordings_.erase(recordings_.begin());
+  recordings_.push_back(std::move(made));
+  return *recordings_.back();
+}
+
+void Executable::Impl::check_ports(std::span<const NamedTensor> given, const std::vector<Port>& ports,
+                                   const char* what, std::span<const DeviceTensor*> bound) const {
+  for (const NamedTensor& t : given) {
+    const auto it = std::ranges::find(ports, t.name, &Port::name);
+    if (it == ports.end()) throw InvalidArgument("run: the graph has no {} {}", what, in_quotes(t.name));
+    const DeviceTensor*& slot = bound[static_cast<std::size_t>(it - ports.begin())];
+    if (slot) throw InvalidArgument("run: {} {} is given twice", what, in_quotes(t.name));
+    if (t.tensor.dtype() != it->type.dtype || t.tensor.shape() != it->type.shape) {
+      throw InvalidArgument("run: {} {} is {}, expected {}", what, in_quotes(t.name), to_string(t.tensor.view()),
+                            to_string(it->type));
+    }
+    if (t.tensor.device() != device) {
+      throw InvalidArgument("run: {} {} is on {}, the graph was compiled for {}{}", what, in_quotes(t.name),
+                            t.tensor.device().name(), device.name(),
+                            t.tensor.device().name() == device.name() ? " (another device)" : "");
+    }
+    if (!t.tensor.view().buffer) throw InvalidArgument("run: {} {} is an empty tensor", what, in_quotes(t.name));
+    slot = &t.tensor;
+  }
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (!bound[i]) {
+      throw InvalidArgument("run: {} {} ({}) is missing", what, in_quotes(ports[i].name), to_string(ports[i].type));
+    }
+  }
+}
+
+void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
+  const std::lock_guard lock(store_->running());
+  std::ranges::fill(bound_, nullptr);
+  const std::span bound(bound_);
+  check_ports(inputs, schedule_.inputs, "input", bound.first(schedule_.inputs.size()));
+  check_ports(outputs, schedule_.outputs, "output", bound.subspan(schedule_.inputs.size()));
+  for (std::size_t o = schedule_.inputs.size(); o < bound_.size(); ++o) {
+    for (std::size_t p = 0; p < o; ++p) {
+      if (bound_[o]->view().buffer != bound_[p]->view().buffer) continue;
+      const bool input = p < schedule_.inputs.size();
+      throw InvalidArgument("run: output {} lies in the same buffer as {} {}; give it its own",
+                            in_quotes(schedule_.outputs[o - schedule_.inputs.size()].name), input ? "input" : "output",
+                            in_quotes(input ? schedule_.inputs[p].name
+                                            : schedule_.outputs[p - schedule_.inputs.size()].name));
+    }
+  }
+  if (device.is_gpu()) {
+    Recorded& r = recorded();
+    for (std::size_t p = 0; p < bound_.size(); ++p) r.ports[p].buffer = bound_[p]->view().buffer;
+    gpu::Encoder encoder(device.gpu());
+    encoder.replay(r.recording, r.ports);
+    encoder.submit();
+    for (auto& p : r.ports) p.buffer = Buffer();
+    return;
+  }
+  for (Step& step : steps_) {
+    const auto bind = [&](const std::vector<Operand>& operands, std::vector<View>& views) {
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const int p = port(schedule_.storages[operands[i].storage]);
+        if (p < 0) continue;
+        views[i].buffer = bound_[p]->view().buffer;
+        views[i].offset = bound_[p]->view().offset + operands[i].offset;
+      }
+    };
+    bind(step.call->inputs, step.inputs);
+    bind(step.call->outputs, step.outputs);
+    launch(cpu_, step);
+  }
+}
+
+void Executable::Impl::log_schedule() const {
+  log_message(LogLevel::info,
+              std::format("schedule for {}: {} steps, {} bytes of intermediates (bound {}), {} of constants",
+                          device.name(), schedule_.calls.size(), report.planned_bytes, report.liveness_bound,
+                          report.constant_bytes));
+  for (std::size_t i = 0; i < report.steps.size(); ++i) {
+    const ScheduleStep& s = report.steps[i];
+    log_message(LogLevel::info, std::format("{:4} {:<48} reads [{}] writes [{}]", i, s.label, list(s.reads),
+                                            list(s.writes)));
+  }
+}
+
+void Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
+  if (!impl_) throw InvalidArgument("run: an empty Executable");
+  impl_->run(inputs, outputs);
+}
+
+const CompileReport& Executable::report() const {
+  if (!impl_) throw InvalidArgument("report: an empty Executable");
+  return impl_->report;
+}
+
+const Device& Executable::device() const {
+  if (!impl_) throw InvalidArgument("device: an empty Executable");
+  return impl_->device;
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// What compile() makes.
+#pragma once
+
+#include "compiler/constant_store.h"
+#include "compiler/memory_plan.h"
+#include "compiler/schedule.h"
+#include "weft/cpu.h"
+
+namespace weft {
+
+struct Executable::Impl {
+  Impl(Device device, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store);
+
+  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
+
+  Device device;
+  CompileReport report;
+
+ private:
+  // A kernel call with its operands in memory.
+  struct Step {
+    const compiler::ScheduledCall* call;
+    std::vector<View> inputs, outputs;
+    std::optional<View> workspace;
+  };
+  // The recording for tensors that start at these offsets of their buffers; most start at 0.
+  struct Recorded {
+    std::vector<std::uint64_t> offsets;       // of inputs, then outputs
+    std::vector<gpu::Substitution> ports;     // likewise; the buffers are set at each run
+    gpu::Recording recording;
+  };
+
+  void plan();
+  void place();
+  void log_schedule() const;
+  void check_ports(std::span<const NamedTensor> given, const std::vector<compiler::Port>& ports, const char* what,
+                   std::span<const DeviceTensor*> bound) const;
+  int port(const compiler::Storage& storage) const;
+  std::vector<Step> steps(const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
+  void launch(Stream& stream, const Step& step) const;
+  Recorded& recorded();
+
+  compiler::Schedule schedule_;
+  std::shared_ptr<ConstantStore> store_;
+  std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
+  std::vector<const DeviceTensor*> bound_;                // inputs, then outputs, during a run
+
+  // GPU
+  std::vector<std::unique_ptr<Recorded>> recordings_;
+  // CPU
+  cpu::Executor cpu_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+#include "compiler/expressions.h"
+
+#include <algorithm>
+
+#include "weft/error.h"
+
+namespace weft::compiler {
+namespace {
+
+constexpr int kCheapOperations = 4;
+
+bool is_function(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::exp:
+    case ScalarOp::exp2:
+    case ScalarOp::log:
+    case ScalarOp::log2:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::tan:
+    case ScalarOp::tanh:
+    case ScalarOp::erf:
+    case ScalarOp::sigmoid:
+    case ScalarOp::softplus:
+    case ScalarOp::gelu_erf:
+    case ScalarOp::gelu_tanh:
+    case ScalarOp::gelu_quick:
+    case ScalarOp::silu:
+    case ScalarOp::pow:
+    case ScalarOp::rem: return true;
+    default: return false;
+  }
+}
+
+int add(Expression& to, const Expression::Node& node) {
+  const auto& nodes = to.nodes();
+  if (const auto it = std::ranges::find(nodes, node); it != nodes.end()) return static_cast<int>(it - nodes.begin());
+  const auto& a = node.args;
+  if (node.op == ScalarOp::constant) return to.constant_bits(node.bits, node.type);
+  if (node.op == ScalarOp::cast) return to.cast(a[0], node.type);
+  switch (arity(node.op)) {
+    case 1: return to.apply(node.op, {a[0]});
+    case 2: return to.apply(node.op, {a[0], a[1]});
+    case 3: return to.apply(node.op, {a[0], a[1], a[2]});
+    default: throw InternalError("splice: {} has no operands", name(node.op));
+  }
+}
+
+}  // namespace
+
+std::vector<int> splice(Expression& to, const Expression& from, std::span<const int> args) {
+  std::vector<int> made;
+  for (Expression::Node node : from.nodes()) {
+    if (node.op == ScalarOp::input) {
+      made.push_back(args[node.input]);
+      continue;
+    }
+    for (int& a : node.args) {
+      if (a >= 0) a = made[a];
+    }
+    made.push_back(add(to, node));
+  }
+  std::vector<int> outputs;
+  for (const int o : from.outputs()) outputs.push_back(made[o]);
+  return outputs;
+}
+
+bool is_cheap(const Expression& expression) {
+  int operations = 0;
+  for (const Expression::Node& node : expression.nodes()) {
+    if (is_function(node.op)) return false;
+    if (node.op != ScalarOp::input && node.op != ScalarOp::constant) ++operations;
+  }
+  return operations <= kCheapOperations;
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,42 @@
+// Where intermediates lie. WebGPU forbids one buffer as read and as read_write in one dispatch, so there is no single
+// arena: a few buffers, and the values of a step are spread over them such that no step reads a buffer that it writes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace weft::compiler {
+
+// One intermediate: `first` is the step that writes it, `last` the last step that reads it.
+struct PlanItem {
+  std::uint64_t bytes = 0;
+  int first = 0, last = 0;
+};
+
+// The items that one step reads and writes.
+struct PlanStep {
+  std::vector<int> reads, writes;
+};
+
+struct Place {
+  int buffer = -1;
+  std::uint64_t offset = 0;  // a multiple of kPlanAlignment
+};
+
+struct MemoryPlan {
+  std::vector<Place> places;            // of each item
+  std::vector<std::uint64_t> buffers;   // sizes
+  std::uint64_t bytes() const;
+};
+
+inline constexpr std::uint64_t kPlanAlignment = 256;
+
+// Items alive at the same time never overlap, what a step writes shares no buffer with anything else of the step, and
+// no buffer is larger than `max_buffer`. Throws OutOfMemory when an item alone is.
+MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep> steps, std::uint64_t max_buffer);
+
+// The largest sum of items alive at once: no plan takes less.
+std::uint64_t liveness_bound(std::span<const PlanItem> items, std::size_t steps);
+
+}  // namespace weft::compiler

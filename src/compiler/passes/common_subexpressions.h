@@ -1,0 +1,13 @@
+// Computes equal things once: two nodes of one op on the same operands become one.
+//   %1 = map{exp(x0)} %0
+//   %2 = map{exp(x0)} %0
+//   %3 = map{add(x0, x1)} %1, %2   →   %2 = map{add(x0, x1)} %1, %1
+#pragma once
+
+#include "compiler/passes/passes.h"
+
+namespace weft::compiler {
+
+Graph common_subexpressions(const Graph& graph, const PassContext& context);
+
+}  // namespace weft::compiler

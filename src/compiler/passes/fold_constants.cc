@@ -1,0 +1,53 @@
+#include "compiler/passes/fold_constants.h"
+
+#include "compiler/evaluate.h"
+#include "compiler/rewrite.h"
+#include "graph/ops/leaf.h"
+
+namespace weft::compiler {
+namespace {
+
+// Results up to this many elements are folded whatever their constants' size.
+constexpr std::int64_t kSmall = 16384;
+
+// The constant that a value of the new graph is, if it is one: with views and recipes on top.
+ConstantPtr constant_of(Value v) {
+  if (const auto* constant = op_of<ConstantOp>(v)) return constant->constant();
+  const Node& node = *v.node();
+  if (node.op().is_leaf() || node.inputs().empty() || node.types().size() != 1) return nullptr;
+  std::vector<ConstantPtr> inputs;
+  for (const Value& input : node.inputs()) {
+    inputs.push_back(constant_of(input));
+    if (!inputs.back()) return nullptr;
+  }
+  const OpPtr op = node.shared_op();
+  return std::make_shared<const Constant>(node.types()[0], op->identity(), inputs, [op, inputs] {
+    std::vector<TensorData> data;
+    for (const ConstantPtr& c : inputs) data.push_back(c->data());
+    return evaluate(*op, data);
+  });
+}
+
+}  // namespace
+
+Graph fold_constants(const Graph& graph, const PassContext&) {
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Value {
+    if (node.op().is_leaf() || node.op().is_view() || node.inputs().empty() || node.types().size() != 1) return {};
+    std::int64_t elements = 0;
+    std::vector<Value> inputs;
+    for (const Value& v : node.inputs()) {
+      Value root = r.at(v);
+      while (root.node()->op().is_view()) root = input_of(root);
+      if (!op_of<ConstantOp>(root)) return {};
+      elements += element_count(root.shape());
+      inputs.push_back(r.at(v));
+    }
+    if (element_count(node.types()[0].shape) > std::max(elements, kSmall)) return {};
+    // A throw-away node whose result is the recipe.
+    const Value folded = apply(node.shared_op(), std::move(inputs));
+    return r.to().impl().add(make_op<ConstantOp>(constant_of(folded), std::string()), {}).value();
+  });
+}
+
+}  // namespace weft::compiler

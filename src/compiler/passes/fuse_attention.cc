@@ -1,0 +1,117 @@
+#include "compiler/passes/fuse_attention.h"
+
+#include <bit>
+#include <limits>
+
+#include "compiler/rewrite.h"
+#include "graph/ops/map.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/norm.h"
+#include "weft/small_float.h"
+
+namespace weft::compiler {
+namespace {
+
+struct Scores {
+  Value product;  // q·kᵀ
+  double scale = 1;
+  Value mask;
+};
+
+std::optional<double> number(const Expression::Node& node) {
+  if (node.op != ScalarOp::constant) return std::nullopt;
+  switch (node.type) {
+    case DType::f32: return std::bit_cast<float>(static_cast<std::uint32_t>(node.bits));
+    case DType::f16: return static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(node.bits)));
+    case DType::bf16: return static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(node.bits)));
+    default: return std::nullopt;
+  }
+}
+
+// Follows the scores back from the softmax through multiplications by numbers and a mask laid over them to the product.
+// `user` is what reads `s.product`.
+std::optional<Scores> trace(const Uses& uses, Scores s, const Node& user) {
+  if (!uses.only(s.product, user)) return std::nullopt;
+  const Node& node = *s.product.node();
+  if (node.as<MatmulOp>()) return s;
+  const auto* map = node.as<MapOp>();
+  if (!map || node.types().size() != 1) return std::nullopt;
+  const Expression& e = map->expression();
+  const Expression::Node& top = e.nodes()[e.outputs()[0]];
+  // The operand that argument i of the topmost operation is, if it is one.
+  const auto operand = [&](int i) {
+    const Expression::Node& n = e.nodes()[top.args[i]];
+    return n.op == ScalarOp::input ? node.inputs()[n.input] : Value();
+  };
+  const auto go_on = [&](int i, double factor, Value mask) -> std::optional<Scores> {
+    const Value scores = operand(i);
+    if (!scores || scores.shape() != s.product.shape()) return std::nullopt;
+    // The kernel adds the mask to the scaled scores: going back, the mask comes before any scale, and once.
+    if (mask && (s.mask || s.scale != 1)) return std::nullopt;
+    return trace(uses, {scores, s.scale * factor, mask ? mask : s.mask}, node);
+  };
+  const auto number_at = [&](int i) { return number(e.nodes()[top.args[i]]); };
+  switch (top.op) {
+    case ScalarOp::mul:
+      for (const int i : {0, 1}) {
+        if (const auto factor = number_at(1 - i)) return go_on(i, *factor, {});
+      }
+      return std::nullopt;
+    case ScalarOp::div:
+      if (const auto divisor = number_at(1)) return go_on(0, 1 / *divisor, {});
+      return std::nullopt;
+    case ScalarOp::add:
+      for (const int i : {0, 1}) {
+        if (!operand(1 - i)) continue;
+        if (auto found = go_on(i, 1, operand(1 - i))) return found;
+      }
+      return std::nullopt;
+    case ScalarOp::select:
+      if (!operand(0) || number_at(2) != -std::numeric_limits<double>::infinity()) return std::nullopt;
+      return go_on(1, 1, operand(0));
+    default: return std::nullopt;
+  }
+}
+
+// [batch, heads, length, dim], with sizes of 1 put in front.
+Value rank_4(Value v) {
+  Shape shape = v.shape();
+  while (shape.rank() < 4) shape.insert(shape.rank() > 2 ? 1 : 0, 1);
+  return reshape(v, shape);
+}
+
+}  // namespace
+
+Graph fuse_attention(const Graph& graph, const PassContext&) {
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Value {
+    const auto* second = node.as<MatmulOp>();
+    if (!second || second->epilogue()) return {};
+    const Value weights = node.inputs()[0];
+    const Value v = node.inputs()[1];
+    const auto* softmax = op_of<SoftmaxOp>(weights);
+    if (!softmax || softmax->axis() != weights.rank() - 1 || !r.uses().only(weights, node)) return {};
+
+    const auto found = trace(r.uses(), {input_of(weights), 1, {}}, *weights.node());
+    if (!found || op_of<MatmulOp>(found->product)->epilogue()) return {};
+    const Scores& s = *found;
+    const Value q = input_of(s.product, 0);
+    const Value k = input_of(s.product, 1);  // transposed
+    const int rank = q.rank();
+    if (rank > 4 || k.rank() != rank || v.rank() != rank) return {};
+    for (int i = 0; i < rank - 2; ++i) {
+      if (q.shape()[i] != k.shape()[i] || q.shape()[i] != v.shape()[i]) return {};
+    }
+    const auto now = [&](Value old) { return r.at(old); };
+    Value mask = s.mask ? now(s.mask) : Value();
+    if (mask && mask.rank() > 4) return {};
+    // Between batch and length stand the heads, also where the scores have no such axis.
+    if (mask && mask.rank() == 3 && rank == 3) mask = rank_4(mask);
+    kernels::AttentionOptions options;
+    options.scale = static_cast<float>(s.scale);
+    const Value y = attention(rank_4(now(q)), rank_4(now(k).T()), rank_4(now(v)), mask, options);
+    return reshape(y, node.types()[0].shape);
+  });
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,13 @@
+// Recognises attention written out, and computes it without a score matrix in memory.
+//   s = matmul(q, kᵀ)
+//   s = map{add(mul(x0, scale), x1)} s, mask    (either part may be missing; select(mask, x0, -inf) too)
+//   y = matmul(softmax(s), v)                     →   y = attention{scale} q, k, v, mask
+#pragma once
+
+#include "compiler/passes/passes.h"
+
+namespace weft::compiler {
+
+Graph fuse_attention(const Graph& graph, const PassContext& context);
+
+}  // namespace weft::compiler

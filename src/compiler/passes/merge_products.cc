@@ -1,0 +1,72 @@
+#include "compiler/passes/merge_products.h"
+
+#include <map>
+
+#include "compiler/rewrite.h"
+#include "graph/ops/leaf.h"
+#include "graph/ops/matmul.h"
+
+namespace weft::compiler {
+namespace {
+
+bool is_constant(Value v) {
+  while (v.node()->op().is_view()) v = input_of(v);
+  return op_of<ConstantOp>(v) != nullptr;
+}
+
+// A product that can be merged: two-dimensional constant weights, constant epilogue operands of one row.
+bool fits(const Node& node, const Uses& uses) {
+  const auto* op = node.as<MatmulOp>();
+  if (!op || uses.is_output(const_cast<Node&>(node).value())) return false;
+  const Value b = node.inputs()[1];
+  if (b.rank() != 2 || !is_constant(b)) return false;
+  for (std::size_t i = 2; i < node.inputs().size(); ++i) {
+    const Value v = node.inputs()[i];
+    if (!is_constant(v) || v.shape() != Shape{b.shape()[1]}) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Graph merge_products(const Graph& graph, const PassContext& context) {
+  Rewriter r(graph);
+  // Joining the weights must not become work of each run.
+  if (!context.options.constant_folding) return r.run([](const Node&) { return Value(); });
+  // By left operand and epilogue, in order.
+  std::map<std::string, std::vector<const Node*>> groups;
+  std::map<const Node*, std::string> group_of;
+  for (const auto& node : graph.impl().nodes) {
+    if (!r.uses().live(*node) || !fits(*node, r.uses())) continue;
+    const Value a = node->inputs()[0];
+    std::string key = std::format("%{}.{} {}", a.node()->id(), a.index(), node->op().identity());
+    groups[key].push_back(node.get());
+    group_of[node.get()] = std::move(key);
+  }
+  std::map<const Node*, Value> slices;
+  return r.run([&](const Node& node) -> Value {
+    const auto it = group_of.find(&node);
+    if (it == group_of.end()) return {};
+    const std::vector<const Node*>& members = groups[it->second];
+    if (members.size() < 2) return {};
+    if (!slices.contains(&node)) {
+      // The first member stands for all: constants may be computed this early.
+      std::vector<Value> operands{r.at(node.inputs()[0])};
+      for (std::size_t i = 1; i < node.inputs().size(); ++i) {
+        std::vector<Value> parts;
+        for (const Node* m : members) parts.push_back(r.constant_at(m->inputs()[i]));
+        operands.push_back(concat(parts, -1));
+      }
+      const Value all = apply(node.shared_op(), std::move(operands));
+      std::int64_t at = 0;
+      for (const Node* m : members) {
+        const std::int64_t n = m->types()[0].shape[-1];
+        slices[m] = slice(all, -1, at, at + n);
+        at += n;
+      }
+    }
+    return slices.at(&node);
+  });
+}
+
+}  // namespace weft::compiler

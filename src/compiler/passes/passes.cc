@@ -1,0 +1,56 @@
+#include "compiler/passes/passes.h"
+
+#include <chrono>
+
+#include "compiler/passes/common_subexpressions.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fuse_attention.h"
+#include "compiler/passes/fuse_elementwise.h"
+#include "compiler/passes/literals.h"
+#include "compiler/passes/matmul_epilogue.h"
+#include "compiler/passes/merge_products.h"
+#include "compiler/passes/resolve_views.h"
+#include "compiler/rewrite.h"
+#include "weft/log.h"
+
+namespace weft::compiler {
+namespace {
+
+constexpr auto kFusion = &CompileOptions::fusion;
+constexpr auto kFolding = &CompileOptions::constant_folding;
+
+constexpr Pass kPasses[] = {
+    {"literals", literals},
+    {"constants", fold_constants, kFolding},
+    {"common subexpressions", common_subexpressions},
+    {"attention", fuse_attention, kFusion},
+    {"elementwise", fuse_elementwise, kFusion},
+    {"matmul epilogue", matmul_epilogue, kFusion},
+    {"merged products", merge_products, kFusion},
+    {"merged constants", fold_constants, kFolding},
+    {"views", resolve_views},
+};
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+Graph run_passes(const Graph& graph, const PassContext& context) {
+  Graph current = without_dead(graph);
+  for (const Pass& pass : kPasses) {
+    if (pass.enabled && !(context.options.*pass.enabled)) continue;
+    const auto start = std::chrono::steady_clock::now();
+    current = pass.run(current, context);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+#ifndef NDEBUG
+    current.verify();
+#endif
+    if (log_topic("passes")) {
+      log_message(LogLevel::info, std::format("pass {}: {} nodes, {:.0f} µs\n{}", pass.name,
+                                              current.impl().nodes.size(), took.count(), current.to_string()));
+    }
+  }
+  return current;
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,159 @@
+#include "compiler/passes/resolve_views.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "compiler/rewrite.h"
+#include "graph/ops/leaf.h"
+#include "graph/ops/map.h"
+#include "graph/ops/view.h"
+
+namespace weft::compiler {
+namespace {
+
+Layout stored_layout(const Shape& shape, std::span<const int> order) {
+  if (order.empty()) return Layout::dense(shape);
+  const Layout permuted = Layout::dense(Layout::dense(shape).permuted(order).shape);
+  std::vector<int> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<int>(i);
+  return permuted.permuted(back);
+}
+
+// Where a value's elements lie: in what its root stores.
+struct Located {
+  Value root;
+  Placement place;
+};
+
+// Follows the chain of views, with the roots stored as `orders` says. A view without strides is a root of its own,
+// dense, since a copy will stand there.
+class Locator {
+ public:
+  explicit Locator(const std::map<const Node*, std::vector<int>>& orders) : orders_(orders) {}
+
+  Located operator()(Value v) {
+    const auto it = known_.find(v.node());
+    if (it != known_.end() && v.index() == 0) return it->second;
+    Located found{v, Placement{0, Layout::dense(v.shape())}};
+    if (v.node()->op().is_view()) {
+      const Located from = (*this)(input_of(v));
+      if (const auto place = v.node()->op().place(from.place.layout)) {
+        found = {from.root, Placement{from.place.offset + place->offset, place->layout}};
+      } else {
+        copied_.push_back(from);
+      }
+    } else if (const auto order = orders_.find(v.node()); order != orders_.end() && v.index() == 0) {
+      found.place.layout = stored_layout(v.shape(), order->second);
+    }
+    if (v.index() == 0) known_.emplace(v.node(), found);
+    return found;
+  }
+
+  // The operands of the views that strides cannot say.
+  const std::vector<Located>& copied() const { return copied_; }
+
+ private:
+  const std::map<const Node*, std::vector<int>>& orders_;
+  std::map<const Node*, Located> known_;
+  std::vector<Located> copied_;
+};
+
+// The order of the root's axes in which `place` is dense, if it only exchanges them.
+std::optional<std::vector<int>> dense_order(const Shape& root, const Placement& place) {
+  const Layout own = Layout::dense(root);
+  if (place.offset != 0 || place.layout.rank() != own.rank()) return std::nullopt;
+  std::vector<int> order;
+  std::vector<char> taken(static_cast<std::size_t>(own.rank()), 0);
+  for (int i = 0; i < own.rank(); ++i) {
+    int axis = -1;
+    for (int k = 0; k < own.rank() && axis < 0; ++k) {
+      const bool same = place.layout.shape[i] == root[k] && (place.layout.strides[i] == own.strides[k] || root[k] == 1);
+      if (!taken[k] && same) axis = k;
+    }
+    if (axis < 0) return std::nullopt;
+    taken[axis] = 1;
+    order.push_back(axis);
+  }
+  return order;
+}
+
+// Stores kernels' results in the order of axes that a reshape or an output further on needs.
+std::map<const Node*, std::vector<int>> choose_orders(const Graph& graph, const Uses& uses) {
+  const std::map<const Node*, std::vector<int>> none;
+  Locator locate(none);
+  for (const auto& node : graph.impl().nodes) {
+    if (uses.live(*node) && node->op().is_view()) locate(node->value());
+  }
+  std::vector<Located> wishes = locate.copied();
+  for (const NamedValue& o : graph.impl().outputs) wishes.push_back(locate(o.value));
+  std::map<const Node*, std::vector<int>> chosen;
+  for (const Located& wish : wishes) {
+    const Node& root = *wish.root.node();
+    if (root.op().is_leaf() || root.op().is_view() || root.types().size() != 1) continue;
+    if (wish.place.layout.is_dense() || uses.is_output(wish.root) || chosen.contains(&root)) continue;
+    if (auto order = dense_order(wish.root.shape(), wish.place)) chosen.emplace(&root, std::move(*order));
+  }
+  return chosen;
+}
+
+Expression identity(DType dtype) {
+  Expression e;
+  e.output(e.input(dtype));
+  return e;
+}
+
+}  // namespace
+
+Layout storage_layout(const Node& node) { return stored_layout(node.types()[0].shape, node.stored()); }
+
+Graph resolve_views(const Graph& graph, const PassContext&) {
+  const Uses uses(graph);
+  const auto orders = choose_orders(graph, uses);
+  Locator locate(orders);
+  Graph to;
+  std::map<std::pair<const Node*, int>, Value> made;  // by old root
+
+  const auto reading = [&](Value v) {
+    const Located found = locate(v);
+    const Value root = made.at({found.root.node(), found.root.index()});
+    const bool whole = found.place.offset == 0 && found.place.layout == Layout::dense(root.shape()) &&
+                       root.node()->stored().empty();
+    return whole ? root : apply(make_op<StridedOp>(found.place), {root});
+  };
+  const auto copy = [&](Value v) { return apply(make_op<MapOp>(identity(v.dtype())), {v}); };
+
+  for (const auto& node : graph.impl().nodes) {
+    if (!uses.live(*node)) continue;
+    if (const auto* input = node->as<InputOp>()) {
+      made[{node.get(), 0}] = to.input(input->input_name(), node->types()[0].dtype, node->types()[0].shape);
+    } else if (node->op().is_view()) {
+      if (locate(node->value()).root.node() == node.get()) made[{node.get(), 0}] = copy(reading(node->inputs()[0]));
+    } else {
+      std::vector<Value> operands;
+      for (const Value& v : node->inputs()) operands.push_back(reading(v));
+      Node& kernel = to.impl().add(node->shared_op(), std::move(operands));
+      if (const auto order = orders.find(node.get()); order != orders.end()) kernel.store_as(order->second);
+      for (std::size_t i = 0; i < node->types().size(); ++i) {
+        made[{node.get(), static_cast<int>(i)}] = kernel.value(static_cast<int>(i));
+      }
+    }
+  }
+
+  std::vector<Value> claimed;
+  for (const NamedValue& o : graph.impl().outputs) {
+    const Located found = locate(o.value);
+    const Value root = made.at({found.root.node(), found.root.index()});
+    const bool whole = !root.node()->op().is_leaf() && found.place.offset == 0 && found.place.layout.is_dense() &&
+                       found.place.layout.count() == element_count(root.shape());
+    if (whole && std::ranges::find(claimed, root) == claimed.end()) {
+      claimed.push_back(root);
+      to.output(o.name, reading(o.value));
+    } else {
+      to.output(o.name, copy(reading(o.value)));
+    }
+  }
+  return to;
+}
+
+}  // namespace weft::compiler

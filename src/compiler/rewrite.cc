@@ -1,0 +1,81 @@
+#include "compiler/rewrite.h"
+
+#include "graph/ops/leaf.h"
+#include "weft/error.h"
+
+namespace weft::compiler {
+
+Uses::Uses(const Graph& graph)
+    : graph_(graph), live_(graph.impl().nodes.size(), 0), users_(graph.impl().nodes.size()) {
+  const auto& nodes = graph.impl().nodes;
+  for (const NamedValue& o : graph.impl().outputs) live_[o.value.node()->id()] = 1;
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const Node& node = **it;
+    users_[node.id()].resize(node.types().size());
+    if (node.as<InputOp>()) live_[node.id()] = 1;
+    if (!live_[node.id()]) continue;
+    for (const Value& v : node.inputs()) live_[v.node()->id()] = 1;
+  }
+  for (const auto& node : nodes) {
+    if (!live_[node->id()]) continue;
+    for (const Value& v : node->inputs()) {
+      auto& list = users_[v.node()->id()][v.index()];
+      if (list.empty() || list.back() != node.get()) list.push_back(node.get());
+    }
+  }
+}
+
+bool Uses::is_output(Value v) const {
+  return std::ranges::any_of(graph_.impl().outputs, [&](const NamedValue& o) { return o.value == v; });
+}
+
+Rewriter::Rewriter(const Graph& from) : from_(from), uses_(from), map_(from.impl().nodes.size()) {}
+
+std::vector<Value> Rewriter::at(std::span<const Value> old) const {
+  std::vector<Value> values;
+  for (const Value& v : old) values.push_back(at(v));
+  return values;
+}
+
+Node& Rewriter::copy(const Node& node) {
+  if (const auto* input = node.as<InputOp>()) {
+    return *to_.input(input->input_name(), node.types()[0].dtype, node.types()[0].shape).node();
+  }
+  Node& made = to_.impl().add(node.shared_op(), at(node.inputs()));
+  made.store_as(node.stored());
+  return made;
+}
+
+Value Rewriter::constant_at(Value old) {
+  std::vector<Value>& values = map_[old.node()->id()];
+  if (values.empty()) {
+    for (const Value& v : old.node()->inputs()) constant_at(v);
+    values.push_back(copy(*old.node()).value());
+  }
+  return values[old.index()];
+}
+
+Graph Rewriter::run(const Rule& rule) {
+  bool replaced = false;
+  for (const auto& node : from_.impl().nodes) {
+    if (!uses_.live(*node) || !map_[node->id()].empty()) continue;
+    if (const Value v = rule(*node)) {
+      if (v.type() != node->types()[0]) {
+        throw InternalError("rewriting {} changes its type to {}", weft::to_string(*node), to_string(v.type()));
+      }
+      map_[node->id()] = {v};
+      replaced = true;
+      continue;
+    }
+    Node& made = copy(*node);
+    for (std::size_t i = 0; i < node->types().size(); ++i) map_[node->id()].push_back(made.value(static_cast<int>(i)));
+  }
+  for (const NamedValue& o : from_.impl().outputs) to_.output(o.name, at(o.value));
+  return replaced ? without_dead(to_) : std::move(to_);
+}
+
+Graph without_dead(const Graph& graph) {
+  return Rewriter(graph).run([](const Node&) { return Value(); });
+}
+
+}  // namespace weft::compiler

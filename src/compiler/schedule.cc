@@ -1,0 +1,123 @@
+#include "compiler/schedule.h"
+
+#include "compiler/rewrite.h"
+#include "compiler/target.h"
+#include "graph/ops/leaf.h"
+#include "graph/ops/view.h"
+#include "compiler/passes/resolve_views.h"
+#include "weft/error.h"
+
+namespace weft::compiler {
+namespace {
+
+std::uint64_t bytes_of(const TensorType& type) {
+  return byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)));
+}
+
+std::vector<int> storages_of(const std::vector<Operand>& operands) {
+  std::vector<int> list;
+  for (const Operand& o : operands) {
+    if (std::ranges::find(list, o.storage) == list.end()) list.push_back(o.storage);
+  }
+  return list;
+}
+
+class Lowering {
+ public:
+  explicit Lowering(const Graph& graph, const Target& target) : graph_(graph), target_(target) {}
+
+  Schedule run() {
+    for (const NamedValue& o : graph_.impl().outputs) {
+      // The kernel writes the output's own memory.
+      Value root = o.value;
+      if (root.node()->op().is_view()) root = input_of(root);
+      add_storage(root, Storage::Kind::output, static_cast<int>(schedule_.outputs.size()));
+      schedule_.outputs.push_back({o.name, o.value.type()});
+    }
+    for (const auto& node : graph_.impl().nodes) lower(*node);
+    return std::move(schedule_);
+  }
+
+ private:
+  int add_storage(Value v, Storage::Kind kind, int index = 0) {
+    const auto id = static_cast<int>(schedule_.storages.size());
+    schedule_.storages.push_back({kind, index, bytes_of(v.type()), nullptr});
+    storage_.emplace(std::pair(v.node(), v.index()), id);
+    return id;
+  }
+
+  void lower(Node& node) {
+    if (const auto* input = node.as<InputOp>()) {
+      add_storage(node.value(), Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
+      schedule_.inputs.push_back({input->input_name(), node.types()[0]});
+      return;
+    }
+    if (const auto* constant = node.as<ConstantOp>()) {
+      schedule_.storages[add_storage(node.value(), Storage::Kind::constant)].constant = constant->constant();
+      return;
+    }
+    if (node.op().is_view()) return;
+    ScheduledCall call;
+    call.op = node.shared_op();
+    call.label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
+    bool empty = true;
+    for (std::size_t i = 0; i < node.types().size(); ++i) {
+      const Value v = node.value(static_cast<int>(i));
+      const TensorType& type = node.types()[i];
+      const auto it = storage_.find({&node, static_cast<int>(i)});
+      const int id = it != storage_.end() ? it->second : add_storage(v, Storage::Kind::intermediate);
+      call.outputs.push_back({id, 0, type.dtype, i == 0 ? storage_layout(node) : Layout::dense(type.shape)});
+      empty &= element_count(type.shape) == 0;
+    }
+    for (const Value& v : node.inputs()) call.inputs.push_back(operand(v));
+    if (empty) return;
+    for (const auto* list : {&call.inputs, &call.outputs}) {
+      for (const Operand& o : *list) check(call, o);
+    }
+    schedule_.calls.push_back(std::move(call));
+  }
+
+  Operand operand(Value v) const {
+    Placement place{0, Layout::dense(v.shape())};
+    Value root = v;
+    if (const auto* strided = op_of<StridedOp>(v)) {
+      place = strided->placement();
+      root = input_of(v);
+    } else if (v.index() == 0) {
+      place.layout = storage_layout(*v.node());
+    }
+    const std::int64_t bit = place.offset * bits(v.dtype());
+    if (bit % 8 != 0) throw Unsupported("a view of {} starts inside a byte", weft::to_string(root.type()));
+    const std::uint64_t offset = place.layout.count() ? static_cast<std::uint64_t>(bit / 8) : 0;
+    return {storage_.at({root.node(), root.index()}), offset, v.dtype(), place.layout};
+  }
+
+  void check(const ScheduledCall& call, const Operand& o) const {
+    if (o.layout.count() == 0) return;
+    const auto [low, high] = o.layout.offset_range();
+    const std::uint64_t span = byte_size(o.dtype, static_cast<std::uint64_t>(high - low + 1));
+    if (span > target_.max_binding) {
+      throw Unsupported("{}: an operand {} {} takes {} bytes, and this device binds at most {}; use a smaller batch",
+                        call.label, name(o.dtype), weft::to_string(o.layout.shape), span, target_.max_binding);
+    }
+  }
+
+  const Graph& graph_;
+  const Target& target_;
+  Schedule schedule_;
+  std::map<std::pair<const Node*, int>, int> storage_;
+};
+
+}  // namespace
+
+std::vector<int> ScheduledCall::reads() const { return storages_of(inputs); }
+
+std::vector<int> ScheduledCall::writes() const {
+  std::vector<int> list = storages_of(outputs);
+  if (workspace >= 0) list.push_back(workspace);
+  return list;
+}
+
+Schedule make_schedule(const Graph& graph, const Target& target) { return Lowering(graph, target).run(); }
+
+}  // namespace weft::compiler

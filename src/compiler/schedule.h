@@ -1,0 +1,53 @@
+// A graph as a list of kernel calls on numbered storages: what the memory plan places and an executable runs, the same
+// on every device.
+#pragma once
+
+#include "graph/constant.h"
+#include "graph/graph.h"
+
+namespace weft::compiler {
+
+// Memory that holds one value.
+struct Storage {
+  enum class Kind : std::uint8_t { input, output, constant, intermediate };
+  Kind kind = Kind::intermediate;
+  int index = 0;             // of the graph's input or output
+  std::uint64_t bytes = 0;
+  ConstantPtr constant;
+};
+
+// A view into a storage.
+struct Operand {
+  int storage = -1;
+  std::uint64_t offset = 0;  // bytes
+  DType dtype = DType::f32;
+  Layout layout;
+};
+
+struct ScheduledCall {
+  OpPtr op;
+  std::string label;  // "matmul+bias [4096, 1152]"
+  std::vector<Operand> inputs, outputs;
+  int workspace = -1;  // a storage that nothing else uses
+
+  std::vector<int> reads() const;
+  std::vector<int> writes() const;  // the workspace too
+};
+
+struct Port {
+  std::string name;
+  TensorType type;
+};
+
+struct Schedule {
+  std::vector<Storage> storages;
+  std::vector<ScheduledCall> calls;
+  std::vector<Port> inputs, outputs;
+};
+
+// Of a graph that went through resolve_views. Calls whose results have no elements are left out.
+// Throws Unsupported when a value is larger than a binding of the device.
+struct Target;
+Schedule make_schedule(const Graph& graph, const Target& target);
+
+}  // namespace weft::compiler
