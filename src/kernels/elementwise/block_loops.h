@@ -1,0 +1,58 @@
+// Loops over blocks of registers, compiled for several instruction sets and chosen when the program starts.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/elementwise/scalar_math_cpu.h"
+
+namespace weft::kernels {
+
+#if defined(__x86_64__)
+#define WEFT_TARGET_V3 __attribute__((target("avx2,fma,f16c,bmi2")))
+#define WEFT_TARGET_V4 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c,bmi2,prefer-vector-width=512")))
+inline int instruction_set() {
+  static const int level = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                                   __builtin_cpu_supports("avx512bw")
+                               ? 4
+                           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 3
+                                                                                             : 1;
+  return level;
+}
+#else
+inline int instruction_set() { return 1; }
+#endif
+
+// out[i] = F()(a[i], b[i], c[i]); F is a captureless functor whose call operator is inlined.
+template <class F, class Out, class... In>
+struct BlockLoop {
+  using Function = void (*)(const void*, const void*, const void*, void*, int);
+
+  static WEFT_INLINE void body(const void* const (&args)[3], void* out, int n) {
+    run(std::index_sequence_for<In...>(), args, out, n);
+  }
+  template <std::size_t... k>
+  static WEFT_INLINE void run(std::index_sequence<k...>, const void* const (&args)[3], void* out, int n) {
+    Out* __restrict y = static_cast<Out*>(out);
+    const std::tuple<const In*...> x{static_cast<const In*>(args[k])...};
+#pragma GCC ivdep
+    for (int i = 0; i < n; ++i) y[i] = static_cast<Out>(F()(std::get<k>(x)[i]...));
+  }
+
+  static void plain(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
+#if defined(__x86_64__)
+  WEFT_TARGET_V3 static void v3(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
+  WEFT_TARGET_V4 static void v4(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
+#endif
+
+  // `vectors`: worth more than one version.
+  static Function choose(bool vectors) {
+#if defined(__x86_64__)
+    if (vectors && instruction_set() == 4) return v4;
+    if (vectors && instruction_set() == 3) return v3;
+#endif
+    (void)vectors;
+    return plain;
+  }
+};
+
+}  // namespace weft::kernels

@@ -1,0 +1,171 @@
+#include "kernels/elementwise/block_memory.h"
+
+#include <cstring>
+#include <tuple>
+
+#include "kernels/elementwise/block_loops.h"
+#include "kernels/twin.h"
+
+namespace weft::kernels {
+namespace {
+
+// Branchless forms of SmallFloat's conversions, for loops that become vector code. Bits in, bits out.
+struct WidenF16 {
+  WEFT_INLINE float operator()(std::uint16_t h) const {
+    const std::uint32_t magnitude = h & 0x7fffu;
+    // The exponent is 112 too small; multiplying mends it and normalises denormals.
+    const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+    std::uint32_t b = std::bit_cast<std::uint32_t>(scaled);
+    b = magnitude >= 0x7c00u ? b | 0x7f800000u : b;
+    return std::bit_cast<float>(b | (h & 0x8000u) << 16);
+  }
+};
+struct NarrowF16 {
+  WEFT_INLINE std::uint16_t operator()(float f) const {
+    const auto b = std::bit_cast<std::uint32_t>(f);
+    const std::uint32_t a = b & 0x7fffffffu;
+    const std::uint32_t normal = (a + 0xfffu + ((a >> 13) & 1u) - (112u << 23)) >> 13;
+    // Adding ½ leaves a denormal's rounded bits at the bottom of the sum.
+    const std::uint32_t denormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + 0.5f) - 0x3f000000u;
+    std::uint32_t r = a < (113u << 23) ? denormal : normal;
+    r = a >= 0x477ff000u ? 0x7c00u : r;
+    r = a > 0x7f800000u ? 0x7e00u | ((a >> 13) & 0x3ffu) : r;
+    return static_cast<std::uint16_t>(r | (b >> 16 & 0x8000u));
+  }
+};
+struct WidenBF16 {
+  WEFT_INLINE float operator()(std::uint16_t h) const { return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16); }
+};
+struct NarrowBF16 {
+  WEFT_INLINE std::uint16_t operator()(float f) const {
+    const auto b = std::bit_cast<std::uint32_t>(f);
+    const std::uint32_t r = (b + 0x7fffu + ((b >> 16) & 1u)) >> 16;
+    return static_cast<std::uint16_t>((b & 0x7fffffffu) > 0x7f800000u ? (b >> 16) | 0x40u : r);
+  }
+};
+struct Widen8 {  // bool: any non-zero byte is true
+  WEFT_INLINE std::uint64_t operator()(std::uint8_t b) const { return b != 0; }
+};
+template <class To>
+struct As {
+  template <class T>
+  WEFT_INLINE To operator()(T x) const {
+    return static_cast<To>(x);
+  }
+};
+
+// Load and store of T in registers R, by functors.
+template <class T, class R, class Load, class Store>
+struct Memory {
+  static void load(const std::byte* data, std::int64_t first, std::int64_t stride, int n, void* registers) {
+    const T* p = reinterpret_cast<const T*>(data) + first;
+    auto* r = static_cast<R*>(registers);
+    if (stride == 1) {
+      static const auto loop = BlockLoop<Load, R, T>::choose(true);
+      loop(p, nullptr, nullptr, r, n);
+    } else if (stride == 0) {
+      std::fill_n(r, n, Load()(*p));
+    } else {
+      for (int i = 0; i < n; ++i) r[i] = Load()(p[i * stride]);
+    }
+  }
+  static void store(std::byte* data, std::int64_t first, std::int64_t stride, int n, const void* registers) {
+    T* p = reinterpret_cast<T*>(data) + first;
+    const auto* r = static_cast<const R*>(registers);
+    if (stride == 1) {
+      static const auto loop = BlockLoop<Store, T, R>::choose(true);
+      loop(r, nullptr, nullptr, p, n);
+    } else {
+      for (int i = 0; i < n; ++i) p[i * stride] = Store()(r[i]);
+    }
+  }
+};
+
+template <class Float>
+struct SmallWiden {
+  WEFT_INLINE float operator()(std::uint8_t b) const { return Float::from_bits(b); }
+};
+template <class Float>
+struct SmallNarrow {
+  WEFT_INLINE std::uint8_t operator()(float f) const { return Float(f).bits; }
+};
+
+// Elements of 4 or 2 bits.
+template <int width, bool has_sign>
+struct Packed {
+  using R = std::conditional_t<has_sign, std::int64_t, std::uint64_t>;
+  static void load(const std::byte* data, std::int64_t first, std::int64_t stride, int n, void* registers) {
+    auto* r = static_cast<R*>(registers);
+    for (int i = 0; i < n; ++i) {
+      const std::int64_t at = (first + i * stride) * width;
+      const auto b = static_cast<std::uint64_t>(data[at >> 3]) >> (at & 7);
+      r[i] = static_cast<R>(b << (64 - width)) >> (64 - width);
+    }
+  }
+  static void store(std::byte* data, std::int64_t first, std::int64_t stride, int n, const void* registers) {
+    const auto* r = static_cast<const R*>(registers);
+    constexpr unsigned mask = (1u << width) - 1;
+    for (int i = 0; i < n; ++i) {
+      const std::int64_t at = (first + i * stride) * width;
+      const auto shift = static_cast<unsigned>(at & 7);
+      data[at >> 3] = static_cast<std::byte>((static_cast<unsigned>(data[at >> 3]) & ~(mask << shift)) |
+                                             (static_cast<unsigned>(r[i]) & mask) << shift);
+    }
+  }
+};
+
+struct Functions {
+  LoadBlock load;
+  StoreBlock store;
+};
+template <class M>
+constexpr Functions functions() {
+  return {M::load, M::store};
+}
+template <class T, class R>
+using Integer = Memory<T, R, As<R>, As<T>>;
+
+Functions memory(DType type) {
+  using I = std::int64_t;
+  using U = std::uint64_t;
+  switch (type) {
+    case DType::f32: return functions<Memory<float, float, As<float>, As<float>>>();
+    case DType::f64: return functions<Memory<double, double, As<double>, As<double>>>();
+    case DType::f16: return functions<Memory<std::uint16_t, float, WidenF16, NarrowF16>>();
+    case DType::bf16: return functions<Memory<std::uint16_t, float, WidenBF16, NarrowBF16>>();
+    case DType::f8e4m3: return functions<Memory<std::uint8_t, float, SmallWiden<float8_e4m3>, SmallNarrow<float8_e4m3>>>();
+    case DType::f8e5m2: return functions<Memory<std::uint8_t, float, SmallWiden<float8_e5m2>, SmallNarrow<float8_e5m2>>>();
+    case DType::i8: return functions<Integer<std::int8_t, I>>();
+    case DType::i16: return functions<Integer<std::int16_t, I>>();
+    case DType::i32: return functions<Integer<std::int32_t, I>>();
+    case DType::i64: return functions<Integer<I, I>>();
+    case DType::u8: return functions<Integer<std::uint8_t, U>>();
+    case DType::u16: return functions<Integer<std::uint16_t, U>>();
+    case DType::u32: return functions<Integer<std::uint32_t, U>>();
+    case DType::u64:
+    case DType::c64: return functions<Integer<U, U>>();
+    case DType::boolean: return functions<Memory<std::uint8_t, U, Widen8, As<std::uint8_t>>>();
+    case DType::i4: return functions<Packed<4, true>>();
+    case DType::u4: return functions<Packed<4, false>>();
+    case DType::i2: return functions<Packed<2, true>>();
+    case DType::u2: return functions<Packed<2, false>>();
+  }
+  throw InternalError("dtype {} has no CPU form", static_cast<int>(type));
+}
+
+}  // namespace
+
+LoadBlock load_block(DType type) { return memory(type).load; }
+StoreBlock store_block(DType type) { return memory(type).store; }
+
+void round_block(DType type, float* registers, int n) {
+  std::uint64_t narrow[64];
+  const Functions m = memory(type);
+  for (int i = 0; i < n; i += 64) {
+    const int count = std::min(64, n - i);
+    m.store(reinterpret_cast<std::byte*>(narrow), 0, 1, count, registers + i);
+    m.load(reinterpret_cast<const std::byte*>(narrow), 0, 1, count, registers + i);
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,168 @@
+#include "kernels/elementwise/expression_cpu.h"
+
+#include <cstring>
+
+#include "kernels/elementwise/block_memory.h"
+#include "kernels/elementwise/scalar_ops.h"
+#include "kernels/elementwise/scalar_ops_cpu.h"
+#include "weft/error.h"
+#include "weft/small_float.h"
+
+namespace weft::kernels {
+namespace {
+
+// Brings 64-bit registers into a narrower integer type.
+void wrap(std::int64_t* r, int n, int bits, bool has_sign) {
+  const int unused = 64 - bits;
+  if (has_sign) {
+    for (int i = 0; i < n; ++i) r[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(r[i]) << unused) >> unused;
+  } else {
+    for (int i = 0; i < n; ++i) r[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(r[i]) << unused >> unused);
+  }
+}
+
+void saturate(std::int64_t* r, int n, int bits, bool has_sign) {
+  if (has_sign) {
+    const std::int64_t high = (std::int64_t{1} << (bits - 1)) - 1;
+    for (int i = 0; i < n; ++i) r[i] = std::min(std::max(r[i], -high - 1), high);
+  } else {
+    const std::uint64_t high = (std::uint64_t{1} << bits) - 1;
+    for (int i = 0; i < n; ++i) r[i] = static_cast<std::int64_t>(std::min(static_cast<std::uint64_t>(r[i]), high));
+  }
+}
+
+}  // namespace
+
+CpuExpression::CpuExpression(const Expression& e) {
+  if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
+  const auto& nodes = e.nodes();
+  const int count = static_cast<int>(nodes.size());
+  // Where each node is used last; outputs live to the end, nodes not used are not computed.
+  std::vector<int> last(count, -1);
+  for (int o : e.outputs()) last[o] = count;
+  for (int i = count - 1; i >= 0; --i) {
+    if (last[i] < 0) continue;
+    for (int a : nodes[i].args) {
+      if (a >= 0) last[a] = std::max(last[a], i);
+    }
+  }
+  std::vector<int> free;
+  std::vector<int> block(count, -1);
+  auto take = [&] {
+    if (free.empty()) return blocks_++;
+    const int b = free.back();
+    free.pop_back();
+    return b;
+  };
+  inputs_.resize(e.input_count());
+  register_bytes_.resize(count);
+  // Inputs and constants are in place before the first step, so their blocks are not shared.
+  for (int i = 0; i < count; ++i) {
+    register_bytes_[i] = byte_size(cpu_register(nodes[i].type));
+    if (nodes[i].op == ScalarOp::input) inputs_[nodes[i].input] = {i, nodes[i].type, blocks_++};
+    if (nodes[i].op == ScalarOp::constant && last[i] >= 0) {
+      constants_.push_back({i, blocks_++, nodes[i].type, nodes[i].bits});
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    const Expression::Node& node = nodes[i];
+    if (last[i] < 0 || node.op == ScalarOp::input || node.op == ScalarOp::constant) continue;
+    Step step{.out = i, .args = {node.args[0], node.args[1], node.args[2]}};
+    const DType type = nodes[node.args[arity(node.op) - 1]].type;  // of the operands
+    const CpuRegister from = cpu_register(type);
+    const bool narrow = is_integer(node.type) && bits(node.type) < 64;
+    step.bits = bits(node.type);
+    step.has_sign = info(node.type).kind == DTypeKind::signed_integer;
+    if (node.op == ScalarOp::cast) {
+      const CpuRegister to = cpu_register(node.type);
+      const bool rounds = is_floating(node.type) && bits(node.type) < 32;
+      step.function = node.type == DType::boolean             ? cpu_to_boolean(from)
+                      : rounds && from == CpuRegister::f64 ? cpu_round_to_odd()
+                                                              : cpu_conversion(from, to);
+      if (narrow) step.after = is_floating(type) ? After::saturate : After::wrap;
+      if (rounds) {
+        step.after = After::round;
+        step.round = node.type;
+      }
+    } else {
+      step.function = node.op == ScalarOp::bitwise_not && type == DType::boolean
+                          ? cpu_function(ScalarOp::logical_not, from)
+                          : cpu_function(node.op, from);
+      if (narrow) step.after = After::wrap;
+    }
+    if (!step.function) throw InternalError("expression: no CPU form of {} on {}", name(node.op), name(type));
+    step.block = take();
+    block[i] = step.block;
+    steps_.push_back(step);
+    for (int k = 0; k < arity(node.op); ++k) {
+      const int a = node.args[k];
+      const bool first = std::find(node.args.begin(), node.args.begin() + k, a) == node.args.begin() + k;
+      if (first && last[a] == i && block[a] >= 0) free.push_back(block[a]);
+    }
+  }
+  for (int o : e.outputs()) {
+    outputs_.push_back({o, nodes[o].type, -1});
+    passes_input_ |= nodes[o].op == ScalarOp::input;
+  }
+}
+
+CpuExpression::Registers::Registers(const CpuExpression& e) : blocks_(e.blocks_), values_(e.register_bytes_.size()) {
+  for (const Constant& c : e.constants_) {
+    std::byte* block = blocks_[c.block].bytes;
+    load_block(c.type)(reinterpret_cast<const std::byte*>(&c.bits), 0, 0, kBlock, block);
+    values_[c.node] = block;
+  }
+  for (const Step& s : e.steps_) values_[s.out] = blocks_[s.block].bytes;
+}
+
+void CpuExpression::load(Registers& registers, int k, int at, const std::byte* data, std::int64_t first,
+                         std::int64_t stride, int n) const {
+  const Port& port = inputs_[k];
+  std::byte* block = registers.blocks_[port.block].bytes;
+  load_block(port.type)(data, first, stride, n, block + at * register_bytes_[port.node]);
+  registers.values_[port.node] = block;
+}
+
+void CpuExpression::run(Registers& registers, int n) const {
+  for (const Step& s : steps_) {
+    const void* args[3] = {};
+    for (int k = 0; k < 3 && s.args[k] >= 0; ++k) args[k] = registers.values_[s.args[k]];
+    void* out = registers.blocks_[s.block].bytes;
+    s.function(args[0], args[1], args[2], out, n);
+    switch (s.after) {
+      case After::nothing: break;
+      case After::wrap: wrap(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign); break;
+      case After::saturate: saturate(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign); break;
+      case After::round: round_block(s.round, static_cast<float*>(out), n); break;
+    }
+  }
+}
+
+void CpuExpression::store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first,
+                          std::int64_t stride, int n) const {
+  const Port& port = outputs_[k];
+  const auto* block = static_cast<const std::byte*>(registers.values_[port.node]);
+  store_block(port.type)(data, first, stride, n, block + at * register_bytes_[port.node]);
+}
+
+void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, std::span<const Row> outputs,
+                             std::int64_t n) const {
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const int count = static_cast<int>(std::min<std::int64_t>(kBlock, n - begin));
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const Port& port = inputs_[k];
+      // What lies in memory as it would in registers is read from there; outputs are stored after the last step.
+      if (inputs[k].stride == 1 && port.type == DType::f32 && !passes_input_) {
+        registers.values_[port.node] = inputs[k].data + begin * 4;
+      } else {
+        load(registers, static_cast<int>(k), 0, inputs[k].data, begin * inputs[k].stride, inputs[k].stride, count);
+      }
+    }
+    run(registers, count);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      store(registers, static_cast<int>(k), 0, outputs[k].data, begin * outputs[k].stride, outputs[k].stride, count);
+    }
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,88 @@
+// Expressions on the CPU: each operation runs over a block of elements at a time.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "weft/expression.h"
+
+namespace weft::kernels {
+
+// An expression made ready to run. Threads may share it; each needs its own Registers.
+class CpuExpression {
+ public:
+  static constexpr int kBlock = 512;  // elements that one run takes at most
+
+  explicit CpuExpression(const Expression& expression);
+
+  class Registers {
+   public:
+    explicit Registers(const CpuExpression& expression);
+
+   private:
+    friend class CpuExpression;
+    struct alignas(64) Block {
+      std::byte bytes[kBlock * 8];
+    };
+    std::vector<Block> blocks_;
+    std::vector<const void*> values_;  // of each node, in this run
+  };
+
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  int output_count() const { return static_cast<int>(outputs_.size()); }
+
+  // Puts `n` elements of input `k` at places at…at+n-1 of the block: from element `first` of `data` on, `stride` apart
+  // (in elements of the input's type; 0 repeats one). All of a block's places are loaded before run.
+  void load(Registers& registers, int k, int at, const std::byte* data, std::int64_t first, std::int64_t stride,
+            int n) const;
+  // Computes the first `n` places.
+  void run(Registers& registers, int n) const;
+  // Takes output `k` from places at…at+n-1, converted to its type.
+  void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
+             int n) const;
+
+  // The whole way for rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. A row is its first element and
+  // a stride in elements.
+  struct Row {
+    std::byte* data;
+    std::int64_t stride = 1;
+  };
+  void evaluate(Registers& registers, std::span<const Row> inputs, std::span<const Row> outputs, std::int64_t n) const;
+
+  using Function = void (*)(const void* a, const void* b, const void* c, void* out, int n);
+
+ private:
+  // What brings a result back into a type that is narrower than its register.
+  enum class After : std::uint8_t { nothing, wrap, saturate, round };
+  struct Step {
+    Function function = nullptr;
+    int out = -1;            // node
+    int args[3]{-1, -1, -1};  // nodes
+    int block = -1;          // takes the result
+    After after = After::nothing;
+    int bits = 0;            // of the integer type
+    bool has_sign = false;
+    DType round = DType::f32;
+  };
+  struct Port {
+    int node;
+    DType type;
+    int block;               // of inputs
+  };
+  struct Constant {
+    int node;
+    int block;
+    DType type;
+    std::uint64_t bits;
+  };
+
+  std::vector<Step> steps_;
+  std::vector<Port> inputs_, outputs_;
+  std::vector<Constant> constants_;
+  std::vector<int> register_bytes_;  // of each node's type
+  int blocks_ = 0;
+  bool passes_input_ = false;        // an output is an input as it came
+};
+
+}  // namespace weft::kernels

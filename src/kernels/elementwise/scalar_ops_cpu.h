@@ -1,0 +1,24 @@
+// The CPU forms of the scalar operations, as loops over blocks of registers.
+#pragma once
+
+#include "kernels/elementwise/expression_cpu.h"
+
+namespace weft::kernels {
+
+// What a value computes in on the CPU: f32 and the narrower floats as f32, f64 as it is, integers of either sign as 64
+// bits, booleans as u64 0 or 1. Complex numbers are moved as u64.
+enum class CpuRegister : std::uint8_t { f32, f64, i64, u64 };
+
+inline int byte_size(CpuRegister r) { return r == CpuRegister::f32 ? 4 : 8; }
+
+CpuRegister cpu_register(DType type);
+
+// The loop of an operation on operands of that register type; null if there is none.
+CpuExpression::Function cpu_function(ScalarOp op, CpuRegister type);
+// Floats to integers towards zero, saturating at 64 bits, NaN to 0.
+CpuExpression::Function cpu_conversion(CpuRegister from, CpuRegister to);
+CpuExpression::Function cpu_to_boolean(CpuRegister from);
+// f64 to f32, for a narrower float to come.
+CpuExpression::Function cpu_round_to_odd();
+
+}  // namespace weft::kernels
