@@ -70,81 +70,140 @@ int element_size(DType dtype, int width) {
   return width == 4 && b == 16 ? 8 : 4;
 }
 
-// load_…, load4_…, store_…, store4_… of one operand. `buffer` is the variable, an array of `element`.
-std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
-                      bool loads, bool stores) {
-  const Packing pack = packing(dtype);
-  const int b = bits(dtype);
-  const bool atomic = element == "atomic<u32>";
-  if (atomic && b >= 32) {
-    throw InvalidArgument("operand {} ({}) shares its buffer with a narrower output; give it its own", name,
-                          weft::name(dtype));
+// Writes the accessors of one operand.
+class Accessors {
+ public:
+  // `buffer` is the variable, an array of `element`.
+  Accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width)
+      : name_(name), buffer_(buffer), dtype_(dtype), width_(width), pack_(packing(dtype)), bits_(bits(dtype)),
+        atomic_(element == "atomic<u32>"), words_(element == "u32" || atomic_),
+        own_(bits_ >= 32 && element == element_type(dtype, width, false)),
+        one_(width == 4 ? "[k >> 2u][k & 3u]" : "[k]") {
+    text_ = std::format("alias {}_t = {};\n", name, pack_.value);
   }
-  const std::string k = std::format("let k = p.{}_o + i;", name);
-  std::string s = std::format("alias {}_t = {};\n", name, pack.value);
-  auto function = [&](std::string_view head, std::string_view body) {
-    s += std::format("fn {} {{ {} {} }}\n", head, k, body);
-  };
-  const std::string load = std::format("load_{}(i: u32) -> {}", name, pack.value);
-  const std::string load4 = std::format("load4_{}(i: u32) -> vec4<{}>", name, pack.value);
-  const std::string store = std::format("store_{}(i: u32, v: {})", name, pack.value);
-  const std::string store4 = std::format("store4_{}(i: u32, v: vec4<{}>)", name, pack.value);
 
-  if (b >= 32) {
-    if (width == 4) {
-      if (loads) function(load, std::format("return {}[k >> 2u][k & 3u];", buffer));
-      if (loads) function(load4, std::format("return {}[k >> 2u];", buffer));
-      if (stores) function(store, std::format("{}[k >> 2u][k & 3u] = v;", buffer));
-      if (stores) function(store4, std::format("{}[k >> 2u] = v;", buffer));
-    } else {
-      if (loads) function(load, std::format("return {}[k];", buffer));
-      if (stores) function(store, std::format("{}[k] = v;", buffer));
-    }
-    return s;
+  std::string loads() && {
+    function("load_{}(i: u32) -> {}", "", load_one());
+    if (width_ == 4) function("load4_{}(i: u32) -> vec4<{}>", "", load_four());
+    return std::move(text_);
   }
-  if (width == 4) {
+  std::string stores(bool alias) && {
+    if (!alias) text_.clear();
+    // Narrow elements are stored one by one only where words are atomic: each element's bits belong to one thread, so
+    // clearing and setting need not be one step.
+    if (bits_ >= 32 || atomic_) function("store_{}(i: u32, v: {}", ")", store_one());
+    if (width_ == 4) {
+      function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
+      function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
+    }
+    return std::move(text_);
+  }
+
+ private:
+  void function(std::string_view head, std::string_view tail, const std::string& body) {
+    text_ += std::format("fn {}{} {{ let k = p.{}_o + i; {} }}\n", std::vformat(head, std::make_format_args(name_, pack_.value)),
+                         tail, name_, body);
+  }
+  std::string word(const std::string& index) const {
+    return atomic_ ? std::format("atomicLoad(&{}[{}])", buffer_, index) : std::format("{}[{}]", buffer_, index);
+  }
+  std::string set_word(const std::string& index, const std::string& value) const {
+    return atomic_ ? std::format("atomicStore(&{}[{}], {});", buffer_, index, value)
+                   : std::format("{}[{}] = {};", buffer_, index, value);
+  }
+  // A 32-bit value to and from its word.
+  std::string from_word(const std::string& w) const { return std::format("bitcast<{}>({})", pack_.value, w); }
+  static std::string to_word(const std::string& v) { return std::format("bitcast<u32>({})", v); }
+
+  std::string load_one() const {
+    if (own_) return std::format("return {}{};", buffer_, one_);
+    if (bits_ == 64) return std::format("return bitcast<{}>(vec2<u32>({}, {}));", pack_.value, word("2u * k"), word("2u * k + 1u"));
+    if (bits_ == 32) return std::format("return {};", from_word(word("k")));
+    if (!words_) {  // vec2<u32>: four of 16 bits
+      return std::format("let w = {}[k >> 2u][(k >> 1u) & 1u] >> ((k & 1u) * 16u); return {};", buffer_, fill(pack_.widen, "w"));
+    }
+    return std::format("let w = {} >> ({}); return {};", word(std::format("k / {}u", 32 / bits_)), shift(), fill(pack_.widen, "w"));
+  }
+  std::string shift() const { return std::format("(k % {}u) * {}u", 32 / bits_, bits_); }
+
+  std::string load_four() const {
+    if (own_) return std::format("return {}[k >> 2u];", buffer_);
+    if (bits_ == 32) {
+      std::string s = std::format("return vec4<{}>(", pack_.value);
+      for (int i = 0; i < 4; ++i) s += (i ? ", " : "") + from_word(word(std::format("k + {}u", i)));
+      return s + ");";
+    }
     // Four elements are whole words: two of 16 bits each, or one of 8.
-    auto part = [&](int i) {
-      const int word = i * b / 32;
-      const std::string source = b == 16 ? std::format("w[{}]", word) : "w";
-      return fill(pack.widen, std::format("({} >> {}u)", source, i * b % 32));
-    };
-    auto packed = [&](int first, int count) {
-      std::string words;
-      for (int i = 0; i < count; ++i) {
-        words += std::format("{}({} << {}u)", i ? " | " : "", fill(pack.narrow, std::format("v[{}]", first + i)), i * b);
-      }
-      return words;
-    };
-    if (loads) {
-      function(load4, std::format("let w = {}[k >> 2u]; return vec4<{}>({}, {}, {}, {});", buffer, pack.value, part(0),
-                                  part(1), part(2), part(3)));
-      function(load, b == 16 ? std::format("let w = {}[k >> 2u][(k >> 1u) & 1u] >> ((k & 1u) * 16u); return {};", buffer,
-                                           fill(pack.widen, "w"))
-                             : std::format("let w = {}[k >> 2u] >> ((k & 3u) * 8u); return {};", buffer,
-                                           fill(pack.widen, "w")));
+    std::string s = std::format("let w = {}; return vec4<{}>(", four_words(), pack_.value);
+    for (int i = 0; i < 4; ++i) {
+      s += std::format("{}{}", i ? ", " : "",
+                       fill(pack_.widen, std::format("(w[{}] >> {}u)", i * bits_ / 32, i * bits_ % 32)));
     }
-    if (stores) {
-      function(store4, b == 16 ? std::format("{}[k >> 2u] = vec2<u32>({}, {});", buffer, packed(0, 2), packed(2, 2))
-                               : std::format("{}[k >> 2u] = {};", buffer, packed(0, 4)));
+    return s + ");";
+  }
+  std::string four_words() const {
+    if (!words_) return std::format("{}[k >> 2u]", buffer_);
+    if (bits_ == 8) return std::format("vec2<u32>({}, 0u)", word("k >> 2u"));
+    return std::format("vec2<u32>({}, {})", word("k >> 1u"), word("(k >> 1u) + 1u"));
+  }
+  std::string set_four_words(const std::string& first, const std::string& second) const {
+    if (!words_) return std::format("{}[k >> 2u] = vec2<u32>({}, {});", buffer_, first, second);
+    if (bits_ == 8) return set_word("k >> 2u", first);
+    return set_word("k >> 1u", first) + set_word("(k >> 1u) + 1u", second);
+  }
+  // Elements of `v` as words.
+  std::string packed(int first, int count) const {
+    std::string words;
+    for (int i = 0; i < count; ++i) {
+      words += std::format("{}({} << {}u)", i ? " | " : "", fill(pack_.narrow, std::format("v[{}]", first + i)), i * bits_);
     }
-    return s;
+    return words;
   }
-  const int per_word = 32 / b;
-  const std::string word = std::format("k / {}u", per_word);
-  const std::string shift = std::format("(k % {}u) * {}u", per_word, b);
-  if (loads) {
-    const std::string source =
-        atomic ? std::format("atomicLoad(&{}[{}])", buffer, word) : std::format("{}[{}]", buffer, word);
-    function(load, std::format("let w = {} >> ({}); return {};", source, shift, fill(pack.widen, "w")));
+
+  std::string store_one() const {
+    if (own_) return std::format("{}{} = v;", buffer_, one_);
+    if (bits_ == 64) {
+      return std::format("let w = bitcast<vec2<u32>>(v); {}{}", set_word("2u * k", "w.x"), set_word("2u * k + 1u", "w.y"));
+    }
+    if (bits_ == 32) return set_word("k", to_word("v"));
+    const std::string at = std::format("{}[k / {}u]", buffer_, 32 / bits_);
+    return std::format("let s = {}; atomicAnd(&{}, ~({}u << s)); atomicOr(&{}, ({}) << s);", shift(), at,
+                       (1u << bits_) - 1u, at, fill(pack_.narrow, "v"));
   }
-  if (stores) {
-    // Each element's bits belong to one thread, so clearing and setting need not be one step.
-    function(store, std::format("let s = {}; atomicAnd(&{}[{}], ~({}u << s)); atomicOr(&{}[{}], ({}) << s);", shift,
-                                buffer, word, (1u << b) - 1u, buffer, word, fill(pack.narrow, "v")));
+  std::string store_four() const {
+    if (own_) return std::format("{}[k >> 2u] = v;", buffer_);
+    if (bits_ == 32) {
+      std::string s;
+      for (int i = 0; i < 4; ++i) s += set_word(std::format("k + {}u", i), to_word(std::format("v[{}]", i)));
+      return s;
+    }
+    return bits_ == 16 ? set_four_words(packed(0, 2), packed(2, 2)) : set_four_words(packed(0, 4), "0u");
   }
-  return s;
-}
+  // Elements first…last-1 of the four; the word's other parts stay. No other thread writes to the word.
+  std::string store_part() const {
+    if (bits_ == 32) {
+      const std::string one = own_ ? std::format("{}[k >> 2u][l] = v[l];", buffer_) : set_word("k + l", to_word("v[l]"));
+      return std::format("for (var l = first; l < last; l++) {{ {} }}", one);
+    }
+    const std::string merge =
+        std::format("let w = {}; var m = vec2<u32>(0u); for (var l = first; l < last; l++) {{ m[l * {}u / 32u] |= {}u << ((l * {}u) & 31u); }} ",
+                    four_words(), bits_, (1u << bits_) - 1u, bits_);
+    const std::string low = bits_ == 16 ? packed(0, 2) : packed(0, 4);
+    const std::string high = bits_ == 16 ? packed(2, 2) : "0u";
+    return merge + set_four_words(std::format("(w.x & ~m.x) | (({}) & m.x)", low),
+                                  std::format("(w.y & ~m.y) | (({}) & m.y)", high));
+  }
+
+  std::string name_, buffer_;
+  DType dtype_;
+  int width_;
+  Packing pack_;
+  int bits_;
+  bool atomic_, words_;  // an array of words, atomic ones
+  bool own_;             // an array of the values themselves, or of vec4 of them
+  std::string_view one_;  // such an array's element k
+  std::string text_;
+};
 
 }  // namespace
 
@@ -203,6 +262,10 @@ Call& Call::set(std::string_view name, bool value) {
 }
 Call& Call::set(std::string_view name, std::string_view value) {
   variables_.emplace_back(name, nlohmann::json(value).dump());
+  return *this;
+}
+Call& Call::set(std::string_view name, const std::vector<std::string>& values) {
+  variables_.emplace_back(name, nlohmann::json(values).dump());
   return *this;
 }
 Call& Call::include(std::string_view kernel) {
@@ -280,12 +343,15 @@ void Call::resolve_bindings() {
       slots_.push_back({{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
       continue;
     }
-    // Words that one operand stores atomically, all must reach atomically.
-    auto is_word = [](const std::string& element) { return element == "u32" || element == "atomic<u32>"; };
-    if (shared->element != op.element && is_word(shared->element) && is_word(op.element)) shared->element = "atomic<u32>";
-    else if (shared->element != op.element) {
-      throw InvalidArgument("{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own",
-                            kernel_, op.name, to_string(view), shared->element);
+    // Operands that see their common buffer differently all see words.
+    if (shared->element != op.element) {
+      const bool raw = !op.width || !std::ranges::find(operands_, op.binding, &Operand::binding)->width;
+      if (raw) {
+        throw InvalidArgument("{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own",
+                              kernel_, op.name, to_string(view), shared->element);
+      }
+      const bool atomic = shared->element == "atomic<u32>" || op.element == "atomic<u32>";
+      shared->element = atomic ? "atomic<u32>" : "u32";
     }
     shared->first = std::min(shared->first, first);
     shared->last = std::max(shared->last, last);
@@ -335,7 +401,11 @@ std::string Call::prelude() const {
   for (const Operand& op : operands_) {
     if (!op.width) continue;
     const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
-    s += accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width, op.loads, op.stores);
+    auto accessors = [&] {
+      return Accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width);
+    };
+    if (op.loads) s += accessors().loads();
+    if (op.stores) s += accessors().stores(!op.loads);
   }
   if (iterate_rank_ >= 0) {
     const int rank = std::max(iterate_rank_, 1);

@@ -17,7 +17,8 @@
 //   always                        fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32, from @builtin(workgroup_id) and
 //                                 @builtin(num_workgroups): undoes the folding of grids past 65,535 workgroups
 //
-// Stores of types narrower than 32 bits: store4 owns whole words; store merges its bits into the word atomically.
+// Stores of types narrower than 32 bits: store4 owns whole words, store4_part too (it keeps the other lanes' bits, but
+// not atomically); width 1 stores merge their bits into the word atomically, and width 4 has no store of one element.
 // An operand that is read and shares its buffer with one that is written is reached through the same binding, since
 // WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
 #pragma once
@@ -54,6 +55,7 @@ class Call {
   Call& set(std::string_view name, bool value);
   Call& set(std::string_view name, std::string_view value);
   Call& set(std::string_view name, const char* value) { return set(name, std::string_view(value)); }
+  Call& set(std::string_view name, const std::vector<std::string>& values);
   Call& set(std::string_view name, int value) { return set(name, std::int64_t{value}); }
   Call& set(std::string_view name, std::uint32_t value) { return set(name, std::int64_t{value}); }
   // Adds another template's text in front of the kernel's own (helpers that several families share).
@@ -98,7 +100,6 @@ class Call {
   };
 
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores);
-  void bind(Operand operand, const View& view, std::string element, int element_bytes, gpu::Access access);
   void add_param(std::string_view name, char type, std::uint32_t bits);
   void resolve_bindings();
   std::string prelude() const;

@@ -129,7 +129,7 @@ bool close(std::uint64_t a, std::uint64_t e, DType dtype, const Tolerance& t) {
   const double y = to_double(e, dtype);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
   if (x == y) return true;
-  if (dtype == DType::f32 && std::abs(x) <= 0x1p-126 && std::abs(y) <= 0x1p-126) return true;
+  if ((dtype == DType::f32 || dtype == DType::bf16) && std::abs(x - y) <= 0x1p-126) return true;
   if (std::abs(static_cast<double>(ordered(a, dtype) - ordered(e, dtype))) <= t.ulp) return true;
   return std::abs(x - y) <= t.absolute + t.relative * std::abs(y);
 }

@@ -51,7 +51,8 @@ std::uint64_t element_bits(const View& view, std::int64_t i);
 void set_element_bits(const View& view, std::int64_t i, std::uint64_t bits);
 
 // When two elements count as equal: the same bits, or both NaN, or within one of these bounds. Integers and booleans
-// must be equal whatever it says. f32 denormals may be flushed to zero (WGSL allows it) unless `bits` is set.
+// must be equal whatever it says. Unless `bits` is set, f32 and bf16 may differ by 2^-126: WGSL allows denormal results and
+// intermediate values to be flushed.
 struct Tolerance {
   double ulp = 0;        // distance in representable numbers of the type; 0 holds -0 and +0 for equal
   double absolute = 0;

@@ -153,14 +153,16 @@ void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, 
       const Port& port = inputs_[k];
       // What lies in memory as it would in registers is read from there; outputs are stored after the last step.
       if (inputs[k].stride == 1 && port.type == DType::f32 && !passes_input_) {
-        registers.values_[port.node] = inputs[k].data + begin * 4;
+        registers.values_[port.node] = inputs[k].data + (inputs[k].first + begin) * 4;
       } else {
-        load(registers, static_cast<int>(k), 0, inputs[k].data, begin * inputs[k].stride, inputs[k].stride, count);
+        load(registers, static_cast<int>(k), 0, inputs[k].data, inputs[k].first + begin * inputs[k].stride,
+             inputs[k].stride, count);
       }
     }
     run(registers, count);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      store(registers, static_cast<int>(k), 0, outputs[k].data, begin * outputs[k].stride, outputs[k].stride, count);
+      store(registers, static_cast<int>(k), 0, outputs[k].data, outputs[k].first + begin * outputs[k].stride,
+            outputs[k].stride, count);
     }
   }
 }

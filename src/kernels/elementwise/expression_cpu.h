@@ -42,10 +42,11 @@ class CpuExpression {
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
 
-  // The whole way for rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. A row is its first element and
-  // a stride in elements.
+  // The whole way for rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. A row starts at element `first`
+  // of `data`; the stride counts elements.
   struct Row {
     std::byte* data;
+    std::int64_t first = 0;
     std::int64_t stride = 1;
   };
   void evaluate(Registers& registers, std::span<const Row> inputs, std::span<const Row> outputs, std::int64_t n) const;

@@ -1,0 +1,211 @@
+// Elementwise kernels: checks, and the GPU's launcher of map.wgsl.
+//
+// A thread takes four neighbours along the last axis (one where a 64-bit type is among the operands). Each operand has a
+// mode, chosen here:
+//   vec    its elements lie one after the other and in step with the groups of four: one vec4 load or store
+//   splat  the axis has stride 0: one load (inputs only)
+//   each   four loads or stores of one element
+// Groups are cut at the first output's multiples of four, so an output that starts inside of a word costs nothing but
+// its first and last group of a row, which store a part of their lanes.
+#include "kernels/elementwise/map.h"
+
+#include <numeric>
+
+#include "kernels/call.h"
+#include "weft/error.h"
+#include "weft/kernels.h"
+
+namespace weft::kernels {
+
+Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides, std::size_t leading) {
+  std::vector<int> order(shape.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(), [&](int axis) { return std::abs(strides[leading][axis]); });
+  Layout layout{shape, shape};
+  std::vector<Strides> sorted;
+  for (const Strides& s : strides) {
+    layout = Layout{shape, s}.permuted(order);
+    sorted.push_back(layout.strides);
+  }
+  if (strides.empty()) return {shape, {}};
+  Collapsed result = collapse(layout.shape, sorted);
+  if (result.shape.empty()) {
+    result.shape.push_back(1);
+    for (Strides& s : result.strides) s.push_back(1);
+  }
+  return result;
+}
+
+namespace {
+
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i) {
+    if (from[-i] != 1 && from[-i] != to[-i]) return false;
+  }
+  return true;
+}
+
+MapProblem check(std::string_view name, const Expression& e, std::span<const View> inputs, std::span<const View> outputs) {
+  if (static_cast<int>(inputs.size()) != e.input_count() || outputs.size() != e.outputs().size()) {
+    throw InvalidArgument("{}: the expression has {} inputs and {} outputs, got {} and {} views", name, e.input_count(),
+                          e.outputs().size(), inputs.size(), outputs.size());
+  }
+  if (outputs.empty()) throw InvalidArgument("{}: no output", name);
+  for (const auto& node : e.nodes()) {
+    if (node.op == ScalarOp::input && inputs[node.input].dtype != node.type) {
+      throw InvalidArgument("{}: input {} is {}, the expression takes {}", name, node.input, to_string(inputs[node.input]),
+                            weft::name(node.type));
+    }
+  }
+  std::vector<Strides> strides;
+  const Shape& shape = outputs[0].shape();
+  for (const View& v : inputs) {
+    if (!broadcasts_to(v.shape(), shape)) {
+      throw InvalidArgument("{}: input {} does not broadcast to the output's shape {}", name, to_string(v), to_string(shape));
+    }
+    strides.push_back(v.layout.broadcast_to(shape).strides);
+  }
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const View& v = outputs[k];
+    if (v.shape() != shape || v.dtype != e.output_type(static_cast<int>(k))) {
+      throw InvalidArgument("{}: output {} is {}, expected {} {}", name, k, to_string(v),
+                            weft::name(e.output_type(static_cast<int>(k))), to_string(shape));
+    }
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] > 1 && v.strides()[i] == 0) {
+        throw InvalidArgument("{}: output {} overlaps itself", name, to_string(v));
+      }
+    }
+    strides.push_back(v.strides());
+  }
+  Collapsed c = sort_and_collapse(shape, strides, inputs.size());
+  return {name, e, inputs, outputs, c.shape, std::move(c.strides)};
+}
+
+struct Operand {
+  const View& view;
+  const Strides& strides;
+  std::string mode;
+  std::string name;
+
+  std::int64_t inner() const { return strides.back(); }
+  std::int64_t first_element() const { return static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype); }
+};
+
+// Whether groups of four elements that start `phase` elements before an element divisible by four are vec4s.
+bool fits_vectors(const Operand& o, std::int64_t phase) {
+  const int b = bits(o.view.dtype);
+  if (b > 32 || b < 8 || o.inner() != 1 || (o.first_element() - phase) % 4 != 0) return false;
+  for (int i = 0; i + 1 < o.strides.rank(); ++i) {
+    if (o.strides[i] % 4 != 0) return false;
+  }
+  // The last vec4 must be whole in the buffer, for its part that is not the view's too.
+  const std::int64_t last = o.first_element() + o.view.layout.offset_range()[1];
+  return static_cast<std::uint64_t>((last / 4 + 1) * 4 * b / 8) <= o.view.buffer.size();
+}
+
+}  // namespace
+
+void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
+  std::vector<Operand> operands;
+  int width = 4;
+  auto add = [&](const View& v, std::string name) {
+    operands.push_back({v, problem.strides[operands.size()], "each", std::move(name)});
+    if (bits(v.dtype) == 64) width = 1;
+  };
+  for (std::size_t k = 0; k < problem.inputs.size(); ++k) add(problem.inputs[k], std::format("x{}", k));
+  for (std::size_t k = 0; k < problem.outputs.size(); ++k) add(problem.outputs[k], std::format("y{}", k));
+  for (const auto& node : problem.expression.nodes()) {
+    if (bits(node.type) == 64) width = 1;
+  }
+  const Operand& y = operands[problem.inputs.size()];
+  const std::int64_t phase = width == 4 && y.inner() == 1 ? y.first_element() % 4 : 0;
+  if (width == 4) {
+    // Where rows of narrow elements, or two outputs in one buffer, meet inside of a word, its parts are merged atomically.
+    const bool cuts_words = problem.shape.rank() > 1 && (phase != 0 || problem.shape.back() % 4 != 0);
+    for (Operand& o : operands) {
+      if (fits_vectors(o, phase) && !(cuts_words && o.name[0] == 'y' && bits(o.view.dtype) < 32)) o.mode = "vec";
+    }
+    for (Operand& o : operands) {
+      for (const View& v : problem.outputs) {
+        if (&v != &o.view && v.buffer == o.view.buffer && o.name[0] == 'y') o.mode = "each";
+      }
+    }
+  }
+  for (Operand& o : operands) {
+    if (o.name[0] == 'x' && o.inner() == 0) o.mode = "splat";
+  }
+
+  Call call(commands, "map");
+  std::vector<std::string> input_modes;
+  std::vector<std::string> output_modes;
+  Shape outer = problem.shape;
+  const std::int64_t length = outer.back();
+  outer.erase(outer.rank() - 1);
+  call.iterate(outer);
+  for (const Operand& o : operands) {
+    const bool is_input = o.name[0] == 'x';
+    const int operand_width = o.mode == "vec" ? 4 : 1;
+    if (is_input) call.read(o.name, o.view, operand_width);
+    else call.write(o.name, o.view, operand_width);
+    (is_input ? input_modes : output_modes).push_back(o.mode);
+    Strides outer_strides = o.strides;
+    outer_strides.erase(outer_strides.rank() - 1);
+    call.strides(o.name, outer_strides);
+    call.index_param(o.name + "_inner", o.inner());
+  }
+  const std::int64_t row_groups = ceil_div(length + phase, width);
+  const std::int64_t groups = row_groups * element_count(outer);
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.set("inputs", input_modes)
+      .set("outputs", output_modes)
+      .set("rows", outer.rank() > 0)
+      .set("width", width)
+      .set("workgroup", workgroup)
+      .expression(problem.expression, width)
+      .index_param("length", length)
+      .index_param("phase", phase)
+      .index_param("row_groups", row_groups)
+      .index_param("groups", groups);
+  call.dispatch_groups(problem.name, ceil_div(groups, workgroup));
+}
+
+void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
+         std::span<const View> outputs) {
+  const MapProblem problem = check(name, expression, inputs, outputs);
+  if (element_count(problem.shape) == 0) return;
+  if (gpu::Commands* commands = stream.gpu()) map_gpu(*commands, problem);
+  else map_cpu(*stream.cpu(), problem);
+}
+
+void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const View> outputs) {
+  map(stream, "map", expression, inputs, outputs);
+}
+
+void unary(Stream& stream, ScalarOp op, const View& x, const View& y) {
+  Expression e;
+  e.output(e.apply(op, {e.input(x.dtype)}));
+  map(stream, name(op), e, std::span(&x, 1), std::span(&y, 1));
+}
+
+void binary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& y) {
+  Expression e;
+  const int left = e.input(a.dtype);
+  const int right = e.input(b.dtype);
+  e.output(e.apply(op, {left, right}));
+  const View inputs[] = {a, b};
+  map(stream, name(op), e, inputs, std::span(&y, 1));
+}
+
+void select(Stream& stream, const View& condition, const View& a, const View& b, const View& y) {
+  Expression e;
+  const int c = e.input(condition.dtype);
+  const int left = e.input(a.dtype);
+  const int right = e.input(b.dtype);
+  e.output(e.apply(ScalarOp::select, {c, left, right}));
+  const View inputs[] = {condition, a, b};
+  map(stream, "select", e, inputs, std::span(&y, 1));
+}
+
+}  // namespace weft::kernels
