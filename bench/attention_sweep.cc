@@ -22,6 +22,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 struct Options {
   std::string adapter, dtype = "f32", mask = "keys", only;
+  std::vector<std::string> variants;
   std::vector<std::string> shapes{"1x16", "1x128", "1x512", "32x128", "32x512", "256x128", "256x512"};
   double seconds = 55, warm_up = 0.06;
   int heads = 12, kv_heads = 0, dim = 32;
@@ -80,22 +81,37 @@ std::string text(const AttentionVariant& v) {
                      v.rows, v.splits, v.chunk, v.staged ? v.tile : 0);
 }
 
-std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const AttentionCall& call, bool all) {
+// "staged:128:2:4:8:64": form, threads, rows, splits, chunk, tile.
+AttentionVariant parse_variant(const std::string& s) {
+  AttentionVariant v;
+  char form[8] = "";
+  const int read = std::sscanf(s.c_str(), "%7[a-z]:%d:%d:%d:%d:%d", form, &v.threads, &v.rows, &v.splits, &v.chunk, &v.tile);
+  v.tiles = form == std::string("tiles");
+  v.staged = form == std::string("staged");
+  if (read < 2 || (!v.tiles && !v.staged && form != std::string("direct"))) {
+    throw InvalidArgument("--variants: '{}' is not staged|direct|tiles:threads:rows:splits:chunk:tile", s);
+  }
+  return v;
+}
+
+std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const AttentionCall& call, const Options& o) {
   std::vector<AttentionVariant> list{choose_attention(caps, call)};
   auto add = [&](AttentionVariant v) {
     const bool fits = kernels::attention_workgroup_memory(v, call) <= caps.max_workgroup_memory &&
                       v.threads <= static_cast<int>(caps.max_workgroup_size) && v.tile % (v.splits * v.chunk) == 0;
     if (fits) list.push_back(v);
   };
+  for (const std::string& v : o.variants) add(parse_variant(v));
+  if (!o.variants.empty()) return list;
   if (caps.software) {
     for (int threads : {8, 32, 128}) {
       for (int rows : {1, 2}) {
         for (int chunk : {1, 2, 4, 8}) {
-          if (all || threads == 8) add({.staged = false, .threads = threads, .rows = rows, .chunk = chunk});
+          if (o.all || threads == 8) add({.staged = false, .threads = threads, .rows = rows, .chunk = chunk});
         }
       }
     }
-    if (all) add({.threads = 128});
+    if (o.all) add({.threads = 128});
     return list;
   }
   for (int rows : {1, 2}) {
@@ -208,7 +224,7 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
   const double flop = 4.0 * batch * o.heads * length * length * o.dim;
   const std::vector<std::byte> poison(y_bytes, std::byte{0xff});
   bool first = true;
-  for (const AttentionVariant& v : variants(device.capabilities(), call, o.all)) {
+  for (const AttentionVariant& v : variants(device.capabilities(), call, o)) {
     if (!first && text(v).find(o.only) == std::string::npos) continue;
     if (seconds_since(start) > o.seconds) {
       std::printf("out of time (--seconds)\n");
@@ -249,6 +265,8 @@ int main(int argc, char** argv) try {
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
   app.add_option("--seconds", o.seconds, "Start nothing new after this long");
   app.add_option("--warm-up", o.warm_up, "Seconds before each measurement");
+  app.add_option("--variants", o.variants, "These only: form:threads:rows:splits:chunk:tile, form staged, direct or tiles")
+      ->delimiter(',');
   app.add_flag("--causal", o.causal);
   app.add_flag("--all", o.all, "More variants on a software adapter");
   app.add_flag("--minimum", o.minimum, "No optional feature, smallest limits");

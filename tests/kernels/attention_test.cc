@@ -300,18 +300,16 @@ class Attention : public testing::TestWithParam<std::string> {
 
   // The forms that some device would be given, as far as this one can run them.
   std::vector<AttentionVariant> variants() {
-    std::vector<AttentionVariant> all{
+    return {
         {.threads = 128, .tile = 64},
         {.threads = 128, .rows = 2, .chunk = 8, .tile = 16},
         {.threads = 64, .splits = 2, .tile = 32},
         {.threads = 128, .rows = 2, .splits = 4, .chunk = 2, .tile = 32},
         {.threads = 64, .splits = 8, .chunk = 1, .tile = 8},
-        {.staged = false, .threads = 8},
         {.staged = false, .threads = 16, .rows = 2, .chunk = 2},
         {.tiles = true, .threads = 128, .rows = 2},
         {.tiles = true, .threads = 64, .rows = 4},
     };
-    return all;
   }
 };
 
@@ -337,7 +335,7 @@ TEST_P(Attention, EveryVariant) {
 
 TEST_P(Attention, EveryVariantWithSpecialValues) {
   std::vector<AttentionVariant> some = variants();
-  some = {some[0], some[3], some[7]};
+  some = {some[3], some[6]};  // with splits, and tiles
   for (const Special& s : specials()) {
     check(device(), s.operands, s.options, s.name, nullptr, s.allowed);
     if (s.operands.y.count() == 0) continue;

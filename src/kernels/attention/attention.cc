@@ -95,9 +95,11 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   const std::int64_t widest = std::max(call.dim, call.value_dim);
   AttentionVariant variant;
   if (capabilities.software && widest <= 128) {
-    // Lanes are SIMD lanes: a workgroup of one subgroup, nothing shared, nothing to wait for.
+    // Lanes are SIMD lanes: a workgroup of one subgroup, nothing shared, nothing to wait for. Two rows a lane halve the
+    // loads of keys and values, at the price of registers that live on the stack anyway.
     variant.staged = false;
     variant.threads = static_cast<int>(workgroup_size(capabilities, 8));
+    if (widest <= 64 && call.rows() > variant.threads) variant.rows = 2;
     return variant;
   }
   variant.threads = static_cast<int>(workgroup_size(capabilities, 128));
@@ -130,13 +132,12 @@ void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const Attent
   const View& k = a.keys ? a.k : a.q;
   const View& v = a.keys ? a.v : a.q;
   const bool masked = a.mask && a.keys;
-  // First y: inputs that share its buffer then go through its binding.
   auto width = [](const View& view) { return can_vectorise(view) && view.shape()[-1] % 4 == 0 ? 4 : 1; };
   call.include("attention_common")
-      .write("y", a.y, width(a.y))
       .read("q", a.q, width(a.q))
       .read("k", k, width(k))
-      .read("v", v, width(v));
+      .read("v", v, width(v))
+      .write("y", a.y, width(a.y));
   if (masked) call.read("mask", *a.mask);
 
   call.set("vec_q", width(a.q) == 4)
