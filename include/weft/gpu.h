@@ -45,8 +45,9 @@ struct AdapterInfo {
   std::vector<MatrixShape> matrix_shapes;
 };
 
-// What can compute here, best first. Order: hardware before software, then Vulkan, Metal, Direct3D 12 as the platform
-// has them, OpenGL ES and OpenGL at compatibility level last.
+// What can compute here, best first. Order: discrete, integrated, unknown, software; then Vulkan, Metal, Direct3D 12 as
+// the platform has them, OpenGL ES and OpenGL at compatibility level last; then, where that leaves different hardware
+// equal, the one that moves memory faster, which is measured once and remembered.
 std::vector<AdapterInfo> adapters();
 
 // What is not said here is as the flags (weft/flags.h) and the environment say.
@@ -187,10 +188,10 @@ class Device {
   bool operator==(const Device&) const = default;
 
   struct Impl;  // src/gpu
+  explicit Device(std::shared_ptr<Impl> impl);
   Impl& impl() const { return *impl_; }
 
  private:
-  explicit Device(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };
 

@@ -11,10 +11,11 @@
 
 namespace weft::gpu {
 
-// When an encoder submits by itself. A submit costs about 10 µs of CPU time; dispatches that wait for one leave the GPU
-// idle. So the first goes early, and later ones hold more: of 16 to 1000 dispatches a submit, 64 took least in all.
+// When an encoder submits by itself. A submit costs about 10 µs of CPU time, and dispatches that wait for one leave the
+// GPU idle: so the first goes early and later ones hold more. bench/gpu_room measures it; on an H200, 80 dependent
+// dispatches took 257 µs this way and 319 in one submit, 1000 took 2.46 ms and 4.23.
 struct FlushPolicy {
-  std::uint32_t first = 16, later = 64;  // dispatches
+  std::uint32_t first = 32, later = 64;  // dispatches
 };
 
 struct Device::Impl {

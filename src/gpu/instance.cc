@@ -6,6 +6,7 @@
 
 #include "gpu/context.h"
 #include "gpu/quiet_stderr.h"
+#include "gpu/score.h"
 #include "weft/log.h"
 
 namespace weft::gpu {
@@ -177,17 +178,14 @@ std::vector<FoundAdapter> look(std::span<const BackendName> backends) {
     }
   }
   std::ranges::stable_sort(all, {}, [](const FoundAdapter& f) { return rank(f.info); });
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].info.index = static_cast<int>(i);
   return all;
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<FoundAdapter> look_quietly(std::span<const BackendName> backends) {
   std::vector<FoundAdapter> all;
   quiet_stderr([&] { all = look(backends); });
+  order_by_score(all, measured_score);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].info.index = static_cast<int>(i);
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "gpu/kernel.h"
+#include "gpu/score.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
@@ -47,6 +48,38 @@ TEST_F(DeviceTest, AdaptersAreRanked) {
     EXPECT_FALSE(all[i].backend.empty());
     EXPECT_GE(all[i].limits.maxComputeInvocationsPerWorkgroup, 128u);
   }
+}
+
+TEST_F(DeviceTest, EqualsAreRankedByWhatTheyDo) {
+  const auto make = [](std::string name, std::string type, std::string backend = "vulkan") {
+    gpu::FoundAdapter f{};
+    f.info.name = std::move(name);
+    f.info.type = std::move(type);
+    f.info.backend = std::move(backend);
+    return f;
+  };
+  std::vector<gpu::FoundAdapter> all = {make("slow", "discrete"), make("fast", "discrete"), make("slow", "discrete"),
+                                        make("one", "integrated"), make("two", "discrete", "opengl"),
+                                        make("x", "cpu"), make("y", "cpu")};
+  std::vector<std::string> measured, order;
+  gpu::order_by_score(all, [&](const gpu::FoundAdapter& f) {
+    measured.push_back(f.info.name);
+    return f.info.name == "fast" ? 20.0 : 10.0;
+  });
+  for (const auto& f : all) order.push_back(f.info.name);
+  EXPECT_EQ(order, (std::vector<std::string>{"fast", "slow", "slow", "one", "two", "x", "y"}));
+  EXPECT_EQ(measured, (std::vector<std::string>{"slow", "fast"})) << "each model once, and only where it decides";
+}
+
+TEST_F(DeviceTest, TheScoreIsMeasuredOnceAndKept) {
+  const auto directory = std::filesystem::temp_directory_path() / std::format("weft-score-{}", std::random_device{}());
+  set_flag(Flag::cache_dir, directory.string());
+  const gpu::FoundAdapter& adapter = gpu::found_adapters().front();
+  const double first = gpu::measured_score(adapter);
+  EXPECT_GT(first, 0.05);
+  EXPECT_LT(first, 1e5);
+  EXPECT_EQ(gpu::measured_score(adapter), first);
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(DeviceTest, OpenByIndexBackendAndPartOfTheName) {

@@ -34,7 +34,7 @@ TEST_P(SteadyStateTest, ReplaysMakeNothing) {
   const DawnCounters made = DawnCounters::now() - before;
   EXPECT_EQ(made.created(), 0u) << made.text();
   EXPECT_EQ(made.dispatches, 12u * 40);
-  EXPECT_EQ(made.submits, 12u * 2) << "the first 16 dispatches, then the rest";
+  EXPECT_EQ(made.submits, 12u * 2) << "the first 32 dispatches, then the rest";
   EXPECT_EQ(made.passes, 12u * 2);
   EXPECT_EQ(made.writes, 12u) << "the inputs; parameters were written once";
 }

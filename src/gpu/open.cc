@@ -1,0 +1,174 @@
+#include "gpu/open.h"
+
+#include <algorithm>
+
+#include "weft/error.h"
+#include "weft/log.h"
+
+namespace weft::gpu {
+
+namespace {
+
+Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& limits, const AdapterInfo& adapter) {
+  Capabilities c;
+  c.f16 = device.HasFeature(wgpu::FeatureName::ShaderF16);
+  c.subgroups = device.HasFeature(wgpu::FeatureName::Subgroups);
+  if (c.subgroups) {
+    c.subgroup_min = adapter.subgroup_min;
+    c.subgroup_max = adapter.subgroup_max;
+  }
+  c.timestamps = device.HasFeature(wgpu::FeatureName::TimestampQuery);
+  c.timestamps_inside_passes =
+      device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
+  c.software = adapter.software();
+  if (device.HasFeature(wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix)) {
+    c.matrix_shapes = adapter.matrix_shapes;
+  }
+  c.max_binding = limits.maxStorageBufferBindingSize / 4 * 4;
+  c.max_buffer = limits.maxBufferSize;
+  c.max_workgroup_memory = limits.maxComputeWorkgroupStorageSize;
+  c.max_workgroup_size = limits.maxComputeInvocationsPerWorkgroup;
+  c.max_storage_buffers = std::min(limits.maxStorageBuffersPerShaderStage, 32u);
+  c.max_workgroups = limits.maxComputeWorkgroupsPerDimension;
+  c.storage_alignment = limits.minStorageBufferOffsetAlignment;
+  return c;
+}
+
+std::vector<wgpu::FeatureName> wanted_features(const wgpu::Adapter& adapter, const DeviceOptions& options) {
+  if (options.minimum) return {};
+  const std::pair<wgpu::FeatureName, bool> wanted[] = {
+      {wgpu::FeatureName::CoreFeaturesAndLimits, true},
+      {wgpu::FeatureName::ShaderF16, options.f16},
+      {wgpu::FeatureName::Subgroups, options.subgroups},
+      {wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix, options.matrices && options.subgroups && options.f16},
+      {wgpu::FeatureName::TimestampQuery, options.timestamps},
+      {wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses, options.timestamps},
+  };
+  std::vector<wgpu::FeatureName> features;
+  for (const auto& [feature, on] : wanted) {
+    if (on && adapter.HasFeature(feature)) features.push_back(feature);
+  }
+  return features;
+}
+
+void on_lost(const wgpu::Device&, wgpu::DeviceLostReason reason, wgpu::StringView message, Context* context) {
+  if (reason == wgpu::DeviceLostReason::CallbackCancelled) return;
+  context->set_lost(to_string(message));
+}
+
+void on_error(const wgpu::Device&, wgpu::ErrorType type, wgpu::StringView message, Context* context) {
+  context->set_uncaptured({type, to_string(message)});
+}
+
+// Dawn asks twice: for the size, then for the bytes.
+std::size_t load_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, std::uint8_t* out,
+                      void* cache, void*) noexcept {
+  thread_local std::vector<std::byte> key_found, value;
+  const std::span wanted(reinterpret_cast<const std::byte*>(key), key_size);
+  try {
+    if (out == nullptr || !std::ranges::equal(wanted, key_found)) {
+      value = static_cast<DiskCache*>(cache)->load(wanted);
+      key_found.assign(wanted.begin(), wanted.end());
+    }
+    if (out == nullptr) return value.size();
+    const std::size_t copied = size == value.size() ? size : 0;
+    std::ranges::copy(std::span(value).first(copied), reinterpret_cast<std::byte*>(out));
+    key_found.clear();
+    value = {};
+    return copied;
+  } catch (...) {
+    return 0;
+  }
+}
+
+void store_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, const std::uint8_t* value,
+                void* cache, void*) noexcept {
+  static_cast<DiskCache*>(cache)->store({reinterpret_cast<const std::byte*>(key), key_size},
+                                        {reinterpret_cast<const std::byte*>(value), size});
+}
+
+void complete(Context& context, const AdapterInfo& adapter) {
+  context.queue = context.device.GetQueue();
+  context.device.GetLimits(&context.limits);
+  context.capabilities = capabilities_of(context.device, context.limits, adapter);
+}
+
+}  // namespace
+
+DiskCache* disk_cache_of(const AdapterInfo& adapter, std::string_view cache_dir) {
+  const auto root = DiskCache::root_of(cache_dir);
+  if (root.empty()) return nullptr;
+  return &DiskCache::of(
+      root, std::format("{}|{}|{}|{}", adapter.name, adapter.vendor, adapter.driver, adapter.backend));
+}
+
+std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::string reason,
+                                           const DeviceOptions& options) {
+  const wgpu::Adapter adapter = found.request(options.minimum);
+  if (!adapter) throw NoDevice("{} is gone", found.info.name);
+  // Content of a new buffer is undefined here, so Dawn need not clear it.
+  std::vector<const char*> enabled = {"allow_unsafe_apis"};
+  std::vector<const char*> disabled = {"timestamp_quantization", "lazy_clear_resource_on_first_use"};
+  if (!options.validation) enabled.push_back("skip_validation");
+  if (!options.robustness) enabled.push_back("disable_robustness");
+  if (options.debug_labels) enabled.push_back("use_user_defined_labels_in_backend");
+  wgpu::DawnTogglesDescriptor toggles;
+  toggles.enabledToggles = enabled.data();
+  toggles.enabledToggleCount = enabled.size();
+  toggles.disabledToggles = disabled.data();
+  toggles.disabledToggleCount = disabled.size();
+  // The C form: the C++ one cannot set these callbacks.
+  WGPUDawnCacheDeviceDescriptor blobs = WGPU_DAWN_CACHE_DEVICE_DESCRIPTOR_INIT;
+  if (DiskCache* cache = disk_cache_of(found.info, options.cache_dir)) {
+    blobs.dawnLoadCacheDataCallbackInfo.callback = load_blob;
+    blobs.dawnLoadCacheDataCallbackInfo.userdata1 = cache;
+    blobs.dawnStoreCacheDataCallbackInfo.callback = store_blob;
+    blobs.dawnStoreCacheDataCallbackInfo.userdata1 = cache;
+    toggles.nextInChain = reinterpret_cast<wgpu::ChainedStruct*>(&blobs.chain);
+  }
+
+  const std::vector<wgpu::FeatureName> features = wanted_features(adapter, options);
+  wgpu::Limits limits;
+  adapter.GetLimits(&limits);
+  limits.nextInChain = nullptr;
+  auto context = std::make_shared<Context>();
+  context->owned = true;
+  context->timed_wait = true;
+  context->validation = options.validation;
+  wgpu::DeviceDescriptor descriptor;
+  descriptor.nextInChain = &toggles;
+  descriptor.label = "weft";
+  descriptor.requiredFeatures = features.data();
+  descriptor.requiredFeatureCount = features.size();
+  if (!options.minimum) descriptor.requiredLimits = &limits;
+  descriptor.SetDeviceLostCallback(wgpu::CallbackMode::AllowSpontaneous, on_lost, context.get());
+  descriptor.SetUncapturedErrorCallback(on_error, context.get());
+
+  context->instance = process_instance();
+  context->device = adapter.CreateDevice(&descriptor);
+  if (!context->device) {
+    throw NoDevice("{} ({}) could not be opened: {}", found.info.name, found.info.backend,
+                   context->failure_text("the driver refused a device"));
+  }
+  complete(*context, found.info);
+  log(LogLevel::info, "device: {}", reason);
+  auto impl =
+      std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);
+  impl->debug_labels = options.debug_labels;
+  return impl;
+}
+
+std::shared_ptr<Device::Impl> adopt_device(wgpu::Device device, bool timed_wait) {
+  if (!device) throw InvalidArgument("adopt: the device is null");
+  auto context = std::make_shared<Context>();
+  const wgpu::Adapter adapter = device.GetAdapter();
+  context->instance = adapter.GetInstance();
+  context->device = std::move(device);
+  context->timed_wait = timed_wait;
+  AdapterInfo info = describe(adapter);
+  complete(*context, info);
+  std::string reason = std::format("{} ({}): the caller's device", info.name, info.backend);
+  return std::make_shared<Device::Impl>(std::move(context), std::move(info), std::move(reason), std::nullopt);
+}
+
+}  // namespace weft::gpu
