@@ -242,7 +242,7 @@ enter_environment() {
     CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-5G}"
     CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}"
     # Paths below the project count from it, so that another checkout finds what this one compiled.
-    CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
+    CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}"
     # Layers that the desktop slips into every Vulkan program would change what is tested.
     VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
   if host_is_complete; then
