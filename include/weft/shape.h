@@ -36,6 +36,7 @@ class Dims {
   void push_back(std::int64_t value);
   void insert(int at, std::int64_t value);
   void erase(int at);
+  void pop_back();
 
   bool operator==(const Dims& other) const;
 
@@ -58,6 +59,9 @@ Strides dense_strides(const Shape& shape);
 
 // NumPy's broadcast of two shapes. Throws InvalidArgument when they do not fit.
 Shape broadcast(const Shape& a, const Shape& b);
+
+// Whether a tensor of shape `from` can be read as one of shape `to`.
+bool broadcasts_to(const Shape& from, const Shape& to);
 
 // Turns an axis that may be negative into [0, rank). Throws InvalidArgument outside [-rank, rank).
 int normalize_axis(int axis, int rank, std::string_view where);

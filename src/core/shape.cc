@@ -33,6 +33,8 @@ void Dims::erase(int at) {
   values_[--rank_] = 0;
 }
 
+void Dims::pop_back() { erase(rank_ - 1); }
+
 bool Dims::operator==(const Dims& other) const { return std::ranges::equal(*this, other); }
 
 std::string to_string(const Dims& dims) {
@@ -74,6 +76,14 @@ Shape broadcast(const Shape& a, const Shape& b) {
     result[-i] = x == 1 ? y : x;
   }
   return result;
+}
+
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i) {
+    if (from[-i] != 1 && from[-i] != to[-i]) return false;
+  }
+  return true;
 }
 
 int normalize_axis(int axis, int rank, std::string_view where) {

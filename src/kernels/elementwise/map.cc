@@ -5,6 +5,7 @@
 //   vec    its elements lie one after the other and in step with the groups of four: one vec4 load or store
 //   splat  the axis has stride 0: one load (inputs only)
 //   each   four loads or stores of one element
+//   parameter  no operand but a uniform value
 // Groups are cut at the first output's multiples of four, so an output that starts inside of a word costs nothing but
 // its first and last group of a row, which store a part of their lanes.
 #include "kernels/elementwise/map.h"
@@ -38,22 +39,16 @@ Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides
 
 namespace {
 
-bool broadcasts_to(const Shape& from, const Shape& to) {
-  if (from.rank() > to.rank()) return false;
-  for (int i = 1; i <= from.rank(); ++i) {
-    if (from[-i] != 1 && from[-i] != to[-i]) return false;
-  }
-  return true;
-}
-
-MapProblem check(std::string_view name, const Expression& e, std::span<const View> inputs, std::span<const View> outputs) {
-  if (static_cast<int>(inputs.size()) != e.input_count() || outputs.size() != e.outputs().size()) {
+MapProblem check(std::string_view name, const Expression& e, std::span<const View> inputs, std::span<const View> outputs,
+                 std::span<const std::uint32_t> parameters = {}) {
+  if (static_cast<int>(inputs.size() + parameters.size()) != e.input_count() || outputs.size() != e.outputs().size()) {
     throw InvalidArgument("{}: the expression has {} inputs and {} outputs, got {} and {} views", name, e.input_count(),
                           e.outputs().size(), inputs.size(), outputs.size());
   }
   if (outputs.empty()) throw InvalidArgument("{}: no output", name);
   for (const auto& node : e.nodes()) {
-    if (node.op == ScalarOp::input && inputs[node.input].dtype != node.type) {
+    if (node.op == ScalarOp::input && node.input < static_cast<int>(inputs.size()) &&
+        inputs[node.input].dtype != node.type) {
       throw InvalidArgument("{}: input {} is {}, the expression takes {}", name, node.input, to_string(inputs[node.input]),
                             weft::name(node.type));
     }
@@ -80,7 +75,7 @@ MapProblem check(std::string_view name, const Expression& e, std::span<const Vie
     strides.push_back(v.strides());
   }
   Collapsed c = sort_and_collapse(shape, strides, inputs.size());
-  return {name, e, inputs, outputs, c.shape, std::move(c.strides)};
+  return {name, e, inputs, outputs, c.shape, std::move(c.strides), parameters};
 }
 
 struct Operand {
@@ -142,7 +137,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   std::vector<std::string> output_modes;
   Shape outer = problem.shape;
   const std::int64_t length = outer.back();
-  outer.erase(outer.rank() - 1);
+  outer.pop_back();
   call.iterate(outer);
   for (const Operand& o : operands) {
     const bool is_input = o.name[0] == 'x';
@@ -151,9 +146,13 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
     else call.write(o.name, o.view, operand_width);
     (is_input ? input_modes : output_modes).push_back(o.mode);
     Strides outer_strides = o.strides;
-    outer_strides.erase(outer_strides.rank() - 1);
+    outer_strides.pop_back();
     call.strides(o.name, outer_strides);
     call.index_param(o.name + "_inner", o.inner());
+  }
+  for (std::uint32_t value : problem.parameters) {
+    call.param(std::format("x{}_value", input_modes.size()), value);
+    input_modes.push_back("parameter");
   }
   const std::int64_t row_groups = ceil_div(length + phase, width);
   const std::int64_t groups = row_groups * element_count(outer);
@@ -177,6 +176,12 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
   if (element_count(problem.shape) == 0) return;
   if (gpu::Commands* commands = stream.gpu()) map_gpu(*commands, problem);
   else map_cpu(*stream.cpu(), problem);
+}
+
+void map_gpu(gpu::Commands& commands, std::string_view name, const Expression& expression, std::span<const View> inputs,
+             std::span<const std::uint32_t> parameters, std::span<const View> outputs) {
+  const MapProblem problem = check(name, expression, inputs, outputs, parameters);
+  if (element_count(problem.shape) != 0) map_gpu(commands, problem);
 }
 
 void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const View> outputs) {

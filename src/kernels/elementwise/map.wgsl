@@ -25,6 +25,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   {% endif %}
   {% for mode in inputs %}
   {% set x = "x" ~ loop.index0 %}
+  {% if mode == "parameter" %}
+  let {{ x }} = vec4<u32>(p.{{ x }}_value);
+  {% else %}
   let {{ x }}_at = at_{{ x }}(c);
   {% if mode == "vec" %}
   let {{ x }} = load4_{{ x }}({{ x }}_at + i);
@@ -34,10 +37,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let {{ x }} = vec4<{{ x }}_t>(load_{{ x }}({{ x }}_at + e0 * p.{{ x }}_inner), load_{{ x }}({{ x }}_at + e1 * p.{{ x }}_inner),
     load_{{ x }}({{ x }}_at + e2 * p.{{ x }}_inner), load_{{ x }}({{ x }}_at + e3 * p.{{ x }}_inner));
   {% endif %}
+  {% endif %}
   {% endfor %}
 {% else %}
   {% for mode in inputs %}
+  {% if mode == "parameter" %}
+  let x{{ loop.index0 }} = p.x{{ loop.index0 }}_value;
+  {% else %}
   let x{{ loop.index0 }} = load_x{{ loop.index0 }}(at_x{{ loop.index0 }}(c) + g * p.x{{ loop.index0 }}_inner);
+  {% endif %}
   {% endfor %}
 {% endif %}
   let r = expression({% for mode in inputs %}{% if not loop.first %}, {% endif %}x{{ loop.index0 }}{% endfor %});

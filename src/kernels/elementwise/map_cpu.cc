@@ -44,7 +44,11 @@ class Rows {
 
 }  // namespace
 
-void map_cpu(cpu::Executor& executor, const MapProblem& problem) {
+void map_cpu(cpu::Executor& all_cores, const MapProblem& problem) {
+  // Packed elements share bytes with those of other rows and pieces.
+  cpu::Executor one_core(1);
+  const bool packed = std::ranges::any_of(problem.outputs, [](const View& v) { return bits(v.dtype) < 8; });
+  cpu::Executor& executor = packed ? one_core : all_cores;
   const CpuExpression expression(problem.expression);
   const int inputs = static_cast<int>(problem.inputs.size());
   const int outputs = static_cast<int>(problem.outputs.size());

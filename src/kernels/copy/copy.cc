@@ -1,0 +1,166 @@
+// Copies. Of one type: bits, by the elementwise kernel with the identity, or through tiles of workgroup memory where
+// the fast axes of the two sides differ. Casts: the elementwise kernel.
+#include "kernels/copy/copy.h"
+
+#include "kernels/call.h"
+#include "kernels/copy/bits.h"
+#include "kernels/elementwise/map.h"
+#include "weft/error.h"
+#include "weft/kernels.h"
+
+namespace weft::kernels {
+namespace {
+
+// The two axes of a tile: along `a` the output lies one after the other, along `b` the input. -1: no such pair.
+struct TileAxes {
+  int a = -1, b = -1;
+};
+
+TileAxes tile_axes(const Collapsed& c) {
+  constexpr std::int64_t kShort = 8;  // axes shorter than this fill too little of a tile
+  const int last = c.shape.rank() - 1;
+  const Strides& x = c.strides[0];
+  const Strides& y = c.strides[1];
+  if (y[last] != 1 || x[last] == 1 || x[last] == 0 || c.shape[last] < kShort) return {};
+  for (int i = 0; i < last; ++i) {
+    if (x[i] == 1 && c.shape[i] >= kShort) return {last, i};
+  }
+  return {};
+}
+
+bool transpose(gpu::Commands& commands, const View& x, const View& y, const Collapsed& c) {
+  const auto [a, b] = tile_axes(c);
+  if (a < 0) return false;
+  auto view = [&](const View& v, int k) {
+    View r = v;
+    r.layout = {c.shape, c.strides[k]};
+    return r;
+  };
+  const View from = view(x, 0);
+  const View to = view(y, 1);
+  // Four at a time, if both sides' rows start at multiples of four and are multiples of four long.
+  auto fits = [&](const View& v, int fast) {
+    if (bits(v.dtype) > 32 || bits(v.dtype) < 8 || v.shape()[fast] % 4 || v.offset * 8 / bits(v.dtype) % 4) return false;
+    for (int i = 0; i < v.rank(); ++i) {
+      if (i != fast && v.strides()[i] % 4) return false;
+    }
+    return true;
+  };
+  const int width = fits(from, b) && fits(to, a) ? 4 : 1;
+  if (width == 1 && bits(x.dtype) < 32) return false;
+
+  Call call(commands, "transpose");
+  const gpu::Capabilities& can = call.capabilities();
+  const std::uint32_t element = bits(x.dtype) == 64 ? 8 : 4;
+  const std::uint32_t tile = element == 4 && c.shape[a] > 32 && c.shape[b] > 32 && can.max_workgroup_memory >= 64 * 65 * 4 ? 64 : 32;
+  const std::uint32_t workgroup = workgroup_size(can, 256);
+  Shape outer;
+  Strides x_outer;
+  Strides y_outer;
+  for (int i = 0; i < c.shape.rank(); ++i) {
+    if (i == a || i == b) continue;
+    outer.push_back(c.shape[i]);
+    x_outer.push_back(c.strides[0][i]);
+    y_outer.push_back(c.strides[1][i]);
+  }
+  const std::int64_t tiles_a = ceil_div(c.shape[a], tile);
+  const std::int64_t tiles_b = ceil_div(c.shape[b], tile);
+  const std::int64_t groups = tiles_a * tiles_b * element_count(outer);
+  call.read("x", from, width)
+      .write("y", to, width)
+      .iterate(outer)
+      .strides("x", x_outer)
+      .strides("y", y_outer)
+      .set("width", width)
+      .set("tile", tile)
+      .set("workgroup", workgroup)
+      .index_param("size_a", c.shape[a])
+      .index_param("size_b", c.shape[b])
+      .index_param("x_a", c.strides[0][a])
+      .index_param("y_b", c.strides[1][b])
+      .index_param("tiles_a", tiles_a)
+      .index_param("tiles_b", tiles_b)
+      .index_param("groups", groups)
+      .dispatch_groups("transpose", groups);
+  return true;
+}
+
+Expression identity(DType type) {
+  Expression e;
+  e.output(e.input(type));
+  return e;
+}
+
+}  // namespace
+
+void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y) {
+  View views[] = {x, y};
+  const bool pairs_of_words = bits(x.dtype) == 64;
+  if (pairs_of_words) {
+    // Whole elements where they have to be turned around.
+    View whole[] = {x, y};
+    for (View& v : whole) v.dtype = DType::u64;
+    const Strides strides[] = {x.strides(), y.strides()};
+    if (transpose(commands, whole[0], whole[1], sort_and_collapse(y.shape(), strides, 1))) return;
+  }
+  as_bits(views);
+  const Strides strides[] = {views[0].strides(), views[1].strides()};
+  if (!pairs_of_words &&
+      transpose(commands, views[0], views[1], sort_and_collapse(views[1].shape(), strides, 1))) {
+    return;
+  }
+  map_gpu(commands, "copy", identity(views[0].dtype), std::span(views, 1), {}, std::span(views + 1, 1));
+}
+
+void copy(Stream& stream, const View& x, const View& y) {
+  View from = x;
+  if (!broadcasts_to(x.shape(), y.shape())) {
+    throw InvalidArgument("copy: {} does not broadcast to {}", to_string(x), to_string(y));
+  }
+  for (int i = 0; i < y.rank(); ++i) {
+    if (y.shape()[i] > 1 && y.strides()[i] == 0) throw InvalidArgument("copy: output {} overlaps itself", to_string(y));
+  }
+  if (y.count() == 0) return;
+  from.layout = x.layout.broadcast_to(y.shape());
+  if (x.dtype == y.dtype) {
+    if (gpu::Commands* commands = stream.gpu()) return copy_bits_gpu(*commands, from, y);
+    return copy_bits_cpu(*stream.cpu(), from, y);
+  }
+  if (stream.gpu() && (x.dtype == DType::f64 || y.dtype == DType::f64)) {
+    throw Unsupported("copy: {} to {}: WGSL has no f64; cast on the cpu", to_string(x), to_string(y));
+  }
+  Expression cast;
+  cast.output(cast.cast(cast.input(x.dtype), y.dtype));
+  map(stream, "copy", cast, std::span(&from, 1), std::span(&y, 1));
+}
+
+void fill(Stream& stream, double value, const View& y) {
+  if (y.count() == 0) return;
+  Expression constant;
+  constant.constant(value, y.dtype);
+  const std::uint64_t bits_of_value = constant.nodes()[0].bits;
+  gpu::Commands* commands = stream.gpu();
+  if (!commands) return fill_cpu(*stream.cpu(), bits_of_value, y);
+
+  // The value travels as a parameter: one pipeline for all of them.
+  View target = y;
+  Expression e;
+  const auto low = static_cast<std::uint32_t>(bits_of_value);
+  const auto high = static_cast<std::uint32_t>(bits_of_value >> 32);
+  if (bits(y.dtype) == 64) {
+    target.dtype = DType::u64;
+    const int first = e.cast(e.input(DType::u32), DType::u64);
+    const int second = e.cast(e.input(DType::u32), DType::u64);
+    e.output(e.apply(ScalarOp::bitwise_or,
+                     {first, e.apply(ScalarOp::shift_left, {second, e.constant(32, DType::u64)})}));
+    const std::uint32_t words[] = {low, high};
+    return map_gpu(*commands, "fill", e, {}, words, std::span(&target, 1));
+  }
+  as_bits(std::span(&target, 1));
+  std::uint32_t pattern = low;
+  for (int width = bits(y.dtype); width < bits(target.dtype); width *= 2) pattern |= pattern << width;
+  e.output(e.cast(e.input(DType::u32), target.dtype));
+  map_gpu(*commands, "fill", e, {}, std::span(&pattern, 1), std::span(&target, 1));
+}
+
+}  // namespace weft::kernels
