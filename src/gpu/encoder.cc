@@ -117,7 +117,7 @@ struct Encoder::State {
   void dispatch(const Dispatch& d) {
     if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
     Context& context = *impl->context;
-    context.check();
+    context.check_known();
     check_dispatch(context, d);
     ranges.clear();
     for (std::size_t i = 0; i < d.bindings.size(); ++i) {
@@ -155,7 +155,7 @@ struct Encoder::State {
 
   void replay(const std::shared_ptr<Recording::State>& recording, std::span<const Substitution> substitutions) {
     if (recording->device != device) throw InvalidArgument("replay: the recording belongs to another device");
-    impl->context->check();
+    impl->context->check_known();
     recording->prepare(substitutions);
     const auto hold = [&] {
       held_recordings.push_back(recording);
@@ -255,7 +255,7 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
     }
   }
   if (source.gpu().Get() == target.gpu().Get()) throw InvalidArgument("copy: source and target are one buffer");
-  state_->impl->context->check();
+  state_->impl->context->check_known();
   state_->close_pass();
   state_->open_commands().CopyBufferToBuffer(source.gpu(), source_offset, target.gpu(), target_offset, bytes);
   state_->held.push_back(source);

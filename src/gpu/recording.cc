@@ -15,7 +15,7 @@ Recording::State::Slot& Recording::State::slot_of(const Buffer& placeholder) {
 void Recording::State::add(const Dispatch& d) {
   Device::Impl& impl = device.impl();
   if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
-  impl.context->check();
+  impl.context->check_known();
   check_dispatch(*impl.context, d);
   Step step;
   step.pipeline = &impl.pipelines.request(d);

@@ -118,6 +118,7 @@ void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offs
   if (offset > target.size() || bytes.size() > target.size() - offset) {
     throw InvalidArgument("upload: bytes {} to {} of a buffer of {}", offset, offset + bytes.size(), target.size());
   }
+  if (!target.on_gpu()) throw InvalidArgument("upload: the buffer is not in GPU memory");
   if (bytes.empty()) return;
   const wgpu::Buffer& buffer = target.gpu();
   if (const std::uint64_t ragged = offset % 4; ragged != 0) {

@@ -58,6 +58,9 @@ TEST_P(TransferTest, OutOfRange) {
   EXPECT_THROW(device.read(buffer, 4, 7), InvalidArgument);
   EXPECT_THROW(device.read(buffer, UINT64_MAX, 2), InvalidArgument);
   EXPECT_TRUE(device.read(buffer, 10, 0).get().empty());
+  EXPECT_THROW(device.upload(Buffer::host(16), 0, std::span(bytes).first(4)), InvalidArgument);
+  EXPECT_THROW(device.upload(Buffer::placeholder(16), 0, std::span(bytes).first(4)), InvalidArgument);
+  EXPECT_THROW(device.read(Buffer::host(16), 0, 4), InvalidArgument);
 }
 
 TEST_P(TransferTest, ReadsOfASubmitShareOneMap) {
