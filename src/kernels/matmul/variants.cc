@@ -46,11 +46,11 @@ constexpr MatmulVariant kVariants[] = {
     dot(1, 4, 32),
     dot(1, 4, 128),
     dot(8, 1, 64),
+    direct(16, 4, 8),
     direct(16, 2, 8),
     direct(8, 4, 8),
-    direct(8, 2, 8),
-    direct(4, 2, 8),
-    direct(1, 2, 8),
+    direct(4, 4, 8),
+    direct(1, 4, 8),
 };
 
 }  // namespace
@@ -107,9 +107,7 @@ std::uint64_t workspace_bytes(const MatmulVariant& v, const MatmulProblem& p) {
 MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t /*workspace*/) {
   const auto groups = [&](const MatmulVariant& v) { return p.batches() * ceil_div(p.m, v.tile_m) * ceil_div(p.n, v.tile_n); };
   if (capabilities.software) {
-    if (p.m >= 9) return direct(16, 2, 8);
-    if (p.m >= 5) return direct(8, 4, 8);
-    return p.m >= 2 ? direct(4, 2, 8) : direct(1, 2, 8);
+    return direct(p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
   // Few rows or columns: tiles would stand idle in one direction.
   const MatmulVariant skinny = p.m == 1 ? dot(1, 4, 32) : p.n == 1 ? dot(8, 1, 64) : p.m <= 4 ? dot(4, 8, 32) : dot(8, 4, 32);

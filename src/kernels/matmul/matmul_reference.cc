@@ -1,0 +1,37 @@
+// The plain twin of the matrix product.
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/row_store.h"
+#include "kernels/twin.h"
+
+namespace weft::kernels {
+namespace {
+
+double element(const View& view, std::int64_t offset) {
+  return with_type(view.dtype, [&]<class T>() -> double {
+    if constexpr (std::is_convertible_v<T, double>) return static_cast<double>(data<const T>(view)[offset]);
+    else throw InternalError("matmul of {}", name(view.dtype));
+  });
+}
+
+}  // namespace
+
+void matmul_reference(const MatmulProblem& p, const Expression* expression) {
+  const RowStore store(p, expression);
+  std::vector<float> row(static_cast<std::size_t>(p.n));
+  for (std::int64_t batch = 0; batch < p.batches(); ++batch) {
+    const std::int64_t a0 = batch_offset(p.a, p.batch, batch), b0 = batch_offset(p.b, p.batch, batch);
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < p.k; ++k) {
+          sum += element(p.a, a0 + i * p.a.strides()[-2] + k * p.a.strides()[-1]) *
+                 element(p.b, b0 + k * p.b.strides()[-2] + j * p.b.strides()[-1]);
+        }
+        row[j] = static_cast<float>(sum);
+      }
+      store.rows(row.data(), p.n, batch, i, 1, 0, p.n);
+    }
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,27 @@
+// How the CPU stores a product: rows of f32 through the epilogue into y.
+#pragma once
+
+#include "kernels/elementwise/expression_cpu.h"
+#include "kernels/matmul/problem.h"
+
+namespace weft::kernels {
+
+// Element offset of `view`'s part of batch `index` (row-major over `batch`).
+std::int64_t batch_offset(const View& view, const Shape& batch, std::int64_t index);
+
+// Threads may share it.
+class RowStore {
+ public:
+  RowStore(const MatmulProblem& problem, const Expression* expression);
+
+  // Stores rows [row, row + rows) × columns [col, col + cols) of batch `batch`, given as f32, `pitch` elements a row.
+  // `values` may be y's own memory.
+  void rows(const float* values, std::int64_t pitch, std::int64_t batch, std::int64_t row, std::int64_t rows,
+            std::int64_t col, std::int64_t cols) const;
+
+ private:
+  const MatmulProblem& problem_;
+  CpuExpression expression_;
+};
+
+}  // namespace weft::kernels

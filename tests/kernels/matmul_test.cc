@@ -1,0 +1,422 @@
+// The matrix product in all its forms: against NumPy, against a plain double loop, on every device.
+//
+// The bound: in any order of summation, |computed - exact| ≤ γ Σ|a·b| with γ = k u / (1 - k u), u = 2^-24 (Higham,
+// Accuracy and Stability of Numerical Algorithms, 3.1). A product left out, taken twice or swapped is about Σ|a·b| / k,
+// far above it for the k used here. Rounding to y's type adds half a unit in its last place.
+#include "kernels/matmul/matmul.h"
+
+#include <cmath>
+#include <limits>
+
+#include "support/kernel_test.h"
+#include "support/npy.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+using test::Kind;
+
+// The last two axes swapped.
+View transposed(const View& view) {
+  Layout layout = view.layout;
+  std::swap(layout.shape[-1], layout.shape[-2]);
+  std::swap(layout.strides[-1], layout.strides[-2]);
+  return view.with_layout(layout);
+}
+
+Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns) {
+  batch.push_back(rows);
+  batch.push_back(columns);
+  return batch;
+}
+
+// Half a unit in the last place of `type`, relative.
+double half_ulp(DType type) { return type == DType::f16 ? 0x1p-11 : type == DType::bf16 ? 0x1p-8 : 0x1p-24; }
+
+// Products and bounds by a loop over doubles that shares nothing with the library's kernels.
+struct Expected {
+  std::vector<double> value, bound;
+};
+
+Expected expect_product(const View& a, const View& b, const Shape& y_shape) {
+  Shape batch = y_shape;
+  batch.erase(batch.rank() - 1);
+  batch.erase(batch.rank() - 1);
+  const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
+  const std::vector<double> x = test::values(a.broadcast_to(with_matrix(batch, m, k)));
+  const std::vector<double> w = test::values(b.broadcast_to(with_matrix(batch, k, n)));
+  const double gamma = static_cast<double>(k) * 0x1p-24 / (1 - static_cast<double>(k) * 0x1p-24);
+  Expected e;
+  for (std::int64_t g = 0; g < element_count(batch); ++g) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 0, size = 0;
+        for (std::int64_t l = 0; l < k; ++l) {
+          const double product = x[(g * m + i) * k + l] * w[(g * k + l) * n + j];
+          sum += product;
+          size += std::abs(product);
+        }
+        e.value.push_back(sum);
+        e.bound.push_back(gamma * size);
+      }
+    }
+  }
+  return e;
+}
+
+void expect_within(const View& y, const Expected& e, const std::string& what, double slope = 1) {
+  const std::vector<double> got = test::values(y);
+  ASSERT_EQ(got.size(), e.value.size()) << what;
+  int bad = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double bound = slope * e.bound[i] + 4 * half_ulp(y.dtype) * std::abs(e.value[i]) + 1e-37;
+    if (std::abs(got[i] - e.value[i]) <= bound) continue;
+    if (++bad <= 3) ADD_FAILURE() << what << ": element " << i << " is " << got[i] << ", expected " << e.value[i] << " ± " << bound;
+  }
+  if (bad > 3) ADD_FAILURE() << what << ": " << bad << " of " << got.size() << " wrong";
+}
+
+// ---- The CPU
+
+class MatmulCpu : public testing::Test {
+ protected:
+  cpu::Executor executor_;
+};
+
+TEST_F(MatmulCpu, AgreesWithNumPy) {
+  for (int i = 0; i < 6; ++i) {
+    const View a = test::load_npy(std::format("matmul/a_{}.npy", i)), b = test::load_npy(std::format("matmul/b_{}.npy", i));
+    const View want = test::load_npy(std::format("matmul/y_{}.npy", i));
+    ASSERT_EQ(want.dtype, DType::f64);
+    const View y(Buffer::host(static_cast<std::uint64_t>(want.count()) * 4), 0, DType::f32, want.shape());
+    Expected e = expect_product(a, b, want.shape());
+    for (std::int64_t k = 0; k < want.count(); ++k) ASSERT_NEAR(e.value[k], test::value(want, k), 1e-12);
+    matmul_reference(matmul_problem(a, b, y, {}), nullptr);
+    std::ranges::fill(e.bound, 0.0);
+    expect_within(y, e, std::format("twin, case {}", i));
+    e = expect_product(a, b, want.shape());
+    matmul(executor_, a, b, y);
+    expect_within(y, e, std::format("oneDNN, case {}", i));
+  }
+}
+
+TEST_F(MatmulCpu, SaysWhatDoesNotFit) {
+  test::Rng rng(1);
+  const auto f32 = [&](const Shape& s) { return test::random_view(rng, s, DType::f32); };
+  const auto message = [&](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const InvalidArgument& e) {
+      return e.what();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({4, 5}), f32({2, 5})); }), testing::HasSubstr("second last size"));
+  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 6})); }), testing::HasSubstr("expected [..., 2, 5]"));
+  EXPECT_THAT(message([&] { matmul(executor_, f32({3}), f32({3, 5}), f32({1, 5})); }), testing::HasSubstr("two dimensions"));
+  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 2, 3}), f32({3, 3, 5}), f32({2, 2, 5})); }), testing::HasSubstr("do not broadcast"));
+  EXPECT_THAT(message([&] {
+    matmul(executor_, test::random_view(rng, {2, 3}, DType::i32), f32({3, 5}), f32({2, 5}));
+  }), testing::HasSubstr("floating"));
+  Expression two;
+  two.output(two.apply(ScalarOp::add, {two.input(DType::f32), two.input(DType::f32)}));
+  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, {}}); }),
+              testing::HasSubstr("2 inputs"));
+  const View bias = f32({4});
+  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, std::span(&bias, 1)}); }),
+              testing::HasSubstr("broadcast to y"));
+}
+
+// ---- Every device
+
+class Matmul : public testing::TestWithParam<std::string> {
+ protected:
+  gpu::Device& device_ = test::device(GetParam());
+  cpu::Executor executor_;
+  test::Rng rng_{42};
+
+  // Runs on the device by `call`, and gives y back in host memory.
+  View on_device(const View& y, std::span<const View> inputs,
+                 const std::function<void(gpu::Commands&, std::span<const View>, const View&)>& call) {
+    std::vector<View> there;
+    for (const View& v : inputs) there.push_back(test::to_device(device_, v));
+    const View out = test::to_device(device_, y);
+    gpu::Encoder encoder(device_);
+    call(encoder, there, out);
+    encoder.submit();
+    return test::to_host(device_, out);
+  }
+
+  // The device's choice, oneDNN and the twin, all against the double loop.
+  void check_all(const View& a, const View& b, const View& y, const std::string& what) {
+    const Expected e = expect_product(a, b, y.shape());
+    const std::array inputs{a, b};
+    const View gpu = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
+      matmul(c, in[0], in[1], out);
+    });
+    expect_within(gpu, e, what + " on the device");
+    matmul(executor_, a, b, y);
+    expect_within(y, e, what + " by oneDNN");
+    if (y.count() <= 4096) {
+      matmul_reference(matmul_problem(a, b, y, {}), nullptr);
+      expect_within(y, e, what + " by the twin");
+    }
+  }
+};
+
+TEST_P(Matmul, Shapes) {
+  struct Case {
+    Shape a, b;
+  };
+  const Case cases[] = {
+      {{1, 1}, {1, 1}},         {{1, 1}, {1, 9}},          {{9, 1}, {1, 1}},       {{2, 3}, {3, 4}},
+      {{17, 31}, {31, 13}},     {{64, 64}, {64, 64}},      {{65, 67}, {67, 63}},   {{128, 32}, {32, 96}},
+      {{1, 515}, {515, 7}},     {{3, 1024}, {1024, 5}},    {{130, 5}, {5, 3}},     {{257, 8}, {8, 1}},
+      {{1, 384}, {384, 384}},   {{16, 384}, {384, 132}},   {{100, 40}, {40, 260}}, {{2, 3, 5, 7}, {3, 7, 4}},
+      {{4, 1, 6, 8}, {3, 8, 4}}, {{5, 9, 12}, {12, 8}},    {{9, 12}, {5, 12, 8}},  {{7, 1, 20}, {7, 20, 12}},
+      {{6, 1, 16}, {16, 24}},
+  };
+  for (const Case& c : cases) {
+    Shape ab = c.a, bb = c.b;
+    for (Shape* s : {&ab, &bb}) s->erase(s->rank() - 1), s->erase(s->rank() - 1);
+    const View a = test::random_view(rng_, c.a, DType::f32), b = test::random_view(rng_, c.b, DType::f32);
+    const View y = test::random_view(rng_, with_matrix(broadcast(ab, bb), c.a[-2], c.b[-1]), DType::f32);
+    check_all(a, b, y, to_string(c.a) + " · " + to_string(c.b));
+  }
+}
+
+TEST_P(Matmul, LayoutsOfOperands) {
+  for (const auto [m, n, k] : {std::array{24, 20, 16}, std::array{13, 11, 9}}) {
+    for (const Kind a_kind : test::kInputKinds) {
+      for (const Kind b_kind : test::kInputKinds) {
+        const View a = test::random_view(rng_, {2, m, k}, DType::f32, a_kind);
+        const View b = test::random_view(rng_, {2, k, n}, DType::f32, b_kind);
+        const View y = test::random_view(rng_, {2, m, n}, DType::f32);
+        check_all(a, b, y, std::format("a {}, b {}", to_string(a), to_string(b)));
+      }
+    }
+    for (const Kind kind : test::kOutputKinds) {
+      const View a = test::random_view(rng_, {2, m, k}, DType::f32);
+      const View b = transposed(test::random_view(rng_, {2, n, k}, DType::f32));
+      check_all(a, b, test::random_view(rng_, {2, m, n}, DType::f32, kind), "y " + to_string(kind));
+      check_all(a, b, transposed(test::random_view(rng_, {2, n, m}, DType::f32, kind)), "y transposed " + to_string(kind));
+    }
+  }
+}
+
+TEST_P(Matmul, StorageTypes) {
+  const DType types[] = {DType::f32, DType::f16, DType::bf16};
+  for (const auto [m, n, k] : {std::array{24, 20, 16}, std::array{13, 11, 9}}) {
+    for (const DType a_type : types) {
+      for (const DType b_type : types) {
+        for (const DType y_type : types) {
+          const View a = test::random_view(rng_, {m, k}, a_type), b = transposed(test::random_view(rng_, {n, k}, b_type));
+          check_all(a, b, test::random_view(rng_, {m, n}, y_type),
+                    std::format("{} · {} = {}", name(a_type), name(b_type), name(y_type)));
+        }
+      }
+    }
+  }
+}
+
+// Each form that the device can run, aligned and odd, in the four combinations of transposed operands.
+TEST_P(Matmul, Variants) {
+  std::vector<MatmulVariant> variants(matmul_variants().begin(), matmul_variants().end());
+  for (int splits : {2, 3}) {
+    MatmulVariant v = variants.back();
+    for (const MatmulVariant& w : matmul_variants()) {
+      if (w.kind == MatmulKind::tile && w.tile_m == 32) v = w;
+    }
+    v.splits = splits;
+    variants.push_back(v);
+  }
+  int index = 0;
+  for (const MatmulVariant& v : variants) {
+    for (const bool odd : {false, true}) {
+      const std::int64_t m = odd ? 133 : 136, n = odd ? 71 : 140, k = odd ? 37 : 100;
+      const bool a_transposed = v.kind != MatmulKind::dot && index % 2, b_transposed = v.kind == MatmulKind::dot || index % 4 < 2;
+      ++index;
+      const auto make = [&](std::int64_t rows, std::int64_t columns, bool flip) {
+        const View view = test::random_view(rng_, flip ? Shape{columns, rows} : Shape{rows, columns}, DType::f32);
+        return flip ? transposed(view) : view;
+      };
+      const View a = make(m, k, a_transposed), b = make(k, n, b_transposed), y = make(m, n, false);
+      const MatmulProblem p = matmul_problem(a, b, y, {});
+      if (!can_run(v, p, device_.capabilities())) continue;
+      const std::string what = std::format("{}, {}x{}x{}{}{}", to_string(v), m, n, k, a_transposed ? " aT" : "", b_transposed ? " bT" : "");
+      const std::array inputs{a, b};
+      const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
+        std::optional<View> workspace;
+        if (const auto bytes = workspace_bytes(v, p)) {
+          workspace = View(device_.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
+        }
+        matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, v, workspace);
+      });
+      expect_within(got, expect_product(a, b, y.shape()), what);
+    }
+  }
+}
+
+// y = gelu(product + bias) · scale + residual, with operands of every way to broadcast.
+TEST_P(Matmul, Epilogues) {
+  struct Case {
+    Shape bias, scale, residual;
+  };
+  const Case cases[] = {{{20}, {}, {2, 24, 20}}, {{24, 1}, {2, 1, 1}, {24, 20}}, {{1, 20}, {2, 24, 1}, {1, 1, 20}}};
+  for (const bool odd : {false, true}) {
+    for (const Case& c : cases) {
+      for (const DType type : {DType::f32, DType::f16}) {
+        Expression e;
+        int v = e.input(DType::f32);
+        const int bias = e.input(type), scale = e.input(DType::f32), residual = e.input(type);
+        v = e.apply(ScalarOp::add, {v, type == DType::f32 ? bias : e.cast(bias, DType::f32)});
+        v = e.apply(ScalarOp::mul, {e.apply(ScalarOp::gelu_erf, {v}), scale});
+        v = e.apply(ScalarOp::add, {v, type == DType::f32 ? residual : e.cast(residual, DType::f32)});
+        e.output(type == DType::f32 ? v : e.cast(v, type));
+
+        const auto shrink = [&](Shape s) {
+          for (auto& d : s) d -= odd && d > 4 ? 1 : 0;
+          return s;
+        };
+        const View a = test::random_view(rng_, shrink({2, 24, 16}), DType::f32);
+        const View b = transposed(test::random_view(rng_, shrink({2, 20, 16}), DType::f32));
+        const View y = test::random_view(rng_, shrink({2, 24, 20}), type);
+        const std::array inputs{a, b, test::random_view(rng_, shrink(c.bias), type),
+                                test::random_view(rng_, shrink(c.scale), DType::f32),
+                                test::random_view(rng_, shrink(c.residual), type, Kind::offset)};
+        const std::span<const View> operands(inputs.begin() + 2, inputs.end());
+        // What the epilogue makes of the exact product; its slope in it is at most 1.13 · |scale|.
+        Expected want = expect_product(a, b, y.shape());
+        const auto bias_of = test::values(operands[0].broadcast_to(y.shape()));
+        const auto scale_of = test::values(operands[1].broadcast_to(y.shape()));
+        const auto residual_of = test::values(operands[2].broadcast_to(y.shape()));
+        for (std::size_t i = 0; i < want.value.size(); ++i) {
+          const double x = want.value[i] + bias_of[i];
+          want.bound[i] = std::abs(scale_of[i]) * (1.13 * want.bound[i] + 0x1p-20 * (std::abs(x) + 1)) +
+                          half_ulp(type) * std::abs(residual_of[i]);
+          want.value[i] = 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))) * scale_of[i] + residual_of[i];
+        }
+        const std::string what = std::format("{} bias {}, scale {}", name(type), to_string(c.bias), to_string(c.scale));
+        const View got = on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
+          matmul(commands, in[0], in[1], out, {&e, in.subspan(2)});
+        });
+        expect_within(got, want, what + " on the device");
+        matmul(executor_, a, b, y, {&e, operands});
+        expect_within(y, want, what + " by oneDNN");
+        matmul_reference(matmul_problem(a, b, y, {&e, operands}), &e);
+        expect_within(y, want, what + " by the twin");
+        const View by_tiles = on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
+          MatmulVariant tile;
+          for (const MatmulVariant& w : matmul_variants()) {
+            if (w.kind == MatmulKind::tile && w.tile_m == 32) tile = w;
+          }
+          matmul_by(commands, matmul_problem(in[0], in[1], out, {&e, in.subspan(2)}), &e, tile, {});
+        });
+        expect_within(by_tiles, want, what + " by tiles");
+      }
+    }
+  }
+}
+
+// y may be the residual's own memory.
+TEST_P(Matmul, ResidualInPlace) {
+  Expression e;
+  e.output(e.apply(ScalarOp::add, {e.input(DType::f32), e.input(DType::f32)}));
+  for (const std::int64_t n : {64, 63}) {
+    const View a = test::random_view(rng_, {40, 24}, DType::f32), b = test::random_view(rng_, {24, n}, DType::f32);
+    const View y = test::random_view(rng_, {40, n}, DType::f32);
+    Expected want = expect_product(a, b, y.shape());
+    for (std::int64_t i = 0; i < y.count(); ++i) want.value[i] += test::value(y, i);
+    const std::array inputs{a, b};
+    const View got = on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
+      matmul(commands, in[0], in[1], out, {&e, std::span(&out, 1)});
+    });
+    expect_within(got, want, "on the device");
+    matmul(executor_, a, b, y, {&e, std::span(&y, 1)});
+    expect_within(y, want, "by oneDNN");
+  }
+}
+
+TEST_P(Matmul, EmptySizes) {
+  Expression e;
+  e.output(e.apply(ScalarOp::add, {e.input(DType::f32), e.input(DType::f32)}));
+  const View a = test::random_view(rng_, {5, 0}, DType::f32), b = test::random_view(rng_, {0, 7}, DType::f32);
+  const View y = test::random_view(rng_, {5, 7}, DType::f32), bias = test::random_view(rng_, {7}, DType::f32);
+  const std::array inputs{a, b, bias};
+  const View zeros = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
+    matmul(c, in[0], in[1], out);
+  });
+  const View biased = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
+    matmul(c, in[0], in[1], out, {&e, in.subspan(2)});
+  });
+  matmul(executor_, a, b, y, {&e, std::span(&bias, 1)});
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    EXPECT_EQ(test::value(zeros, i), 0.0);
+    EXPECT_EQ(test::value(biased, i), test::value(bias, i % 7));
+    EXPECT_EQ(test::value(y, i), test::value(bias, i % 7));
+  }
+  // No element: nothing to do, and nothing to complain about.
+  gpu::Encoder encoder(device_);
+  const View none = test::to_device(device_, test::random_view(rng_, {0, 7}, DType::f32));
+  matmul(encoder, test::to_device(device_, test::random_view(rng_, {0, 3}, DType::f32)),
+         test::to_device(device_, test::random_view(rng_, {3, 7}, DType::f32)), none);
+  encoder.submit();
+}
+
+// NaN and infinities reach exactly the elements that they belong to.
+TEST_P(Matmul, SpecialValues) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::int64_t n : {33, 64}) {
+    std::vector<double> x(36 * 20, 1.0), w(20 * n, 0.5);
+    x[3 * 20 + 7] = nan;
+    x[5 * 20 + 19] = inf;
+    x[9 * 20 + 0] = -inf;
+    x[11 * 20 + 2] = inf, x[11 * 20 + 3] = -inf;
+    w[4 * n + 8] = inf;
+    w[2 * n + 30] = nan;
+    const View a = test::host_view(DType::f32, {36, 20}, x), b = test::host_view(DType::f32, {20, n}, w);
+    const View y = test::random_view(rng_, {36, n}, DType::f32);
+    const Expected e = expect_product(a, b, y.shape());
+    const std::array inputs{a, b};
+    const View gpu = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
+      matmul(c, in[0], in[1], out);
+    });
+    matmul(executor_, a, b, y);
+    for (const View* got : {&gpu, &y}) {
+      for (std::int64_t i = 0; i < y.count(); ++i) {
+        const auto bits = static_cast<std::uint32_t>(test::element_bits(*got, i));
+        if (std::isnan(e.value[i])) EXPECT_GT(bits & 0x7fffffffu, 0x7f800000u) << i;
+        else EXPECT_EQ(std::bit_cast<float>(bits), static_cast<float>(e.value[i])) << i;
+      }
+    }
+  }
+}
+
+// Operands past a binding's limit are computed in parts.
+TEST_P(Matmul, LargerThanABinding) {
+  const std::uint64_t limit = device_.capabilities().max_binding;
+  if (limit > (std::uint64_t{160} << 20)) GTEST_SKIP() << "bindings of " << limit << " bytes would need too much memory";
+  const std::int64_t k = 64, n = 4, m = static_cast<std::int64_t>(limit / (k * 4)) + 1000;
+  const View a(Buffer::host(static_cast<std::uint64_t>(m * k * 4)), 0, DType::f32, {m, k});
+  auto* x = reinterpret_cast<float*>(a.buffer.data());
+  for (std::int64_t i = 0; i < m * k; ++i) x[i] = static_cast<float>(i * 7919 % 1013 - 506);
+  const View b = test::random_view(rng_, {k, n}, DType::f32);
+  const View y = test::random_view(rng_, {m, n}, DType::f32);
+  const std::array inputs{a, b};
+  const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
+    matmul(c, in[0], in[1], out);
+  });
+  for (std::int64_t row = 0; row < m; row += row < 8 || row > m - 9 ? 1 : 4999) {
+    const auto part = [&](const View& view) {
+      return View(view.buffer, static_cast<std::uint64_t>(row * view.strides()[0] * 4), DType::f32, {1, view.shape()[1]});
+    };
+    expect_within(part(got), expect_product(part(a), b, {1, n}), std::format("row {} of {}", row, m));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::ValuesIn(test::device_names()), [](const auto& i) { return i.param; });
+
+}  // namespace
+}  // namespace weft::kernels
