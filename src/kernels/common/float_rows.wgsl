@@ -1,0 +1,14 @@
+{# Sums and maxima of rows of floats, for softmax, layer norm and log-sum-exp. #}
+alias value_t = {{ "vec4<f32>" if wide == "vec4" else "f32" }};   // of a step
+alias state_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};  // of a team
+const lowest = -0x1.fffffep+127f;                                 // the least f32 that is finite
+
+{% if width == 4 and not across %}
+fn largest_of(v: value_t) -> state_t { return max(max(v.x, v.y), max(v.z, v.w)); }
+fn sum_of(v: value_t) -> state_t { return (v.x + v.y) + (v.z + v.w); }
+{% else %}
+fn largest_of(v: value_t) -> state_t { return v; }
+fn sum_of(v: value_t) -> state_t { return v; }
+{% endif %}
+fn add(a: state_t, b: state_t) -> state_t { return a + b; }
+fn larger(a: state_t, b: state_t) -> state_t { return max(a, b); }

@@ -1,0 +1,89 @@
+{# Teams of threads that work on rows: the WGSL half of common/rows.h, where the variables are explained. #}
+{% set mixed = cluster > 1 %}
+
+{# Index functions of an operand: <name>_row(i), where row i starts, and <name>_at(j), element j from there. #}
+{% macro offset_function(function, operand, space, rank) %}
+fn {{ function }}(i: u32) -> u32 {
+{% if rank == 0 %}
+  return 0u;
+{% elif rank == 1 %}
+  return i * p.{{ operand }}_{{ space }}0;
+{% else %}
+  var r = i;
+  var o = 0u;
+{% for back in range(rank - 1) %}
+{% set d = rank - 1 - back %}
+  o += (r % p.{{ space }}_n{{ d }}) * p.{{ operand }}_{{ space }}{{ d }};
+  r /= p.{{ space }}_n{{ d }};
+{% endfor %}
+  return o + r * p.{{ operand }}_{{ space }}0;
+{% endif %}
+}
+{% endmacro %}
+{% macro row_access(operand) %}
+{{ offset_function(operand + "_row", operand, "outer", outer_rank) }}
+{{ offset_function(operand + "_at", operand, "inner", inner_rank) }}
+{% endmacro %}
+
+{# What a step loads (`wide` values), and what a team has for a result (`state`: one row's, or four rows' values). #}
+{% set wide = "vec4" if width == 4 else "" %}
+{% set state = "vec4" if width == 4 and across else "" %}
+{% set rows_per_team = 4 if width == 4 and across else 1 %}
+{# The index along a row at which step k stands. #}
+{% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){% else %}{{ k }}{% endif %}{% endmacro %}
+{# Step k of the row that starts at `start`. #}
+{% macro load_step(operand, start, k) -%}
+load{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}))
+{%- endmacro %}
+{% macro store_step(operand, start, k, value) -%}
+store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}), {{ value }})
+{%- endmacro %}
+
+{# Declares fn <name>(value, tid) -> type: `combine` over the members of the thread's team, the same in all of them and
+   in every run. By shuffles within clusters of threads, between clusters through workgroup memory, up to 32 values a
+   round. All threads of the workgroup call it together. #}
+{% macro team_function(name, type, combine) %}
+{% set near = cluster // interleave if cluster > interleave else 1 %}
+{% if near > team %}{% set near = team %}{% endif %}
+{% if team > near %}
+var<workgroup> {{ name }}_slots: array<{{ type }}, {{ workgroup // near }}>;
+{% endif %}
+fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
+  var v = value;
+{% for k in [1, 2, 4, 8, 16, 32] %}
+{% if k < near %}
+  v = {{ combine }}(v, subgroupShuffleXor(v, {{ k * interleave }}u));
+{% endif %}
+{% endfor %}
+{% if team > near %}
+  let lane = tid % {{ interleave }}u;
+  let member = tid / {{ interleave }}u;     // counted on through the teams that follow one another
+  for (var span = {{ near }}u; span < {{ team }}u; span *= 32u) {
+    let radix = min(32u, {{ team }}u / span);
+    workgroupBarrier();
+    if (member % span == 0u) { {{ name }}_slots[member / span * {{ interleave }}u + lane] = v; }
+    workgroupBarrier();
+    let first = member / (span * radix) * radix;
+    v = {{ name }}_slots[first * {{ interleave }}u + lane];
+    for (var i = 1u; i < radix; i++) { v = {{ combine }}(v, {{ name }}_slots[(first + i) * {{ interleave }}u + lane]); }
+  }
+{% endif %}
+  return v;
+}
+{% endmacro %}
+
+{# The entry point's head, and the thread's place: member of its team, first row of the team. #}
+{% macro thread_arguments() -%}
+@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
+{%- if mixed %} @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32
+{%- else %} @builtin(local_invocation_index) tid: u32{% endif -%}
+{%- endmacro %}
+{% macro thread_place(group) %}
+{% if mixed %}
+  let tid = subgroup * subgroup_size + lane;
+{% endif %}
+  let member = tid / {{ interleave }}u % {{ team }}u;
+  let wanted = ({{ group }} * {{ workgroup // team }}u + tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u) * {{ rows_per_team }}u;
+  let live = wanted < p.rows;
+  let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
+{% endmacro %}

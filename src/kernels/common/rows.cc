@@ -1,0 +1,145 @@
+#include "kernels/common/rows.h"
+
+#include <bit>
+
+namespace weft::kernels {
+namespace {
+
+// Threads that fill a large GPU; with fewer, rows are spread over more threads each.
+constexpr std::int64_t kManyThreads = 1 << 18;
+// Values that a thread holds in registers.
+constexpr std::int64_t kMaxKeptValues = 64;
+constexpr std::int64_t kMaxKeptSteps = 16;
+
+std::uint32_t power_of_two_at_least(std::int64_t n) {
+  return static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+}
+std::uint32_t power_of_two_at_most(std::int64_t n) {
+  return static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+}
+
+bool four_by_four(const View& view) {
+  const int b = bits(view.dtype);
+  return b >= 8 && b <= 32 && view.offset * 8 / b % 4 == 0;
+}
+
+// `fast` ends in a contiguous run of fours, and every other stride is a multiple of four.
+bool strides_in_fours(const Collapsed& fast, const Collapsed& slow, std::size_t k) {
+  if (fast.shape.empty() || fast.shape.back() % 4 != 0 || fast.strides[k].back() != 1) return false;
+  const auto in_fours = [](std::int64_t s) { return s % 4 == 0; };
+  return std::all_of(fast.strides[k].begin(), fast.strides[k].end() - 1, in_fours) &&
+         std::ranges::all_of(slow.strides[k], in_fours);
+}
+
+Collapsed collapse_axes(const Shape& shape, std::span<const Strides> strides, const AxisMask& mask, bool value) {
+  Shape kept;
+  std::vector<Strides> kept_strides(strides.size());
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (mask[d] != value) continue;
+    kept.push_back(shape[d]);
+    for (std::size_t k = 0; k < strides.size(); ++k) kept_strides[k].push_back(strides[k][d]);
+  }
+  return collapse(kept, kept_strides);
+}
+
+// Members of a team that reads along a row: enough steps each to have loads in flight, enough neighbours to read whole
+// lines, and one subgroup as long as the row can be kept by it.
+std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options, bool software,
+                         std::uint32_t largest) {
+  const std::int64_t kept = std::min(kMaxKeptValues / plan.width, kMaxKeptSteps);
+  const std::int64_t good = plan.width == 4 ? 8 : 16;
+  const std::int64_t neighbours = std::min<std::int64_t>(plan.steps, 8);
+  if (software) {
+    // Threads are SIMD lanes there: more than a subgroup would only bring barriers.
+    return std::min({power_of_two_at_most(neighbours), std::max(plan.cluster, 1u), largest});
+  }
+  std::uint32_t team = std::max(power_of_two_at_least(ceil_div(plan.steps, good)), power_of_two_at_most(neighbours));
+  // A row that a subgroup can keep needs no barriers.
+  if (team > plan.cluster && plan.cluster > 1 && options.keep && plan.steps <= plan.cluster * kept) team = plan.cluster;
+  if (team > plan.cluster && options.keep) team = power_of_two_at_least(ceil_div(plan.steps, kept));
+  const bool keeps = options.keep && plan.steps <= largest / 2 * kept;
+  team = std::min(team, keeps ? largest / 2 : std::min(largest, 256u));
+  // Few rows: more threads each.
+  while (rows * team * 2 <= kManyThreads && team * 2 <= std::min<std::int64_t>(plan.steps, largest)) team *= 2;
+  return std::max(team, 1u);
+}
+
+}  // namespace
+
+Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strides> strides) {
+  Rows rows{collapse_axes(shape, strides, along, false), collapse_axes(shape, strides, along, true)};
+  rows.count = element_count(rows.outer.shape);
+  rows.length = element_count(rows.inner.shape);
+  return rows;
+}
+
+bool vectorises_along(const View& view, const Rows& rows, std::size_t k) {
+  return four_by_four(view) && strides_in_fours(rows.inner, rows.outer, k);
+}
+
+bool vectorises_across(const View& view, const Rows& rows, std::size_t k) {
+  return four_by_four(view) && strides_in_fours(rows.outer, rows.inner, k);
+}
+
+bool runs_across(const Rows& rows, std::size_t k) {
+  if (rows.outer.shape.empty()) return false;
+  if (rows.inner.shape.empty()) return true;
+  return std::abs(rows.outer.strides[k].back()) < std::abs(rows.inner.strides[k].back());
+}
+
+RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options) {
+  RowPlan plan;
+  plan.across = !options.along4 && (options.across4 || options.across);
+  plan.width = options.along4 || options.across4 ? 4 : 1;
+  plan.steps = plan.across ? rows.length : rows.length / plan.width;
+  const std::int64_t teams = plan.across ? rows.count / plan.width : rows.count;
+  if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
+  const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));
+
+  if (plan.across) {
+    // Neighbouring teams cover a line of memory; members split the way along it until there are threads enough.
+    plan.interleave = std::min(plan.width == 4 ? 8u : 32u, power_of_two_at_least(teams));
+    if (!capabilities.software) {
+      while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps &&
+             plan.team * plan.interleave * 2 <= largest) {
+        plan.team *= 2;
+      }
+    }
+  } else {
+    plan.team = team_along(plan, teams, options, capabilities.software, largest);
+  }
+
+  // Whole subgroups, which the order of threads relies on; beyond that no more than there is work for.
+  const std::uint32_t unit = plan.team * plan.interleave;
+  const std::uint32_t wanted = std::min<std::int64_t>(power_of_two_at_least(teams) * std::int64_t{plan.team},
+                                                      capabilities.software ? 64 : 256);
+  plan.workgroup = std::min(std::max({unit, wanted, capabilities.subgroups ? capabilities.subgroup_max : 1u}), largest);
+  plan.groups = ceil_div(teams, plan.workgroup / plan.team);
+
+  const std::int64_t kept = ceil_div(plan.steps, plan.team);
+  if (options.keep && kept <= kMaxKeptSteps && kept * plan.width <= kMaxKeptValues) {
+    plan.kept = static_cast<std::uint32_t>(kept);
+  }
+  return plan;
+}
+
+void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names) {
+  if (plan.cluster > 1) call.enable("subgroups");
+  call.include("row_reduce");
+  call.set("across", plan.across).set("width", plan.width).set("team", plan.team).set("interleave", plan.interleave);
+  call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("kept", plan.kept);
+  call.set("outer_rank", rows.outer.shape.rank()).set("inner_rank", rows.inner.shape.rank());
+  call.index_param("rows", rows.count).index_param("steps", plan.steps);
+  const auto add_space = [&](std::string_view space, const Collapsed& dims) {
+    for (int d = 0; d < dims.shape.rank(); ++d) {
+      call.index_param(std::format("{}_n{}", space, d), dims.shape[d]);
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        call.index_param(std::format("{}_{}{}", names[k], space, d), dims.strides[k][d]);
+      }
+    }
+  };
+  add_space("outer", rows.outer);
+  add_space("inner", rows.inner);
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,58 @@
+// What softmax, layer norm and the reductions share: a tensor seen as rows, and how a GPU's threads share them.
+// The WGSL half is common/row_reduce.wgsl.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "kernels/call.h"
+
+namespace weft::kernels {
+
+// Axes of a tensor, marked by position.
+using AxisMask = std::array<bool, kMaxRank>;
+
+// A tensor split in two: `inner` are the axes along which a row runs, `outer` all others, which count the rows. Each
+// is collapsed; strides[k] are those of operand k.
+struct Rows {
+  Collapsed outer, inner;
+  std::int64_t count = 1;   // rows
+  std::int64_t length = 1;  // elements of a row
+};
+// All operands share `shape`; their strides stand in the order of `strides`.
+Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strides> strides);
+
+// True if operand k of `rows` can be read or written four neighbours of one row at a time …
+bool vectorises_along(const View& view, const Rows& rows, std::size_t k);
+// … or the same element of four neighbouring rows.
+bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
+// True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by side.
+bool runs_across(const Rows& rows, std::size_t k);
+
+// How threads share rows. A team of threads works on one row (or on four neighbouring rows, when `across` and width 4).
+// Its member m takes the steps m, m + team, m + 2·team, …; a step is `width` elements of a row, or one element of
+// `width` rows.
+struct RowPlan {
+  bool across = false;           // neighbouring threads belong to neighbouring rows
+  int width = 1;                 // 1 or 4
+  std::uint32_t team = 1;        // members; a power of two
+  std::uint32_t interleave = 1;  // teams whose members alternate in the order of threads; a power of two
+  std::uint32_t workgroup = 1;   // threads
+  std::uint32_t cluster = 1;     // neighbouring threads that exchange values by subgroup shuffles
+  std::uint32_t kept = 0;        // steps of each member that stay in registers; 0: too many, the row is read again
+  std::int64_t steps = 0;        // of a row
+  std::int64_t groups = 0;       // workgroups
+};
+
+struct RowPlanOptions {
+  bool along4 = false, across4 = false;  // which vectorised forms all operands allow
+  bool across = false;                   // lay rows across threads though nothing vectorises
+  bool keep = false;                     // the kernel reads a row more than once
+};
+RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options);
+
+// Gives `call` the plan as template variables, and what row_reduce.wgsl's row_access(name, …) needs of the operands, one
+// name for each list of strides.
+void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names);
+
+}  // namespace weft::kernels

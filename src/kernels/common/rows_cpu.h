@@ -1,0 +1,115 @@
+// Rows on the CPU: each row of a tensor of any type and strides handed to a function as a dense array.
+#pragma once
+
+#include <vector>
+
+#include "kernels/common/rows.h"
+#include "kernels/twin.h"
+
+// Compiled once for each level of vector instructions; the loader picks. Not under sanitizers, whose runtime is not up
+// when the loader asks.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define WEFT_VECTOR_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define WEFT_VECTOR_CLONES
+#endif
+
+namespace weft::kernels {
+
+// Element offsets along a row, of one operand.
+class RowSteps {
+ public:
+  RowSteps(const Collapsed& inner, std::size_t operand, std::int64_t length) {
+    if (inner.shape.rank() <= 1) {
+      stride_ = inner.shape.empty() ? 1 : inner.strides[operand][0];
+      return;
+    }
+    const Layout layout{inner.shape, inner.strides[operand]};
+    for (std::int64_t j = 0; j < length; ++j) table_.push_back(offset_of(layout, j));
+  }
+  bool contiguous() const { return table_.empty() && stride_ == 1; }
+  std::int64_t operator[](std::int64_t j) const { return table_.empty() ? j * stride_ : table_[j]; }
+
+ private:
+  std::int64_t stride_ = 1;
+  std::vector<std::int64_t> table_;
+};
+
+// The rows of one operand, taken in blocks as dense arrays of T. Rows side by side in memory are taken together, so
+// that each cache line is used whole.
+template <class T>
+class RowReader {
+ public:
+  RowReader(const View& view, const Rows& rows, std::size_t operand)
+      : view_(view),
+        outer_{rows.outer.shape, rows.outer.strides[operand]},
+        steps_(rows.inner, operand, rows.length),
+        length_(rows.length) {}
+
+  bool direct() const { return steps_.contiguous() && view_.dtype == (sizeof(T) == 8 ? DType::f64 : DType::f32); }
+  T* direct_row(std::int64_t row) const { return data<T>(view_) + offset_of(outer_, row); }
+
+  // buffer[r * length + j] = element j of row first + r.
+  void gather(std::int64_t first, std::int64_t count, T* buffer) const {
+    with_type(view_.dtype, [&]<class X>() {
+      if constexpr (std::is_convertible_v<X, T>) {
+        walk<X>(first, count, [&](const X& element, std::int64_t at) { buffer[at] = static_cast<T>(element); });
+      }
+    });
+  }
+  void scatter(std::int64_t first, std::int64_t count, const T* buffer) const {
+    with_type(view_.dtype, [&]<class X>() {
+      if constexpr (std::is_convertible_v<X, T>) {
+        walk<X>(first, count, [&](X& element, std::int64_t at) { element = X(static_cast<float_for<X>>(buffer[at])); });
+      }
+    });
+  }
+
+ private:
+  template <class X>
+  using float_for = std::conditional_t<std::is_same_v<X, double>, double, float>;
+
+  template <class X, class F>
+  void walk(std::int64_t first, std::int64_t count, F&& f) const {
+    std::int64_t start[kBlock];
+    for (std::int64_t r = 0; r < count; ++r) start[r] = offset_of(outer_, first + r);
+    X* base = data<X>(view_);
+    for (std::int64_t j = 0; j < length_; ++j) {
+      const std::int64_t step = steps_[j];
+      for (std::int64_t r = 0; r < count; ++r) f(base[start[r] + step], r * length_ + j);
+    }
+  }
+
+ public:
+  static constexpr std::int64_t kBlock = 16;
+
+ private:
+  View view_;
+  Layout outer_;
+  RowSteps steps_;
+  std::int64_t length_;
+};
+
+// f(row of x, row of y, length) for each row, on all cores.
+template <class T, class F>
+void for_each_row(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, F&& f) {
+  const RowReader<T> from(x, rows, 0), to(y, rows, 1);
+  const bool across = runs_across(rows, 0) || runs_across(rows, 1);
+  const std::int64_t block = across ? RowReader<T>::kBlock : 1;
+  const std::int64_t grain = std::max<std::int64_t>(16384 / std::max<std::int64_t>(rows.length * block, 1), 1);
+  parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> in(from.direct() ? 0 : block * rows.length), out(to.direct() ? 0 : block * rows.length);
+    for (std::int64_t b = begin; b < end; ++b) {
+      const std::int64_t first = b * block;
+      const std::int64_t count = std::min(block, rows.count - first);
+      if (!from.direct()) from.gather(first, count, in.data());
+      for (std::int64_t r = 0; r < count; ++r) {
+        f(from.direct() ? from.direct_row(first + r) : in.data() + r * rows.length,
+          to.direct() ? to.direct_row(first + r) : out.data() + r * rows.length, rows.length);
+      }
+      if (!to.direct()) to.scatter(first, count, out.data());
+    }
+  });
+}
+
+}  // namespace weft::kernels

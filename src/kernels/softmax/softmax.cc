@@ -1,0 +1,40 @@
+#include "kernels/common/rows.h"
+#include "kernels/softmax/softmax_cpu.h"
+#include "weft/error.h"
+#include "weft/kernels.h"
+
+namespace weft::kernels {
+
+void softmax(Stream& stream, const View& x, const View& y, int axis) {
+  if (x.shape() != y.shape()) {
+    throw InvalidArgument("softmax: x is {}, y is {}; their shapes must be the same", to_string(x), to_string(y));
+  }
+  for (const View* v : {&x, &y}) {
+    if (!is_floating(v->dtype)) {
+      throw InvalidArgument("softmax: {} is {}; expected a floating type", v == &x ? "x" : "y", to_string(*v));
+    }
+  }
+  axis = normalize_axis(axis, x.rank(), "softmax");
+  if (x.count() == 0) return;
+  AxisMask along{};
+  along[axis] = true;
+  const std::array<Strides, 2> strides{x.strides(), y.strides()};
+  const Rows rows = split_rows(x.shape(), along, strides);
+  if (stream.cpu()) return softmax_cpu(*stream.cpu(), x, y, rows);
+  for (const View* v : {&x, &y}) {
+    if (v->dtype == DType::f64) throw Unsupported("softmax: f64 runs on the CPU only, WGSL has no such type");
+  }
+
+  Call call(*stream.gpu(), "softmax");
+  const RowPlan plan = plan_rows(call.capabilities(), rows,
+                                 {.along4 = vectorises_along(x, rows, 0) && vectorises_along(y, rows, 1),
+                                  .across4 = vectorises_across(x, rows, 0) && vectorises_across(y, rows, 1),
+                                  .across = runs_across(rows, 0),
+                                  .keep = true});
+  call.read("x", x, plan.width).write("y", y, plan.width);
+  add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
+  call.include("float_rows");
+  call.dispatch_groups("softmax", plan.groups);
+}
+
+}  // namespace weft::kernels

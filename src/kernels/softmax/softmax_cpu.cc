@@ -1,0 +1,86 @@
+#include "kernels/softmax/softmax_cpu.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels/common/rows_cpu.h"
+
+namespace weft::kernels {
+namespace {
+
+// exp(x) for x <= 0 or NaN, within 2 ULP: 2^n · exp(r) with |r| <= ln 2 / 2, written so that compilers vectorise it.
+// ln 2 is taken off in two parts, the first of which times any n is exact (Cody and Waite, 1980).
+inline __attribute__((always_inline)) float exp_below_zero(float x) {
+  x = x < -104.0f ? -104.0f : x;  // NaN stays
+  constexpr float kRounder = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer, which the low bits hold
+  const float shifted = x * 1.44269504f + kRounder;
+  const float n = shifted - kRounder;
+  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+  float e = 1.0f / 5040;
+  e = e * r + 1.0f / 720;
+  e = e * r + 1.0f / 120;
+  e = e * r + 1.0f / 24;
+  e = e * r + 1.0f / 6;
+  e = e * r + 0.5f;
+  e = e * r * r + r + 1.0f;
+  // 2^n in two factors, since the result may be denormal.
+  const auto power = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRounder));
+  const std::int32_t half = power >> 1;
+  const auto two_to = [](std::int32_t k) { return std::bit_cast<float>(static_cast<std::uint32_t>(k + 127) << 23); };
+  return e * two_to(half) * two_to(power - half);
+}
+
+constexpr int kLanes = 16;
+
+WEFT_VECTOR_CLONES
+void softmax_row(const float* x, float* y, std::int64_t n) {
+  float tops[kLanes];
+  for (float& t : tops) t = std::numeric_limits<float>::lowest();
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) tops[k] = x[i + k] > tops[k] ? x[i + k] : tops[k];
+  }
+  for (; i < n; ++i) tops[0] = x[i] > tops[0] ? x[i] : tops[0];
+  float top = tops[0];
+  for (float t : tops) top = t > top ? t : top;
+
+  double sums[kLanes] = {};
+  for (i = 0; i + kLanes <= n; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) {
+      y[i + k] = exp_below_zero(x[i + k] - top);
+      sums[k] += static_cast<double>(y[i + k]);
+    }
+  }
+  for (; i < n; ++i) {
+    y[i] = exp_below_zero(x[i] - top);
+    sums[0] += static_cast<double>(y[i]);
+  }
+  double sum = 0;
+  for (double s : sums) sum += s;
+  const auto scale = static_cast<float>(1 / sum);
+  for (i = 0; i < n; ++i) y[i] *= scale;
+}
+
+void softmax_row(const double* x, double* y, std::int64_t n) {
+  double top = std::numeric_limits<double>::lowest();
+  for (std::int64_t i = 0; i < n; ++i) top = x[i] > top ? x[i] : top;
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += y[i] = std::exp(x[i] - top);
+  for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;
+}
+
+}  // namespace
+
+void softmax_cpu(cpu::Executor& executor, const View& x, const View& y, const Rows& rows) {
+  const auto run = [&]<class T>() {
+    for_each_row<T>(executor, x, y, rows, [](const T* in, T* out, std::int64_t n) { softmax_row(in, out, n); });
+  };
+  if (x.dtype == DType::f64 || y.dtype == DType::f64) {
+    run.template operator()<double>();
+  } else {
+    run.template operator()<float>();
+  }
+}
+
+}  // namespace weft::kernels

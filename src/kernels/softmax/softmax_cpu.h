@@ -1,0 +1,12 @@
+// The CPU twin of softmax.
+#pragma once
+
+#include "kernels/common/rows.h"
+#include "weft/cpu.h"
+
+namespace weft::kernels {
+
+// x and y have one shape; `rows` holds their strides in that order.
+void softmax_cpu(cpu::Executor& executor, const View& x, const View& y, const Rows& rows);
+
+}  // namespace weft::kernels
