@@ -1,0 +1,57 @@
+{# y = log(sum(exp(x))) along rows, by a running maximum and the sum of exponentials below it. A maximum of +inf counts
+   itself as exp(0), so that such rows come to +inf; a row of -inf comes to log(0). A row may be cut into parts: then
+   `partial_out` stores (maximum, sum) and a second call with `partial_in` joins them. #}
+{{ row_access("x") }}
+{{ row_access("y") }}
+{{ team_function("team_max", "state_t", "larger") }}
+{{ team_function("team_sum", "state_t", "add") }}
+
+fn below(v: value_t, top: state_t) -> value_t { return select(exp(v - top), value_t(1), v == value_t(top)); }
+fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - next), state_t(1), top == next); }
+
+@compute @workgroup_size({{ workgroup }})
+fn main({{ thread_arguments() }}) {
+  let group = group_index(wg, grid);
+  let part = group % p.parts;
+  {{ thread_place("(group / p.parts)") }}
+  let x0 = x_row(row);
+  var top = state_t(lowest);
+  var total = state_t(0);
+  let end = min((part + 1u) * p.part_steps, p.steps);
+  var k = part * p.part_steps + member;
+{% if partial_in %}
+  for (; k < end; k += {{ team }}u) {
+    let v = {{ load_step("x", "x0", "k") }};
+    let next = max(top, v.x);
+    total = total * rescale(top, next) + v.y * rescale(v.x, next);
+    top = next;
+  }
+{% else %}
+  for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
+{% for i in range(4) %}
+    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+{% endfor %}
+    let next = max(top, largest_of(max(max(v0, v1), max(v2, v3))));
+    total = total * rescale(top, next) +
+            sum_of((below(v0, next) + below(v1, next)) + (below(v2, next) + below(v3, next)));
+    top = next;
+  }
+  for (; k < end; k += {{ team }}u) {
+    let v = {{ load_step("x", "x0", "k") }};
+    let next = max(top, largest_of(v));
+    total = total * rescale(top, next) + sum_of(below(v, next));
+    top = next;
+  }
+{% endif %}
+  let row_top = team_max(top, tid);
+  let row_total = team_sum(total * rescale(top, row_top), tid);
+  if (!live || member != 0u) { return; }
+{% for i in range(rows_per_team) %}
+{% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
+{% if partial_out %}
+  store_y(y_row(row + {{ i }}u) + part, vec2<f32>(row_top{{ lane }}, row_total{{ lane }}));
+{% else %}
+  store_y(y_row(row + {{ i }}u) + part, row_top{{ lane }} + log(row_total{{ lane }}));
+{% endif %}
+{% endfor %}
+}

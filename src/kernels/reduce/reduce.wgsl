@@ -1,0 +1,133 @@
+{# y = x reduced along rows. A member of a team folds its steps four at a time, the team folds its members. `lift` turns an element into an accumulator, `combine` joins two, `finish` turns the last into the result.
+   A row may be cut into parts for more threads: then `partial_out` stores accumulators, and a second call with
+   `partial_in` folds them. 64-bit integers compute as vec2<u32>, low word first. #}
+{% set scalar = "u32" if op == "any" or op == "all" else {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>"}[kind] %}
+alias value_t = {{ "vec4<" + scalar + ">" if wide == "vec4" else scalar }};   // of a step
+alias state_t = {{ "vec4<" + scalar + ">" if state == "vec4" else scalar }};  // of a team
+{{ row_access("x") }}
+{{ row_access("y") }}
+
+{% if kind == "long" or kind == "ulong" %}
+fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let low = a.x + b.x;
+  return vec2<u32>(low, a.y + b.y + select(0u, 1u, low < a.x));
+}
+fn less64(a: vec2<u32>, b: vec2<u32>) -> bool {
+{% if kind == "long" %}
+  let high = bitcast<vec2<i32>>(vec2<u32>(a.y, b.y));
+{% else %}
+  let high = vec2<u32>(a.y, b.y);
+{% endif %}
+  return high.x < high.y || (high.x == high.y && a.x < b.x);
+}
+{% endif %}
+{# min and max let NaN win. It is told by its bits, since WGSL's own min, max and comparisons may ignore it. #}
+{% macro combine_function(name, type, lanes) %}
+fn {{ name }}(a: {{ type }}, b: {{ type }}) -> {{ type }} {
+{% if op == "any" %}
+  return a | b;
+{% elif op == "all" %}
+  return a & b;
+{% elif op == "prod" %}
+  return a * b;
+{% elif op != "min" and op != "max" %}
+  return {{ "add64(a, b)" if kind == "long" or kind == "ulong" else "a + b" }};
+{% elif kind == "float" %}
+{% set bits = "vec4<u32>" if lanes == 4 else "u32" %}
+  let a_nan = (bitcast<{{ bits }}>(a) & {{ bits }}(0x7fffffffu)) > {{ bits }}(0x7f800000u);
+  let b_nan = (bitcast<{{ bits }}>(b) & {{ bits }}(0x7fffffffu)) > {{ bits }}(0x7f800000u);
+  return select(select({{ op }}(a, b), b, b_nan), a, a_nan);
+{% elif kind == "long" or kind == "ulong" %}
+  return select(b, a, less64({{ "a, b" if op == "min" else "b, a" }}));
+{% else %}
+  return {{ op }}(a, b);
+{% endif %}
+}
+{% endmacro %}
+{{ combine_function("combine", "state_t", 4 if state == "vec4" else 1) }}
+{{ combine_function("combine_steps", "value_t", width) }}
+{{ team_function("team_combine", "state_t", "combine") }}
+
+fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
+{% if partial_in %}
+  return v;
+{% elif op == "any" or op == "all" %}
+{% if kind == "long" or kind == "ulong" %}
+  return select(0u, 1u, any(v != vec2<u32>(0u)));
+{% elif kind == "float" %}
+  return select(value_t(0u), value_t(1u), (bitcast<value_t>(v) & value_t(0x7fffffffu)) != value_t(0u));
+{% else %}
+  return select(value_t(0u), value_t(1u), v != {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}(0));
+{% endif %}
+{% elif op == "sum_squares" or op == "l2" %}
+  return v * v;
+{% elif op == "l1" and kind != "uint" %}
+  return abs(v);
+{% else %}
+  return v;
+{% endif %}
+}
+fn fold(v: value_t) -> state_t {
+{% if width == 4 and not across %}
+  return combine(combine(v.x, v.y), combine(v.z, v.w));
+{% else %}
+  return v;
+{% endif %}
+}
+fn finish(v: state_t) -> state_t {
+{% if partial_out %}
+  return v;
+{% elif op == "mean" %}
+  return v / p.length;
+{% elif op == "l2" %}
+  return sqrt(v);
+{% elif op == "log_sum" %}
+  return log(v);
+{% else %}
+  return v;
+{% endif %}
+}
+
+@compute @workgroup_size({{ workgroup }})
+fn main({{ thread_arguments() }}) {
+  let group = group_index(wg, grid);
+  let part = group % p.parts;
+  {{ thread_place("(group / p.parts)") }}
+  let x0 = x_row(row);
+{% if kind == "long" or kind == "ulong" %}
+  let identity = {{ "p.identity_low" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
+{% else %}
+  let identity = value_t(bitcast<{{ scalar }}>(p.identity_low));
+{% endif %}
+  var total = identity;
+  let end = min((part + 1u) * p.part_steps, p.steps);
+  var k = part * p.part_steps + member;
+  // In blocks, so that long sums lose few digits: what is small is added to what is small.
+  while (k + {{ 3 * team }}u < end) {
+    let stop = min(end, k + {{ 256 * team }}u);
+    var a0 = identity;
+    var a1 = identity;
+    var a2 = identity;
+    var a3 = identity;
+    for (; k + {{ 3 * team }}u < stop; k += {{ 4 * team }}u) {
+{% for i in range(4) %}
+      let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+{% endfor %}
+{% for i in range(4) %}
+      a{{ i }} = combine_steps(a{{ i }}, lift(v{{ i }}));
+{% endfor %}
+    }
+    total = combine_steps(total, combine_steps(combine_steps(a0, a1), combine_steps(a2, a3)));
+  }
+  for (; k < end; k += {{ team }}u) { total = combine_steps(total, lift({{ load_step("x", "x0", "k") }})); }
+  let all = team_combine(fold(total), tid);
+  if (!live || member != 0u) { return; }
+  let y = finish(all);
+{% if rows_per_team == 4 %}
+{% for i in range(4) %}
+  store_y(y_row(row + {{ i }}u) + part, y[{{ i }}]);
+{% endfor %}
+{% else %}
+  store_y(y_row(row) + part, y);
+{% endif %}
+}

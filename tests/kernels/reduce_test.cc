@@ -1,0 +1,244 @@
+#include <limits>
+
+#include "kernels/operands.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ReduceOp;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr ReduceOp kAll[] = {ReduceOp::sum,         ReduceOp::mean,        ReduceOp::prod, ReduceOp::min,
+                             ReduceOp::max,         ReduceOp::sum_squares, ReduceOp::l1,   ReduceOp::l2,
+                             ReduceOp::log_sum,     ReduceOp::log_sum_exp, ReduceOp::any,  ReduceOp::all};
+
+bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
+bool floats_only(ReduceOp op) {
+  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp;
+}
+
+Shape reduced(const Shape& shape, const std::vector<int>& axes, bool ones) {
+  Shape s;
+  for (int d = 0; d < shape.rank(); ++d) {
+    const bool gone = std::ranges::find(axes, d) != axes.end() || std::ranges::find(axes, d - shape.rank()) != axes.end();
+    if (!gone) s.push_back(shape[d]);
+    if (gone && ones) s.push_back(1);
+  }
+  return s;
+}
+
+struct Reduce {
+  ReduceOp op = ReduceOp::sum;
+  Shape shape;
+  std::vector<int> axes;
+  DType x = DType::f32;
+  std::optional<DType> y;  // else x's, or bool
+  Kind x_kind = Kind::dense, y_kind = Kind::dense;
+  bool ones = false;
+  bool workspace = false;
+  ValueOf value = {};
+  std::optional<Tolerance> tolerance;
+};
+
+// Positive, near 1, so that products stay in range and logarithms are of numbers above 0.
+double positive(std::int64_t i) { return 0.5 + static_cast<double>(i * 7919 % 1009) / 1009; }
+// Small whole numbers that any type holds; now and then 0.
+double whole(std::int64_t i) { return static_cast<double>(i * 31 % 7) - (i % 2 ? 0 : 1); }
+
+class ReduceTest : public testing::TestWithParam<std::string> {
+ protected:
+  void check(Reduce c) {
+    const DType type = c.y.value_or(is_logic(c.op) ? DType::boolean : c.x);
+    if (!c.value) c.value = is_floating(c.x) && !is_logic(c.op) ? positive : whole;
+    if (is_integer(c.x) && !is_signed(c.x)) {
+      c.value = [v = c.value](std::int64_t i) { return std::abs(v(i)); };
+    }
+    // f32 partial sums of a few hundred positive numbers, rounded in no direction: 1e-5 is far above their error and
+    // far below a lost element. Integers, logic, minima and maxima are exact; narrow outputs round once more.
+    const bool exact = is_logic(c.op) || c.op == ReduceOp::min || c.op == ReduceOp::max;
+    const Tolerance tolerance = exact ? Tolerance{} : c.tolerance.value_or(Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5});
+    const View x = view_of(c.x, c.shape, c.x_kind, c.value);
+    run_both(
+        device, std::array{x}, std::array{output(type, reduced(c.shape, c.axes, c.ones), c.y_kind)},
+        [&](Stream& s, auto in, auto out) {
+          std::optional<View> scratch;
+          if (const auto bytes = c.workspace ? kernels::reduce_workspace(s, c.op, in[0], out[0], c.axes) : 0) {
+            used_workspace = true;
+            scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+          }
+          kernels::reduce(s, c.op, in[0], out[0], c.axes, scratch);
+        },
+        tolerance,
+        std::format("reduce op {} over {} axes from {}: {}", static_cast<int>(c.op), c.axes.size(),
+                    c.axes.empty() ? -1 : c.axes[0], weft::to_string(x)));
+  }
+  gpu::Device& device = test::device(GetParam());
+  bool used_workspace = false;
+};
+
+TEST_P(ReduceTest, EveryOpAlongAndAcross) {
+  for (ReduceOp op : kAll) {
+    check({.op = op, .shape = {5, 64}, .axes = {1}});
+    check({.op = op, .shape = {5, 61}, .axes = {1}});
+    check({.op = op, .shape = {61, 12}, .axes = {0}});
+    check({.op = op, .shape = {64, 11}, .axes = {0}});
+  }
+}
+
+TEST_P(ReduceTest, Types) {
+  for (DType x : {DType::f16, DType::bf16}) {
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::log_sum_exp}) {
+      check({.op = op, .shape = {7, 32}, .axes = {1}, .x = x});
+      check({.op = op, .shape = {7, 33}, .axes = {0}, .x = x, .y = DType::f32});
+    }
+  }
+  for (DType x : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64}) {
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1,
+                        ReduceOp::any, ReduceOp::all}) {
+      const bool every = x == DType::i8 || x == DType::u32;  // the others differ in load and store alone
+      if (!every && op != ReduceOp::sum && op != ReduceOp::min && op != ReduceOp::any) continue;
+      check({.op = op, .shape = {3, 5, 8}, .axes = {0, 2}, .x = x});
+      if (every) check({.op = op, .shape = {9, 7}, .axes = {1}, .x = x});
+    }
+  }
+  // Sums that pass the narrow type's range: they wrap in it, or go on in 32 bits.
+  const auto big = [](std::int64_t i) { return static_cast<double>(100 + i % 28); };
+  check({.shape = {3, 400}, .axes = {1}, .x = DType::i8, .value = big});
+  check({.shape = {3, 400}, .axes = {1}, .x = DType::i8, .y = DType::i32, .value = big});
+  check({.shape = {3, 400}, .axes = {1}, .x = DType::u8, .y = DType::u32, .value = big});
+  for (ReduceOp op : {ReduceOp::any, ReduceOp::all}) {
+    check({.op = op, .shape = {64, 4}, .axes = {1}, .x = DType::boolean,
+           .value = [](std::int64_t i) { return static_cast<double>((i / 4 >> i % 4) & 1); }});
+  }
+}
+
+TEST_P(ReduceTest, LongIntegersAreExact) {
+  const auto value = [](std::int64_t i) {
+    return static_cast<double>((i * 2654435761 % 4294967291) * 1048576) * (i % 3 ? 1 : -1);
+  };
+  for (DType x : {DType::i64, DType::u64}) {
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+      check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
+      check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .workspace = true, .value = value});
+    }
+  }
+}
+
+TEST_P(ReduceTest, AnyAxes) {
+  for (int mask = 0; mask < 16; ++mask) {
+    std::vector<int> axes;
+    for (int d = 0; d < 4; ++d) {
+      if (mask >> d & 1) axes.push_back(mask % 2 ? d : d - 4);
+    }
+    check({.shape = {3, 4, 5, 8}, .axes = axes, .ones = mask % 3 == 0});
+    check({.op = ReduceOp::max, .shape = {4, 3, 7, 5}, .axes = axes, .value = normal(mask)});
+  }
+}
+
+TEST_P(ReduceTest, Layouts) {
+  for (Kind x : kInputKinds) {
+    for (Kind y : kOutputKinds) {
+      for (const std::vector<int>& axes : {std::vector<int>{2}, {0}, {0, 2}}) {
+        check({.shape = {3, 4, 8}, .axes = axes, .x = x == Kind::sliced ? DType::f16 : DType::f32, .x_kind = x, .y_kind = y});
+      }
+    }
+  }
+}
+
+TEST_P(ReduceTest, Sizes) {
+  for (std::int64_t n : {1, 2, 3, 31, 32, 33, 1023, 1024, 1025, 100000}) {
+    for (bool workspace : {false, true}) {
+      check({.shape = {2, n}, .axes = {1}, .workspace = workspace});
+      check({.shape = {n, 2}, .axes = {0}, .workspace = workspace});
+      check({.shape = {n, 4}, .axes = {0}, .workspace = workspace});
+      check({.shape = {n}, .axes = {0}, .workspace = workspace});
+    }
+  }
+  check({.shape = {70000, 3}, .axes = {1}});
+  check({.shape = {3, 70000}, .axes = {0}});
+  check({.shape = {70000, 8}, .axes = {1}});
+}
+
+TEST_P(ReduceTest, LongRowsInParts) {
+  for (ReduceOp op : kAll) {
+    if (op == ReduceOp::prod || op == ReduceOp::log_sum) continue;
+    used_workspace = false;
+    check({.op = op, .shape = {1000000}, .axes = {0}, .workspace = true});
+    EXPECT_TRUE(used_workspace);
+  }
+  check({.shape = {3, 1000, 301}, .axes = {0, 1}, .y_kind = Kind::reversed, .workspace = true});
+  check({.op = ReduceOp::max, .shape = {2, 100001}, .axes = {1}, .workspace = true, .value = normal(1)});
+  check({.op = ReduceOp::log_sum_exp, .shape = {100001, 4}, .axes = {0}, .workspace = true, .value = normal(1)});
+  check({.op = ReduceOp::mean, .shape = {100001, 2}, .axes = {0}, .x = DType::f16, .workspace = true});
+}
+
+// Rows: NaN first, NaN last (negative), both infinities, all +inf, all -inf, -0 and 0.
+TEST_P(ReduceTest, SpecialValues) {
+  for (std::int64_t n : {4, 9, 5000}) {
+    const auto value = [n](std::int64_t i) {
+      const std::int64_t row = i / n, j = i % n;
+      switch (row) {
+        case 0: return j == 0 ? kNaN : static_cast<double>(j);
+        case 1: return j == n - 1 ? -kNaN : -static_cast<double>(j);
+        case 2: return j == 1 ? kInf : j == 2 ? -kInf : 1.0;
+        case 3: return kInf;
+        case 4: return -kInf;
+        default: return j % 2 ? 0.0 : -0.0;
+      }
+    };
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::min, ReduceOp::max, ReduceOp::l1, ReduceOp::l2,
+                        ReduceOp::log_sum_exp, ReduceOp::any, ReduceOp::all}) {
+      check({.op = op, .shape = {6, n}, .axes = {1}, .value = value});
+      check({.op = op, .shape = {6, n}, .axes = {1}, .x_kind = Kind::transposed, .value = value});
+    }
+  }
+  check({.op = ReduceOp::max, .shape = {100000}, .axes = {0}, .workspace = true,
+         .value = [](std::int64_t i) { return i == 77777 ? kNaN : 1.0; }});
+  // Far apart: only the largest counts, and nothing overflows.
+  check({.op = ReduceOp::log_sum_exp, .shape = {3, 400}, .axes = {1},
+         .value = [](std::int64_t i) { return static_cast<double>(i % 400) * 1e36; }});
+}
+
+TEST_P(ReduceTest, NoElements) {
+  for (ReduceOp op : kAll) {
+    check({.op = op, .shape = {3, 0}, .axes = {1}});
+    check({.op = op, .shape = {0, 3}, .axes = {1}});
+    if (!floats_only(op)) check({.op = op, .shape = {3, 0}, .axes = {1}, .x = DType::i32});
+  }
+}
+
+// A sum of a million equal terms keeps its digits, though every rounding of it goes the same way.
+TEST_P(ReduceTest, LongSumsKeepTheirDigits) {
+  for (bool workspace : {false, true}) {
+    check({.shape = {1 << 20}, .axes = {0}, .workspace = workspace,
+           .value = [](std::int64_t) { return 0.1f; }, .tolerance = Tolerance{.relative = 2e-5}});
+    check({.op = ReduceOp::mean, .shape = {1 << 20}, .axes = {0}, .workspace = workspace, .value = normal(3, 1, 1),
+           .tolerance = Tolerance{.relative = 2e-6}});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ReduceTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+TEST(ReduceArguments, AreChecked) {
+  cpu::Executor executor;
+  const View x = output(DType::f32, {2, 3}, Kind::dense), rows = output(DType::f32, {2}, Kind::dense);
+  const View integers = output(DType::i8, {2, 3}, Kind::dense), bytes = output(DType::i8, {2}, Kind::dense);
+  const auto run = [&](ReduceOp op, const View& from, const View& to, std::vector<int> axes) {
+    kernels::reduce(executor, op, from, to, axes);
+  };
+  EXPECT_NO_THROW(run(ReduceOp::sum, x, rows, {1}));
+  EXPECT_THROW(run(ReduceOp::sum, x, rows, {0}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, x, rows, {2}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, x, rows, {1, -1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::any, x, rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::mean, integers, bytes, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, integers, rows, {1}), InvalidArgument);
+  EXPECT_NO_THROW(run(ReduceOp::sum, integers, bytes, {1}));
+}
+
+}  // namespace
+}  // namespace weft::test

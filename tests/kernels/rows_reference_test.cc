@@ -1,0 +1,101 @@
+// The CPU twins of softmax, layer norm and the reductions against PyTorch in f64 (tests/reference/rows.py).
+#include "kernels/operands.h"
+#include "support/npy.h"
+#include "weft/cpu.h"
+#include "weft/kernels.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ReduceOp;
+
+View load(const std::string& name) { return load_npy("rows/" + name + ".npy"); }
+
+// f32 results of f32 inputs: the twins' own few roundings. Softmax takes its exponentials to 2 ULP, of differences that
+// f32 rounded: |x| · 2^-24 more.
+void expect_reference(const View& y, const std::string& name, double relative = 4e-7, double absolute = 0) {
+  const View reference = load(name);
+  const View expected = output(y.dtype, y.shape());
+  const std::vector<double> v = values(reference);
+  set_values(expected, [&](std::int64_t i) { return v[i]; });
+  expect_close(y, expected, {.absolute = absolute, .relative = relative}, name);
+}
+
+TEST(RowsReference, Softmax) {
+  cpu::Executor executor;
+  const View x = load("x");
+  for (int axis = 0; axis < 3; ++axis) {
+    const View y = output(DType::f32, x.shape());
+    kernels::softmax(executor, x, y, axis);
+    expect_reference(y, std::format("softmax_{}", axis), 2e-6);
+  }
+  const View special = load("special"), y = output(DType::f32, special.shape());
+  kernels::softmax(executor, special, y, 1);
+  expect_reference(y, "special_softmax", 2e-5, 1e-38);
+}
+
+TEST(RowsReference, LayerNorm) {
+  cpu::Executor executor;
+  const View x = load("x");
+  for (int axis : {1, 2}) {
+    const View y = output(DType::f32, x.shape());
+    kernels::layer_norm(executor, x, std::nullopt, std::nullopt, y, axis, 1e-3f);
+    expect_reference(y, std::format("layer_norm_{}", axis));
+  }
+  const View y = output(DType::f32, x.shape());
+  kernels::layer_norm(executor, x, load("scale"), load("bias"), y, 1, 1e-12f);
+  expect_reference(y, "layer_norm_weighted", 4e-7, 1e-7);
+}
+
+struct Op {
+  ReduceOp op;
+  const char* name;
+};
+constexpr Op kOps[] = {{ReduceOp::sum, "sum"},
+                       {ReduceOp::mean, "mean"},
+                       {ReduceOp::prod, "prod"},
+                       {ReduceOp::min, "min"},
+                       {ReduceOp::max, "max"},
+                       {ReduceOp::sum_squares, "sum_squares"},
+                       {ReduceOp::l1, "l1"},
+                       {ReduceOp::l2, "l2"},
+                       {ReduceOp::log_sum, "log_sum"},
+                       {ReduceOp::log_sum_exp, "log_sum_exp"},
+                       {ReduceOp::any, "any"},
+                       {ReduceOp::all, "all"}};
+bool floats_only(ReduceOp op) {
+  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp;
+}
+bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
+
+// Each of `axes_list` in turn; the reference holds their results one after the other.
+void check(const std::string& input, const Op& op, const std::vector<std::vector<int>>& axes_list) {
+  cpu::Executor executor;
+  const View x = load(input);
+  const std::vector<double> reference = values(load(std::format("{}_{}", input, op.name)));
+  std::size_t at = 0;
+  for (const std::vector<int>& axes : axes_list) {
+    Shape shape;
+    for (int d = 0; d < x.rank(); ++d) {
+      if (std::ranges::find(axes, d) == axes.end()) shape.push_back(x.shape()[d]);
+    }
+    const View y = output(is_logic(op.op) ? DType::boolean : x.dtype, shape);
+    kernels::reduce(executor, op.op, x, y, axes);
+    ASSERT_LE(at + y.count(), reference.size());
+    const View expected = output(y.dtype, shape);
+    set_values(expected, [&](std::int64_t) { return reference[at++]; });
+    expect_close(y, expected, {.relative = 4e-7}, std::format("{} of {}", op.name, input));
+  }
+  EXPECT_EQ(at, reference.size());
+}
+
+TEST(RowsReference, Reduce) {
+  for (const Op& op : kOps) {
+    check("x", op, {{0}, {1}, {2}, {0, 2}, {0, 1, 2}});
+    check("special", op, {{1}});  // a sum of squares of 3e38 fits the reference's f64; set in f32 it is infinite too
+    if (!floats_only(op.op)) check("integers", op, {{1}});
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
