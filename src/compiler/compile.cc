@@ -23,7 +23,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
                           device.name());
   }
   const Graph ready = optimized(graph, device, options);
-  compiler::Schedule schedule = compiler::make_schedule(ready, compiler::Target::of(device));
+  compiler::Schedule schedule = compiler::make_schedule(ready);
   auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store);
   impl->report.graph = ready.to_string();
   return Executable(std::move(impl));

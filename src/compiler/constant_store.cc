@@ -17,7 +17,6 @@ std::shared_ptr<ConstantStore> make_constant_store(const Device& device) {
 }
 
 Buffer ConstantStore::get(const Constant& constant) {
-  drop_orphans();
   if (const auto it = entries_.find(constant.key()); it != entries_.end()) return it->second.buffer;
   const TensorData& data = constant.data();
   const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());

@@ -17,6 +17,8 @@ class ConstantStore {
   // The constant's bytes on the device: uploaded at the first request; on the CPU the host's own memory where it is
   // aligned. A constant that is a recipe is computed only then. Throws OutOfMemory.
   Buffer get(const Constant& constant);
+  // Forgets constants whose owners are gone: their addresses say nothing any more. Comes before get().
+  void drop_orphans();
   // Of what is kept for later requests.
   std::uint64_t bytes() const { return bytes_; }
 
@@ -30,9 +32,6 @@ class ConstantStore {
     Buffer buffer;
     std::vector<std::weak_ptr<const void>> owners;
   };
-
-  // An address says nothing once its owner is gone: something else may lie there now.
-  void drop_orphans();
 
   Device device_;
   std::map<std::string, Entry, std::less<>> entries_;

@@ -45,6 +45,9 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
 
 // Workspaces become storages, and storages places.
 void Executable::Impl::plan() {
+  std::optional<gpu::Recording> recording;  // never run: it says what the calls would be recorded for
+  if (device.is_gpu()) recording.emplace(device.gpu());
+  Stream& stream = recording ? static_cast<Stream&>(*recording) : cpu_;
   for (ScheduledCall& call : schedule_.calls) {
     const auto views = [&](const std::vector<Operand>& operands) {
       std::vector<View> list;
@@ -60,13 +63,7 @@ void Executable::Impl::plan() {
     };
     const std::vector<View> inputs = views(call.inputs);
     const std::vector<View> outputs = views(call.outputs);
-    std::uint64_t bytes = 0;
-    if (device.is_gpu()) {
-      gpu::Recording stream(device.gpu());
-      bytes = call.op->workspace({stream, inputs, outputs, std::nullopt});
-    } else {
-      bytes = call.op->workspace({cpu_, inputs, outputs, std::nullopt});
-    }
+    const std::uint64_t bytes = call.op->workspace({stream, inputs, outputs, std::nullopt});
     if (bytes == 0) continue;
     call.workspace = static_cast<int>(schedule_.storages.size());
     schedule_.storages.push_back({Storage::Kind::intermediate, 0, bytes, nullptr});
@@ -74,49 +71,31 @@ void Executable::Impl::plan() {
 }
 
 void Executable::Impl::place() {
-  std::vector<int> item_of(schedule_.storages.size(), -1);
-  std::vector<compiler::PlanItem> items;
-  std::vector<compiler::PlanStep> steps(schedule_.calls.size());
-  for (std::size_t s = 0; s < schedule_.calls.size(); ++s) {
-    const auto note = [&](const std::vector<int>& storages, std::vector<int>& into) {
-      for (const int id : storages) {
-        const Storage& storage = schedule_.storages[id];
-        if (storage.kind != Storage::Kind::intermediate) continue;
-        const int step = static_cast<int>(s);
-        if (item_of[id] < 0) {
-          item_of[id] = static_cast<int>(items.size());
-          items.push_back({storage.bytes, step, step});
-        }
-        items[item_of[id]].last = step;
-        into.push_back(item_of[id]);
-      }
-    };
-    note(schedule_.calls[s].reads(), steps[s].reads);
-    note(schedule_.calls[s].writes(), steps[s].writes);
-  }
-  const compiler::Target target = compiler::Target::of(device);
-  const compiler::MemoryPlan plan = compiler::plan_memory(items, steps, target.max_buffer);
+  const compiler::PlannedSchedule planned = compiler::plan_schedule(schedule_, compiler::Target::of(device).max_buffer);
+  const compiler::MemoryPlan& plan = planned.plan;
   report.planned_bytes = plan.bytes();
-  report.liveness_bound = compiler::liveness_bound(items, steps.size());
+  report.liveness_bound = compiler::liveness_bound(planned.items, planned.steps.size());
   const std::vector<Buffer> buffers = store_->scratch(plan.buffers);
 
+  empty_ = device.allocate(16);
+  store_->drop_orphans();
   memory_.resize(schedule_.storages.size());
   for (std::size_t i = 0; i < schedule_.storages.size(); ++i) {
     const Storage& storage = schedule_.storages[i];
     if (storage.kind == Storage::Kind::constant) {
       memory_[i] = {store_->get(*storage.constant), 0};
       report.constant_bytes += storage.bytes;
-    } else if (item_of[i] >= 0) {
-      const compiler::Place& p = plan.places[item_of[i]];
+    } else if (planned.item_of[i] >= 0) {
+      const compiler::Place& p = plan.places[planned.item_of[i]];
       memory_[i] = {buffers[p.buffer], p.offset};
     } else if (storage.kind == Storage::Kind::intermediate) {
-      memory_[i] = {device.allocate(16), 0};  // a tensor without elements
+      memory_[i] = {empty_, 0};  // nothing computes a tensor without elements
     }
   }
-  for (std::size_t s = 0; s < steps.size(); ++s) {
+  for (std::size_t s = 0; s < planned.steps.size(); ++s) {
     ScheduleStep step{schedule_.calls[s].label, {}, {}};
-    for (const int i : steps[s].reads) step.reads.push_back(plan.places[i].buffer);
-    for (const int i : steps[s].writes) step.writes.push_back(plan.places[i].buffer);
+    for (const int i : planned.steps[s].reads) step.reads.push_back(plan.places[i].buffer);
+    for (const int i : planned.steps[s].writes) step.writes.push_back(plan.places[i].buffer);
     report.steps.push_back(std::move(step));
   }
 }
@@ -131,6 +110,7 @@ int Executable::Impl::port(const Storage& storage) const {
 std::vector<Executable::Impl::Step> Executable::Impl::steps(
     const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const {
   const auto view = [&](const Operand& o) {
+    if (o.layout.count() == 0) return View(empty_, 0, o.dtype, o.layout.shape, o.layout.strides);
     const int p = port(schedule_.storages[o.storage]);
     const auto [buffer, offset] = p >= 0 ? memory(p) : memory_[o.storage];
     if (buffer) return View(buffer, offset + o.offset, o.dtype, o.layout.shape, o.layout.strides);
@@ -243,7 +223,7 @@ void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const 
     const auto bind = [&](const std::vector<Operand>& operands, std::vector<View>& views) {
       for (std::size_t i = 0; i < operands.size(); ++i) {
         const int p = port(schedule_.storages[operands[i].storage]);
-        if (p < 0) continue;
+        if (p < 0 || operands[i].layout.count() == 0) continue;
         views[i].buffer = bound_[p]->view().buffer;
         views[i].offset = bound_[p]->view().offset + operands[i].offset;
       }

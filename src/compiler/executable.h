@@ -43,6 +43,7 @@ struct Executable::Impl {
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
   std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
+  Buffer empty_;                                          // stands for tensors without elements
   std::vector<const DeviceTensor*> bound_;                // inputs, then outputs, during a run
 
   // GPU

@@ -38,6 +38,7 @@ std::vector<Value> Rewriter::at(std::span<const Value> old) const {
 }
 
 Node& Rewriter::copy(const Node& node) {
+  ++copies_;
   if (const auto* input = node.as<InputOp>()) {
     return *to_.input(input->input_name(), node.types()[0].dtype, node.types()[0].shape).node();
   }
@@ -71,7 +72,9 @@ Graph Rewriter::run(const Rule& rule) {
     for (std::size_t i = 0; i < node->types().size(); ++i) map_[node->id()].push_back(made.value(static_cast<int>(i)));
   }
   for (const NamedValue& o : from_.impl().outputs) to_.output(o.name, at(o.value));
-  return replaced ? without_dead(to_) : std::move(to_);
+  // A rule that gave up may have left nodes too.
+  const bool clean = !replaced && to_.impl().nodes.size() == copies_;
+  return clean ? std::move(to_) : without_dead(to_);
 }
 
 Graph without_dead(const Graph& graph) {

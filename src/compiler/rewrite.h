@@ -50,6 +50,7 @@ class Rewriter {
   Uses uses_;
   Graph to_;
   std::vector<std::vector<Value>> map_;
+  std::size_t copies_ = 0;
 };
 
 // The graph without what no output needs.

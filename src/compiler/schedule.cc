@@ -1,10 +1,10 @@
 #include "compiler/schedule.h"
 
-#include "compiler/rewrite.h"
-#include "compiler/target.h"
+#include <map>
+
+#include "compiler/passes/resolve_views.h"
 #include "graph/ops/leaf.h"
 #include "graph/ops/view.h"
-#include "compiler/passes/resolve_views.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -24,7 +24,7 @@ std::vector<int> storages_of(const std::vector<Operand>& operands) {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph, const Target& target) : graph_(graph), target_(target) {}
+  explicit Lowering(const Graph& graph) : graph_(graph) {}
 
   Schedule run() {
     for (const NamedValue& o : graph_.impl().outputs) {
@@ -71,9 +71,6 @@ class Lowering {
     }
     for (const Value& v : node.inputs()) call.inputs.push_back(operand(v));
     if (empty) return;
-    for (const auto* list : {&call.inputs, &call.outputs}) {
-      for (const Operand& o : *list) check(call, o);
-    }
     schedule_.calls.push_back(std::move(call));
   }
 
@@ -92,18 +89,7 @@ class Lowering {
     return {storage_.at({root.node(), root.index()}), offset, v.dtype(), place.layout};
   }
 
-  void check(const ScheduledCall& call, const Operand& o) const {
-    if (o.layout.count() == 0) return;
-    const auto [low, high] = o.layout.offset_range();
-    const std::uint64_t span = byte_size(o.dtype, static_cast<std::uint64_t>(high - low + 1));
-    if (span > target_.max_binding) {
-      throw Unsupported("{}: an operand {} {} takes {} bytes, and this device binds at most {}; use a smaller batch",
-                        call.label, name(o.dtype), weft::to_string(o.layout.shape), span, target_.max_binding);
-    }
-  }
-
   const Graph& graph_;
-  const Target& target_;
   Schedule schedule_;
   std::map<std::pair<const Node*, int>, int> storage_;
 };
@@ -118,6 +104,31 @@ std::vector<int> ScheduledCall::writes() const {
   return list;
 }
 
-Schedule make_schedule(const Graph& graph, const Target& target) { return Lowering(graph, target).run(); }
+PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer) {
+  PlannedSchedule p;
+  p.item_of.assign(schedule.storages.size(), -1);
+  for (const ScheduledCall& call : schedule.calls) {
+    const int step = static_cast<int>(p.steps.size());
+    const auto items_of = [&](const std::vector<int>& storages) {
+      std::vector<int> items;
+      for (const int id : storages) {
+        if (schedule.storages[id].kind != Storage::Kind::intermediate) continue;
+        if (p.item_of[id] < 0) {
+          p.item_of[id] = static_cast<int>(p.items.size());
+          p.items.push_back({schedule.storages[id].bytes, step, step});
+        }
+        p.items[p.item_of[id]].last = step;
+        items.push_back(p.item_of[id]);
+      }
+      return items;
+    };
+    std::vector<int> reads = items_of(call.reads());
+    p.steps.push_back({std::move(reads), items_of(call.writes())});
+  }
+  p.plan = plan_memory(p.items, p.steps, max_buffer);
+  return p;
+}
+
+Schedule make_schedule(const Graph& graph) { return Lowering(graph).run(); }
 
 }  // namespace weft::compiler

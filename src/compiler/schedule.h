@@ -2,6 +2,7 @@
 // on every device.
 #pragma once
 
+#include "compiler/memory_plan.h"
 #include "graph/constant.h"
 #include "graph/graph.h"
 
@@ -46,8 +47,15 @@ struct Schedule {
 };
 
 // Of a graph that went through resolve_views. Calls whose results have no elements are left out.
-// Throws Unsupported when a value is larger than a binding of the device.
-struct Target;
-Schedule make_schedule(const Graph& graph, const Target& target);
+Schedule make_schedule(const Graph& graph);
+
+// The intermediates of a schedule, placed.
+struct PlannedSchedule {
+  std::vector<int> item_of;     // of each storage, -1 if it is none that is planned
+  std::vector<PlanItem> items;
+  std::vector<PlanStep> steps;  // of each call
+  MemoryPlan plan;
+};
+PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer);
 
 }  // namespace weft::compiler

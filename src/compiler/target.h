@@ -9,15 +9,13 @@
 namespace weft::compiler {
 
 struct Target {
-  bool gpu = false;
   int max_operands = 64;  // storage buffers that one dispatch can bind
-  std::uint64_t max_binding = std::numeric_limits<std::uint64_t>::max();  // bytes
-  std::uint64_t max_buffer = std::numeric_limits<std::uint64_t>::max();   // bytes
+  std::uint64_t max_buffer = std::numeric_limits<std::uint64_t>::max();  // bytes
 
   static Target of(const Device& device) {
     if (!device.is_gpu()) return {};
     const gpu::Capabilities& c = device.gpu().capabilities();
-    return {true, static_cast<int>(c.max_storage_buffers), c.max_binding, c.max_buffer};
+    return {static_cast<int>(c.max_storage_buffers), c.max_buffer};
   }
 };
 

@@ -53,9 +53,13 @@ Graph merge_products(const Graph& graph, const PassContext& context) {
       // The first member stands for all: constants may be computed this early.
       std::vector<Value> operands{r.at(node.inputs()[0])};
       for (std::size_t i = 1; i < node.inputs().size(); ++i) {
+        // Weights are joined transposed: kernels like each column's numbers side by side, and so models store them.
         std::vector<Value> parts;
-        for (const Node* m : members) parts.push_back(r.constant_at(m->inputs()[i]));
-        operands.push_back(concat(parts, -1));
+        for (const Node* m : members) {
+          const Value v = r.constant_at(m->inputs()[i]);
+          parts.push_back(i == 1 ? v.T() : v);
+        }
+        operands.push_back(i == 1 ? concat(parts, 0).T() : concat(parts, 0));
       }
       const Value all = apply(node.shared_op(), std::move(operands));
       std::int64_t at = 0;

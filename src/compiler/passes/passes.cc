@@ -6,6 +6,7 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fuse_attention.h"
 #include "compiler/passes/fuse_elementwise.h"
+#include "compiler/passes/hoist_views.h"
 #include "compiler/passes/literals.h"
 #include "compiler/passes/matmul_epilogue.h"
 #include "compiler/passes/merge_products.h"
@@ -24,6 +25,7 @@ constexpr Pass kPasses[] = {
     {"constants", fold_constants, kFolding},
     {"common subexpressions", common_subexpressions},
     {"attention", fuse_attention, kFusion},
+    {"hoisted views", hoist_views, kFusion},
     {"elementwise", fuse_elementwise, kFusion},
     {"matmul epilogue", matmul_epilogue, kFusion},
     {"merged products", merge_products, kFusion},

@@ -101,18 +101,21 @@ std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
 Value reshape(Value x, const Shape& shape) {
   if (!x) throw InvalidArgument("reshape: the operand is an empty Value");
   const Shape target = completed(x.shape(), shape);
-  return target == x.shape() ? x : apply(make_op<ReshapeOp>(target), {x});
+  if (target == x.shape()) return x;
+  if (op_of<ReshapeOp>(x) && element_count(target) == element_count(x.shape())) return reshape(input_of(x), target);
+  return apply(make_op<ReshapeOp>(target), {x});
 }
 
 Value permute(Value x, std::span<const int> order) {
   if (!x) throw InvalidArgument("permute: the operand is an empty Value");
   Layout::dense(x.shape()).permuted(order);  // checks the axes
   std::vector<int> axes;
-  bool changes = false;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    axes.push_back(normalize_axis(order[i], x.rank(), "permute"));
-    changes |= axes.back() != static_cast<int>(i);
+  for (const int axis : order) axes.push_back(normalize_axis(axis, x.rank(), "permute"));
+  if (const auto* inner = op_of<PermuteOp>(x)) {
+    for (int& axis : axes) axis = inner->order()[axis];
+    x = input_of(x);
   }
+  const bool changes = !std::ranges::is_sorted(axes);
   return changes ? apply(make_op<PermuteOp>(std::move(axes)), {x}) : x;
 }
 

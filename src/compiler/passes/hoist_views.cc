@@ -1,0 +1,49 @@
+#include "compiler/passes/hoist_views.h"
+
+#include "compiler/expressions.h"
+#include "compiler/rewrite.h"
+#include "graph/ops/map.h"
+#include "graph/ops/view.h"
+
+namespace weft::compiler {
+namespace {
+
+bool read_by_maps_alone(const Uses& uses, Value v) {
+  const auto& users = uses.of(v);
+  return !users.empty() && !uses.is_output(v) &&
+         std::ranges::all_of(users, [](const Node* n) { return n->as<MapOp>() != nullptr; });
+}
+
+}  // namespace
+
+Graph hoist_views(const Graph& graph, const PassContext&) {
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Value {
+    if (!node.op().is_view() || !read_by_maps_alone(r.uses(), const_cast<Node&>(node).value())) return {};
+    const Value result = node.inputs()[0];
+    const Node& producer = *r.at(result).node();
+    const auto* map = producer.as<MapOp>();
+    if (!map || producer.types().size() != 1 || result.shape().rank() == 0) return {};
+
+    const Shape& shape = node.types()[0].shape;
+    const bool cheap = is_cheap(map->expression());
+    if (element_count(shape) > element_count(result.shape()) && !cheap) return {};
+    int full = 0;
+    std::vector<Value> operands;
+    for (const Value& v : producer.inputs()) {
+      full += v.shape() == result.shape();
+      if (element_count(v.shape()) == 1) {
+        operands.push_back(reshape(v, {}));
+        continue;
+      }
+      const Value whole = broadcast_to(v, result.shape());
+      if (!node.op().place(Layout::dense(v.shape()).broadcast_to(result.shape()))) return {};
+      operands.push_back(apply(node.shared_op(), {whole}));
+    }
+    if (!r.uses().only(result, node) && (!cheap || full > 1)) return {};
+    if (std::ranges::none_of(operands, [&](Value v) { return v.shape() == shape; })) return {};
+    return apply(producer.shared_op(), std::move(operands));
+  });
+}
+
+}  // namespace weft::compiler
