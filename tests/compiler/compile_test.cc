@@ -1,0 +1,428 @@
+// Compiled graphs on every device at hand against the twins, node by node.
+#include "weft/compile.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "compiler/evaluate.h"
+#include "compiler/passes/passes.h"
+#include "compiler/plan_check.h"
+#include "compiler/schedule.h"
+#include "graph/graph.h"
+#include "support/dawn_counters.h"
+#include "support/devices.h"
+#include "support/random_graph.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+using test::random_graph;
+using test::RandomGraph;
+using testing::HasSubstr;
+
+std::vector<std::string> all_devices() {
+  std::vector<std::string> names{"cpu"};
+  for (const std::string& n : test::device_names()) names.push_back(n);
+  return names;
+}
+
+Device device_named(const std::string& name) { return name == "cpu" ? Device::cpu() : Device(test::device(name)); }
+
+TensorData numbers(const Shape& shape, float first = 0, float step = 1) {
+  std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + step * static_cast<float>(i);
+  return TensorData::of<float>(DType::f32, shape, values);
+}
+
+TensorData noise(const Shape& shape, unsigned seed, float scale = 1) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> d(-scale, scale);
+  std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+  for (float& v : values) v = d(random);
+  return TensorData::of<float>(DType::f32, shape, values);
+}
+
+std::span<const float> floats_of(const TensorData& d) {
+  return {reinterpret_cast<const float*>(d.bytes.data()), d.bytes.size() / sizeof(float)};
+}
+
+// Inputs and outputs of a graph on a device. Tensors start `shift` bytes into their buffers; outputs are poisoned.
+struct Bound {
+  Bound(const Device& device, const Graph& graph, const std::map<std::string, TensorData>& data, std::uint64_t shift = 0)
+      : device_(device), shift_(shift) {
+    for (const auto& [name, d] : data) {
+      inputs_.emplace_back(name, tensor(d.dtype, d.shape));
+      inputs_.back().second.write(d.bytes);
+    }
+    for (const NamedValue& o : graph.impl().outputs) {
+      outputs_.emplace_back(o.name, tensor(o.value.dtype(), o.value.shape()));
+      const std::uint64_t bytes = byte_size(o.value.dtype(), static_cast<std::uint64_t>(element_count(o.value.shape())));
+      outputs_.back().second.write(std::vector<std::byte>(bytes, std::byte{0xff}));
+    }
+  }
+  DeviceTensor tensor(DType dtype, const Shape& shape) const {
+    if (shift_ == 0) return {device_, dtype, shape};
+    const std::uint64_t bytes = byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)));
+    return {device_, View(device_.allocate(shift_ + bytes + 16), shift_, dtype, shape)};
+  }
+  static std::vector<NamedTensor> named(const std::vector<std::pair<std::string, DeviceTensor>>& list) {
+    std::vector<NamedTensor> result;
+    for (const auto& [name, t] : list) result.push_back({name, t});
+    return result;
+  }
+  void run(Executable& exe) const {
+    const auto in = named(inputs_);
+    const auto out = named(outputs_);
+    exe.run(in, out);
+  }
+  void compare(const std::map<std::string, TensorData>& expected, const std::string& what) const {
+    for (const auto& [name, t] : outputs_) {
+      const auto got = t.read<float>();
+      const auto want = floats_of(expected.at(name));
+      ASSERT_EQ(got.size(), want.size());
+      float largest = 1;
+      for (const float w : want) largest = std::max(largest, std::abs(w));
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        ASSERT_NEAR(got[i], want[i], 2e-5f * largest) << what << ": output " << name << " [" << i << "] of " << got.size();
+      }
+    }
+  }
+
+  Device device_;
+  std::uint64_t shift_;
+  std::vector<std::pair<std::string, DeviceTensor>> inputs_, outputs_;
+};
+
+void check_schedule(const Graph& graph, const Device& device) {
+  const compiler::Target target = compiler::Target::of(device);
+  const Graph ready = optimized(graph, device);
+  ready.verify();
+  const compiler::Schedule schedule = compiler::make_schedule(ready);
+  const compiler::PlannedSchedule planned = compiler::plan_schedule(schedule, target.max_buffer);
+  test::check_plan(planned.plan, planned.items, planned.steps, target.max_buffer);
+}
+
+struct CompileTest : testing::TestWithParam<std::string> {
+  Device device = device_named(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Devices, CompileTest, testing::ValuesIn(all_devices()),
+                         [](const auto& info) { return info.param; });
+
+// Each device takes seeds of its own. WEFT_RANDOM_GRAPHS says how many, WEFT_RANDOM_SEED where to start.
+TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
+  const char* count_text = std::getenv("WEFT_RANDOM_GRAPHS");
+  const char* seed_text = std::getenv("WEFT_RANDOM_SEED");
+  // A software GPU spends its time on compiling shaders.
+  const unsigned ordinary = device.is_gpu() ? 40 : 200;
+  const auto names = all_devices();
+  const auto own = static_cast<unsigned>(std::ranges::find(names, GetParam()) - names.begin());
+  const unsigned count = count_text ? static_cast<unsigned>(std::atoi(count_text)) : ordinary;
+  const unsigned first = seed_text ? static_cast<unsigned>(std::atoi(seed_text)) : 1 + 1000 * own;
+  for (unsigned seed = first; seed < first + count; ++seed) {
+    const RandomGraph g = random_graph(seed);
+    const auto expected = compiler::evaluate(g.graph, g.inputs);
+    for (const bool fusion : {true, false}) {
+      if (!fusion && seed % 4 != 0) continue;
+      const std::string what = std::format("seed {}{} on {}\n{}", seed, fusion ? "" : " without fusion",
+                                           device.name(), g.graph.to_string());
+      try {
+        Executable exe = compile(g.graph, device, {.fusion = fusion, .constant_folding = seed % 5 != 0});
+        const Bound bound(device, g.graph, g.inputs, seed % 3 == 0 ? 16 : 0);
+        bound.run(exe);
+        bound.compare(expected, what + "became\n" + exe.report().graph);
+      } catch (const Error& e) {
+        ADD_FAILURE() << e.what() << "\n" << what;
+      }
+      if (HasFatalFailure()) return;
+    }
+    check_schedule(g.graph, device);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(CompileTest, AChainWithBroadcastsIsOneDispatch) {
+  Graph g;
+  const Value a = g.input("a", DType::f32, {16, 32});
+  const Value b = g.input("b", DType::f32, {32});
+  const Value c = g.input("c", DType::f32, {16, 1});
+  g.output("y", sqrt(a * b + c));
+  Executable exe = compile(g, device);
+  EXPECT_EQ(exe.report().steps.size(), 1u);
+  EXPECT_EQ(exe.report().planned_bytes, 0u);
+  const std::map<std::string, TensorData> data{
+      {"a", numbers({16, 32}, 0, 0.01f)}, {"b", numbers({32}, 1)}, {"c", numbers({16, 1}, 2)}};
+  const Bound bound(device, g, data);
+  const auto before = test::DawnCounters::now();
+  bound.run(exe);
+  EXPECT_EQ((test::DawnCounters::now() - before).dispatches, device.is_gpu() ? 1u : 0u);
+  bound.compare(compiler::evaluate(g, data), "chain");
+}
+
+// One layer of BERT as a front door writes it.
+Graph bert_layer(std::int64_t batch, std::int64_t length, std::int64_t hidden, std::int64_t heads, std::int64_t inner) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {batch, length, hidden});
+  const Value lengths = g.input("lengths", DType::i32, {batch});
+  unsigned seed = 1;
+  const auto weight = [&](const Shape& s) {
+    return g.constant(noise(s, ++seed, 1 / std::sqrt(static_cast<float>(s[-1]))));
+  };
+  const auto linear = [&](Value v, std::int64_t out) {
+    const Value w = weight({out, v.shape()[-1]});
+    const Value b = weight({out});
+    return matmul(v, w.T()) + b;
+  };
+  const auto norm = [&](Value v) {
+    const Value scale = weight({hidden});
+    const Value bias = weight({hidden});
+    return layer_norm(v, scale, bias, 1e-12);
+  };
+  const auto split = [&](Value v) {
+    return permute(reshape(v, {batch, length, heads, hidden / heads}), {0, 2, 1, 3});
+  };
+  std::vector<std::int32_t> steps;
+  for (std::int32_t i = 0; i < length; ++i) steps.push_back(i);
+  const Value positions = g.constant(TensorData::of<std::int32_t>(DType::i32, {1, length}, steps));
+  const Value visible = binary(ScalarOp::less, positions, expand_dims(lengths, 1));
+  const Value mask = select(reshape(visible, {batch, 1, 1, length}), g.scalar(0, DType::f32),
+                            g.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
+  const Value q = split(linear(x, hidden));
+  const Value k = split(linear(x, hidden));
+  const Value v = split(linear(x, hidden));
+  const Value scores = matmul(q, k.T()) * (1 / std::sqrt(static_cast<double>(hidden / heads))) + mask;
+  const Value context = reshape(permute(matmul(softmax(scores), v), {0, 2, 1, 3}), {batch, length, hidden});
+  const Value attended = norm(linear(context, hidden) + x);
+  const Value y = norm(linear(gelu(linear(attended, inner)), hidden) + attended);
+  g.output("y", y);
+  return g;
+}
+
+TEST_P(CompileTest, ABertLayerIsSevenSteps) {
+  const Graph g = bert_layer(2, 16, 64, 4, 256);
+  Executable exe = compile(g, device);
+  std::vector<std::string> labels;
+  for (const ScheduleStep& s : exe.report().steps) labels.push_back(s.label);
+  // The mask comes first; every layer after this one shares it.
+  const std::vector<std::string> expected{"less+select [2, 1, 1, 16]",
+                                          "matmul+bias [2, 16, 192]",
+                                          "attention [2, 4, 16, 16]",
+                                          "matmul+bias+residual [2, 16, 64]",
+                                          "layer_norm [2, 16, 64]",
+                                          "matmul+bias+gelu_erf [2, 16, 256]",
+                                          "matmul+bias+residual [2, 16, 64]",
+                                          "layer_norm [2, 16, 64]"};
+  EXPECT_EQ(labels, expected) << exe.report().graph;
+  EXPECT_LE(static_cast<double>(exe.report().planned_bytes), 1.1 * static_cast<double>(exe.report().liveness_bound));
+  std::map<std::string, TensorData> data{{"x", noise({2, 16, 64}, 99)}};
+  const std::int32_t lengths[] = {16, 5};
+  data.emplace("lengths", TensorData::of<std::int32_t>(DType::i32, {2}, lengths));
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  bound.compare(compiler::evaluate(g, data), "BERT layer");
+  check_schedule(g, device);
+}
+
+TEST_P(CompileTest, RunsAfterTheFirstMakeNothing) {
+  const Graph g = bert_layer(1, 8, 32, 2, 64);
+  std::map<std::string, TensorData> data{{"x", noise({1, 8, 32}, 3)}};
+  const std::int32_t lengths[] = {6};
+  data.emplace("lengths", TensorData::of<std::int32_t>(DType::i32, {1}, lengths));
+  Executable exe = compile(g, device);
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  const auto expected = compiler::evaluate(g, data);
+  bound.compare(expected, "first run");
+  device.wait();
+  const auto before = test::DawnCounters::now();
+  for (int i = 0; i < 5; ++i) bound.run(exe);
+  device.wait();
+  const auto made = test::DawnCounters::now() - before;
+  EXPECT_EQ(made.created(), 0u) << made.text();
+  EXPECT_EQ(made.dispatches, device.is_gpu() ? 5 * exe.report().steps.size() : 0) << made.text();
+  bound.compare(expected, "sixth run");
+
+  // Other tensors of the same type: new bind groups once, then nothing again.
+  data.at("x") = noise({1, 8, 32}, 4);
+  const Bound other(device, g, data);
+  other.run(exe);
+  const auto again = test::DawnCounters::now();
+  bound.run(exe);
+  other.run(exe);
+  EXPECT_EQ((test::DawnCounters::now() - again).created(), 0u);
+  other.compare(compiler::evaluate(g, data), "other tensors");
+}
+
+TEST_P(CompileTest, TensorsMayStartAnywhereInTheirBuffers) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {3, 5});
+  g.output("y", x * 2.0 + 1.0);
+  Executable exe = compile(g, device);
+  const std::map<std::string, TensorData> data{{"x", numbers({3, 5})}};
+  const auto expected = compiler::evaluate(g, data);
+  for (int round = 0; round < 2; ++round) {
+    for (const std::uint64_t shift : {0, 4, 16, 256, 260, 1024, 20, 24, 28, 32, 36, 40}) {
+      const Bound bound(device, g, data, shift);
+      bound.run(exe);
+      bound.compare(expected, std::format("shift {}", shift));
+    }
+  }
+}
+
+TEST_P(CompileTest, OutputsThatNoKernelMakes) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {2, 3});
+  const TensorData table = numbers({4, 2}, 10);
+  const Value c = g.constant(table);
+  const Value y = x + 1.0;
+  g.output("input", x);
+  g.output("transposed", x.T());
+  g.output("constant", c);
+  g.output("part", slice(c, 0, 3, 0, -1));
+  g.output("y", y);
+  g.output("y again", y);
+  g.output("y flat", reshape(y, {6}));
+  g.output("y broadcast", broadcast_to(y, {2, 2, 3}));
+  Executable exe = compile(g, device);
+  const std::map<std::string, TensorData> data{{"x", numbers({2, 3})}};
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  bound.compare(compiler::evaluate(g, data), "outputs");
+}
+
+TEST_P(CompileTest, TensorsWithoutElements) {
+  Graph g;
+  const Value empty = g.input("empty", DType::f32, {0, 3});
+  const Value x = g.input("x", DType::f32, {2, 3});
+  const std::vector<Value> parts{x, empty};
+  g.output("joined", concat(parts, 0) * 2.0);
+  g.output("still empty", exp(empty) + 1.0);
+  g.output("sum", reduce(ReduceOp::sum, empty, {0}));
+  g.output("product", matmul(empty.T(), g.constant(numbers({0, 4}))));
+  g.output("no rows", matmul(empty, x.T()));
+  Executable exe = compile(g, device);
+  const std::map<std::string, TensorData> data{{"x", numbers({2, 3})}, {"empty", numbers({0, 3})}};
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  bound.compare(compiler::evaluate(g, data), "empty tensors");
+  EXPECT_THAT(bound.outputs_[2].second.read<float>(), testing::Each(0.0f));
+  EXPECT_THAT(bound.outputs_[3].second.read<float>(), testing::Each(0.0f));
+}
+
+template <class F>
+std::string message(F&& f) {
+  try {
+    f();
+  } catch (const InvalidArgument& e) {
+    return e.what();
+  }
+  return "nothing thrown";
+}
+
+TEST_P(CompileTest, WrongTensorsAreRefused) {
+  Graph g;
+  const Value a = g.input("a", DType::f32, {2});
+  const Value b = g.input("b", DType::f32, {2});
+  g.output("y", a + b);
+  g.output("z", a - b);
+  Executable exe = compile(g, device);
+  const DeviceTensor ta(device, DType::f32, {2}), tb(device, DType::f32, {2}), y(device, DType::f32, {2}),
+      z(device, DType::f32, {2}), i32(device, DType::i32, {2}), three(device, DType::f32, {3});
+  using In = std::initializer_list<NamedTensor>;
+  const auto run = [&](In in, In out) { return message([&] { exe.run(in, out); }); };
+  EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing thrown");
+  EXPECT_EQ(run({{"a", ta}, {"b", ta}}, {{"z", z}, {"y", y}}), "nothing thrown");
+  EXPECT_THAT(run({{"a", ta}}, {{"y", y}, {"z", z}}), HasSubstr("input \"b\" (f32 [2]) is missing"));
+  EXPECT_THAT(run({{"a", ta}, {"b", tb}}, {{"y", y}}), HasSubstr("output \"z\" (f32 [2]) is missing"));
+  EXPECT_THAT(run({{"a", ta}, {"c", tb}}, {{"y", y}, {"z", z}}), HasSubstr("the graph has no input \"c\""));
+  EXPECT_THAT(run({{"a", ta}, {"a", tb}}, {{"y", y}, {"z", z}}), HasSubstr("input \"a\" is given twice"));
+  EXPECT_THAT(run({{"a", ta}, {"b", i32}}, {{"y", y}, {"z", z}}), HasSubstr("input \"b\" is i32 [2], expected f32 [2]"));
+  EXPECT_THAT(run({{"a", ta}, {"b", three}}, {{"y", y}, {"z", z}}), HasSubstr("expected f32 [2]"));
+  EXPECT_THAT(run({{"a", ta}, {"b", tb}}, {{"y", ta}, {"z", z}}),
+              HasSubstr("output \"y\" lies in the same buffer as input \"a\""));
+  EXPECT_THAT(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", y}}),
+              HasSubstr("output \"z\" lies in the same buffer as output \"y\""));
+  const Device elsewhere = device.is_gpu() ? Device::cpu() : Device();
+  if (device.is_gpu()) {
+    const DeviceTensor far(elsewhere, DType::f32, {2});
+    EXPECT_THAT(run({{"a", far}, {"b", tb}}, {{"y", y}, {"z", z}}), HasSubstr("is on cpu, the graph was compiled for"));
+  }
+  EXPECT_THAT(message([&] { DeviceTensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
+  EXPECT_THAT(message([&] { ta.read<double>(); }), HasSubstr("read as elements of 8 bytes"));
+  // After all that it still works.
+  EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing thrown");
+  EXPECT_THAT(message([] { Executable().run({}, {}); }), HasSubstr("empty Executable"));
+}
+
+TEST_P(CompileTest, ExecutablesShareTheirConstants) {
+  const TensorData w = noise({64, 64}, 7);
+  const TensorData v = noise({64, 32}, 8);
+  const auto build = [&](std::int64_t rows) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {rows, 64});
+    const Value a = matmul(x, g.constant(w));
+    const Value b = matmul(x, g.constant(v));
+    g.output("y", slice(a, 1, 0, 32) * b);
+    return g;
+  };
+  CompileOptions options{.constants = make_constant_store(device)};
+  ExecutableCache cache(device, 2);
+  const auto get = [&](std::int64_t rows) {
+    return cache.get(std::to_string(rows), [&] { return build(rows); }, options);
+  };
+  Executable one = get(1);
+  device.wait();
+  const auto before = test::DawnCounters::now();
+  Executable two = get(1);
+  EXPECT_EQ((test::DawnCounters::now() - before).created(), 0u);
+  Executable three = get(3);
+  const auto made = test::DawnCounters::now() - before;
+  // The merged weights are on the device already: only scratch of another size is new.
+  EXPECT_LE(made.writes, 1u) << made.text();
+  EXPECT_EQ(cache.size(), 2u);
+  get(4);
+  EXPECT_EQ(cache.size(), 2u);
+  for (const std::int64_t rows : {1, 3}) {
+    const Graph g = build(rows);
+    const std::map<std::string, TensorData> data{{"x", noise({rows, 64}, 9)}};
+    const Bound bound(device, g, data);
+    bound.run(rows == 1 ? one : three);
+    bound.compare(compiler::evaluate(g, data), "shared constants");
+  }
+}
+
+TEST(Compile, AnotherDevicesStoreIsRefused) {
+  if (test::devices().empty()) GTEST_SKIP() << "no GPU";
+  Graph g;
+  g.output("y", g.input("x", DType::f32, {2}) + 1.0);
+  const CompileOptions options{.constants = make_constant_store(Device::cpu())};
+  EXPECT_THAT(message([&] { compile(g, Device(test::devices()[0].device), options); }), HasSubstr("constant store is for cpu"));
+}
+
+TEST(Compile, MemoryThatMovedOnIsUploadedAgain) {
+  // A new constant at an old one's address must not be taken for it.
+  const Device device = Device::cpu();
+  CompileOptions options{.constants = make_constant_store(device)};
+  auto memory = std::make_shared<std::vector<float>>(32, 1.0f);
+  const auto run = [&](std::shared_ptr<const void> owner) {
+    Graph g;
+    const TensorData data{DType::f32, {32}, std::as_bytes(std::span(*memory)), std::move(owner)};
+    g.output("y", exp(g.constant(data)) + g.input("x", DType::f32, {32}));
+    Executable exe = compile(g, device, options);
+    const DeviceTensor x(device, DType::f32, {32}), y(device, DType::f32, {32});
+    DeviceTensor zeros = x;
+    zeros.write(numbers({32}, 0, 0).bytes);
+    exe.run({{"x", x}}, {{"y", y}});
+    return y.read<float>()[0];
+  };
+  EXPECT_NEAR(run(std::make_shared<int>()), std::exp(1.0f), 1e-5f);
+  std::ranges::fill(*memory, 2.0f);
+  EXPECT_NEAR(run(std::make_shared<int>()), std::exp(2.0f), 1e-5f);
+  std::ranges::fill(*memory, 3.0f);
+  EXPECT_NEAR(run(nullptr), std::exp(3.0f), 1e-4f);  // no owner: never shared
+  std::ranges::fill(*memory, 4.0f);
+  EXPECT_NEAR(run(nullptr), std::exp(4.0f), 1e-4f);
+}
+
+}  // namespace
+}  // namespace weft

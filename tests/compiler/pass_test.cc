@@ -1,0 +1,382 @@
+// Each pass by small graphs: what it makes of them, as text, and what it must leave alone.
+#include "compiler/passes/common_subexpressions.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fuse_attention.h"
+#include "compiler/passes/fuse_elementwise.h"
+#include "compiler/passes/hoist_views.h"
+#include "compiler/passes/literals.h"
+#include "compiler/passes/matmul_epilogue.h"
+#include "compiler/passes/merge_products.h"
+#include "compiler/passes/resolve_views.h"
+#include "compiler/rewrite.h"
+#include "graph/graph.h"
+
+namespace weft::compiler {
+namespace {
+
+TensorData floats(const Shape& shape, float first = 0) {
+  std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i);
+  return TensorData::of<float>(DType::f32, shape, values);
+}
+
+struct PassTest : testing::Test {
+  Value f32(const Shape& shape) { return graph.input(std::format("x{}", next++), DType::f32, shape); }
+
+  // The graph after a pass, a node a line, without inputs and without the fields' names.
+  std::string after(Graph (*pass)(const Graph&, const PassContext&)) {
+    const Graph result = pass(graph, context);
+    result.verify();
+    std::string text;
+    std::istringstream lines(result.to_string());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("= input{") == std::string::npos) text += line + "\n";
+    }
+    return text;
+  }
+
+  Graph graph;
+  PassContext context;
+  int next = 0;
+};
+
+TEST_F(PassTest, DeadCodeKeepsInputs) {
+  const Value x = f32({2});
+  const Value unused = f32({3});
+  exp(unused);
+  graph.output("y", exp(x));
+  EXPECT_EQ(without_dead(graph).to_string(),
+            "%0 = input{name=\"x0\"} : f32 [2]\n"
+            "%1 = input{name=\"x1\"} : f32 [3]\n"
+            "%2 = map{y=(x0:f32) exp(x0)} %0 : f32 [2]\n"
+            "output \"y\" = %2\n");
+}
+
+TEST_F(PassTest, LiteralsGoIntoExpressions) {
+  const Value x = f32({2});
+  const Value half = graph.scalar(0.5, DType::f32);
+  graph.output("y", half * x);
+  // Here the constant gives the result its rank, so it stays.
+  graph.output("z", x + graph.constant(floats({1, 1})));
+  EXPECT_EQ(after(literals),
+            "%1 = map{y=(x0:f32) mul(0.5:f32, x0)} %0 : f32 [2]\n"
+            "%2 = constant{value=0} : f32 [1, 1]\n"
+            "%3 = map{y=(x0:f32, x1:f32) add(x0, x1)} %0, %2 : f32 [1, 2]\n"
+            "output \"y\" = %1\n"
+            "output \"z\" = %3\n");
+}
+
+TEST_F(PassTest, FoldsWhatDependsOnConstantsAlone) {
+  const Value a = graph.constant(floats({2, 40}));
+  const Value b = graph.constant(floats({3, 40}, 100));
+  const std::vector<Value> parts{a, b};
+  graph.output("y", exp(concat(parts, 0)).T() * f32({5}));
+  EXPECT_EQ(after(fold_constants),
+            "%1 = constant : f32 [5, 40]\n"
+            "%2 = permute{order=[1, 0]} %1 : f32 [40, 5]\n"
+            "%3 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %2, %0 : f32 [40, 5]\n"
+            "output \"y\" = %3\n");
+}
+
+TEST_F(PassTest, DoesNotFoldWhatGrows) {
+  const Value row = graph.constant(floats({1, 512}));
+  const Value column = graph.constant(floats({512, 1}));
+  graph.output("y", row + column);
+  EXPECT_EQ(after(fold_constants),
+            "%0 = constant : f32 [1, 512]\n"
+            "%1 = constant : f32 [512, 1]\n"
+            "%2 = map{y=(x0:f32, x1:f32) add(x0, x1)} %0, %1 : f32 [512, 512]\n"
+            "output \"y\" = %2\n");
+}
+
+TEST_F(PassTest, ComputesEqualThingsOnce) {
+  const Value x = f32({4});
+  const TensorData w = floats({4, 20});
+  const Value a = exp(x);
+  const Value b = exp(x);
+  const Value row_a = reshape(a, {1, 4});
+  const Value row_b = reshape(b, {1, 4});
+  const Value p = matmul(row_a, graph.constant(w, "first"));
+  const Value q = matmul(row_b, graph.constant(w, "second"));
+  const Value r = softmax(q, 0);
+  graph.output("y", p + q);
+  graph.output("z", softmax(p, 1) + r);
+  EXPECT_EQ(after(common_subexpressions),
+            "%1 = map{y=(x0:f32) exp(x0)} %0 : f32 [4]\n"
+            "%2 = reshape{shape=[1, 4]} %1 : f32 [1, 4]\n"
+            "%3 = constant : f32 [4, 20]\n"
+            "%4 = matmul %2, %3 : f32 [1, 20]\n"
+            "%5 = softmax{axis=0} %4 : f32 [1, 20]\n"
+            "%6 = map{y=(x0:f32, x1:f32) add(x0, x1)} %4, %4 : f32 [1, 20]\n"
+            "%7 = softmax{axis=1} %4 : f32 [1, 20]\n"
+            "%8 = map{y=(x0:f32, x1:f32) add(x0, x1)} %7, %5 : f32 [1, 20]\n"
+            "output \"y\" = %6\n"
+            "output \"z\" = %8\n");
+}
+
+TEST_F(PassTest, AnElementwiseChainWithBroadcastsIsOneMap) {
+  const Value a = f32({2, 3});
+  const Value b = f32({3});
+  const Value c = f32({2, 1});
+  graph.output("y", sqrt(a * b + c));
+  EXPECT_EQ(after(fuse_elementwise),
+            "%3 = map{y=(x0:f32, x1:f32, x2:f32) sqrt(add(mul(x0, x1), x2))} %0, %1, %2 : f32 [2, 3]\n"
+            "output \"y\" = %3\n");
+}
+
+TEST_F(PassTest, ExpensiveWorkIsNotRepeated) {
+  const Value x = f32({4});
+  const Value a = f32({4, 1});
+  const Value b = f32({4, 1});
+  const Value both = exp(x);
+  const Value cheap = a + 1.0;
+  const Value column = exp(b);
+  graph.output("y", both + x);
+  graph.output("z", (both - cheap) * column);
+  EXPECT_EQ(after(fuse_elementwise),
+            "%3 = map{y=(x0:f32) exp(x0)} %0 : f32 [4]\n"
+            "%4 = map{y=(x0:f32) exp(x0)} %2 : f32 [4, 1]\n"
+            "%5 = map{y=(x0:f32, x1:f32) add(x0, x1)} %3, %0 : f32 [4]\n"
+            "%6 = map{y=(x0:f32, x1:f32, x2:f32) mul(sub(x0, add(x1, 1:f32)), x2)} %3, %1, %4 : f32 [4, 4]\n"
+            "output \"y\" = %5\n"
+            "output \"z\" = %6\n");
+}
+
+TEST_F(PassTest, ViewsMoveAboveElementwiseWork) {
+  const Value a = f32({1, 6});
+  const Value b = f32({4, 1});
+  const Value shared = a + b;
+  graph.output("y", exp(reshape(shared, {4, 1, 1, 6})));
+  graph.output("z", sqrt(shared.T()));
+  const Graph hoisted = hoist_views(graph, context);
+  hoisted.verify();
+  EXPECT_EQ(fuse_elementwise(hoisted, context).to_string(),
+            "%0 = input{name=\"x0\"} : f32 [1, 6]\n"
+            "%1 = input{name=\"x1\"} : f32 [4, 1]\n"
+            "%2 = broadcast{shape=[4, 6]} %0 : f32 [4, 6]\n"
+            "%3 = reshape{shape=[4, 1, 1, 6]} %2 : f32 [4, 1, 1, 6]\n"
+            "%4 = broadcast{shape=[4, 6]} %1 : f32 [4, 6]\n"
+            "%5 = reshape{shape=[4, 1, 1, 6]} %4 : f32 [4, 1, 1, 6]\n"
+            "%6 = map{y=(x0:f32, x1:f32) exp(add(x0, x1))} %3, %5 : f32 [4, 1, 1, 6]\n"
+            "%7 = broadcast{shape=[4, 6]} %0 : f32 [4, 6]\n"
+            "%8 = permute{order=[1, 0]} %7 : f32 [6, 4]\n"
+            "%9 = broadcast{shape=[4, 6]} %1 : f32 [4, 6]\n"
+            "%10 = permute{order=[1, 0]} %9 : f32 [6, 4]\n"
+            "%11 = map{y=(x0:f32, x1:f32) sqrt(add(x0, x1))} %8, %10 : f32 [6, 4]\n"
+            "output \"y\" = %6\n"
+            "output \"z\" = %11\n");
+}
+
+TEST_F(PassTest, ViewsStayWhereTheySaveWork) {
+  const Value a = f32({4, 6});
+  const Value e = exp(a);  // dear, and wanted twice
+  graph.output("y", sqrt(e.T()) + 1.0);
+  graph.output("z", e);
+  graph.output("grown", tanh(broadcast_to(exp(f32({6})), {4, 6})));
+  graph.output("product", matmul(exp(f32({2, 3})).T(), f32({2, 4})));  // not read by elementwise work
+  EXPECT_EQ(hoist_views(graph, context).to_string(), without_dead(graph).to_string());
+}
+
+TEST_F(PassTest, FusionStaysWithinTheDevicesBuffers) {
+  context.target.max_operands = 4;
+  Value sum = f32({4});
+  for (int i = 0; i < 6; ++i) sum = sum + f32({4});
+  graph.output("y", sum);
+  const Graph result = fuse_elementwise(graph, context);
+  int maps = 0;
+  for (const auto& node : result.impl().nodes) {
+    if (node->op().name() != "map") continue;
+    ++maps;
+    EXPECT_LE(node->inputs().size(), 3u) << to_string(*node);
+  }
+  EXPECT_EQ(maps, 3);  // seven operands, three a kernel
+}
+
+TEST_F(PassTest, ElementwiseWorkGoesIntoTheProduct) {
+  const Value x = f32({2, 5, 8});
+  const Value w = f32({8, 4});
+  const Value b = f32({4});
+  const Value residual = f32({2, 5, 4});
+  graph.output("y", gelu(matmul(x, w) + b) + residual);
+  const Graph fused = fuse_elementwise(graph, context);
+  const Graph result = matmul_epilogue(fused, context);
+  EXPECT_THAT(result.to_string(),
+              testing::HasSubstr("matmul{epilogue=(x0:f32, x1:f32, x2:f32) add(gelu_erf(add(x0, x1)), x2)} %0, %1, %2, %3 "
+                                 ": f32 [2, 5, 4]\noutput"));
+  EXPECT_EQ(result.impl().nodes.back()->op().label(result.impl().nodes.back()->input_types()),
+            "matmul+bias+gelu_erf+residual");
+}
+
+TEST_F(PassTest, AProductWithTwoUsesOrALargerResultKeepsToItself) {
+  const Value a = f32({2, 3});
+  const Value b = f32({3, 4});
+  const Value p = matmul(a, b);
+  graph.output("y", exp(p));
+  graph.output("z", sqrt(p));
+  const Value row = exp(matmul(f32({1, 3}), b));
+  graph.output("w", row + f32({2, 4}));
+  const std::string text = after(matmul_epilogue);
+  EXPECT_EQ(text.find("epilogue=(x0:f32, x1"), std::string::npos) << text;
+  EXPECT_THAT(text, testing::HasSubstr("matmul %0, %1 : f32 [2, 4]"));
+  EXPECT_THAT(text, testing::HasSubstr("matmul{epilogue=(x0:f32) exp(x0)}"));
+}
+
+TEST_F(PassTest, ThePrecisionOfANarrowProductStays) {
+  const Value x = graph.input("x", DType::f16, {2, 3});
+  const Value w = graph.input("w", DType::f16, {3, 4});
+  graph.output("y", cast(relu(matmul(x, w)), DType::f32));
+  const Graph result = matmul_epilogue(fuse_elementwise(graph, context), context);
+  EXPECT_THAT(result.to_string(), testing::HasSubstr("matmul{epilogue=(x0:f32) cast<f32>(relu(cast<f16>(x0)))} %0, %1"));
+}
+
+TEST_F(PassTest, AttentionWrittenOutIsRecognised) {
+  const Value q = f32({2, 4, 5, 8});
+  const Value k = f32({2, 4, 7, 8});
+  const Value v = f32({2, 4, 7, 16});
+  const Value mask = f32({2, 1, 1, 7});
+  graph.output("y", matmul(softmax(matmul(q, k.T()) / 4.0 + mask), v));
+  EXPECT_EQ(after(fuse_attention),
+            "%4 = attention{scale=0.25} %0, %1, %2, %3 : f32 [2, 4, 5, 16]\n"
+            "output \"y\" = %4\n");
+}
+
+TEST_F(PassTest, AttentionHasManyForms) {
+  const float inf = std::numeric_limits<float>::infinity();
+  int found = 0;
+  const auto expect = [&](bool attention, const std::function<Value(Graph&, Value q, Value k, Value v)>& build,
+                          std::string_view what) {
+    Graph g;
+    const Value q = g.input("q", DType::f32, {3, 5, 8});
+    const Value k = g.input("k", DType::f32, {3, 5, 8});
+    const Value v = g.input("v", DType::f32, {3, 5, 5});
+    g.output("y", build(g, q, k, v));
+    const std::string text = fuse_attention(literals(g, context), context).to_string();
+    EXPECT_EQ(text.find("attention") != std::string::npos, attention) << what << "\n" << text;
+    ++found;
+  };
+  expect(true, [](Graph&, Value q, Value k, Value v) { return matmul(softmax(matmul(q, k.T())), v); }, "plain, rank 3");
+  expect(true, [](Graph& g, Value q, Value k, Value v) {
+    return matmul(softmax(g.scalar(0.5, DType::f32) * matmul(q, k.T()) * 0.5), v);
+  }, "two scales");
+  expect(true, [](Graph& g, Value q, Value k, Value v) {
+    return matmul(softmax(g.input("m", DType::f32, {3, 1, 5}) + matmul(q, k.T()) * 0.5), v);
+  }, "mask first");
+  expect(true, [&](Graph& g, Value q, Value k, Value v) {
+    const Value m = g.input("m", DType::boolean, {5, 5});
+    return matmul(softmax(select(m, matmul(q, k.T()), g.scalar(-inf, DType::f32))), v);
+  }, "boolean mask");
+  expect(false, [](Graph& g, Value q, Value k, Value v) {
+    return matmul(softmax((matmul(q, k.T()) + g.input("m", DType::f32, {3, 1, 5})) * 0.5), v);
+  }, "the mask is scaled");
+  expect(false, [](Graph&, Value q, Value k, Value v) { return matmul(softmax(matmul(q, k.T()), 1), v); }, "another axis");
+  expect(false, [](Graph& g, Value q, Value k, Value v) {
+    const Value s = softmax(matmul(q, k.T()));
+    g.output("s", s);
+    return matmul(s, v);
+  }, "the weights are wanted");
+  expect(false, [](Graph&, Value q, Value k, Value v) {
+    const Value s = matmul(q, k.T());
+    return matmul(softmax(s), v) + s;
+  }, "the scores are wanted");
+  expect(false, [](Graph&, Value q, Value k, Value v) { return matmul(softmax(exp(matmul(q, k.T()))), v); },
+         "something in between");
+  EXPECT_EQ(found, 9);
+}
+
+TEST_F(PassTest, ProductsOfOneOperandAreMerged) {
+  const Value x = f32({2, 5, 8});
+  std::vector<Value> parts;
+  for (int i = 0; i < 3; ++i) {
+    const Value w = graph.constant(floats({4 + i, 8}, static_cast<float>(i)));
+    const Value b = graph.constant(floats({4 + i}, static_cast<float>(i)));
+    parts.push_back(matmul(x, w.T()) + b);
+  }
+  graph.output("y", concat(parts, 2));
+  graph.output("other", matmul(x, f32({8, 4})));
+  const Graph merged = merge_products(matmul_epilogue(graph, context), context);
+  const Graph folded = fold_constants(merged, context);
+  folded.verify();
+  EXPECT_EQ(folded.to_string(),
+            "%0 = input{name=\"x0\"} : f32 [2, 5, 8]\n"
+            "%1 = constant : f32 [15, 8]\n"
+            "%2 = permute{order=[1, 0]} %1 : f32 [8, 15]\n"
+            "%3 = constant : f32 [15]\n"
+            "%4 = matmul{epilogue=(x0:f32, x1:f32) add(x0, x1)} %0, %2, %3 : f32 [2, 5, 15]\n"
+            "%5 = slice{axis=2, begin=0, end=4} %4 : f32 [2, 5, 4]\n"
+            "%6 = slice{axis=2, begin=4, end=9} %4 : f32 [2, 5, 5]\n"
+            "%7 = slice{axis=2, begin=9, end=15} %4 : f32 [2, 5, 6]\n"
+            "%8 = concat{axis=2} %5, %6, %7 : f32 [2, 5, 15]\n"
+            "%9 = input{name=\"x1\"} : f32 [8, 4]\n"
+            "%10 = matmul %0, %9 : f32 [2, 5, 4]\n"
+            "output \"y\" = %8\n"
+            "output \"other\" = %10\n");
+}
+
+TEST_F(PassTest, ViewsBecomeStrides) {
+  const Value x = f32({2, 6});
+  const Value y = reshape(x, {2, 3, 2});
+  graph.output("y", exp(slice(permute(y, {2, 0, 1}), 0, 1, 2)));
+  EXPECT_EQ(after(resolve_views),
+            "%1 = strided{offset=1, shape=[1, 2, 3], strides=[1, 6, 2]} %0 : f32 [1, 2, 3]\n"
+            "%2 = map{y=(x0:f32) exp(x0)} %1 : f32 [1, 2, 3]\n"
+            "output \"y\" = %2\n");
+}
+
+TEST_F(PassTest, AReshapeThatStridesCannotSayIsACopy) {
+  const Value x = f32({2, 6});
+  graph.output("y", exp(reshape(x.T(), {3, 4})));
+  EXPECT_EQ(after(resolve_views),
+            "%1 = strided{offset=0, shape=[6, 2], strides=[1, 6]} %0 : f32 [6, 2]\n"
+            "%2 = map{y=(x0:f32) x0} %1 : f32 [6, 2]\n"
+            "%3 = strided{offset=0, shape=[3, 4], strides=[4, 1]} %2 : f32 [3, 4]\n"
+            "%4 = map{y=(x0:f32) exp(x0)} %3 : f32 [3, 4]\n"
+            "output \"y\" = %4\n");
+}
+
+TEST_F(PassTest, AKernelStoresWhatAReshapeNeeds) {
+  const Value x = f32({2, 4, 5, 8});
+  const Value y = softmax(x);
+  const Value merged = reshape(permute(y, {0, 2, 1, 3}), {2, 5, 32});
+  graph.output("y", exp(merged));
+  graph.output("z", reduce(ReduceOp::sum, y, {3}));
+  EXPECT_EQ(after(resolve_views),
+            "%1 = softmax{axis=3} %0 : f32 [2, 4, 5, 8] stored=[0, 2, 1, 3]\n"
+            "%2 = strided{offset=0, shape=[2, 5, 32], strides=[160, 32, 1]} %1 : f32 [2, 5, 32]\n"
+            "%3 = map{y=(x0:f32) exp(x0)} %2 : f32 [2, 5, 32]\n"
+            "%4 = strided{offset=0, shape=[2, 4, 5, 8], strides=[160, 8, 32, 1]} %1 : f32 [2, 4, 5, 8]\n"
+            "%5 = reduce_sum{axes=[3]} %4 : f32 [2, 4, 5]\n"
+            "output \"y\" = %3\n"
+            "output \"z\" = %5\n");
+}
+
+TEST_F(PassTest, EachOutputIsOneKernelsWholeResult) {
+  const Value x = f32({2, 3});
+  const Value y = exp(x);
+  graph.output("reshaped", reshape(y, {6}));
+  graph.output("again", y);
+  graph.output("transposed", softmax(x).T());
+  graph.output("part", slice(exp(x), 0, 0, 1));
+  graph.output("input", x);
+  graph.output("constant", graph.constant(floats({2})));
+  EXPECT_EQ(after(resolve_views),
+            "%1 = map{y=(x0:f32) exp(x0)} %0 : f32 [2, 3]\n"
+            "%2 = softmax{axis=1} %0 : f32 [2, 3] stored=[1, 0]\n"
+            "%3 = map{y=(x0:f32) exp(x0)} %0 : f32 [2, 3]\n"
+            "%4 = constant : f32 [2]\n"
+            "%5 = strided{offset=0, shape=[6], strides=[1]} %1 : f32 [6]\n"
+            "%6 = map{y=(x0:f32) x0} %1 : f32 [2, 3]\n"
+            "%7 = strided{offset=0, shape=[3, 2], strides=[2, 1]} %2 : f32 [3, 2]\n"
+            "%8 = strided{offset=0, shape=[1, 3], strides=[3, 1]} %3 : f32 [1, 3]\n"
+            "%9 = map{y=(x0:f32) x0} %8 : f32 [1, 3]\n"
+            "%10 = map{y=(x0:f32) x0} %0 : f32 [2, 3]\n"
+            "%11 = map{y=(x0:f32) x0} %4 : f32 [2]\n"
+            "output \"reshaped\" = %5\n"
+            "output \"again\" = %6\n"
+            "output \"transposed\" = %7\n"
+            "output \"part\" = %9\n"
+            "output \"input\" = %10\n"
+            "output \"constant\" = %11\n");
+}
+
+}  // namespace
+}  // namespace weft::compiler

@@ -1,0 +1,227 @@
+#include "graph/graph.h"
+
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+// What the call throws says.
+template <class F>
+std::string message(F&& f) {
+  try {
+    f();
+  } catch (const InvalidArgument& e) {
+    return e.what();
+  } catch (const std::exception& e) {
+    return std::string("another exception: ") + e.what();
+  }
+  return "nothing thrown";
+}
+
+TensorData floats(const Shape& shape, float first = 0) {
+  std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i);
+  return TensorData::of<float>(DType::f32, shape, values);
+}
+
+struct GraphTest : testing::Test {
+  Value f32(const Shape& shape) { return input(DType::f32, shape); }
+  Value input(DType dtype, const Shape& shape) { return graph.input(std::format("x{}", next++), dtype, shape); }
+  Graph graph;
+  int next = 0;
+};
+
+TEST_F(GraphTest, InfersElementwise) {
+  EXPECT_EQ((f32({2, 1}) + f32({3})).type(), (TensorType{DType::f32, {2, 3}}));
+  EXPECT_EQ(binary(ScalarOp::less, f32({2}), f32({})).type(), (TensorType{DType::boolean, {2}}));
+  EXPECT_EQ(select(input(DType::boolean, {4, 1}), f32({5}), f32({})).type(), (TensorType{DType::f32, {4, 5}}));
+  EXPECT_EQ(cast(f32({2}), DType::i64).type(), (TensorType{DType::i64, {2}}));
+  EXPECT_EQ((1.0 - f32({0, 3})).type(), (TensorType{DType::f32, {0, 3}}));
+  const Value x = f32({2});
+  EXPECT_EQ(cast(x, DType::f32), x);
+  EXPECT_EQ(message([&] { f32({2, 3}) + f32({4}); }),
+            "add: shapes [2, 3] and [4] do not broadcast: sizes 3 and 4 meet 1 from the end");
+  EXPECT_EQ(message([&] { f32({2}) * input(DType::f16, {2}); }),
+            "mul: a is f32 [2] and b is f16 [2]; both must have one type (cast one of them)");
+  EXPECT_THAT(message([&] { unary(ScalarOp::exp, input(DType::i32, {2})); }), HasSubstr("exp takes float, got i32"));
+  EXPECT_THAT(message([&] { select(f32({2}), f32({2}), f32({2})); }), HasSubstr("select: condition is f32 [2]"));
+  EXPECT_THAT(message([&] { f32({2}) + Value(); }), HasSubstr("empty Value"));
+}
+
+TEST_F(GraphTest, InfersViews) {
+  const Value x = f32({2, 3, 4});
+  EXPECT_EQ(reshape(x, {6, -1}).shape(), (Shape{6, 4}));
+  EXPECT_EQ(reshape(x, {2, 3, 4}), x);
+  EXPECT_EQ(permute(x, {2, 0, -2}).shape(), (Shape{4, 2, 3}));
+  EXPECT_EQ(permute(x, {0, 1, 2}), x);
+  EXPECT_EQ(x.T().shape(), (Shape{2, 4, 3}));
+  EXPECT_EQ(broadcast_to(f32({3, 1}), {2, 3, 4}).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(slice(x, 1, 1, 3).shape(), (Shape{2, 2, 4}));
+  EXPECT_EQ(slice(x, -1, 3, -1, -2).shape(), (Shape{2, 3, 2}));
+  EXPECT_EQ(slice(x, 0, 1, 1).shape(), (Shape{0, 3, 4}));
+  EXPECT_EQ(expand_dims(x, -1).shape(), (Shape{2, 3, 4, 1}));
+  EXPECT_EQ(squeeze(f32({2, 1, 3}), 1).shape(), (Shape{2, 3}));
+  EXPECT_EQ(message([&] { reshape(x, {5, 5}); }), "reshape: [2, 3, 4] has 24 elements, [5, 5] has 25");
+  EXPECT_THAT(message([&] { reshape(x, {5, -1}); }), HasSubstr("no size in the place of -1 makes [5, -1]"));
+  EXPECT_THAT(message([&] { reshape(x, {-1, -1}); }), HasSubstr("more than one size of -1"));
+  EXPECT_THAT(message([&] { permute(x, {0, 1, 1}); }), HasSubstr("axis 1 is named twice"));
+  EXPECT_THAT(message([&] { f32({2}).T(); }), HasSubstr("no two axes"));
+  EXPECT_THAT(message([&] { broadcast_to(x, {2, 3, 5}); }), HasSubstr("broadcast_to: shapes"));
+  EXPECT_THAT(message([&] { broadcast_to(x, {3, 4}); }), HasSubstr("does not broadcast to [3, 4]"));
+  EXPECT_EQ(message([&] { slice(x, 1, 1, 4); }), "slice: from 1 to 4 by 1 leaves axis 1 of [2, 3, 4]");
+  EXPECT_THAT(message([&] { slice(x, 1, 0, 2, 0); }), HasSubstr("slice:"));
+  EXPECT_THAT(message([&] { slice(x, 3, 0, 1); }), HasSubstr("slice: axis 3 is outside"));
+  EXPECT_THAT(message([&] { squeeze(x, 0); }), HasSubstr("has size 2, not 1"));
+}
+
+TEST_F(GraphTest, InfersTheRest) {
+  const Value x = f32({2, 3, 4});
+  EXPECT_EQ(gather(x, input(DType::i64, {5, 6}), 1).shape(), (Shape{2, 5, 6, 4}));
+  EXPECT_EQ(gather(x, input(DType::i32, {}), -1).shape(), (Shape{2, 3}));
+  EXPECT_THAT(message([&] { gather(x, f32({5})); }), HasSubstr("gather: indices are f32 [5], expected an integer"));
+  EXPECT_THAT(message([&] { gather(f32({0, 2}), input(DType::i32, {1})); }), HasSubstr("nothing to pick from"));
+
+  const std::vector<Value> parts{x, f32({2, 5, 4})};
+  EXPECT_EQ(concat(parts, 1).shape(), (Shape{2, 8, 4}));
+  EXPECT_EQ(message([&] { concat(parts, 0); }), "concat: f32 [2, 5, 4] does not continue f32 [2, 3, 4] along axis 0");
+
+  EXPECT_EQ(reduce(ReduceOp::sum, x, {-1, 0}).shape(), (Shape{3}));
+  EXPECT_EQ(reduce(ReduceOp::max, x, {1}, true).shape(), (Shape{2, 1, 4}));
+  EXPECT_THAT(message([&] { reduce(ReduceOp::mean, input(DType::i32, {2}), {0}); }),
+              HasSubstr("reduce_mean: x is i32 [2], expected a float type"));
+  EXPECT_THAT(message([&] { reduce(ReduceOp::any, x, {0}); }), HasSubstr("reduce_any: x is f32 [2, 3, 4], expected bool"));
+  EXPECT_THAT(message([&] { reduce(ReduceOp::sum, x, {0, -3}); }), HasSubstr("reduce_sum: an axis is named twice"));
+
+  EXPECT_EQ(softmax(x).type(), x.type());
+  EXPECT_THAT(message([&] { softmax(x, 3); }), HasSubstr("softmax: axis 3"));
+  EXPECT_THAT(message([&] { softmax(input(DType::i8, {3})); }), HasSubstr("softmax: x is i8 [3]"));
+  EXPECT_EQ(layer_norm(x, f32({4}), f32({4}), 1e-5).type(), x.type());
+  EXPECT_EQ(layer_norm(x, {}, f32({3, 4}), 1e-5).type(), x.type());
+  EXPECT_EQ(message([&] { layer_norm(x, f32({4}), f32({3}), 1e-5); }),
+            "layer_norm: bias is f32 [3], expected f32 [4] for x f32 [2, 3, 4]");
+}
+
+TEST_F(GraphTest, InfersProducts) {
+  EXPECT_EQ(matmul(f32({5, 1, 2, 3}), f32({6, 3, 4})).shape(), (Shape{5, 6, 2, 4}));
+  EXPECT_EQ(message([&] { matmul(f32({2, 3}), f32({4, 5})); }), "matmul: a [2, 3] and b [4, 5]: inner sizes 3 and 4 differ");
+  EXPECT_THAT(message([&] { matmul(f32({3}), f32({3, 5})); }), HasSubstr("both need two dimensions or more"));
+  EXPECT_THAT(message([&] { matmul(f32({2, 3, 4}), f32({5, 4, 6})); }), HasSubstr("leading dimensions: shapes [2] and [5]"));
+  EXPECT_THAT(message([&] { matmul(f32({2, 3}), input(DType::f16, {3, 2})); }), HasSubstr("expected one float type"));
+
+  const Value q = f32({2, 8, 5, 16});
+  const Value k = f32({2, 4, 7, 16});
+  const Value v = f32({2, 4, 7, 32});
+  EXPECT_EQ(attention(q, k, v, f32({2, 1, 1, 7}), {}).shape(), (Shape{2, 8, 5, 32}));
+  EXPECT_THAT(message([&] { attention(k, q, v, {}, {}); }), HasSubstr("k and v have different numbers of heads"));
+  EXPECT_THAT(message([&] { attention(q, k, v, f32({3, 1, 1, 7}), {}); }), HasSubstr("mask [3, 1, 1, 7] does not broadcast"));
+}
+
+TEST_F(GraphTest, Prints) {
+  const Value x = graph.input("x", DType::f32, {2, 3});
+  const Value w = graph.constant(floats({4, 3}), "w");
+  const Value product = matmul(x, w.T());
+  const Value y = gelu(product + graph.scalar(0.5, DType::f32));
+  graph.output("y", softmax(y));
+  EXPECT_EQ(graph.to_string(),
+            "%0 = input{name=\"x\"} : f32 [2, 3]\n"
+            "%1 = constant : f32 [4, 3]\n"
+            "%2 = permute{order=[1, 0]} %1 : f32 [3, 4]\n"
+            "%3 = matmul %0, %2 : f32 [2, 4]\n"
+            "%4 = constant{value=0.5} : f32 []\n"
+            "%5 = map{y=(x0:f32, x1:f32) add(x0, x1)} %3, %4 : f32 [2, 4]\n"
+            "%6 = map{y=(x0:f32) gelu_erf(x0)} %5 : f32 [2, 4]\n"
+            "%7 = softmax{axis=1} %6 : f32 [2, 4]\n"
+            "output \"y\" = %7\n");
+  graph.verify();
+  const std::string dot = graph.to_dot();
+  EXPECT_THAT(dot, HasSubstr("n3 [label=\"matmul\\nf32 [2, 4]\""));
+  EXPECT_THAT(dot, HasSubstr("input{name=\\\"x\\\"}"));
+  EXPECT_THAT(dot, HasSubstr("n2 -> n3;"));
+}
+
+TEST_F(GraphTest, NamesAreUniqueAndGraphsDoNotMix) {
+  const Value x = graph.input("x", DType::f32, {2});
+  graph.output("y", x);
+  EXPECT_THAT(message([&] { graph.input("x", DType::f32, {2}); }), HasSubstr("an input \"x\" already"));
+  EXPECT_THAT(message([&] { graph.output("y", x); }), HasSubstr("an output \"y\" already"));
+  Graph other;
+  const Value z = other.input("z", DType::f32, {2});
+  EXPECT_THAT(message([&] { x + z; }), HasSubstr("different graphs"));
+  EXPECT_THAT(message([&] { graph.output("z", z); }), HasSubstr("another graph"));
+  EXPECT_THAT(message([&] { graph.output("z", {}); }), HasSubstr("empty Value"));
+  EXPECT_THAT(message([&] { graph.input("big", DType::f32, {1 << 30, 1 << 30, 1 << 30}); }), HasSubstr("2^63"));
+  EXPECT_THAT(message([&] { graph.constant({DType::f32, {3}, {}, nullptr}); }), HasSubstr("takes 12 bytes, 0 given"));
+}
+
+TEST(GraphHash, DependsOnStructureAndNotOnNamesOfConstants) {
+  const TensorData weights = floats({4, 4, 4});
+  const auto make = [&](double epsilon, ScalarOp op, const TensorData& w, DType dtype = DType::f32,
+                        const char* output = "y") {
+    Graph g;
+    const Value x = g.input("x", dtype, {4, 4, 4});
+    Value y = unary(op, layer_norm(x, {}, {}, epsilon));
+    if (dtype == DType::f32) y = y * g.constant(w, "w") + g.scalar(1, DType::f32);
+    g.output(output, y);
+    return g.hash();
+  };
+  const std::uint64_t h = make(1e-5, ScalarOp::exp, weights);
+  EXPECT_EQ(h, make(1e-5, ScalarOp::exp, weights));
+  EXPECT_NE(h, make(1e-6, ScalarOp::exp, weights));
+  EXPECT_NE(h, make(1e-5, ScalarOp::log, weights));
+  EXPECT_NE(h, make(1e-5, ScalarOp::exp, floats({4, 4, 4})));  // equal bytes elsewhere: not known to be equal
+  EXPECT_NE(h, make(1e-5, ScalarOp::exp, weights, DType::f16));
+  EXPECT_NE(h, make(1e-5, ScalarOp::exp, weights, DType::f32, "z"));
+}
+
+TEST(GraphHash, OperandOrderMatters) {
+  const auto make = [](bool swap) {
+    Graph g;
+    const Value a = g.input("a", DType::f32, {4});
+    const Value b = g.input("b", DType::f32, {4});
+    g.output("y", swap ? b - a : a - b);
+    return g.hash();
+  };
+  EXPECT_NE(make(false), make(true));
+}
+
+TEST(GraphMoves, ValuesStayGood) {
+  Graph a;
+  const Value x = a.input("x", DType::f32, {2});
+  Graph b = std::move(a);
+  EXPECT_EQ(&x.graph(), &b);
+  b.output("y", x + x);
+  Graph c;
+  c = std::move(b);
+  EXPECT_EQ(&x.graph(), &c);
+  c.verify();
+}
+
+// An op that changes its mind, to see that verify() notices.
+class FickleOp final : public Op {
+ public:
+  explicit FickleOp(std::shared_ptr<Shape> shape) : shape_(std::move(shape)) {}
+  std::string_view name() const override { return "fickle"; }
+  std::vector<TensorType> infer(std::span<const TensorType>) const override { return {{DType::f32, *shape_}}; }
+
+ private:
+  std::shared_ptr<Shape> shape_;
+};
+
+TEST(GraphVerify, NoticesWrongTypes) {
+  auto shape = std::make_shared<Shape>(Shape{2});
+  Graph g;
+  g.output("y", apply(make_op<FickleOp>(shape), {g.input("x", DType::f32, {2})}));
+  g.verify();
+  *shape = Shape{3};
+  try {
+    g.verify();
+    FAIL() << "verify passed";
+  } catch (const InternalError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the recorded types are not the op's"));
+  }
+}
+
+}  // namespace
+}  // namespace weft
