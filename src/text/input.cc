@@ -1,0 +1,116 @@
+#include "text/input.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/in_quotes.h"
+#include "text/utf8.h"
+#include "weft/error.h"
+
+namespace weft::text {
+namespace fs = std::filesystem;
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kJsonForm = "expected a JSON string or an object with \"text\"";
+
+bool is_json_lines(std::string_view name) { return name.ends_with(".jsonl") || name.ends_with(".ndjson"); }
+
+// The sentence of a line of JSON.
+std::string sentence_of(std::string_view line, std::string_view name, std::size_t number) {
+  if (line.find_first_not_of(" \t") == std::string_view::npos) {
+    throw FormatError("{}:{}: {}, got an empty line; an empty sentence is \"\"", name, number, kJsonForm);
+  }
+  json value;
+  try {
+    value = json::parse(line);
+  } catch (const json::parse_error& error) {
+    throw FormatError("{}:{}: broken JSON at column {}: {}", name, number, error.byte, kJsonForm);
+  } catch (const json::exception&) {  // a number that no double holds
+    throw FormatError("{}:{}: {}", name, number, kJsonForm);
+  }
+  if (value.is_object()) {
+    const auto text = value.find("text");
+    if (text == value.end()) throw FormatError("{}:{}: the object has no \"text\"", name, number);
+    value = json(std::move(*text));
+    if (!value.is_string()) {
+      throw FormatError("{}:{}: expected a string as \"text\", got {}", name, number, value.type_name());
+    }
+  }
+  if (!value.is_string()) throw FormatError("{}:{}: {}, got {}", name, number, kJsonForm, value.type_name());
+  return std::move(value.get_ref<std::string&>());
+}
+
+}  // namespace
+
+SentenceReader::SentenceReader(std::istream& stream, std::string name, InputFormat format)
+    : stream_(&stream), name_(std::move(name)), format_(format) {
+  if (format_ == InputFormat::automatic) {
+    format_ = is_json_lines(name_) ? InputFormat::json_lines : InputFormat::lines;
+  }
+}
+
+SentenceReader SentenceReader::open(const fs::path& path, InputFormat format) {
+  if (path == "-") return {std::cin, "standard input", format};
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) throw IoError("cannot read {}: it is a directory", path.string());
+  errno = 0;
+  auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (!*file) throw IoError("cannot open {}: {}", path.string(), std::generic_category().message(errno));
+  SentenceReader reader(*file, path.string(), format);
+  reader.owned_ = std::move(file);
+  return reader;
+}
+
+// A file's buffer throws when reading fails; standard input, which shares its buffer with C's, only ends.
+int SentenceReader::next_byte() {
+  errno = 0;
+  const auto fail = [&] { throw IoError("cannot read {}: {}", name_, std::generic_category().message(errno)); };
+  try {
+    const int c = stream_->rdbuf()->sbumpc();
+    if (c == std::char_traits<char>::eof() && stream_ == &std::cin && std::ferror(stdin)) fail();
+    return c;
+  } catch (const std::ios_base::failure&) {
+    fail();
+  }
+  return std::char_traits<char>::eof();
+}
+
+// The next line without its end, in buffer_.
+bool SentenceReader::read_line() {
+  buffer_.clear();
+  while (true) {
+    const int c = next_byte();
+    if (c == std::char_traits<char>::eof()) {
+      if (buffer_.empty()) return false;
+      break;
+    }
+    if (c == '\n') break;
+    if (buffer_.size() == kMaxLine) {
+      throw FormatError("{}:{}: the line is longer than {} MiB", name_, line_ + 1, kMaxLine >> 20);
+    }
+    buffer_.push_back(static_cast<char>(c));
+  }
+  if (buffer_.ends_with('\r')) buffer_.pop_back();
+  if (line_++ == 0 && buffer_.starts_with(kByteOrderMark)) buffer_.erase(0, kByteOrderMark.size());
+  return true;
+}
+
+bool SentenceReader::next(std::string& sentence) {
+  if (!read_line()) return false;
+  if (const std::size_t bad = find_invalid_utf8(buffer_); bad < buffer_.size()) {
+    throw FormatError("{}:{}: byte {} (0x{:02x}) is not valid UTF-8; convert the input to UTF-8", name_, line_, bad + 1,
+                      static_cast<unsigned char>(buffer_[bad]));
+  }
+  if (format_ == InputFormat::json_lines) sentence = sentence_of(buffer_, name_, line_);
+  else sentence.swap(buffer_);
+  return true;
+}
+
+}  // namespace weft::text

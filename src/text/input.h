@@ -1,0 +1,50 @@
+// Reads sentences from a file or a stream, one at a time, in memory that does not grow with the input.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace weft::text {
+
+enum class InputFormat {
+  automatic,  // json_lines for names that end in .jsonl or .ndjson, else lines
+  lines,      // a sentence a line; an empty line is an empty sentence
+  json_lines, // a JSON string, or an object with "text", a line: the form for sentences with any character in them
+};
+
+class SentenceReader {
+ public:
+  // `path` "-" is standard input. Throws IoError when the file cannot be opened.
+  static SentenceReader open(const std::filesystem::path& path, InputFormat format = InputFormat::automatic);
+  // Reads from `stream`, which must outlive the reader. `name` is what errors call it.
+  SentenceReader(std::istream& stream, std::string name, InputFormat format = InputFormat::automatic);
+
+  // Puts the next sentence into `sentence`; false at the end. A line may end in LF, in CRLF, or with the input; a byte
+  // order mark at the start is skipped. Throws FormatError, naming input and line, for bytes that are not UTF-8, JSON
+  // that is broken or of another form, and lines over kMaxLine bytes; IoError when reading fails. After a FormatError
+  // the next call reads on behind the faulty line, except where that was too long.
+  bool next(std::string& sentence);
+
+  // Lines read so far.
+  std::size_t line() const { return line_; }
+  const std::string& name() const { return name_; }
+
+  static constexpr std::size_t kMaxLine = std::size_t{64} << 20;
+
+ private:
+  bool read_line();
+  int next_byte();
+
+  std::unique_ptr<std::istream> owned_;
+  std::istream* stream_;
+  std::string name_;
+  InputFormat format_;
+  std::string buffer_;
+  std::size_t line_ = 0;
+};
+
+}  // namespace weft::text
