@@ -1,7 +1,5 @@
 #include "text/added_tokens.h"
 
-#include <algorithm>
-
 #include "core/in_quotes.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -75,7 +73,7 @@ void AddedTokenFinder::split(std::string_view text, std::vector<Part>& parts) co
     std::size_t begin = at;
     std::size_t end = at += match.size;
     if (token.single_word && (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) continue;
-    if (token.lstrip) begin = std::max(trailing_space(text.substr(0, begin)), done);
+    if (token.lstrip && done < begin) begin = done + trailing_space(text.substr(done, begin - done));
     if (token.rstrip) end += leading_space(text.substr(end));
     if (done < begin) parts.push_back({text.substr(done, begin - done), -1});
     parts.push_back({text.substr(begin, end - begin), token.id});

@@ -18,6 +18,7 @@ namespace weft::text {
 namespace {
 
 constexpr std::string_view kPadToken = "[PAD]";
+constexpr std::size_t kKeptBytes = 1 << 20;  // scratch above this is given back after use
 
 // BERT's pre-tokenizer: calls `word` for each stretch without white space, and for each punctuation character by
 // itself, until it returns false.
@@ -134,6 +135,7 @@ Ids Tokenizer::Impl::encode(std::string_view text) const {
   }
   if (ids.size() > full) ids.resize(full);
   for (const auto& special : around.after) ids.push_back(special.id);
+  if (normalized.capacity() > kKeptBytes) std::string().swap(normalized);
   return ids;
 }
 

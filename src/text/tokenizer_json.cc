@@ -104,14 +104,11 @@ AddedToken read_added_token(const JsonReader& token) {
 }
 
 // An added token is one of the vocabulary or follows it; the reference numbers them so, whatever the file says.
-void check_ids(const TokenizerSpec& spec) {
-  std::vector<std::pair<std::string_view, std::int32_t>> known(spec.vocabulary.begin(), spec.vocabulary.end());
-  std::ranges::sort(known);
-  auto next = static_cast<std::int32_t>(known.size());
+void check_ids(const TokenizerSpec& spec, const nlohmann::json& vocabulary) {
+  auto next = static_cast<std::int32_t>(vocabulary.size());
   for (const auto& token : spec.added_tokens) {
-    const auto entry = std::ranges::lower_bound(known, token.content, {}, [](const auto& e) { return e.first; });
-    const bool in_vocabulary = entry != known.end() && entry->first == token.content;
-    const std::int32_t id = in_vocabulary ? entry->second : next++;
+    const auto entry = vocabulary.find(token.content);
+    const std::int32_t id = entry != vocabulary.end() ? entry->get<std::int32_t>() : next++;
     if (token.id != id) {
       throw FormatError("{}: the added token {} has id {}, by the vocabulary it has {}", spec.source,
                         in_quotes(token.content), token.id, id);
@@ -145,7 +142,7 @@ TokenizerSpec read_tokenizer_json(std::string_view text, std::string_view source
   if (const auto added = file.find("added_tokens")) {
     for (const auto& token : added->elements()) spec.added_tokens.push_back(read_added_token(token));
   }
-  check_ids(spec);
+  check_ids(spec, file.at("model").at("vocab").value());
   return spec;
 }
 
