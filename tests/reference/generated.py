@@ -1,4 +1,4 @@
-"""Strings from a random generator that tests/text/generated.h has as well, so that only hashes need to be kept.
+"""Strings from a random generator that tests/support/generated.h has as well, so that only hashes need to be kept.
 
 The recipe (ranges of code points with weights, fixed snippets) is data/generated_strings.json; the random numbers are
 SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).

@@ -1,0 +1,284 @@
+// What a tokenizer's files may say, and what is refused.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/temp_dir.h"
+#include "support/throws.h"
+#include "weft/error.h"
+#include "weft/text.h"
+
+namespace weft::text {
+namespace {
+
+using nlohmann::json;
+
+json special_token(const std::string& content, int id) {
+  return {{"id", id}, {"content", content}, {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", false}, {"special", true}};
+}
+
+// A small tokenizer.json that is right.
+json good_tokenizer() {
+  json file = json::parse(R"({
+    "version": "1.0", "truncation": {"max_length": 4}, "padding": null, "decoder": {"type": "Anything"},
+    "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
+                   "lowercase": true},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                 {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+      "pair": [], "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
+                                     "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}}},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+              "max_input_chars_per_word": 100,
+              "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "a": 4, "##b": 5, "Über": 6, "c": 7, "!": 8}}
+  })");
+  file["added_tokens"] = json::array();
+  for (const auto& [content, id] : {std::pair("[PAD]", 0), {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}}) {
+    file["added_tokens"].push_back(special_token(content, id));
+  }
+  return file;
+}
+
+Tokenizer parse(const json& file, int max_length = Tokenizer::kUnlimited) {
+  return Tokenizer::parse(file.dump(), "t.json", max_length);
+}
+
+TEST(TokenizerFile, ReadsAGoodOne) {
+  const Tokenizer tokenizer = parse(good_tokenizer());
+  EXPECT_EQ(tokenizer.encode("Ab c! z [SEP]a"), (Ids{2, 4, 5, 7, 8, 1, 3, 4, 3}));
+  EXPECT_EQ(tokenizer.encode(""), (Ids{2, 3}));
+  EXPECT_EQ(tokenizer.vocab_size(), 9);
+  EXPECT_EQ(tokenizer.token(6), "Über");
+  EXPECT_EQ(tokenizer.type_ids(4), (Ids{0, 0, 0, 0}));
+  EXPECT_EQ(test::thrown_by([&] { tokenizer.token(9); }), "InvalidArgument: there is no token 9, ids end at 8");
+  EXPECT_EQ(test::thrown_by([&] { tokenizer.token(-1); }), "InvalidArgument: there is no token -1, ids end at 8");
+  EXPECT_EQ(test::thrown_by([&] { tokenizer.type_ids(1); }), "InvalidArgument: an encoding has at least 2 ids, got 1");
+}
+
+TEST(TokenizerFile, CutsToItsLongest) {
+  for (int length = 2; length < 8; ++length) {
+    const Ids ids = parse(good_tokenizer(), length).encode("a c a c a c a c");
+    EXPECT_EQ(ids.size(), static_cast<std::size_t>(length));
+    EXPECT_EQ(ids.front(), 2);
+    EXPECT_EQ(ids.back(), 3);
+  }
+  // In the middle of a word, too.
+  EXPECT_EQ(parse(good_tokenizer(), 4).encode("abbb"), (Ids{2, 4, 5, 3}));
+  EXPECT_EQ(test::thrown_by([] { parse(good_tokenizer(), 1); }),
+            "FormatError: t.json: a longest sequence of 1 leaves no room for the 2 special tokens");
+  EXPECT_EQ(test::thrown_by([] { parse(good_tokenizer(), 0); }), "InvalidArgument: max_length is 0, expected at least 1");
+}
+
+TEST(TokenizerFile, NamesTheByteThatIsNotUtf8) {
+  const Tokenizer tokenizer = parse(good_tokenizer());
+  EXPECT_EQ(test::thrown_by([&] { tokenizer.encode("ab\xf0\x9f"); }),
+            "FormatError: the text is not valid UTF-8 at byte 2 (0xf0)");
+  // Beyond what is kept, as well.
+  EXPECT_EQ(test::thrown_by([&] { parse(good_tokenizer(), 2).encode("a a a a\xff"); }),
+            "FormatError: the text is not valid UTF-8 at byte 7 (0xff)");
+}
+
+TEST(TokenizerFile, EncodesABatchInOrder) {
+  const Tokenizer tokenizer = parse(good_tokenizer());
+  std::vector<std::string> texts;
+  for (int i = 0; i < 1000; ++i) texts.push_back(std::string(static_cast<std::size_t>(i % 37), 'a') + (i % 2 ? "" : " c"));
+  const auto batch = tokenizer.encode_batch(texts);
+  ASSERT_EQ(batch.size(), texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) ASSERT_EQ(batch[i], tokenizer.encode(texts[i]));
+  EXPECT_TRUE(tokenizer.encode_batch({}).empty());
+  texts[700] = texts[300] = "a\xff";
+  EXPECT_EQ(test::thrown_by([&] { tokenizer.encode_batch(texts); }),
+            "FormatError: text 300: the text is not valid UTF-8 at byte 1 (0xff)");
+}
+
+TEST(TokenizerFile, RefusesByNameWhatItDoesNotHave) {
+  struct Case {
+    const char* path;
+    json value;
+    std::string message;
+  };
+  const Case cases[] = {
+      {"/model/type", "BPE", "Unsupported: t.json: at \"model\": the model \"BPE\" is not supported; Weft reads WordPiece"},
+      {"/normalizer/type", "NFC",
+       "Unsupported: t.json: at \"normalizer\": the normalizer \"NFC\" is not supported; Weft reads BertNormalizer"},
+      {"/pre_tokenizer/type", "ByteLevel",
+       "Unsupported: t.json: at \"pre_tokenizer\": the pre_tokenizer \"ByteLevel\" is not supported; Weft reads "
+       "BertPreTokenizer"},
+      {"/pre_tokenizer", nullptr,
+       "Unsupported: t.json: a tokenizer without \"pre_tokenizer\" is not supported; Weft reads BertPreTokenizer"},
+      {"/post_processor/type", "RobertaProcessing",
+       "Unsupported: t.json: at \"post_processor\": the post_processor \"RobertaProcessing\" is not supported; Weft reads "
+       "TemplateProcessing or BertProcessing"},
+      {"/version", "2.0", "Unsupported: t.json: tokenizer version \"2.0\" is not supported, expected \"1.0\""},
+      {"/model/unk_token", "<unk>",
+       "FormatError: t.json: the vocabulary (9 tokens) lacks the unknown token \"<unk>\""},
+      {"/model/unk_token", 3, "FormatError: t.json: at \"model.unk_token\": expected a string, got 3"},
+      {"/model/vocab", json::array(), "FormatError: t.json: at \"model.vocab\": expected an object of tokens and ids, got an array"},
+      {"/model/vocab/a", -1, "FormatError: t.json: at \"model.vocab.a\": expected an id from 0 to 16777215, got -1"},
+      {"/model/vocab/a", 16777216,
+       "FormatError: t.json: at \"model.vocab.a\": expected an id from 0 to 16777215, got 16777216"},
+      {"/model/vocab/a", 1.5, "FormatError: t.json: at \"model.vocab.a\": expected an id from 0 to 16777215, got 1.5"},
+      {"/model/max_input_chars_per_word", -1,
+       "FormatError: t.json: at \"model.max_input_chars_per_word\": expected an integer from 0 to 1099511627776, got -1"},
+      {"/normalizer/lowercase", "yes", "FormatError: t.json: at \"normalizer.lowercase\": expected true or false, got \"yes\""},
+      {"/normalizer", 7, "FormatError: t.json: at \"normalizer\": expected an object, got 7"},
+      {"/added_tokens/1/id", 5, "FormatError: t.json: the added token \"[UNK]\" has id 5, by the vocabulary it has 1"},
+      {"/added_tokens/1/content", "new", "FormatError: t.json: the added token \"new\" has id 1, by the vocabulary it has 9"},
+      {"/added_tokens/1", special_token("[PAD]", 0), "FormatError: t.json: the added token \"[PAD]\" is there twice"},
+      {"/added_tokens/1/content", "", "FormatError: t.json: the added token \"\" has id 1, by the vocabulary it has 9"},
+      {"/added_tokens", 1, "FormatError: t.json: at \"added_tokens\": expected an array, got 1"},
+      {"/post_processor/single/0/SpecialToken/id", "[X]",
+       "FormatError: t.json: \"post_processor.special_tokens.[X]\" is missing"},
+      {"/post_processor/special_tokens/[SEP]/ids/0", 9,
+       "FormatError: t.json: post_processor uses id 9, the vocabulary ends at 8"},
+      {"/post_processor/single/1/Sequence/id", "B",
+       "FormatError: t.json: at \"post_processor.single[1].Sequence.id\": expected \"A\", got \"B\""},
+      {"/post_processor/single/0", {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+       "Unsupported: t.json: at \"post_processor.single[1]\": a template that holds the text twice is not supported"},
+      {"/post_processor/single", json::array(),
+       "FormatError: t.json: at \"post_processor.single\": expected a template with the sequence \"A\" in it"},
+      {"/post_processor", {{"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]"}}},
+       "FormatError: t.json: at \"post_processor.sep\": expected a token and its id, got an array"},
+      {"/padding", {{"pad_id", 99}}, "FormatError: t.json: padding uses id 99, the vocabulary ends at 8"},
+  };
+  for (const auto& [path, value, message] : cases) {
+    json file = good_tokenizer();
+    file[json::json_pointer(path)] = value;
+    EXPECT_EQ(test::thrown_by([&] { parse(file); }), message) << path;
+  }
+}
+
+TEST(TokenizerFile, RefusesWhatIsMissing) {
+  for (const char* path : {"/model", "/model/vocab", "/model/unk_token", "/model/continuing_subword_prefix",
+                           "/model/max_input_chars_per_word", "/normalizer/type", "/normalizer/clean_text",
+                           "/normalizer/lowercase", "/normalizer/handle_chinese_chars", "/pre_tokenizer/type",
+                           "/post_processor/single", "/post_processor/special_tokens", "/added_tokens/0/id",
+                           "/added_tokens/0/content", "/added_tokens/0/lstrip", "/added_tokens/0/normalized"}) {
+    json file = good_tokenizer();
+    const json::json_pointer pointer(path);
+    file[pointer.parent_pointer()].erase(pointer.back());
+    EXPECT_THROW(parse(file), FormatError) << path;
+  }
+}
+
+TEST(TokenizerFile, SaysWhereTheJsonIsBroken) {
+  EXPECT_EQ(test::thrown_by([] { Tokenizer::parse("{\n \"a\": [1,\n ]}", "t.json"); }),
+            "FormatError: t.json:3:2: broken JSON; the file may be damaged or cut off");
+  EXPECT_EQ(test::thrown_by([] { Tokenizer::parse("", "t.json"); }),
+            "FormatError: t.json:1:1: broken JSON; the file may be damaged or cut off");
+  const std::string whole = good_tokenizer().dump();
+  for (std::size_t size = 0; size < whole.size(); size += 7) {
+    EXPECT_THROW(Tokenizer::parse(whole.substr(0, size), "t.json"), FormatError) << size;
+  }
+  EXPECT_THROW(Tokenizer::parse("[1]", "t.json"), FormatError);
+}
+
+// A model's directory, made of the files given.
+struct Directory {
+  Directory(std::initializer_list<std::pair<const char*, json>> files) {
+    for (const auto& [name, contents] : files) dir.write(name, contents.is_string() ? contents.get<std::string>() : contents.dump());
+  }
+  Tokenizer load() const { return Tokenizer::load(dir.path()); }
+  std::string error() const {
+    std::string message = test::thrown_by([&] { load(); });
+    for (std::size_t at; (at = message.find(dir.path().string())) != std::string::npos;) {
+      message.replace(at, dir.path().string().size(), "DIR");
+    }
+    return message;
+  }
+  test::TempDir dir;
+};
+
+TEST(TokenizerDirectory, TakesTheLengthFromTheRightFile) {
+  struct Case {
+    json sentence, model, config;  // null: no such file
+    int expected;
+  };
+  const json none;
+  const Case cases[] = {
+      {{{"max_seq_length", 77}}, {{"max_position_embeddings", 512}}, {{"model_max_length", 50}}, 77},
+      {{{"max_seq_length", nullptr}}, {{"max_position_embeddings", 512}}, {{"model_max_length", 50}}, 50},
+      {json::object(), {{"max_position_embeddings", 40}}, {{"model_max_length", 50}}, 40},
+      {none, {{"max_position_embeddings", 40}}, {{"model_max_length", 1e30}}, 40},
+      {none, {{"max_position_embeddings", 40}}, none, 40},
+      {none, {{"max_position_embeddings", -1}}, {{"model_max_length", 50}}, 50},
+      {none, none, none, Tokenizer::kUnlimited},
+  };
+  for (const auto& [sentence, model, config, expected] : cases) {
+    Directory d{{"tokenizer.json", good_tokenizer()}};
+    if (!sentence.is_null()) d.dir.write("sentence_bert_config.json", sentence.dump());
+    if (!model.is_null()) d.dir.write("config.json", model.dump());
+    if (!config.is_null()) d.dir.write("tokenizer_config.json", config.dump());
+    EXPECT_EQ(d.load().max_length(), expected);
+  }
+  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_distilbert_config.json", {{"max_seq_length", 9}}}})
+                .load().max_length(), 9);
+}
+
+TEST(TokenizerDirectory, LetsTokenizerConfigSetTheNormalizer) {
+  const auto encode = [](json config, const char* text) {
+    json file = good_tokenizer();
+    file["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"É", 4}, {"é", 5}, {"E", 6},
+                              {"e", 7}, {"中", 8}, {"e中", 9}, {"##中", 10}};
+    return Directory{{"tokenizer.json", file}, {"tokenizer_config.json", config}}.load().encode(text)[1];
+  };
+  EXPECT_EQ(encode(json::object(), "É"), 7);
+  EXPECT_EQ(encode({{"do_lower_case", false}}, "É"), 4);
+  EXPECT_EQ(encode({{"strip_accents", false}}, "É"), 5);
+  EXPECT_EQ(encode({{"do_lower_case", false}, {"strip_accents", true}}, "É"), 6);
+  EXPECT_EQ(encode({{"strip_accents", nullptr}}, "É"), 7);
+  EXPECT_EQ(encode({{"tokenize_chinese_chars", false}}, "e中"), 9);
+  EXPECT_EQ(encode({{"tokenizer_class", "DistilBertTokenizerFast"}, {"do_lower_case", false}}, "É"), 4);
+  // Classes that take tokenizer.json as it is.
+  EXPECT_EQ(encode({{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", false}}, "É"), 7);
+}
+
+TEST(TokenizerDirectory, LowerCasesForSentenceTransformers) {
+  json file = good_tokenizer();
+  file["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"É", 4}, {"é", 5}, {"e", 6}};
+  file["normalizer"]["lowercase"] = false;
+  const Directory d{{"tokenizer.json", file}, {"sentence_bert_config.json", {{"do_lower_case", true}}}};
+  EXPECT_EQ(d.load().encode("É"), (Ids{2, 5, 3}));  // the accent stays: the normalizer keeps its own rule
+}
+
+TEST(TokenizerDirectory, ReadsVocabTxt) {
+  const Directory d{{"vocab.txt", "[PAD]\n[UNK]\r\n<s>\n[SEP]\na\n##b\na\n"}, {"tokenizer_config.json", {{"cls_token", {{"content", "<s>"}}}, {"model_max_length", 20}}}};
+  const Tokenizer tokenizer = d.load();
+  EXPECT_EQ(tokenizer.encode("Ab x <s>"), (Ids{2, 6, 5, 1, 2, 3}));  // "a" is there twice, the later line counts
+  EXPECT_EQ(tokenizer.max_length(), 20);
+  EXPECT_EQ(tokenizer.pad_id(), 0);
+  EXPECT_EQ(tokenizer.vocab_size(), 7);
+  EXPECT_EQ(tokenizer.token(4), "");  // taken over by line 6
+}
+
+TEST(TokenizerDirectory, RefusesWhatItCannotRead) {
+  const char* vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
+  EXPECT_EQ((Directory{}).error(), "IoError: DIR has neither tokenizer.json nor vocab.txt; a model's directory needs one of them");
+  EXPECT_EQ((Directory{{"vocab.txt", "[PAD]\n[UNK]\n[SEP]"}}).error(),
+            "FormatError: DIR/vocab.txt: the vocabulary lacks \"[CLS]\" (cls_token)");
+  EXPECT_EQ((Directory{{"vocab.txt", "[UNK]\n\xff"}}).error(), "FormatError: DIR/vocab.txt: byte 6 is not UTF-8");
+  EXPECT_EQ((Directory{{"vocab.txt", vocab}, {"tokenizer_config.json", {{"tokenizer_class", "T5Tokenizer"}}}}).error(),
+            "Unsupported: DIR/tokenizer_config.json: the tokenizer class \"T5Tokenizer\" is not supported; Weft reads "
+            "BertTokenizer and DistilBertTokenizer");
+  EXPECT_EQ((Directory{{"vocab.txt", vocab}, {"added_tokens.json", json::object()}}).error(),
+            "Unsupported: DIR: added tokens without a tokenizer.json (added_tokens.json) are not supported; save the "
+            "tokenizer again with a current transformers");
+  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", {{"truncation_side", "left"}}}}).error(),
+            "Unsupported: DIR/tokenizer_config.json: truncation_side \"left\" is not supported");
+  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", "{"}}).error(),
+            "FormatError: DIR/tokenizer_config.json:1:2: broken JSON; the file may be damaged or cut off");
+  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_bert_config.json", {{"max_seq_length", 0}}}}).error(),
+            "FormatError: DIR/sentence_bert_config.json: at \"max_seq_length\": expected an integer from 1 to 2147483647, got 0");
+  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_bert_config.json", {{"max_seq_length", 1}}}}).error(),
+            "FormatError: DIR/tokenizer.json: a longest sequence of 1 leaves no room for the 2 special tokens");
+  EXPECT_EQ(test::thrown_by([] { Tokenizer::load("/nowhere/at/all"); }),
+            "IoError: cannot open /nowhere/at/all: expected the directory of a model");
+  Directory d{};
+  std::filesystem::create_directory(d.dir.path() / "tokenizer.json");
+  EXPECT_EQ(d.error(), "IoError: cannot open DIR/tokenizer.json: expected a file, this is a directory");
+}
+
+}  // namespace
+}  // namespace weft::text

@@ -1,0 +1,112 @@
+// Every code point against digests that the reference library's behaviour was put into.
+#include "text/unicode.h"
+
+#include <gtest/gtest.h>
+
+#include <format>
+#include <nlohmann/json.hpp>
+
+#include "support/generated.h"
+#include "text/normalizer.h"
+#include "text/utf8.h"
+
+namespace weft::text {
+namespace {
+
+using nlohmann::json;
+
+const json& reference() {
+  static const json value = json::parse(test::read_data("unicode.json"));
+  return value;
+}
+
+// Compares a digest for each block of code points (surrogates left out) of what `line` appends for each.
+template <class Line>
+void expect_blocks(const json& expected, Line&& line) {
+  const std::size_t block = reference()["block"];
+  std::vector<std::string> digests;
+  std::string text;
+  std::size_t count = 0;
+  const auto finish = [&] {
+    digests.push_back(std::format("{:016x}", test::hash_bytes(text)));
+    text.clear();
+  };
+  for (char32_t c = 0; c < 0x110000; ++c) {
+    if (c >= 0xd800 && c <= 0xdfff) continue;
+    line(text, c);
+    if (++count % block == 0) finish();
+  }
+  if (!text.empty()) finish();
+  ASSERT_EQ(digests.size(), expected.size());
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    EXPECT_EQ(digests[i], expected[i].get<std::string>()) << "in block " << i << " of " << block << " code points";
+  }
+}
+
+NormalizerOptions options_of(const json& entry) {
+  NormalizerOptions options{entry["clean_text"], entry["handle_chinese_chars"], std::nullopt, entry["lowercase"]};
+  if (!entry["strip_accents"].is_null()) options.strip_accents = entry["strip_accents"].get<bool>();
+  return options;
+}
+
+TEST(Unicode, NormalizesEveryCodePointAsTheReference) {
+  for (const auto& entry : reference()["normalizers"]) {
+    SCOPED_TRACE(entry["clean_text"].dump() + entry["handle_chinese_chars"].dump() + entry["strip_accents"].dump());
+    const Normalizer normalizer(options_of(entry));
+    std::string input;
+    expect_blocks(entry["code_points"], [&](std::string& out, char32_t c) {
+      input = "A";
+      append_utf8(input, c);
+      input += "\u0301b";
+      normalizer.normalize(input, out);
+      out += '\n';
+    });
+  }
+}
+
+TEST(Unicode, NormalizesGeneratedStringsAsTheReference) {
+  for (const auto& entry : reference()["normalizers"]) {
+    const Normalizer normalizer(options_of(entry));
+    std::string all;
+    for (std::uint64_t i = 0; i < 3000; ++i) normalizer.normalize(test::generated_string(i), all);
+    EXPECT_EQ(std::format("{:016x}", test::hash_bytes(all)), entry["generated"].get<std::string>());
+  }
+}
+
+TEST(Unicode, ClassifiesEveryCodePointAsTheReference) {
+  expect_blocks(reference()["word_classes"], [](std::string& out, char32_t c) {
+    out += properties(c) & kSpace ? 's' : properties(c) & kPunctuation ? 'p' : 'w';
+  });
+}
+
+TEST(Unicode, KnowsWordCharactersAsTheReference) {
+  expect_blocks(reference()["word_characters"],
+                [](std::string& out, char32_t c) { out += properties(c) & kWord ? 'w' : '-'; });
+}
+
+TEST(Unicode, DecomposesAndOrders) {
+  struct Case {
+    std::u32string run, expected;
+  };
+  const Case cases[] = {
+      {U"\u00e9", U"e\u0301"},
+      {U"\u1e69", U"s\u0323\u0307"},                      // two steps
+      {U"\u0307\u0323", U"\u0323\u0307"},                 // by class
+      {U"\u0301\u0300", U"\u0301\u0300"},                 // equal classes keep their order
+      {U"\uac01", U"\u1100\u1161\u11a8"},                 // Hangul with and
+      {U"\uac00", U"\u1100\u1161"},                       // without a final
+      {U"\ud7a3", U"\u1112\u1175\u11c2"},
+      {U"\u212b\u00e9", U"A\u030ae\u0301"},               // a starter in between keeps the marks apart
+      {U"\u0344", U"\u0308\u0301"},
+      {U"\U0001d15e\u0323", U"\U0001d157\U0001d165\u0323"},  // class 216 before 220
+      {U"\U0002f800", U"\u4e3d"},
+  };
+  for (const auto& [run, expected] : cases) {
+    std::vector<char32_t> characters(run.begin(), run.end());
+    decompose(characters);
+    EXPECT_EQ(std::u32string(characters.begin(), characters.end()), expected);
+  }
+}
+
+}  // namespace
+}  // namespace weft::text
