@@ -8,9 +8,11 @@ its own fused kernels) straight from the model's safetensors, and prints a JSON 
 """
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -120,15 +122,8 @@ def session(model, provider, threads):
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=pathlib.Path, required=True, help="directory in Hugging Face's layout")
-    parser.add_argument("--provider", choices=["cpu", "webgpu"], default="cpu")
-    parser.add_argument("--shapes", default="1x16,1x128,32x16,32x128", help="batch×length, separated by commas")
-    parser.add_argument("--seconds", type=float, default=2, help="time to spend on a shape")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: as many as there are cores")
-    parser.add_argument("--check", type=pathlib.Path, help="write the embeddings of seeded ids there (.npy)")
-    args = parser.parse_args()
+def measure(args):
+    """Prints a JSON line for each shape on one provider."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "encoder.onnx"
         onnx.save(build(args.model), path)
@@ -139,20 +134,62 @@ def main():
         for shape in args.shapes.split(","):
             batch, length = (int(n) for n in shape.split("x"))
             feed = {"ids": rng.integers(1000, 30000, (batch, length)), "mask": np.ones((batch, length), np.int64)}
-            result = run.run(None, feed)[0]
+            run.run(None, feed)
             times = []
             begin = time.perf_counter()
-            while len(times) < 3 or time.perf_counter() - begin < args.seconds:
+            while len(times) < 3 or (time.perf_counter() - begin < args.seconds and len(times) < 200):
                 start = time.perf_counter()
-                result = run.run(None, feed)[0]
+                run.run(None, feed)
                 times.append((time.perf_counter() - start) * 1e3)
-                if len(times) >= 200:
-                    break
             print(json.dumps({"provider": args.provider, "version": ort.__version__, "batch": batch, "length": length,
                               "ms": round(statistics.median(times), 3), "runs": len(times),
                               "load_ms": round(load_ms, 1)}), flush=True)
-            if args.check:
-                np.save(args.check, result)
+
+
+def lines_of(command):
+    """Runs a command and yields its JSON lines; its own errors go to standard error."""
+    process = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, check=False)
+    if process.returncode:
+        sys.exit(f"peers.py: failed with {process.returncode}: {' '.join(str(c) for c in command)}")
+    return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+
+
+def compare(args):
+    """Weft and ONNX Runtime on the same device, one after the other, shape by shape; the better of two rounds each."""
+    pairs = [("cpu", "cpu"), ("webgpu", args.device)]
+    print(f"{'batch x length':>16} {'ONNX Runtime':>22} {'ms':>10} {'Weft':>28} {'ms':>10} {'ahead':>8}")
+    for provider, device in pairs:
+        for shape in args.shapes.split(","):
+            peer, ours = [], []
+            for _ in range(2):
+                common = ["--model", args.model, "--shapes", shape]
+                peer += lines_of([sys.executable, __file__, "--provider", provider, "--seconds", args.seconds, *common])
+                ours += lines_of([args.weft_bench, "encoder", "--json", "--device", device, "--seconds", args.seconds, *common])
+            a, b = (min(lines, key=lambda line: line["ms"]) for lines in (peer, ours))
+            print(f"{shape:>16} {provider:>22} {a['ms']:>10.2f} {b['device'][:28]:>28} {b['ms']:>10.2f} "
+                  f"{a['ms'] / b['ms']:>7.2f}x", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=pathlib.Path, default=os.environ.get("WEFT_MODEL_DIR"),
+                        help="directory in Hugging Face's layout [WEFT_MODEL_DIR]")
+    parser.add_argument("--shapes", default="1x16,1x128,32x16,32x128", help="batch x length, separated by commas")
+    parser.add_argument("--seconds", type=float, default=2, help="measured time a shape")
+    parser.add_argument("--provider", choices=["cpu", "webgpu"], help="measure only this provider; prints JSON lines")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads of the peer; 0: as many as there are cores")
+    parser.add_argument("--weft-bench", type=pathlib.Path, help="weft_bench, to compare with (./dev bench gives it)")
+    parser.add_argument("--device", default="llvmpipe", help="Weft's device beside the peer's WebGPU provider")
+    args = parser.parse_args()
+    if args.model is None:
+        parser.error("--model DIR is missing (or WEFT_MODEL_DIR)")
+    args.model = pathlib.Path(args.model)
+    if args.provider:
+        measure(args)
+    elif args.weft_bench:
+        compare(args)
+    else:
+        parser.error("--provider or --weft-bench is needed")
 
 
 if __name__ == "__main__":

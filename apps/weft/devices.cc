@@ -1,0 +1,116 @@
+// weft devices: what can compute here.
+
+#include <oneapi/tbb/info.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "output.h"
+#include "weft/gpu.h"
+
+namespace weft::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 4) {
+    value /= 1024;
+    ++unit;
+  }
+  return std::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+ordered_json to_json(const gpu::AdapterInfo& a) {
+  ordered_json matrices = ordered_json::array();
+  for (const auto& m : a.matrix_shapes) {
+    matrices.push_back({{"operand", name(m.operand)}, {"result", name(m.result)}, {"m", m.m}, {"n", m.n}, {"k", m.k}});
+  }
+  const wgpu::Limits& l = a.limits;
+  return {{"index", a.index},
+          {"name", a.name},
+          {"backend", a.backend},
+          {"type", a.type},
+          {"vendor", a.vendor},
+          {"architecture", a.architecture},
+          {"driver", a.driver},
+          {"compatibility", a.compatibility},
+          {"software", a.software()},
+          {"subgroup_size", {{"min", a.subgroup_min}, {"max", a.subgroup_max}}},
+          {"features", a.features},
+          {"cooperative_matrices", matrices},
+          {"limits",
+           {{"max_storage_buffer_binding_size", l.maxStorageBufferBindingSize},
+            {"max_buffer_size", l.maxBufferSize},
+            {"max_storage_buffers_per_shader_stage", l.maxStorageBuffersPerShaderStage},
+            {"max_compute_workgroup_storage_size", l.maxComputeWorkgroupStorageSize},
+            {"max_compute_invocations_per_workgroup", l.maxComputeInvocationsPerWorkgroup},
+            {"max_compute_workgroups_per_dimension", l.maxComputeWorkgroupsPerDimension},
+            {"max_immediate_size", l.maxImmediateSize},
+            {"min_storage_buffer_offset_alignment", l.minStorageBufferOffsetAlignment}}}};
+}
+
+void print(const gpu::AdapterInfo& a) {
+  const wgpu::Limits& l = a.limits;
+  std::printf("%d  %s\n", a.index, a.name.c_str());
+  std::printf("   %s · %s%s\n", a.backend.c_str(), a.software() ? "software" : a.type.c_str(),
+              a.compatibility ? " · compatibility level" : "");
+  if (!a.driver.empty()) std::printf("   driver       %s\n", a.driver.c_str());
+  std::printf("   bindings     %s each, %u a dispatch; buffers up to %s\n", bytes_text(l.maxStorageBufferBindingSize).c_str(),
+              l.maxStorageBuffersPerShaderStage, bytes_text(l.maxBufferSize).c_str());
+  std::printf("   workgroups   %u invocations, %s of memory\n", l.maxComputeInvocationsPerWorkgroup,
+              bytes_text(l.maxComputeWorkgroupStorageSize).c_str());
+  if (a.subgroup_max) {
+    std::printf("   subgroups    %s\n", a.subgroup_min == a.subgroup_max
+                                            ? std::to_string(a.subgroup_min).c_str()
+                                            : std::format("{} to {}", a.subgroup_min, a.subgroup_max).c_str());
+  }
+  if (!a.matrix_shapes.empty()) {
+    std::string shapes;
+    for (const auto& m : a.matrix_shapes) {
+      shapes += std::format("{}{}→{} {}×{}×{}", shapes.empty() ? "" : ", ", name(m.operand), name(m.result), m.m, m.n, m.k);
+    }
+    std::printf("   matrices     %s\n", shapes.c_str());
+  }
+  std::string line = "   features    ";
+  for (const auto& f : a.features) {
+    if (line.size() + f.size() > 100) {
+      std::printf("%s\n", line.c_str());
+      line = "               ";
+    }
+    line += " " + f;
+  }
+  std::printf("%s\n\n", line.c_str());
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("devices", "List what can compute here: GPUs, software GPUs, the CPU");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Write JSON instead of text");
+  command->footer("A device is chosen elsewhere by its number, its backend or a part of its name:\n"
+                  "  weft embed --device 0 …      weft embed --device vulkan …      weft embed --device llvmpipe …\n"
+                  "  WEFT_ADAPTER=nvidia weft embed …\n");
+  command->callback([json] {
+    const auto adapters = gpu::adapters();
+    const int cores = tbb::info::default_concurrency();
+    if (*json) {
+      ordered_json list = ordered_json::array();
+      for (const auto& a : adapters) list.push_back(to_json(a));
+      Output out("-");
+      out.write(ordered_json{{"adapters", list}, {"cpu", {{"cores", cores}}}}.dump(2) + "\n");
+      out.commit();
+      return;
+    }
+    for (const auto& a : adapters) print(a);
+    if (adapters.empty()) std::printf("No GPU adapter: no Vulkan, Metal, Direct3D 12 or OpenGL driver answers.\n\n");
+    std::printf("cpu  the processor, %d core%s\n", cores, cores == 1 ? "" : "s");
+  });
+}
+
+}  // namespace weft::app

@@ -1,0 +1,132 @@
+// weft embed: sentences in, vectors out.
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "commands.h"
+#include "output.h"
+#include "sentences.h"
+#include "text/input.h"
+#include "weft/error.h"
+#include "weft/models.h"
+
+namespace weft::app {
+namespace {
+
+struct EmbedArguments : SentenceArguments {
+  std::string device, output = "-";
+  int batch = 32;
+  bool quiet = false;
+};
+
+// Vectors to JSON lines or .npy, in order.
+class VectorWriter {
+ public:
+  VectorWriter(const std::string& path, int dimension)
+      : out_(path), npy_(path.ends_with(".npy")), dimension_(dimension) {
+    if (npy_) out_.write(npy_header());
+  }
+
+  void write(std::span<const float> rows) {
+    count_ += rows.size() / static_cast<std::size_t>(dimension_);
+    if (npy_) return out_.write({reinterpret_cast<const char*>(rows.data()), rows.size_bytes()});
+    for (std::size_t begin = 0; begin < rows.size(); begin += static_cast<std::size_t>(dimension_)) {
+      line_ = "{\"embedding\": [";
+      for (int i = 0; i < dimension_; ++i) {
+        char digits[32];
+        const auto end = std::to_chars(digits, digits + sizeof digits, rows[begin + static_cast<std::size_t>(i)]).ptr;
+        if (i) line_ += ", ";
+        line_.append(digits, end);
+      }
+      line_ += "]}\n";
+      out_.write(line_);
+    }
+    out_.flush();
+  }
+
+  void commit() {
+    if (npy_) out_.rewrite_head(npy_header());
+    out_.commit();
+  }
+
+ private:
+  // NumPy's format 1.0: 128 bytes, so that the count can be put in at the end.
+  std::string npy_header() const {
+    std::string head = std::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", count_, dimension_);
+    head.resize(128 - 10 - 1, ' ');
+    head += '\n';
+    return std::string("\x93NUMPY\x01\x00", 8) + std::string("\x76\x00", 2) + head;
+  }
+
+  Output out_;
+  bool npy_;
+  int dimension_;
+  std::uint64_t count_ = 0;
+  std::string line_;
+};
+
+void run(const EmbedArguments& a) {
+  const Device device = Device::open(a.device);
+  if (!a.quiet) std::fprintf(stderr, "weft: %s\n", device.reason().c_str());
+  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
+  text::SentenceReader reader(a.input);
+  VectorWriter writer(a.output, encoder.dimension());
+  Progress progress("embed", reader.total_bytes(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
+
+  // A window is sorted by length and run as batches; while the device works on one, the last one's vectors are
+  // written. A window that comes slowly (a pipe that somebody types into) is not waited for to be full.
+  const auto window = static_cast<std::size_t>(a.batch) * 16;
+  std::uint64_t done = 0;
+  DeviceTensor running;
+  std::vector<std::string> sentences;
+  const auto finish = [&] {
+    if (running.view().count() == 0) return;
+    writer.write(running.read<float>());
+    done += static_cast<std::uint64_t>(running.shape()[0]);
+    progress.update(reader.bytes_read(), done);
+  };
+  while (reader.next_batch(window, sentences)) {
+    DeviceTensor next = encoder.embed(sentences);
+    finish();
+    running = std::move(next);
+    if (!reader.ready()) {
+      finish();
+      running = {};
+    }
+  }
+  finish();
+  writer.commit();
+}
+
+}  // namespace
+
+void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
+  command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")->required();
+  command.add_option("FILE", a.input, "Sentences, a line each; '-' is standard input")->capture_default_str();
+}
+
+void add_embed(CLI::App& app) {
+  auto a = std::make_shared<EmbedArguments>();
+  CLI::App* command = app.add_subcommand("embed", "Turn sentences into vectors");
+  add_sentence_arguments(*command, *a);
+  command->add_option("-o,--output", a->output, "'-': JSON lines to standard output; FILE.npy: NumPy; else JSON lines")
+      ->capture_default_str();
+  command->add_option("--device", a->device,
+                      "cpu, gpu, or an adapter's number, backend or part of its name (weft devices lists them); "
+                      "none: the best GPU, else the cpu");
+  command->add_option("--batch", a->batch, "Sentences that run together")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_flag("-q,--quiet", a->quiet, "No word on standard error unless something fails");
+  command->footer(std::string(kInputHelp) +
+                  "A line of output is {\"embedding\": [0.1, …]}, in the order of the sentences.\n\n"
+                  "Examples\n"
+                  "  weft embed --model MODEL notes.txt > vectors.jsonl\n"
+                  "  weft embed --model MODEL --output vectors.npy --device cpu notes.txt\n"
+                  "  echo 'One sentence.' | weft embed --model MODEL -\n");
+  command->callback([a] { run(*a); });
+}
+
+}  // namespace weft::app

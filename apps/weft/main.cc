@@ -1,0 +1,73 @@
+// weft: the command line. Exit codes: 0, 1 (something failed: a line on standard error says what), 2 (usage).
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <format>
+#include <new>
+
+#include "commands.h"
+#include "weft/error.h"
+#include "weft/flags.h"
+#include "weft/version.h"
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples
+  weft devices                                      what can compute here
+  weft embed --model MODEL notes.txt                a vector a line, as JSON
+  echo 'One sentence.' | weft embed --model MODEL -
+  weft embed --model MODEL --output v.npy notes.txt
+  weft tokenize --model MODEL notes.txt             what the model will read
+  weft graph MODEL --output model.svg               a picture of it
+
+MODEL is a directory in Hugging Face's layout. Every command explains itself: weft COMMAND --help.
+Exit codes: 0 done, 1 failed (standard error says why), 2 the command line is wrong.)";
+
+// Every switch of the library, from its own table.
+void add_flags(CLI::App& app) {
+  for (const weft::FlagInfo& flag : weft::flags()) {
+    app.add_option_function<std::string>(
+           "--" + std::string(flag.name), [&flag](const std::string& value) { weft::set_flag(flag.flag, value); },
+           std::format("{} [{}]", flag.help, flag.environment))
+        ->group("Settings, of every command; the environment variable does the same")
+        ->type_name(flag.kind == weft::FlagKind::toggle  ? "on|off"
+                    : flag.kind == weft::FlagKind::bytes ? "BYTES"
+                                                         : "TEXT");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A closed pipe is an error like any other: write() reports it, and the message says so.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app("Weft: tensors and neural networks on any GPU, through WebGPU", "weft");
+  app.set_version_flag("--version", "weft " WEFT_VERSION, "Print the version and stop");
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  app.get_formatter()->column_width(34);
+  app.fallthrough();
+  add_flags(app);
+  weft::app::add_embed(app);
+  weft::app::add_tokenize(app);
+  weft::app::add_devices(app);
+  weft::app::add_graph(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    std::fprintf(stderr, "weft: %s\n", e.what());
+    const auto chosen = app.get_subcommands();
+    std::fprintf(stderr, "weft: try 'weft %s%s--help'\n", chosen.empty() ? "" : chosen.front()->get_name().c_str(),
+                 chosen.empty() ? "" : " ");
+    return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "weft: the host's memory is exhausted; a smaller --batch takes less\n");
+    return 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "weft: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

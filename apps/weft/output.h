@@ -1,0 +1,52 @@
+// Where results go: standard output, or a file that appears whole or not at all.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weft::app {
+
+// Bytes to standard output ("-") or to a temporary file beside `path` that commit() moves there; without commit()
+// nothing is left behind. Throws IoError (full disk, closed pipe, no such directory).
+class Output {
+ public:
+  explicit Output(const std::string& path);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void write(std::string_view bytes);
+  // Rewrites the file's first bytes; files only.
+  void rewrite_head(std::string_view bytes);
+  void flush();
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+  std::FILE* file_ = nullptr;
+  std::filesystem::path path_, temporary_;  // empty: standard output
+};
+
+// A line that is rewritten in place on standard error if that is a terminal; silent otherwise.
+class Progress {
+ public:
+  // `total` in the units of update(), 0 if unknown.
+  Progress(std::string what, std::uint64_t total, bool wanted);
+  ~Progress();
+  // `position` of `total`, and the number of items done.
+  void update(std::uint64_t position, std::uint64_t items);
+
+ private:
+  std::string what_;
+  std::uint64_t total_;
+  bool shown_;
+  double start_, last_ = 0;
+};
+
+double seconds_now();
+
+}  // namespace weft::app

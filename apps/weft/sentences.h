@@ -1,0 +1,52 @@
+// What `embed` and `tokenize` read, and their options in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace weft::app {
+
+struct SentenceArguments {
+  std::string model;
+  std::string input = "-";
+};
+
+// --model and FILE, with their help.
+void add_sentence_arguments(CLI::App& command, SentenceArguments& arguments);
+
+inline constexpr const char* kInputHelp =
+    "FILE holds a sentence a line; '-' or none reads standard input. A file named .jsonl holds a JSON string,\n"
+    "or an object with \"text\", a line, so that a sentence may hold any character, line breaks too.\n";
+
+// Sentences read on a thread of their own, handed out in windows.
+class SentenceQueue {
+ public:
+  // Throws IoError when the input cannot be opened. At most `capacity` sentences wait.
+  SentenceQueue(const std::string& path, std::size_t capacity);
+  ~SentenceQueue();
+
+  // Up to `most` sentences, in order; fewer when the input ends or pauses (a pipe that somebody types into). Empty at
+  // the end. An error of the input is thrown after the sentences before it were handed out.
+  std::vector<std::string> take(std::size_t most);
+  // Bytes handed out so far and in all (0: unknown), for a progress bar.
+  std::uint64_t position() const { return position_; }
+  std::uint64_t total() const { return total_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> waiting_;
+  std::exception_ptr error_;
+  bool ended_ = false, abandoned_ = false;
+  std::size_t capacity_;
+  std::uint64_t position_ = 0, total_ = 0;
+  std::thread reader_;
+};
+
+}  // namespace weft::app

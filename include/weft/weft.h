@@ -1,0 +1,22 @@
+// All of Weft's public face.
+#pragma once
+
+#include "weft/compile.h"
+#include "weft/cpu.h"
+#include "weft/device.h"
+#include "weft/dtype.h"
+#include "weft/error.h"
+#include "weft/expression.h"
+#include "weft/flags.h"
+#include "weft/gpu.h"
+#include "weft/graph.h"
+#include "weft/kernels.h"
+#include "weft/log.h"
+#include "weft/models.h"
+#include "weft/safetensors.h"
+#include "weft/shape.h"
+#include "weft/small_float.h"
+#include "weft/tensor_data.h"
+#include "weft/text.h"
+#include "weft/version.h"
+#include "weft/view.h"
