@@ -3,6 +3,7 @@
 #include <oneapi/tbb/info.h>
 
 #include <cstdio>
+#include <format>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"

@@ -4,11 +4,11 @@
 
 #include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "commands.h"
 #include "output.h"
 #include "sentences.h"
-#include "text/input.h"
 #include "weft/error.h"
 #include "weft/models.h"
 
@@ -68,44 +68,35 @@ class VectorWriter {
 };
 
 void run(const EmbedArguments& a) {
+  // A window is sorted by length and runs as batches; while the device works on one, the last one's vectors are written.
+  const auto window = static_cast<std::size_t>(a.batch) * 16;
+  SentenceQueue sentences(a.input, 2 * window);
   const Device device = Device::open(a.device);
   if (!a.quiet) std::fprintf(stderr, "weft: %s\n", device.reason().c_str());
   auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
-  text::SentenceReader reader(a.input);
   VectorWriter writer(a.output, encoder.dimension());
-  Progress progress("embed", reader.total_bytes(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
+  Progress progress("embed", sentences.total(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
 
-  // A window is sorted by length and run as batches; while the device works on one, the last one's vectors are
-  // written. A window that comes slowly (a pipe that somebody types into) is not waited for to be full.
-  const auto window = static_cast<std::size_t>(a.batch) * 16;
   std::uint64_t done = 0;
-  DeviceTensor running;
-  std::vector<std::string> sentences;
+  std::optional<DeviceTensor> running;
   const auto finish = [&] {
-    if (running.view().count() == 0) return;
-    writer.write(running.read<float>());
-    done += static_cast<std::uint64_t>(running.shape()[0]);
-    progress.update(reader.bytes_read(), done);
+    if (!running) return;
+    writer.write(running->read<float>());
+    done += static_cast<std::uint64_t>(running->shape()[0]);
+    progress.update(sentences.position(), done);
+    running.reset();
   };
-  while (reader.next_batch(window, sentences)) {
-    DeviceTensor next = encoder.embed(sentences);
+  for (std::vector<std::string> next; !(next = sentences.take(window)).empty();) {
+    DeviceTensor vectors = encoder.embed(next);
     finish();
-    running = std::move(next);
-    if (!reader.ready()) {
-      finish();
-      running = {};
-    }
+    running = std::move(vectors);
+    if (next.size() < window) finish();  // the input ends or pauses: somebody may wait for these
   }
   finish();
   writer.commit();
 }
 
 }  // namespace
-
-void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
-  command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")->required();
-  command.add_option("FILE", a.input, "Sentences, a line each; '-' is standard input")->capture_default_str();
-}
 
 void add_embed(CLI::App& app) {
   auto a = std::make_shared<EmbedArguments>();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "commands.h"
 #include "output.h"
@@ -69,7 +70,7 @@ void add_graph(CLI::App& app) {
   command->callback([a] {
     const models::SentenceEncoder encoder = models::SentenceEncoder::load(a->model, Device::cpu());
     Graph graph = encoder.graph(a->batch, a->length);
-    if (a->compiled) graph = optimize(graph, encoder.device());
+    if (a->compiled) graph = optimized(graph, encoder.device());
     const std::string dot = graph.to_dot();
     Output out(a->output);
     out.write(a->output.ends_with(".svg") ? render(dot) : dot);

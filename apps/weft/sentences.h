@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace weft::app {
@@ -39,14 +39,16 @@ class SentenceQueue {
   std::uint64_t total() const { return total_; }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> waiting_;
-  std::exception_ptr error_;
-  bool ended_ = false, abandoned_ = false;
-  std::size_t capacity_;
+  // Shared with the reading thread, which may outlive the queue: nobody can wake it from a read of standard input.
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<std::string> waiting;
+    std::exception_ptr error;
+    bool ended = false, abandoned = false;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
   std::uint64_t position_ = 0, total_ = 0;
-  std::thread reader_;
 };
 
 }  // namespace weft::app

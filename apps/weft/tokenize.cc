@@ -3,7 +3,6 @@
 #include "commands.h"
 #include "output.h"
 #include "sentences.h"
-#include "text/input.h"
 #include "weft/text.h"
 
 namespace weft::app {
@@ -18,11 +17,11 @@ void add_tokenize(CLI::App& app) {
                   "Example: echo 'One sentence.' | weft tokenize --model MODEL -\n");
   command->callback([a] {
     const text::Tokenizer tokenizer = text::Tokenizer::load(a->model);
-    text::SentenceReader reader(a->input);
+    constexpr std::size_t kWindow = 4096;
+    SentenceQueue sentences(a->input, 2 * kWindow);
     Output out("-");
-    std::vector<std::string> sentences;
-    while (reader.next_batch(4096, sentences)) {
-      for (const text::Ids& ids : tokenizer.encode_batch(sentences)) {
+    for (std::vector<std::string> next; !(next = sentences.take(kWindow)).empty();) {
+      for (const text::Ids& ids : tokenizer.encode_batch(next)) {
         std::string line = "{\"ids\": [";
         for (std::size_t i = 0; i < ids.size(); ++i) line += (i ? ", " : "") + std::to_string(ids[i]);
         out.write(line + "]}\n");
