@@ -1,11 +1,12 @@
 #include "kernels/call.h"
 
 #include <cstring>
-#include <minja.hpp>
+#include <nlohmann/json.hpp>
 
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/library.h"
 #include "kernels/source.h"
+#include "kernels/template.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -430,10 +431,9 @@ std::string Call::wgsl() const {
   std::string text;
   for (const auto& name : includes_) text += kernel_source(name);
   text += kernel_source(kernel_);
-  const minja::Options options{.trim_blocks = true, .lstrip_blocks = true, .keep_trailing_newline = true};
   std::string result = prelude();
   if (expression_) result += expression_wgsl(*expression_, expression_width_);
-  result += minja::Parser::parse(text, options)->render(minja::Context::make(minja::Value(context)));
+  result += render_template(text, context);
   return result + library_for(result);
 }
 

@@ -1,0 +1,122 @@
+// minja looks for each token in all of the text that is left, so that its time grows with the square of the text: a
+// kernel took 100 ms. Here it gets one outermost tag or block at a time, with the text between tags replaced by
+// numbers; then a kernel takes a millisecond or two.
+#include "kernels/template.h"
+
+#include <minja.hpp>
+#include <mutex>
+#include <unordered_map>
+
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr char kOpen = '\x01', kClose = '\x02';  // around the number of a piece of text
+
+// An outermost piece: plain text, or what minja made of a tag or a block.
+struct Piece {
+  std::string text;
+  std::shared_ptr<minja::TemplateNode> node;
+};
+
+struct Template {
+  std::vector<Piece> pieces;
+  std::vector<std::string> texts;  // by number
+};
+
+// How a tag changes the depth of blocks: +1 opens, -1 closes.
+int depth_change(std::string_view tag) {
+  const std::string_view inside = tag.substr(2);
+  const std::size_t begin = inside.find_first_not_of(" \t\n-~");
+  if (begin == std::string_view::npos) return 0;
+  const std::string_view keyword = inside.substr(begin, inside.find_first_of(" \t\n-~%(", begin) - begin);
+  if (keyword.starts_with("end")) return -1;
+  if (keyword == "if" || keyword == "for" || keyword == "macro" || keyword == "call" || keyword == "filter") return 1;
+  return keyword == "set" && inside.find('=') == std::string_view::npos ? 1 : 0;
+}
+
+Template parse(const std::string& source) {
+  Template result;
+  std::string block;  // the outermost block so far, its text as numbers
+  int depth = 0;
+  const auto add_text = [&](std::string text) {
+    if (text.empty()) return;
+    if (depth == 0) {
+      result.pieces.push_back({std::move(text), nullptr});
+      return;
+    }
+    block += std::format("{}{}{}", kOpen, result.texts.size(), kClose);
+    result.texts.push_back(std::move(text));
+  };
+  for (std::size_t at = 0; at < source.size();) {
+    std::size_t tag = source.find('{', at);
+    while (tag != std::string::npos && (tag + 1 >= source.size() || !std::strchr("{%#", source[tag + 1]))) {
+      tag = source.find('{', tag + 1);
+    }
+    if (tag == std::string::npos) {
+      add_text(source.substr(at));
+      break;
+    }
+    const char kind = source[tag + 1];
+    const std::size_t close = source.find(kind == '{' ? "}}" : kind == '%' ? "%}" : "#}", tag + 2);
+    if (close == std::string::npos) throw InternalError("template: a tag is not closed: {}", source.substr(tag, 40));
+    std::size_t end = close + 2, text_end = tag;
+    if (kind != '{') {
+      // A statement or comment alone on its line leaves nothing of the line.
+      std::size_t line = tag;
+      while (line > at && (source[line - 1] == ' ' || source[line - 1] == '\t')) --line;
+      if (line == 0 || source[line - 1] == '\n') text_end = line;
+      if (end < source.size() && source[end] == '\n') ++end;
+    }
+    add_text(source.substr(at, text_end - at));
+    const std::string_view text = std::string_view(source).substr(tag, close + 2 - tag);
+    at = end;
+    if (kind == '#') continue;
+    block += text;
+    if (kind == '%') depth += depth_change(text);
+    if (depth > 0) continue;
+    const minja::Options plain{.trim_blocks = false, .lstrip_blocks = false, .keep_trailing_newline = true};
+    result.pieces.push_back({{}, minja::Parser::parse(block, plain)});
+    block.clear();
+  }
+  if (depth != 0) throw InternalError("template: a block is not closed");
+  return result;
+}
+
+// Appends `rendered` with its numbers turned back into text.
+void append(std::string& result, const std::string& rendered, const std::vector<std::string>& texts) {
+  for (std::size_t at = 0;;) {
+    const std::size_t open = rendered.find(kOpen, at);
+    result.append(rendered, at, open == std::string::npos ? open : open - at);
+    if (open == std::string::npos) return;
+    const std::size_t close = rendered.find(kClose, open);
+    result += texts[std::stoul(rendered.substr(open + 1, close - open - 1))];
+    at = close + 1;
+  }
+}
+
+std::shared_ptr<const Template> parsed(const std::string& text) {
+  static std::mutex mutex;
+  static std::unordered_map<std::string, std::shared_ptr<const Template>> templates;
+  const std::lock_guard lock(mutex);
+  auto& entry = templates[text];
+  if (!entry) entry = std::make_shared<const Template>(parse(text));
+  return entry;
+}
+
+}  // namespace
+
+std::string render_template(const std::string& text, const nlohmann::ordered_json& variables) {
+  const std::shared_ptr<const Template> source = parsed(text);
+  // What one piece sets, the next ones see.
+  const auto context = minja::Context::make(minja::Value(variables));
+  std::string result;
+  for (const Piece& piece : source->pieces) {
+    if (piece.node) append(result, piece.node->render(context), source->texts);
+    else result += piece.text;
+  }
+  return result;
+}
+
+}  // namespace weft::kernels
