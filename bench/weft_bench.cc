@@ -171,6 +171,7 @@ void bench_kernels(const Options& o) {
   {
     const View x = b.random({rows, columns}), row = b.random({1, columns}), y = b.poisoned({rows, columns});
     const double moved = 8.0 * static_cast<double>(rows * columns);
+    const View scale(row.buffer, 0, DType::f32, {columns});
     const auto last_row = [&] { return b.read(x, (rows - 1) * columns, columns); };
     b.measure({std::format("add row [{}, {}]", rows, columns), Case::Unit::bytes, moved,
                [&](Stream& s) { kernels::binary(s, ScalarOp::add, x, row, y); }, [&] {
@@ -184,7 +185,7 @@ void bench_kernels(const Options& o) {
                  return close(out[7], std::exp(double{in[7]}) / sum, 1e-6);
                }});
     b.measure({std::format("layer norm [{}, {}]", rows, columns), Case::Unit::bytes, moved,
-               [&](Stream& s) { kernels::layer_norm(s, x, row, row, y, 1, 1e-5f); }, [&] {
+               [&](Stream& s) { kernels::layer_norm(s, x, scale, scale, y, 1, 1e-5f); }, [&] {
                  const auto in = last_row(), out = b.read(y, (rows - 1) * columns, columns);
                  double mean = 0, variance = 0;
                  for (float v : in) mean += v / static_cast<double>(columns);

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Runs the command line as a person would, on a tiny model made here, with good and with bad input.
+
+  cli_test.py PATH_OF_WEFT
+Every failure must be a message of a line or two on standard error, an exit code of 1 (2 for usage), and leave nothing
+half-written behind.
+"""
+import array
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WEFT = None
+HIDDEN, INNER, HEADS, POSITIONS = 16, 32, 2, 32
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "a", "b", "##c", "."]
+
+
+def weights():
+    """Name to (shape, values) of a one-layer BERT."""
+    rng = random.Random(3)
+    shapes = {
+        "embeddings.word_embeddings.weight": [len(WORDS), HIDDEN],
+        "embeddings.position_embeddings.weight": [POSITIONS, HIDDEN],
+        "embeddings.token_type_embeddings.weight": [2, HIDDEN],
+        "embeddings.LayerNorm.weight": [HIDDEN],
+        "embeddings.LayerNorm.bias": [HIDDEN],
+    }
+    layer = "encoder.layer.0."
+    for name, (out, inner) in {
+        "attention.self.query": (HIDDEN, HIDDEN), "attention.self.key": (HIDDEN, HIDDEN),
+        "attention.self.value": (HIDDEN, HIDDEN), "attention.output.dense": (HIDDEN, HIDDEN),
+        "intermediate.dense": (INNER, HIDDEN), "output.dense": (HIDDEN, INNER),
+    }.items():
+        shapes[layer + name + ".weight"] = [out, inner]
+        shapes[layer + name + ".bias"] = [out]
+    for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+        shapes[layer + name + ".weight"] = [HIDDEN]
+        shapes[layer + name + ".bias"] = [HIDDEN]
+    result = {}
+    for name, shape in shapes.items():
+        count = 1
+        for size in shape:
+            count *= size
+        result[name] = (shape, [rng.uniform(-0.5, 0.5) for _ in range(count)])
+    return result
+
+
+def write_safetensors(path, tensors, dtype="F32"):
+    header, data = {}, b""
+    for name, (shape, values) in tensors.items():
+        raw = array.array("f", values).tobytes()
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+CONFIG = {
+    "model_type": "bert", "vocab_size": len(WORDS), "hidden_size": HIDDEN, "intermediate_size": INNER,
+    "num_hidden_layers": 1, "num_attention_heads": HEADS, "max_position_embeddings": POSITIONS, "type_vocab_size": 2,
+    "hidden_act": "gelu", "layer_norm_eps": 1e-12,
+}
+
+
+def make_model(folder):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True, "model_max_length": POSITIONS}))
+    write_safetensors(folder / "model.safetensors", weights())
+    return folder
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.scratch.name)
+        self.model = make_model(self.folder / "model")
+        self.output = self.folder / "out"
+        self.output.mkdir()
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def run_weft(self, *arguments, stdin=b"hello world\n", env=None, stdout=subprocess.PIPE):
+        return subprocess.run([WEFT, *map(str, arguments)], input=stdin, stdout=stdout, stderr=subprocess.PIPE,
+                              env={**os.environ, **(env or {})}, timeout=120, check=False)
+
+    def embed(self, *arguments, **options):
+        return self.run_weft("embed", "--quiet", "--device", "cpu", "--model", self.model, *arguments, **options)
+
+    def assert_fails(self, process, *words, code=1):
+        message = process.stderr.decode()
+        self.assertEqual(process.returncode, code, message)
+        self.assertTrue(message.startswith("weft: "), message)
+        self.assertLessEqual(len(message.strip().splitlines()), 2, message)
+        for word in words:
+            self.assertIn(word, message)
+        self.assertEqual(list(self.output.iterdir()), [], "something half-written is left")
+
+    def vectors(self, text):
+        return [json.loads(line)["embedding"] for line in text.decode().splitlines()]
+
+    # ---- What works
+
+    def test_embed_is_in_order_and_streams_equal_files(self):
+        lines = b"hello world\na\n\nhello hello hello b .\na"  # an empty sentence; no newline at the end
+        vectors = self.vectors(self.embed("-", stdin=lines).stdout)
+        self.assertEqual(len(vectors), 5)
+        self.assertEqual(len(vectors[0]), HIDDEN)
+        for a, b in zip(vectors[1], vectors[4]):
+            self.assertAlmostEqual(a, b, places=5)
+        path = self.folder / "s.txt"
+        path.write_bytes(lines)
+        self.assertEqual(self.vectors(self.embed(path).stdout), vectors)
+        jsonl = self.folder / "s.jsonl"
+        jsonl.write_text('"hello world"\n{"text": "a"}\n""\n"hello hello hello b ."\n"a"\n')
+        self.assertEqual(self.vectors(self.embed(jsonl).stdout), vectors)
+        one_by_one = self.vectors(self.embed("--batch", 1, path).stdout)
+        for a, b in zip(sum(one_by_one, []), sum(vectors, [])):
+            self.assertAlmostEqual(a, b, places=5)
+
+    def test_npy_holds_the_same_vectors(self):
+        target = self.output / "v.npy"
+        process = self.embed("--output", target, "-", stdin=b"a\nb\nhello\n")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        data = target.read_bytes()
+        self.assertEqual(data[:8], b"\x93NUMPY\x01\x00")
+        self.assertIn(f"'shape': (3, {HIDDEN})".encode(), data[:128])
+        values = list(array.array("f", data[128:]))
+        self.assertEqual(len(values), 3 * HIDDEN)
+        self.assertEqual([p.name for p in self.output.iterdir()], ["v.npy"])
+        expected = sum(self.vectors(self.embed("-", stdin=b"a\nb\nhello\n").stdout), [])
+        for got, want in zip(values, expected):
+            self.assertAlmostEqual(got, want, places=6)
+
+    def test_no_sentence_gives_no_vector(self):
+        process = self.embed("-", stdin=b"")
+        self.assertEqual((process.returncode, process.stdout), (0, b""))
+
+    def test_tokenize(self):
+        process = self.run_weft("tokenize", "--model", self.model, "-", stdin=b"Hello bc .\n")
+        self.assertEqual(json.loads(process.stdout), {"ids": [2, 5, 8, 9, 10, 3]}, process.stderr)
+        long = self.run_weft("tokenize", "--model", self.model, "-", stdin=b"a " * 500)
+        self.assertEqual(len(json.loads(long.stdout)["ids"]), POSITIONS)
+
+    def test_help_teaches(self):
+        for command in ([], ["embed"], ["tokenize"], ["devices"], ["graph"]):
+            process = self.run_weft(*command, "--help")
+            self.assertEqual(process.returncode, 0)
+            self.assertIn(b"weft embed" if not command else b"weft " + command[0].encode(), process.stdout)
+        self.assertRegex(self.run_weft("--version").stdout.decode(), r"^weft \d+\.\d+\.\d+\n$")
+
+    def test_devices(self):
+        listing = json.loads(self.run_weft("devices", "--json").stdout)
+        self.assertGreaterEqual(listing["cpu"]["cores"], 1)
+        for adapter in listing["adapters"]:
+            self.assertTrue({"name", "backend", "features", "limits"} <= adapter.keys())
+
+    def test_graph(self):
+        target = self.output / "g.dot"
+        process = self.run_weft("graph", self.model, "--compiled", "--output", target)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertTrue(target.read_text().startswith("digraph"))
+
+    # ---- What fails
+
+    def test_usage(self):
+        self.assert_fails(self.run_weft("embed"), "--model", "--help", code=2)
+        self.assert_fails(self.run_weft("embbed"), code=2)
+        self.assert_fails(self.run_weft(), code=2)
+        self.assert_fails(self.embed("--batch", "many"), "--batch", code=2)
+
+    def test_missing_model(self):
+        self.model = self.folder / "nowhere"
+        self.assert_fails(self.embed("-"), "nowhere")
+
+    def test_missing_input(self):
+        self.assert_fails(self.embed(self.folder / "no.txt"), "no.txt")
+        self.assert_fails(self.embed(self.folder), str(self.folder))
+
+    def test_broken_config(self):
+        (self.model / "config.json").write_text('{"model_type": ')
+        self.assert_fails(self.embed("-"), "config.json")
+
+    def test_unknown_architecture(self):
+        (self.model / "config.json").write_text(json.dumps({**CONFIG, "model_type": "roberta"}))
+        self.assert_fails(self.embed("-"), "roberta", "distilbert")
+
+    def test_config_of_the_wrong_type(self):
+        (self.model / "config.json").write_text(json.dumps({**CONFIG, "hidden_size": "wide"}))
+        self.assert_fails(self.embed("-"), "hidden_size", "integer")
+
+    def test_weights(self):
+        path = self.model / "model.safetensors"
+        whole = path.read_bytes()
+        tensors = weights()
+        cases = {
+            "missing file": lambda: path.unlink(),
+            "empty file": lambda: path.write_bytes(b""),
+            "truncated": lambda: path.write_bytes(whole[:-10]),
+            "header length lies": lambda: path.write_bytes(struct.pack("<Q", 1 << 60) + whole[8:]),
+            "header is no JSON": lambda: path.write_bytes(struct.pack("<Q", 8) + b"notjson!" + whole[8:]),
+            "a weight is missing": lambda: write_safetensors(path, {k: v for k, v in tensors.items() if "query" not in k}),
+            "wrong type": lambda: write_safetensors(path, tensors, "I32"),
+            "wrong shape": lambda: write_safetensors(
+                path, {**tensors, "embeddings.LayerNorm.bias": ([HIDDEN // 2], [0.0] * (HIDDEN // 2))}),
+        }
+        for name, spoil in cases.items():
+            with self.subTest(name):
+                path.write_bytes(whole)
+                spoil()
+                self.assert_fails(self.embed("--output", self.output / "v.npy", "-"), "model")
+
+    def test_invalid_utf8(self):
+        path = self.folder / "s.txt"
+        path.write_bytes(b"hello\nworld \xff\xfe\n")
+        self.assert_fails(self.embed("--output", self.output / "v.jsonl", path), "s.txt", "2")
+
+    def test_broken_jsonl(self):
+        path = self.folder / "s.jsonl"
+        path.write_text('"hello"\n{"text": 3}\n')
+        self.assert_fails(self.embed("--output", self.output / "v.jsonl", path), "s.jsonl", "2")
+
+    def test_unknown_device(self):
+        process = self.run_weft("embed", "--model", self.model, "--device", "quantum", "-")
+        self.assert_fails(process, "quantum")
+
+    def test_no_adapter(self):
+        nothing = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent", "LIBGL_DRIVERS_PATH": "/nonexistent",
+                   "__EGL_VENDOR_LIBRARY_FILENAMES": "/nonexistent"}
+        process = self.run_weft("embed", "--model", self.model, "--device", "vulkan", "-", env=nothing)
+        self.assert_fails(process, "adapter")
+
+    def test_out_of_memory(self):
+        if not any(a["software"] for a in json.loads(self.run_weft("devices", "--json").stdout)["adapters"]):
+            self.skipTest("no software adapter here")
+        process = self.run_weft("embed", "-q", "--model", self.model, "--device", "llvmpipe", "--memory-limit", "1K", "-",
+                                "--output", self.output / "v.npy")
+        self.assert_fails(process, "memory")
+
+    def test_full_disk(self):
+        if not pathlib.Path("/dev/full").exists():
+            self.skipTest("no /dev/full here")
+        self.assert_fails(self.embed("--output", "/dev/full", "-"), "space")
+        with open("/dev/full", "wb") as full:
+            self.assert_fails(self.embed("-", stdout=full), "standard output")
+
+    def test_no_such_directory(self):
+        self.assert_fails(self.embed("--output", self.output / "no" / "v.npy", "-"), "v.npy")
+
+    def test_closed_pipe(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            process = self.embed("-", stdout=writer)
+        finally:
+            os.close(writer)
+        self.assert_fails(process, "pipe")
+
+
+if __name__ == "__main__":
+    WEFT = sys.argv.pop(1)
+    unittest.main()
