@@ -45,13 +45,14 @@ ExecutableCache::ExecutableCache(Device device, std::size_t capacity)
 Executable ExecutableCache::get(const std::string& key, const std::function<Graph()>& build,
                                 const CompileOptions& options) {
   auto& entries = state_->entries;
-  const auto it = std::ranges::find(entries, key, &State::Entry::key);
+  const std::string full_key = std::format("{} fusion={} folding={}", key, options.fusion, options.constant_folding);
+  const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {
     entries.splice(entries.begin(), entries, it);
     return it->executable;
   }
   Executable made = compile(build(), state_->device, options);
-  entries.push_front({key, made});
+  entries.push_front({full_key, made});
   if (entries.size() > state_->capacity) entries.pop_back();
   return made;
 }

@@ -53,7 +53,9 @@ std::vector<Buffer> ConstantStore::scratch(std::span<const std::uint64_t> sizes)
     const std::uint64_t size = sizes[order[k]];
     if (k == scratch_.size()) scratch_.emplace_back();
     if (scratch_[k].size() < size) {
-      scratch_[k] = Buffer();  // what no executable holds goes back to the pool first
+      // The old one goes back to the pool before the new one is made.
+      for (User* user : users_) user->drop_scratch();
+      scratch_[k] = Buffer();
       scratch_[k] = device_.allocate(size);
     }
     result[order[k]] = scratch_[k];

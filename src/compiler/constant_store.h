@@ -22,9 +22,19 @@ class ConstantStore {
   // Of what is kept for later requests.
   std::uint64_t bytes() const { return bytes_; }
 
-  // Buffers of at least these sizes for intermediates. Executables run one after the other, so all that share the
-  // store may use the same ones.
+  // What uses the store's scratch memory.
+  class User {
+   public:
+    virtual ~User() = default;
+    // Larger buffers are about to take the place of those that it got: it lets go of them and asks anew when it runs.
+    virtual void drop_scratch() = 0;
+  };
+  void add(User& user) { users_.push_back(&user); }
+  void remove(User& user) { std::erase(users_, &user); }
+  // Buffers of at least these sizes for intermediates. Executables run one after the other, so that all that share the
+  // store use the same ones, and together take what the largest takes. Throws OutOfMemory.
   std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
+  // Held while an executable of the store is made or runs.
   std::mutex& running() { return running_; }
 
  private:
@@ -37,6 +47,7 @@ class ConstantStore {
   std::map<std::string, Entry, std::less<>> entries_;
   std::uint64_t bytes_ = 0;
   std::vector<Buffer> scratch_;  // largest first
+  std::vector<User*> users_;
   std::mutex running_;
 };
 

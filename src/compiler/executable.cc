@@ -31,20 +31,23 @@ std::string list(const std::vector<int>& numbers) {
 
 Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store)
     : device(std::move(d)), schedule_(std::move(schedule)), store_(std::move(store)) {
-  plan();
-  place();
+  const std::lock_guard lock(store_->running());
   bound_.resize(schedule_.inputs.size() + schedule_.outputs.size());
-  if (device.is_gpu()) {
-    // Compiles the pipelines, and finds out what the device cannot do.
-    recorded();
-  } else {
-    steps_ = steps([](int) { return std::pair<Buffer, std::uint64_t>(); });
-  }
+  add_workspaces();
+  plan();
+  // Also compiles the pipelines, and finds out what the device cannot do.
+  place();
+  store_->add(*this);
   if (log_topic("schedule")) log_schedule();
 }
 
-// Workspaces become storages, and storages places.
-void Executable::Impl::plan() {
+Executable::Impl::~Impl() {
+  const std::lock_guard lock(store_->running());
+  store_->remove(*this);
+}
+
+// What a kernel wants for scratch becomes an intermediate of its step.
+void Executable::Impl::add_workspaces() {
   std::optional<gpu::Recording> recording;  // never run: it says what the calls would be recorded for
   if (device.is_gpu()) recording.emplace(device.gpu());
   Stream& stream = recording ? static_cast<Stream&>(*recording) : cpu_;
@@ -70,33 +73,53 @@ void Executable::Impl::plan() {
   }
 }
 
-void Executable::Impl::place() {
-  const compiler::PlannedSchedule planned = compiler::plan_schedule(schedule_, compiler::Target::of(device).max_buffer);
-  const compiler::MemoryPlan& plan = planned.plan;
+void Executable::Impl::plan() {
+  planned_ = compiler::plan_schedule(schedule_, compiler::Target::of(device).max_buffer);
+  const compiler::MemoryPlan& plan = planned_.plan;
   report.planned_bytes = plan.bytes();
-  report.liveness_bound = compiler::liveness_bound(planned.items, planned.steps.size());
-  const std::vector<Buffer> buffers = store_->scratch(plan.buffers);
-
+  report.liveness_bound = compiler::liveness_bound(planned_.items, planned_.steps.size());
+  for (std::size_t s = 0; s < planned_.steps.size(); ++s) {
+    ScheduleStep step{schedule_.calls[s].label, {}, {}};
+    for (const int i : planned_.steps[s].reads) step.reads.push_back(plan.places[i].buffer);
+    for (const int i : planned_.steps[s].writes) step.writes.push_back(plan.places[i].buffer);
+    report.steps.push_back(std::move(step));
+  }
   empty_ = device.allocate(16);
   store_->drop_orphans();
   memory_.resize(schedule_.storages.size());
-  for (std::size_t i = 0; i < schedule_.storages.size(); ++i) {
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
     const Storage& storage = schedule_.storages[i];
-    if (storage.kind == Storage::Kind::constant) {
-      memory_[i] = {store_->get(*storage.constant), 0};
-      report.constant_bytes += storage.bytes;
-    } else if (planned.item_of[i] >= 0) {
-      const compiler::Place& p = plan.places[planned.item_of[i]];
-      memory_[i] = {buffers[p.buffer], p.offset};
-    } else if (storage.kind == Storage::Kind::intermediate) {
-      memory_[i] = {empty_, 0};  // nothing computes a tensor without elements
-    }
+    if (storage.kind == Storage::Kind::intermediate) memory_[i] = {empty_, 0};
+    if (storage.kind != Storage::Kind::constant) continue;
+    memory_[i] = {store_->get(*storage.constant), 0};
+    report.constant_bytes += storage.bytes;
+    schedule_.storages[i].constant.reset();  // what it was computed from is needed no more
   }
-  for (std::size_t s = 0; s < planned.steps.size(); ++s) {
-    ScheduleStep step{schedule_.calls[s].label, {}, {}};
-    for (const int i : planned.steps[s].reads) step.reads.push_back(plan.places[i].buffer);
-    for (const int i : planned.steps[s].writes) step.writes.push_back(plan.places[i].buffer);
-    report.steps.push_back(std::move(step));
+}
+
+// Gives intermediates their memory, and makes what refers to it.
+void Executable::Impl::place() {
+  const std::vector<Buffer> buffers = store_->scratch(planned_.plan.buffers);
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    const int item = planned_.item_of[i];
+    if (item < 0) continue;
+    const compiler::Place& p = planned_.plan.places[item];
+    memory_[i] = {buffers[p.buffer], p.offset};
+  }
+  placed_ = true;
+  if (device.is_gpu()) {
+    recorded();
+  } else {
+    steps_ = steps([](int) { return std::pair<Buffer, std::uint64_t>(); });
+  }
+}
+
+void Executable::Impl::drop_scratch() {
+  placed_ = false;
+  recordings_.clear();
+  steps_.clear();
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    if (planned_.item_of[i] >= 0) memory_[i] = {};
   }
 }
 
@@ -210,6 +233,7 @@ void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const 
                                             : schedule_.outputs[p - schedule_.inputs.size()].name));
     }
   }
+  if (!placed_) place();
   if (device.is_gpu()) {
     Recorded& r = recorded();
     for (std::size_t p = 0; p < bound_.size(); ++p) r.ports[p].buffer = bound_[p]->view().buffer;

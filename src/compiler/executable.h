@@ -8,8 +8,11 @@
 
 namespace weft {
 
-struct Executable::Impl {
+struct Executable::Impl final : ConstantStore::User {
   Impl(Device device, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store);
+  ~Impl() override;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
 
@@ -30,6 +33,8 @@ struct Executable::Impl {
     gpu::Recording recording;
   };
 
+  void drop_scratch() override;
+  void add_workspaces();
   void plan();
   void place();
   void log_schedule() const;
@@ -42,6 +47,8 @@ struct Executable::Impl {
 
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
+  compiler::PlannedSchedule planned_;
+  bool placed_ = false;
   std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
   Buffer empty_;                                          // stands for tensors without elements
   std::vector<const DeviceTensor*> bound_;                // inputs, then outputs, during a run

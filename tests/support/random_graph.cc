@@ -2,12 +2,14 @@
 
 #include <cmath>
 
+#include "weft/small_float.h"
+
 namespace weft::test {
 namespace {
 
 class Generator {
  public:
-  explicit Generator(unsigned seed) : random_(seed) {}
+  Generator(unsigned seed, DType dtype) : random_(seed), dtype_(dtype) {}
 
   RandomGraph run() {
     for (int i = 1 + up_to(2); i >= 0; --i) values_.push_back(leaf(shape(up_to(4))));
@@ -17,7 +19,7 @@ class Generator {
       // The last value is always wanted, or most of the graph would be dead.
       Value v = i == 0 ? values_.back() : any();
       if (up_to(4) == 0 && v.rank() >= 2) v = v.T();
-      result_.graph.output(std::format("y{}", i), v);
+      result_.graph.output(std::format("y{}", i), cast(v, DType::f32));
     }
     return std::move(result_);
   }
@@ -50,11 +52,15 @@ class Generator {
     std::vector<float> v(n);
     std::uniform_real_distribution<float> d(-1.5f, 1.5f);
     for (auto& x : v) x = d(random_);
-    return TensorData::of<float>(dtype, shape, v);
+    if (dtype == DType::f32) return TensorData::of<float>(dtype, shape, v);
+    std::vector<std::uint16_t> narrow;
+    for (const float x : v) narrow.push_back(dtype == DType::f16 ? float16(x).bits : bfloat16(x).bits);
+    return TensorData::of<std::uint16_t>(dtype, shape, narrow);
   }
 
   // An input or a constant.
-  Value leaf(const Shape& shape, DType dtype = DType::f32, int bound = 1) {
+  Value leaf(const Shape& shape) { return leaf(shape, dtype_); }
+  Value leaf(const Shape& shape, DType dtype, int bound = 1) {
     TensorData data = random_data(dtype, shape, bound);
     if (up_to(2) == 0) return result_.graph.constant(std::move(data));
     const std::string name = std::format("x{}", result_.inputs.size());
@@ -73,7 +79,7 @@ class Generator {
     }
     Shape s;
     for (int i = up_to(x.rank()); i < x.rank(); ++i) s.push_back(up_to(2) ? x.shape()[i] : 1);
-    return up_to(5) == 0 ? result_.graph.scalar(up_to(6) * 0.5 - 1, DType::f32) : leaf(s);
+    return up_to(5) == 0 ? result_.graph.scalar(up_to(6) * 0.5 - 1, dtype_) : leaf(s);
   }
 
   std::vector<int> order(int rank) {
@@ -146,8 +152,8 @@ class Generator {
       case 0: {  // several products of one operand
         std::vector<Value> parts;
         for (int i = 0; i < 3; ++i) {
-          const Value w = result_.graph.constant(random_data(DType::f32, {n, k}));
-          const Value b = result_.graph.constant(random_data(DType::f32, {n}));
+          const Value w = result_.graph.constant(random_data(dtype_, {n, k}));
+          const Value b = result_.graph.constant(random_data(dtype_, {n}));
           parts.push_back(matmul(x * scale, w.T()) + b);
         }
         return parts[0] * tanh(parts[1]) + parts[2];
@@ -231,12 +237,13 @@ class Generator {
   }
 
   std::mt19937 random_;
+  DType dtype_;
   RandomGraph result_;
   std::vector<Value> values_;
 };
 
 }  // namespace
 
-RandomGraph random_graph(unsigned seed) { return Generator(seed).run(); }
+RandomGraph random_graph(unsigned seed, DType dtype) { return Generator(seed, dtype).run(); }
 
 }  // namespace weft::test

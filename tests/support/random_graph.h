@@ -13,6 +13,7 @@ struct RandomGraph {
   std::map<std::string, TensorData> inputs;
 };
 
-RandomGraph random_graph(unsigned seed);
+// `dtype` is that of the floats inside; outputs are f32.
+RandomGraph random_graph(unsigned seed, DType dtype = DType::f32);
 
 }  // namespace weft::test
