@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/mapped_file.h"
+#include "support/data.h"
 #include "text/utf8.h"
 
 namespace weft::test {
@@ -88,7 +89,7 @@ std::uint64_t hash_ids(std::span<const std::int32_t> ids) {
 }
 
 std::string read_data(const std::string& name) {
-  return read_file(std::filesystem::path(WEFT_TEST_DATA) / name);
+  return read_file(data_path(name));
 }
 
 std::vector<std::uint64_t> read_hashes(const std::string& name) {

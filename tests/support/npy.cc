@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "support/data.h"
 #include "weft/error.h"
 
 namespace weft::test {
@@ -32,7 +33,7 @@ DType parse_type(const std::string& text, const std::string& name) {
 }  // namespace
 
 View load_npy(const std::string& name) {
-  const std::string path = std::string(WEFT_TEST_DATA) + "/" + name;
+  const std::string path = data_path(name).string();
   std::ifstream file(path, std::ios::binary);
   if (!file) throw IoError("{}: cannot be opened; the scripts in tests/reference make it", path);
   char magic[10];

@@ -1,0 +1,127 @@
+// Embeddings against transformers' (tests/reference/sentences.py and encoders.py made the values), on every device.
+#include "weft/models.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/data.h"
+#include "support/dawn_counters.h"
+#include "support/devices.h"
+#include "support/npy.h"
+#include "text/input.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> all_devices() {
+  std::vector<std::string> names = test::device_names();
+  names.push_back("cpu");
+  return names;
+}
+
+class SentenceEncoderTest : public testing::TestWithParam<std::string> {
+ protected:
+  static Device device() { return GetParam() == "cpu" ? Device::cpu() : Device(test::device(GetParam())); }
+};
+
+struct Difference {
+  double smallest_cosine = 1, largest_error = 0;
+};
+
+Difference compare(std::span<const float> got, std::span<const float> expected, std::size_t dimension) {
+  Difference d;
+  for (std::size_t row = 0; row < expected.size(); row += dimension) {
+    double dot = 0, a = 0, b = 0;
+    for (std::size_t i = row; i < row + dimension; ++i) {
+      dot += double{got[i]} * expected[i];
+      a += double{got[i]} * got[i];
+      b += double{expected[i]} * expected[i];
+      // NaN fails too.
+      if (!(std::abs(got[i] - expected[i]) <= d.largest_error)) d.largest_error = std::abs(got[i] - expected[i]);
+    }
+    if (!(dot / std::sqrt(a * b) >= d.smallest_cosine)) d.smallest_cosine = dot / std::sqrt(a * b);
+  }
+  return d;
+}
+
+std::span<const float> values(const View& view) {
+  return {reinterpret_cast<const float*>(view.buffer.data() + view.offset), static_cast<std::size_t>(view.count())};
+}
+
+// all-MiniLM-L6-v2 on sentences in many scripts, empty and very long ones among them. f32 has 24 bits; six layers of
+// sums over 384 to 1,536 terms leave errors of some 1e-6 in vectors of norm 1; the bound is the project's promise.
+TEST_P(SentenceEncoderTest, MiniLmEqualsTransformers) {
+  const char* model = std::getenv("WEFT_MODEL_DIR");
+  if (!model) GTEST_SKIP() << "WEFT_MODEL_DIR names no model (./dev test sets it)";
+  auto reader = text::SentenceReader::open(test::data_path("sentences.jsonl"));
+  std::vector<std::string> sentences;
+  for (std::string s; reader.next(s);) sentences.push_back(s);
+  ASSERT_GE(sentences.size(), 200u);
+  const View expected = test::load_npy("sentence_embeddings.npy");
+  auto encoder = models::load(model, device());
+  const std::vector<float> got = encoder.embed(sentences).read<float>();
+  ASSERT_EQ(got.size(), static_cast<std::size_t>(expected.count()));
+  const Difference d = compare(got, values(expected), static_cast<std::size_t>(encoder.dimension()));
+  EXPECT_GE(d.smallest_cosine, 0.99999);
+  EXPECT_LE(d.largest_error, 2e-5);
+}
+
+// Random weights, so values reach some tens and errors grow with them: relative to the largest value of all.
+TEST_P(SentenceEncoderTest, OtherArchitecturesPoolingsAndModules) {
+  for (const char* name : {"bert_cls", "bert_max_mean_dense", "bert_f16_weights", "distilbert_mean_sqrt"}) {
+    SCOPED_TRACE(name);
+    const auto folder = test::data_path("encoders") / name;
+    const auto sentences = nlohmann::json::parse(std::ifstream(folder / "sentences.json")).get<std::vector<std::string>>();
+    const View expected = test::load_npy(std::string("encoders/") + name + "/embeddings.npy");
+    auto encoder = models::load(folder, device());
+    const std::vector<float> got = encoder.embed(sentences).read<float>();
+    ASSERT_EQ(got.size(), static_cast<std::size_t>(expected.count()));
+    float largest = 0;
+    for (float v : values(expected)) largest = std::max(largest, std::abs(v));
+    const Difference d = compare(got, values(expected), static_cast<std::size_t>(encoder.dimension()));
+    EXPECT_LE(d.largest_error, 2e-5 * std::max(largest, 1.0f));
+  }
+}
+
+TEST_P(SentenceEncoderTest, OrderAndBatchesDoNotMatter) {
+  const auto folder = test::data_path("encoders") / "distilbert_mean_sqrt";
+  std::vector<std::string> sentences;
+  for (int i = 0; i < 70; ++i) sentences.push_back(std::string(static_cast<std::size_t>(i * 7 % 23), 'a') + " hello");
+  for (std::size_t i = 0; i < sentences.size(); i += 3) sentences[i] = "a b c hello world";
+  auto whole = models::load(folder, device(), {.batch = 64, .progress = {}, .compile = {}});
+  auto pieces = models::load(folder, device(), {.batch = 3, .progress = {}, .compile = {}});
+  const auto a = whole.embed(sentences).read<float>(), b = pieces.embed(sentences).read<float>();
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5 * std::max(1.0f, std::abs(a[i]))) << i;
+  EXPECT_EQ(whole.embed({}).shape(), (Shape{0, whole.dimension()}));
+}
+
+TEST_P(SentenceEncoderTest, SteadyStateMakesNothing) {
+  if (GetParam() == "cpu") GTEST_SKIP() << "nothing of Dawn's here";
+  auto encoder = models::load(test::data_path("encoders") / "bert_cls", device());
+  Executable exe = encoder.executable(4, 8);
+  DeviceTensor ids(device(), DType::i32, {4, 8}), lengths(device(), DType::i32, {4});
+  const DeviceTensor out(device(), DType::f32, {4, encoder.dimension()});
+  const std::vector<std::int32_t> host_ids(32, 7), host_lengths(4, 8);
+  const auto run = [&] {
+    ids.write(std::as_bytes(std::span(host_ids)));
+    lengths.write(std::as_bytes(std::span(host_lengths)));
+    exe.run({{"ids", ids}, {"lengths", lengths}}, {{"embeddings", out}});
+    return out.read<float>();
+  };
+  const auto first = run();
+  run();
+  const auto before = test::DawnCounters::now();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(run(), first);
+  const auto made = test::DawnCounters::now() - before;
+  EXPECT_EQ(made.created(), 0u) << made.text();
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SentenceEncoderTest, testing::ValuesIn(all_devices()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace weft
