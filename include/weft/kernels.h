@@ -86,7 +86,8 @@ struct Epilogue {
 };
 
 // y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n]); leading dimensions broadcast; transposed operands are strides.
-// f32 accumulation.
+// f32 accumulation. a and b are of any floating type, y too unless an expression gives it another. y may be an epilogue
+// operand's very view, but shares no memory with a or b.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {},
             const std::optional<View>& workspace = {});
 // Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same.

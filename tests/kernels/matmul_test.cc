@@ -78,6 +78,13 @@ void expect_within(const View& y, const Expected& e, const std::string& what, do
   if (bad > 3) ADD_FAILURE() << what << ": " << bad << " of " << got.size() << " wrong";
 }
 
+MatmulVariant named(const std::string& name) {
+  for (const MatmulVariant& v : matmul_variants()) {
+    if (to_string(v) == name) return v;
+  }
+  throw InternalError("no variant {}", name);
+}
+
 // ---- The CPU
 
 class MatmulCpu : public testing::Test {
@@ -117,6 +124,8 @@ TEST_F(MatmulCpu, SaysWhatDoesNotFit) {
   EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 6})); }), testing::HasSubstr("expected [..., 2, 5]"));
   EXPECT_THAT(message([&] { matmul(executor_, f32({3}), f32({3, 5}), f32({1, 5})); }), testing::HasSubstr("two dimensions"));
   EXPECT_THAT(message([&] { matmul(executor_, f32({2, 2, 3}), f32({3, 3, 5}), f32({2, 2, 5})); }), testing::HasSubstr("do not broadcast"));
+  const View square = f32({4, 4});
+  EXPECT_THAT(message([&] { matmul(executor_, square, f32({4, 4}), square); }), testing::HasSubstr("shares memory"));
   EXPECT_THAT(message([&] {
     matmul(executor_, test::random_view(rng, {2, 3}, DType::i32), f32({3, 5}), f32({2, 5}));
   }), testing::HasSubstr("floating"));
@@ -211,11 +220,10 @@ TEST_P(Matmul, StorageTypes) {
   for (const auto [m, n, k] : {std::array{24, 20, 16}, std::array{13, 11, 9}}) {
     for (const DType a_type : types) {
       for (const DType b_type : types) {
-        for (const DType y_type : types) {
-          const View a = test::random_view(rng_, {m, k}, a_type), b = transposed(test::random_view(rng_, {n, k}, b_type));
-          check_all(a, b, test::random_view(rng_, {m, n}, y_type),
-                    std::format("{} · {} = {}", name(a_type), name(b_type), name(y_type)));
-        }
+        const DType y_type = types[(static_cast<int>(a_type) + 2 * static_cast<int>(b_type) + m) % 3];
+        const View a = test::random_view(rng_, {m, k}, a_type), b = transposed(test::random_view(rng_, {n, k}, b_type));
+        check_all(a, b, test::random_view(rng_, {m, n}, y_type),
+                  std::format("{} · {} = {}", name(a_type), name(b_type), name(y_type)));
       }
     }
   }
@@ -225,15 +233,14 @@ TEST_P(Matmul, StorageTypes) {
 TEST_P(Matmul, Variants) {
   std::vector<MatmulVariant> variants(matmul_variants().begin(), matmul_variants().end());
   for (int splits : {2, 3}) {
-    MatmulVariant v = variants.back();
-    for (const MatmulVariant& w : matmul_variants()) {
-      if (w.kind == MatmulKind::tile && w.tile_m == 32) v = w;
-    }
+    MatmulVariant v = named("tile_32x32x32_4x4");
     v.splits = splits;
     variants.push_back(v);
   }
   int index = 0;
   for (const MatmulVariant& v : variants) {
+    // OpenGL ES compiles so slowly that a part must do there.
+    if (device_.adapter().backend == "opengles" && (&v - variants.data()) % 4 != 0) continue;
     for (const bool odd : {false, true}) {
       const std::int64_t m = odd ? 133 : 136, n = odd ? 71 : 140, k = odd ? 37 : 100;
       const bool a_transposed = v.kind != MatmulKind::dot && index % 2, b_transposed = v.kind == MatmulKind::dot || index % 4 < 2;
@@ -307,12 +314,9 @@ TEST_P(Matmul, Epilogues) {
         expect_within(y, want, what + " by oneDNN");
         matmul_reference(matmul_problem(a, b, y, {&e, operands}), &e);
         expect_within(y, want, what + " by the twin");
+        if (type != DType::f32) continue;
         const View by_tiles = on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
-          MatmulVariant tile;
-          for (const MatmulVariant& w : matmul_variants()) {
-            if (w.kind == MatmulKind::tile && w.tile_m == 32) tile = w;
-          }
-          matmul_by(commands, matmul_problem(in[0], in[1], out, {&e, in.subspan(2)}), &e, tile, {});
+          matmul_by(commands, matmul_problem(in[0], in[1], out, {&e, in.subspan(2)}), &e, named("tile_32x32x32_4x4"), {});
         });
         expect_within(by_tiles, want, what + " by tiles");
       }

@@ -67,10 +67,11 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
   }
   call.set("splits", v.splits > 1);
   if (v.kind == MatmulKind::tile) {
-    const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), v.tile_k) * v.tile_k;
+    const std::int64_t step = v.tile_k * v.slices;
+    const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), step) * step;
     call.set("tile_k", v.tile_k).set("double_buffer", v.double_buffer).set("order", kOrder);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
-    call.set("edge_k", p.k % v.tile_k != 0 || slice_k * (v.splits - 1) >= p.k);
+    call.set("edge_k", p.k % step != 0 || slice_k * (v.splits - 1) >= p.k).set("slices", v.slices);
     if (v.splits > 1) call.index_param("slice_k", slice_k).index_param("batches", p.batches());
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
@@ -152,7 +153,10 @@ void matmul(Stream& stream, const View& a, const View& b, const View& y, const E
 std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, const View& y) {
   gpu::Commands* commands = stream.gpu();
   if (!commands) return 0;
-  const MatmulProblem problem = matmul_problem(a, b, y, {});
+  // The epilogue that the call will have decides y's type, not the form.
+  Expression any;
+  any.output(any.cast(any.input(DType::f32), y.dtype));
+  const MatmulProblem problem = matmul_problem(a, b, y, {&any, {}});
   if (problem.y.count() == 0 || problem.k == 0) return 0;
   return workspace_bytes(choose_variant(problem, commands->device().capabilities(), ~std::uint64_t{0}), problem);
 }

@@ -26,6 +26,16 @@ View broadcast_batch(std::string_view name, const View& view, const Shape& batch
   }
 }
 
+bool overlap(const View& a, const View& b) {
+  if (!(a.buffer == b.buffer) || a.count() == 0 || b.count() == 0) return false;
+  const auto range = [](const View& v) {
+    const auto [low, high] = v.layout.offset_range();
+    const auto start = static_cast<std::int64_t>(v.offset) * 8;
+    return std::array{start + low * bits(v.dtype), start + (high + 1) * bits(v.dtype)};
+  };
+  return range(a)[0] < range(b)[1] && range(b)[0] < range(a)[1];
+}
+
 View transposed(const View& view) {
   Layout layout = view.layout;
   std::swap(layout.shape[-1], layout.shape[-2]);
@@ -104,7 +114,14 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
   } else {
     if (!epilogue.operands.empty()) throw InvalidArgument("matmul: epilogue operands without an expression");
-    check_operand("y", y);
+    if (!is_floating(y.dtype)) throw InvalidArgument("matmul: y is {}, expected a floating type", to_string(y));
+  }
+
+  for (const View* operand : {&a, &b}) {
+    if (overlap(*operand, y)) {
+      throw InvalidArgument("matmul: y ({}) shares memory with an operand ({}), which it would overwrite while it is read",
+                            to_string(y), to_string(*operand));
+    }
   }
 
   MatmulProblem p;

@@ -22,13 +22,14 @@ struct MatmulVariant {
   int thread_m = 0, thread_n = 0;  // an invocation's part of y (kinds tile and direct)
   int threads = 0;             // invocations of a workgroup
   bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
+  int slices = 1;              // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
   int splits = 1;              // kind tile: k in that many slices, summed by matmul_reduce.wgsl through the workspace
 
   int workgroup_memory() const;  // bytes
   bool operator==(const MatmulVariant&) const = default;
 };
 
-// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "dot_8x4_32", "direct_16x2_8".
+// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8".
 std::string to_string(const MatmulVariant& variant);
 
 // All there are, for tests and tuning.
