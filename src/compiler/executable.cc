@@ -21,12 +21,6 @@ constexpr std::size_t kMaxRecordings = 8;
 
 std::uint64_t word_aligned(std::uint64_t bytes) { return std::max<std::uint64_t>((bytes + 3) / 4 * 4, 4); }
 
-std::string list(const std::vector<int>& numbers) {
-  std::string s;
-  for (const int n : numbers) s += std::format("{}{}", s.empty() ? "" : " ", n);
-  return s;
-}
-
 }  // namespace
 
 Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store)
@@ -258,16 +252,39 @@ void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const 
   }
 }
 
-void Executable::Impl::log_schedule() const {
-  log_message(LogLevel::info,
-              std::format("schedule for {}: {} steps, {} bytes of intermediates (bound {}), {} of constants",
-                          device.name(), schedule_.calls.size(), report.planned_bytes, report.liveness_bound,
-                          report.constant_bytes));
-  for (std::size_t i = 0; i < report.steps.size(); ++i) {
-    const ScheduleStep& s = report.steps[i];
-    log_message(LogLevel::info, std::format("{:4} {:<48} reads [{}] writes [{}]", i, s.label, list(s.reads),
-                                            list(s.writes)));
+// "f32 [2, 16, 64] buffer 0 + 512"
+std::string Executable::Impl::describe(const Operand& o) const {
+  const Storage& storage = schedule_.storages[o.storage];
+  std::string s = std::format("{} {}", name(o.dtype), to_string(o.layout.shape));
+  if (!o.layout.is_dense()) s += " strides " + to_string(o.layout.strides);
+  const auto at = [&](std::uint64_t offset) { return offset ? std::format(" + {}", offset) : std::string(); };
+  switch (storage.kind) {
+    case Storage::Kind::input: return std::format("{} {}{}", s, in_quotes(schedule_.inputs[storage.index].name), at(o.offset));
+    case Storage::Kind::output: return std::format("{} {}{}", s, in_quotes(schedule_.outputs[storage.index].name), at(o.offset));
+    case Storage::Kind::constant: return std::format("{} constant{}", s, at(o.offset));
+    case Storage::Kind::intermediate: break;
   }
+  if (planned_.item_of[o.storage] < 0) return s + " empty";
+  const compiler::Place& place = planned_.plan.places[planned_.item_of[o.storage]];
+  return std::format("{} buffer {}{}", s, place.buffer, at(place.offset + o.offset));
+}
+
+void Executable::Impl::log_schedule() const {
+  std::string sizes;
+  for (const std::uint64_t bytes : planned_.plan.buffers) sizes += std::format("{}{}", sizes.empty() ? "" : " + ", bytes);
+  std::string text = std::format("schedule for {}: {} steps; {} buffers of {} bytes for intermediates (at least {} are "
+                                 "needed), {} bytes of constants",
+                                 device.name(), schedule_.calls.size(), planned_.plan.buffers.size(),
+                                 sizes.empty() ? "0" : sizes, report.liveness_bound, report.constant_bytes);
+  for (std::size_t i = 0; i < schedule_.calls.size(); ++i) {
+    const ScheduledCall& call = schedule_.calls[i];
+    text += std::format("\n{:4} {}: ", i, call.label);
+    for (std::size_t k = 0; k < call.inputs.size(); ++k) text += (k ? ", " : "") + describe(call.inputs[k]);
+    text += " → ";
+    for (std::size_t k = 0; k < call.outputs.size(); ++k) text += (k ? ", " : "") + describe(call.outputs[k]);
+    if (call.workspace >= 0) text += std::format(", scratch of {} bytes", schedule_.storages[call.workspace].bytes);
+  }
+  log_message(LogLevel::info, text);
 }
 
 void Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {

@@ -37,6 +37,7 @@ struct Executable::Impl final : ConstantStore::User {
   void add_workspaces();
   void plan();
   void place();
+  std::string describe(const compiler::Operand& operand) const;
   void log_schedule() const;
   void check_ports(std::span<const NamedTensor> given, const std::vector<compiler::Port>& ports, const char* what,
                    std::span<const DeviceTensor*> bound) const;
