@@ -213,8 +213,9 @@ fn gelu_tanh_f32(x: f32) -> f32 {
   return gated_f32(x, xh * w, xh * wl + xl * (w + wl));
 }
 
-// Upper tail of the normal distribution, ½ erfc(x/√2), for x >= 0: exp(-x²/2) · P((x-3)/(x+3)) / (x+3).
-fn normal_tail_f32(x: f32) -> f32 {
+// factor · upper tail of the normal distribution, ½ erfc(x/√2), for x >= 0: exp(-x²/2) · P((x-3)/(x+3)) / (x+3).
+// The factor goes in before the product could become denormal.
+fn normal_tail_f32(x: f32, factor: f32) -> f32 {
   if (x > 14.5) { return 0.0; }
   let h = high_part_f32(x);
   let e = exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h));
@@ -231,21 +232,21 @@ fn normal_tail_f32(x: f32) -> f32 {
   q = q * u + 0.2300177;
   q = q * u - 0.509332;
   q = q * u + 0.7290837;
-  return e * (q * t);
+  return e * (factor * (q * t));
 }
 
 fn gelu_erf_f32(x: f32) -> f32 {           // x · ½ (1 + erf(x/√2)), without cancellation for negative x
   if (is_nan_f32(x)) { return x; }
   if (abs_f32(x) > 14.5) { return relu_f32(x); }
-  let q = normal_tail_f32(abs_f32(x));
-  return select(x - x * q, x * q, x < 0.0);
+  let q = normal_tail_f32(abs_f32(x), x);
+  return select(x - q, q, x < 0.0);
 }
 
 fn erf_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (is_nan_f32(x)) { return x; }
   if (a >= 1.0) {
-    let r = 1.0 - 2.0 * normal_tail_f32(a * 1.41421356);
+    let r = 1.0 - 2.0 * normal_tail_f32(a * 1.41421356, 1.0);
     return select(r, -r, x < 0.0);
   }
   let z = x * x;

@@ -1,0 +1,182 @@
+// The scalar functions in units in the last place of f32, against double, over the whole range of arguments.
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "support/kernel_test.h"
+#include "weft/cpu.h"
+#include "weft/kernels.h"
+
+namespace weft::test {
+namespace {
+
+// References whose own error is far below f32's.
+double sigmoid_ref(double z) { return z < 0 ? std::exp(z) / (1 + std::exp(z)) : 1 / (1 + std::exp(-z)); }
+double gelu_erf_ref(double x) { return std::isinf(x) && x < 0 ? 0 : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
+double gated_ref(double x, double z) { return std::isinf(z) && z < 0 ? 0 : x * sigmoid_ref(z); }
+
+struct Function {
+  ScalarOp op;
+  double (*reference)(double);
+  double gpu_ulp;  // what a GPU must keep
+};
+// 4 for our own functions; sqrt, rsqrt and reciprocal are the device's, which WGSL lets err by 2.5.
+const Function kFunctions[] = {
+    {ScalarOp::sqrt, [](double x) { return std::sqrt(x); }, 3},
+    {ScalarOp::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 3},
+    {ScalarOp::reciprocal, [](double x) { return 1 / x; }, 3},
+    {ScalarOp::exp, [](double x) { return std::exp(x); }, 4},
+    {ScalarOp::exp2, [](double x) { return std::exp2(x); }, 4},
+    {ScalarOp::log, [](double x) { return std::log(x); }, 4},
+    {ScalarOp::log2, [](double x) { return std::log2(x); }, 4},
+    {ScalarOp::sin, [](double x) { return std::sin(x); }, 4},
+    {ScalarOp::cos, [](double x) { return std::cos(x); }, 4},
+    {ScalarOp::tan, [](double x) { return std::tan(x); }, 4},
+    {ScalarOp::tanh, [](double x) { return std::tanh(x); }, 4},
+    {ScalarOp::erf, [](double x) { return std::erf(x); }, 4},
+    {ScalarOp::sigmoid, sigmoid_ref, 4},
+    {ScalarOp::softplus, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }, 4},
+    {ScalarOp::gelu_erf, gelu_erf_ref, 4},
+    {ScalarOp::gelu_tanh,
+     [](double x) { return gated_ref(x, 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)); }, 4},
+    {ScalarOp::gelu_quick, [](double x) { return gated_ref(x, 1.702 * x); }, 4},
+    {ScalarOp::silu, [](double x) { return gated_ref(x, x); }, 4},
+};
+
+// Error in units of the last place of the reference, which WGSL may flush where it is denormal.
+double ulp_error(float got, double want) {
+  if (std::isnan(want)) return std::isnan(got) ? 0 : INFINITY;
+  const auto rounded = static_cast<float>(want);
+  if (got == rounded) return 0;
+  if (std::isinf(rounded)) return std::isinf(got) || std::abs(got) > 3.4028e38f ? 0 : INFINITY;
+  if (std::isnan(got) || std::isinf(got)) return std::abs(want) > 3.4028e38 ? 0 : INFINITY;
+  if (std::abs(got - want) <= 0x1p-126) return 0;
+  return std::abs(got - want) / std::ldexp(1.0, std::max(std::ilogb(want), -126) - 23);
+}
+
+// Every exponent, the range where functions bend, and the edges; no denormals (a GPU may take them for zero).
+std::vector<float> arguments(Rng& rng, int n) {
+  std::vector<float> x = {0.0f, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 88.7f, -87.3f, 127.99f, 3.4e38f, -3.4e38f, 402, 1e5f,
+                          1.5707964f, 3.1415927f, 16367173.0f, 1e22f, 14.4f, -13.0f, -5.5f, 0.6249f, 0.99999f, 1.0000001f};
+  while (static_cast<int>(x.size()) < n) {
+    const double u = std::uniform_real_distribution<double>(-1, 1)(rng);
+    switch (x.size() % 4) {
+      case 0: x.push_back(static_cast<float>(u * 20)); break;
+      case 1: x.push_back(static_cast<float>(u * 110)); break;
+      case 2: x.push_back(static_cast<float>(u)); break;
+      default: x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(rng())));
+    }
+    if (std::abs(x.back()) < 0x1p-126f && x.back() != 0) x.pop_back();
+  }
+  return x;
+}
+
+View to_view(const std::vector<float>& v) {
+  View view(Buffer::host(v.size() * 4), 0, DType::f32, {static_cast<std::int64_t>(v.size())});
+  std::memcpy(view.buffer.data(), v.data(), v.size() * 4);
+  return view;
+}
+
+struct Worst {
+  double ulp = 0;
+  double x = 0, y = 0, got = 0;
+  void see(double error, double at, double at_y, double value) {
+    if (error > ulp) *this = {error, at, at_y, value};
+  }
+};
+
+class ScalarAccuracy : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Devices, ScalarAccuracy, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+constexpr int kCount = 1 << 16;
+
+TEST_P(ScalarAccuracy, Unary) {
+  Rng rng(11);
+  gpu::Device& device = test::device(GetParam());
+  const std::vector<float> x = arguments(rng, kCount);
+  const View host = to_view(x);
+  const View on_gpu = to_device(device, host);
+  for (const Function& f : kFunctions) {
+    const View y = to_device(device, host);
+    gpu::Encoder encoder(device);
+    kernels::unary(encoder, f.op, on_gpu, y);
+    encoder.submit();
+    const View result = to_host(device, y);
+    Worst worst;
+    for (int i = 0; i < kCount; ++i) {
+      const auto got = static_cast<float>(value(result, i));
+      worst.see(ulp_error(got, f.reference(x[i])), x[i], 0, got);
+    }
+    EXPECT_LE(worst.ulp, f.gpu_ulp) << name(f.op) << "(" << worst.x << ") = " << worst.got;
+    RecordProperty(std::string(name(f.op)), std::format("{:.2f}", worst.ulp));
+    std::printf("  %-12s %.2f ULP at %.9g\n", std::string(name(f.op)).c_str(), worst.ulp, worst.x);
+  }
+}
+
+TEST_P(ScalarAccuracy, Pow) {
+  Rng rng(12);
+  gpu::Device& device = test::device(GetParam());
+  std::vector<float> a = arguments(rng, kCount);
+  std::vector<float> b = arguments(rng, kCount);
+  std::ranges::shuffle(b, rng);
+  for (int i = 0; i < kCount; i += 2) a[i] = std::abs(a[i]);
+  for (int i = 0; i < kCount; i += 8) b[i] = std::round(b[i]);
+  // The results that fill f32's range: x near 1 to large powers.
+  for (int i = 1; i < kCount; i += 4) {
+    a[i] = 1 + static_cast<float>(std::uniform_real_distribution<double>(-0.3, 0.3)(rng));
+    b[i] = static_cast<float>(std::uniform_real_distribution<double>(-88, 88)(rng) / std::log(std::abs(a[i])));
+  }
+  const View y = to_device(device, to_view(a));
+  gpu::Encoder encoder(device);
+  kernels::binary(encoder, ScalarOp::pow, to_device(device, to_view(a)), to_device(device, to_view(b)), y);
+  encoder.submit();
+  const View result = to_host(device, y);
+  Worst worst;
+  for (int i = 0; i < kCount; ++i) {
+    const auto got = static_cast<float>(value(result, i));
+    worst.see(ulp_error(got, std::pow(static_cast<double>(a[i]), static_cast<double>(b[i]))), a[i], b[i], got);
+  }
+  EXPECT_LE(worst.ulp, 4) << "pow(" << worst.x << ", " << worst.y << ") = " << worst.got;
+  std::printf("  pow %.2f ULP at %.9g, %.9g\n", worst.ulp, worst.x, worst.y);
+}
+
+// The CPU rounds once what it has computed in double.
+TEST(ScalarAccuracyCpu, Unary) {
+  Rng rng(13);
+  cpu::Executor cpu;
+  std::vector<float> x = arguments(rng, 4 * kCount);
+  for (int i = 0; i < 64; ++i) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(rng() & 0x807fffffu)));
+  const View in = to_view(x);
+  for (const Function& f : kFunctions) {
+    const View y = to_view(x);
+    kernels::unary(cpu, f.op, in, y);
+    Worst worst;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto got = static_cast<float>(value(y, static_cast<std::int64_t>(i)));
+      worst.see(ulp_error(got, f.reference(x[i])), x[i], 0, got);
+    }
+    EXPECT_LE(worst.ulp, 0.55) << name(f.op) << "(" << worst.x << ") = " << worst.got;
+  }
+}
+
+// f64 on the CPU is the C library's.
+TEST(ScalarAccuracyCpu, Doubles) {
+  Rng rng(14);
+  cpu::Executor cpu;
+  const View x = random_view(rng, {1000}, DType::f64);
+  for (const Function& f : kFunctions) {
+    const View y = random_view(rng, {1000}, DType::f64);
+    kernels::unary(cpu, f.op, x, y);
+    for (int i = 0; i < 1000; ++i) {
+      const double want = f.reference(value(x, i));
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(value(y, i)));
+      } else {
+        EXPECT_NEAR(value(y, i), want, 1e-13 * std::max(1.0, std::abs(want))) << name(f.op) << " " << value(x, i);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
