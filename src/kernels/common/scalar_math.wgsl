@@ -213,14 +213,9 @@ fn gelu_tanh_f32(x: f32) -> f32 {
   return gated_f32(x, xh * w, xh * wl + xl * (w + wl));
 }
 
-// factor · upper tail of the normal distribution, ½ erfc(x/√2), for x >= 0: exp(-x²/2) · P((x-3)/(x+3)) / (x+3).
-// The factor goes in before the product could become denormal.
-fn normal_tail_f32(x: f32, factor: f32) -> f32 {
-  if (x > 14.5) { return 0.0; }
-  let h = high_part_f32(x);
-  let e = exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h));
-  let t = 1.0 / (x + 3.0);
-  let u = (x - 3.0) * t;
+// Upper tail of the normal distribution, ½ erfc(x/√2), for x >= 0, is exp(-x²/2) · P(u) / (x+3) with
+// u = (x-3)/(x+3).
+fn normal_tail_polynomial_f32(u: f32) -> f32 {
   var q = 5.4463417e-05;
   q = q * u + 0.00013127265;
   q = q * u - 0.00024474852;
@@ -232,21 +227,31 @@ fn normal_tail_f32(x: f32, factor: f32) -> f32 {
   q = q * u + 0.2300177;
   q = q * u - 0.509332;
   q = q * u + 0.7290837;
-  return e * (factor * (q * t));
+  return q;
+}
+
+fn exp_half_square_f32(x: f32) -> f32 {    // exp(-x²/2)
+  let h = high_part_f32(x);
+  return exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h));
 }
 
 fn gelu_erf_f32(x: f32) -> f32 {           // x · ½ (1 + erf(x/√2)), without cancellation for negative x
   if (is_nan_f32(x)) { return x; }
-  if (abs_f32(x) > 14.5) { return relu_f32(x); }
-  let q = normal_tail_f32(abs_f32(x), x);
-  return select(x - q, q, x < 0.0);
+  let a = abs_f32(x);
+  if (a > 14.5) { return relu_f32(x); }
+  if (a < 1e-9) { return 0.5 * x; }
+  let v = a / (a + 3.0);
+  let tail = exp_half_square_f32(a) * (v * normal_tail_polynomial_f32(2.0 * v - 1.0));
+  return select(x - tail, -tail, x < 0.0);
 }
 
 fn erf_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (is_nan_f32(x)) { return x; }
   if (a >= 1.0) {
-    let r = 1.0 - 2.0 * normal_tail_f32(a * 1.41421356, 1.0);
+    if (a > 4.0) { return select(1.0, -1.0, x < 0.0); }
+    let t = 1.0 / (a * 1.41421356 + 3.0);
+    let r = 1.0 - 2.0 * exp_f32(-a * a) * (t * normal_tail_polynomial_f32(1.0 - 6.0 * t));
     return select(r, -r, x < 0.0);
   }
   let z = x * x;
