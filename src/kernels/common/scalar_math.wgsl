@@ -235,11 +235,23 @@ fn exp_half_square_f32(x: f32) -> f32 {    // exp(-x²/2)
   return exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h));
 }
 
+fn erf_unit_f32(x: f32) -> f32 {           // erf of |x| <= 1
+  let z = x * x;
+  var q = 7.856474e-05;
+  q = q * z - 0.00080118416;
+  q = q * z + 0.005188613;
+  q = q * z - 0.026854014;
+  q = q * z + 0.112835914;
+  q = q * z - 0.37612626;
+  q = q * z + 0.12837917;
+  return x + x * q;
+}
+
 fn gelu_erf_f32(x: f32) -> f32 {           // x · ½ (1 + erf(x/√2)), without cancellation for negative x
   if (is_nan_f32(x)) { return x; }
   let a = abs_f32(x);
   if (a > 14.5) { return relu_f32(x); }
-  if (a < 1e-9) { return 0.5 * x; }
+  if (a < 0.7) { return 0.5 * x * (1.0 + erf_unit_f32(x * 0.70710678)); }
   let v = a / (a + 3.0);
   let tail = exp_half_square_f32(a) * (v * normal_tail_polynomial_f32(2.0 * v - 1.0));
   return select(x - tail, -tail, x < 0.0);
@@ -254,15 +266,7 @@ fn erf_f32(x: f32) -> f32 {
     let r = 1.0 - 2.0 * exp_f32(-a * a) * (t * normal_tail_polynomial_f32(1.0 - 6.0 * t));
     return select(r, -r, x < 0.0);
   }
-  let z = x * x;
-  var q = 7.856474e-05;
-  q = q * z - 0.00080118416;
-  q = q * z + 0.005188613;
-  q = q * z - 0.026854014;
-  q = q * z + 0.112835914;
-  q = q * z - 0.37612626;
-  q = q * z + 0.12837917;
-  return x + x * q;
+  return erf_unit_f32(x);
 }
 
 fn tanh_f32(x: f32) -> f32 {
