@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <random>
 
+#include "kernels/copy/copy.h"
 #include "weft/gpu.h"
 #include "weft/kernels.h"
 
@@ -61,9 +62,37 @@ View transposed(const View& v) {
   return v.permuted(order);
 }
 
+// All forms of a transposition.
+void transpose_sweep(Bench& bench) {
+  for (DType type : {DType::u32, DType::u16, DType::u8}) {
+    for (std::int64_t size : {1024, 8192}) {
+      const View x = transposed(bench.view(type, {size, size}));
+      const View y = bench.view(type, {size, size});
+      for (bool direct : {true, false}) {
+        for (std::uint32_t tile : {4, 8, 16, 32, 64}) {
+          if (!direct && tile < 32) continue;
+          for (bool b_first : {false, true}) {
+            const kernels::TransposeForm form{direct, tile, b_first};
+            gpu::Encoder probe(bench.device());
+            if (!kernels::transpose_gpu(probe, x, y, form)) continue;
+            bench.run(std::format("{} {} {} {} {}", name(type), size, direct ? "direct" : "tile", tile, b_first ? "b first" : "a first").c_str(),
+                      2 * byte_size(type, static_cast<std::uint64_t>(size * size)),
+                      [&](Stream& s) { kernels::transpose_gpu(*s.gpu(), x, y, form); });
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "transpose") {
+    Bench bench(gpu::Device::open());
+    transpose_sweep(bench);
+    return 0;
+  }
   const std::int64_t million = argc > 1 ? std::atol(argv[1]) : 256;  // elements of the largest tensors, in 2^20
   Bench bench(gpu::Device::open());
   std::printf("%s\n", bench.device().reason().c_str());

@@ -24,8 +24,8 @@ Packing packing(DType dtype) {
     case DType::f32: return {"f32", "bitcast<f32>($)", "bitcast<u32>($)"};
     case DType::i32: return {"i32", "bitcast<i32>($)", "bitcast<u32>($)"};
     case DType::u32: return {"u32", "$", "$"};
-    case DType::f16: return {"f32", "unpack2x16float($).x", "narrow_bits($, 5u, 10u, false)"};
-    case DType::bf16: return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bits($, 8u, 7u, false)"};
+    case DType::f16: return {"f32", "unpack2x16float($).x", "narrow_f16($)"};
+    case DType::bf16: return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bf16($)"};
     case DType::f8e4m3: return {"f32", "widen_bits($, 4u, 3u, true)", "narrow_bits($, 4u, 3u, true)"};
     case DType::f8e5m2: return {"f32", "widen_bits($, 5u, 2u, false)", "narrow_bits($, 5u, 2u, false)"};
     case DType::i16: return {"i32", "(i32(($) << 16u) >> 16u)", "(u32($) & 0xffffu)"};

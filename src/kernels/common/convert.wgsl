@@ -2,6 +2,23 @@
 // `e` exponent bits and `m` mantissa bits; the pattern is returned in the low bits. Overflow becomes infinity, or NaN
 // for E4M3, which has no infinity.
 
+fn narrow_f16(value: f32) -> u32 {
+  let b = bitcast<u32>(value);
+  let a = b & 0x7fffffffu;
+  // Adding ½ leaves a denormal's rounded bits at the bottom of the sum.
+  let denormal = bitcast<u32>(bitcast<f32>(a) + 0.5) - 0x3f000000u;
+  let normal = (a + 0xfffu + ((a >> 13u) & 1u) - 0x38000000u) >> 13u;
+  var r = select(normal, denormal, a < 0x38800000u);
+  r = select(r, 0x7c00u, a >= 0x477ff000u);
+  r = select(r, 0x7e00u | ((a >> 13u) & 0x3ffu), a > 0x7f800000u);
+  return r | ((b >> 16u) & 0x8000u);
+}
+
+fn narrow_bf16(value: f32) -> u32 {
+  let b = bitcast<u32>(value);
+  return select((b + 0x7fffu + ((b >> 16u) & 1u)) >> 16u, (b >> 16u) | 0x40u, (b & 0x7fffffffu) > 0x7f800000u);
+}
+
 fn narrow_bits(value: f32, e: u32, m: u32, finite_only: bool) -> u32 {
   let f = bitcast<u32>(value);
   let sign = (f >> 31u) << (e + m);

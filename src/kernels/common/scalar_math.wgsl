@@ -6,6 +6,12 @@
 
 fn f32_from_bits(b: u32) -> f32 { return bitcast<f32>(b); }
 
+// Also where the divisor is so large that WGSL promises nothing (past 2^126 its reciprocal would be denormal).
+fn div_f32(a: f32, b: f32) -> f32 {
+  let s = select(1.0, 0.25, (bitcast<u32>(b) & 0x7fffffffu) >= 0x7e000000u);
+  return (a * s) / (b * s);
+}
+
 fn is_nan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
 fn is_inf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
@@ -57,18 +63,18 @@ fn relu_f32(x: f32) -> f32 {
   return select(x, 0.0, b >= 0x80000000u && b <= 0xff800000u);
 }
 
-// v · 2^n for n in [-252, 254].
+// v · 2^n of a positive v, by its exponent's bits: a product could be turned around by the compiler and overflow on the
+// way. Denormal results are 0.
 fn scale_f32(v: f32, n: i32) -> f32 {
-  let h = n >> 1u;
-  return v * bitcast<f32>(u32(h + 127) << 23u) * bitcast<f32>(u32(n - h + 127) << 23u);
+  let b = bitcast<i32>(v);
+  let e = (b >> 23u) + n;
+  let r = select(b + (n << 23u), 0x7f800000, e > 254);
+  return bitcast<f32>(select(r, 0, e < 1));
 }
 
-// exp(x + tail): the exponent as a sum, for arguments that f32 is too coarse for.
-fn exp_sum_f32(x: f32, tail: f32) -> f32 {
-  if (is_nan_f32(x)) { return x; }
-  if (x > 89.0) { return f32_from_bits(0x7f800000u); }
-  if (x < -104.0) { return 0.0; }
-  let n = round((x + tail) * 1.44269504);
+// 2^k · exp(x + tail): the exponent as a sum, for arguments that f32 is too coarse for.
+fn exp_sum_f32(x: f32, tail: f32, k: i32) -> f32 {
+  let n = round(clamp(x + tail, -250.0, 250.0) * 1.44269504);
   let r = ((x - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
   var q = 0.00019908909;
   q = q * r + 0.0013934544;
@@ -76,10 +82,13 @@ fn exp_sum_f32(x: f32, tail: f32) -> f32 {
   q = q * r + 0.041666456;
   q = q * r + 0.16666667;
   q = q * r + 0.5;
-  return scale_f32(1.0 + (r + r * r * q), i32(n));
+  let v = scale_f32(1.0 + (r + r * r * q), i32(n) + k);
+  // Far outside of the range the polynomial means nothing.
+  let inside = select(0.0, v, x > -200.0);
+  return select(select(inside, f32_from_bits(0x7f800000u), x > 200.0), x, is_nan_f32(x));
 }
 
-fn exp_f32(x: f32) -> f32 { return exp_sum_f32(x, 0.0); }
+fn exp_f32(x: f32) -> f32 { return exp_sum_f32(x, 0.0, 0); }
 
 // 2^(x + tail) for x in [-152, 129].
 fn exp2_sum_f32(x: f32, tail: f32) -> f32 {
@@ -177,17 +186,17 @@ fn sigmoid_f32(x: f32) -> f32 {
   return select(r, e * r, x < 0.0);
 }
 
-// x / (1 + exp(-(z + tail))), z of x's sign; 0 in the limit of -infinity.
+// x / (1 + exp(-(z + tail))), z of x's sign; 0 in the limit of -infinity. exp(z) could be denormal where the result is
+// not, so it carries a factor of 2^32 that is taken off at the end.
 fn gated_f32(x: f32, z: f32, tail: f32) -> f32 {
-  if (is_nan_f32(x)) { return x; }
-  if (z >= 0.0) { return x / (1.0 + exp_sum_f32(-z, -tail)); }
-  if (z < -115.0) { return 0.0; }
-  if (z < -80.0) {                         // exp(z) alone could be denormal where the result is not
-    let h = exp_sum_f32(0.5 * z, 0.5 * tail);
-    return (x * h) * h;
-  }
-  let e = exp_sum_f32(z, tail);
-  return x * (e / (1.0 + e));
+  let negative = z < 0.0;
+  let big = exp_sum_f32(-abs_f32(z), select(-tail, tail, negative), 32);
+  let r = 1.0 / (1.0 + big * 2.3283064365386963e-10);
+  let v = select(x * r, (x * big) * r, negative);
+  let b = bitcast<u32>(v);
+  let e = (b >> 23u) & 0xffu;
+  if (!negative || e == 255u) { return select(v, 0.0, z < -200.0); }
+  return bitcast<f32>(select(b - (32u << 23u), b & 0x80000000u, e < 33u));
 }
 
 fn silu_f32(x: f32) -> f32 { return gated_f32(x, x, 0.0); }
@@ -232,7 +241,7 @@ fn normal_tail_polynomial_f32(u: f32) -> f32 {
 
 fn exp_half_square_f32(x: f32) -> f32 {    // exp(-x²/2)
   let h = high_part_f32(x);
-  return exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h));
+  return exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h), 0);
 }
 
 fn erf_unit_f32(x: f32) -> f32 {           // erf of |x| <= 1

@@ -28,16 +28,23 @@ TileAxes tile_axes(const Collapsed& c) {
   return {};
 }
 
-bool transpose(gpu::Commands& commands, const View& x, const View& y, const Collapsed& c) {
+Expression identity(DType type) {
+  Expression e;
+  e.output(e.input(type));
+  return e;
+}
+
+}  // namespace
+
+bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const std::optional<TransposeForm>& form) {
+  const Strides both[] = {x.strides(), y.strides()};
+  const Collapsed c = sort_and_collapse(y.shape(), both, 1);
   const auto [a, b] = tile_axes(c);
   if (a < 0) return false;
-  auto view = [&](const View& v, int k) {
-    View r = v;
-    r.layout = {c.shape, c.strides[k]};
-    return r;
-  };
-  const View from = view(x, 0);
-  const View to = view(y, 1);
+  View from = x;
+  View to = y;
+  from.layout = {c.shape, c.strides[0]};
+  to.layout = {c.shape, c.strides[1]};
   // Four at a time, if both sides' rows start at multiples of four and are multiples of four long.
   auto fits = [&](const View& v, int fast) {
     if (bits(v.dtype) > 32 || bits(v.dtype) < 8 || v.shape()[fast] % 4 || v.offset * 8 / bits(v.dtype) % 4) return false;
@@ -47,13 +54,17 @@ bool transpose(gpu::Commands& commands, const View& x, const View& y, const Coll
     return true;
   };
   const int width = fits(from, b) && fits(to, a) ? 4 : 1;
-  if (width == 1 && bits(x.dtype) < 32) return false;
+  if (width == 1 && (bits(x.dtype) < 32 || (form && form->direct))) return false;
 
-  Call call(commands, "transpose");
+  Call call(commands, width == 4 && (!form || form->direct) ? "transpose_direct" : "transpose");
   const gpu::Capabilities& can = call.capabilities();
-  const std::uint32_t element = bits(x.dtype) == 64 ? 8 : 4;
-  const std::uint32_t tile = element == 4 && c.shape[a] > 32 && c.shape[b] > 32 && can.max_workgroup_memory >= 64 * 65 * 4 ? 64 : 32;
   const std::uint32_t workgroup = workgroup_size(can, 256);
+  TransposeForm f{width == 4, width == 4 ? 16u : 32u, false};
+  if (form) f = *form;
+  const std::int64_t tile_a = f.direct ? 4 * f.tile : f.tile;
+  const std::int64_t tile_b = f.direct ? 4 * workgroup / f.tile : f.tile;
+  if (!f.direct && f.tile * (f.tile + 1) * (bits(x.dtype) == 64 ? 8 : 4) > can.max_workgroup_memory) return false;
+
   Shape outer;
   Strides x_outer;
   Strides y_outer;
@@ -63,8 +74,8 @@ bool transpose(gpu::Commands& commands, const View& x, const View& y, const Coll
     x_outer.push_back(c.strides[0][i]);
     y_outer.push_back(c.strides[1][i]);
   }
-  const std::int64_t tiles_a = ceil_div(c.shape[a], tile);
-  const std::int64_t tiles_b = ceil_div(c.shape[b], tile);
+  const std::int64_t tiles_a = ceil_div(c.shape[a], tile_a);
+  const std::int64_t tiles_b = ceil_div(c.shape[b], tile_b);
   const std::int64_t groups = tiles_a * tiles_b * element_count(outer);
   call.read("x", from, width)
       .write("y", to, width)
@@ -72,7 +83,8 @@ bool transpose(gpu::Commands& commands, const View& x, const View& y, const Coll
       .strides("x", x_outer)
       .strides("y", y_outer)
       .set("width", width)
-      .set("tile", tile)
+      .set("tile", f.tile)
+      .set("b_first", f.b_first)
       .set("workgroup", workgroup)
       .index_param("size_a", c.shape[a])
       .index_param("size_b", c.shape[b])
@@ -85,30 +97,15 @@ bool transpose(gpu::Commands& commands, const View& x, const View& y, const Coll
   return true;
 }
 
-Expression identity(DType type) {
-  Expression e;
-  e.output(e.input(type));
-  return e;
-}
-
-}  // namespace
-
 void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y) {
+  // Elements of 64 bits are turned around whole.
   View views[] = {x, y};
-  const bool pairs_of_words = bits(x.dtype) == 64;
-  if (pairs_of_words) {
-    // Whole elements where they have to be turned around.
-    View whole[] = {x, y};
-    for (View& v : whole) v.dtype = DType::u64;
-    const Strides strides[] = {x.strides(), y.strides()};
-    if (transpose(commands, whole[0], whole[1], sort_and_collapse(y.shape(), strides, 1))) return;
+  if (bits(x.dtype) == 64) {
+    for (View& v : views) v.dtype = DType::u64;
+    if (transpose_gpu(commands, views[0], views[1])) return;
   }
   as_bits(views);
-  const Strides strides[] = {views[0].strides(), views[1].strides()};
-  if (!pairs_of_words &&
-      transpose(commands, views[0], views[1], sort_and_collapse(views[1].shape(), strides, 1))) {
-    return;
-  }
+  if (bits(x.dtype) < 64 && transpose_gpu(commands, views[0], views[1])) return;
   map_gpu(commands, "copy", identity(views[0].dtype), std::span(views, 1), {}, std::span(views + 1, 1));
 }
 

@@ -1,10 +1,22 @@
 #pragma once
 
+#include <optional>
+
 #include "weft/cpu.h"
 #include "weft/gpu.h"
 #include "weft/view.h"
 
 namespace weft::kernels {
+
+// How a transposition goes. y is contiguous along axis a, x along b.
+struct TransposeForm {
+  bool direct;          // each thread turns 4×4 elements in registers; else through a tile of workgroup memory
+  std::uint32_t tile;   // direct: threads of a workgroup along a; else the tile's edge
+  bool b_first;         // neighbouring workgroups lie along b
+};
+// False if the layouts are no transposition, or the form does not fit it. `form`: for measuring; else it is chosen.
+bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y,
+                   const std::optional<TransposeForm>& form = {});
 
 // Same types and shapes; x may have strides of zero.
 void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y);

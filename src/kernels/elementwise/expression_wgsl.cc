@@ -29,8 +29,8 @@ char family(DType type) {
 std::string wrap(DType type, const std::string& value) {
   const int b = bits(type);
   switch (type) {
-    case DType::f16: return std::format("unpack2x16float(narrow_bits({}, 5u, 10u, false)).x", value);
-    case DType::bf16: return std::format("bitcast<f32>(narrow_bits({}, 8u, 7u, false) << 16u)", value);
+    case DType::f16: return std::format("unpack2x16float(narrow_f16({})).x", value);
+    case DType::bf16: return std::format("bitcast<f32>(narrow_bf16({}) << 16u)", value);
     case DType::f8e4m3: return std::format("widen_bits(narrow_bits({}, 4u, 3u, true), 4u, 3u, true)", value);
     case DType::f8e5m2: return std::format("widen_bits(narrow_bits({}, 5u, 2u, false), 5u, 2u, false)", value);
     case DType::boolean: return value;

@@ -49,7 +49,7 @@ constexpr ScalarOpInfo kOps[] = {
     {add, "add", 2, kNumber, same, "($0 + $1)", "", "", "add_64($0, $1)"},
     {sub, "sub", 2, kNumber, same, "($0 - $1)", "", "", "sub_64($0, $1)"},
     {mul, "mul", 2, kNumber, same, "($0 * $1)", "", "", "mul_64($0, $1)"},
-    {ScalarOp::div, "div", 2, kNumber, same, "($0 / $1)", "div_i32($0, $1)", "div_u32($0, $1)", "div_i64($0, $1)",
+    {ScalarOp::div, "div", 2, kNumber, same, "div_f32($0, $1)", "div_i32($0, $1)", "div_u32($0, $1)", "div_i64($0, $1)",
      "div_u64($0, $1)"},
     {rem, "rem", 2, kNumber, same, "rem_f32($0, $1)", "rem_i32($0, $1)", "rem_u32($0, $1)", "rem_i64($0, $1)",
      "rem_u64($0, $1)"},
