@@ -44,17 +44,15 @@ std::string to_string(const Dims& dims) {
 }
 
 std::int64_t element_count(const Shape& shape) {
-  std::int64_t n = 1;
-  bool zero = false;
   for (auto d : shape) {
     if (d < 0) throw InvalidArgument("shape {}: negative size", to_string(shape));
-    if (d == 0) {
-      zero = true;
-    } else if (__builtin_mul_overflow(n, d, &n)) {
-      throw InvalidArgument("shape {}: more than 2^63 elements", to_string(shape));
-    }
   }
-  return zero ? 0 : n;
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  std::int64_t n = 1;
+  for (auto d : shape) {
+    if (__builtin_mul_overflow(n, d, &n)) throw InvalidArgument("shape {}: more than 2^63 elements", to_string(shape));
+  }
+  return n;
 }
 
 Strides dense_strides(const Shape& shape) {
@@ -92,9 +90,9 @@ int normalize_axis(int axis, int rank, std::string_view where) {
 }
 
 bool Layout::is_dense() const {
+  if (std::ranges::find(shape, 0) != shape.end()) return true;
   std::int64_t expected = 1;
   for (int i = rank() - 1; i >= 0; --i) {
-    if (shape[i] == 0) return true;
     if (shape[i] != 1 && strides[i] != expected) return false;
     expected *= shape[i];
   }

@@ -73,8 +73,9 @@ fn scale_f32(v: f32, n: i32) -> f32 {
 }
 
 // 2^k · exp(x + tail): the exponent as a sum, for arguments that f32 is too coarse for.
-fn exp_sum_f32(x: f32, tail: f32, k: i32) -> f32 {
-  let n = round(clamp(x + tail, -250.0, 250.0) * 1.44269504);
+fn exp_sum_f32(argument: f32, tail: f32, k: i32) -> f32 {
+  let x = clamp(argument, -250.0, 250.0);  // far past f32's range either way
+  let n = round((x + tail) * 1.44269504);
   let r = ((x - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
   var q = 0.00019908909;
   q = q * r + 0.0013934544;
@@ -82,10 +83,7 @@ fn exp_sum_f32(x: f32, tail: f32, k: i32) -> f32 {
   q = q * r + 0.041666456;
   q = q * r + 0.16666667;
   q = q * r + 0.5;
-  let v = scale_f32(1.0 + (r + r * r * q), i32(n) + k);
-  // Far outside of the range the polynomial means nothing.
-  let inside = select(0.0, v, x > -200.0);
-  return select(select(inside, f32_from_bits(0x7f800000u), x > 200.0), x, is_nan_f32(x));
+  return select(scale_f32(1.0 + (r + r * r * q), i32(n) + k), argument, is_nan_f32(argument));
 }
 
 fn exp_f32(x: f32) -> f32 { return exp_sum_f32(x, 0.0, 0); }
@@ -217,7 +215,8 @@ fn gelu_tanh_f32(x: f32) -> f32 {
   let th = high_part_f32(s + sl);
   let tl = (s - th) + sl;
   let w = high_part_f32(1.5957691 + 0.071354816 * th);
-  let wl = ((0.07135009765625 * th - w) + 1.595703125) +
+  // The first sum is below 2^-8; clamping it keeps compilers from adding its constant to that of the second.
+  let wl = clamp((0.07135009765625 * th - w) + 1.595703125, -1.0, 1.0) +
            (6.599660573e-5 + (0.071354816 * tl + 4.71861635e-6 * th));
   return gated_f32(x, xh * w, xh * wl + xl * (w + wl));
 }

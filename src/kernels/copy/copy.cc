@@ -59,7 +59,8 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
   Call call(commands, width == 4 && (!form || form->direct) ? "transpose_direct" : "transpose");
   const gpu::Capabilities& can = call.capabilities();
   const std::uint32_t workgroup = workgroup_size(can, 256);
-  TransposeForm f{width == 4, width == 4 ? 16u : 32u, false};
+  // Measured on an H200 (bench/elementwise_bench transpose): 8192² f32 3,925 GB/s, f16 3,768, tiles 3,560.
+  TransposeForm f{width == 4, width == 1 ? 32u : bits(x.dtype) == 32 ? 4u : 8u, false};
   if (form) f = *form;
   const std::int64_t tile_a = f.direct ? 4 * f.tile : f.tile;
   const std::int64_t tile_b = f.direct ? 4 * workgroup / f.tile : f.tile;

@@ -1,0 +1,103 @@
+"""The minimax polynomials of src/kernels/common/scalar_math.wgsl and src/kernels/elementwise/scalar_math_cpu.h.
+
+Each is found by Remez's exchange: the polynomial whose weighted error is largest, and equally large, at degree + 2
+points of alternating sign. Prints the coefficients from the lowest power up, and the error as a power of two.
+"""
+import mpmath as mp
+import numpy as np
+
+mp.mp.dps = 40
+POINTS = 1200
+
+
+def minimax(f, low, high, degree, weight=lambda x: mp.mpf(1), rounds=12):
+    n = degree + 2
+    nodes = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / (n - 1)) for i in range(n)]
+    grid = [low + (high - low) * (1 - mp.cos(mp.pi * mp.mpf(i) / POINTS)) / 2 for i in range(POINTS + 1)]
+    values = [f(x) for x in grid]
+    weights = [weight(x) for x in grid]
+    for _ in range(rounds):
+        matrix, right = mp.matrix(n, n), mp.matrix(n, 1)
+        for row, x in enumerate(nodes):
+            for power in range(degree + 1):
+                matrix[row, power] = x**power
+            matrix[row, degree + 1] = (-1) ** row / weight(x)
+            right[row] = f(x)
+        solution = mp.lu_solve(matrix, right)
+        coefficients = [solution[k] for k in range(degree + 1)]
+        errors = [w * (mp.polyval(coefficients[::-1], x) - v) for w, x, v in zip(weights, grid, values)]
+        extrema = []
+        for k, e in enumerate(errors):
+            if not extrema or (e > 0) != (errors[extrema[-1]] > 0):
+                extrema.append(k)
+            elif abs(e) > abs(errors[extrema[-1]]):
+                extrema[-1] = k
+        while len(extrema) > n:
+            extrema.pop(0 if abs(errors[extrema[0]]) < abs(errors[extrema[-1]]) else -1)
+        if len(extrema) < n:
+            break
+        nodes = [grid[k] for k in extrema]
+    return coefficients, max(abs(e) for e in errors)
+
+
+def near_zero(f, limit, eps=1e-9):
+    return lambda x: f(x) if abs(x) > eps else limit
+
+
+def show(name, result):
+    coefficients, error = result
+    print(f"{name}: error 2^{float(mp.log(error, 2)):.1f}")
+    print("  f32", ", ".join(str(np.float32(float(c))) for c in coefficients))
+    print("  f64", ", ".join(f"{float(c):.17g}" for c in coefficients))
+
+
+one = mp.mpf(1)
+ln2 = mp.log(2)
+half_ln2 = ln2 / 2 * mp.mpf("1.01")
+show("(exp(r) - 1 - r) / r²", minimax(near_zero(lambda r: (mp.exp(r) - 1 - r) / r**2, one / 2), -half_ln2, half_ln2, 5))
+show("(exp(r) - 1) / r, f64", minimax(near_zero(lambda r: (mp.exp(r) - 1) / r, one), -half_ln2, half_ln2, 8))
+show("(2^r - 1) / r", minimax(near_zero(lambda r: (mp.power(2, r) - 1) / r, ln2), -mp.mpf("0.505"), mp.mpf("0.505"), 6))
+low, high = mp.sqrt(one / 2) * mp.mpf("0.999") - 1, mp.sqrt(2) * mp.mpf("1.001") - 1
+show("(log(1 + f) - f + f²/2) / f³, weighted for log's relative error",
+     minimax(near_zero(lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, one / 3), low, high, 8,
+             near_zero(lambda f: f**3 / mp.log1p(f), mp.mpf("1e-9"))))
+show("log((1+s)/(1-s)) / s in s², f64",
+     minimax(lambda z: 2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) if z > 1e-14 else mp.mpf(2), mp.mpf(0), mp.mpf("0.0296"), 6))
+c = 2 / ln2
+s_max = (mp.sqrt(2) * mp.mpf("1.002") - 1) / (mp.sqrt(2) * mp.mpf("1.002") + 1)
+show("(log2((1+s)/(1-s)) - 2/ln2 s) / s³ in s² (pow)",
+     minimax(near_zero(lambda z: (2 * mp.atanh(mp.sqrt(z)) / ln2 - c * mp.sqrt(z)) / mp.sqrt(z) ** 3, c / 3, 1e-12),
+             mp.mpf(0), s_max**2, 3))
+quarter = (mp.pi / 4 * mp.mpf("1.01")) ** 2
+show("(sin(r)/r - 1) / r² in r²", minimax(near_zero(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -one / 6), mp.mpf(0), quarter, 3))
+show("(cos(r) - 1 + r²/2) / r⁴ in r²", minimax(near_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, one / 24), mp.mpf(0), quarter, 3))
+show("(tanh(x)/x - 1) / x² in x²",
+     minimax(near_zero(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -one / 3), mp.mpf(0), mp.mpf("0.63") ** 2, 5))
+for degree in (6, 7):  # f32, f64
+    show("erf(x)/x in x²", minimax(near_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), mp.mpf(0), mp.mpf("1.01"), degree))
+
+
+def tail(u):  # (x + 3) exp(x²/2) ½ erfc(x/√2) with u = (x-3)/(x+3)
+    x = 3 * (1 + u) / (1 - u)
+    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2 * (x + 3)
+
+
+x_max = mp.mpf("14.6")
+show("normal tail", minimax(tail, mp.mpf(-1), (x_max - 3) / (x_max + 3), 10, lambda u: 1 / tail(u)))
+
+
+def rounded(x, bits):
+    scale = mp.mpf(2) ** (bits - 1 - mp.floor(mp.log(abs(x), 2)))
+    return mp.nint(x * scale) / scale
+
+
+first = rounded(mp.pi / 2, 16)
+second = rounded(mp.pi / 2 - first, 16)
+print("π/2 =", first, "+", second, "+", mp.pi / 2 - first - second)
+for name, value, bits in (("ln 2", ln2, 16), ("2√(2/π)", 2 * mp.sqrt(2 / mp.pi), 12),
+                          ("2√(2/π) 0.044715", 2 * mp.sqrt(2 / mp.pi) * mp.mpf("0.044715"), 12),
+                          ("1.702", mp.mpf("1.702"), 12), ("2/ln 2", c, 12)):
+    high = rounded(value, bits)
+    print(name, "=", high, "+", mp.nstr(value - high, 12))
+mp.mp.dps = 120
+print("2/π =", [hex(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (32 * (k + 1)))) & 0xFFFFFFFF) for k in range(8)])
