@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kExamples);
   app.get_formatter()->column_width(34);
+  app.get_formatter()->enable_footer_formatting(false);  // examples keep their lines
   app.fallthrough();
   add_flags(app);
   weft::app::add_embed(app);

@@ -185,8 +185,9 @@ test_make_root() {
   expect 'a root in the making has another name' root-test.partial "$(cd "$cache" && echo root-test*[!g])"
   kill -TERM -- "-$pid"
   wait "$pid"
-  for ((i = 0; i < 100; i++)); do
-    [[ -e $cache/root-test.partial ]] || break
+  # Where setsid had to fork, wait came back before the stopped script had cleaned up and said so.
+  for ((i = 0; i < 200; i++)); do
+    if [[ ! -e $cache/root-test.partial ]] && grep -q stopped "$scratch/error"; then break; fi
     sleep 0.05
   done
   expect 'a root that is stopped leaves nothing' '' "$(find "$cache" -name 'root-*' ! -name '*.log')"
