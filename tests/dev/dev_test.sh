@@ -176,8 +176,8 @@ test_make_root() {
 
   # As a terminal's Ctrl-C does, the signal reaches every process of the group.
   # Under load the word to the user is now and then lost (why is open); that nothing is left behind must hold each time.
-  local attempt
-  for attempt in 1 2 3; do
+
+  for _ in 1 2 3; do
     rm -f "$cache/begun"
     setsid bash -c "source '$project/dev'; $stand_ins
       bootstrap() { mkdir \"\$2/etc\"; : >\"\$cache/begun\"; sleep 20; }; make_root \"\$root\"" 2>"$scratch/error" &
