@@ -1,6 +1,8 @@
 #include "kernels/common/rows.h"
 
+#include <algorithm>
 #include <bit>
+#include <format>
 
 namespace weft::kernels {
 namespace {
