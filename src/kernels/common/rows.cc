@@ -7,11 +7,26 @@
 namespace weft::kernels {
 namespace {
 
+// Measured on an H200 and on lavapipe; what is flat there was chosen for less compiled code.
 // Threads that fill a large GPU; with fewer, rows are spread over more threads each.
-constexpr std::int64_t kManyThreads = 1 << 18;
-// Values that a thread holds in registers.
-constexpr std::int64_t kMaxKeptValues = 64;
-constexpr std::int64_t kMaxKeptSteps = 16;
+constexpr std::int64_t kManyThreads = 1 << 17;
+// Threads of a workgroup where one team needs fewer.
+constexpr std::int64_t kUsualWorkgroup = 256;
+// Teams side by side where rows lie across: as many as there are lines of memory to read whole, fewer where that would
+// leave a large GPU's cores without a workgroup.
+struct Interleaving {
+  std::uint32_t most, least;
+};
+constexpr Interleaving kInterleaveFours = {16, 4}, kInterleaveSingles = {64, 16};
+constexpr std::int64_t kManyWorkgroups = 128;
+
+// What a thread holds in registers. On a CPU they are its cache, and loads are what costs.
+struct Keeping {
+  std::int64_t values, steps;
+};
+Keeping keeping(const gpu::Capabilities& capabilities) {
+  return capabilities.software ? Keeping{96, 24} : Keeping{64, 16};
+}
 
 std::uint32_t power_of_two_at_least(std::int64_t n) {
   return static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
@@ -46,24 +61,46 @@ Collapsed collapse_axes(const Shape& shape, std::span<const Strides> strides, co
 
 // Members of a team that reads along a row: enough steps each to have loads in flight, enough neighbours to read whole
 // lines, and one subgroup as long as the row can be kept by it.
-std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options, bool software,
+std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, bool keep, std::int64_t kept, bool software,
                          std::uint32_t largest) {
-  const std::int64_t kept = std::min(kMaxKeptValues / plan.width, kMaxKeptSteps);
-  const std::int64_t good = plan.width == 4 ? 8 : 16;
-  const std::int64_t neighbours = std::min<std::int64_t>(plan.steps, 8);
-  if (software) {
-    // Threads are SIMD lanes there: more than a subgroup would only bring barriers.
-    return std::min({power_of_two_at_most(neighbours), std::max(plan.cluster, 1u), largest});
+  const std::uint32_t neighbours = power_of_two_at_most(std::min<std::int64_t>(plan.steps, 8));
+  // Threads are SIMD lanes there: more than a subgroup would only bring barriers.
+  if (software) return std::min({neighbours, plan.cluster, largest});
+
+  std::uint32_t team = std::max(power_of_two_at_least(ceil_div(plan.steps, plan.width == 4 ? 8 : 16)), neighbours);
+  const bool one_cluster = plan.cluster > 1 && plan.steps <= plan.cluster * kept;
+  if (keep && team > plan.cluster) team = one_cluster ? plan.cluster : power_of_two_at_least(ceil_div(plan.steps, kept));
+  // Half of the largest workgroup leaves each thread the registers for a kept row.
+  const bool keeps = keep && plan.steps <= largest / 2 * kept;
+  team = std::min(team, keeps ? largest / 2 : keep ? largest : std::min<std::uint32_t>(largest, kUsualWorkgroup));
+  // Few rows: more threads each, but no barriers for the sake of a few loads.
+  while (rows * team * 2 <= kManyThreads && team * 2 <= std::min<std::int64_t>(plan.steps, largest)) {
+    if (team >= plan.cluster && plan.steps <= team * 8) break;
+    team *= 2;
   }
-  std::uint32_t team = std::max(power_of_two_at_least(ceil_div(plan.steps, good)), power_of_two_at_most(neighbours));
-  // A row that a subgroup can keep needs no barriers.
-  if (team > plan.cluster && plan.cluster > 1 && options.keep && plan.steps <= plan.cluster * kept) team = plan.cluster;
-  if (team > plan.cluster && options.keep) team = power_of_two_at_least(ceil_div(plan.steps, kept));
-  const bool keeps = options.keep && plan.steps <= largest / 2 * kept;
-  team = std::min(team, keeps ? largest / 2 : std::min(largest, 256u));
-  // Few rows: more threads each.
-  while (rows * team * 2 <= kManyThreads && team * 2 <= std::min<std::int64_t>(plan.steps, largest)) team *= 2;
-  return std::max(team, 1u);
+  return team;
+}
+
+// Members and interleaving of teams whose rows lie across: neighbouring teams cover lines of memory, and members split
+// the way along rows, until the row can be kept, or until there are threads enough.
+void lay_across(RowPlan& plan, std::int64_t teams, bool keep, std::int64_t kept, bool software,
+                std::uint32_t largest) {
+  if (software) {
+    plan.interleave = std::min({8u, power_of_two_at_least(teams), largest});
+    return;
+  }
+  const Interleaving limits = plan.width == 4 ? kInterleaveFours : kInterleaveSingles;
+  plan.interleave = std::min({limits.most, power_of_two_at_least(teams), largest});
+  while (plan.interleave > limits.least && teams < plan.interleave * kManyWorkgroups) plan.interleave /= 2;
+  const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, kept));
+  const std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
+  if (keep && plan.steps >= 16 && whole * narrow <= largest / 2) {
+    plan.team = whole;
+    plan.interleave = narrow;
+  }
+  while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps && plan.team * plan.interleave * 2 <= largest) {
+    plan.team *= 2;
+  }
 }
 
 }  // namespace
@@ -98,30 +135,23 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
   const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));
 
+  const Keeping most = keeping(capabilities);
+  const std::int64_t kept = std::min(most.values / plan.width, most.steps);
   if (plan.across) {
-    // Neighbouring teams cover a line of memory; members split the way along it until there are threads enough.
-    plan.interleave = std::min(plan.width == 4 ? 8u : 32u, power_of_two_at_least(teams));
-    if (!capabilities.software) {
-      while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps &&
-             plan.team * plan.interleave * 2 <= largest) {
-        plan.team *= 2;
-      }
-    }
+    lay_across(plan, teams, options.keep, kept, capabilities.software, largest);
   } else {
-    plan.team = team_along(plan, teams, options, capabilities.software, largest);
+    plan.team = team_along(plan, teams, options.keep, kept, capabilities.software, largest);
   }
 
   // Whole subgroups, which the order of threads relies on; beyond that no more than there is work for.
   const std::uint32_t unit = plan.team * plan.interleave;
-  const std::uint32_t wanted = std::min<std::int64_t>(power_of_two_at_least(teams) * std::int64_t{plan.team},
-                                                      capabilities.software ? 64 : 256);
+  const std::uint32_t wanted = static_cast<std::uint32_t>(std::min<std::int64_t>(
+      power_of_two_at_least(teams) * std::int64_t{plan.team}, capabilities.software ? 64 : kUsualWorkgroup));
   plan.workgroup = std::min(std::max({unit, wanted, capabilities.subgroups ? capabilities.subgroup_max : 1u}), largest);
   plan.groups = ceil_div(teams, plan.workgroup / plan.team);
 
-  const std::int64_t kept = ceil_div(plan.steps, plan.team);
-  if (options.keep && kept <= kMaxKeptSteps && kept * plan.width <= kMaxKeptValues) {
-    plan.kept = static_cast<std::uint32_t>(kept);
-  }
+  const std::int64_t needed = ceil_div(plan.steps, plan.team);
+  if (options.keep && needed <= kept) plan.kept = static_cast<std::uint32_t>(needed);
   return plan;
 }
 

@@ -17,16 +17,18 @@
 {% macro weight(operand, k) -%}
 load{{ "4" if width == 4 and not across else "" }}_{{ operand }}({{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
-fn finish(normal: value_t, k: u32) -> value_t {
-  var y = normal;
+{# The last of it: scale and bias of step k, loaded as <prefix>scale and <prefix>bias, and the result with them. #}
+{% macro load_weights(prefix, k) %}
 {% if scaled %}
-  y *= {{ weight("scale", "k") }};
+  let {{ prefix }}scale = {{ weight("scale", k) }};
 {% endif %}
 {% if biased %}
-  y += {{ weight("bias", "k") }};
+  let {{ prefix }}bias = {{ weight("bias", k) }};
 {% endif %}
-  return y;
-}
+{% endmacro %}
+{% macro weighted(normal, prefix) -%}
+({{ normal }}){% if scaled %} * {{ prefix }}scale{% endif %}{% if biased %} + {{ prefix }}bias{% endif %}
+{%- endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -43,6 +45,13 @@ fn main({{ thread_arguments() }}) {
   var v{{ i }} = {{ load_step("x", "x0", "k" ~ i) }};
 {% endfor %}
   var v{{ end }} = select(value_t(0), {{ load_step("x", "x0", "min(k" ~ end ~ ", p.steps - 1u)") }}, whole);
+{# Few weights are loaded before the sums, so as to be there in time. #}
+{% set early = kept * width <= 16 %}
+{% if early %}
+{% for i in range(kept) %}
+{{ load_weights("w" ~ i ~ "_", "k" ~ i if i < end else "min(k" ~ i ~ ", p.steps - 1u)") }}
+{% endfor %}
+{% endif %}
   var total = v0;
 {% for i in range(1, kept) %}
   total += v{{ i }};
@@ -62,10 +71,14 @@ fn main({{ thread_arguments() }}) {
   let variance = team_sum(sum_of(squares), tid) * p.inverse_length - rest * rest;
   let factor = inverseSqrt(max(variance, state_t(0)) + p.epsilon);
   if (!live) { return; }
-{% for i in range(end) %}
-  {{ store_step("y", "y0", "k" ~ i, "finish((v" ~ i ~ " - rest) * factor, k" ~ i ~ ")") }};
+{% for i in range(kept) %}
+  {{ "if (whole) {" if i == end else "{" }}
+{% if not early %}
+{{ load_weights("w" ~ i ~ "_", "k" ~ i) }}
+{% endif %}
+    {{ store_step("y", "y0", "k" ~ i, weighted("(v" ~ i ~ " - rest) * factor", "w" ~ i ~ "_")) }};
+  }
 {% endfor %}
-  if (whole) { {{ store_step("y", "y0", "k" ~ end, "finish((v" ~ end ~ " - rest) * factor, k" ~ end ~ ")") }}; }
 {% else %}
 {% set per_step = 4 if width == 4 and not across else 1 %}
   // Any value near the mean will do; an outlier at the row's start must not make it far.
@@ -111,7 +124,8 @@ fn main({{ thread_arguments() }}) {
   for (; left > 0u; left--) {
     let last = member + (left - 1u) * {{ team }}u;
     let normal = (({{ load_step("x", "x0", "last") }} - shift) - row_mean) * factor;
-    {{ store_step("y", "y0", "last", "finish(normal, last)") }};
+{{ load_weights("w_", "last") }}
+    {{ store_step("y", "y0", "last", weighted("normal", "w_")) }};
   }
 {% endif %}
 }
