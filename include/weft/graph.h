@@ -14,7 +14,8 @@
 
 #include "weft/dtype.h"
 #include "weft/expression.h"
-#include "weft/kernels.h"
+#include "weft/kernels/attention.h"
+#include "weft/kernels/reduce.h"
 #include "weft/shape.h"
 #include "weft/tensor_data.h"
 

@@ -1,7 +1,7 @@
 // Copies, casts and fills on a GPU against the CPU.
-#include "support/kernel_test.h"
+#include "support/differential.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::test {
 namespace {
@@ -40,6 +40,17 @@ TEST_P(Copy, KeepsBitsOfEveryType) {
     }
   }
 }
+
+const bool registered = differential("copy", [](Rng& rng) {
+  const Shape shape = random_shape(rng);
+  const DType from = pick(rng, kAll);
+  const DType to = from == DType::f64 || from == DType::c64 || rng() % 3 == 0 ? from : pick(rng, kAll);
+  const bool same = from == to || to == DType::f64 || to == DType::c64;
+  const View x = random_view(rng, random_broadcast(rng, shape), from, random_input_kind(rng), Values::special);
+  const View y = random_view(rng, shape, same ? from : to, random_output_kind(rng));
+  return Problem{std::format("{} to {}", to_string(x), to_string(y)), {x}, {y},
+                 [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, same ? kSameBits : Tolerance{}};
+});
 
 TEST_P(Copy, AllLayouts) {
   const Shape shapes[] = {{7}, {1, 1}, {5, 8}, {16, 32}, {3, 5, 7}, {4, 8, 12}, {2, 3, 4, 5}, {2, 1, 3, 2, 4}, {2, 2, 2, 2, 2, 2, 2, 2}};

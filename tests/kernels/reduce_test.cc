@@ -3,7 +3,7 @@
 #include "kernels/operands.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/reduce.h"
 
 namespace weft::test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "weft/cpu.h"
 #include "weft/gpu.h"
-#include "weft/kernels.h"
+#include "weft/kernels/attention.h"
 
 namespace weft::kernels {
 

@@ -6,7 +6,7 @@
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {

@@ -5,7 +5,7 @@
 #include "kernels/copy/copy.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/twin.h"
-#include "weft/kernels.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {

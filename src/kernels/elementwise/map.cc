@@ -14,7 +14,7 @@
 
 #include "kernels/call.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/elementwise.h"
 
 namespace weft::kernels {
 

@@ -5,7 +5,7 @@
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/index.h"
 
 namespace weft::kernels {
 

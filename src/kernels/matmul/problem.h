@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/kernels.h"
+#include "weft/kernels/matmul.h"
 
 namespace weft::kernels {
 

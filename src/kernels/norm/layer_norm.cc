@@ -1,7 +1,7 @@
 #include "kernels/common/rows.h"
 #include "kernels/norm/layer_norm_cpu.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/norm.h"
 
 namespace weft::kernels {
 namespace {

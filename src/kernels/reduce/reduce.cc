@@ -4,7 +4,7 @@
 #include "kernels/common/rows.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/reduce.h"
 
 namespace weft::kernels {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "kernels/common/rows.h"
 #include "weft/cpu.h"
-#include "weft/kernels.h"
+#include "weft/kernels/reduce.h"
 
 namespace weft::kernels {
 

@@ -1,7 +1,7 @@
 #include "kernels/common/rows.h"
 #include "kernels/softmax/softmax_cpu.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/softmax.h"
 
 namespace weft::kernels {
 
