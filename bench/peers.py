@@ -111,6 +111,8 @@ def session(model, provider, threads):
     if threads:
         options.intra_op_num_threads = threads
     if provider == "webgpu":
+        # Without a hardware GPU the provider offers itself only if it is told that a software adapter will do.
+        os.environ.setdefault("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", "1")
         import onnxruntime_ep_webgpu as ep
 
         ort.register_execution_provider_library("webgpu", ep.get_library_path())
@@ -147,9 +149,10 @@ def measure(args):
 
 
 def lines_of(command):
-    """Runs a command and yields its JSON lines; its own errors go to standard error."""
-    process = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, check=False)
+    """Runs a command and yields its JSON lines; what else it says is shown if it fails."""
+    process = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
     if process.returncode:
+        sys.stderr.write(process.stderr)
         sys.exit(f"peers.py: failed with {process.returncode}: {' '.join(str(c) for c in command)}")
     return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
 
