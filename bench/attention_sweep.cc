@@ -9,6 +9,7 @@
 
 #include "kernels/attention/attention.h"
 #include "weft/error.h"
+#include "weft/kernels/attention.h"
 #include "weft/small_float.h"
 
 using namespace weft;

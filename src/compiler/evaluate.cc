@@ -6,6 +6,7 @@
 #include "graph/ops/leaf.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::compiler {
 namespace {

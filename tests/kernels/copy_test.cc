@@ -2,6 +2,7 @@
 #include "support/differential.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
+#include "weft/kernels/index.h"
 
 namespace weft::test {
 namespace {

@@ -7,6 +7,7 @@
 #include "graph/ops/map.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/norm.h"
+#include "weft/kernels/attention.h"
 #include "weft/small_float.h"
 
 namespace weft::compiler {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "weft/kernels/attention.h"
 
 namespace weft {
 

@@ -2,6 +2,8 @@
 
 #include "graph/graph.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
+#include "weft/kernels/index.h"
 
 namespace weft {
 

@@ -2,6 +2,8 @@
 
 #include "graph/graph.h"
 #include "weft/error.h"
+#include "weft/kernels/norm.h"
+#include "weft/kernels/softmax.h"
 
 namespace weft {
 

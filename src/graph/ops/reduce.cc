@@ -2,6 +2,7 @@
 
 #include "graph/graph.h"
 #include "weft/error.h"
+#include "weft/kernels/reduce.h"
 
 namespace weft {
 namespace {
