@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""The README's C++ is taken from the examples, and its commands exist.  readme_test.py SOURCE_DIR"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def main():
+    source = pathlib.Path(sys.argv[1]).resolve()
+    readme = (source / "README.md").read_text()
+    programs = {path.name: [line.strip() for line in path.read_text().splitlines()]
+                for path in (source / "examples").glob("*.cc")}
+    failures = []
+    snippets = re.findall(r"```cpp\n(.*?)```", readme, re.DOTALL)
+    for snippet in snippets:
+        lines = [line.strip() for line in snippet.splitlines() if line.strip()]
+        if not any(set(lines) <= set(program) for program in programs.values()):
+            nearest = max(programs.values(), key=lambda program: len(set(lines) & set(program)))
+            missing = [line for line in lines if line not in nearest]
+            failures.append("in no example: " + " / ".join(missing))
+    help_text = subprocess.run([source / "dev", "--help"], capture_output=True, text=True, check=True).stdout
+    commands = set(re.findall(r"^\./dev (\w+)", readme, re.MULTILINE))
+    failures += [f"./dev {verb} is not in ./dev --help" for verb in commands if f"./dev {verb}" not in help_text]
+    for path in re.findall(r"\]\(((?!http)[^)#]+)\)", readme):
+        if not (source / path).exists():
+            failures.append(f"the link {path} leads nowhere")
+    for failure in failures:
+        print("README.md:", failure)
+    print(f"{len(snippets)} snippets, {len(commands)} commands")
+    return 1 if failures or not snippets or not commands else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
