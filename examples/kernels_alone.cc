@@ -62,5 +62,5 @@ int main() {
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (y[i] != a[i] + b[i % 128]) return 1;
   }
-  std::printf("%s: y[63, 127] = %g\n", device.name().c_str(), y.back());
+  std::printf("%s: y[63, 127] = %g\n", device.adapter().name.c_str(), y.back());
 }
