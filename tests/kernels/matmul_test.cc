@@ -266,6 +266,19 @@ TEST_P(Matmul, Variants) {
   }
 }
 
+// With k = 1 a column and a row are contiguous both ways: a form that takes fours along k must not take them here.
+TEST_P(Matmul, ColumnTimesRow) {
+  const View column = test::random_view(rng_, {8, 1}, DType::f32), row = test::random_view(rng_, {1, 4}, DType::f32);
+  const View a = column.with_layout({{8, 1}, {1, 1}}), b = row.with_layout({{1, 4}, {1, 1}});
+  const View y = test::random_view(rng_, {8, 4}, DType::f32);
+  for (const char* name : {"dot_8x4_32", "dot_1x4_32", "direct_4x4_8", "tile_32x32x32_4x4"}) {
+    const View got = on_device(y, std::array{a, b}, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
+      matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name), {});
+    });
+    expect_within(got, expect_product(a, b, y.shape()), name);
+  }
+}
+
 // y = gelu(product + bias) · scale + residual, with operands of every way to broadcast.
 TEST_P(Matmul, Epilogues) {
   struct Case {

@@ -39,11 +39,11 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
   static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   LoadForm a = load_form(p.a, true), b = load_form(p.b, false);
-  if (v.kind == MatmulKind::dot) a.width = b.width = std::min(a.width, b.width);
-  if (v.kind == MatmulKind::direct) {
+  if (v.kind != MatmulKind::tile) {  // these take fours along k only
     if (!a.along_k) a.width = 1;
     if (!b.along_k) b.width = 1;
   }
+  if (v.kind == MatmulKind::dot) a.width = b.width = std::min(a.width, b.width);
   const std::int64_t tiles_m = ceil_div(p.m, v.tile_m), tiles_n = ceil_div(p.n, v.tile_n);
   const std::int64_t groups = tiles_m * tiles_n * p.batches() * v.splits;
   call.iterate(p.batch);
