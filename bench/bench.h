@@ -1,0 +1,87 @@
+// What the parts of weft_bench share: options, reports, and measuring a kernel call.
+//
+// A family of cases is a file in bench/cases: a function that calls measure() for each case, registered by a line
+//   const bool registered = register_cases("softmax", softmax_cases);
+// A case's name says kernel, type and shape as "softmax f32 [65536, 1024]": bench/torch_kernels.py uses the same names.
+#pragma once
+
+#include <format>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/device.h"
+#include "weft/kernels.h"
+
+namespace weft::bench {
+
+struct Options {
+  std::string device, model, only, shapes = "1x16,1x128,32x16,32x128";
+  double seconds = 0.3;  // measured time a case
+  std::uint64_t mebibytes = 256;
+  bool json = false;
+  std::string output, compare, plot;  // files
+};
+
+// Prints each result as it comes, as text or as a JSON line, beside the result of the same name in --compare's file; at
+// the end writes --output's JSON lines and --plot's picture.
+class Report {
+ public:
+  explicit Report(const Options& options);
+  ~Report();
+  // `name` joins results of different runs; `value` in `unit` is what is compared and drawn.
+  void add(const std::string& name, double value, const std::string& unit, bool larger_is_better,
+           const nlohmann::ordered_json& details, const std::string& text);
+  void write() const;  // throws IoError
+
+ private:
+  struct Result;
+  const Options& options_;
+  std::vector<Result> results_, before_;
+};
+
+double median(std::vector<double> values);
+bool close(double got, double expected, double tolerance);  // relative, or absolute below 1
+
+enum class Unit { bytes, flop };
+
+class KernelBench {
+ public:
+  KernelBench(const Device& device, const Options& options, Report& report);
+
+  // Uniform in [-1, 1); integers: all bits random.
+  View random(const Shape& shape, DType type = DType::f32);
+  // Every byte 0xff: NaN, or -1.
+  View poisoned(const Shape& shape, DType type = DType::f32);
+  // Elements of a dense view, counted in row-major order.
+  std::vector<double> read(const View& view, std::int64_t first, std::int64_t count);
+  // Scratch of that size; none for 0.
+  std::optional<View> workspace(std::uint64_t bytes);
+  // Answers a question that takes a stream, such as …_workspace.
+  std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
+
+  // Runs the call once and checks it, warms up, then times it. `work` in bytes or FLOP.
+  void measure(const std::string& name, Unit unit, double work, const std::function<void(Stream&)>& call,
+               const std::function<bool()>& check);
+
+  std::int64_t bytes() const;  // of the large tensors
+  const Device& device() const { return device_; }
+  bool wrong() const { return wrong_; }
+
+ private:
+  void run(const std::function<void(Stream&)>& call, int times);
+  Device device_;
+  const Options& options_;
+  Report& report_;
+  bool wrong_ = false;
+};
+
+bool register_cases(const std::string& family, void (*cases)(KernelBench&));
+
+void bench_kernels(const Options& options, Report& report);
+void bench_encoder(const Options& options, Report& report);
+void bench_start(const Options& options, Report& report, const std::string& program);
+
+}  // namespace weft::bench

@@ -1,0 +1,42 @@
+// Matrix products.
+#include <array>
+
+#include "../bench.h"
+
+namespace weft::bench {
+namespace {
+
+void product(KernelBench& b, DType type, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  // Software devices and CPUs would take minutes for what a GPU does in one.
+  if (b.bytes() < 256 << 20 && flop > 2e10) return;
+  constexpr std::array<int, 2> kTransposed{1, 0};
+  const View a = b.random({m, k}, type), w = b.random({n, k}, type), y = b.poisoned({m, n}, type);
+  const View bt = w.permuted(kTransposed);
+  const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::matmul_workspace(s, a, bt, y); }));
+  b.measure(std::format("matmul {} [{}, {}] x [{}, {}]T", name(type), m, k, n, k), Unit::flop, flop,
+            [&](Stream& s) { kernels::matmul(s, a, bt, y, {}, workspace); }, [&] {
+              const std::int64_t i = m - 1, j = n / 2 + 1;
+              const auto ra = b.read(a, i * k, k), rw = b.read(w, j * k, k);
+              double sum = 0;
+              for (std::int64_t t = 0; t < k; ++t) sum += ra[static_cast<std::size_t>(t)] * rw[static_cast<std::size_t>(t)];
+              return close(b.read(y, i * n + j, 1)[0], sum, type == DType::f32 ? 1e-4 : 4e-3);
+            });
+}
+
+void cases(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    for (const std::int64_t side : {1024, 2048, 4096, 8192}) product(b, type, side, side, side);
+    for (const std::int64_t tokens : {16, 128, 4096, 32768}) {
+      for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{1152, 384}, {384, 384}, {1536, 384}, {384, 1536}}) {
+        product(b, type, tokens, n, k);
+      }
+    }
+    product(b, type, 1, 14336, 4096);
+  }
+}
+
+const bool registered = register_cases("matmul", cases);
+
+}  // namespace
+}  // namespace weft::bench

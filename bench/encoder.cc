@@ -1,0 +1,90 @@
+// A sentence encoder: ids in, embeddings out; and the first vector of a new process.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "bench.h"
+#include "weft/error.h"
+#include "weft/models.h"
+
+namespace weft::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+void bench_encoder(const Options& o, Report& report) {
+  const Device device = Device::open(o.device);
+  auto encoder = models::SentenceEncoder::load(o.model, device);
+  std::mt19937 rng(7);
+  for (std::size_t at = 0; at < o.shapes.size();) {
+    const std::size_t comma = std::min(o.shapes.find(',', at), o.shapes.size());
+    int batch = 0, length = 0;
+    const std::string shape = o.shapes.substr(at, comma - at);
+    if (std::sscanf(shape.c_str(), "%dx%d", &batch, &length) != 2 || batch < 1 || length < 1) {
+      throw InvalidArgument("--shapes: '{}'; expected batch x length, such as 32x128", shape);
+    }
+    at = comma + 1;
+    Executable exe = encoder.executable(batch, length);
+    DeviceTensor ids(device, DType::i32, {batch, length}), lengths(device, DType::i32, {batch});
+    const DeviceTensor out(device, DType::f32, {batch, encoder.dimension()});
+    std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch) * length);
+    std::uniform_int_distribution<std::int32_t> tokens(1000, encoder.tokenizer().vocab_size() - 1);
+    for (auto& id : host_ids) id = tokens(rng);
+    const std::vector<std::int32_t> host_lengths(static_cast<std::size_t>(batch), length);
+    lengths.write(std::as_bytes(std::span(host_lengths)));
+    std::vector<float> result;
+    const auto call = [&] {
+      ids.write(std::as_bytes(std::span(host_ids)));
+      exe.run({{"ids", ids}, {"lengths", lengths}}, {{"embeddings", out}});
+      result = out.read<float>();
+    };
+    for (const auto begin = Clock::now(); milliseconds_since(begin) < 200;) call();
+    std::vector<double> samples;
+    for (const auto begin = Clock::now();
+         samples.size() < 3 || (milliseconds_since(begin) < o.seconds * 1e3 && samples.size() < 500);) {
+      const auto start = Clock::now();
+      call();
+      samples.push_back(milliseconds_since(start));
+    }
+    double norm = 0;
+    for (int i = 0; i < encoder.dimension(); ++i) norm += double{result[i]} * result[i];
+    const double ms = median(samples);
+    report.add(std::format("encoder {}x{}", batch, length), ms, "ms", false,
+          {{"device", device.name()}, {"batch", batch}, {"length", length}, {"ms", ms}, {"runs", samples.size()},
+           {"steps", exe.report().steps.size()}, {"planned_bytes", exe.report().planned_bytes}},
+          std::format("{:32} {:4} x {:4} {:10.3f} ms {:10.0f} sentences/s   {} steps", device.name(), batch, length, ms,
+                      1e3 * batch / ms, exe.report().steps.size()));
+    if (!close(norm, 1, 1e-3)) throw InternalError("batch {} x {}: an embedding's squared norm is {}, expected 1", batch, length, norm);
+  }
+}
+
+void bench_start(const Options& o, Report& report, const std::string& program) {
+  const auto once = [&](bool cold) {
+    const std::string cache = std::filesystem::temp_directory_path() / "weft-bench-cache";
+    if (cold) std::filesystem::remove_all(cache);
+    const std::string command = std::format(
+        "echo 'One sentence.' | WEFT_CACHE_DIR='{}' '{}' embed --quiet --model '{}' {} - >/dev/null", cache, program, o.model,
+        o.device.empty() ? "" : "--device '" + o.device + "'");
+    const auto start = Clock::now();
+    if (std::system(command.c_str()) != 0) throw InternalError("it failed: {}", command);
+    return milliseconds_since(start);
+  };
+  const double cold = once(true);
+  std::vector<double> warm;
+  for (int i = 0; i < 5; ++i) warm.push_back(once(false));
+  report.add("first vector, cold", cold, "ms", false, {{"device", o.device}},
+             std::format("first vector, whole process, empty cache: {:.0f} ms", cold));
+  report.add("first vector, warm", median(warm), "ms", false, {{"device", o.device}},
+             std::format("first vector, whole process, warm cache: {:.0f} ms", median(warm)));
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "bench.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/small_float.h"
+
+namespace weft::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+std::map<std::string, void (*)(KernelBench&)>& families() {
+  static std::map<std::string, void (*)(KernelBench&)> all;
+  return all;
+}
+
+double element(const std::byte* p, DType type) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, p, sizeof(T));
+    return value;
+  };
+  switch (type) {
+    case DType::f32: return as(float{});
+    case DType::f64: return as(double{});
+    case DType::f16: return float16::from_bits(as(std::uint16_t{}));
+    case DType::bf16: return bfloat16::from_bits(as(std::uint16_t{}));
+    case DType::i8: return as(std::int8_t{});
+    case DType::i16: return as(std::int16_t{});
+    case DType::i32: return as(std::int32_t{});
+    case DType::i64: return static_cast<double>(as(std::int64_t{}));
+    case DType::boolean:
+    case DType::u8: return as(std::uint8_t{});
+    case DType::u16: return as(std::uint16_t{});
+    case DType::u32: return as(std::uint32_t{});
+    case DType::u64: return static_cast<double>(as(std::uint64_t{}));
+    default: throw InternalError("the benchmark does not read {}", name(type));
+  }
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+bool close(double got, double expected, double tolerance) {
+  return std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
+}
+
+bool register_cases(const std::string& family, void (*cases)(KernelBench&)) { return families().emplace(family, cases).second; }
+
+KernelBench::KernelBench(const Device& device, const Options& options, Report& report)
+    : device_(device), options_(options), report_(report) {}
+
+std::int64_t KernelBench::bytes() const { return static_cast<std::int64_t>(options_.mebibytes << 20); }
+
+View KernelBench::random(const Shape& shape, DType type) {
+  constexpr std::uint64_t kBlock = 16 << 20;  // repeated; larger than what caches keep of one tensor
+  const std::uint64_t bytes = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
+  std::vector<std::byte> block(std::min(bytes, kBlock));
+  std::mt19937 rng(7);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  const auto fill = [&]<class T>(T, auto&& next) {
+    for (std::size_t at = 0; at + sizeof(T) <= block.size(); at += sizeof(T)) {
+      const T v = next();
+      std::memcpy(&block[at], &v, sizeof(T));
+    }
+  };
+  switch (type) {
+    case DType::f32:
+    case DType::c64: fill(float{}, [&] { return uniform(rng); }); break;
+    case DType::f16: fill(std::uint16_t{}, [&] { return float16(uniform(rng)).bits; }); break;
+    case DType::bf16: fill(std::uint16_t{}, [&] { return bfloat16(uniform(rng)).bits; }); break;
+    case DType::boolean: fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng() & 1); }); break;
+    default: fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng()); });
+  }
+  const View view(device_.allocate(std::max<std::uint64_t>(bytes, 4)), 0, type, shape);
+  for (std::uint64_t at = 0; at < bytes; at += block.size()) {
+    device_.upload(view.buffer, at, std::span(block).first(std::min<std::uint64_t>(block.size(), bytes - at)));
+  }
+  return view;
+}
+
+View KernelBench::poisoned(const Shape& shape, DType type) {
+  const std::uint64_t bytes = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
+  const View view(device_.allocate((bytes + 3) / 4 * 4), 0, type, shape);
+  const View words(view.buffer, 0, DType::i32, {static_cast<std::int64_t>((bytes + 3) / 4)});
+  run([&](Stream& s) { kernels::fill(s, -1, words); }, 1);
+  return view;
+}
+
+std::vector<double> KernelBench::read(const View& view, std::int64_t first, std::int64_t count) {
+  const auto size = static_cast<std::uint64_t>(bits(view.dtype) / 8);
+  std::vector<std::byte> raw(static_cast<std::size_t>(count) * size);
+  // Reads start and end at whole words.
+  const std::uint64_t begin = view.offset + static_cast<std::uint64_t>(first) * size, from = begin / 4 * 4;
+  const std::uint64_t to = (begin + raw.size() + 3) / 4 * 4;
+  std::vector<std::byte> words(to - from);
+  device_.read(view.buffer, from, words);
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(element(&words[begin - from + static_cast<std::size_t>(i) * size], view.dtype));
+  return values;
+}
+
+std::optional<View> KernelBench::workspace(std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  return View(device_.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+}
+
+std::uint64_t KernelBench::ask(const std::function<std::uint64_t(Stream&)>& question) {
+  if (device_.is_gpu()) {
+    gpu::Encoder encoder(device_.gpu());
+    return question(encoder);
+  }
+  cpu::Executor executor;
+  return question(executor);
+}
+
+void KernelBench::run(const std::function<void(Stream&)>& call, int times) {
+  if (!device_.is_gpu()) {
+    cpu::Executor executor;
+    for (int i = 0; i < times; ++i) call(executor);
+    return;
+  }
+  gpu::Recording recording(device_.gpu());
+  call(recording);
+  gpu::Encoder encoder(device_.gpu());
+  for (int i = 0; i < times; ++i) encoder.replay(recording);
+  encoder.submit();
+  device_.wait();
+}
+
+void KernelBench::measure(const std::string& name, Unit unit, double work, const std::function<void(Stream&)>& call,
+                          const std::function<bool()>& check) {
+  if (!options_.only.empty() && name.find(options_.only) == std::string::npos) return;
+  run(call, 1);
+  const bool right = check();
+  // GPUs raise their clocks only under load: 100 ms of it, which also says how many calls make a sample.
+  int warm = 1;
+  double per_call = 0;
+  for (double total = 0; total < 100;) {
+    const auto start = Clock::now();
+    run(call, warm);
+    const double ms = milliseconds_since(start);
+    total += ms;
+    per_call = ms / warm;
+    if (ms < 20) warm *= 2;
+  }
+  const int calls = std::max(1, static_cast<int>(20 / per_call));
+  std::vector<double> samples;
+  for (const auto begin = Clock::now(); samples.size() < 3 || milliseconds_since(begin) < options_.seconds * 1e3;) {
+    const auto start = Clock::now();
+    run(call, calls);
+    samples.push_back(milliseconds_since(start) / calls);
+  }
+  const double ms = median(samples);
+  const double rate = work / (ms * 1e-3) / (unit == Unit::bytes ? 1e9 : 1e12);
+  const char* const unit_name = unit == Unit::bytes ? "GB/s" : "TFLOP/s";
+  report_.add(name, rate, unit_name, true, {{"device", device_.name()}, {"ms", ms}, {"right", right}},
+              std::format("{:44} {:10.4f} ms {:10.2f} {}{}", name, ms, rate, unit_name, right ? "" : "   WRONG RESULT"));
+  wrong_ |= !right;
+}
+
+void bench_kernels(const Options& options, Report& report) {
+  KernelBench b(Device::open(options.device), options, report);
+  for (const auto& [family, cases] : families()) cases(b);
+  if (b.wrong()) throw InternalError("a kernel gave a wrong result (see above)");
+}
+
+}  // namespace weft::bench

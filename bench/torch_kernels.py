@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Times PyTorch on the cases of weft_bench, under the same names: results to give to weft_bench --compare.
+
+  torch_kernels.py [--compile] [--mebibytes 256] > torch.jsonl
+
+Each result is a JSON line {"name", "value", "unit"}. --compile times torch.compile's kernels instead of eager ones.
+Work is queued for at least 20 ms a sample, between CUDA events, after 100 ms of warming up.
+"""
+import argparse
+import json
+import math
+import statistics
+import sys
+
+import torch
+import torch.nn.functional as F
+
+TYPES = {"f32": torch.float32, "f16": torch.float16, "u8": torch.uint8}
+
+
+def sample(call, calls):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / calls
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+
+    def random(self, shape, kind):
+        if kind == "u8":
+            return torch.randint(0, 256, shape, dtype=torch.uint8, device="cuda")
+        return (torch.rand(shape, device="cuda") * 2 - 1).to(TYPES[kind])
+
+    def measure(self, name, unit, work, function, *operands):
+        if self.args.only and self.args.only not in name:
+            return
+        f = torch.compile(function, dynamic=False) if self.args.compile else function
+        call = lambda: f(*operands)  # noqa: E731
+        for _ in range(3):
+            call()
+        total, calls = 0.0, 1
+        while total < 100:
+            ms = sample(call, calls)
+            total += ms * calls
+            if ms * calls < 20:
+                calls *= 2
+        calls = max(1, int(20 / ms))
+        ms = statistics.median(sample(call, calls) for _ in range(7))
+        rate = work / (ms * 1e-3) / (1e9 if unit == "GB/s" else 1e12)
+        print(json.dumps({"name": name, "value": rate, "unit": unit, "ms": ms, "device": torch.cuda.get_device_name(),
+                          "torch": torch.__version__, "compiled": self.args.compile}), flush=True)
+
+    def rows(self, kind, rows, columns):
+        x, w = self.random((rows, columns), kind), self.random((columns,), kind)
+        size = x.numel() * x.element_size()
+        label = f"{kind} [{rows}, {columns}]"
+        self.measure(f"softmax {label}", "GB/s", 2 * size, lambda a: torch.softmax(a, -1), x)
+        self.measure(f"layer norm {label}", "GB/s", 2 * size, lambda a, b: F.layer_norm(a, (columns,), b, b, 1e-5), x, w)
+        self.measure(f"sum of rows {label}", "GB/s", size, lambda a: a.sum(1, keepdim=True), x)
+
+    def run(self):
+        size = self.args.mebibytes << 20
+        for kind in ("f32", "f16", "u8"):
+            count = size // TYPES[kind].itemsize
+            x = self.random((count,), kind)
+            y = torch.empty_like(x)
+            side = int(math.sqrt(count)) // 64 * 64
+            self.measure(f"copy {kind} [{count}]", "GB/s", 2 * size, lambda a, b: b.copy_(a), x, y)
+            square = x[: side * side].view(side, side)
+            self.measure(f"transpose {kind} [{side}, {side}]", "GB/s", 2 * square.numel() * x.element_size(),
+                         lambda a: a.T.contiguous(), square)
+        x = self.random((size // 4,), "f32")
+        self.measure(f"cast f32 to f16 [{size // 4}]", "GB/s", 6 * (size // 4), lambda a: a.half(), x)
+        for kind in ("f32", "f16"):
+            shape = (size // TYPES[kind].itemsize // 1024, 1024)
+            x, z, row = self.random(shape, kind), self.random(shape, kind), self.random((1, 1024), kind)
+            label = f"{kind} [{shape[0]}, {shape[1]}]"
+            self.measure(f"relu {label}", "GB/s", 2 * size, torch.relu, x)
+            self.measure(f"exp {label}", "GB/s", 2 * size, torch.exp, x)
+            self.measure(f"gelu_erf {label}", "GB/s", 2 * size, F.gelu, x)
+            self.measure(f"add {label}", "GB/s", 3 * size, torch.add, x, z)
+            self.measure(f"add row {label}", "GB/s", 2 * size, torch.add, x, row)
+            self.rows(kind, *shape)
+        for mebibytes in (1, 4, 16, 64):
+            if mebibytes << 20 < size:
+                self.rows("f32", mebibytes << 8, 1024)
+        torch.backends.cuda.matmul.allow_tf32 = False
+        products = [(n, n, n) for n in (1024, 2048, 4096, 8192)]
+        products += [(t, n, k) for t in (16, 128, 4096, 32768) for n, k in ((1152, 384), (384, 384), (1536, 384), (384, 1536))]
+        for kind in ("f32", "f16"):
+            for m, n, k in products + [(1, 14336, 4096)]:
+                self.measure(f"matmul {kind} [{m}, {k}] x [{n}, {k}]T", "TFLOP/s", 2.0 * m * n * k,
+                             lambda a, b: a @ b.T, self.random((m, k), kind), self.random((n, k), kind))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compile", action="store_true", help="torch.compile instead of eager")
+    parser.add_argument("--mebibytes", type=int, default=256, help="size of the large tensors")
+    parser.add_argument("--only", default="", help="cases whose name holds this")
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("torch_kernels.py: PyTorch finds no CUDA device")
+    Bench(args).run()
+
+
+if __name__ == "__main__":
+    main()
