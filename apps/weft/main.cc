@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <format>
 #include <new>
@@ -42,6 +43,10 @@ void add_flags(CLI::App& app) {
 int main(int argc, char** argv) {
   // A closed pipe is an error like any other: write() reports it, and the message says so.
   std::signal(SIGPIPE, SIG_IGN);
+#ifdef __linux__
+  // Without a display, EGL gives OpenGL ES only to those who say that they want no surface.
+  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) setenv("EGL_PLATFORM", "surfaceless", 0);
+#endif
   CLI::App app("Weft: tensors and neural networks on any GPU, through WebGPU", "weft");
   app.set_version_flag("--version", "weft " WEFT_VERSION, "Print the version and stop");
   app.require_subcommand(1);
