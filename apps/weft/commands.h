@@ -10,5 +10,6 @@ void add_embed(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_graph(CLI::App& app);
+void add_kernels(CLI::App& app);
 
 }  // namespace weft::app

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   weft::app::add_tokenize(app);
   weft::app::add_devices(app);
   weft::app::add_graph(app);
+  weft::app::add_kernels(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

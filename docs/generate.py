@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Writes the generated pages of docs/ from the code: kernels.md, ops.md and settings.md.
+
+  generate.py WEFT            WEFT is the command line program (build/release/apps/weft)
+  generate.py WEFT --check    writes nothing; fails if a page is not what it should be
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MARK = "<!-- Made by docs/generate.py from {}; change that, not this page. -->\n"
+
+
+def run(*command):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True).stdout
+
+
+def table(head, rows):
+    cell = lambda text: str(text).replace("|", "\\|")  # noqa: E731
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(cell(c) for c in row) + " |" for row in rows]) + "\n"
+
+
+def kernels(weft):
+    text = MARK.format("the table in src/kernels/table.cc") + (
+        "# Kernels\n\nEvery kernel of the library, as `weft kernels` lists them. Each is a function of its family's header, which says "
+        "what it does in every case, and can be called by its name (`weft/kernels/table.h`). Operands with a question mark may be "
+        "left out, attributes with a default too.\n")
+    rows = json.loads(run(weft, "kernels", "--json"))
+    for family in dict.fromkeys(row["family"] for row in rows):
+        text += f"\n## {family} ([`weft/kernels/{family}.h`](../include/weft/kernels/{family}.h))\n\n"
+        text += table(["kernel", "inputs", "outputs", "attributes", "scratch", "what it computes"],
+                      [[f"`{r['name']}`", f"`{r['inputs']}`" if r["inputs"] else "", f"`{r['outputs']}`",
+                        " ".join(f"`{a}`" for a in r["attributes"].split()), "yes" if r["workspace"] else "", r["summary"]]
+                       for r in rows if r["family"] == family])
+    return text
+
+
+def ops(_):
+    header = (ROOT / "include/weft/graph.h").read_text()
+    header = header[header.index("// ---- Elementwise"):]
+    text = MARK.format("include/weft/graph.h") + (
+        "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several that the compiler fuses again. "
+        "Types and shapes are inferred at once; what does not fit throws InvalidArgument.\n")
+    comment, rows = [], []
+
+    def flush():
+        nonlocal rows, text
+        if rows:
+            text += "\n" + table(["operation", "notes"], rows)
+        rows = []
+
+    declaration = ""
+    for line in header.splitlines():
+        if line.startswith("// ----"):
+            flush()
+            title, _, note = line.removeprefix("// ----").strip().partition(". ")
+            text += f"\n## {title.rstrip('.')}\n" + (f"\n{note}\n" if note else "")
+            comment = []
+        elif line.startswith("//"):
+            comment.append(line[2:].strip())
+        elif not line.strip():
+            comment = []
+        else:
+            declaration += " " + line.strip()
+            if not (";" in declaration or declaration.rstrip().endswith("}")):
+                continue
+            code, _, tail = declaration.strip().partition("//")
+            match = re.match(r"(?:inline )?((?:std::\w+<[^>]*>|Value|\w+)) ([\w]+|operator.{1,2})\((.*)\)", code)
+            if match and "Value" in code and not code.startswith(("class", "enum", "}")):
+                arguments = re.sub(r"\)\s*\{.*", "", match[3])
+                rows.append([f"`{match[2]}({arguments})`", " ".join(comment + ([tail.strip()] if tail else []))])
+                comment = []
+            declaration = ""
+    flush()
+    return text
+
+
+def settings(weft):
+    usage = run(weft, "--help")
+    text = MARK.format("the table in src/core/flags.cc") + (
+        "# Settings\n\nEach has one name: a flag of every command of `weft`, an environment variable, and an option in the API. The "
+        "option wins over the flag, that over the variable, that over the default.\n\n")
+    rows = []
+    for match in re.finditer(r"^ +(--[\w-]+) ([a-zA-Z|]+)\s+(.*?) ?\[(WEFT_\w+)\]", re.sub(r"\n {30,}", " ", usage), re.MULTILINE):
+        rows.append([f"`{match[1]}`", f"`{match[4]}`", f"`{match[2]}`", re.sub(r"\s+", " ", match[3].strip())])
+    if not rows:
+        sys.exit("generate.py: weft --help shows no settings")
+    return text + table(["flag", "variable", "value", "what it does"], rows)
+
+
+PAGES = {"kernels.md": kernels, "ops.md": ops, "settings.md": settings}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("weft", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    stale = []
+    for name, make in PAGES.items():
+        page, text = ROOT / "docs" / name, make(args.weft)
+        if args.check:
+            if not page.exists() or page.read_text() != text:
+                stale.append(name)
+        else:
+            page.write_text(text)
+    # Each function of the kernels' headers has a row of the table.
+    named = {row["name"] for row in json.loads(run(args.weft, "kernels", "--json"))}
+    families = {row["family"] for row in json.loads(run(args.weft, "kernels", "--json"))}
+    for header in sorted((ROOT / "include/weft/kernels").glob("*.h")):
+        if header.stem == "table":
+            continue
+        for name in re.findall(r"^void (\w+)\(Stream& ", header.read_text(), re.MULTILINE):
+            prefixed = any(n.startswith(name + "_") or n.startswith(name) for n in named)
+            if name not in named and not prefixed and name not in ("map", "unary", "binary", "ternary"):
+                sys.exit(f"generate.py: {header.name}: {name} has no row in src/kernels/table.cc")
+        if header.stem not in families:
+            sys.exit(f"generate.py: no row of src/kernels/table.cc is of the family {header.stem}")
+    if stale:
+        sys.exit(f"generate.py: stale: {', '.join(stale)}; run docs/generate.py {args.weft}")
+
+
+if __name__ == "__main__":
+    main()

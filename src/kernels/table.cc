@@ -1,0 +1,264 @@
+#include "weft/kernels/table.h"
+
+#include <algorithm>
+#include <format>
+#include <ranges>
+
+#include "kernels/elementwise/scalar_ops.h"
+#include "weft/error.h"
+#include "weft/kernels.h"
+
+namespace weft::kernels {
+namespace {
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out;
+  for (const auto word : std::views::split(text, ' ')) {
+    if (!word.empty()) out.emplace_back(word.begin(), word.end());
+  }
+  return out;
+}
+
+// One word of KernelInfo::attributes.
+struct Declared {
+  std::string name, kind, otherwise;
+  bool optional = false;
+};
+
+Declared declared(const std::string& word) {
+  const std::size_t colon = word.find(':'), equals = word.find('=');
+  Declared d{word.substr(0, colon), word.substr(colon + 1, equals - colon - 1), "", equals != std::string::npos};
+  if (d.optional) d.otherwise = word.substr(equals + 1);
+  return d;
+}
+
+const KernelInfo& row(std::string_view name);
+
+// What a row's function reads of a call: the declared attributes, with their defaults.
+class Reader {
+ public:
+  Reader(std::string_view kernel, const Arguments& arguments) : kernel_(row(kernel)), a_(arguments) {}
+
+  const View& in(std::size_t i) const { return a_.inputs[i]; }
+  const View& out(std::size_t i) const { return a_.outputs[i]; }
+  std::optional<View> maybe(std::size_t i) const {
+    if (i >= a_.inputs.size() || !a_.inputs[i].buffer) return {};
+    return a_.inputs[i];
+  }
+  std::int64_t integer(std::string_view name) const {
+    const Attribute value = attribute(name);
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return *i;
+    wrong_kind(name, "an integer");
+  }
+  int small(std::string_view name) const { return static_cast<int>(std::clamp<std::int64_t>(integer(name), INT32_MIN, INT32_MAX)); }
+  bool flag(std::string_view name) const { return integer(name) != 0; }
+  double number(std::string_view name) const {
+    const Attribute value = attribute(name);
+    if (const auto* d = std::get_if<double>(&value)) return *d;
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+    wrong_kind(name, "a number");
+  }
+  std::string text(std::string_view name) const {
+    const Attribute value = attribute(name);
+    if (const auto* s = std::get_if<std::string>(&value)) return *s;
+    wrong_kind(name, "text");
+  }
+  std::vector<int> integers(std::string_view name) const {
+    const Attribute value = attribute(name);
+    if (const auto* v = std::get_if<std::vector<int>>(&value)) return *v;
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return {static_cast<int>(*i)};
+    wrong_kind(name, "a list of integers");
+  }
+  // An enumerator by its name in `names`, which are in the enumeration's order.
+  template <class Enum, std::size_t n>
+  Enum one_of(std::string_view attribute, const std::string_view (&names)[n]) const {
+    const std::string value = text(attribute);
+    std::string all;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (names[i] == value) return static_cast<Enum>(i);
+      all += (i ? ", " : "") + std::string(names[i]);
+    }
+    throw InvalidArgument("{}: {} is '{}', expected one of {}", kernel_.name, attribute, value, all);
+  }
+  const std::optional<View>& workspace() const { return a_.workspace; }
+  std::span<const View> inputs() const { return a_.inputs; }
+  std::span<const View> outputs() const { return a_.outputs; }
+
+ private:
+  [[noreturn]] void wrong_kind(std::string_view name, std::string_view expected) const {
+    throw InvalidArgument("{}: attribute {} is not {}", kernel_.name, name, expected);
+  }
+  Attribute attribute(std::string_view name) const {
+    if (const auto given = a_.attributes.find(name); given != a_.attributes.end()) return given->second;
+    for (const std::string& word : words(kernel_.attributes)) {
+      const Declared d = declared(word);
+      if (d.name != name) continue;
+      if (d.kind == "text") return d.otherwise;
+      if (d.kind == "number") return std::stod(d.otherwise);
+      return std::int64_t{std::stoll(d.otherwise)};
+    }
+    throw InternalError("{}: no attribute {} is declared", kernel_.name, name);
+  }
+  const KernelInfo& kernel_;
+  const Arguments& a_;
+};
+
+constexpr std::string_view kReduceOps[] = {"sum", "mean", "prod", "min",     "max",         "sum_squares",
+                                           "l1",  "l2",   "log_sum", "log_sum_exp", "any", "all"};
+
+// The rows of all families but the elementwise ones.
+std::vector<KernelInfo> make_rows() {
+  using A = const Arguments&;
+  std::vector<KernelInfo> rows;
+  const auto add = [&](std::string name, std::string family, std::string inputs, std::string outputs, std::string attributes,
+                       std::string summary, std::function<void(Stream&, const Reader&)> run,
+                       std::function<std::uint64_t(Stream&, const Reader&)> workspace = {}) {
+    KernelInfo info{name, std::move(family), std::move(inputs), std::move(outputs), std::move(attributes), std::move(summary), {}, {}};
+    info.run = [name, run = std::move(run)](Stream& s, A a) { run(s, Reader(name, a)); };
+    if (workspace) info.workspace = [name, ask = std::move(workspace)](Stream& s, A a) { return ask(s, Reader(name, a)); };
+    rows.push_back(std::move(info));
+  };
+
+  // ---- elementwise: a row for each scalar operation
+  for (int i = 0; i <= static_cast<int>(ScalarOp::clamp); ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    if (op == ScalarOp::input || op == ScalarOp::constant || op == ScalarOp::cast) continue;
+    const ScalarOpInfo& scalar = info(op);
+    constexpr std::string_view kOperands[] = {"", "x", "a b", "a b c"};
+    add(std::string(scalar.name), "elementwise", op == ScalarOp::select ? "condition a b" : std::string(kOperands[scalar.arity]),
+        "y", "", std::format("y = {}({}), elementwise with broadcasting", scalar.name, scalar.arity == 1 ? "x" : scalar.arity == 2 ? "a, b" : "a, b, c"),
+        [op](Stream& s, const Reader& r) {
+          Expression e;
+          std::vector<int> operands;
+          for (const View& v : r.inputs()) operands.push_back(e.input(v.dtype));
+          e.output(operands.size() == 1   ? e.apply(op, {operands[0]})
+                   : operands.size() == 2 ? e.apply(op, {operands[0], operands[1]})
+                                          : e.apply(op, {operands[0], operands[1], operands[2]}));
+          map(s, e, r.inputs(), r.outputs());
+        });
+  }
+
+  // ---- copy
+  add("copy", "copy", "x", "y", "", "y = x, converted to y's type, broadcast to its shape",
+      [](Stream& s, const Reader& r) { copy(s, r.in(0), r.out(0)); });
+  add("fill", "copy", "", "y", "value:number", "y = value",
+      [](Stream& s, const Reader& r) { fill(s, r.number("value"), r.out(0)); });
+
+  // ---- index
+  add("gather", "index", "x indices", "y", "axis:integer=0", "rows of x that indices name, along an axis",
+      [](Stream& s, const Reader& r) { gather(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
+
+  // ---- reduce
+  for (const std::string_view name : kReduceOps) {
+    const auto op = static_cast<ReduceOp>(std::ranges::find(kReduceOps, name) - std::begin(kReduceOps));
+    add("reduce_" + std::string(name), "reduce", "x", "y", "axes:integers", std::format("{} over axes", name),
+        [op](Stream& s, const Reader& r) { reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace()); },
+        [op](Stream& s, const Reader& r) { return reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
+  }
+
+  // ---- softmax, norm
+  add("softmax", "softmax", "x", "y", "axis:integer=-1", "softmax along an axis",
+      [](Stream& s, const Reader& r) { softmax(s, r.in(0), r.out(0), r.small("axis")); });
+  add("layer_norm", "norm", "x scale? bias?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
+      "layer norm over the axes from first_axis on", [](Stream& s, const Reader& r) {
+        layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"), static_cast<float>(r.number("epsilon")));
+      });
+
+  // ---- matmul, attention
+  add("matmul", "matmul", "a b", "y", "", "matrix product of the last two axes, the others broadcast",
+      [](Stream& s, const Reader& r) { matmul(s, r.in(0), r.in(1), r.out(0), {}, r.workspace()); },
+      [](Stream& s, const Reader& r) { return matmul_workspace(s, r.in(0), r.in(1), r.out(0)); });
+  add("attention", "attention", "q k v mask?", "y", "scale:number=1 causal:integer=0",
+      "softmax(scale q k^T + mask) v without a score matrix", [](Stream& s, const Reader& r) {
+        attention(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0),
+                  {.scale = static_cast<float>(r.number("scale")), .causal = r.flag("causal")});
+      });
+  return rows;
+}
+
+const std::vector<KernelInfo>& rows() {
+  static const std::vector<KernelInfo> all = make_rows();
+  return all;
+}
+
+// Edits that turn one name into the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> line(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) line[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = line[0];
+    line[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = line[j];
+      line[j] = std::min({line[j] + 1, line[j - 1] + 1, changed});
+    }
+  }
+  return line.back();
+}
+
+const KernelInfo& row(std::string_view name) {
+  if (const KernelInfo* info = find(name)) return *info;
+  const auto nearest = std::ranges::min_element(rows(), {}, [&](const KernelInfo& k) { return distance(name, k.name); });
+  throw InvalidArgument("there is no kernel '{}'; the nearest name is '{}'", name, nearest->name);
+}
+
+void check_operands(const KernelInfo& k, std::string_view what, const std::string& declared, std::span<const View> given) {
+  std::size_t least = 0, most = 0;
+  for (const std::string& word : words(declared)) {
+    ++most;
+    if (word.ends_with("...")) most = ~std::size_t{0} / 2;
+    if (!word.ends_with('?')) {
+      ++least;
+      if (given.size() >= least && !given[least - 1].buffer) {
+        throw InvalidArgument("{}: {} {} has no buffer", k.name, what, word);
+      }
+    }
+  }
+  if (given.size() >= least && given.size() <= most) return;
+  throw InvalidArgument("{}: {} {}s given, expected {}", k.name, given.size(), what, declared.empty() ? "none" : "'" + declared + "'");
+}
+
+const KernelInfo& checked(std::string_view name, const Arguments& arguments) {
+  const KernelInfo& k = row(name);
+  check_operands(k, "input", k.inputs, arguments.inputs);
+  check_operands(k, "output", k.outputs, arguments.outputs);
+  const auto attributes = words(k.attributes);
+  for (const auto& [given, value] : arguments.attributes) {
+    const auto known = [&](const std::string& word) { return declared(word).name == given; };
+    if (std::ranges::none_of(attributes, known)) {
+      throw InvalidArgument("{}: it has no attribute '{}'; it takes {}", k.name, given,
+                            k.attributes.empty() ? "none" : "'" + k.attributes + "'");
+    }
+  }
+  for (const std::string& word : attributes) {
+    const Declared d = declared(word);
+    if (!d.optional && !arguments.attributes.contains(d.name)) {
+      throw InvalidArgument("{}: attribute {} ({}) is missing", k.name, d.name, d.kind);
+    }
+  }
+  return k;
+}
+
+}  // namespace
+
+std::span<const KernelInfo> table() { return rows(); }
+
+const KernelInfo* find(std::string_view name) {
+  static const auto by_name = [] {
+    std::map<std::string_view, const KernelInfo*> all;
+    for (const KernelInfo& k : rows()) all.emplace(k.name, &k);
+    return all;
+  }();
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
+}
+
+void call(Stream& stream, std::string_view name, const Arguments& arguments) { checked(name, arguments).run(stream, arguments); }
+
+std::uint64_t workspace(Stream& stream, std::string_view name, const Arguments& arguments) {
+  const KernelInfo& k = checked(name, arguments);
+  return k.workspace ? k.workspace(stream, arguments) : 0;
+}
+
+}  // namespace weft::kernels

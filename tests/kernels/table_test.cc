@@ -1,0 +1,76 @@
+// The kernels by name: each row can be called, and wrong calls are told.
+#include "weft/kernels/table.h"
+
+#include <set>
+
+#include "support/kernel_test.h"
+#include "support/throws.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/softmax.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::Arguments;
+
+TEST(KernelTable, NamesAreUnique) {
+  std::set<std::string> names;
+  for (const kernels::KernelInfo& k : kernels::table()) {
+    EXPECT_TRUE(names.insert(k.name).second) << k.name;
+    EXPECT_EQ(kernels::find(k.name), &k);
+    EXPECT_FALSE(k.summary.empty()) << k.name;
+    EXPECT_FALSE(k.outputs.empty()) << k.name;
+  }
+  EXPECT_EQ(kernels::find("no such"), nullptr);
+}
+
+TEST(KernelTable, CallsWhatTheFunctionDoes) {
+  Rng rng(3);
+  cpu::Executor cpu;
+  const View x = random_view(rng, {5, 7}, DType::f32), a = random_view(rng, {5, 7}, DType::f32), b = random_view(rng, {5, 7}, DType::f32);
+  kernels::softmax(cpu, x, a, 0);
+  kernels::call(cpu, "softmax", {.inputs = {{x}}, .outputs = {{b}}, .attributes = {{"axis", 0}}});
+  expect_close(b, a, kSameBits);
+  kernels::softmax(cpu, x, a, -1);
+  kernels::call(cpu, "softmax", {.inputs = {{x}}, .outputs = {{b}}, .attributes = {}});
+  expect_close(b, a, kSameBits, "the default axis");
+  kernels::call(cpu, "add", {.inputs = std::array{x, x}, .outputs = {{b}}, .attributes = {}});
+  EXPECT_EQ(value(b, 9), 2 * value(x, 9));
+  const View sums = random_view(rng, {5, 1}, DType::f32);
+  const Arguments sum{.inputs = {{x}}, .outputs = {{sums}}, .attributes = {{"axes", std::vector<int>{1}}}};
+  kernels::call(cpu, "reduce_sum", sum);
+  double expected = 0;
+  for (int i = 0; i < 7; ++i) expected += value(x, i);
+  EXPECT_NEAR(value(sums, 0), expected, 1e-5);
+  EXPECT_EQ(kernels::workspace(cpu, "reduce_sum", sum), 0u);
+}
+
+TEST(KernelTable, TellsWhatIsWrong) {
+  Rng rng(3);
+  cpu::Executor cpu;
+  const View x = random_view(rng, {5, 7}, DType::f32), y = random_view(rng, {5, 7}, DType::f32);
+  const auto message = [&](std::string_view name, const Arguments& arguments) -> std::string {
+    try {
+      kernels::call(cpu, name, arguments);
+    } catch (const InvalidArgument& e) {
+      return e.what();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_EQ(message("sofmax", {.inputs = {{x}}, .outputs = {{y}}, .attributes = {}}),
+            "there is no kernel 'sofmax'; the nearest name is 'softmax'");
+  EXPECT_EQ(message("softmax", {.inputs = std::array{x, x}, .outputs = {{y}}, .attributes = {}}),
+            "softmax: 2 inputs given, expected 'x'");
+  EXPECT_EQ(message("softmax", {.inputs = {{x}}, .outputs = {{y}}, .attributes = {{"axes", 1}}}),
+            "softmax: it has no attribute 'axes'; it takes 'axis:integer=-1'");
+  EXPECT_EQ(message("softmax", {.inputs = {{x}}, .outputs = {{y}}, .attributes = {{"axis", "last"}}}),
+            "softmax: attribute axis is not an integer");
+  EXPECT_EQ(message("reduce_sum", {.inputs = {{x}}, .outputs = {{y}}, .attributes = {}}),
+            "reduce_sum: attribute axes (integers) is missing");
+  EXPECT_EQ(message("relu", {.inputs = {}, .outputs = {{y}}, .attributes = {}}), "relu: 0 inputs given, expected 'x'");
+  EXPECT_EQ(message("relu", {.inputs = {{View()}}, .outputs = {{y}}, .attributes = {}}), "relu: input x has no buffer");
+}
+
+}  // namespace
+}  // namespace weft::test
