@@ -1,9 +1,12 @@
 // The parts of a device, each in its own file.
 #pragma once
 
+#include <unordered_map>
+
 #include "gpu/bind_groups.h"
 #include "gpu/buffer_pool.h"
 #include "gpu/context.h"
+#include "gpu/disk_cache.h"
 #include "gpu/params.h"
 #include "gpu/pipeline_cache.h"
 #include "gpu/readback.h"
@@ -27,6 +30,8 @@ struct Device::Impl {
   AdapterInfo adapter;
   std::string reason;
   bool debug_labels = false;
+  DiskCache* cache = nullptr;  // of compiled shaders and verdicts; null: none
+  std::unordered_map<std::string, bool> verdicts;  // of self-tests
   std::shared_ptr<BufferPool> pool;
   std::shared_ptr<StagingPool> staging;
   PipelineCache pipelines;

@@ -119,7 +119,8 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   toggles.disabledToggleCount = disabled.size();
   // The C form: the C++ one cannot set these callbacks.
   WGPUDawnCacheDeviceDescriptor blobs = WGPU_DAWN_CACHE_DEVICE_DESCRIPTOR_INIT;
-  if (DiskCache* cache = disk_cache_of(found.info, options.cache_dir)) {
+  DiskCache* const cache = disk_cache_of(found.info, options.cache_dir);
+  if (cache) {
     blobs.dawnLoadCacheDataCallbackInfo.callback = load_blob;
     blobs.dawnLoadCacheDataCallbackInfo.userdata1 = cache;
     blobs.dawnStoreCacheDataCallbackInfo.callback = store_blob;
@@ -155,6 +156,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   auto impl =
       std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);
   impl->debug_labels = options.debug_labels;
+  impl->cache = cache;
   return impl;
 }
 
