@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/elementwise/expression_wgsl.h"
+#include "kernels/f16_packing.h"
 #include "kernels/library.h"
 #include "kernels/source.h"
 #include "kernels/template.h"
@@ -135,6 +136,9 @@ class Accessors {
       return s + ");";
     }
     // Four elements are whole words: two of 16 bits each, or one of 8.
+    if (dtype_ == DType::f16) {
+      return std::format("let w = {}; return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y));", four_words());
+    }
     std::string s = std::format("let w = {}; return vec4<{}>(", four_words(), pack_.value);
     for (int i = 0; i < 4; ++i) {
       s += std::format("{}{}", i ? ", " : "",
@@ -154,6 +158,7 @@ class Accessors {
   }
   // Elements of `v` as words.
   std::string packed(int first, int count) const {
+    if (dtype_ == DType::f16) return std::format("narrow_f16x2(v[{}], v[{}])", first, first + 1);
     std::string words;
     for (int i = 0; i < count; ++i) {
       words += std::format("{}({} << {}u)", i ? " | " : "", fill(pack_.narrow, std::format("v[{}]", first + i)), i * bits_);
@@ -434,6 +439,8 @@ std::string Call::wgsl() const {
   std::string result = prelude();
   if (expression_) result += expression_wgsl(*expression_, expression_width_);
   result += render_template(text, context);
+  // A function that the text declares is not taken from the library.
+  if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());
   return result + library_for(result);
 }
 

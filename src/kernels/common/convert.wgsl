@@ -14,6 +14,9 @@ fn narrow_f16(value: f32) -> u32 {
   return r | ((b >> 16u) & 0x8000u);
 }
 
+// Two in a word.
+fn narrow_f16x2(low: f32, high: f32) -> u32 { return narrow_f16(low) | (narrow_f16(high) << 16u); }
+
 fn narrow_bf16(value: f32) -> u32 {
   let b = bitcast<u32>(value);
   return select((b + 0x7fffu + ((b >> 16u) & 1u)) >> 16u, (b >> 16u) | 0x40u, (b & 0x7fffffffu) > 0x7f800000u);
