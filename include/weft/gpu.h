@@ -76,6 +76,7 @@ struct Capabilities {
   std::uint32_t subgroup_min = 0, subgroup_max = 0;
   bool timestamps = false;
   bool timestamps_inside_passes = false;
+  bool minimum = false;        // opened as a minimum device: no fast path, even where it could prove itself
   bool software = false;       // a CPU behind the adapter: no caches to stage for, barriers cost, lanes are SIMD
   std::vector<MatrixShape> matrix_shapes;
   std::uint64_t max_binding = 0;         // bytes

@@ -152,6 +152,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
                    context->failure_text("the driver refused a device"));
   }
   complete(*context, found.info);
+  context->capabilities.minimum = options.minimum;
   log(LogLevel::info, "device: {}", reason);
   auto impl =
       std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);

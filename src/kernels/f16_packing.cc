@@ -69,7 +69,8 @@ bool rounds_right(const gpu::Device& device) {
 }  // namespace
 
 std::string_view f16_packing(const gpu::Device& device) {
-  return gpu::proven(device, "pack2x16float", [&] { return rounds_right(device); }) ? kPacking : std::string_view();
+  const bool use = !device.capabilities().minimum && gpu::proven(device, "pack2x16float", [&] { return rounds_right(device); });
+  return use ? kPacking : std::string_view();
 }
 
 }  // namespace weft::kernels

@@ -1,4 +1,5 @@
 // Copies, casts and fills on a GPU against the CPU.
+#include "kernels/f16_packing.h"
 #include "support/differential.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -40,6 +41,12 @@ TEST_P(Copy, KeepsBitsOfEveryType) {
       }
     }
   }
+}
+
+TEST_P(Copy, HalvesArePackedByIntegersOnAMinimumDevice) {
+  const auto packing = kernels::f16_packing(device());
+  if (device().capabilities().minimum) EXPECT_TRUE(packing.empty());
+  EXPECT_EQ(kernels::f16_packing(device()), packing);
 }
 
 const bool registered = differential("copy", [](Rng& rng) {
