@@ -45,7 +45,7 @@ TEST_P(Copy, KeepsBitsOfEveryType) {
 
 TEST_P(Copy, HalvesArePackedByIntegersOnAMinimumDevice) {
   const auto packing = kernels::f16_packing(device());
-  if (device().capabilities().minimum) EXPECT_TRUE(packing.empty());
+  EXPECT_TRUE(packing.empty() || !device().capabilities().minimum);
   EXPECT_EQ(kernels::f16_packing(device()), packing);
 }
 
