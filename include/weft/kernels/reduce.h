@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "weft/expression.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -28,5 +29,20 @@ void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span
 // Bytes of scratch (at a multiple of 16 bytes) with which this reduction of few long rows is fastest on that stream (0:
 // none). A call without runs all the same.
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes);
+
+// Elementwise work on both sides of a reduction, done by its kernel.
+struct ReduceWork {
+  const Expression* before = nullptr;  // of the inputs: what is reduced; none: the one input
+  const Expression* after = nullptr;   // input 0: a floating result, as f32; the others are `operands`; none: the result
+  std::span<const View> operands;      // broadcast to y
+};
+
+// y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what was
+// x above is of that shape and of the type that `before` yields, and y is of the type that `after` yields. Narrow floats
+// between the steps are not rounded. Not for log_sum_exp.
+void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+            const ReduceWork& work, const std::optional<View>& workspace = {});
+std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
+                               std::span<const int> axes, const ReduceWork& work);
 
 }  // namespace weft::kernels

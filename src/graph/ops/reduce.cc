@@ -1,6 +1,7 @@
 #include "graph/ops/reduce.h"
 
 #include "graph/graph.h"
+#include "graph/ops/map.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -37,8 +38,20 @@ const Row& row(ReduceOp op) {
 
 std::string_view ReduceOpNode::name() const { return row(op_).name; }
 
+void ReduceOpNode::fields(Fields& f) const {
+  if (before_) f.add("x", before_->to_string());
+  f.add("axes", axes_);
+  if (keep_dims_) f.add("keep_dims", true);
+  if (after_) f.add("y", after_->to_string());
+}
+
 std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) const {
-  const TensorType& x = in[0];
+  TensorType x = in[0];
+  if (before_) {
+    if (in.size() < input_count()) throw InvalidArgument("{}: {} operands, expected more", name(), in.size());
+    x = {before_->output_type(0), {}};
+    for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
+  }
   const bool boolean = x.dtype == DType::boolean;
   if (row(op_).booleans_only != boolean || (row(op_).floats_only && !is_floating(x.dtype))) {
     throw InvalidArgument("{}: x is {}, expected {}", name(), weft::to_string(x),
@@ -52,11 +65,37 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
     if (!reduced) y.shape.push_back(x.shape[i]);
     else if (keep_dims_) y.shape.push_back(1);
   }
+  const std::size_t more = after_ ? static_cast<std::size_t>(after_->input_count()) - 1 : 0;
+  if (in.size() != input_count() + more) {
+    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + more);
+  }
+  for (const TensorType& t : in.subspan(input_count())) {
+    if (!broadcasts_to(t.shape, y.shape)) {
+      throw InvalidArgument("{}: operand {} does not broadcast to the result {}", name(), weft::to_string(t),
+                            weft::to_string(y.shape));
+    }
+  }
+  if (after_) y.dtype = after_->output_type(0);
   return {y};
 }
 
+kernels::ReduceWork ReduceOpNode::work(const Launch& call) const {
+  return {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr, call.inputs.subspan(input_count())};
+}
+
 void ReduceOpNode::lower(const Launch& call) const {
-  kernels::reduce(call.stream, op_, call.inputs[0], call.outputs[0], axes_);
+  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, work(call), call.workspace);
+}
+
+std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
+  return kernels::reduce_workspace(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, work(call));
+}
+
+std::string ReduceOpNode::label(std::span<const TensorType>) const {
+  std::string s(name());
+  if (before_) s = operations(*before_) + "+" + s;
+  if (after_) s += "+" + operations(*after_);
+  return s;
 }
 
 Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims) {

@@ -1,27 +1,41 @@
-// Reductions over axes.
+// Reductions over axes, with elementwise work before and after them.
 #pragma once
 
 #include "graph/op.h"
 
 namespace weft {
 
+// Operands: x, or the inputs of `before`; then those of `after` but its first.
 class ReduceOpNode final : public Op {
  public:
-  // `axes` ascend.
-  ReduceOpNode(ReduceOp op, std::vector<int> axes, bool keep_dims)
-      : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims) {}
+  // `axes` ascend. `before` makes x of its inputs, which broadcast; input 0 of `after` is the result in f32, the others
+  // broadcast to it. Both have one output.
+  ReduceOpNode(ReduceOp op, std::vector<int> axes, bool keep_dims, std::optional<Expression> before = {},
+               std::optional<Expression> after = {})
+      : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims), before_(std::move(before)), after_(std::move(after)) {}
+
+  ReduceOp reduction() const { return op_; }
+  const std::vector<int>& axes() const { return axes_; }
+  bool keep_dims() const { return keep_dims_; }
+  const std::optional<Expression>& before() const { return before_; }
+  const std::optional<Expression>& after() const { return after_; }
+  // Of the operands, those that come before the reduction.
+  std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
+
   std::string_view name() const override;
-  void fields(Fields& f) const override {
-    f.add("axes", axes_);
-    if (keep_dims_) f.add("keep_dims", true);
-  }
+  void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
+  std::string label(std::span<const TensorType> inputs) const override;
 
  private:
+  kernels::ReduceWork work(const Launch& call) const;
+
   ReduceOp op_;
   std::vector<int> axes_;
   bool keep_dims_;
+  std::optional<Expression> before_, after_;
 };
 
 }  // namespace weft

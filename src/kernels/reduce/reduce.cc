@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/common/rows.h"
+#include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
@@ -35,61 +36,129 @@ constexpr OpInfo kOps[] = {
     {"all", Takes::anything, true, 1},
 };
 
-void check_types(const OpInfo& op, const View& x, const View& y) {
+void check_types(const OpInfo& op, DType x, DType y) {
   const auto fail = [&](std::string_view expected) {
-    throw InvalidArgument("reduce {}: x is {}, y is {}; expected {}", op.name, to_string(x), to_string(y), expected);
+    throw InvalidArgument("reduce {}: x is {}, y is {}; expected {}", op.name, name(x), name(y), expected);
   };
   if (op.takes == Takes::anything) {
-    if (y.dtype != DType::boolean) fail("y to be bool");
-  } else if (is_floating(x.dtype)) {
-    if (!is_floating(y.dtype)) fail("y to be floating as x is");
+    if (y != DType::boolean) fail("y to be bool");
+  } else if (is_floating(x)) {
+    if (!is_floating(y)) fail("y to be floating as x is");
   } else if (op.takes == Takes::floats) {
     fail("x to be floating");
-  } else if (!is_integer(x.dtype)) {
+  } else if (!is_integer(x)) {
     fail("x to be integer or floating");
-  } else if (y.dtype != x.dtype) {
-    const bool wider = is_integer(y.dtype) && bits(y.dtype) == 32 && bits(x.dtype) < 32;
-    if (!wider || is_signed(x.dtype) != is_signed(y.dtype)) fail("y to have x's type, or the 32-bit one of its kind");
+  } else if (y != x) {
+    const bool wider = is_integer(y) && bits(y) == 32 && bits(x) < 32;
+    if (!wider || is_signed(x) != is_signed(y)) fail("y to have x's type, or the 32-bit one of its kind");
   }
 }
 
-struct Reduction {
-  Rows rows;         // of x and y
-  AxisMask along{};
-};
+void check_expression(const OpInfo& op, const Expression& e, std::span<const View> views, int first) {
+  if (e.input_count() != static_cast<int>(views.size()) + first || e.outputs().size() != 1) {
+    throw InvalidArgument("reduce {}: {} views for an expression of {} inputs and {} outputs", op.name, views.size(),
+                          e.input_count() - first, e.outputs().size());
+  }
+  for (const Expression::Node& node : e.nodes()) {
+    if (node.op != ScalarOp::input) continue;
+    const DType given = node.input < first ? DType::f32 : views[node.input - first].dtype;
+    if (given == node.type) continue;
+    throw InvalidArgument("reduce {}: input {} of the expression is {}, expected {}", op.name, node.input,
+                          weft::name(node.type), weft::name(given));
+  }
+}
 
-Reduction check(ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
+ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+                    const ReduceWork& work) {
   const OpInfo& info = kOps[static_cast<int>(op)];
-  check_types(info, x, y);
-  Reduction r;
+  if ((work.before || work.after) && op == ReduceOp::log_sum_exp) {
+    throw InvalidArgument("reduce {}: takes no work before or after it", info.name);
+  }
+  if (inputs.empty() || (!work.before && inputs.size() != 1)) {
+    throw InvalidArgument("reduce {}: {} inputs without an expression of them", info.name, inputs.size());
+  }
+  ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .before = work.before, .y = y,
+                  .after = work.after};
+  if (work.before) {
+    check_expression(info, *work.before, inputs, 0);
+    r.dtype = work.before->output_type(0);
+    for (const View& v : inputs) r.shape = broadcast(r.shape, v.shape());
+  }
+  if (work.after) {
+    check_expression(info, *work.after, work.operands, 1);
+    check_types(info, r.dtype, DType::f32);
+    if (y.dtype != work.after->output_type(0)) {
+      throw InvalidArgument("reduce {}: y is {}, expected {}", info.name, to_string(y),
+                            weft::name(work.after->output_type(0)));
+    }
+  } else {
+    check_types(info, r.dtype, y.dtype);
+  }
+  for (const View& v : inputs) r.inputs.push_back(v.broadcast_to(r.shape));
+
+  const int rank = r.shape.rank();
+  AxisMask along{};
   for (int axis : axes) {
-    axis = normalize_axis(axis, x.rank(), "reduce");
-    if (std::exchange(r.along[axis], true)) throw InvalidArgument("reduce {}: axis {} is named twice", info.name, axis);
+    axis = normalize_axis(axis, rank, "reduce");
+    if (std::exchange(along[axis], true)) throw InvalidArgument("reduce {}: axis {} is named twice", info.name, axis);
   }
   Shape kept, with_ones;
-  Strides y_strides = Strides::filled(x.rank(), 0);
-  for (int d = 0; d < x.rank(); ++d) {
-    with_ones.push_back(r.along[d] ? 1 : x.shape()[d]);
-    if (!r.along[d]) kept.push_back(x.shape()[d]);
+  for (int d = 0; d < rank; ++d) {
+    with_ones.push_back(along[d] ? 1 : r.shape[d]);
+    if (!along[d]) kept.push_back(r.shape[d]);
   }
   if (y.shape() != kept && y.shape() != with_ones) {
-    throw InvalidArgument("reduce {}: x is {}, y is {}; expected y's shape to be {} or {}", info.name, to_string(x),
-                          to_string(y), to_string(kept), to_string(with_ones));
+    throw InvalidArgument("reduce {}: x is {} {}, y is {}; expected y's shape to be {} or {}", info.name, name(r.dtype),
+                          to_string(r.shape), to_string(y), to_string(kept), to_string(with_ones));
   }
-  const bool ones = y.rank() == x.rank();
-  for (int d = 0, at = 0; d < x.rank(); ++d) {
-    if (!r.along[d]) y_strides[d] = y.strides()[ones ? d : at++];
+  const bool ones = y.rank() == rank;
+  // The strides of what lies as y does, over x's axes.
+  const auto spread = [&](const Strides& own) {
+    Strides strides = Strides::filled(rank, 0);
+    for (int d = 0, at = 0; d < rank; ++d) {
+      if (!along[d]) strides[d] = own[ones ? d : at++];
+    }
+    return strides;
+  };
+  std::vector<Strides> strides;
+  for (const View& v : r.inputs) strides.push_back(v.strides());
+  strides.push_back(spread(y.strides()));
+  for (const View& v : work.operands) {
+    if (!broadcasts_to(v.shape(), y.shape())) {
+      throw InvalidArgument("reduce {}: operand {} does not broadcast to y {}", info.name, to_string(v), to_string(y));
+    }
+    r.operands.push_back(v.broadcast_to(y.shape()));
+    strides.push_back(spread(r.operands.back().strides()));
   }
-  const std::array<Strides, 2> strides{x.strides(), y_strides};
-  r.rows = split_rows(x.shape(), r.along, strides);
+  r.rows = split_rows(r.shape, along, strides);
   return r;
 }
 
-RowPlan plan(const gpu::Capabilities& capabilities, const View& x, const Rows& rows) {
-  return plan_rows(capabilities, rows,
-                   {.along4 = vectorises_along(x, rows, 0),
-                    .across4 = vectorises_across(x, rows, 0),
-                    .across = runs_across(rows, 0)});
+// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four.
+RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r) {
+  const auto zero = [](const Strides& s) { return std::ranges::all_of(s, [](std::int64_t v) { return v == 0; }); };
+  RowPlanOptions options{.along4 = true, .across4 = true};
+  // The input with the most memory says which way threads had better go.
+  std::int64_t most = -1;
+  for (std::size_t k = 0; k < r.inputs.size(); ++k) {
+    const View& v = r.inputs[k];
+    options.along4 &= vectorises_along(v, r.rows, k) || (r.inputs.size() > 1 && zero(r.rows.inner.strides[k]));
+    options.across4 &= vectorises_across(v, r.rows, k) || (r.inputs.size() > 1 && zero(r.rows.outer.strides[k]));
+    std::int64_t size = 1;
+    for (int d = 0; d < v.rank(); ++d) size *= v.strides()[d] == 0 ? 1 : v.shape()[d];
+    if (size > most) {
+      most = size;
+      options.across = runs_across(r.rows, k);
+    }
+  }
+  if (r.before) {
+    for (const Expression::Node& node : r.before->nodes()) {
+      if (bits(node.type) == 64) options.along4 = options.across4 = false;
+    }
+  }
+  options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
+  options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
+  return plan_rows(capabilities, r.rows, options);
 }
 
 // Into how many parts, and of how many steps, a row is best cut.
@@ -132,23 +201,49 @@ std::uint64_t identity_bits(ReduceOp op, DType x) {
   return static_cast<std::uint64_t>(start);
 }
 
+// The expression as a WGSL function of another name than `expression`.
+std::string function_named(std::string_view name, const Expression& e) {
+  const std::string text = expression_wgsl(e, 1);
+  constexpr std::string_view kHead = "fn expression(";
+  const std::size_t at = text.find(kHead);
+  return std::format("{}fn {}({}", text.substr(0, at), name, text.substr(at + kHead.size()));
+}
+
 // Which end of a cut this call is.
 enum class Stage : std::uint8_t { whole, first, second };
 
-void record(Stream& stream, ReduceOp op, const View& x, const View& y, const Rows& rows, const RowPlan& plan,
-            const Parts& parts, Stage stage, std::int64_t length) {
-  const OpInfo& info = kOps[static_cast<int>(op)];
-  const std::string_view kind = kind_of(x.dtype);
-  Call call(*stream.gpu(), op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce");
-  call.read("x", x, plan.width).write("y", y);
-  add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
+void record(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
+            std::int64_t length) {
+  const OpInfo& info = kOps[static_cast<int>(r.op)];
+  Call call(*stream.gpu(), r.op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce");
+  std::vector<std::string> names, modes;
+  for (std::size_t k = 0; k < r.inputs.size(); ++k) {
+    const View& v = r.inputs[k];
+    const bool fours = plan.width == 4 && (plan.across ? vectorises_across(v, r.rows, k) : vectorises_along(v, r.rows, k));
+    names.push_back(r.before ? std::format("x{}", k) : "x");
+    modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
+    call.read(names.back(), v, fours ? 4 : 1);
+  }
+  names.push_back("y");
+  call.write("y", r.y);
+  std::vector<std::string> operands;
+  for (std::size_t k = 0; k < r.operands.size(); ++k) {
+    operands.push_back(std::format("e{}", k));
+    names.push_back(operands.back());
+    call.read(names.back(), r.operands[k]);
+  }
+  const std::vector<std::string_view> listed(names.begin(), names.end());
+  add_rows(call, r.rows, plan, listed);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
-  if (op == ReduceOp::log_sum_exp) {
+  if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");
   } else {
-    const std::uint64_t identity = identity_bits(op, x.dtype);
-    call.set("op", info.name).set("kind", kind);
+    const std::uint64_t identity = identity_bits(r.op, r.dtype);
+    call.set("op", info.name).set("kind", kind_of(r.dtype));
+    call.set("before", r.before != nullptr).set("inputs", modes).set("operands", operands);
+    if (r.before) call.set("x_type", compute_type(r.dtype)).expression(*r.before, plan.width);
+    call.set("after", r.after ? function_named("after", *r.after) : std::string());
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
     call.param("length", static_cast<float>(length));
@@ -156,57 +251,87 @@ void record(Stream& stream, ReduceOp op, const View& x, const View& y, const Row
   call.dispatch_groups(info.name, plan.groups * parts.count);
 }
 
-}  // namespace
-
-std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
-  const Reduction r = check(op, x, y, axes);
-  if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const Parts parts = cut(capabilities, r.rows, plan(capabilities, x, r.rows));
+std::uint64_t workspace_bytes(const ReduceProblem& r, const Parts& parts) {
   if (parts.count == 1) return 0;
-  return byte_size(accumulator(op, x.dtype), static_cast<std::uint64_t>(r.rows.count * parts.count));
+  return byte_size(accumulator(r.op, r.dtype), static_cast<std::uint64_t>(r.rows.count * parts.count));
 }
 
-void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
-            const std::optional<View>& workspace) {
-  const Reduction r = check(op, x, y, axes);
+}  // namespace
+
+std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
+                               std::span<const int> axes, const ReduceWork& work) {
+  const ReduceProblem r = check(op, inputs, y, axes, work);
+  if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  return workspace_bytes(r, cut(capabilities, r.rows, plan(capabilities, r)));
+}
+
+void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+            const ReduceWork& work, const std::optional<View>& workspace) {
+  const ReduceProblem r = check(op, inputs, y, axes, work);
   const OpInfo& info = kOps[static_cast<int>(op)];
   if (r.rows.count == 0) return;
-  if (stream.cpu()) return reduce_cpu(*stream.cpu(), op, x, y, r.rows);
-  for (const View* v : {&x, &y}) {
-    if (v->dtype == DType::f64 || v->dtype == DType::c64 || (bits(v->dtype) == 64 && !info.on_64_bits)) {
-      throw Unsupported("reduce {}: {} runs on the CPU only", info.name, to_string(*v));
+  if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
+  const auto refuse = [&](DType type) {
+    if (type == DType::f64 || type == DType::c64 || (bits(type) == 64 && !info.on_64_bits)) {
+      throw Unsupported("reduce {}: {} runs on the CPU only", info.name, name(type));
     }
-  }
+  };
+  refuse(r.dtype);
+  if (!r.after) refuse(y.dtype);
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const RowPlan whole = plan(capabilities, x, r.rows);
+  const RowPlan whole = plan(capabilities, r);
   const Parts parts = cut(capabilities, r.rows, whole);
   if (!workspace || parts.count == 1) {
-    return record(stream, op, x, y, r.rows, whole, {1, whole.steps}, Stage::whole, r.rows.length);
+    return record(stream, r, whole, {1, whole.steps}, Stage::whole, r.rows.length);
   }
-  const DType type = accumulator(op, x.dtype);
-  const std::uint64_t needed = byte_size(type, static_cast<std::uint64_t>(r.rows.count * parts.count));
+  const DType type = accumulator(op, r.dtype);
+  const std::uint64_t needed = workspace_bytes(r, parts);
   if (byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed || !workspace->is_dense()) {
     throw InvalidArgument("reduce {}: the workspace is {}; expected {} dense bytes, as reduce_workspace() says",
                           info.name, to_string(*workspace), needed);
   }
   // The accumulators: for each row, in row-major order, those of its parts.
   const View partial(workspace->buffer, workspace->offset, type, {r.rows.count, parts.count});
-  Rows first = r.rows;
-  first.outer.strides[1] = dense_strides(first.outer.shape);
-  for (auto& s : first.outer.strides[1]) s *= parts.count;
-  record(stream, op, x, partial, first, whole, parts, Stage::first, r.rows.length);
+  Strides listed = dense_strides(r.rows.outer.shape);
+  for (auto& s : listed) s *= parts.count;
+  const Strides none = Strides::filled(r.rows.inner.shape.rank(), 0);
+
+  ReduceProblem first = r;
+  first.y = partial;
+  first.after = nullptr;
+  first.operands.clear();
+  first.rows.outer.strides.resize(r.y_index());
+  first.rows.outer.strides.push_back(listed);
+  first.rows.inner.strides.resize(r.y_index());
+  first.rows.inner.strides.push_back(none);
+  record(stream, first, whole, parts, Stage::first, r.rows.length);
 
   // y's rows stand where they stood; the partials' are a list.
-  Rows second;
-  second.count = r.rows.count;
-  second.length = parts.count;
-  second.outer = {r.rows.outer.shape, {first.outer.strides[1], r.rows.outer.strides[1]}};
-  second.inner = {{parts.count}, {{1}, {0}}};
-  const bool fours = op != ReduceOp::log_sum_exp && vectorises_along(partial, second, 0);
-  const RowPlan last = plan_rows(capabilities, second, {.along4 = fours});
-  record(stream, op, partial, y, second, last, {1, last.steps}, Stage::second, r.rows.length);
+  ReduceProblem second = r;
+  second.dtype = type;
+  second.inputs = {partial};
+  second.before = nullptr;
+  second.rows.length = parts.count;
+  second.rows.outer = {r.rows.outer.shape, {listed}};
+  second.rows.inner = {{parts.count}, {{1}}};
+  for (std::size_t k = r.y_index(); k < r.rows.outer.strides.size(); ++k) {
+    second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
+    second.rows.inner.strides.push_back({0});
+  }
+  const bool fours = op != ReduceOp::log_sum_exp && vectorises_along(partial, second.rows, 0);
+  const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = fours});
+  record(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
+}
+
+std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
+  return reduce_workspace(stream, op, std::span(&x, 1), y, axes, {});
+}
+
+void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
+            const std::optional<View>& workspace) {
+  reduce(stream, op, std::span(&x, 1), y, axes, {}, workspace);
 }
 
 }  // namespace weft::kernels

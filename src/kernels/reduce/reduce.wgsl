@@ -4,8 +4,44 @@
 {% set scalar = "u32" if op == "any" or op == "all" else {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>"}[kind] %}
 alias value_t = {{ "vec4<" + scalar + ">" if wide == "vec4" else scalar }};   // of a step
 alias state_t = {{ "vec4<" + scalar + ">" if state == "vec4" else scalar }};  // of a team
+{% if before %}
+alias x_t = {{ x_type }};
+{% for mode in inputs %}
+{{ row_access("x" ~ loop.index0) }}
+{% endfor %}
+{% else %}
 {{ row_access("x") }}
+{% endif %}
 {{ row_access("y") }}
+{% for e in operands %}
+{{ row_access(e) }}
+{% endfor %}
+{# Where the row starts in each input, and what step k of it holds: the input's elements, or what is made of them. #}
+{% macro start_row() %}
+{% if before %}
+{% for mode in inputs %}
+  let start{{ loop.index0 }} = x{{ loop.index0 }}_row(row);
+{% endfor %}
+{% else %}
+  let start = x_row(row);
+{% endif %}
+{% endmacro %}
+{% macro step(k) -%}
+{%- if before -%}
+expression(
+{%- for mode in inputs -%}
+{%- set x = "x" ~ loop.index0 -%}
+{%- set start = "start" ~ loop.index0 -%}
+{%- if not loop.first -%}, {% endif -%}
+{%- if mode == "splat" -%}vec4<{{ x }}_t>(load_{{ x }}({{ start }} + {{ x }}_at({{ step_at(k) }})))
+{%- else -%}{{ load_step(x, start, k) }}
+{%- endif -%}
+{%- endfor -%}
+)
+{%- else -%}
+{{ load_step("x", "start", k) }}
+{%- endif -%}
+{%- endmacro %}
 
 {% if kind == "long" or kind == "ulong" %}
 fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -88,12 +124,24 @@ fn finish(v: state_t) -> state_t {
 {% endif %}
 }
 
+{{ after }}
+fn put(row: u32, part: u32, v: {{ scalar }}) {
+{% if after and not partial_out %}
+{% for e in operands %}
+  let {{ e }} = load_{{ e }}({{ e }}_row(row));
+{% endfor %}
+  store_y(y_row(row), after(v{% for e in operands %}, {{ e }}{% endfor %}));
+{% else %}
+  store_y(y_row(row) + part, v);
+{% endif %}
+}
+
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   let group = group_index(wg, grid);
   let part = group % p.parts;
   {{ thread_place("(group / p.parts)") }}
-  let x0 = x_row(row);
+{{ start_row() }}
 {% if kind == "long" or kind == "ulong" %}
   let identity = {{ "p.identity_low" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
 {% else %}
@@ -111,7 +159,7 @@ fn main({{ thread_arguments() }}) {
     var a3 = identity;
     for (; k + {{ 3 * team }}u < stop; k += {{ 4 * team }}u) {
 {% for i in range(4) %}
-      let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+      let v{{ i }} = {{ step("k + " ~ i * team ~ "u") }};
 {% endfor %}
 {% for i in range(4) %}
       a{{ i }} = combine_steps(a{{ i }}, lift(v{{ i }}));
@@ -119,15 +167,15 @@ fn main({{ thread_arguments() }}) {
     }
     total = combine_steps(total, combine_steps(combine_steps(a0, a1), combine_steps(a2, a3)));
   }
-  for (; k < end; k += {{ team }}u) { total = combine_steps(total, lift({{ load_step("x", "x0", "k") }})); }
+  for (; k < end; k += {{ team }}u) { total = combine_steps(total, lift({{ step("k") }})); }
   let all = team_combine(fold(total), tid);
   if (!live || member != 0u) { return; }
   let y = finish(all);
 {% if rows_per_team == 4 %}
 {% for i in range(4) %}
-  store_y(y_row(row + {{ i }}u) + part, y[{{ i }}]);
+  put(row + {{ i }}u, part, y[{{ i }}]);
 {% endfor %}
 {% else %}
-  store_y(y_row(row) + part, y);
+  put(row, part, y);
 {% endif %}
 }

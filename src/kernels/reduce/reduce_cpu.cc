@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/common/rows_cpu.h"
+#include "kernels/elementwise/expression_cpu.h"
 
 namespace weft::kernels {
 namespace {
@@ -141,15 +142,13 @@ Access<T> access(DType type, bool truth) {
   });
 }
 
-// f(first index, offset, stride, count) for each run of [begin, end) in row-major order along the last dimension.
+// f(first, count) for each run of [begin, end) in row-major order along the last dimension.
 template <class F>
-void for_each_run(const Shape& shape, const Strides& strides, std::int64_t begin, std::int64_t end, F&& f) {
-  const Layout layout{shape, strides};
+void for_each_run(const Shape& shape, std::int64_t begin, std::int64_t end, F&& f) {
   const std::int64_t width = shape.empty() ? 1 : shape.back();
-  const std::int64_t stride = shape.empty() ? 0 : strides.back();
   for (std::int64_t i = begin; i < end;) {
     const std::int64_t count = std::min(end - i, width - i % width);
-    f(i, offset_of(layout, i), stride, count);
+    f(i, count);
     i += count;
   }
 }
@@ -158,54 +157,97 @@ constexpr std::int64_t kChunk = 1024;   // values converted at a time
 constexpr std::int64_t kPiece = 65536;  // of a row: what one task folds, so that results do not depend on the cores
 constexpr int kLanes = 8;
 
+// What is reduced, a run at a time: neighbours of a row, or the same element of neighbouring rows. For one thread.
+template <class T>
+class Feed {
+ public:
+  Feed(const ReduceProblem& problem, const Access<T>& access, const std::optional<CpuExpression>& before)
+      : problem_(problem), access_(access), before_(before) {
+    if (before) registers_.emplace(*before);
+  }
+
+  // `n` values from element `step` of row `row` on, along the row or across rows; the run stays in the last dimension.
+  void load(std::int64_t row, std::int64_t step, bool along, std::int64_t n, T* values) {
+    if (!before_) {
+      const auto [offset, stride] = place(0, row, step, along);
+      return access_.load(memory(0), offset, stride, n, values);
+    }
+    alignas(64) std::byte made[CpuExpression::kBlock * 8];
+    for (std::int64_t at = 0; at < n; at += CpuExpression::kBlock) {
+      const int count = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, n - at));
+      for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
+        const auto [offset, stride] = place(k, row, step, along);
+        before_->load(*registers_, static_cast<int>(k), 0, memory(k), offset + at * stride, stride, count);
+      }
+      before_->run(*registers_, count);
+      before_->store(*registers_, before_->output_count() - 1, 0, made, 0, 1, count);
+      access_.load(made, 0, 1, count, values + at);
+    }
+  }
+
+ private:
+  std::pair<std::int64_t, std::int64_t> place(std::size_t k, std::int64_t row, std::int64_t step, bool along) const {
+    const Rows& rows = problem_.rows;
+    const Collapsed& runs = along ? rows.inner : rows.outer;
+    return {offset_of({rows.outer.shape, rows.outer.strides[k]}, row) +
+                offset_of({rows.inner.shape, rows.inner.strides[k]}, step),
+            runs.shape.empty() ? 0 : runs.strides[k].back()};
+  }
+  const std::byte* memory(std::size_t k) const { return problem_.inputs[k].buffer.data() + problem_.inputs[k].offset; }
+
+  const ReduceProblem& problem_;
+  const Access<T>& access_;
+  const std::optional<CpuExpression>& before_;
+  std::optional<CpuExpression::Registers> registers_;
+};
+
 template <class Op, class T>
 struct Reducer {
   using Acc = typename Op::Acc;
 
-  const std::byte* x;
+  const ReduceProblem& problem;
   Access<T> from;
-  const Rows& rows;
+  std::optional<CpuExpression> before;
 
   // Elements [begin, end) of one row.
-  Acc along(std::int64_t row, std::int64_t begin, std::int64_t end) const {
+  Acc along(Feed<T>& feed, std::int64_t row, std::int64_t begin, std::int64_t end) const {
     Acc lanes[kLanes];
     std::fill(lanes, lanes + kLanes, Op::identity());
-    const std::int64_t start = offset_of({rows.outer.shape, rows.outer.strides[0]}, row);
     T values[kChunk];
-    for_each_run(rows.inner.shape, rows.inner.strides[0], begin, end,
-                 [&](std::int64_t, std::int64_t offset, std::int64_t stride, std::int64_t count) {
-                   for (std::int64_t at = 0; at < count; at += kChunk) {
-                     const std::int64_t n = std::min(kChunk, count - at);
-                     from.load(x, start + offset + at * stride, stride, n, values);
-                     std::int64_t i = 0;
-                     for (; i + kLanes <= n; i += kLanes) {
-                       for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
-                     }
-                     for (; i < n; ++i) lanes[0] = Op::combine(lanes[0], Op::lift(values[i]));
-                   }
-                 });
+    for_each_run(problem.rows.inner.shape, begin, end, [&](std::int64_t first, std::int64_t count) {
+      for (std::int64_t at = 0; at < count; at += kChunk) {
+        const std::int64_t n = std::min(kChunk, count - at);
+        feed.load(row, first + at, true, n, values);
+        std::int64_t i = 0;
+        for (; i + kLanes <= n; i += kLanes) {
+          for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+        }
+        for (; i < n; ++i) lanes[0] = Op::combine(lanes[0], Op::lift(values[i]));
+      }
+    });
     Acc a = lanes[0];
     for (int k = 1; k < kLanes; ++k) a = Op::combine(a, lanes[k]);
     return a;
   }
 
   // Elements [begin, end) of `count` rows from `first` on, at most kChunk of them.
-  void across(std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t end, Acc* accs) const {
+  void across(Feed<T>& feed, std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t end,
+              Acc* accs) const {
     std::fill(accs, accs + count, Op::identity());
     T values[kChunk];
-    const Layout inner{rows.inner.shape, rows.inner.strides[0]};
     for (std::int64_t j = begin; j < end; ++j) {
-      const std::int64_t step = offset_of(inner, j);
-      for_each_run(rows.outer.shape, rows.outer.strides[0], first, first + count,
-                   [&](std::int64_t row, std::int64_t offset, std::int64_t stride, std::int64_t n) {
-                     from.load(x, step + offset, stride, n, values);
-                     Acc* a = accs + (row - first);
-                     for (std::int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], Op::lift(values[i]));
-                   });
+      for_each_run(problem.rows.outer.shape, first, first + count, [&](std::int64_t row, std::int64_t n) {
+        feed.load(row, j, false, n, values);
+        Acc* a = accs + (row - first);
+        for (std::int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], Op::lift(values[i]));
+      });
     }
   }
 
-  void run(cpu::Executor& executor, std::byte* y, Access<T> to) const {
+  // put(row, result) for each row, in order.
+  template <class F>
+  void run(cpu::Executor& executor, F&& put) const {
+    const Rows& rows = problem.rows;
     const std::int64_t block = runs_across(rows, 0) ? 256 : 1;  // rows that a task takes together
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
@@ -213,6 +255,7 @@ struct Reducer {
     std::vector<Acc> accs(rows.count * pieces);  // [blocks, pieces, rows of the block]
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+      Feed<T> feed(problem, from, before);
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t first = task / pieces * block;
         const std::int64_t count = std::min(block, rows.count - first);
@@ -220,13 +263,12 @@ struct Reducer {
         const std::int64_t to_step = std::min(from_step + piece, rows.length);
         Acc* target = accs.data() + first * pieces + task % pieces * count;
         if (block == 1) {
-          *target = along(first, from_step, to_step);
+          *target = along(feed, first, from_step, to_step);
         } else {
-          across(first, count, from_step, to_step, target);
+          across(feed, first, count, from_step, to_step, target);
         }
       }
     });
-    const Layout outer{rows.outer.shape, rows.outer.strides[1]};
     for (std::int64_t row = 0; row < rows.count; ++row) {
       const std::int64_t first = row / block * block;
       const std::int64_t count = std::min(block, rows.count - first);
@@ -236,41 +278,81 @@ struct Reducer {
       auto result = Op::finish(a, rows.length);
       // Over no elements minimum and maximum are what the narrow type has.
       if (std::is_integral_v<T> && rows.length == 0) result = std::clamp(result, from.least, from.largest);
-      to.store(y, offset_of(outer, row), result);
+      put(row, result);
     }
   }
 };
 
+// y = after(results, operands…), a run of rows at a time.
+void finish(const ReduceProblem& problem, const std::vector<float>& results) {
+  const CpuExpression after(*problem.after);
+  CpuExpression::Registers registers(after);
+  const Collapsed& outer = problem.rows.outer;
+  const auto memory = [](const View& v) { return v.buffer.data() + v.offset; };
+  for_each_run(outer.shape, 0, problem.rows.count, [&](std::int64_t run, std::int64_t length) {
+    for (std::int64_t row = run; row < run + length; row += CpuExpression::kBlock) {
+      const int n = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, run + length - row));
+      const auto place = [&](std::size_t k) {
+        return std::pair(offset_of({outer.shape, outer.strides[k]}, row), outer.shape.empty() ? 0 : outer.strides[k].back());
+      };
+      after.load(registers, 0, 0, reinterpret_cast<const std::byte*>(results.data()), row, 1, n);
+      for (std::size_t k = 0; k < problem.operands.size(); ++k) {
+        const auto [offset, stride] = place(problem.y_index() + 1 + k);
+        after.load(registers, static_cast<int>(k) + 1, 0, memory(problem.operands[k]), offset, stride, n);
+      }
+      after.run(registers, n);
+      const auto [offset, stride] = place(problem.y_index());
+      after.store(registers, 0, 0, memory(problem.y), offset, stride, n);
+    }
+  });
+}
+
 template <template <class> class Op, class T>
-void run(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, bool truth = false) {
-  const Reducer<Op<T>, T> reducer{x.buffer.data() + x.offset, access<T>(x.dtype, truth), rows};
-  reducer.run(executor, y.buffer.data() + y.offset, access<T>(y.dtype, false));
+void run(cpu::Executor& executor, const ReduceProblem& problem, bool truth = false) {
+  Reducer<Op<T>, T> reducer{problem, access<T>(problem.dtype, truth), {}};
+  if (problem.before) {
+    // Narrow floats are taken as they were computed.
+    Expression before = *problem.before;
+    const bool narrow = is_floating(problem.dtype) && bits(problem.dtype) < 32;
+    if (narrow) before.output(before.cast(before.outputs()[0], DType::f32));
+    reducer.before.emplace(before);
+    if (narrow) reducer.from = access<T>(DType::f32, truth);
+  }
+  if (problem.after) {
+    std::vector<float> results(problem.rows.count);
+    reducer.run(executor, [&](std::int64_t row, T result) { results[row] = static_cast<float>(result); });
+    return finish(problem, results);
+  }
+  const Layout outer{problem.rows.outer.shape, problem.rows.outer.strides[problem.y_index()]};
+  const Access<T> to = access<T>(problem.y.dtype, false);
+  std::byte* y = problem.y.buffer.data() + problem.y.offset;
+  reducer.run(executor, [&](std::int64_t row, T result) { to.store(y, offset_of(outer, row), result); });
 }
 
 // On the kinds of number that an operation takes.
 template <template <class> class Op>
-void run_numbers(cpu::Executor& executor, const View& x, const View& y, const Rows& rows) {
-  if (is_floating(x.dtype)) return run<Op, double>(executor, x, y, rows);
-  if (is_signed(x.dtype)) return run<Op, std::int64_t>(executor, x, y, rows);
-  return run<Op, std::uint64_t>(executor, x, y, rows);
+void run_numbers(cpu::Executor& executor, const ReduceProblem& problem) {
+  if (is_floating(problem.dtype)) return run<Op, double>(executor, problem);
+  if (is_signed(problem.dtype)) return run<Op, std::int64_t>(executor, problem);
+  return run<Op, std::uint64_t>(executor, problem);
 }
 
 }  // namespace
 
-void reduce_cpu(cpu::Executor& executor, ReduceOp op, const View& x, const View& y, const Rows& rows) {
-  switch (op) {
-    case ReduceOp::sum: return run_numbers<Sum>(executor, x, y, rows);
-    case ReduceOp::prod: return run_numbers<Product>(executor, x, y, rows);
-    case ReduceOp::min: return run_numbers<Min>(executor, x, y, rows);
-    case ReduceOp::max: return run_numbers<Max>(executor, x, y, rows);
-    case ReduceOp::sum_squares: return run_numbers<SumSquares>(executor, x, y, rows);
-    case ReduceOp::l1: return run_numbers<L1>(executor, x, y, rows);
-    case ReduceOp::mean: return run<Mean, double>(executor, x, y, rows);
-    case ReduceOp::l2: return run<L2, double>(executor, x, y, rows);
-    case ReduceOp::log_sum: return run<LogSum, double>(executor, x, y, rows);
-    case ReduceOp::log_sum_exp: return run<LogSumExp, double>(executor, x, y, rows);
-    case ReduceOp::any: return run<Any, std::uint64_t>(executor, x, y, rows, true);
-    case ReduceOp::all: return run<All, std::uint64_t>(executor, x, y, rows, true);
+void reduce_cpu(cpu::Executor& executor, const ReduceProblem& problem) {
+  switch (problem.op) {
+    case ReduceOp::sum: return run_numbers<Sum>(executor, problem);
+    case ReduceOp::prod: return run_numbers<Product>(executor, problem);
+    case ReduceOp::min: return run_numbers<Min>(executor, problem);
+    case ReduceOp::max: return run_numbers<Max>(executor, problem);
+    case ReduceOp::sum_squares: return run_numbers<SumSquares>(executor, problem);
+    case ReduceOp::l1: return run_numbers<L1>(executor, problem);
+    case ReduceOp::mean: return run<Mean, double>(executor, problem);
+    case ReduceOp::l2: return run<L2, double>(executor, problem);
+    case ReduceOp::log_sum: return run<LogSum, double>(executor, problem);
+    case ReduceOp::log_sum_exp: return run<LogSumExp, double>(executor, problem);
+    case ReduceOp::any: return run<Any, std::uint64_t>(executor, problem, true);
+    case ReduceOp::all: return run<All, std::uint64_t>(executor, problem, true);
   }
 }
 

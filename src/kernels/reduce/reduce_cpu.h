@@ -1,5 +1,7 @@
-// The CPU twin of reduce.
+// What a reduction computes, checked; and its CPU twin.
 #pragma once
+
+#include <vector>
 
 #include "kernels/common/rows.h"
 #include "weft/cpu.h"
@@ -7,7 +9,21 @@
 
 namespace weft::kernels {
 
-// `rows` holds the strides of x and y. Floats accumulate in double.
-void reduce_cpu(cpu::Executor& executor, ReduceOp op, const View& x, const View& y, const Rows& rows);
+struct ReduceProblem {
+  ReduceOp op;
+  DType dtype;                     // of what is reduced
+  Shape shape;
+  std::vector<View> inputs;        // broadcast to `shape`
+  const Expression* before = nullptr;
+  View y;
+  const Expression* after = nullptr;
+  std::vector<View> operands;      // of `after`, broadcast to y
+  Rows rows;                       // strides of the inputs, of y, of the operands
+
+  std::size_t y_index() const { return inputs.size(); }
+};
+
+// Floats accumulate in double.
+void reduce_cpu(cpu::Executor& executor, const ReduceProblem& problem);
 
 }  // namespace weft::kernels

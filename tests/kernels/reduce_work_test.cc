@@ -1,0 +1,171 @@
+// Reductions with elementwise work before and after them, against the twin and against the steps one by one.
+#include "kernels/operands.h"
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/elementwise.h"
+#include "weft/kernels/reduce.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ReduceOp;
+using kernels::ReduceWork;
+
+// What a test computes: the views come in the order inputs, operands of `after`.
+struct Fused {
+  ReduceOp op = ReduceOp::sum;
+  std::vector<int> axes;
+  Expression before, after;
+  bool has_before = true, has_after = false;
+  std::size_t inputs = 1;
+
+  void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
+    const ReduceWork work{has_before ? &before : nullptr, has_after ? &after : nullptr, in.subspan(inputs)};
+    std::optional<View> scratch;
+    const std::uint64_t bytes = reduce_workspace(s, op, in.first(inputs), out[0], axes, work);
+    if (gpu::Commands* commands = s.gpu(); commands && bytes) {
+      gpu::Device device = commands->device();
+      scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+    }
+    kernels::reduce(s, op, in.first(inputs), out[0], axes, work, scratch);
+  }
+};
+
+Expression product(DType a, DType b, DType type) {
+  Expression e;
+  const int x = e.input(a);
+  const int y = e.input(b);
+  e.output(e.apply(ScalarOp::mul, {e.cast(x, type), e.cast(y, type)}));
+  return e;
+}
+
+// sqrt(|result|) · operand, in `type`
+Expression root_times(DType operand, DType type) {
+  Expression e;
+  const int result = e.input(DType::f32);
+  const int factor = e.cast(e.input(operand), DType::f32);
+  const int root = e.apply(ScalarOp::sqrt, {e.apply(ScalarOp::abs, {result})});
+  e.output(e.cast(e.apply(ScalarOp::mul, {root, factor}), type));
+  return e;
+}
+
+const bool registered = differential("reduce_with_work", [](Rng& rng) {
+  constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+  constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i32, DType::u32, DType::i64};
+  constexpr ReduceOp kFloatOps[] = {ReduceOp::sum, ReduceOp::mean, ReduceOp::max, ReduceOp::min, ReduceOp::sum_squares,
+                                    ReduceOp::l1, ReduceOp::l2};
+  constexpr ReduceOp kIntegerOps[] = {ReduceOp::sum, ReduceOp::max, ReduceOp::min};
+  Fused f;
+  const Shape shape = random_shape(rng, 0, 6, 4096, false);
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (rng() % 2) f.axes.push_back(d);
+  }
+  const bool floats = rng() % 3 != 0;
+  const DType a = floats ? pick(rng, kFloats) : pick(rng, kIntegers);
+  const DType b = floats ? pick(rng, kFloats) : pick(rng, kIntegers);
+  const DType x = floats ? (rng() % 4 ? DType::f32 : a) : b;
+  f.op = floats ? pick(rng, kFloatOps) : pick(rng, kIntegerOps);
+  f.before = product(a, b, x);
+  f.inputs = 2;
+  f.has_after = floats && rng() % 2;
+  const bool ones = rng() % 2;
+  Shape result;
+  for (int d = 0; d < shape.rank(); ++d) {
+    const bool gone = std::ranges::find(f.axes, d) != f.axes.end();
+    if (!gone || ones) result.push_back(gone ? 1 : shape[d]);
+  }
+  // One of the inputs has the whole shape.
+  std::vector<View> inputs{random_view(rng, shape, a, random_input_kind(rng)),
+                           random_view(rng, random_broadcast(rng, shape), b, random_input_kind(rng))};
+  DType y = x;
+  if (f.has_after) {
+    const DType operand = pick(rng, kFloats);
+    y = pick(rng, kFloats);
+    f.after = root_times(operand, y);
+    inputs.push_back(random_view(rng, random_broadcast(rng, result), operand, random_input_kind(rng)));
+  }
+  // Products of two normal numbers, at most some thousands of them: rounding of f32 sums stays below this.
+  const Tolerance tolerance = floats ? Tolerance{.ulp = 2, .absolute = f.has_after ? 5e-3 : 2e-3, .relative = 1e-4}
+                                     : Tolerance{};
+  return Problem{std::format("op {} of {} and {}, {} axes{}", static_cast<int>(f.op), weft::to_string(inputs[0]),
+                             weft::to_string(inputs[1]), f.axes.size(), f.has_after ? ", work after" : ""),
+                 inputs, {random_view(rng, result, y, random_output_kind(rng))}, f, tolerance};
+});
+
+class ReduceWorkTest : public testing::TestWithParam<std::string> {
+ protected:
+  gpu::Device& device = test::device(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Devices, ReduceWorkTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+// Long rows are cut into parts: the work before belongs to the first pass, that after to the second.
+TEST_P(ReduceWorkTest, LongRowsInParts) {
+  for (const Shape& shape : {Shape{1, 200000}, Shape{3, 100001}, Shape{100000, 4}}) {
+    for (const int axis : {0, 1}) {
+      Fused f{.axes = {axis}, .before = product(DType::f32, DType::f32, DType::f32),
+              .after = root_times(DType::f32, DType::f32), .has_after = true, .inputs = 2};
+      const View x = view_of(DType::f32, shape, Kind::dense, normal(1, 1));
+      const View w = view_of(DType::f32, {1, shape[1]}, Kind::dense, normal(2, 1));
+      const View factor = view_of(DType::f32, {1}, Kind::dense, normal(3, 1));
+      Shape result = shape;
+      result[axis] = 1;
+      run_both(device, std::array{x, w, factor}, std::array{output(DType::f32, result)}, f,
+               {.absolute = 1e-4, .relative = 1e-5}, std::format("{} over {}", weft::to_string(shape), axis));
+    }
+  }
+}
+
+TEST_P(ReduceWorkTest, LogicOfComparisons) {
+  Expression less;
+  const int a = less.input(DType::f32);
+  less.output(less.apply(ScalarOp::less, {a, less.input(DType::f32)}));
+  for (const ReduceOp op : {ReduceOp::any, ReduceOp::all}) {
+    const View x = view_of(DType::f32, {9, 40}, Kind::dense, [](std::int64_t i) { return static_cast<double>(i % 41); });
+    const View bound = view_of(DType::f32, {9, 1}, Kind::dense, [](std::int64_t i) { return static_cast<double>(i * 6); });
+    run_both(device, std::array{x, bound}, std::array{output(DType::boolean, {9})},
+             Fused{.op = op, .axes = {1}, .before = less, .inputs = 2}, {});
+  }
+}
+
+// The twin does what the three calls do one by one.
+TEST(ReduceWork, EqualsItsSteps) {
+  cpu::Executor cpu;
+  for (const bool across : {false, true}) {
+    const View a = view_of(DType::f32, {33, 70}, Kind::dense, normal(5));
+    const View b = view_of(DType::f32, {70}, Kind::dense, normal(6));
+    const Shape result{across ? 70 : 33};
+    const View factor = view_of(DType::f32, result, Kind::dense, normal(7));
+    const std::vector<int> axes{across ? 0 : 1};
+    const View made = output(DType::f32, {33, 70}), sum = output(DType::f32, result), expected = output(DType::f32, result);
+    kernels::binary(cpu, ScalarOp::mul, a, b, made);
+    kernels::reduce(cpu, ReduceOp::sum, made, sum, axes);
+    const Expression after = root_times(DType::f32, DType::f32);
+    kernels::map(cpu, after, std::array{sum, factor}, std::array{expected});
+    const View y = output(DType::f32, result);
+    Fused{.axes = axes, .before = product(DType::f32, DType::f32, DType::f32), .after = after, .has_after = true,
+          .inputs = 2}(cpu, std::array{a, b, factor}, std::array{y});
+    expect_close(y, expected, {.ulp = 1});
+  }
+}
+
+TEST(ReduceWork, ArgumentsAreChecked) {
+  cpu::Executor cpu;
+  const View x = output(DType::f32, {4, 5}), y = output(DType::f32, {4}), narrow = output(DType::f16, {4});
+  const Expression e = product(DType::f32, DType::f32, DType::f32);
+  const Expression after = root_times(DType::f32, DType::f32);
+  const auto run = [&](ReduceOp op, std::vector<View> in, const View& out, const ReduceWork& work) {
+    kernels::reduce(cpu, op, in, out, std::array{1}, work);
+  };
+  EXPECT_NO_THROW(run(ReduceOp::sum, {x, x}, y, {&e}));
+  EXPECT_THROW(run(ReduceOp::log_sum_exp, {x, x}, y, {&e}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x}, y, {&e}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x, x}, y, {}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x, output(DType::f16, {5})}, y, {&e}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x}, narrow, {nullptr, &after, std::span(&y, 1)}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x}, y, {nullptr, &after, std::span(&x, 1)}), InvalidArgument);
+  EXPECT_NO_THROW(run(ReduceOp::sum, {x}, y, {nullptr, &after, std::span(&y, 1)}));
+}
+
+}  // namespace
+}  // namespace weft::test
