@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <map>
 #include <optional>
 
 #include "commands.h"
@@ -16,10 +17,13 @@ namespace weft::app {
 namespace {
 
 struct EmbedArguments : SentenceArguments {
-  std::string device, output = "-";
+  std::string device, output = "-", dtype = "f32";
   int batch = 32;
   bool quiet = false;
 };
+
+const std::map<std::string, Precision> kDtypes{
+    {"f32", Precision::strict}, {"f16", Precision::f16}, {"auto", Precision::automatic}};
 
 // Vectors to JSON lines or .npy, in order.
 class VectorWriter {
@@ -73,7 +77,9 @@ void run(const EmbedArguments& a) {
   SentenceQueue sentences(a.input, 2 * window);
   const Device device = Device::open(a.device);
   if (!a.quiet) std::fprintf(stderr, "weft: %s\n", device.reason().c_str());
-  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
+  CompileOptions options;
+  options.precision = kDtypes.at(a.dtype);
+  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = options});
   VectorWriter writer(a.output, encoder.dimension());
   Progress progress("embed", sentences.total(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
 
@@ -107,6 +113,11 @@ void add_embed(CLI::App& app) {
   command->add_option("--device", a->device,
                       "cpu, gpu, or an adapter's number, backend or part of its name (weft devices lists them); "
                       "none: the best GPU, else the cpu");
+  command->add_option("--dtype", a->dtype,
+                      "What weights and what lies between kernels are stored in: f32, f16, or auto (f16 where it keeps the "
+                      "error bound; WEFT_LOG=precision says where)")
+      ->check(CLI::IsMember({"f32", "f16", "auto"}))
+      ->capture_default_str();
   command->add_option("--batch", a->batch, "Sentences that run together")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();

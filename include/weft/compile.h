@@ -53,10 +53,26 @@ class DeviceTensor {
 // The executables of a store also share the memory of their intermediates, and so run one after the other.
 class ConstantStore;
 
+// Whether what is f32 in a graph may be stored as f16: weights, and the results of products, attention, norms, lookups
+// and of elementwise work on them. Inputs, outputs and reductions keep their types, and all arithmetic stays f32.
+enum class Precision : std::uint8_t {
+  strict,     // no
+  f16,        // yes, except for weights past f16's range
+  automatic,  // where it keeps kF16ErrorBound, measured on each weight when it is first compiled
+};
+
+// What automatic promises for each product with constant weights: for inputs that vary smoothly, and for random ones, no
+// column of the result is further from the f32 result than this part of its root mean square. Where a product cannot
+// keep it, the product and all that comes before it stay f32.
+inline constexpr double kF16ErrorBound = 1.0 / 128;
+
 struct CompileOptions {
   bool fusion = true;         // elementwise regions, epilogues, attention: off runs each op by its own kernel
   bool constant_folding = true;
   std::shared_ptr<ConstantStore> constants;  // none: the executable's own
+  Precision precision = Precision::strict;
+  // Decides for the weights whose name holds the text, before anything is measured: true is f16.
+  std::vector<std::pair<std::string, bool>> force_f16;
 };
 
 std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
@@ -71,8 +87,16 @@ struct ScheduleStep {
   std::string label;         // "matmul+bias+gelu_erf [4096, 1536]"
   std::vector<int> reads, writes;  // buffers of the memory plan
 };
+// How weights are stored, and why.
+struct PrecisionDecision {
+  std::string weights;  // "layers.0.query+layers.0.key f32 [768, 384]"
+  bool f16 = false;
+  double error = 0;     // as kF16ErrorBound counts it; 0 if it was not measured
+  std::string reason;
+};
 struct CompileReport {
   std::vector<ScheduleStep> steps;
+  std::vector<PrecisionDecision> precision;  // of each constant that could be f16; empty if none may
   std::uint64_t planned_bytes = 0;   // of all intermediates
   std::uint64_t liveness_bound = 0;  // the largest sum of intermediates alive at once
   std::uint64_t constant_bytes = 0;

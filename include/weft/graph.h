@@ -138,7 +138,7 @@ Value softmax(Value x, int axis = -1);
 // Over the last axes: those of scale, else of bias, else the last one, or from `first_axis` on. Both may be empty.
 Value layer_norm(Value x, Value scale, Value bias, double epsilon);
 Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis);
-Value matmul(Value a, Value b);
+Value matmul(Value a, Value b);  // of two float types: f32
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options);  // mask may be empty
 
 }  // namespace weft

@@ -9,10 +9,19 @@
 
 namespace weft {
 
-Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options) {
-  compiler::PassContext context{compiler::Target::of(device), options};
+namespace {
+
+Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options,
+                std::vector<PrecisionDecision>* decisions) {
+  compiler::PassContext context{compiler::Target::of(device), options, decisions};
   context.options.fusion = options.fusion && flag_on(Flag::fusion);
   return compiler::run_passes(graph, context);
+}
+
+}  // namespace
+
+Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options) {
+  return optimized(graph, device, options, nullptr);
 }
 
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
@@ -22,10 +31,14 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
     throw InvalidArgument("compile: the constant store is for {}, the graph for {}", store->device().name(),
                           device.name());
   }
-  const Graph ready = optimized(graph, device, options);
+  CompileOptions with_store = options;
+  with_store.constants = store;
+  std::vector<PrecisionDecision> decisions;
+  const Graph ready = optimized(graph, device, with_store, &decisions);
   compiler::Schedule schedule = compiler::make_schedule(ready);
   auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store);
   impl->report.graph = ready.to_string();
+  impl->report.precision = std::move(decisions);
   return Executable(std::move(impl));
 }
 
@@ -45,7 +58,9 @@ ExecutableCache::ExecutableCache(Device device, std::size_t capacity)
 Executable ExecutableCache::get(const std::string& key, const std::function<Graph()>& build,
                                 const CompileOptions& options) {
   auto& entries = state_->entries;
-  const std::string full_key = std::format("{} fusion={} folding={}", key, options.fusion, options.constant_folding);
+  std::string full_key = std::format("{} fusion={} folding={} precision={}", key, options.fusion,
+                                     options.constant_folding, static_cast<int>(options.precision));
+  for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
   const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {
     entries.splice(entries.begin(), entries, it);

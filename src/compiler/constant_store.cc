@@ -36,6 +36,17 @@ Buffer ConstantStore::get(const Constant& constant) {
   return buffer;
 }
 
+double ConstantStore::f16_error(const Constant& constant, const std::function<double()>& measure) {
+  const std::lock_guard lock(measuring_);
+  std::erase_if(measured_, [](const auto& m) {
+    return std::ranges::any_of(m.second.owners, [](const auto& o) { return o.expired(); });
+  });
+  if (const auto it = measured_.find(constant.key()); it != measured_.end()) return it->second.error;
+  const double error = measure();
+  if (constant.shareable()) measured_.emplace(constant.key(), Measured{error, constant.owners()});
+  return error;
+}
+
 void ConstantStore::drop_orphans() {
   std::erase_if(entries_, [&](const auto& entry) {
     const bool alive = std::ranges::none_of(entry.second.owners, [](const auto& o) { return o.expired(); });

@@ -19,6 +19,8 @@ class ConstantStore {
   Buffer get(const Constant& constant);
   // Forgets constants whose owners are gone: their addresses say nothing any more. Comes before get().
   void drop_orphans();
+  // What f16 would cost the constant (compiler/precision.h): measured at the first request.
+  double f16_error(const Constant& constant, const std::function<double()>& measure);
   // Of what is kept for later requests.
   std::uint64_t bytes() const { return bytes_; }
 
@@ -43,8 +45,15 @@ class ConstantStore {
     std::vector<std::weak_ptr<const void>> owners;
   };
 
+  struct Measured {
+    double error;
+    std::vector<std::weak_ptr<const void>> owners;
+  };
+
   Device device_;
   std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, Measured, std::less<>> measured_;
+  std::mutex measuring_;
   std::uint64_t bytes_ = 0;
   std::vector<Buffer> scratch_;  // largest first
   std::vector<User*> users_;

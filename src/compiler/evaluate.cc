@@ -36,7 +36,7 @@ View fresh(const TensorType& type) { return View(Buffer::host(bytes_of(type)), 0
 
 }  // namespace
 
-TensorData evaluate(const Op& op, std::span<const TensorData> inputs) {
+std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> inputs) {
   cpu::Executor cpu;
   std::vector<TensorType> types;
   std::vector<View> operands;
@@ -46,8 +46,9 @@ TensorData evaluate(const Op& op, std::span<const TensorData> inputs) {
   }
   std::vector<View> results;
   for (const TensorType& t : op.infer(types)) results.push_back(fresh(t));
-  if (results[0].count() == 0) return data_of(results[0]);
-  if (op.is_view()) {
+  if (results[0].count() == 0) {
+    // Nothing to compute.
+  } else if (op.is_view()) {
     const auto place = op.place(operands[0].layout);
     const std::int64_t bit = place->offset * bits(operands[0].dtype);
     const View source(operands[0].buffer, operands[0].offset + static_cast<std::uint64_t>(bit / 8), operands[0].dtype,
@@ -56,11 +57,13 @@ TensorData evaluate(const Op& op, std::span<const TensorData> inputs) {
   } else {
     op.lower({cpu, operands, results, std::nullopt});
   }
-  return data_of(results[0]);
+  std::vector<TensorData> data;
+  for (const View& v : results) data.push_back(data_of(v));
+  return data;
 }
 
 std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs) {
-  std::vector<TensorData> values;
+  std::vector<std::vector<TensorData>> values;
   for (const auto& node : graph.impl().nodes) {
     if (const auto* input = node->as<InputOp>()) {
       const auto it = inputs.find(input->input_name());
@@ -68,20 +71,19 @@ std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<st
         throw InvalidArgument("evaluate: input {} is missing or not {}", in_quotes(input->input_name()),
                               to_string(node->types()[0]));
       }
-      values.push_back(it->second);
+      values.push_back({it->second});
       continue;
     }
     if (const auto* constant = node->as<ConstantOp>()) {
-      values.push_back(constant->constant()->data());
+      values.push_back({constant->constant()->data()});
       continue;
     }
-    if (node->types().size() != 1) throw Unsupported("evaluate: {} has several results", node->op().name());
     std::vector<TensorData> operands;
-    for (const Value& v : node->inputs()) operands.push_back(values[v.node()->id()]);
+    for (const Value& v : node->inputs()) operands.push_back(values[v.node()->id()][v.index()]);
     values.push_back(evaluate(node->op(), operands));
   }
   std::map<std::string, TensorData> outputs;
-  for (const NamedValue& o : graph.impl().outputs) outputs.emplace(o.name, values[o.value.node()->id()]);
+  for (const NamedValue& o : graph.impl().outputs) outputs.emplace(o.name, values[o.value.node()->id()][o.value.index()]);
   return outputs;
 }
 

@@ -8,8 +8,8 @@
 
 namespace weft::compiler {
 
-// The op's result 0 on dense operands; views are copied out.
-TensorData evaluate(const Op& op, std::span<const TensorData> inputs);
+// The op's results on dense operands; views are copied out.
+std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> inputs);
 
 // The graph's outputs by name. Throws InvalidArgument when an input is missing or of another type.
 std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs);

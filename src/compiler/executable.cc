@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "compiler/target.h"
+#include "compiler/verify_schedule.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 #include "weft/log.h"
@@ -69,6 +70,7 @@ void Executable::Impl::add_workspaces() {
 
 void Executable::Impl::plan() {
   planned_ = compiler::plan_schedule(schedule_, compiler::Target::of(device).max_buffer);
+  compiler::verify_schedule(schedule_, planned_);
   const compiler::MemoryPlan& plan = planned_.plan;
   report.planned_bytes = plan.bytes();
   report.liveness_bound = compiler::liveness_bound(planned_.items, planned_.steps.size());

@@ -9,9 +9,13 @@
 namespace weft::compiler {
 namespace {
 
-// Orders of placement that are tried beyond the two natural ones. The sizes of real networks settle at once; a
-// graph of many odd sizes gains from a few more.
+// Orders of placement that are tried beyond the two natural ones. The sizes of real networks settle at once; a graph of
+// many odd sizes gains from shuffles, and then from moves of single items, as long as there is more than this to gain.
 constexpr int kShuffles = 24;
+constexpr int kMoves = 1500;
+constexpr double kGoodEnough = 1.02;
+// Placements compared with one another, over all moves: what a compilation may spend.
+constexpr std::size_t kMostComparisons = 20'000'000;
 
 std::uint64_t aligned(std::uint64_t bytes) {
   return std::max<std::uint64_t>((bytes + kPlanAlignment - 1) / kPlanAlignment * kPlanAlignment, kPlanAlignment);
@@ -113,15 +117,23 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   std::vector<int> by_size = by_time;
   std::ranges::stable_sort(by_size, std::ranges::greater(), [&](int i) { return items[i].bytes; });
 
-  MemoryPlan best = planner.place(by_size);
-  const auto consider = [&](std::span<const int> order) {
+  MemoryPlan best;
+  std::vector<int> best_order;
+  const auto consider = [&](std::vector<int> order) {
     MemoryPlan plan = planner.place(order);
-    if (plan.bytes() < best.bytes()) best = std::move(plan);
+    if (!best_order.empty() && plan.bytes() > best.bytes()) return;
+    best = std::move(plan);
+    best_order = std::move(order);
   };
+  const auto good = [&](double factor) {
+    return static_cast<double>(best.bytes()) <= factor * static_cast<double>(bound);
+  };
+  if (items.empty()) return {};
+  consider(by_size);
   consider(by_time);
   // Deterministic: one graph has one plan.
   std::mt19937 random(1);
-  for (int i = 0; i < kShuffles && best.bytes() > bound; ++i) {
+  for (int i = 0; i < kShuffles && !good(1); ++i) {
     // Large items first, in an order that is a little off.
     std::vector<std::pair<double, int>> keyed;
     std::uniform_real_distribution<double> noise(0.5, 1.5);
@@ -129,7 +141,19 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
     std::ranges::stable_sort(keyed);
     std::vector<int> order;
     for (const auto& k : keyed) order.push_back(k.second);
-    consider(order);
+    consider(std::move(order));
+  }
+  // Sideways steps are taken too: they lead out of corners.
+  const std::size_t affordable = kMostComparisons / (items.size() * items.size());
+  const int moves = static_cast<int>(std::min<std::size_t>(kMoves, affordable));
+  std::uniform_int_distribution<std::size_t> any(0, items.size() - 1);
+  for (int i = 0; i < moves && !good(kGoodEnough); ++i) {
+    std::vector<int> order = best_order;
+    const std::size_t from = any(random), to = any(random);
+    const int item = order[from];
+    order.erase(order.begin() + static_cast<std::ptrdiff_t>(from));
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), item);
+    consider(std::move(order));
   }
   return best;
 }

@@ -110,15 +110,12 @@ std::shared_ptr<const Template> parsed(const std::string& text) {
 std::string render_template(const std::string& text, const nlohmann::ordered_json& variables) {
   const std::shared_ptr<const Template> source = parsed(text);
   // What one piece sets, the next ones see.
-  static const auto& builtins = *new std::shared_ptr<minja::Context>(minja::Context::builtins());
-  const auto context = minja::Context::make(minja::Value(variables), builtins);
+  const auto context = minja::Context::make(minja::Value(variables));
   std::string result;
   for (const Piece& piece : source->pieces) {
     if (piece.node) append(result, piece.node->render(context), source->texts);
     else result += piece.text;
   }
-  // A macro holds the context that holds it.
-  for (const minja::Value& name : context->keys()) context->set(name, minja::Value());
   return result;
 }
 

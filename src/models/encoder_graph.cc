@@ -90,16 +90,16 @@ class Builder {
  public:
   explicit Builder(Graph& graph) : graph_(graph) {}
 
-  Value weight(const TensorData& data) {
-    const Value v = graph_.constant(data);
+  Value weight(const TensorData& data, const std::string& name) {
+    const Value v = graph_.constant(data, name);
     return data.dtype == DType::f32 ? v : cast(v, DType::f32);
   }
-  Value linear(Value x, const LinearWeights& w) {
-    const Value y = matmul(x, weight(w.weight).T());
-    return w.bias.owner ? y + weight(w.bias) : y;
+  Value linear(Value x, const LinearWeights& w, const std::string& name) {
+    const Value y = matmul(x, weight(w.weight, name).T());
+    return w.bias.owner ? y + weight(w.bias, name + ".bias") : y;
   }
-  Value norm(Value x, const NormWeights& w, double epsilon) {
-    return layer_norm(x, weight(w.scale), weight(w.bias), epsilon);
+  Value norm(Value x, const NormWeights& w, double epsilon, const std::string& name) {
+    return layer_norm(x, weight(w.scale, name + ".scale"), weight(w.bias, name + ".bias"), epsilon);
   }
   // [batch, length, heads · dim] → [batch, heads, length, dim]
   static Value split_heads(Value x, std::int64_t heads) {
@@ -180,31 +180,34 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   const Value visible = binary(ScalarOp::less, position, expand_dims(lengths, 1));  // [batch, length]
 
   // Embeddings: words + token types + positions, normalised.
-  Value x = gather(b.weight(weights.words), ids);
+  Value x = gather(b.weight(weights.words, "words"), ids);
   if (weights.token_types.owner) {
-    const Value types = b.weight(weights.token_types);
+    const Value types = b.weight(weights.token_types, "token_types");
     if (type_ids.empty()) {
       x = x + slice(types, 0, 0, 1);
     } else {
       x = x + gather(types, graph.constant(TensorData::of<std::int32_t>(DType::i32, {length}, type_ids)));
     }
   }
-  x = x + slice(b.weight(weights.positions), 0, 0, length);
-  x = b.norm(x, weights.embedding_norm, config.epsilon);
+  x = x + slice(b.weight(weights.positions, "positions"), 0, 0, length);
+  x = b.norm(x, weights.embedding_norm, config.epsilon, "embedding_norm");
 
   // Layers: attention and feed-forward, each with its residual and norm after it.
   const double scale = 1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads));
   const Value hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
                                    graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
-  for (const LayerWeights& w : weights.layers) {
-    const Value q = Builder::split_heads(b.linear(x, w.query), config.heads);
-    const Value k = Builder::split_heads(b.linear(x, w.key), config.heads);
-    const Value v = Builder::split_heads(b.linear(x, w.value), config.heads);
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    const LayerWeights& w = weights.layers[i];
+    const auto name = [&](std::string_view part) { return std::format("layers.{}.{}", i, part); };
+    const Value q = Builder::split_heads(b.linear(x, w.query, name("query")), config.heads);
+    const Value k = Builder::split_heads(b.linear(x, w.key, name("key")), config.heads);
+    const Value v = Builder::split_heads(b.linear(x, w.value, name("value")), config.heads);
     const Value scores = matmul(q, k.T()) * scale + hidden_keys;
     const Value context = Builder::merge_heads(matmul(softmax(scores), v));
-    x = b.norm(b.linear(context, w.attention_output) + x, w.attention_norm, config.epsilon);
-    const Value inner = unary(config.activation, b.linear(x, w.intermediate));
-    x = b.norm(b.linear(inner, w.output) + x, w.output_norm, config.epsilon);
+    x = b.norm(b.linear(context, w.attention_output, name("attention_output")) + x, w.attention_norm, config.epsilon,
+               name("attention_norm"));
+    const Value inner = unary(config.activation, b.linear(x, w.intermediate, name("intermediate")));
+    x = b.norm(b.linear(inner, w.output, name("output")) + x, w.output_norm, config.epsilon, name("output_norm"));
   }
 
   // One vector a sentence.
@@ -213,7 +216,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   for (Pooling mode : sentence.pooling) pooled.push_back(pool(mode, x, cast(token_mask, DType::f32), token_mask));
   Value y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
   for (std::size_t i = 0; i < sentence.dense.size(); ++i) {
-    y = b.linear(y, weights.dense[i]);
+    y = b.linear(y, weights.dense[i], std::format("dense.{}", i));
     if (sentence.dense[i].activation) y = unary(*sentence.dense[i].activation, y);
   }
   if (sentence.normalize) {

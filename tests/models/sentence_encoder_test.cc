@@ -69,6 +69,28 @@ TEST_P(SentenceEncoderTest, MiniLmEqualsTransformers) {
   EXPECT_LE(d.largest_error, 2e-5);
 }
 
+// Half the memory for weights and activations: every sentence stays within a cosine of 0.9995. The weights are ordinary
+// ones, so that automatic takes f16 for all.
+TEST_P(SentenceEncoderTest, MiniLmInF16) {
+  const char* model = std::getenv("WEFT_MODEL_DIR");
+  if (!model) GTEST_SKIP() << "WEFT_MODEL_DIR names no model (./dev test sets it)";
+  auto reader = text::SentenceReader::open(test::data_path("sentences.jsonl"));
+  std::vector<std::string> sentences;
+  for (std::string s; reader.next(s);) sentences.push_back(s);
+  const View expected = test::load_npy("sentence_embeddings.npy");
+  CompileOptions options;
+  options.precision = Precision::automatic;
+  auto encoder = models::load(model, device(), {.batch = 32, .progress = {}, .compile = options});
+  const CompileReport report = encoder.executable(2, 16).report();
+  EXPECT_EQ(report.precision.size(), 25u);  // four products in each of six layers, and the words
+  for (const PrecisionDecision& d : report.precision) EXPECT_TRUE(d.f16) << d.weights << ": " << d.reason;
+  EXPECT_EQ(report.graph.find(": f32 [2, 16, 384]"), std::string::npos) << report.graph;
+  const std::vector<float> got = encoder.embed(sentences).read<float>();
+  const Difference d = compare(got, values(expected), static_cast<std::size_t>(encoder.dimension()));
+  EXPECT_GE(d.smallest_cosine, 0.9995);
+  RecordProperty("smallest_cosine", std::to_string(d.smallest_cosine));
+}
+
 // Random weights, so values reach some tens and errors grow with them: relative to the largest value of all.
 TEST_P(SentenceEncoderTest, OtherArchitecturesPoolingsAndModules) {
   for (const char* name : {"bert_cls", "bert_max_mean_dense", "bert_f16_weights", "distilbert_mean_sqrt"}) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "graph/graph.h"
+#include "graph/ops/map.h"
 #include "weft/small_float.h"
 
 namespace weft::test {
@@ -14,7 +16,7 @@ class Generator {
   RandomGraph run() {
     for (int i = 1 + up_to(2); i >= 0; --i) values_.push_back(leaf(shape(up_to(4))));
     for (int i = 4 + up_to(20); i > 0; --i) grow();
-    const int outputs = 1 + up_to(3);
+    const int outputs = 1 + up_to(5);
     for (int i = 0; i < outputs; ++i) {
       // The last value is always wanted, or most of the graph would be dead.
       Value v = i == 0 ? values_.back() : any();
@@ -92,15 +94,124 @@ class Generator {
   Value elementwise(Value x) {
     using enum ScalarOp;
     // Continuous functions only: a step would turn rounding into a difference.
-    static const std::vector<ScalarOp> kUnary = {neg, abs, tanh, erf, sigmoid, relu, gelu_erf, gelu_tanh, silu, softplus,
-                                                 sin, cos};
+    static const std::vector<ScalarOp> kUnary = {neg, abs, tanh, erf, sigmoid, relu, gelu_erf, gelu_tanh, gelu_quick, silu,
+                                                 softplus, sin, cos, square};
+    // Of numbers that are positive and not small.
+    static const std::vector<ScalarOp> kPositive = {sqrt, rsqrt, reciprocal, log, log2};
     static const std::vector<ScalarOp> kBinary = {add, add, sub, mul, mul, min, max};
-    switch (up_to(5)) {
+    switch (up_to(8)) {
       case 0:
       case 1: return unary(pick(kUnary), x);
+      case 6: return unary(pick(kPositive), unary(abs, x) + 0.5);
+      case 7: return unary(up_to(1) ? exp : exp2, weft::tanh(x));
+      case 8: return ternary(x);
       case 2: return x / (unary(abs, companion(x)) + 1.0);
       case 3: return weft::select(leaf(x.rank() ? Shape{x.shape()[-1]} : Shape{}, DType::boolean), x, companion(x));
       default: return binary(pick(kBinary), x, companion(x));
+    }
+  }
+
+  // fma, clamp, and numbers of other types in one expression.
+  Value ternary(Value x) {
+    Expression e;
+    const int a = e.input(x.dtype());
+    switch (up_to(3)) {
+      case 0: {
+        const Value y = companion(x);
+        const int b = e.input(y.dtype());
+        e.output(e.apply(ScalarOp::fma, {a, b, e.constant(0.5, x.dtype())}));
+        return apply(make_op<MapOp>(std::move(e)), {x, y});
+      }
+      case 1:
+        e.output(e.apply(ScalarOp::clamp, {a, e.constant(-0.75, x.dtype()), e.constant(0.5, x.dtype())}));
+        return apply(make_op<MapOp>(std::move(e)), {x});
+      case 2: {  // two results, of which both are read
+        const int t = e.apply(ScalarOp::tanh, {a});
+        e.output(t);
+        e.output(e.apply(ScalarOp::mul, {t, e.constant(0.25, x.dtype())}));
+        Node& node = x.node()->graph().add(make_op<MapOp>(std::move(e)), {x});
+        return node.value(0) - node.value(1);
+      }
+      default: return cast(cast(x, DType::f32), dtype_);
+    }
+  }
+
+  // Integers and booleans: computed exactly everywhere, so comparisons may turn on them.
+  Value whole(const Shape& shape) {
+    using enum ScalarOp;
+    Value i = leaf(shape, DType::i32, 40);
+    for (int n = up_to(2); n > 0; --n) {
+      const Value k = leaf(up_to(1) ? shape : Shape{}, DType::i32, 9);
+      i = binary(pick(std::vector<ScalarOp>{add, sub, mul, min, max, bitwise_and, bitwise_xor, div, rem}), i, k);
+    }
+    return i;
+  }
+  Value truth(const Shape& shape) {
+    using enum ScalarOp;
+    if (up_to(2) == 0) return leaf(shape, DType::boolean);
+    Value b = binary(pick(std::vector<ScalarOp>{less, less_equal, equal, not_equal, greater}), whole(shape), whole(shape));
+    if (up_to(2) == 0) b = unary(logical_not, b);
+    if (up_to(1)) b = binary(pick(std::vector<ScalarOp>{logical_and, logical_or, logical_xor}), b, leaf(shape, DType::boolean));
+    return b;
+  }
+  Value typed(Value x) {
+    const Shape& s = x.shape();
+    switch (up_to(4)) {
+      case 0: return x + cast(whole(s), dtype_) * 0.01;
+      case 1: return weft::select(truth(s), x, companion(x));
+      case 2: {
+        if (s.rank() == 0) return x;
+        const std::vector<int> axes{up_to(s.rank() - 1)};
+        const ReduceOp op = up_to(1) ? ReduceOp::any : ReduceOp::all;
+        return x * cast(reduce(op, truth(s), axes, true), dtype_) + 0.125;
+      }
+      case 3: {
+        if (s.rank() == 0) return x;
+        const std::vector<int> axes{up_to(s.rank() - 1)};
+        const Value n = reduce(pick(std::vector<ReduceOp>{ReduceOp::sum, ReduceOp::max, ReduceOp::min}), whole(s), axes, true);
+        return x + tanh(cast(binary(ScalarOp::rem, n, result_.graph.scalar(17, DType::i32)), dtype_));
+      }
+      default: {
+        const DType narrow = pick(std::vector<DType>{DType::i8, DType::u8, DType::i16, DType::f16, DType::bf16, DType::i64});
+        return x * (cast(cast(whole(s), narrow), dtype_) * 0.01);
+      }
+    }
+  }
+
+  // What front doors without softmax, norms and gates write.
+  Value written_out(Value x) {
+    if (x.rank() == 0) return x;
+    const int last = x.rank() - 1;
+    const int axis = up_to(last);
+    if (x.shape()[axis] == 0 || x.shape()[last] < 2) return x;
+    switch (up_to(4)) {
+      case 0:
+      case 1: {
+        const bool keep = up_to(1);
+        const auto over = [&](ReduceOp op, Value v) {
+          const Value r = reduce(op, v, std::vector<int>{axis}, keep);
+          return keep ? r : expand_dims(r, axis);
+        };
+        const Value e = exp(x - over(ReduceOp::max, x));
+        const Value sum = over(ReduceOp::sum, e);
+        return up_to(1) ? e / sum : e * unary(ScalarOp::reciprocal, broadcast_to(sum, x.shape()));
+      }
+      case 2: {
+        const Value d = x - reduce(ReduceOp::mean, x, {last}, true);
+        const Value inside = reduce(ReduceOp::mean, up_to(1) ? d * d : unary(ScalarOp::square, d), {last}, true) + 1e-2;
+        Value y = up_to(1) ? d / sqrt(inside) : d * rsqrt(inside);
+        if (up_to(1)) y = y * leaf({x.shape()[last]});
+        return up_to(1) ? y + leaf({x.shape()[last]}) : y;
+      }
+      case 3: return x * rsqrt(reduce(ReduceOp::mean, x * x, {last}, true) + 1e-2) * leaf({x.shape()[last]});
+      default: {
+        if (x.rank() < 2) return x;
+        const std::int64_t k = x.shape()[last], n = 1 + up_to(11);
+        const auto project = [&] { return matmul(x, result_.graph.constant(random_data(dtype_, {n, k})).T()); };
+        const double scale = 1 / std::sqrt(static_cast<double>(k));
+        const Value gate = project() * scale;
+        return (up_to(1) ? silu(gate) : gelu(gate)) * (project() * scale);
+      }
     }
   }
 
@@ -174,6 +285,12 @@ class Generator {
     const auto operand = [&](std::int64_t length) {
       return permute(reshape(leaf({batch, length, heads * dim}), {batch, length, heads, dim}), {0, 2, 1, 3});
     };
+    if (up_to(4) == 0) {  // grouped heads and a boolean mask, or causal
+      const Value k = leaf({batch, heads, keys, dim}), v = leaf({batch, heads, keys, dim});
+      const float scale = 1 / std::sqrt(static_cast<float>(dim));
+      if (up_to(1)) return attention(leaf({batch, heads * 2, queries, dim}), k, v, truth({queries, keys}), {.scale = scale});
+      return attention(leaf({batch, heads * 2, keys, dim}), k, v, {}, {.scale = scale, .causal = true});
+    }
     const Value q = operand(queries), k = operand(keys), v = operand(keys);
     const double scale = 1 / std::sqrt(static_cast<double>(dim));
     Value y;
@@ -191,7 +308,7 @@ class Generator {
     if (x.rank() == 0) return x;
     const int axis = up_to(x.rank() - 1);
     // Of nothing, only the sum is a number.
-    switch (x.shape()[axis] == 0 ? 3 : up_to(4)) {
+    switch (x.shape()[axis] == 0 ? 3 : up_to(6)) {
       case 0: return softmax(x, axis);
       case 1: {
         if (x.shape()[-1] < 2) return x;
@@ -200,6 +317,12 @@ class Generator {
       }
       case 2: return x - reduce(ReduceOp::mean, x, {axis}, true);
       case 3: return reduce(ReduceOp::sum, x, std::vector<int>{axis}, up_to(1)) * 0.25;
+      case 4: {
+        const double n = static_cast<double>(x.shape()[axis]);
+        const ReduceOp op = pick(std::vector<ReduceOp>{ReduceOp::sum_squares, ReduceOp::l1, ReduceOp::l2});
+        return reduce(op, x, std::vector<int>{axis}, up_to(1)) * (1 / n);
+      }
+      case 5: return reduce(ReduceOp::log_sum_exp, x, std::vector<int>{axis}, up_to(1)) * 0.5;
       default: return reduce(pick(std::vector<ReduceOp>{ReduceOp::max, ReduceOp::min}), x, std::vector<int>{axis});
     }
   }
@@ -221,7 +344,9 @@ class Generator {
   void grow() {
     const Value x = up_to(1) ? values_.back() : any();
     Value y;
-    switch (up_to(9)) {
+    switch (up_to(11)) {
+      case 10: y = typed(x); break;
+      case 11: y = written_out(x); break;
       case 0:
       case 1: y = view(x); break;
       case 2: y = product(x); break;

@@ -24,7 +24,7 @@ ConstantPtr constant_of(Value v) {
   return std::make_shared<const Constant>(node.types()[0], op->identity(), inputs, [op, inputs] {
     std::vector<TensorData> data;
     for (const ConstantPtr& c : inputs) data.push_back(c->data());
-    return evaluate(*op, data);
+    return evaluate(*op, data)[0];
   });
 }
 
@@ -36,17 +36,22 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
     if (node.op().is_leaf() || node.op().is_view() || node.inputs().empty() || node.types().size() != 1) return {};
     std::int64_t elements = 0;
     std::vector<Value> inputs;
+    std::string names;  // of what it is made of, for people
     for (const Value& v : node.inputs()) {
       Value root = r.at(v);
       while (root.node()->op().is_view()) root = input_of(root);
-      if (!op_of<ConstantOp>(root)) return {};
+      const auto* constant = op_of<ConstantOp>(root);
+      if (!constant) return {};
+      if (const std::string& name = constant->constant_name(); !name.empty() && names.find(name) == std::string::npos) {
+        names += (names.empty() ? "" : "+") + name;
+      }
       elements += element_count(root.shape());
       inputs.push_back(r.at(v));
     }
     if (element_count(node.types()[0].shape) > std::max(elements, kSmall)) return {};
     // A throw-away node whose result is the recipe.
     const Value folded = apply(node.shared_op(), std::move(inputs));
-    return r.to().impl().add(make_op<ConstantOp>(constant_of(folded), std::string()), {}).value();
+    return r.to().impl().add(make_op<ConstantOp>(constant_of(folded), std::move(names)), {}).value();
   });
 }
 

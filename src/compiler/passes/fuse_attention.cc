@@ -1,14 +1,13 @@
 #include "compiler/passes/fuse_attention.h"
 
-#include <bit>
 #include <limits>
 
 #include "compiler/rewrite.h"
+#include "compiler/terms.h"
 #include "graph/ops/map.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/norm.h"
 #include "weft/kernels/attention.h"
-#include "weft/small_float.h"
 
 namespace weft::compiler {
 namespace {
@@ -18,16 +17,6 @@ struct Scores {
   double scale = 1;
   Value mask;
 };
-
-std::optional<double> number(const Expression::Node& node) {
-  if (node.op != ScalarOp::constant) return std::nullopt;
-  switch (node.type) {
-    case DType::f32: return std::bit_cast<float>(static_cast<std::uint32_t>(node.bits));
-    case DType::f16: return static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(node.bits)));
-    case DType::bf16: return static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(node.bits)));
-    default: return std::nullopt;
-  }
-}
 
 // Follows the scores back from the softmax through multiplications by numbers and a mask laid over them to the product.
 // `user` is what reads `s.product`.

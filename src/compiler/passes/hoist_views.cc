@@ -3,15 +3,18 @@
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
 #include "graph/ops/map.h"
+#include "graph/ops/reduce.h"
 #include "graph/ops/view.h"
 
 namespace weft::compiler {
 namespace {
 
+// By what can take the elementwise work in.
 bool read_by_maps_alone(const Uses& uses, Value v) {
   const auto& users = uses.of(v);
-  return !users.empty() && !uses.is_output(v) &&
-         std::ranges::all_of(users, [](const Node* n) { return n->as<MapOp>() != nullptr; });
+  return !users.empty() && !uses.is_output(v) && std::ranges::all_of(users, [](const Node* n) {
+    return n->as<MapOp>() != nullptr || n->as<ReduceOpNode>() != nullptr;
+  });
 }
 
 }  // namespace

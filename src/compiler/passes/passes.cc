@@ -6,11 +6,18 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fuse_attention.h"
 #include "compiler/passes/fuse_elementwise.h"
+#include "compiler/passes/fuse_layer_norm.h"
+#include "compiler/passes/fuse_reductions.h"
+#include "compiler/passes/fuse_softmax.h"
 #include "compiler/passes/hoist_views.h"
 #include "compiler/passes/literals.h"
 #include "compiler/passes/matmul_epilogue.h"
+#include "compiler/passes/merge_gates.h"
+#include "compiler/passes/merge_maps.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/resolve_views.h"
+#include "compiler/passes/simplify.h"
+#include "compiler/passes/store_half.h"
 #include "compiler/rewrite.h"
 #include "weft/log.h"
 
@@ -22,14 +29,25 @@ constexpr auto kFolding = &CompileOptions::constant_folding;
 
 constexpr Pass kPasses[] = {
     {"literals", literals},
+    {"simplified", simplify, kFusion},
     {"constants", fold_constants, kFolding},
     {"common subexpressions", common_subexpressions},
+    {"softmax", fuse_softmax, kFusion},
+    {"layer norm", fuse_layer_norm, kFusion},
     {"attention", fuse_attention, kFusion},
+    {"regions", fuse_elementwise, kFusion},
     {"hoisted views", hoist_views, kFusion},
     {"elementwise", fuse_elementwise, kFusion},
+    {"simplified regions", simplify, kFusion},
+    {"merged gates", merge_gates, kFusion},
     {"matmul epilogue", matmul_epilogue, kFusion},
     {"merged products", merge_products, kFusion},
     {"merged constants", fold_constants, kFolding},
+    {"reductions", fuse_reductions, kFusion},
+    {"merged maps", merge_maps, kFusion},
+    {"precision", store_half},
+    {"simplified casts", simplify, kFusion},
+    {"narrow constants", fold_constants, kFolding},
     {"views", resolve_views},
 };
 

@@ -9,6 +9,7 @@ namespace weft::compiler {
 struct PassContext {
   Target target;
   CompileOptions options;
+  std::vector<PrecisionDecision>* decisions = nullptr;  // where they are reported, if somebody asks
 };
 
 struct Pass {

@@ -15,7 +15,7 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
   if (q.shape.rank() != 4 || k.shape.rank() != 4 || v.shape.rank() != 4) {
     fail("each is [batch, heads, length, dim]");
   }
-  if (!is_floating(q.dtype) || k.dtype != q.dtype || v.dtype != q.dtype) fail("expected one float type");
+  if (!is_floating(q.dtype) || !is_floating(k.dtype) || !is_floating(v.dtype)) fail("expected float types");
   if (k.shape[0] != q.shape[0] || v.shape[0] != q.shape[0]) fail("batch sizes differ");
   if (k.shape[1] != v.shape[1]) fail("k and v have different numbers of heads");
   if (k.shape[1] == 0 ? q.shape[1] != 0 : q.shape[1] % k.shape[1] != 0) {
@@ -36,7 +36,7 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
                        weft::to_string(scores)));
     }
   }
-  return {{q.dtype, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
+  return {{result_.value_or(q.dtype), {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
 }
 
 void AttentionOp::lower(const Launch& call) const {

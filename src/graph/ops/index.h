@@ -21,6 +21,7 @@ class GatherOp final : public Op {
 class ConcatOp final : public Op {
  public:
   explicit ConcatOp(int axis) : axis_(axis) {}
+  int axis() const { return axis_; }
   std::string_view name() const override { return "concat"; }
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

@@ -13,8 +13,10 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
     throw InvalidArgument("matmul: a {} and b {}: {}", weft::to_string(a), weft::to_string(b), why);
   };
   if (a.rank() < 2 || b.rank() < 2) fail("both need two dimensions or more");
-  if (in[0].dtype != in[1].dtype || !is_floating(in[0].dtype)) {
-    throw InvalidArgument("matmul: a is {} and b is {}; expected one float type", weft::to_string(in[0]),
+  const bool mixed = in[0].dtype != in[1].dtype;
+  const bool doubles = in[0].dtype == DType::f64 || in[1].dtype == DType::f64;
+  if (!is_floating(in[0].dtype) || !is_floating(in[1].dtype) || (mixed && doubles)) {
+    throw InvalidArgument("matmul: a is {} and b is {}; expected float types", weft::to_string(in[0]),
                           weft::to_string(in[1]));
   }
   if (a[-1] != b[-2]) fail(std::format("inner sizes {} and {} differ", a[-1], b[-2]));
@@ -26,7 +28,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   }
   shape.push_back(a[-2]);
   shape.push_back(b[-1]);
-  if (!epilogue_) return {{in[0].dtype, shape}};
+  if (!epilogue_) return {{mixed ? DType::f32 : in[0].dtype, shape}};
   if (epilogue_->input_count() != static_cast<int>(in.size()) - 1) {
     throw InvalidArgument("matmul: {} operands for an epilogue of {}", in.size() - 2, epilogue_->input_count() - 1);
   }

@@ -7,11 +7,16 @@
 
 namespace weft {
 
+void SoftmaxOp::fields(Fields& f) const {
+  f.add("axis", axis_);
+  if (result_) f.add("type", weft::name(*result_));
+}
+
 std::vector<TensorType> SoftmaxOp::infer(std::span<const TensorType> in) const {
   if (!is_floating(in[0].dtype)) {
     throw InvalidArgument("softmax: x is {}, expected a float type", weft::to_string(in[0]));
   }
-  return {in[0]};
+  return {{result_.value_or(in[0].dtype), in[0].shape}};
 }
 
 void SoftmaxOp::lower(const Launch& call) const {
@@ -22,18 +27,20 @@ void LayerNormOp::fields(Fields& f) const {
   f.add("first_axis", first_axis_).add("epsilon", epsilon_);
   if (!has_scale_) f.add("scale", false);
   if (!has_bias_) f.add("bias", false);
+  if (result_) f.add("type", weft::name(*result_));
 }
 
 std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   if (!is_floating(x.dtype)) throw InvalidArgument("layer_norm: x is {}, expected a float type", weft::to_string(x));
-  const TensorType expected{x.dtype, Shape(std::span(x.shape.begin() + first_axis_, x.shape.end()))};
+  const Shape expected(std::span(x.shape.begin() + first_axis_, x.shape.end()));
   for (std::size_t i = 1; i < in.size(); ++i) {
-    if (in[i] == expected) continue;
-    throw InvalidArgument("layer_norm: {} is {}, expected {} for x {}", i == 1 && has_scale_ ? "scale" : "bias",
-                          weft::to_string(in[i]), weft::to_string(expected), weft::to_string(x));
+    if (is_floating(in[i].dtype) && in[i].shape == expected) continue;
+    throw InvalidArgument("layer_norm: {} is {}, expected a float type and {} for x {}",
+                          i == 1 && has_scale_ ? "scale" : "bias", weft::to_string(in[i]), weft::to_string(expected),
+                          weft::to_string(x));
   }
-  return {x};
+  return {{result_.value_or(x.dtype), x.shape}};
 }
 
 void LayerNormOp::lower(const Launch& call) const {

@@ -7,22 +7,27 @@ namespace weft {
 
 class SoftmaxOp final : public Op {
  public:
-  explicit SoftmaxOp(int axis) : axis_(axis) {}
+  // The result has x's type unless `result` names one; so too below.
+  explicit SoftmaxOp(int axis, std::optional<DType> result = {}) : axis_(axis), result_(result) {}
   std::string_view name() const override { return "softmax"; }
-  void fields(Fields& f) const override { f.add("axis", axis_); }
+  void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   int axis() const { return axis_; }
 
  private:
   int axis_;
+  std::optional<DType> result_;
 };
 
 // Operands: x, then scale and bias as far as they are there.
 class LayerNormOp final : public Op {
  public:
-  LayerNormOp(int first_axis, double epsilon, bool has_scale, bool has_bias)
-      : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
+  LayerNormOp(int first_axis, double epsilon, bool has_scale, bool has_bias, std::optional<DType> result = {})
+      : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias), result_(result) {}
+  OpPtr with_result(DType dtype) const {
+    return std::make_shared<const LayerNormOp>(first_axis_, epsilon_, has_scale_, has_bias_, dtype);
+  }
   std::string_view name() const override { return "layer_norm"; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
@@ -32,6 +37,7 @@ class LayerNormOp final : public Op {
   int first_axis_;
   double epsilon_;
   bool has_scale_, has_bias_;
+  std::optional<DType> result_;
 };
 
 }  // namespace weft

@@ -36,6 +36,7 @@ class PermuteOp final : public Op {
 class BroadcastOp final : public Op {
  public:
   explicit BroadcastOp(Shape shape) : shape_(std::move(shape)) {}
+  const Shape& shape() const { return shape_; }
   std::string_view name() const override { return "broadcast"; }
   void fields(Fields& f) const override { f.add("shape", shape_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
@@ -60,6 +61,9 @@ class SliceOp final : public Op {
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
   std::int64_t size() const;
+  int axis() const { return axis_; }
+  std::int64_t begin() const { return begin_; }
+  std::int64_t step() const { return step_; }
 
  private:
   int axis_;

@@ -1,0 +1,101 @@
+#include "compiler/passes/fuse_layer_norm.h"
+
+#include "compiler/rewrite.h"
+#include "compiler/terms.h"
+#include "graph/ops/map.h"
+#include "graph/ops/reduce.h"
+
+namespace weft::compiler {
+namespace {
+
+struct Norm {
+  Value x, scale, bias;
+  double epsilon = 0;
+  int first_axis = 0;
+};
+
+// The operand of a mean over the last axes, from `first_axis` on.
+std::optional<Value> mean_of(const Term& mean, const Shape& shape, int& first_axis) {
+  const Node* node = mean.value() ? spread_reduction(mean.value(), shape) : nullptr;
+  const auto* op = node ? node->as<ReduceOpNode>() : nullptr;
+  if (!op || op->reduction() != ReduceOp::mean || op->axes().empty()) return std::nullopt;
+  first_axis = op->axes()[0];
+  if (first_axis + static_cast<int>(op->axes().size()) != shape.rank()) return std::nullopt;
+  return node->inputs()[0];
+}
+
+bool is_square(const Term& t, const Term& of) {
+  if (t.is(ScalarOp::square)) return t.arg(0) == of;
+  if (t.is(ScalarOp::mul)) return t.arg(0) == of && t.arg(1) == of;
+  return t.is(ScalarOp::pow) && t.arg(0) == of && t.arg(1).number() == 2.0;
+}
+
+// deviation · 1 / root, where `inside` is what stands under the root.
+std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape& shape) {
+  if (!deviation.is(ScalarOp::sub) || !inside.is(ScalarOp::add)) return std::nullopt;
+  Norm norm;
+  norm.x = deviation.arg(0).value();
+  if (!norm.x || norm.x.shape() != shape) return std::nullopt;
+  const auto mean = mean_of(deviation.arg(1), shape, norm.first_axis);
+  if (!mean || *mean != norm.x) return std::nullopt;
+  for (const int i : {0, 1}) {
+    const auto epsilon = inside.arg(i).number();
+    int first_axis = -1;
+    const auto squares = mean_of(inside.arg(1 - i), shape, first_axis);
+    if (!epsilon || !squares || first_axis != norm.first_axis || !is_square(Term(*squares), deviation)) continue;
+    norm.epsilon = *epsilon;
+    return norm;
+  }
+  return std::nullopt;
+}
+
+std::optional<Norm> plain(const Term& y, const Shape& shape) {
+  if (y.is(ScalarOp::div) && y.arg(1).is(ScalarOp::sqrt)) return match(y.arg(0), y.arg(1).arg(0), shape);
+  if (!y.is(ScalarOp::mul)) return std::nullopt;
+  for (const int i : {0, 1}) {
+    if (!y.arg(i).is(ScalarOp::rsqrt)) continue;
+    if (auto found = match(y.arg(1 - i), y.arg(i).arg(0), shape)) return found;
+  }
+  return std::nullopt;
+}
+
+// A value of the shape of the norm's axes, in any number of dimensions.
+bool is_affine(const Term& t, const Norm& norm) {
+  const Value v = t.value();
+  if (!v || v.dtype() != norm.x.dtype()) return false;
+  const Shape& x = norm.x.shape();
+  for (int i = 1; i <= v.rank(); ++i) {
+    const std::int64_t wanted = x.rank() - i >= norm.first_axis ? x[-i] : 1;
+    if (v.shape()[-i] != wanted) return false;
+  }
+  return v.rank() >= x.rank() - norm.first_axis;
+}
+
+std::optional<Norm> find(const Term& y, const Shape& shape) {
+  if (auto found = plain(y, shape)) return found;
+  if (!y.is(ScalarOp::mul) && !y.is(ScalarOp::add)) return std::nullopt;
+  for (const int i : {0, 1}) {
+    auto found = y.is(ScalarOp::add) ? find(y.arg(i), shape) : plain(y.arg(i), shape);
+    if (!found || found->bias || !is_affine(y.arg(1 - i), *found)) continue;
+    (y.is(ScalarOp::add) ? found->bias : found->scale) = y.arg(1 - i).value();
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Graph fuse_layer_norm(const Graph& graph, const PassContext&) {
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Value {
+    if (!node.as<MapOp>() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
+    const Shape& shape = node.types()[0].shape;
+    const auto norm = find(Term(const_cast<Node&>(node).value()), shape);
+    if (!norm || norm->x.dtype() != node.types()[0].dtype) return {};
+    const Shape axes(std::span(shape.begin() + norm->first_axis, shape.end()));
+    const auto affine = [&](Value v) { return v ? reshape(r.at(v), axes) : Value(); };
+    return layer_norm(r.at(norm->x), affine(norm->scale), affine(norm->bias), norm->epsilon, norm->first_axis);
+  });
+}
+
+}  // namespace weft::compiler

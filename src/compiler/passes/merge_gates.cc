@@ -1,0 +1,58 @@
+#include "compiler/passes/merge_gates.h"
+
+#include "compiler/rewrite.h"
+#include "graph/ops/leaf.h"
+#include "graph/ops/map.h"
+#include "graph/ops/matmul.h"
+
+namespace weft::compiler {
+namespace {
+
+bool is_constant(Value v) {
+  while (v.node()->op().is_view()) v = input_of(v);
+  return op_of<ConstantOp>(v) != nullptr;
+}
+
+// The products of one left operand among a node's operands, each once; empty if there are not two.
+std::vector<Value> gates(const Node& node, const Uses& uses) {
+  std::vector<Value> found;
+  for (const Value& v : node.inputs()) {
+    const auto* op = op_of<MatmulOp>(v);
+    if (!op || op->epilogue() || !uses.only(v, node) || std::ranges::find(found, v) != found.end()) continue;
+    const Value b = input_of(v, 1);
+    if (b.rank() != 2 || !is_constant(b)) continue;
+    if (!found.empty() && (input_of(v) != input_of(found[0]) || b.dtype() != input_of(found[0], 1).dtype())) continue;
+    found.push_back(v);
+  }
+  if (found.size() < 2) found.clear();
+  return found;
+}
+
+}  // namespace
+
+Graph merge_gates(const Graph& graph, const PassContext& context) {
+  Rewriter r(graph);
+  // Joining the weights must not become work of each run.
+  if (!context.options.constant_folding) return r.run([](const Node&) { return Value(); });
+  return r.run([&](const Node& node) -> Value {
+    if (!node.as<MapOp>() || node.types().size() != 1) return {};
+    const std::vector<Value> found = gates(node, r.uses());
+    if (found.empty()) return {};
+    std::vector<Value> weights;
+    for (const Value& v : found) weights.push_back(r.constant_at(input_of(v, 1)).T());
+    const Value all = matmul(r.at(input_of(found[0])), concat(weights, 0).T());
+    std::vector<Value> operands = r.at(node.inputs());
+    std::int64_t at = 0;
+    for (const Value& v : found) {
+      const std::int64_t n = v.shape()[-1];
+      const Value part = slice(all, -1, at, at + n);
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (node.inputs()[i] == v) operands[i] = part;
+      }
+      at += n;
+    }
+    return apply(node.shared_op(), std::move(operands));
+  });
+}
+
+}  // namespace weft::compiler

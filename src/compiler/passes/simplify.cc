@@ -1,0 +1,335 @@
+#include "compiler/passes/simplify.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "compiler/evaluate.h"
+#include "compiler/expressions.h"
+#include "compiler/rewrite.h"
+#include "compiler/terms.h"
+#include "graph/ops/index.h"
+#include "graph/ops/map.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/view.h"
+
+namespace weft::compiler {
+namespace {
+
+using enum ScalarOp;
+using Step = Expression::Node;
+
+int mantissa_bits(DType type) {
+  switch (type) {
+    case DType::f64: return 53;
+    case DType::f32: return 24;
+    case DType::f16: return 11;
+    case DType::bf16: return 8;
+    case DType::f8e4m3: return 4;
+    case DType::f8e5m2: return 3;
+    default: return 0;
+  }
+}
+
+// True if `to` holds every value of `from`, and a cast between the two keeps them.
+bool holds(DType to, DType from) {
+  if (from == to) return true;
+  if (from == DType::boolean) return to != DType::c64;
+  if (to == DType::boolean || from == DType::c64 || to == DType::c64) return false;
+  if (is_floating(from)) {
+    if (from == DType::f16 || from == DType::bf16) return to == DType::f32 || to == DType::f64;
+    if (from == DType::f32) return to == DType::f64;
+    if (from == DType::f8e4m3 || from == DType::f8e5m2) return to == DType::f16 || to == DType::bf16 || to == DType::f32 || to == DType::f64;
+    return false;
+  }
+  const int magnitude = bits(from) - (is_signed(from) ? 1 : 0);
+  if (is_floating(to)) return magnitude <= mantissa_bits(to) && to != DType::f8e4m3 && to != DType::f8e5m2 && to != DType::f16;
+  if (is_signed(from) && !is_signed(to)) return false;
+  return magnitude <= bits(to) - (is_signed(to) ? 1 : 0);
+}
+
+// An expression under construction, in which nothing superfluous is put.
+class Simplifier {
+ public:
+  Expression run(const Expression& from) {
+    for (const Step& node : from.nodes()) {
+      if (node.op == input) made_.push_back(to_.input(node.type));
+      else made_.push_back(-1);
+    }
+    for (std::size_t i = 0; i < from.nodes().size(); ++i) {
+      if (made_[i] < 0) made_[i] = make(from.nodes()[i]);
+    }
+    for (const int o : from.outputs()) to_.output(made_[o]);
+    // What was left out may have been all that read something.
+    return to_;
+  }
+
+ private:
+  const Step& at(int n) const { return to_.nodes()[n]; }
+  std::optional<double> number(int n) const { return compiler::number(at(n)); }
+  bool is(int n, double value) const {
+    const auto x = number(n);
+    if (x) return *x == value && std::signbit(*x) == std::signbit(value);
+    // Integers by their bits.
+    const Step& node = at(n);
+    return node.op == constant && is_integer(node.type) && value >= 0 && node.bits == static_cast<std::uint64_t>(value);
+  }
+  int put(Step node) {
+    const auto& nodes = to_.nodes();
+    if (const auto it = std::ranges::find(nodes, node); it != nodes.end()) return static_cast<int>(it - nodes.begin());
+    const auto& a = node.args;
+    switch (node.op) {
+      case constant: return to_.constant_bits(node.bits, node.type);
+      case ScalarOp::cast: return to_.cast(a[0], node.type);
+      default: break;
+    }
+    switch (arity(node.op)) {
+      case 1: return to_.apply(node.op, {a[0]});
+      case 2: return to_.apply(node.op, {a[0], a[1]});
+      default: return to_.apply(node.op, {a[0], a[1], a[2]});
+    }
+  }
+
+  int make(Step node) {
+    for (int& a : node.args) {
+      if (a >= 0) a = made_[a];
+    }
+    if (node.op == constant) return put(node);
+    if (const auto folded = fold(node)) return *folded;
+    const auto [a, b, c] = node.args;
+    const bool floats = is_floating(node.type);
+    switch (node.op) {
+      case ScalarOp::cast: return make_cast(node);
+      case add:
+        if (is(b, floats ? -0.0 : 0.0)) return a;
+        if (is(a, floats ? -0.0 : 0.0)) return b;
+        break;
+      case sub:
+        if (is(b, 0.0)) return a;
+        break;
+      case mul:
+        if (is(b, 1)) return a;
+        if (is(a, 1)) return b;
+        break;
+      case ScalarOp::div:
+        if (is(b, 1)) return a;
+        if (const auto inverse = exact_inverse(b)) return put({.op = mul, .type = node.type, .args = {a, *inverse, -1}});
+        break;
+      case ScalarOp::pow:
+        if (is(b, 1)) return a;
+        if (floats && is(b, 2)) return put({.op = square, .type = node.type, .args = {a, -1, -1}});
+        break;
+      case neg:
+      case bitwise_not:
+      case logical_not:
+        if (at(a).op == node.op && at(at(a).args[0]).type == node.type) return at(a).args[0];
+        break;
+      case ScalarOp::abs:
+        if (at(a).op == ScalarOp::abs) return a;
+        if (floats && at(a).op == neg) return put({.op = ScalarOp::abs, .type = node.type, .args = {at(a).args[0], -1, -1}});
+        break;
+      case relu:
+      case ScalarOp::ceil:
+      case ScalarOp::floor:
+      case ScalarOp::trunc:
+      case ScalarOp::round:
+      case sign:
+        if (at(a).op == node.op) return a;
+        break;
+      case min:
+      case max:
+      case logical_and:
+      case logical_or:
+      case bitwise_and:
+      case bitwise_or:
+        if (a == b) return a;
+        break;
+      case ScalarOp::select:
+        if (b == c) return b;
+        if (at(a).op == constant) return at(a).bits ? b : c;
+        if (at(a).op == logical_not) {
+          return put({.op = ScalarOp::select, .type = node.type, .args = {at(a).args[0], c, b}});
+        }
+        if (is(b, 1) && is(c, 0.0) && node.type != DType::c64) return to_.cast(a, node.type);
+        break;
+      default: break;
+    }
+    return put(node);
+  }
+
+  // A cast of a cast, where the type between loses nothing and both ways lead to the same.
+  int make_cast(const Step& node) {
+    const int a = node.args[0];
+    if (at(a).type == node.type) return a;
+    if (at(a).op == ScalarOp::cast) {
+      const int x = at(a).args[0];
+      const DType from = at(x).type, between = at(a).type;
+      // From float to integer saturates, from integer to integer wraps.
+      const bool detour = is_integer(from) && is_floating(between) && is_integer(node.type) && !holds(node.type, from);
+      if (holds(between, from) && !detour) return from == node.type ? x : to_.cast(x, node.type);
+    }
+    return put(node);
+  }
+
+  // 1 / x as a number, if multiplying by it is exactly dividing by x: a power of two with a normal inverse.
+  std::optional<int> exact_inverse(int n) {
+    const auto x = number(n);
+    if (at(n).type != DType::f32 || !x || *x == 0 || !std::isfinite(*x)) return std::nullopt;
+    int exponent = 0;
+    if (std::abs(std::frexp(*x, &exponent)) != 0.5 || std::abs(exponent) > 120) return std::nullopt;
+    return put({.op = constant, .type = DType::f32, .bits = std::bit_cast<std::uint32_t>(static_cast<float>(1 / *x))});
+  }
+
+  // An operation on numbers alone, as the twin computes it.
+  std::optional<int> fold(const Step& node) {
+    // Narrow floats are not rounded between operations, so they are left as they are.
+    if (node.type == DType::c64 || bits(node.type) < 8 || (is_floating(node.type) && bits(node.type) < 32)) return std::nullopt;
+    Expression e;
+    std::vector<int> args;
+    for (int i = 0; i < arity(node.op); ++i) {
+      const Step& arg = at(node.args[i]);
+      if (arg.op != constant) return std::nullopt;
+      args.push_back(e.constant_bits(arg.bits, arg.type));
+    }
+    // An input that is not read gives the twin its shape.
+    e.input(DType::u8);
+    e.output(splice(e, one(node), args)[0]);
+    const std::byte nothing{};
+    const TensorData shape = TensorData::copy_of(DType::u8, {}, std::span(&nothing, 1));
+    const TensorData value = evaluate(MapOp(e), std::span(&shape, 1))[0];
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, value.bytes.data(), value.bytes.size());
+    return put({.op = constant, .type = node.type, .bits = bits});
+  }
+  // The operation by itself, of inputs.
+  Expression one(const Step& node) const {
+    Expression e;
+    std::array<int, 3> x{-1, -1, -1};
+    for (int i = 0; i < arity(node.op); ++i) x[i] = e.input(at(node.args[i]).type);
+    const int y = node.op == ScalarOp::cast ? e.cast(x[0], node.type)
+                  : arity(node.op) == 1     ? e.apply(node.op, {x[0]})
+                  : arity(node.op) == 2     ? e.apply(node.op, {x[0], x[1]})
+                                            : e.apply(node.op, {x[0], x[1], x[2]});
+    e.output(y);
+    return e;
+  }
+
+  Expression to_;
+  std::vector<int> made_;
+};
+
+// The expression without what no output needs; inputs stay.
+Expression live(const Expression& from) {
+  const auto& nodes = from.nodes();
+  std::vector<char> needed(nodes.size(), 0);
+  for (const int o : from.outputs()) needed[o] = 1;
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    for (const int a : nodes[i].args) {
+      if (needed[i] && a >= 0) needed[a] = 1;
+    }
+  }
+  Expression to;
+  std::vector<int> made(nodes.size(), -1);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Step node = nodes[i];
+    if (node.op == input) {
+      made[i] = to.input(node.type);
+      continue;
+    }
+    if (!needed[i]) continue;
+    for (int& a : node.args) {
+      if (a >= 0) a = made[a];
+    }
+    const auto& a = node.args;
+    made[i] = node.op == constant           ? to.constant_bits(node.bits, node.type)
+              : node.op == ScalarOp::cast   ? to.cast(a[0], node.type)
+              : arity(node.op) == 1         ? to.apply(node.op, {a[0]})
+              : arity(node.op) == 2         ? to.apply(node.op, {a[0], a[1]})
+                                            : to.apply(node.op, {a[0], a[1], a[2]});
+  }
+  for (const int o : from.outputs()) to.output(made[o]);
+  return to;
+}
+
+// The result of a Map, without operands that are not read and, if it does nothing, without the Map.
+Value simplified_map(Rewriter& r, const Node& node, const MapOp& map) {
+  const Expression e = simplified(map.expression());
+  std::vector<char> read(node.inputs().size(), 0);
+  for (const Step& n : e.nodes()) {
+    for (const int a : n.args) {
+      if (a >= 0 && e.nodes()[a].op == input) read[e.nodes()[a].input] = 1;
+    }
+  }
+  for (const int o : e.outputs()) {
+    if (e.nodes()[o].op == input) read[e.nodes()[o].input] = 1;
+  }
+  const Step& result = e.nodes()[e.outputs()[0]];
+  if (result.op == input) {
+    const Value x = node.inputs()[result.input];
+    if (x.shape() == node.types()[0].shape) return r.at(x);
+  }
+  // The operands that remain must still give the result its shape.
+  Shape shape;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (read[i]) shape = broadcast(shape, node.inputs()[i].shape());
+  }
+  const bool all = std::ranges::all_of(read, [](char c) { return c != 0; });
+  if (all || shape != node.types()[0].shape || std::ranges::none_of(read, [](char c) { return c != 0; })) {
+    return e == map.expression() ? Value() : apply(make_op<MapOp>(e), r.at(node.inputs()));
+  }
+  Expression fewer;
+  std::vector<int> args;
+  std::vector<Value> operands;
+  const int unread = -1;
+  for (const Step& n : e.nodes()) {
+    if (n.op != input) continue;
+    args.push_back(read[n.input] ? fewer.input(n.type) : unread);
+    if (read[n.input]) operands.push_back(r.at(node.inputs()[n.input]));
+  }
+  fewer.output(splice(fewer, e, args)[0]);
+  return apply(make_op<MapOp>(std::move(fewer)), std::move(operands));
+}
+
+// The value that the parts are slices of, if together they are the whole of it along the axis.
+Value whole_of(const Node& concat, int axis) {
+  Value whole;
+  std::int64_t at = 0;
+  for (const Value& part : concat.inputs()) {
+    const auto* slice = op_of<SliceOp>(part);
+    if (!slice || slice->axis() != axis || slice->begin() != at || slice->step() != 1) return {};
+    if (!whole) whole = input_of(part);
+    if (input_of(part) != whole) return {};
+    at += part.shape()[axis];
+  }
+  return whole && whole.shape()[axis] == at ? whole : Value();
+}
+
+}  // namespace
+
+Expression simplified(const Expression& expression) { return live(Simplifier().run(expression)); }
+
+Graph simplify(const Graph& graph, const PassContext&) {
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Value {
+    if (node.types().size() != 1) return {};
+    if (const auto* map = node.as<MapOp>()) return simplified_map(r, node, *map);
+    if (const auto* op = node.as<PermuteOp>()) return permute(r.at(node.inputs()[0]), op->order());
+    if (const auto* op = node.as<ReshapeOp>()) return reshape(r.at(node.inputs()[0]), op->shape());
+    if (const auto* op = node.as<BroadcastOp>()) {
+      Value x = r.at(node.inputs()[0]);
+      while (op_of<BroadcastOp>(x)) x = input_of(x);
+      return broadcast_to(x, op->shape());
+    }
+    if (const auto* op = node.as<SliceOp>()) {
+      const Value x = r.at(node.inputs()[0]);
+      if (op->step() == 1 && op->begin() == 0 && node.types()[0].shape == x.shape()) return x;
+    }
+    if (const auto* op = node.as<ConcatOp>()) {
+      if (const Value whole = whole_of(node, op->axis())) return r.at(whole);
+    }
+    return {};
+  });
+}
+
+}  // namespace weft::compiler

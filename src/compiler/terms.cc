@@ -1,0 +1,98 @@
+#include "compiler/terms.h"
+
+#include <bit>
+
+#include "graph/ops/leaf.h"
+#include "graph/ops/map.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/view.h"
+#include "weft/small_float.h"
+
+namespace weft::compiler {
+namespace {
+
+const Expression& expression(const Node& map) { return map.as<MapOp>()->expression(); }
+
+// The sizes that are not 1, in order.
+std::vector<std::int64_t> sizes(const Shape& shape) {
+  std::vector<std::int64_t> list;
+  for (const std::int64_t n : shape) {
+    if (n != 1) list.push_back(n);
+  }
+  return list;
+}
+
+}  // namespace
+
+std::optional<double> number(const Expression::Node& node) {
+  if (node.op != ScalarOp::constant) return std::nullopt;
+  switch (node.type) {
+    case DType::f32: return std::bit_cast<float>(static_cast<std::uint32_t>(node.bits));
+    case DType::f64: return std::bit_cast<double>(node.bits);
+    case DType::f16: return static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(node.bits)));
+    case DType::bf16: return static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(node.bits)));
+    default: return std::nullopt;
+  }
+}
+
+Term::Term(Value v) { enter(v); }
+
+Term::Term(const Node* map, int node) : map_(map), node_(node) {
+  const Expression::Node& n = at();
+  if (n.op == ScalarOp::input) enter(map->inputs()[n.input]);
+}
+
+void Term::enter(Value v) {
+  value_ = v;
+  map_ = nullptr;
+  node_ = -1;
+  if (!v.node()->as<MapOp>()) return;
+  const Expression& e = expression(*v.node());
+  const int output = e.outputs()[v.index()];
+  // A Map that only copies may broadcast: what it copies is another value.
+  if (e.nodes()[output].op == ScalarOp::input) return;
+  map_ = v.node();
+  node_ = output;
+}
+
+const Expression::Node& Term::at() const { return expression(*map_).nodes()[node_]; }
+
+std::optional<ScalarOp> Term::op() const { return map_ ? std::optional(at().op) : std::nullopt; }
+
+Term Term::arg(int i) const { return {map_, at().args[i]}; }
+
+std::optional<double> Term::number() const {
+  if (map_) return compiler::number(at());
+  const auto* constant = op_of<ConstantOp>(value_);
+  return constant ? constant->scalar() : std::nullopt;
+}
+
+bool Term::operator==(const Term& other) const {
+  if (map_ == other.map_ && node_ == other.node_) return map_ != nullptr || value_ == other.value_;
+  if (!map_ || !other.map_) return false;
+  const Expression::Node& a = at();
+  const Expression::Node& b = other.at();
+  if (a.op != b.op || a.type != b.type || a.bits != b.bits) return false;
+  for (int i = 0; i < arity(a.op); ++i) {
+    if (!(arg(i) == other.arg(i))) return false;
+  }
+  return true;
+}
+
+const Node* spread_reduction(Value v, const Shape& shape) {
+  while (v.node()->as<BroadcastOp>()) v = input_of(v);
+  const Shape spread = v.shape();
+  while (v.node()->as<ReshapeOp>()) v = input_of(v);
+  const auto* op = op_of<ReduceOpNode>(v);
+  if (!op || op->before() || op->after()) return nullptr;
+  const Value x = input_of(v);
+  if (x.shape() != shape) return nullptr;
+  Shape ones = shape;
+  for (const int axis : op->axes()) ones[axis] = 1;
+  // NumPy's broadcast puts sizes of 1 in front.
+  Shape padded = spread;
+  while (padded.rank() < ones.rank()) padded.insert(0, 1);
+  return padded == ones && sizes(v.shape()) == sizes(ones) ? v.node() : nullptr;
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,155 @@
+// What becomes one kernel: by labels of the schedule, and by results on every device.
+#include "compiler/bound.h"
+#include "compiler/evaluate.h"
+
+namespace weft {
+namespace {
+
+using test::Bound;
+using test::noise;
+using test::numbers;
+
+struct FusionTest : testing::TestWithParam<std::string> {
+  // Compiles, runs, compares with the twins, and returns the labels of the steps.
+  std::vector<std::string> run(const Graph& g, const std::map<std::string, TensorData>& data, float tolerance = 2e-5f) {
+    Executable exe = compile(g, device);
+    const Bound bound(device, g, data);
+    bound.run(exe);
+    bound.compare(compiler::evaluate(g, data), exe.report().graph, tolerance);
+    std::vector<std::string> labels;
+    for (const ScheduleStep& s : exe.report().steps) labels.push_back(s.label);
+    return labels;
+  }
+  using Labels = std::vector<std::string>;
+  Device device = test::device_named(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Devices, FusionTest, testing::ValuesIn(test::all_devices()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(FusionTest, BroadcastsStayStrides) {
+  Graph g;
+  const Value a = g.input("a", DType::f32, {1, 6, 1, 20});
+  const Value b = g.input("b", DType::f32, {1, 6, 9, 20});
+  g.output("y", broadcast_to(a, {1, 6, 9, 20}) + b);
+  g.output("z", (a + b) * a);
+  EXPECT_EQ(run(g, {{"a", noise({1, 6, 1, 20}, 1)}, {"b", noise({1, 6, 9, 20}, 2)}}).size(), 1u);
+}
+
+TEST_P(FusionTest, SeveralResultsOfOneKernel) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {7, 33});
+  const Value row = g.input("row", DType::f32, {33});
+  const Value e = exp(x);
+  const Value shifted = e + row;
+  g.output("e", e);
+  g.output("shifted", shifted);
+  g.output("scaled", tanh(shifted) * e);
+  g.output("negative", cast(binary(ScalarOp::less, x, row), DType::f32));
+  EXPECT_EQ(run(g, {{"x", noise({7, 33}, 1)}, {"row", noise({33}, 2)}}), Labels{"exp+add+tanh+mul+less+cast [7, 33]"});
+}
+
+// What lies on a path through another kernel cannot be one with what comes before it.
+TEST_P(FusionTest, ResultsThatWaitForOthersStayApart) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {8, 16});
+  const Value a = exp(x);
+  const Value s = softmax(a, 0);
+  const Value b = s * x + a;
+  const Value c = unary(ScalarOp::sin, x);
+  g.output("a", a);
+  g.output("b", b);
+  g.output("c", c * s);
+  EXPECT_EQ(run(g, {{"x", noise({8, 16}, 1)}}).size(), 3u);
+}
+
+TEST_P(FusionTest, WideRegionsAreSplit) {
+  Graph g;
+  std::map<std::string, TensorData> data;
+  std::vector<Value> in;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = std::format("x{}", i);
+    in.push_back(g.input(name, DType::f32, {5, 8}));
+    data.emplace(name, noise({5, 8}, static_cast<unsigned>(i)));
+  }
+  for (int i = 0; i < 12; ++i) g.output(std::format("y{}", i), tanh(in[i] * in[(i + 1) % 12]) + in[(i + 5) % 12]);
+  const auto labels = run(g, data);
+  if (device.is_gpu()) {
+    const auto most = device.gpu().capabilities().max_storage_buffers;
+    EXPECT_GE(labels.size(), std::ceil(24.0 / most));
+    EXPECT_LE(labels.size(), 11u);
+  }
+}
+
+TEST_P(FusionTest, AReductionTakesTheWorkAroundIt) {
+  Graph g;
+  const Value a = g.input("a", DType::f32, {6, 50});
+  const Value b = g.input("b", DType::f32, {50});
+  g.output("dot", reduce(ReduceOp::sum, a * b, {1}));
+  g.output("norm", sqrt(reduce(ReduceOp::mean, (a - b) * (a - b), {0}, true) + 1e-3));
+  g.output("flat", reduce(ReduceOp::max, reshape(exp(a) * 0.5, {300}), {0}));
+  EXPECT_EQ(run(g, {{"a", noise({6, 50}, 1)}, {"b", noise({50}, 2)}}),
+            (Labels{"mul+reduce_sum [6]", "sub+mul+reduce_mean+add+sqrt [1, 50]", "exp+mul+reduce_max []"}));
+}
+
+TEST_P(FusionTest, MixedTypesInOneRegion) {
+  Graph g;
+  const Value x = g.input("x", DType::f16, {4, 24});
+  const Value i = g.input("i", DType::i32, {24});
+  const Value scaled = cast(x, DType::f32) * cast(i, DType::f32);
+  g.output("sum", reduce(ReduceOp::sum, scaled, {1}));
+  const Value positive = binary(ScalarOp::greater, scaled, g.scalar(0, DType::f32));
+  g.output("chosen", select(positive, scaled, cast(i, DType::f32)));
+  const TensorData half = TensorData::of<std::uint16_t>(DType::f16, {4, 24}, std::vector<std::uint16_t>(96, 0x3a00));
+  std::vector<std::int32_t> steps;
+  for (int k = 0; k < 24; ++k) steps.push_back(k - 11);
+  EXPECT_EQ(run(g, {{"x", half}, {"i", TensorData::of<std::int32_t>(DType::i32, {24}, steps)}}).size(), 2u);
+}
+
+TEST_P(FusionTest, SoftmaxWrittenOut) {
+  for (const int axis : {0, 1, 2}) {
+    for (const bool keep : {true, false}) {
+      Graph g;
+      const Value x = g.input("x", DType::f32, {3, 4, 37});
+      const auto over = [&](ReduceOp op, Value v) {
+        const Value r = reduce(op, v, {axis}, keep);
+        return keep ? r : expand_dims(r, axis);
+      };
+      const Value e = exp(x - broadcast_to(over(ReduceOp::max, x), x.shape()));
+      g.output("y", keep ? e / over(ReduceOp::sum, e) : e * unary(ScalarOp::reciprocal, over(ReduceOp::sum, e)));
+      EXPECT_EQ(run(g, {{"x", noise({3, 4, 37}, 1, 3)}}), Labels{"softmax [3, 4, 37]"});
+    }
+  }
+}
+
+TEST_P(FusionTest, WhatOnlyLooksLikeSoftmax) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {8, 8});
+  const Value e = exp(x - reduce(ReduceOp::max, x, {1}, true));
+  g.output("another axis", e / reduce(ReduceOp::sum, e, {0}, true));
+  g.output("another sum", e / reduce(ReduceOp::sum, x * x, {1}, true));
+  const Value f = exp(x - reduce(ReduceOp::max, x, {1}));  // broadcast along the wrong axis
+  g.output("spread", f / reduce(ReduceOp::sum, f, {1}, true));
+  for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}})) EXPECT_EQ(label.find("softmax"), std::string::npos);
+}
+
+TEST_P(FusionTest, LayerNormWrittenOut) {
+  for (int form = 0; form < 4; ++form) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {5, 3, 32});
+    const Value d = x - reduce(ReduceOp::mean, x, {2}, true);
+    const Value square = form == 0 ? d * d : form == 1 ? unary(ScalarOp::square, d)
+                                                       : binary(ScalarOp::pow, d, g.scalar(2, DType::f32));
+    const Value inside = reduce(ReduceOp::mean, square, {2}, true) + 1e-5;
+    Value y = form % 2 ? d * rsqrt(inside) : d / sqrt(inside);
+    if (form > 0) y = y * g.input("scale", DType::f32, {32});
+    if (form > 1) y = g.input("bias", DType::f32, {1, 1, 32}) + y;
+    g.output("y", y);
+    std::map<std::string, TensorData> data{{"x", noise({5, 3, 32}, 1)}};
+    if (form > 0) data.emplace("scale", noise({32}, 2));
+    if (form > 1) data.emplace("bias", noise({1, 1, 32}, 3));
+    EXPECT_EQ(run(g, data, 1e-4f), Labels{"layer_norm [5, 3, 32]"}) << form;
+  }
+}
+
+}  // namespace
+}  // namespace weft

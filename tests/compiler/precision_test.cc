@@ -1,0 +1,167 @@
+// Precision policies: what is measured, what is decided, and that results keep the bound.
+#include "compiler/precision.h"
+
+#include <gmock/gmock.h>
+
+#include "compiler/bound.h"
+#include "compiler/evaluate.h"
+
+namespace weft {
+namespace {
+
+using test::Bound;
+using test::noise;
+using testing::HasSubstr;
+
+TensorData weights(std::int64_t k, std::int64_t n, const std::function<float(std::int64_t k, std::int64_t n)>& value) {
+  std::vector<float> v;
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) v.push_back(value(i, j));
+  }
+  return TensorData::of<float>(DType::f32, {k, n}, v);
+}
+
+// As training leaves them: normal, of the size that keeps activations' size.
+TensorData ordinary(std::int64_t k, std::int64_t n, unsigned seed) {
+  auto random = std::make_shared<std::mt19937>(seed);
+  auto normal = std::make_shared<std::normal_distribution<float>>(0.0f, 1 / std::sqrt(static_cast<float>(k)));
+  return weights(k, n, [=](auto, auto) { return (*normal)(*random); });
+}
+
+// Neighbours cancel: smooth inputs leave next to nothing but their rounding.
+TensorData oscillating(std::int64_t k, std::int64_t n) {
+  return weights(k, n, [](std::int64_t i, std::int64_t) { return i % 2 ? -3.001f : 3.001f; });
+}
+
+double error(const TensorData& w) { return compiler::f16_error(w, {0, Layout::dense(w.shape)}); }
+
+TEST(Precision, TheErrorTellsWeightsApart) {
+  for (const std::int64_t k : {64, 384, 1536}) {
+    EXPECT_LT(error(ordinary(k, 200, 1)), kF16ErrorBound / 2) << k;
+    EXPECT_GT(error(oscillating(k, 8)), kF16ErrorBound * 2) << k;
+  }
+  const auto with_one = [](float outlier) {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal(0.0f, 0.1f);
+    return weights(128, 64, [&](std::int64_t i, std::int64_t j) {
+      const float w = normal(random);
+      return i == 17 && j == 5 ? outlier : w;
+    });
+  };
+  EXPECT_LT(error(with_one(4.0f)), kF16ErrorBound);
+  EXPECT_EQ(error(with_one(7e4f)), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(error(with_one(5e3f)), std::numeric_limits<double>::infinity());  // results come near the range's end
+  EXPECT_EQ(error(with_one(NAN)), std::numeric_limits<double>::infinity());
+  // One column too small for f16.
+  EXPECT_GT(error(weights(128, 8, [](std::int64_t i, std::int64_t j) {
+              return (j == 3 ? 1e-8f : 0.1f) * std::sin(static_cast<float>(i * 31 + j));
+            })),
+            kF16ErrorBound);
+  EXPECT_EQ(error(weights(16, 4, [](auto, auto) { return 0.0f; })), 0);
+}
+
+struct PrecisionTest : testing::TestWithParam<std::string> {
+  // Three layers; the middle one's weights are given.
+  static Graph layers(const TensorData& middle) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {6, 64});
+    const auto layer = [&](Value v, const TensorData& w, std::string name) {
+      return relu(matmul(v, g.constant(w, name)) + g.constant(noise({w.shape[1]}, 9), name + ".bias"));
+    };
+    const Value a = layer(x, ordinary(64, 96, 1), "first");
+    const Value b = layer(a, middle, "middle");
+    const Value c = layer(layer_norm(b, {}, {}, 1e-5), ordinary(80, 32, 3), "last");
+    g.output("y", matmul(c, g.constant(ordinary(32, 40, 4), "head")));
+    return g;
+  }
+  std::map<std::string, PrecisionDecision> decide(const Graph& g, CompileOptions options) {
+    exe = compile(g, device, options);
+    std::map<std::string, PrecisionDecision> by_name;
+    for (const PrecisionDecision& d : exe.report().precision) by_name[d.weights.substr(0, d.weights.find(' '))] = d;
+    return by_name;
+  }
+  // Largest difference from f32 over the largest result.
+  double difference(const Graph& g) {
+    const std::map<std::string, TensorData> data{{"x", noise({6, 64}, 7)}};
+    const Bound bound(device, g, data);
+    bound.run(exe);
+    const auto expected = compiler::evaluate(g, data);
+    const auto want = test::floats_of(expected.at("y"));
+    const auto got = bound.outputs_[0].second.read<float>();
+    double largest = 0, off = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      largest = std::max<double>(largest, std::abs(want[i]));
+      off = std::max<double>(off, std::abs(got[i] - want[i]));
+      if (std::isnan(got[i])) return NAN;
+    }
+    return off / largest;
+  }
+  Device device = test::device_named(GetParam());
+  Executable exe;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, PrecisionTest, testing::ValuesIn(test::all_devices()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(PrecisionTest, StrictIsTheDefault) {
+  const Graph g = layers(ordinary(96, 80, 2));
+  EXPECT_TRUE(decide(g, {}).empty());
+  EXPECT_EQ(exe.report().graph.find("f16"), std::string::npos);
+}
+
+TEST_P(PrecisionTest, OrdinaryWeightsAreNarrow) {
+  const Graph g = layers(ordinary(96, 80, 2));
+  for (const Precision p : {Precision::f16, Precision::automatic}) {
+    const auto d = decide(g, {.precision = p});
+    ASSERT_EQ(d.size(), 4u);
+    for (const auto& [name, decision] : d) {
+      EXPECT_TRUE(decision.f16) << name << ": " << decision.reason;
+      EXPECT_EQ(decision.error > 0, p == Precision::automatic);
+    }
+    // Weights once, activations between the kernels; the result is f32 as before.
+    EXPECT_THAT(exe.report().graph, HasSubstr("constant : f16 [64, 96]"));
+    EXPECT_THAT(exe.report().graph, HasSubstr(": f16 [6, 96]"));
+    EXPECT_THAT(exe.report().graph, HasSubstr(": f32 [6, 40]"));
+    EXPECT_EQ(exe.report().steps.size(), 5u) << exe.report().graph;
+    EXPECT_EQ(exe.report().constant_bytes, 2u * (64 * 96 + 96 * 80 + 80 * 32 + 32 * 40) + 4u * (96 + 80 + 32));
+    const double off = difference(g);
+    EXPECT_LT(off, 5e-3);
+    EXPECT_GT(off, 0);
+  }
+}
+
+TEST_P(PrecisionTest, WeightsThatOscillateStayAndSoDoesWhatComesBefore) {
+  const Graph g = layers(oscillating(96, 80));
+  auto d = decide(g, {.precision = Precision::automatic});
+  EXPECT_FALSE(d.at("middle").f16);
+  EXPECT_GT(d.at("middle").error, kF16ErrorBound);
+  EXPECT_FALSE(d.at("first").f16);
+  EXPECT_THAT(d.at("first").reason, HasSubstr("needs exact operands"));
+  EXPECT_TRUE(d.at("last").f16);
+  EXPECT_TRUE(d.at("head").f16);
+  EXPECT_LT(difference(g), 5e-3);
+
+  d = decide(g, {.precision = Precision::automatic, .force_f16 = {{"middle", true}}});
+  EXPECT_TRUE(d.at("middle").f16);
+  EXPECT_TRUE(d.at("first").f16);
+  EXPECT_THAT(d.at("middle").reason, HasSubstr("forced"));
+  d = decide(layers(ordinary(96, 80, 2)), {.precision = Precision::f16, .force_f16 = {{"last", false}}});
+  EXPECT_FALSE(d.at("last").f16);
+  EXPECT_TRUE(d.at("middle").f16);
+}
+
+TEST_P(PrecisionTest, OutliersStay) {
+  const Graph g = layers(weights(96, 80, [](std::int64_t i, std::int64_t j) {
+    return i == j ? (i == 3 ? 1e5f : 1.0f) : 0.01f * std::cos(static_cast<float>(i + 5 * j));
+  }));
+  for (const Precision p : {Precision::f16, Precision::automatic}) {
+    const auto d = decide(g, {.precision = p});
+    EXPECT_FALSE(d.at("middle").f16);
+    EXPECT_THAT(d.at("middle").reason, HasSubstr("range"));
+    if (p == Precision::automatic) {
+      EXPECT_LT(difference(g), 5e-3);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
