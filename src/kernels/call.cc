@@ -100,6 +100,11 @@ class Accessors {
     }
     return std::move(text_);
   }
+  // Between a word's low bits and a value.
+  std::string conversions() const {
+    return std::format("fn widen_{0}(w: u32) -> {0}_t {{ return {1}; }}\nfn narrow_{0}(v: {0}_t) -> u32 {{ return {2}; }}\n",
+                       name_, fill(pack_.widen, "w"), fill(pack_.narrow, "v"));
+  }
 
  private:
   void function(std::string_view head, std::string_view tail, const std::string& body) {
@@ -246,6 +251,14 @@ Call& Call::operand(std::string_view name, const View& view, int width, bool loa
   operands_.push_back({std::string(name), view.dtype, width, loads, stores, element_type(view.dtype, width, stores), 0});
   views_.push_back(view);
   element_bytes_.push_back(element_size(view.dtype, width));
+  return *this;
+}
+
+Call& Call::update(std::string_view name, const View& view) {
+  operand(name, view, 1, true, true);
+  key_ += "u";
+  operands_.back().element = "atomic<u32>";
+  operands_.back().updates = true;
   return *this;
 }
 
@@ -412,6 +425,7 @@ std::string Call::prelude() const {
     };
     if (op.loads) s += accessors().loads();
     if (op.stores) s += accessors().stores(!op.loads);
+    if (op.updates) s += accessors().conversions();
   }
   if (iterate_rank_ >= 0) {
     const int rank = std::max(iterate_rank_, 1);

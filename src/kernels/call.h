@@ -46,6 +46,11 @@ class Call {
   Call& write(std::string_view name, const View& view, int width = 1);
   // Like write, and load_… is there too.
   Call& read_write(std::string_view name, const View& view, int width = 1);
+  // Like read_write, in atomic words whatever the type (up to 32 bits), for read-modify-write by compare-exchange:
+  // element i is bits (k % n) · size… of <name>_buf[k / n], k = p.<name>_o + i, n elements a word;
+  // fn widen_<name>(bits: u32) -> <name>_t takes the low bits of a word, fn narrow_<name>(v: <name>_t) -> u32 gives them.
+  // Named first of the operands, so that the buffer's variable is its own.
+  Call& update(std::string_view name, const View& view);
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
   Call& raw(std::string_view name, const View& view, std::string_view element, int element_bytes, gpu::Access access);
@@ -86,8 +91,9 @@ class Call {
     DType dtype;
     int width;
     bool loads, stores;
-    std::string element;  // raw operands: the array's element type
+    std::string element;  // the array's element type
     int binding;          // index into bindings_
+    bool updates = false;
   };
   struct Slot {  // a binding, perhaps of several operands
     gpu::Binding binding;

@@ -58,6 +58,12 @@ bool merge(std::span<View> views, std::span<std::int64_t> steps, int axis) {
 
 }  // namespace
 
+View as_unsigned(const View& view) {
+  View v = view;
+  v.dtype = unsigned_of(bits(view.dtype));
+  return v;
+}
+
 void as_bits(std::span<View> views, std::span<std::int64_t> steps, int axis) {
   if (split(views, steps)) return;
   for (View& v : views) v.dtype = unsigned_of(bits(v.dtype));

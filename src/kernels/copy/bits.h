@@ -7,6 +7,9 @@
 
 namespace weft::kernels {
 
+// The same elements as unsigned integers of their size.
+View as_unsigned(const View& view);
+
 // The same memory as unsigned integers of the elements' size. Types of 64 bits become pairs of u32 (a last axis of 2)
 // where the rank allows, else u64; neighbours are taken together, up to 32 bits, as long as all of `views` (of one
 // shape and one type) allow it.

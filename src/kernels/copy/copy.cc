@@ -107,7 +107,7 @@ void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y) {
   }
   as_bits(views);
   if (bits(x.dtype) < 64 && transpose_gpu(commands, views[0], views[1])) return;
-  map_gpu(commands, "copy", identity(views[0].dtype), std::span(views, 1), {}, std::span(views + 1, 1));
+  map(commands, "copy", identity(views[0].dtype), std::span(views, 1), std::span(views + 1, 1));
 }
 
 void copy(Stream& stream, const View& x, const View& y) {
@@ -140,25 +140,20 @@ void fill(Stream& stream, double value, const View& y) {
   gpu::Commands* commands = stream.gpu();
   if (!commands) return fill_cpu(*stream.cpu(), bits_of_value, y);
 
-  // The value travels as a parameter: one pipeline for all of them.
-  View target = y;
+  // The value travels with the call: one pipeline for all of them.
+  View target = as_unsigned(y);
   Expression e;
-  const auto low = static_cast<std::uint32_t>(bits_of_value);
-  const auto high = static_cast<std::uint32_t>(bits_of_value >> 32);
   if (bits(y.dtype) == 64) {
-    target.dtype = DType::u64;
-    const int first = e.cast(e.input(DType::u32), DType::u64);
-    const int second = e.cast(e.input(DType::u32), DType::u64);
-    e.output(e.apply(ScalarOp::bitwise_or,
-                     {first, e.apply(ScalarOp::shift_left, {second, e.constant(32, DType::u64)})}));
-    const std::uint32_t words[] = {low, high};
-    return map_gpu(*commands, "fill", e, {}, words, std::span(&target, 1));
+    e.output(e.input(DType::u64));
+    const Virtual number{DType::u64, bits_of_value};
+    return map(*commands, "fill", e, {}, std::span(&number, 1), std::span(&target, 1));
   }
   as_bits(std::span(&target, 1));
-  std::uint32_t pattern = low;
+  auto pattern = static_cast<std::uint32_t>(bits_of_value);
   for (int width = bits(y.dtype); width < bits(target.dtype); width *= 2) pattern |= pattern << width;
   e.output(e.cast(e.input(DType::u32), target.dtype));
-  map_gpu(*commands, "fill", e, {}, std::span(&pattern, 1), std::span(&target, 1));
+  const Virtual number{DType::u32, pattern};
+  map(*commands, "fill", e, {}, std::span(&number, 1), std::span(&target, 1));
 }
 
 }  // namespace weft::kernels

@@ -5,11 +5,12 @@
 //   vec    its elements lie one after the other and in step with the groups of four: one vec4 load or store
 //   splat  the axis has stride 0: one load (inputs only)
 //   each   four loads or stores of one element
-//   parameter  no operand but a uniform value
+//   constant, ramp  no operand: a number that travels with the call, or one that grows along the axes
 // Groups are cut at the first output's multiples of four, so an output that starts inside of a word costs nothing but
 // its first and last group of a row, which store a part of their lanes.
 #include "kernels/elementwise/map.h"
 
+#include <cstring>
 #include <numeric>
 
 #include "kernels/call.h"
@@ -40,8 +41,8 @@ Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides
 namespace {
 
 MapProblem check(std::string_view name, const Expression& e, std::span<const View> inputs, std::span<const View> outputs,
-                 std::span<const std::uint32_t> parameters = {}) {
-  if (static_cast<int>(inputs.size() + parameters.size()) != e.input_count() || outputs.size() != e.outputs().size()) {
+                 std::span<const Virtual> virtuals = {}) {
+  if (static_cast<int>(inputs.size() + virtuals.size()) != e.input_count() || outputs.size() != e.outputs().size()) {
     throw InvalidArgument("{}: the expression has {} inputs and {} outputs, got {} and {} views", name, e.input_count(),
                           e.outputs().size(), inputs.size(), outputs.size());
   }
@@ -74,8 +75,25 @@ MapProblem check(std::string_view name, const Expression& e, std::span<const Vie
     }
     strides.push_back(v.strides());
   }
+  for (const Virtual& v : virtuals) {
+    strides.push_back(v.strides.empty() ? Strides::filled(shape.rank(), 0) : v.strides);
+  }
   Collapsed c = sort_and_collapse(shape, strides, inputs.size());
-  return {name, e, inputs, outputs, c.shape, std::move(c.strides), parameters};
+  return {name, e, inputs, outputs, c.shape, std::move(c.strides), virtuals};
+}
+
+// A virtual input as a view of host memory: strides lead through all the numbers that it takes.
+View in_memory(const Virtual& v, const Shape& shape) {
+  const Strides strides = v.strides.empty() ? Strides::filled(shape.rank(), 0) : v.strides;
+  const auto [low, high] = Layout{shape, strides}.offset_range();
+  const auto size = static_cast<std::uint64_t>(bits(v.type) / 8);
+  const View view(Buffer::host((static_cast<std::uint64_t>(high - low) + 1) * size), static_cast<std::uint64_t>(-low) * size,
+                  v.type, shape, strides);
+  for (std::int64_t i = low; i <= high; ++i) {
+    const std::uint64_t number = high == low ? v.bits : v.bits + static_cast<std::uint64_t>(i);
+    std::memcpy(view.buffer.data() + static_cast<std::uint64_t>(i - low) * size, &number, size);
+  }
+  return view;
 }
 
 struct Operand {
@@ -150,14 +168,27 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
     call.strides(o.name, outer_strides);
     call.index_param(o.name + "_inner", o.inner());
   }
-  for (std::uint32_t value : problem.parameters) {
-    call.param(std::format("x{}_value", input_modes.size()), value);
-    input_modes.push_back("parameter");
+  std::vector<std::string> virtual_types(input_modes.size());
+  for (std::size_t k = 0; k < problem.virtuals.size(); ++k) {
+    const Virtual& v = problem.virtuals[k];
+    const std::string x = std::format("x{}", input_modes.size());
+    Strides outer_strides = problem.strides[operands.size() + k];
+    const std::int64_t inner = outer_strides.back();
+    const bool grows = std::ranges::any_of(v.strides, [](auto s) { return s != 0; });
+    input_modes.push_back(grows ? "ramp" : "constant");
+    virtual_types.emplace_back(compute_type(v.type));
+    call.param(x + "_value", static_cast<std::uint32_t>(v.bits));
+    if (bits(v.type) == 64) call.param(x + "_high", static_cast<std::uint32_t>(v.bits >> 32));
+    if (!grows) continue;
+    outer_strides.pop_back();
+    call.strides(x, outer_strides);
+    call.index_param(x + "_inner", inner);
   }
   const std::int64_t row_groups = ceil_div(length + phase, width);
   const std::int64_t groups = row_groups * element_count(outer);
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   call.set("inputs", input_modes)
+      .set("virtual_types", virtual_types)
       .set("outputs", output_modes)
       .set("rows", outer.rank() > 0)
       .set("width", width)
@@ -178,10 +209,14 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
   else map_cpu(*stream.cpu(), problem);
 }
 
-void map_gpu(gpu::Commands& commands, std::string_view name, const Expression& expression, std::span<const View> inputs,
-             std::span<const std::uint32_t> parameters, std::span<const View> outputs) {
-  const MapProblem problem = check(name, expression, inputs, outputs, parameters);
-  if (element_count(problem.shape) != 0) map_gpu(commands, problem);
+void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
+         std::span<const Virtual> virtuals, std::span<const View> outputs) {
+  const MapProblem problem = check(name, expression, inputs, outputs, virtuals);
+  if (element_count(problem.shape) == 0) return;
+  if (gpu::Commands* commands = stream.gpu()) return map_gpu(*commands, problem);
+  std::vector<View> views(inputs.begin(), inputs.end());
+  for (const Virtual& v : virtuals) views.push_back(in_memory(v, outputs[0].shape()));
+  map(stream, name, expression, views, outputs);
 }
 
 void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const View> outputs) {

@@ -11,15 +11,21 @@
 
 namespace weft::kernels {
 
+// An input without memory: a number that is no part of the pipeline, and that may grow along the axes.
+struct Virtual {
+  DType type;              // f32, i32, u32 or u64, as the expression's input has it
+  std::uint64_t bits = 0;  // the number's, in that type
+  Strides strides = {};    // i32 and u32: what each step along an axis of the output adds; none: nothing
+};
+
 // A checked call: the axes sorted so that the first output's fastest is last, and merged over all operands.
 struct MapProblem {
   std::string_view name;            // of the kernel, for messages
   const Expression& expression;
   std::span<const View> inputs, outputs;
   Shape shape;                      // at least one axis
-  std::vector<Strides> strides;     // of the inputs, then of the outputs
-  // The expression's last inputs, if it has more than there are views: u32 values that are no part of the pipeline.
-  std::span<const std::uint32_t> parameters = {};
+  std::vector<Strides> strides;     // of the inputs, then of the outputs, then of the virtual inputs
+  std::span<const Virtual> virtuals = {};  // the expression's last inputs
 };
 
 void map_gpu(gpu::Commands& commands, const MapProblem& problem);
@@ -29,9 +35,9 @@ void map_cpu(cpu::Executor& executor, const MapProblem& problem);
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
          std::span<const View> outputs);
 
-// On a GPU only: inputs after those of the views are `parameters` (u32), which are not part of the pipeline.
-void map_gpu(gpu::Commands& commands, std::string_view name, const Expression& expression, std::span<const View> inputs,
-             std::span<const std::uint32_t> parameters, std::span<const View> outputs);
+// The expression's inputs are those of the views, then the virtual ones.
+void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
+         std::span<const Virtual> virtuals, std::span<const View> outputs);
 
 // The axes in the order in which `strides[leading]` is largest first, then merged (collapse); rank at least 1.
 Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides, std::size_t leading);

@@ -25,8 +25,11 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   {% endif %}
   {% for mode in inputs %}
   {% set x = "x" ~ loop.index0 %}
-  {% if mode == "parameter" %}
-  let {{ x }} = vec4<u32>(p.{{ x }}_value);
+  {% set type = virtual_types[loop.index0] %}
+  {% if mode == "constant" %}
+  let {{ x }} = vec4<{{ type }}>(bitcast<{{ type }}>(p.{{ x }}_value));
+  {% elif mode == "ramp" %}
+  let {{ x }} = bitcast<vec4<{{ type }}>>(p.{{ x }}_value + at_{{ x }}(c) + (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) * p.{{ x }}_inner);
   {% else %}
   let {{ x }}_at = at_{{ x }}(c);
   {% if mode == "vec" %}
@@ -41,8 +44,12 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   {% endfor %}
 {% else %}
   {% for mode in inputs %}
-  {% if mode == "parameter" %}
-  let x{{ loop.index0 }} = p.x{{ loop.index0 }}_value;
+  {% set x = "x" ~ loop.index0 %}
+  {% set type = virtual_types[loop.index0] %}
+  {% if mode == "constant" %}
+  let {{ x }} = {{ "vec2<u32>(p." ~ x ~ "_value, p." ~ x ~ "_high)" if type == "vec2<u32>" else "bitcast<" ~ type ~ ">(p." ~ x ~ "_value)" }};
+  {% elif mode == "ramp" %}
+  let {{ x }} = bitcast<{{ type }}>(p.{{ x }}_value + at_{{ x }}(c) + g * p.{{ x }}_inner);
   {% else %}
   let x{{ loop.index0 }} = load_x{{ loop.index0 }}(at_x{{ loop.index0 }}(c) + g * p.x{{ loop.index0 }}_inner);
   {% endif %}

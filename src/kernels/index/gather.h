@@ -1,19 +1,13 @@
 #pragma once
 
+#include "kernels/index/selection.h"
 #include "weft/cpu.h"
 #include "weft/gpu.h"
-#include "weft/view.h"
 
 namespace weft::kernels {
 
-// A checked gather over the axes of y: x and indices as y's axes walk them (stride 0 where they have no part).
-struct GatherProblem {
-  View x, indices, y;       // all of y's shape
-  std::int64_t axis_size;   // of x
-  std::int64_t axis_stride;
-};
-
-void gather_gpu(gpu::Commands& commands, const GatherProblem& problem);
-void gather_cpu(cpu::Executor& executor, const GatherProblem& problem);
+// The whole is read.
+void gather_gpu(gpu::Commands& commands, const Selection& selection);
+void gather_cpu(cpu::Executor& executor, const Selection& selection);
 
 }  // namespace weft::kernels

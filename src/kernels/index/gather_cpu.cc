@@ -7,21 +7,20 @@
 namespace weft::kernels {
 namespace {
 
-std::int64_t clamped(const View& indices, std::int64_t at, std::int64_t size) {
-  std::int64_t index = 0;
-  load_block(indices.dtype)(indices.buffer.data() + indices.offset, at, 0, 1, &index);
-  if (info(indices.dtype).kind == DTypeKind::unsigned_integer) {
-    return static_cast<std::int64_t>(std::min(static_cast<std::uint64_t>(index), static_cast<std::uint64_t>(size - 1)));
-  }
-  if (index < 0) index = index < -size ? 0 : index + size;
-  return std::min(index, size - 1);
+// Clamped to the axis.
+std::int64_t clamped(const Selection& s, std::int64_t at, int component) {
+  const std::int64_t index = index_at(s, at, component);
+  if (index >= 0) return index;
+  std::int64_t raw = 0;
+  load_block(s.indices.dtype)(s.indices.buffer.data() + s.indices.offset, at + component * s.component_stride, 0, 1, &raw);
+  return raw < 0 && is_signed(s.indices.dtype) ? 0 : s.axes[component].size - 1;
 }
 
 }  // namespace
 
-void gather_cpu(cpu::Executor& executor, const GatherProblem& problem) {
-  const Strides strides[] = {problem.x.strides(), problem.indices.strides(), problem.y.strides()};
-  Collapsed c = collapse(problem.y.shape(), strides);
+void gather_cpu(cpu::Executor& executor, const Selection& problem) {
+  const Strides strides[] = {problem.whole.strides(), problem.indices.strides(), problem.part.strides()};
+  Collapsed c = collapse(problem.part.shape(), strides);
   if (c.shape.empty()) {
     c.shape.push_back(1);
     for (Strides& s : c.strides) s.push_back(0);
@@ -39,22 +38,23 @@ void gather_cpu(cpu::Executor& executor, const GatherProblem& problem) {
       rows[k].strides.pop_back();
     }
   }
-  const int b = bits(problem.x.dtype);
+  const int b = bits(problem.whole.dtype);
   cpu::Executor one_core(1);  // packed elements share bytes
   parallel(b < 8 ? one_core : executor, element_count(rows[0].shape), std::max<std::int64_t>(1, 8192 / length),
            [&](std::int64_t begin, std::int64_t end) {
              for (std::int64_t i = begin; i < end; ++i) {
-               const std::int64_t index = clamped(problem.indices, offset_of(rows[1], i), problem.axis_size);
-               const std::int64_t from = offset_of(rows[0], i) + index * problem.axis_stride;
+               std::int64_t from = offset_of(rows[0], i);
+               const std::int64_t tuple = offset_of(rows[1], i);
+               for (int k = 0; k < static_cast<int>(problem.axes.size()); ++k) from += clamped(problem, tuple, k) * problem.axes[k].stride;
                const std::int64_t to = offset_of(rows[2], i);
-               const std::byte* x = problem.x.buffer.data() + problem.x.offset;
-               std::byte* y = problem.y.buffer.data() + problem.y.offset;
+               const std::byte* x = problem.whole.buffer.data() + problem.whole.offset;
+               std::byte* y = problem.part.buffer.data() + problem.part.offset;
                if (b < 8) {
                  // One at a time by the type's own bits.
                  for (std::int64_t j = 0; j < length; ++j) {
                    std::uint64_t value;
-                   load_block(problem.x.dtype)(x, from + j * sx, 0, 1, &value);
-                   store_block(problem.y.dtype)(y, to + j * sy, 0, 1, &value);
+                   load_block(problem.whole.dtype)(x, from + j * sx, 0, 1, &value);
+                   store_block(problem.part.dtype)(y, to + j * sy, 0, 1, &value);
                  }
                } else if (sx == 1 && sy == 1) {
                  std::memcpy(y + to * b / 8, x + from * b / 8, static_cast<std::size_t>(length) * b / 8);

@@ -1,0 +1,46 @@
+// Tensors made of their indices: ranges, identities, triangles, one-hot codes. Conventions that all kernels share are in
+// weft/kernels.h.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "weft/stream.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+// y[i] = start + i · step; y [n], floating or integer. Integers are exact and wrap at their width; fractions of start and
+// step are cut off. Floats are computed in f32: an error of at most 2^-22 of the larger of |start| and |i · step|, then
+// rounded to y's type. f64: on the CPU only.
+void arange(Stream& stream, double start, double step, const View& y);
+// The same for 64-bit numbers that a double does not hold.
+void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const View& y);
+template <std::integral A, std::integral B>
+void arange(Stream& stream, A start, B step, const View& y) {
+  if (is_integer(y.dtype)) {
+    arange_exact(stream, static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(step), y);
+  } else {
+    arange(stream, static_cast<double>(start), static_cast<double>(step), y);
+  }
+}
+// y[0] = start … y[n-1] = stop, evenly, counted from the nearer end so that both are exact; y [n], floating. One element
+// is start. Errors and f64 as arange.
+void linspace(Stream& stream, double start, double stop, const View& y);
+
+// y[…, r, c] = 1 where c - r = diagonal, else 0; any type, rank 2 or more.
+void eye(Stream& stream, const View& y, std::int64_t diagonal = 0);
+
+// The part of a matrix where c - r <= diagonal (lower), or >= diagonal (upper).
+enum class Triangle : std::uint8_t { lower, upper };
+// y[…, r, c] = x[…, r, c] in the triangle, else 0; x broadcasts to y and has its type, any one.
+void triangle(Stream& stream, Triangle part, const View& x, const View& y, std::int64_t diagonal = 0);
+// y[…, r, c] = 1 in the triangle, else 0; any type.
+void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagonal = 0);
+
+// y[i…, c, j…] = on if indices[i…, j…] = c, else off, both converted to y's type, any one. `axis` is that of c in y;
+// y has indices' shape with the number of classes there. Negative indices count from the end; one outside of
+// [-classes, classes) is all off. indices: any integer type of 8 to 64 bits.
+void one_hot(Stream& stream, const View& indices, const View& y, int axis = -1, double on = 1, double off = 0);
+
+}  // namespace weft::kernels

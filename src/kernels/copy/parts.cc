@@ -1,0 +1,101 @@
+// Parts of tensors: slices are views, joining and splitting are copies into and out of them.
+#include "kernels/elementwise/map.h"
+#include "kernels/copy/bits.h"
+#include "kernels/pad/remap.h"
+#include "weft/error.h"
+#include "weft/kernels/copy.h"
+
+namespace weft::kernels {
+namespace {
+
+// Elements begin…begin+size-1 along the axis; none if they start inside a byte.
+std::optional<View> part_of(const View& x, int axis, std::int64_t begin, std::int64_t size, std::int64_t step = 1) {
+  View part = x;
+  part.layout.shape[axis] = size;
+  part.layout.strides[axis] = x.strides()[axis] * step;
+  if (part.count() == 0) return part;
+  const std::int64_t bit = begin * x.strides()[axis] * bits(x.dtype);
+  if (bit % 8 != 0) return std::nullopt;
+  part.offset += static_cast<std::uint64_t>(bit / 8);
+  return part;
+}
+
+// Calls f(part, where it begins) for each part, checked against the whole.
+template <class F>
+void for_each_part(std::string_view name, const View& whole, std::span<const View> parts, int axis, F&& f) {
+  std::int64_t begin = 0;
+  for (const View& part : parts) {
+    Shape expected = whole.shape();
+    if (part.rank() == whole.rank()) expected[axis] = part.shape()[axis];
+    if (part.dtype != whole.dtype || part.shape() != expected) {
+      throw InvalidArgument("{}: part {} is no part of {} along axis {}", name, to_string(part), to_string(whole), axis);
+    }
+    begin += part.shape()[axis];
+  }
+  if (begin != whole.shape()[axis]) {
+    throw InvalidArgument("{}: the parts have {} elements along axis {}, the whole is {}", name, begin, axis,
+                          to_string(whole));
+  }
+  begin = 0;
+  for (const View& part : parts) {
+    if (part.count()) f(part, begin);
+    begin += part.shape()[axis];
+  }
+}
+
+std::vector<std::int64_t> along(const View& x, int axis, std::int64_t value) {
+  std::vector<std::int64_t> before(x.rank());
+  before[axis] = value;
+  return before;
+}
+
+}  // namespace
+
+View slice(const View& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  axis = normalize_axis(axis, x.rank(), "slice");
+  if (step == 0) throw InvalidArgument("slice: a step of 0 along axis {} of {}", axis, to_string(x));
+  const std::int64_t n = x.shape()[axis];
+  // The indices that the ends may have: of the first element, and of one past the last, either way.
+  const std::int64_t low = step > 0 ? 0 : -1;
+  const std::int64_t high = step > 0 ? n : n - 1;
+  const auto bounded = [&](std::int64_t i) { return std::clamp(i < 0 ? std::max(i, -n - 1) + n : i, low, high); };
+  begin = bounded(begin);
+  end = end == kToEnd && step < 0 ? low : bounded(end);
+  const std::int64_t reach = step > 0 ? end - begin : begin - end;
+  const std::int64_t stride = step > 0 ? step : -step;
+  const std::int64_t size = reach <= 0 ? 0 : (reach - 1) / stride + 1;
+  if (const auto part = part_of(x, axis, begin, size, size > 1 ? step : 1)) return *part;
+  throw Unsupported("slice: element {} along axis {} of {} starts inside a byte", begin, axis, to_string(x));
+}
+
+void concat(Stream& stream, std::span<const View> parts, const View& y, int axis) {
+  axis = normalize_axis(axis, y.rank(), "concat");
+  for_each_part("concat", y, parts, axis, [&](const View& part, std::int64_t begin) {
+    if (const auto target = part_of(y, axis, begin, part.shape()[axis])) copy(stream, part, *target);
+    else place(stream, "concat", Remap::keep, part, y, along(y, axis, begin));
+  });
+}
+
+void split(Stream& stream, const View& x, std::span<const View> parts, int axis) {
+  axis = normalize_axis(axis, x.rank(), "split");
+  for_each_part("split", x, parts, axis, [&](const View& part, std::int64_t begin) {
+    if (const auto source = part_of(x, axis, begin, part.shape()[axis])) copy(stream, *source, part);
+    else place(stream, "split", Remap::constant, x, part, along(x, axis, -begin));
+  });
+}
+
+void masked_copy(Stream& stream, const View& mask, const View& x, const View& y) {
+  if (mask.dtype != DType::boolean || x.dtype != y.dtype) {
+    throw InvalidArgument("masked_copy: mask is {}, x is {}, y is {}; expected a boolean mask and one type for x and y",
+                          to_string(mask), to_string(x), to_string(y));
+  }
+  const View target = as_unsigned(y);
+  Expression e;
+  const int condition = e.input(DType::boolean);
+  const int from = e.input(target.dtype), old = e.input(target.dtype);
+  e.output(e.apply(ScalarOp::select, {condition, from, old}));
+  const View inputs[] = {mask, as_unsigned(x), target};
+  map(stream, "masked_copy", e, inputs, std::span(&target, 1));
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,163 @@
+// Tensors made of their indices: expressions over ramps, numbers that grow along the axes.
+#include "kernels/copy/bits.h"
+#include "kernels/elementwise/map.h"
+#include "kernels/generate/generate_cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/generate.h"
+
+namespace weft::kernels {
+namespace {
+
+void check_range(std::string_view name, Stream& stream, const View& y, bool integers) {
+  if (y.rank() != 1 || !(is_floating(y.dtype) || (integers && is_integer(y.dtype)))) {
+    throw InvalidArgument("{}: y is {}; expected one dimension of a {} type", name, to_string(y),
+                          integers ? "floating or integer" : "floating");
+  }
+  if (stream.gpu() && y.dtype == DType::f64) {
+    throw Unsupported("{}: y is {}; WGSL has no f64, it runs on the CPU only", name, to_string(y));
+  }
+}
+
+Virtual number(float v) { return {DType::f32, std::bit_cast<std::uint32_t>(v)}; }
+Virtual number(std::int32_t v) { return {DType::i32, static_cast<std::uint32_t>(v)}; }
+
+// `value` in y's type, as the unsigned integer of its size.
+int constant_of(Expression& e, double value, DType type, DType unsigned_type) {
+  Expression c;
+  c.constant(value, type);
+  return e.constant_bits(c.nodes()[0].bits, unsigned_type);
+}
+
+// c - r along the last two axes.
+Virtual diagonals(const View& y, std::int64_t diagonal) {
+  Virtual v{DType::i32, static_cast<std::uint32_t>(-diagonal), Strides::filled(y.rank(), 0)};
+  v.strides[-1] = 1;
+  v.strides[-2] = -1;
+  return v;
+}
+
+// y = x, or 1, where (c - r - diagonal) compares with 0, else 0.
+void band(Stream& stream, std::string_view name, ScalarOp compare, std::span<const View> x, const View& y,
+          std::int64_t diagonal) {
+  if (y.rank() < 2) throw InvalidArgument("{}: y is {}; expected rank 2 or more", name, to_string(y));
+  if (!x.empty() && x[0].dtype != y.dtype) {
+    throw InvalidArgument("{}: x is {}, y is {}; expected one type", name, to_string(x[0]), to_string(y));
+  }
+  // Diagonals further out than the matrix are all alike; so the difference fits 32 bits.
+  diagonal = std::clamp(diagonal, -y.shape()[-2] - 1, y.shape()[-1] + 1);
+  const View target = as_unsigned(y);
+  Expression e;
+  const int inside = x.empty() ? constant_of(e, 1, y.dtype, target.dtype) : e.input(target.dtype);
+  const int outside = constant_of(e, 0, y.dtype, target.dtype);
+  const int difference = e.input(DType::i32);
+  e.output(e.apply(ScalarOp::select, {e.apply(compare, {difference, e.constant(0, DType::i32)}), inside, outside}));
+  std::vector<View> inputs;
+  for (const View& v : x) inputs.push_back(as_unsigned(v));
+  const Virtual difference_of = diagonals(y, diagonal);
+  map(stream, name, e, inputs, std::span(&difference_of, 1), std::span(&target, 1));
+}
+
+ScalarOp side(Triangle part) { return part == Triangle::lower ? ScalarOp::less_equal : ScalarOp::greater_equal; }
+
+}  // namespace
+
+void arange(Stream& stream, double start, double step, const View& y) {
+  if (is_integer(y.dtype)) {
+    // Negative numbers keep their bits, as do those past the largest signed one.
+    const auto bits_of = [](double v) {
+      return v < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) : static_cast<std::uint64_t>(v);
+    };
+    return arange_exact(stream, bits_of(start), bits_of(step), y);
+  }
+  check_range("arange", stream, y, true);
+  if (!stream.gpu()) return arange_cpu(*stream.cpu(), start, step, y);
+  Expression e;
+  const int i = e.cast(e.input(DType::u32), DType::f32);
+  const int first = e.input(DType::f32), by = e.input(DType::f32);
+  e.output(e.cast(e.apply(ScalarOp::fma, {i, by, first}), y.dtype));
+  const Virtual inputs[] = {{DType::u32, 0, {1}}, number(static_cast<float>(start)), number(static_cast<float>(step))};
+  map(stream, "arange", e, {}, inputs, std::span(&y, 1));
+}
+
+void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const View& y) {
+  check_range("arange", stream, y, true);
+  if (!is_integer(y.dtype)) throw InvalidArgument("arange: y is {}; expected an integer type", to_string(y));
+  if (!stream.gpu()) return arange_cpu(*stream.cpu(), start, step, y);
+  const DType type = bits(y.dtype) == 64 ? DType::u64 : DType::u32;
+  const DType result = bits(y.dtype) == 64 ? y.dtype : is_signed(y.dtype) ? DType::i32 : DType::u32;
+  Expression e;
+  const int i = e.cast(e.input(DType::u32), type);
+  const int first = e.input(type), by = e.input(type);
+  e.output(e.cast(e.cast(e.apply(ScalarOp::fma, {i, by, first}), result), y.dtype));
+  const std::uint64_t mask = type == DType::u64 ? ~std::uint64_t{0} : 0xffffffffu;
+  const Virtual inputs[] = {{DType::u32, 0, {1}}, {type, start & mask}, {type, step & mask}};
+  map(stream, "arange", e, {}, inputs, std::span(&y, 1));
+}
+
+void linspace(Stream& stream, double start, double stop, const View& y) {
+  check_range("linspace", stream, y, false);
+  if (!stream.gpu()) return linspace_cpu(*stream.cpu(), start, stop, y);
+  const std::int64_t n = y.count();
+  const double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;
+  Expression e;
+  const int i = e.input(DType::u32), back = e.input(DType::u32), half = e.input(DType::u32);
+  const int first = e.input(DType::f32), last = e.input(DType::f32), by = e.input(DType::f32);
+  const int from_first = e.apply(ScalarOp::fma, {e.cast(i, DType::f32), by, first});
+  const int from_last = e.apply(ScalarOp::fma, {e.cast(back, DType::f32), e.apply(ScalarOp::neg, {by}), last});
+  e.output(e.cast(e.apply(ScalarOp::select, {e.apply(ScalarOp::less, {i, half}), from_first, from_last}), y.dtype));
+  const Virtual inputs[] = {{DType::u32, 0, {1}},
+                            {DType::u32, static_cast<std::uint32_t>(n - 1), {-1}},
+                            {DType::u32, static_cast<std::uint32_t>((n + 1) / 2)},
+                            number(static_cast<float>(start)),
+                            number(static_cast<float>(stop)),
+                            number(static_cast<float>(step))};
+  map(stream, "linspace", e, {}, inputs, std::span(&y, 1));
+}
+
+void eye(Stream& stream, const View& y, std::int64_t diagonal) {
+  band(stream, "eye", ScalarOp::equal, {}, y, diagonal);
+}
+
+void triangle(Stream& stream, Triangle part, const View& x, const View& y, std::int64_t diagonal) {
+  band(stream, "triangle", side(part), std::span(&x, 1), y, diagonal);
+}
+
+void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagonal) {
+  band(stream, "triangle", side(part), {}, y, diagonal);
+}
+
+void one_hot(Stream& stream, const View& indices, const View& y, int axis, double on, double off) {
+  axis = normalize_axis(axis, y.rank(), "one_hot");
+  if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
+    throw InvalidArgument("one_hot: indices are {}, expected an integer type of 8 to 64 bits", to_string(indices));
+  }
+  Shape rest = y.shape();
+  rest.erase(axis);
+  if (indices.shape() != rest) {
+    throw InvalidArgument("one_hot: y is {}, expected the shape of indices {} with the classes at axis {}", to_string(y),
+                          to_string(indices), axis);
+  }
+  View by = indices;
+  by.layout.shape.insert(axis, 1);
+  by.layout.strides.insert(axis, 0);
+  const View target = as_unsigned(y);
+  // Classes as the indices compare: those of 8 and 16 bits may be fewer than the classes.
+  const bool has_sign = is_signed(indices.dtype);
+  const DType type = bits(indices.dtype) == 64 ? indices.dtype : has_sign ? DType::i32 : DType::u32;
+  const std::int64_t classes = y.shape()[axis];
+  Expression e;
+  const int index = e.cast(e.input(indices.dtype), type);
+  const DType ramp = has_sign ? DType::i32 : DType::u32;
+  int hit = e.apply(ScalarOp::equal, {index, e.cast(e.input(ramp), type)});
+  std::vector<Virtual> virtuals{{ramp, 0, Strides::filled(y.rank(), 0)}};
+  virtuals[0].strides[axis] = 1;
+  if (has_sign) {
+    hit = e.apply(ScalarOp::logical_or, {hit, e.apply(ScalarOp::equal, {index, e.cast(e.input(ramp), type)})});
+    virtuals.push_back(number(static_cast<std::int32_t>(-classes)));
+    virtuals[1].strides = virtuals[0].strides;
+  }
+  e.output(e.apply(ScalarOp::select, {hit, constant_of(e, on, y.dtype, target.dtype), constant_of(e, off, y.dtype, target.dtype)}));
+  map(stream, "one_hot", e, std::span(&by, 1), virtuals, std::span(&target, 1));
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,13 @@
+// The CPU twins of the ranges; the others are expressions on both sides.
+#pragma once
+
+#include "weft/cpu.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+void arange_cpu(cpu::Executor& executor, double start, double step, const View& y);
+void arange_cpu(cpu::Executor& executor, std::uint64_t start, std::uint64_t step, const View& y);
+void linspace_cpu(cpu::Executor& executor, double start, double stop, const View& y);
+
+}  // namespace weft::kernels

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/index/selection.h"
+#include "weft/cpu.h"
+#include "weft/gpu.h"
+#include "weft/kernels/index.h"
+
+namespace weft::kernels {
+
+// The whole is written.
+void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection);
+void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& selection);
+
+// For types of 64 bits: each element's updates chained, then folded. `workspace` holds chain_words() u32.
+std::uint64_t chain_words(const Selection& selection);
+void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace);
+
+std::string_view op_name(ScatterOp op);
+// `a` and `b` combined, as WGSL writes it for values of that type.
+std::string scatter_formula(ScatterOp op, DType type);
+
+}  // namespace weft::kernels

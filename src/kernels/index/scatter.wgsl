@@ -1,0 +1,50 @@
+{# y at the indices, combined with updates, {{ width }} neighbours along the last axis a thread. In `words` elements are
+   changed by compare-exchange on the word that they lie in, which other threads may change too. #}
+{% if words %}
+fn combine(a: y_t, b: y_t) -> y_t {
+  return {{ formula }};
+}
+fn update(i: u32, v: y_t) {
+  let k = p.y_o + i;
+{% if per_word == 1 and op == "assign" %}
+  atomicStore(&y_buf[k], narrow_y(v));
+{% elif per_word == 1 and op == "add" and not floats %}
+  atomicAdd(&y_buf[k], narrow_y(v));
+{% else %}
+  let s = k % {{ per_word }}u * {{ 32 // per_word }}u;
+  let mask = {{ mask }}u << s;
+  var old = atomicLoad(&y_buf[k / {{ per_word }}u]);
+  loop {
+    let new = (old & ~mask) | (narrow_y(combine(widen_y(old >> s), v)) << s);
+    if (new == old) { break; }
+    let r = atomicCompareExchangeWeak(&y_buf[k / {{ per_word }}u], old, new);
+    if (r.exchanged) { break; }
+    old = r.old_value;
+  }
+{% endif %}
+}
+{% endif %}
+
+@compute @workgroup_size({{ workgroup }})
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+  let group = group_index(wg, n) * {{ workgroup }}u + lane;
+  if (group >= p.groups) { return; }
+  let c = coords(group / p.row_groups);
+  let g = group % p.row_groups;
+  let tuple = at_indices(c) + g * {{ width }}u * p.indices_inner;
+  var to = at_y(c) + g * {{ width }}u * p.y_inner;
+{% for k in range(components) %}
+  let index{{ k }} = load_indices(tuple + {{ k }}u * p.component_stride);
+  if (!index_inside(index{{ k }}, p.size{{ k }})) { return; }
+  to += index_clamped(index{{ k }}, p.size{{ k }}) * p.stride{{ k }};
+{% endfor %}
+  let source = at_updates(c) + g * {{ width }}u * p.updates_inner;
+{% if width == 4 %}
+  store4_y(to, load4_updates(source));
+{% elif words %}
+  update(to, load_updates(source));
+{% else %}
+  store_y(to, load_updates(source));
+{% endif %}
+}

@@ -1,0 +1,90 @@
+// Scatters of elements that no atomic operation holds: launcher of scatter_chain.wgsl.
+#include "kernels/call.h"
+#include "kernels/copy/bits.h"
+#include "kernels/index/scatter.h"
+#include "kernels/index/selected_rows.h"
+#include "weft/kernels/copy.h"
+
+namespace weft::kernels {
+namespace {
+
+// The part's axes split: those along which indices change number the tuples, the others are rows of a tuple.
+struct Chains {
+  Collapsed axes;                   // strides of whole, indices, part and heads; the tuples' axes first
+  std::vector<std::int64_t> heads;  // of each indexed axis
+  std::int64_t head_count = 1;      // places that a tuple can name
+  std::int64_t tuples = 1, row = 1;
+};
+
+Chains chains(const Selection& s) {
+  Chains result;
+  const int rank = s.part.rank();
+  Strides heads = Strides::filled(rank, 0);
+  std::vector<int> order, row_axes;
+  for (int d = 0; d < rank; ++d) {
+    if (s.indices.strides()[d] == 0) {
+      row_axes.push_back(d);
+      result.row *= s.part.shape()[d];
+      continue;
+    }
+    order.push_back(d);
+    result.tuples *= s.part.shape()[d];
+    if (s.whole.strides()[d] == 0) continue;
+    heads[d] = result.head_count;
+    result.head_count *= s.part.shape()[d];
+  }
+  for (const IndexedAxis& axis : s.axes) {
+    result.heads.push_back(result.head_count);
+    result.head_count *= axis.size;
+  }
+  order.insert(order.end(), row_axes.begin(), row_axes.end());
+  std::vector<Strides> strides;
+  Shape shape;
+  for (const Strides& own : {s.whole.strides(), s.indices.strides(), s.part.strides(), heads}) {
+    const Layout l = Layout{s.part.shape(), own}.permuted(order);
+    shape = l.shape;
+    strides.push_back(l.strides);
+  }
+  result.axes = collapse(shape, strides);
+  return result;
+}
+
+}  // namespace
+
+std::uint64_t chain_words(const Selection& selection) {
+  const Chains c = chains(selection);
+  return static_cast<std::uint64_t>(c.head_count + c.tuples);
+}
+
+void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
+  const Chains c = chains(selection);
+  const View links(workspace.buffer, workspace.offset, DType::u32, {c.head_count + c.tuples});
+  fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));
+  Selection s = selection;
+  if (op == ScatterOp::assign) {
+    s.whole = as_unsigned(s.whole);
+    s.part = as_unsigned(s.part);
+  }
+  for (const bool link : {true, false}) {
+    Call call(commands, "scatter_chain");
+    const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+    const std::int64_t threads = link ? c.tuples : c.tuples * c.row;
+    if (!link) call.read_write("y", reachable(s)).read("updates", s.part);
+    call.read("indices", s.indices);
+    call.raw("links", links, link ? "atomic<u32>" : "u32", 4, link ? gpu::Access::read_write : gpu::Access::read);
+    call.iterate(c.axes.shape).strides("indices", c.axes.strides[1]).strides("heads", c.axes.strides[3]);
+    if (!link) call.strides("y", c.axes.strides[0]).strides("updates", c.axes.strides[2]);
+    add_axes(call, s);
+    for (std::size_t k = 0; k < c.heads.size(); ++k) call.index_param(std::format("heads{}", k), c.heads[k]);
+    call.set("link", link)
+        .set("op", op_name(op))
+        .set("formula", scatter_formula(op, s.whole.dtype))
+        .set("workgroup", workgroup)
+        .index_param("head_count", c.head_count)
+        .index_param("row", c.row)
+        .index_param("threads", threads)
+        .dispatch_groups("scatter", ceil_div(threads, workgroup));
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,58 @@
+{# y at the indices, combined with updates, for elements that no atomic operation holds. Tuples of indices are numbered;
+   `links` holds for each place of y that a tuple can name the last tuple linked to it (a number from 1, 0: none), behind
+   them for each tuple the one linked before it. Stage `link` makes these chains; in stage `fold` the thread of a chain's
+   last tuple, one for each element of the row, folds the chain. #}
+fn place_of(t: u32) -> vec2<u32> {   // where t's updates go: the number of the place, 1 if it is inside
+  let c = coords(t * p.row);
+  let tuple = at_indices(c);
+  var at = at_heads(c);
+{% for k in range(components) %}
+  let index{{ k }} = load_indices(tuple + {{ k }}u * p.component_stride);
+  if (!index_inside(index{{ k }}, p.size{{ k }})) { return vec2<u32>(0u); }
+  at += index_clamped(index{{ k }}, p.size{{ k }}) * p.heads{{ k }};
+{% endfor %}
+  return vec2<u32>(at, 1u);
+}
+{% if not link %}
+fn target_of(c: Coords, t: u32) -> u32 {
+  let tuple = at_indices(c);
+  var to = at_y(c);
+{% for k in range(components) %}
+  to += index_clamped(load_indices(tuple + {{ k }}u * p.component_stride), p.size{{ k }}) * p.stride{{ k }};
+{% endfor %}
+  return to;
+}
+fn combine(a: y_t, b: y_t) -> y_t {
+  return {{ formula }};
+}
+{% endif %}
+
+@compute @workgroup_size({{ workgroup }})
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+  let i = group_index(wg, n) * {{ workgroup }}u + lane;
+  if (i >= p.threads) { return; }
+{% if link %}
+  let at = place_of(i);
+  if (at.y == 0u) { return; }
+  atomicStore(&links_buf[p.links_o + p.head_count + i], atomicExchange(&links_buf[p.links_o + at.x], i + 1u));
+{% else %}
+  let t = i / p.row;
+  let at = place_of(t);
+  if (at.y == 0u || links_buf[p.links_o + at.x] != t + 1u) { return; }
+  let c = coords(i);
+  let to = target_of(c, t);
+  let element = i % p.row;
+{% if op == "assign" %}
+  var newest = t;
+  for (var u = t + 1u; u != 0u; u = links_buf[p.links_o + p.head_count + u - 1u]) { newest = max(newest, u - 1u); }
+  store_y(to, load_updates(at_updates(coords(newest * p.row + element))));
+{% else %}
+  var sum = load_y(to);
+  for (var u = t + 1u; u != 0u; u = links_buf[p.links_o + p.head_count + u - 1u]) {
+    sum = combine(sum, load_updates(at_updates(coords((u - 1u) * p.row + element))));
+  }
+  store_y(to, sum);
+{% endif %}
+{% endif %}
+}

@@ -1,0 +1,96 @@
+// Scatters on the CPU: the updates one after the other.
+#include "kernels/elementwise/block_memory.h"
+#include "kernels/elementwise/map.h"
+#include "kernels/index/scatter.h"
+#include "kernels/twin.h"
+
+namespace weft::kernels {
+namespace {
+
+template <class T>
+T combined(ScatterOp op, T a, T b) {
+  if constexpr (std::is_same_v<T, std::complex<float>>) {
+    return op == ScatterOp::add ? a + b : T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  } else if constexpr (std::is_integral_v<T>) {
+    // Integers wrap, so they compute unsigned.
+    const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
+    switch (op) {
+      case ScatterOp::add: return static_cast<T>(ua + ub);
+      case ScatterOp::mul: return static_cast<T>(ua * ub);
+      case ScatterOp::min: return std::min(a, b);
+      default: return std::max(a, b);
+    }
+  } else {
+    using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const F x = a, y = b;
+    if (op == ScatterOp::add) return T(x + y);
+    if (op == ScatterOp::mul) return T(x * y);
+    if (x != x) return a;
+    if (y != y) return b;
+    const bool less = x < y || (x == y && std::signbit(x) && !std::signbit(y));
+    return less == (op == ScatterOp::min) ? a : b;
+  }
+}
+
+// Calls f(element of the whole, element of the part) for each pair, in the order of the part.
+template <class F>
+void for_each_pair(const Selection& s, F&& f) {
+  const Strides strides[] = {s.whole.strides(), s.indices.strides(), s.part.strides()};
+  Collapsed c = collapse(s.part.shape(), strides);
+  // Rows of one tuple if the last axis is not one of the indices' own.
+  const bool has_rows = !c.shape.empty() && c.strides[1].back() == 0;
+  std::int64_t length = 1, to_stride = 0, from_stride = 0;
+  if (has_rows) {
+    length = c.shape.back();
+    to_stride = c.strides[0].back();
+    from_stride = c.strides[2].back();
+    c.shape.pop_back();
+    for (Strides& st : c.strides) st.pop_back();
+  }
+  for_each_offset<3>(c.shape, {c.strides[0], c.strides[1], c.strides[2]}, [&](std::int64_t to, std::int64_t tuple, std::int64_t from) {
+    for (int k = 0; k < static_cast<int>(s.axes.size()); ++k) {
+      const std::int64_t index = index_at(s, tuple, k);
+      if (index < 0) return;
+      to += index * s.axes[k].stride;
+    }
+    for (std::int64_t j = 0; j < length; ++j) f(to + j * to_stride, from + j * from_stride);
+  });
+}
+
+}  // namespace
+
+void scatter_cpu(cpu::Executor&, ScatterOp op, const Selection& s) {
+  if (bits(s.whole.dtype) < 8) {
+    const auto load = load_block(s.whole.dtype);
+    std::byte* y = s.whole.buffer.data() + s.whole.offset;
+    const std::byte* updates = s.part.buffer.data() + s.part.offset;
+    for_each_pair(s, [&](std::int64_t to, std::int64_t from) {
+      std::int64_t a = 0, b = 0;
+      load(y, to, 0, 1, &a);
+      load(updates, from, 0, 1, &b);
+      const std::int64_t r = op == ScatterOp::assign ? b : combined(op, a, b);
+      store_block(s.whole.dtype)(y, to, 0, 1, &r);
+    });
+    return;
+  }
+  with_type(s.whole.dtype, [&]<class T>() {
+    // Booleans are bytes that stay as they are when they are only moved.
+    if (op == ScatterOp::assign) {
+      using Bits = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+      return for_each_pair(s, [y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](std::int64_t to, std::int64_t from) {
+        y[to] = updates[from];
+      });
+    }
+    if constexpr (std::is_same_v<T, bool>) {
+      for_each_pair(s, [op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](std::int64_t to, std::int64_t from) {
+        y[to] = op == ScatterOp::min ? y[to] && updates[from] : y[to] || updates[from];
+      });
+    } else {
+      for_each_pair(s, [op, y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
+        y[to] = combined(op, y[to], updates[from]);
+      });
+    }
+  });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,88 @@
+#include "kernels/index/selected_rows.h"
+
+#include "kernels/copy/bits.h"
+#include "kernels/elementwise/map.h"
+
+namespace weft::kernels {
+
+namespace {
+
+SelectedRows collapsed(const Selection& s) {
+  SelectedRows r{s};
+  const Strides strides[] = {s.whole.strides(), s.indices.strides(), s.part.strides()};
+  const Collapsed c = sort_and_collapse(s.part.shape(), strides, 2);
+  r.outer = c.shape;
+  r.outer.pop_back();
+  r.strides = c.strides;
+  for (std::size_t k = 0; k < 3; ++k) {
+    r.inner[k] = c.strides[k].back();
+    r.strides[k].pop_back();
+  }
+  r.row_groups = c.shape.back();
+  r.groups = element_count(c.shape);
+  return r;
+}
+
+bool has_fours(const View& v, const Strides& outer, std::int64_t inner) {
+  const int b = bits(v.dtype);
+  return b >= 8 && b <= 32 && inner == 1 && v.offset * 8 / b % 4 == 0 &&
+         std::ranges::all_of(outer, [](auto s) { return s % 4 == 0; });
+}
+
+}  // namespace
+
+SelectedRows rows_of(const Selection& selection) { return collapsed(selection); }
+
+SelectedRows rows_of_bits(const Selection& selection) {
+  Selection s = selection;
+  View moved[] = {s.whole, s.part};
+  std::vector<std::int64_t> steps;
+  for (const IndexedAxis& axis : s.axes) steps.push_back(axis.stride);
+  // Elements are taken together along the last axis only, if it is none of the indices'.
+  const int rank = s.part.rank();
+  as_bits(moved, steps, rank > 0 && s.indices.strides()[-1] == 0 ? rank - 1 : -1);
+  for (std::size_t k = 0; k < steps.size(); ++k) s.axes[k].stride = steps[k];
+  s.whole = moved[0];
+  s.part = moved[1];
+  s.indices.layout.shape = s.part.shape();
+  if (s.part.rank() > rank) s.indices.layout.strides.push_back(0);
+
+  SelectedRows r = collapsed(s);
+  const bool fours = r.row_groups % 4 == 0 && r.inner[1] == 0 && has_fours(s.whole, r.strides[0], r.inner[0]) &&
+                     has_fours(s.part, r.strides[2], r.inner[2]) &&
+                     std::ranges::all_of(steps, [](auto step) { return step % 4 == 0; });
+  if (fours) {
+    r.width = 4;
+    r.row_groups /= 4;
+    r.groups /= 4;
+  }
+  return r;
+}
+
+void add_axes(Call& call, const Selection& selection) {
+  call.include("index").set("index_kind", index_kind(selection.indices.dtype));
+  call.set("components", static_cast<int>(selection.axes.size()));
+  call.index_param("component_stride", selection.component_stride);
+  for (std::size_t k = 0; k < selection.axes.size(); ++k) {
+    call.index_param(std::format("size{}", k), selection.axes[k].size);
+    call.index_param(std::format("stride{}", k), selection.axes[k].stride);
+  }
+}
+
+void add_rows(Call& call, const SelectedRows& rows, std::string_view whole, std::string_view part,
+              std::uint32_t workgroup) {
+  call.iterate(rows.outer)
+      .strides(whole, rows.strides[0])
+      .strides("indices", rows.strides[1])
+      .strides(part, rows.strides[2])
+      .set("width", rows.width)
+      .set("workgroup", workgroup)
+      .index_param("groups", rows.groups)
+      .index_param("row_groups", rows.row_groups)
+      .index_param(std::format("{}_inner", whole), rows.inner[0])
+      .index_param("indices_inner", rows.inner[1])
+      .index_param(std::format("{}_inner", part), rows.inner[2]);
+  add_axes(call, rows.selection);
+}
+
+}  // namespace weft::kernels

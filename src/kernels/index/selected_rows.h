@@ -1,0 +1,32 @@
+// How a GPU walks the rows of a selection.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "kernels/call.h"
+#include "kernels/index/selection.h"
+
+namespace weft::kernels {
+
+struct SelectedRows {
+  Selection selection;
+  Shape outer;                   // all axes but the last
+  std::vector<Strides> strides;  // of whole, indices and part, along `outer`
+  std::array<std::int64_t, 3> inner{};
+  std::int64_t row_groups = 0, groups = 0;
+  int width = 1;                 // elements of a group, 1 or 4
+};
+
+// One element a thread.
+SelectedRows rows_of(const Selection& selection);
+// To move bits: unsigned integers, neighbours taken together, four of them where both sides have vec4s.
+SelectedRows rows_of_bits(const Selection& selection);
+
+// The variables and parameters that gather.wgsl and scatter.wgsl have in common.
+void add_rows(Call& call, const SelectedRows& rows, std::string_view whole, std::string_view part,
+              std::uint32_t workgroup);
+// Those of the indexed axes, and common/index.wgsl.
+void add_axes(Call& call, const Selection& selection);
+
+}  // namespace weft::kernels

@@ -1,0 +1,139 @@
+#include "kernels/index/selection.h"
+
+#include "kernels/elementwise/block_memory.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+void check_types(std::string_view name, const View& whole, const View& indices, const View& part) {
+  if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
+    throw InvalidArgument("{}: indices are {}, expected an integer type of 8 to 64 bits", name, to_string(indices));
+  }
+  if (part.dtype != whole.dtype) {
+    throw InvalidArgument("{}: {} is chosen from {}; expected one type", name, to_string(part), to_string(whole));
+  }
+}
+
+void check_part(std::string_view name, const Selection& s, const View& whole, const View& indices, const Shape& expected) {
+  if (s.part.shape() != expected) {
+    throw InvalidArgument("{}: {} is chosen from {} by {}; expected the shape {}", name, to_string(s.part),
+                          to_string(whole), to_string(indices), to_string(expected));
+  }
+  if (s.part.count() == 0) return;
+  for (const IndexedAxis& axis : s.axes) {
+    if (axis.size == 0) throw InvalidArgument("{}: {} has an empty axis, there is nothing to choose", name, to_string(whole));
+  }
+}
+
+}  // namespace
+
+Selection select_rows(std::string_view name, const View& whole, const View& indices, const View& part, int axis) {
+  axis = normalize_axis(axis, whole.rank(), name);
+  check_types(name, whole, indices, part);
+  if (whole.rank() - 1 + indices.rank() > kMaxRank) {
+    throw InvalidArgument("{}: {} and indices {} make a tensor of more than {} dimensions", name, to_string(whole),
+                          to_string(indices), kMaxRank);
+  }
+  Layout from;
+  Strides by;
+  for (int i = 0; i < whole.rank(); ++i) {
+    if (i != axis) {
+      from.shape.push_back(whole.shape()[i]);
+      from.strides.push_back(whole.strides()[i]);
+      by.push_back(0);
+      continue;
+    }
+    for (int k = 0; k < indices.rank(); ++k) {
+      from.shape.push_back(indices.shape()[k]);
+      from.strides.push_back(0);
+      by.push_back(indices.strides()[k]);
+    }
+  }
+  Selection s{whole.with_layout(from), indices, part, {{whole.shape()[axis], whole.strides()[axis]}}};
+  s.indices.layout = {from.shape, by};
+  check_part(name, s, whole, indices, from.shape);
+  return s;
+}
+
+Selection select_elements(std::string_view name, const View& whole, const View& indices, const View& part, int axis) {
+  axis = normalize_axis(axis, whole.rank(), name);
+  check_types(name, whole, indices, part);
+  bool fits = indices.rank() == whole.rank();
+  for (int i = 0; fits && i < whole.rank(); ++i) fits = i == axis || indices.shape()[i] <= whole.shape()[i];
+  if (!fits) {
+    throw InvalidArgument("{}: indices are {}; expected the rank of {}, and no larger sizes but along axis {}", name,
+                          to_string(indices), to_string(whole), axis);
+  }
+  Selection s{whole, indices, part, {{whole.shape()[axis], whole.strides()[axis]}}};
+  s.whole.layout.shape = indices.shape();
+  s.whole.layout.strides[axis] = 0;
+  check_part(name, s, whole, indices, indices.shape());
+  return s;
+}
+
+Selection select_tuples(std::string_view name, const View& whole, const View& indices, const View& part, int batch) {
+  check_types(name, whole, indices, part);
+  const int tuple = indices.rank() ? static_cast<int>(std::min<std::int64_t>(indices.shape()[-1], kMaxRank + 1)) : 0;
+  bool fits = batch >= 0 && indices.rank() > batch && tuple > 0 && batch + tuple <= whole.rank();
+  for (int i = 0; fits && i < batch; ++i) fits = indices.shape()[i] == whole.shape()[i];
+  if (!fits) {
+    throw InvalidArgument("{}: indices {} with {} batch axes are no tuples of indices into {}", name, to_string(indices),
+                          batch, to_string(whole));
+  }
+  if (indices.rank() - 1 + whole.rank() - batch - tuple > kMaxRank) {
+    throw InvalidArgument("{}: {} and indices {} make a tensor of more than {} dimensions", name, to_string(whole),
+                          to_string(indices), kMaxRank);
+  }
+  Selection s{whole, indices, part, {}, indices.strides()[-1]};
+  Layout from;
+  Strides by;
+  for (int i = 0; i + 1 < indices.rank(); ++i) {
+    from.shape.push_back(indices.shape()[i]);
+    from.strides.push_back(i < batch ? whole.strides()[i] : 0);
+    by.push_back(indices.strides()[i]);
+  }
+  for (int i = batch; i < whole.rank(); ++i) {
+    if (i < batch + tuple) {
+      s.axes.push_back({whole.shape()[i], whole.strides()[i]});
+    } else {
+      from.shape.push_back(whole.shape()[i]);
+      from.strides.push_back(whole.strides()[i]);
+      by.push_back(0);
+    }
+  }
+  s.whole.layout = from;
+  s.indices.layout = {from.shape, by};
+  check_part(name, s, whole, indices, from.shape);
+  return s;
+}
+
+std::string_view index_kind(DType type) {
+  const bool has_sign = info(type).kind == DTypeKind::signed_integer;
+  return bits(type) == 64 ? (has_sign ? "i64" : "u64") : (has_sign ? "i32" : "u32");
+}
+
+View reachable(const Selection& selection) {
+  View whole = selection.whole;
+  auto [low, high] = whole.layout.offset_range();
+  for (const IndexedAxis& axis : selection.axes) {
+    const std::int64_t reach = (axis.size - 1) * axis.stride;
+    (reach < 0 ? low : high) += reach;
+  }
+  whole.layout = {{2, 2}, {low, high}};
+  return whole;
+}
+
+std::int64_t index_at(const Selection& selection, std::int64_t at, int component) {
+  const View& indices = selection.indices;
+  const std::int64_t size = selection.axes[component].size;
+  std::int64_t index = 0;
+  load_block(indices.dtype)(indices.buffer.data() + indices.offset, at + component * selection.component_stride, 0, 1, &index);
+  if (info(indices.dtype).kind == DTypeKind::unsigned_integer) {
+    return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(size) ? index : -1;
+  }
+  if (index < 0 && index >= -size) index += size;
+  return index >= 0 && index < size ? index : -1;
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,38 @@
+// Elements of a tensor chosen by indices: what gather and scatter share.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+// An axis of the whole that an index moves along.
+struct IndexedAxis {
+  std::int64_t size, stride;
+};
+
+// A checked selection over the axes of the part: whole and indices as those axes walk them (stride 0 where they have no
+// share). A tuple's numbers lie `component_stride` apart in indices.
+struct Selection {
+  View whole, indices, part;  // all of part's shape
+  std::vector<IndexedAxis> axes;
+  std::int64_t component_stride = 0;
+};
+
+// Throw InvalidArgument. An empty part goes with anything.
+Selection select_rows(std::string_view name, const View& whole, const View& indices, const View& part, int axis);
+Selection select_elements(std::string_view name, const View& whole, const View& indices, const View& part, int axis);
+Selection select_tuples(std::string_view name, const View& whole, const View& indices, const View& part, int batch);
+
+// "u32", "i64", …: how indices of that type compare, for common/index.wgsl.
+std::string_view index_kind(DType type);
+
+// The whole with a layout of the range that the selection may reach.
+View reachable(const Selection& selection);
+
+// The index numbered `component` of the tuple at element `at`, counted from the start; -1 if it is outside.
+std::int64_t index_at(const Selection& selection, std::int64_t at, int component);
+
+}  // namespace weft::kernels

@@ -1,0 +1,242 @@
+// Pad, tile, repeat, roll: checks, and the launcher of remap.wgsl.
+//
+// Where y is one run of memory, a thread takes four elements that lie in one vec4 of it, whatever rows they belong to,
+// and stores them together; else it stores each. Four that come from neighbours of x are loaded as one or two vec4s.
+#include "kernels/pad/remap.h"
+
+#include <numeric>
+
+#include "kernels/call.h"
+#include "kernels/copy/bits.h"
+#include "kernels/elementwise/map.h"
+#include "weft/error.h"
+#include "weft/kernels/copy.h"
+#include "weft/kernels/pad.h"
+
+namespace weft::kernels {
+namespace {
+
+bool is_shifted(Remap mode) { return mode == Remap::constant || mode == Remap::keep || mode == Remap::edge; }
+
+// Whether axis `a` and the axis `b` within it are one: y walks them as one, and so does x under the mapping.
+bool merges(Remap mode, const RemapAxis& a, const RemapAxis& b) {
+  if (b.mapped || b.from != b.to || a.y_stride != b.y_stride * b.to || a.x_stride != b.x_stride * b.to) return false;
+  return !a.mapped || mode == Remap::constant || mode == Remap::keep || mode == Remap::wrap;
+}
+
+RemapProblem make_problem(Remap mode, const View& x, const View& y, std::uint64_t value,
+                          std::span<const RemapAxis> axes) {
+  RemapProblem problem{as_unsigned(x), as_unsigned(y), mode, value};
+  std::vector<RemapAxis> sorted(axes.begin(), axes.end());
+  std::erase_if(sorted, [](const RemapAxis& a) { return a.to == 1 && !a.mapped; });
+  std::ranges::stable_sort(sorted, std::greater(), [](const RemapAxis& a) { return std::abs(a.y_stride); });
+  for (const RemapAxis& b : sorted) {
+    RemapAxis* a = problem.rank ? &problem.axes[problem.rank - 1] : nullptr;
+    if (!a || !merges(mode, *a, b)) {
+      problem.axes[problem.rank++] = b;
+      continue;
+    }
+    a->shift *= b.to;
+    a->period *= b.to;
+    a->from *= b.to;
+    a->to *= b.to;
+    a->x_stride = b.x_stride;
+    a->y_stride = b.y_stride;
+  }
+  if (problem.rank == 0) problem.axes[problem.rank++] = {.from = 1, .to = 1, .x_stride = 1, .y_stride = 1};
+  return problem;
+}
+
+void run(Stream& stream, std::string_view name, Remap mode, const View& x, const View& y, std::uint64_t value,
+         std::span<const RemapAxis> axes) {
+  for (int d = 0; d < y.rank(); ++d) {
+    if (y.shape()[d] > 1 && y.strides()[d] == 0) throw InvalidArgument("{}: output {} overlaps itself", name, to_string(y));
+  }
+  if (y.count() == 0) return;
+  const RemapProblem problem = make_problem(mode, x, y, value, axes);
+  if (gpu::Commands* commands = stream.gpu()) remap_gpu(*commands, name, problem);
+  else remap_cpu(*stream.cpu(), problem);
+}
+
+std::vector<RemapAxis> axes_of(std::string_view name, const View& x, const View& y) {
+  if (x.dtype != y.dtype || x.rank() != y.rank()) {
+    throw InvalidArgument("{}: x is {}, y is {}; expected one type and one rank", name, to_string(x), to_string(y));
+  }
+  std::vector<RemapAxis> axes;
+  for (int d = 0; d < y.rank(); ++d) {
+    axes.push_back({.from = x.shape()[d], .to = y.shape()[d], .x_stride = x.strides()[d], .y_stride = y.strides()[d]});
+  }
+  return axes;
+}
+
+// Each of y's sizes a multiple of x's; axes where they differ are mapped.
+std::vector<RemapAxis> multiples(std::string_view name, const View& x, const View& y) {
+  std::vector<RemapAxis> axes = axes_of(name, x, y);
+  for (RemapAxis& a : axes) {
+    if (a.from == 0 ? a.to != 0 : a.to % a.from != 0) {
+      throw InvalidArgument("{}: y is {}; expected multiples of the sizes of x {}", name, to_string(y), to_string(x));
+    }
+    a.mapped = a.from != a.to;
+  }
+  return axes;
+}
+
+std::int64_t modulo(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
+
+// Whether four elements at once can be loaded or stored, wherever they start: the last vec4 must be whole in the buffer.
+bool has_vectors(const View& v) {
+  const int b = bits(v.dtype);
+  if (b < 8 || b > 32) return false;
+  const std::int64_t last = static_cast<std::int64_t>(v.offset) * 8 / b + v.layout.offset_range()[1];
+  return static_cast<std::uint64_t>((last / 4 + 1) * 4 * b / 8) <= v.buffer.size();
+}
+
+}  // namespace
+
+std::int64_t remapped(const RemapProblem& problem, const RemapAxis& axis, std::int64_t c) {
+  if (!axis.mapped) return c;
+  const std::int64_t j = c + axis.shift;
+  const std::int64_t u = modulo(j, axis.period);
+  switch (problem.mode) {
+    case Remap::constant:
+    case Remap::keep: return j >= 0 && j < axis.from ? j : -1;
+    case Remap::edge: return std::clamp<std::int64_t>(j, 0, axis.from - 1);
+    case Remap::wrap: return u;
+    case Remap::reflect: return std::min(u, axis.period - u);
+    case Remap::symmetric: return std::min(u, axis.period - 1 - u);
+    case Remap::repeat: return c / axis.period;
+  }
+  throw InternalError("remap: no mode {}", static_cast<int>(problem.mode));
+}
+
+void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
+  constexpr std::string_view kModes[] = {"constant", "keep", "edge", "wrap", "reflect", "symmetric", "repeat"};
+  const int rank = problem.rank;
+  Shape shape;
+  Strides x_strides, y_strides;
+  std::vector<std::string> mapped;
+  bool dense = true;
+  for (int d = rank - 1; d >= 0; --d) {
+    const RemapAxis& a = problem.axes[d];
+    dense &= a.y_stride == (d == rank - 1 ? 1 : problem.axes[d + 1].y_stride * problem.axes[d + 1].to);
+  }
+  for (int d = 0; d < rank; ++d) {
+    const RemapAxis& a = problem.axes[d];
+    shape.push_back(a.to);
+    x_strides.push_back(a.x_stride);
+    y_strides.push_back(a.y_stride);
+    mapped.emplace_back(a.mapped ? "yes" : "");
+  }
+  const bool wide = bits(problem.x.dtype) == 64;
+  const int lanes = wide ? 1 : 4;
+  const bool flat = dense && problem.mode != Remap::keep && has_vectors(problem.y);
+  // The elements of x that the kernel may reach: all.
+  const bool x_vec = problem.axes[rank - 1].x_stride == 1 && has_vectors(problem.x);
+  const std::int64_t first = static_cast<std::int64_t>(problem.y.offset) * 8 / bits(problem.y.dtype);
+  const std::int64_t phase = flat ? first % 4 : 0;
+  const std::int64_t count = element_count(shape);
+  const std::int64_t groups = ceil_div(count + phase, lanes);
+
+  Call call(commands, "remap");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.read("x", problem.x, x_vec ? 4 : 1).write("y", problem.y, flat ? 4 : 1);
+  call.iterate(shape).strides("x", x_strides).strides("y", y_strides);
+  call.set("mode", kModes[static_cast<int>(problem.mode)])
+      .set("rank", rank)
+      .set("mapped", mapped)
+      .set("lanes", lanes)
+      .set("wide", wide)
+      .set("flat", flat)
+      .set("x_vec", x_vec)
+      .set("workgroup", workgroup)
+      .index_param("count", count)
+      .index_param("groups", groups)
+      .index_param("phase", phase)
+      .param("value_low", static_cast<std::uint32_t>(problem.value))
+      .param("value_high", static_cast<std::uint32_t>(problem.value >> 32));
+  for (int d = 0; d < rank; ++d) {
+    const RemapAxis& a = problem.axes[d];
+    if (!a.mapped) continue;
+    // Sums of an index and the shift must not wrap around where they are divided or compared.
+    const bool shifted = is_shifted(problem.mode);
+    constexpr std::int64_t kMost = std::int64_t{1} << 31;
+    if (std::max({shifted ? std::abs(a.shift) : a.period, a.from, a.to}) >= kMost) {
+      throw Unsupported("{}: an axis of {} from one of {}; on a GPU each is less than 2^31", name, a.to, a.from);
+    }
+    call.index_param(std::format("m{}", d), a.from);
+    call.index_param(std::format("shift{}", d), shifted ? a.shift : modulo(a.shift, a.period));
+    call.index_param(std::format("period{}", d), a.period);
+  }
+  call.dispatch_groups(name, ceil_div(groups, workgroup));
+}
+
+void place(Stream& stream, std::string_view name, Remap mode, const View& x, const View& y,
+           std::span<const std::int64_t> before, std::uint64_t value) {
+  std::vector<RemapAxis> axes = axes_of(name, x, y);
+  for (int d = 0; d < y.rank(); ++d) {
+    RemapAxis& a = axes[d];
+    a.shift = -before[d];
+    a.mapped = a.shift != 0 || a.from != a.to;
+  }
+  run(stream, name, mode, x, y, value, axes);
+}
+
+void pad(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> before, PadMode mode, double value) {
+  if (static_cast<int>(before.size()) != y.rank()) {
+    throw InvalidArgument("pad: {} numbers of padding for y {}", before.size(), to_string(y));
+  }
+  if (mode == PadMode::constant) {
+    // Nothing to move.
+    if (x.count() == 0 && x.rank() == y.rank() && x.dtype == y.dtype) return fill(stream, value, y);
+    Expression constant;
+    constant.constant(value, y.dtype);
+    return place(stream, "pad", Remap::constant, x, y, before, constant.nodes()[0].bits);
+  }
+  std::vector<RemapAxis> axes = axes_of("pad", x, y);
+  for (int d = 0; d < y.rank(); ++d) {
+    RemapAxis& a = axes[d];
+    if (a.from == 0 && y.count() > 0) {
+      throw InvalidArgument("pad: axis {} of x {} is empty, there is nothing to fill y {} with", d, to_string(x),
+                            to_string(y));
+    }
+    a.shift = -before[d];
+    a.mapped = a.shift != 0 || a.from != a.to;
+    a.period = mode == PadMode::wrap        ? a.from
+               : mode == PadMode::symmetric ? 2 * a.from
+                                            : std::max<std::int64_t>(2 * (a.from - 1), 1);
+  }
+  const Remap remap = mode == PadMode::edge      ? Remap::edge
+                      : mode == PadMode::reflect ? Remap::reflect
+                      : mode == PadMode::wrap    ? Remap::wrap
+                                                 : Remap::symmetric;
+  run(stream, "pad", remap, x, y, 0, axes);
+}
+
+void tile(Stream& stream, const View& x, const View& y) {
+  std::vector<RemapAxis> axes = multiples("tile", x, y);
+  for (RemapAxis& a : axes) a.period = a.from;
+  run(stream, "tile", Remap::wrap, x, y, 0, axes);
+}
+
+void repeat(Stream& stream, const View& x, const View& y) {
+  std::vector<RemapAxis> axes = multiples("repeat", x, y);
+  for (RemapAxis& a : axes) a.period = a.from ? a.to / a.from : 1;
+  run(stream, "repeat", Remap::repeat, x, y, 0, axes);
+}
+
+void roll(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> shifts) {
+  if (static_cast<int>(shifts.size()) != y.rank() || x.shape() != y.shape()) {
+    throw InvalidArgument("roll: x is {}, y is {}, {} shifts; expected one shape and a shift for each axis",
+                          to_string(x), to_string(y), shifts.size());
+  }
+  std::vector<RemapAxis> axes = axes_of("roll", x, y);
+  if (y.count() == 0) return;
+  for (int d = 0; d < y.rank(); ++d) {
+    axes[d].period = axes[d].from;
+    axes[d].shift = -(shifts[d] % axes[d].from);
+    axes[d].mapped = axes[d].shift != 0;
+  }
+  run(stream, "roll", Remap::wrap, x, y, 0, axes);
+}
+
+}  // namespace weft::kernels

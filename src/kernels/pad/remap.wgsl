@@ -1,0 +1,103 @@
+// y[c] = x[the index that each axis makes of c]: {{ lanes }} elements a thread, one after the other in y's row-major order.
+{% set last = rank - 1 %}
+{% macro inside(d, u) -%}
+{% if mapped[d] and (mode == "constant" or mode == "keep") %}({{ u }} < p.m{{ d }}){% else %}true{% endif %}
+{%- endmacro %}
+{% for d in range(rank) %}
+fn index{{ d }}(c: u32) -> u32 {
+{% if not mapped[d] %}
+  return c;
+{% elif mode == "constant" or mode == "keep" %}
+  return c + p.shift{{ d }};
+{% elif mode == "edge" %}
+  return u32(clamp(bitcast<i32>(c + p.shift{{ d }}), 0, bitcast<i32>(p.m{{ d }}) - 1));
+{% elif mode == "repeat" %}
+  return c / p.period{{ d }};
+{% else %}
+  let u = (c + p.shift{{ d }}) % p.period{{ d }};
+  return {{ {"wrap": "u", "reflect": "min(u, p.period" ~ d ~ " - u)", "symmetric": "min(u, p.period" ~ d ~ " - 1u - u)"}[mode] }};
+{% endif %}
+}
+{% endfor %}
+
+// Where the row of x starts that y's row of `c` takes from, and whether it is inside of x.
+struct Row { at: u32, inside: bool }
+fn row_of(c: Coords) -> Row {
+  var row = Row(0u, true);
+{% for d in range(last) %}
+  let i{{ d }} = index{{ d }}(c[{{ d }}]);
+  row.at += i{{ d }} * p.x_s{{ d }};
+  row.inside = row.inside && {{ inside(d, "i" ~ d) }};
+{% endfor %}
+  return row;
+}
+
+@compute @workgroup_size({{ workgroup }})
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+  let group = group_index(wg, n) * {{ workgroup }}u + lane;
+  if (group >= p.groups) { return; }
+  let first = select(0u, p.phase, group == 0u);
+  let start = group * {{ lanes }}u - p.phase;     // perhaps "before" 0
+  let end = min({{ lanes }}u, p.count - start);
+  var c = coords(start + first);
+  var row = row_of(c);
+{% if mode == "constant" %}
+  {% set fallback = "value" %}
+  let value = {{ "vec2<u32>(p.value_low, p.value_high)" if wide else "p.value_low" }};
+{% else %}
+  {% set fallback = "x_t(0u)" %}
+{% endif %}
+{% if lanes == 4 %}
+  var v = vec4<x_t>({{ fallback }});
+  let whole = first == 0u && end == 4u;
+  let u = index{{ last }}(c[{{ last }}]);
+  let u3 = index{{ last }}(c[{{ last }}] + 3u);
+  if (whole && c[{{ last }}] + 3u < p.n{{ last }} && u3 == u + 3u && row.inside && {{ inside(last, "u") }} && {{ inside(last, "u3") }}) {
+    // Four neighbours of x as well.
+    let at = row.at + u * p.x_s{{ last }};
+{% if x_vec %}
+    let part = (p.x_o + at) & 3u;
+    let a = load4_x(at - part);
+    if (part == 0u) {
+      v = a;
+    } else {
+      let b = load4_x(at - part + 4u);
+      v = select(select(vec4<x_t>(a.yzw, b.x), vec4<x_t>(a.zw, b.xy), part == 2u), vec4<x_t>(a.w, b.xyz), part == 3u);
+    }
+{% else %}
+    v = vec4<x_t>(load_x(at), load_x(at + p.x_s{{ last }}), load_x(at + 2u * p.x_s{{ last }}), load_x(at + 3u * p.x_s{{ last }}));
+{% endif %}
+{% if not flat %}
+    let to = at_y(c);
+    for (var l = 0u; l < 4u; l++) { store_y(to + l * p.y_s{{ last }}, v[l]); }
+    return;
+{% endif %}
+  } else {
+    for (var l = first; l < end; l++) {
+      let i = index{{ last }}(c[{{ last }}]);
+      let there = row.inside && {{ inside(last, "i") }};
+      if (there) { v[l] = load_x(row.at + i * p.x_s{{ last }}); }
+{% if not flat %}
+      {% if mode == "keep" %}if (there) {% endif %}{ store_y(at_y(c), v[l]); }
+{% endif %}
+      c[{{ last }}] += 1u;
+{% if rank > 1 %}
+      if (c[{{ last }}] == p.n{{ last }} && l + 1u < end) {
+        c = coords(start + l + 1u);
+        row = row_of(c);
+      }
+{% endif %}
+    }
+  }
+{% if flat %}
+  if (whole) { store4_y(start, v); } else { store4_part_y(start, v, first, end); }
+{% endif %}
+{% else %}
+  let i = index{{ last }}(c[{{ last }}]);
+  let there = row.inside && {{ inside(last, "i") }};
+  var v = {{ fallback }};
+  if (there) { v = load_x(row.at + i * p.x_s{{ last }}); }
+  {% if mode == "keep" %}if (there) {% endif %}{ store_y(at_y(c), v); }
+{% endif %}
+}
