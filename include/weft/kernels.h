@@ -9,6 +9,7 @@
 #pragma once
 
 #include "weft/kernels/attention.h"
+#include "weft/kernels/compact.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 #include "weft/kernels/generate.h"
@@ -17,4 +18,5 @@
 #include "weft/kernels/norm.h"
 #include "weft/kernels/pad.h"
 #include "weft/kernels/reduce.h"
+#include "weft/kernels/scan.h"
 #include "weft/kernels/softmax.h"

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "weft/cpu.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+enum class Compaction : std::uint8_t { compress, expand, indices };
+
+// A checked call. `moved` has the mask's shape (not used for indices); `list` holds the chosen elements, or their indices.
+struct CompactProblem {
+  Compaction form;
+  View mask, moved, list, count;
+};
+
+void compact_cpu(const CompactProblem& problem);
+
+}  // namespace weft::kernels

@@ -1,0 +1,268 @@
+{# y = x joined with all before it along rows. In each round the members of a team take four steps each, join them, scan
+   the members' totals, and put what came before in front. Along a row the four steps stand `team` apart, and their
+   totals are scanned side by side; across rows a member's steps follow one another.
+   A row may be cut into parts: `total` stores each part's total in `partial`; the partials of a row are scanned
+   (`pairs`: the elements are accumulators already); then `carry` starts each part with its partial. #}
+{% set lanes = rows_per_team if across else 4 %}
+{% set values = width if not across else 1 %}
+{{ row_access("x") }}
+{% if not total %}
+{{ row_access("y") }}
+{% endif %}
+alias acc_t = {{ acc }};
+{% if acc == "vec2<f32>" and op == "log_sum_exp" %}
+const lowest = -0x1.fffffep+127f;
+{% endif %}
+
+fn none() -> acc_t {
+{% if op == "log_sum_exp" %}
+  return vec2<f32>(lowest, 0.0);
+{% elif acc == "vec2<u32>" %}
+  return vec2<u32>(p.none_low, p.none_high);
+{% elif acc == "vec2<f32>" %}
+  return vec2<f32>(bitcast<f32>(p.none_low), 0.0);
+{% else %}
+  return bitcast<acc_t>(p.none_low);
+{% endif %}
+}
+fn join(a: acc_t, b: acc_t) -> acc_t {
+{% if op == "log_sum_exp" %}
+  // (maximum, sum of exponentials below it); equal maxima first, for infinities.
+  if (a.x == b.x) { return vec2<f32>(a.x, a.y + b.y); }
+  let top = max(a.x, b.x);
+  return vec2<f32>(top, a.y * exp(a.x - top) + b.y * exp(b.x - top));
+{% elif op == "sum" %}
+  return {{ "add_64(a, b)" if acc == "vec2<u32>" else "a + b" }};
+{% elif op == "prod" and acc == "vec2<u32>" %}
+  return mul_64(a, b);
+{% elif op == "prod" and acc == "vec2<f32>" %}
+  return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+{% elif op == "prod" %}
+  return a * b;
+{% elif acc == "vec2<u32>" %}
+  return {{ op }}_{{ "i64" if has_sign else "u64" }}(a, b);
+{% elif acc == "f32" %}
+  return select(select({{ op }}(a, b), b, is_nan_f32(b)), a, is_nan_f32(a));
+{% else %}
+  return {{ op }}(a, b);
+{% endif %}
+}
+fn lift(v: x_t) -> acc_t {
+{% if pairs %}
+  return v;
+{% elif op == "log_sum_exp" %}
+  // NaN stays in the sum; -inf adds nothing.
+  if (is_nan_f32(v)) { return vec2<f32>(lowest, v); }
+  return select(vec2<f32>(v, 1.0), vec2<f32>(lowest, 0.0), bitcast<u32>(v) == 0xff800000u);
+{% elif acc == "vec2<u32>" and x_kind == "i32" %}
+  return vec2<u32>(bitcast<u32>(v), bitcast<u32>(v >> 31u));
+{% elif acc == "vec2<u32>" and x_kind == "u32" %}
+  return vec2<u32>(v, 0u);
+{% elif x_kind == "vec2<u32>" and acc != "vec2<u32>" %}
+  return bitcast<acc_t>(v.x);
+{% elif acc == "i32" or acc == "u32" %}
+  return bitcast<acc_t>(v);
+{% else %}
+  return v;
+{% endif %}
+}
+{% if not total %}
+fn finish(a: acc_t) -> y_t {
+{% if op == "log_sum_exp" and not pairs %}
+  return a.x + log(a.y);
+{% else %}
+  return a;
+{% endif %}
+}
+{% endif %}
+
+struct State { {% for i in range(lanes) %}v{{ i }}: acc_t, {% endfor %} }
+fn nothing() -> State { return State({% for i in range(lanes) %}{{ ", " if i else "" }}none(){% endfor %}); }
+fn combine(a: State, b: State) -> State {
+  return State({% for i in range(lanes) %}{{ ", " if i else "" }}join(a.v{{ i }}, b.v{{ i }}){% endfor %});
+}
+
+{% set near = cluster // interleave if cluster > interleave else 1 %}
+{% if near > team %}{% set near = team %}{% endif %}
+{% if near > 1 %}
+fn from_before(v: State, distance: u32) -> State {
+  return State({% for i in range(lanes) %}{{ ", " if i else "" }}subgroupShuffleUp(v.v{{ i }}, distance){% endfor %});
+}
+fn from_thread(v: State, thread: u32) -> State {
+  return State({% for i in range(lanes) %}{{ ", " if i else "" }}subgroupShuffle(v.v{{ i }}, thread){% endfor %});
+}
+{% endif %}
+{% if team > near %}
+var<workgroup> slots: array<State, {{ workgroup // near }}>;
+{% endif %}
+// What stands before the thread's value in its team, and all of it. All threads of the workgroup call it together.
+struct Scanned { before: State, all: State }
+fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
+{% if team == 1 %}
+  return Scanned(nothing(), value);
+{% else %}
+  let lane = tid % {{ interleave }}u;
+  let member = tid / {{ interleave }}u;     // counted on through the teams that follow one another
+  var s = Scanned(nothing(), value);
+  var upto = value;                         // the thread's own value too
+{% if near > 1 %}
+  let place = member % {{ near }}u;
+{% for k in [1, 2, 4, 8, 16] %}
+{% if k < near %}
+  let up{{ k }} = from_before(upto, {{ k * interleave }}u);
+  if (place >= {{ k }}u) { upto = combine(up{{ k }}, upto); }
+{% endif %}
+{% endfor %}
+  let left = from_before(upto, {{ interleave }}u);
+  if (place > 0u) { s.before = left; }
+  s.all = from_thread(upto, subgroup_lane - place * {{ interleave }}u + {{ (near - 1) * interleave }}u);
+{% endif %}
+{% if team > near %}
+  for (var span = {{ near }}u; span < {{ team }}u; span *= 16u) {
+    let radix = min(16u, {{ team }}u / span);
+    workgroupBarrier();
+    if (member % span == span - 1u) { slots[member / span * {{ interleave }}u + lane] = upto; }
+    workgroupBarrier();
+    let first = member / (span * radix) * radix;
+    let own = member / span;
+    var sum = nothing();
+    for (var i = first; i < first + radix; i++) {
+      if (i == own) {
+        s.before = combine(sum, s.before);
+        upto = combine(sum, upto);
+      }
+      sum = combine(sum, slots[i * {{ interleave }}u + lane]);
+    }
+    s.all = sum;
+  }
+{% endif %}
+  return s;
+{% endif %}
+}
+
+{% macro physical(k) %}{% if reverse %}p.steps - 1u - ({{ k }}){% else %}{{ k }}{% endif %}{% endmacro %}
+{% macro out(base, v) %}{{ "finish(join(" ~ base ~ ", " ~ v ~ "))" }}{% endmacro %}
+
+@compute @workgroup_size({{ workgroup }})
+fn main({{ thread_arguments() }}) {
+  let group = group_index(wg, grid);
+  let part = group % p.parts;
+  {{ thread_place("(group / p.parts)") }}
+  let x0 = x_row(row);
+{% if not total %}
+  let y0 = y_row(row);
+{% endif %}
+  let end = min((part + 1u) * p.part_steps, p.steps);
+{% if not across %}
+  var before = none();
+{% if carry %}
+  before = load_partial(row * p.parts + part);
+{% endif %}
+{% else %}
+  var before = nothing();
+{% if carry %}
+{% for i in range(lanes) %}
+  before.v{{ i }} = load_partial((row + {{ i }}u) * p.parts + part);
+{% endfor %}
+{% endif %}
+{% endif %}
+{% if total %}
+  var sum = nothing();
+{% endif %}
+  for (var k0 = part * p.part_steps; k0 < end; k0 += {{ 4 * team }}u) {
+{% for i in range(4) %}
+{% if across %}
+    let k{{ i }} = k0 + member * 4u + {{ i }}u;
+    var v{{ i }} = nothing();
+    if (k{{ i }} < end) {
+      let e = {{ load_step("x", "x0", physical("k" ~ i)) }};
+{% if lanes == 4 %}
+      v{{ i }} = State(lift(e.x), lift(e.y), lift(e.z), lift(e.w));
+{% else %}
+      v{{ i }} = State(lift(e));
+{% endif %}
+    }
+{% else %}
+    let k{{ i }} = k0 + {{ i * team }}u + member;
+{% for j in range(values) %}
+    var v{{ i }}{{ j }} = none();
+{% endfor %}
+    if (k{{ i }} < end) {
+      let e = {{ load_step("x", "x0", physical("k" ~ i)) }};
+{% for j in range(values) %}
+      v{{ i }}{{ j }} = {% if values == 1 %}lift(e){% else %}lift(e[{{ 3 - j if reverse else j }}]){% endif %};
+{% endfor %}
+    }
+{% endif %}
+{% endfor %}
+{% if across %}
+    v1 = combine(v0, v1);
+    v2 = combine(v1, v2);
+    v3 = combine(v2, v3);
+{% if total %}
+    sum = combine(sum, v3);
+{% else %}
+    let s = team_scan(v3, tid, {{ "lane" if mixed else "0u" }});
+    let base = combine(before, s.before);
+    before = combine(before, s.all);
+{% for i in range(4) %}
+    if (live && k{{ i }} < end) {
+      {% if exclusive and i == 0 %}let r = base;{% else %}let r = combine(base, v{{ i - 1 if exclusive else i }});{% endif %}
+
+{% if lanes == 4 %}
+      {{ store_step("y", "y0", physical("k" ~ i), "vec4<y_t>(finish(r.v0), finish(r.v1), finish(r.v2), finish(r.v3))") }};
+{% else %}
+      {{ store_step("y", "y0", physical("k" ~ i), "finish(r.v0)") }};
+{% endif %}
+    }
+{% endfor %}
+{% endif %}
+{% else %}
+{% for i in range(4) %}
+{% for j in range(values) %}
+{% if j > 0 %}
+    v{{ i }}{{ j }} = join(v{{ i }}{{ j - 1 }}, v{{ i }}{{ j }});
+{% endif %}
+{% endfor %}
+{% endfor %}
+    let t = State({% for i in range(4) %}{{ ", " if i else "" }}v{{ i }}{{ values - 1 }}{% endfor %});
+{% if total %}
+    sum = combine(sum, t);
+{% else %}
+    let s = team_scan(t, tid, {{ "lane" if mixed else "0u" }});
+{% for i in range(4) %}
+    if (live && k{{ i }} < end) {
+      let base = join(before, s.before.v{{ i }});
+{% if values == 4 %}
+{% if exclusive %}
+      let r0 = finish(base);
+{% endif %}
+{% for j in range(4) %}
+{% if not exclusive %}
+      let r{{ j }} = {{ out("base", "v" ~ i ~ j) }};
+{% elif j > 0 %}
+      let r{{ j }} = {{ out("base", "v" ~ i ~ (j - 1)) }};
+{% endif %}
+{% endfor %}
+      {{ store_step("y", "y0", physical("k" ~ i), "vec4<y_t>(r3, r2, r1, r0)" if reverse else "vec4<y_t>(r0, r1, r2, r3)") }};
+{% else %}
+      {{ store_step("y", "y0", physical("k" ~ i), "finish(base)" if exclusive else out("base", "v" ~ i ~ "0")) }};
+{% endif %}
+    }
+    before = join(before, s.all.v{{ i }});
+{% endfor %}
+{% endif %}
+{% endif %}
+  }
+{% if total %}
+  let s = team_scan(sum, tid, {{ "lane" if mixed else "0u" }});
+  if (!live || member != 0u) { return; }
+{% if across %}
+{% for i in range(lanes) %}
+  store_partial((row + {{ i }}u) * p.parts + part, s.all.v{{ i }});
+{% endfor %}
+{% else %}
+  store_partial(row * p.parts + part, join(join(s.all.v0, s.all.v1), join(s.all.v2, s.all.v3)));
+{% endif %}
+{% endif %}
+}

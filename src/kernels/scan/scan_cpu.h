@@ -1,0 +1,14 @@
+// The CPU twin of scan.
+#pragma once
+
+#include "kernels/common/rows.h"
+#include "weft/cpu.h"
+#include "weft/kernels/scan.h"
+
+namespace weft::kernels {
+
+// `rows` holds the strides of x and y. Floats accumulate in double.
+void scan_cpu(cpu::Executor& executor, ScanOp op, const View& x, const View& y, const Rows& rows,
+              const ScanOptions& options);
+
+}  // namespace weft::kernels
