@@ -1,0 +1,110 @@
+// Compaction: on a GPU against the CPU, and against its definition.
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/compact.h"
+
+namespace weft::test {
+namespace {
+
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+                          DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
+
+// A mask of which some are false, of every type's zeros.
+View random_mask(Rng& rng, const Shape& shape) {
+  const View mask = random_view(rng, shape, rng() % 2 ? DType::boolean : pick(rng, kAll), random_input_kind(rng), Values::special);
+  const auto often = rng() % 5;
+  const std::uint64_t negative = is_floating(mask.dtype) ? std::uint64_t{1} << (bits(mask.dtype) - 1) : 0;
+  for (std::int64_t i = 0; i < mask.count(); ++i) {
+    if (rng() % 4 < often) set_element_bits(mask, i, rng() % 2 ? 0 : negative);
+  }
+  return mask;
+}
+
+// Runs with a workspace of its own on either stream.
+template <class F>
+void with_workspace(Stream& stream, const Shape& shape, F&& f) {
+  const std::uint64_t bytes = kernels::compact_workspace(stream, shape);
+  std::optional<View> workspace;
+  if (bytes) workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+  f(workspace);
+}
+
+Problem problem(Rng& rng, int form, const Shape& shape) {
+  const DType type = pick(rng, kAll);
+  const View count = random_view(rng, {}, DType::u32);
+  const std::int64_t capacity = rng() % 3 ? element_count(shape) : element_count(shape) / 2;
+  if (form == 2) {
+    constexpr DType kTypes[] = {DType::i32, DType::u32, DType::i64, DType::u64};
+    const View x = random_mask(rng, shape);
+    const View y = random_view(rng, {capacity, shape.rank()}, pick(rng, kTypes), random_output_kind(rng));
+    return {std::format("nonzero {} to {}", to_string(x), to_string(y)), {x, y}, {y, count}, [shape](Stream& s, auto in, auto out) {
+              with_workspace(s, shape, [&](const auto& w) { kernels::nonzero(s, in[0], out[0], out[1], w); });
+            }, kSameBits};
+  }
+  const View mask = random_mask(rng, random_broadcast(rng, shape));
+  const View list = random_view(rng, {capacity}, type, form ? random_input_kind(rng) : random_output_kind(rng));
+  const View tensor = random_view(rng, shape, type, form ? random_output_kind(rng) : random_input_kind(rng), Values::special);
+  const std::string what = std::format("{} of {} and {}", to_string(mask), to_string(tensor), to_string(list));
+  if (form == 0) {
+    return {"compress " + what, {tensor, mask}, {list, count}, [shape](Stream& s, auto in, auto out) {
+              with_workspace(s, shape, [&](const auto& w) { kernels::compress(s, in[0], in[1], out[0], out[1], w); });
+            }, kSameBits};
+  }
+  return {"expand " + what, {list, mask}, {tensor, count}, [shape](Stream& s, auto in, auto out) {
+            with_workspace(s, shape, [&](const auto& w) { kernels::expand(s, in[0], in[1], out[0], out[1], w); });
+          }, kSameBits};
+}
+
+const bool registered =
+    differential("compress", [](Rng& rng) { return problem(rng, 0, random_shape(rng, 0, 8, 20000)); }) &&
+    differential("expand", [](Rng& rng) { return problem(rng, 1, random_shape(rng, 0, 8, 20000)); }) &&
+    differential("nonzero", [](Rng& rng) { return problem(rng, 2, random_shape(rng, 0, 8, 20000)); });
+
+class Compact : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Devices, Compact, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+// So many blocks that their counts are scanned in parts.
+TEST_P(Compact, ManyBlocks) {
+  Rng rng(5);
+  for (int form = 0; form < 3; ++form) {
+    const Problem p = problem(rng, form, {3, 700001});
+    run_both(device(GetParam()), p.inputs, p.outputs, p.call, p.tolerance, p.what);
+  }
+}
+
+TEST_P(Compact, Refusals) {
+  gpu::Device& gpu = device(GetParam());
+  gpu::Encoder encoder(gpu);
+  Rng rng(3);
+  const auto view = [&](const Shape& shape, DType type) { return to_device(gpu, random_view(rng, shape, type)); };
+  const View x = view({4, 3}, DType::f32), mask = view({4, 1}, DType::boolean), y = view({12}, DType::f32), count = view({1}, DType::u32);
+  EXPECT_THROW(kernels::compress(encoder, x, mask, y, count), InvalidArgument);  // no workspace
+  const View w(gpu.allocate(256), 0, DType::u8, {256});
+  EXPECT_THROW(kernels::compress(encoder, x, view({2}, DType::boolean), y, count, w), InvalidArgument);
+  EXPECT_THROW(kernels::compress(encoder, x, mask, view({12}, DType::f16), count, w), InvalidArgument);
+  EXPECT_THROW(kernels::compress(encoder, x, mask, y, view({2}, DType::u32), w), InvalidArgument);
+  EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 3}, DType::i32), count, w), InvalidArgument);
+  EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 2}, DType::i16), count, w), InvalidArgument);
+}
+
+TEST(CompactTwin, Definition) {
+  cpu::Executor executor;
+  const View x = host_view(DType::f32, {2, 3}, std::vector<double>{1, 0, -3, 0, 5, 6});
+  const View count = host_view(DType::u32, {}, std::vector<double>{0});
+  const View y = host_view(DType::f32, {6}, std::vector<double>(6, 9));
+  kernels::compress(executor, x, x, y, count);
+  EXPECT_EQ(value(count, 0), 4);
+  EXPECT_THAT(values(y), testing::ElementsAre(1, -3, 5, 6, 9, 9));
+  const View at = host_view(DType::i64, {3, 2}, std::vector<double>(6));
+  kernels::nonzero(executor, x, at, count);
+  EXPECT_EQ(value(count, 0), 4);
+  EXPECT_THAT(values(at), testing::ElementsAre(0, 0, 0, 2, 1, 1));
+  const View z = host_view(DType::f32, {2, 3}, std::vector<double>(6));
+  kernels::expand(executor, y, x, z, count);
+  EXPECT_THAT(values(z), testing::ElementsAre(1, 0, -3, 0, 5, 6));
+}
+
+}  // namespace
+}  // namespace weft::test

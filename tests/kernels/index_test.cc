@@ -1,0 +1,246 @@
+// Gathers by element and by tuple, scatters: on a GPU against the CPU, and against their definitions.
+#include <set>
+
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/index.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ScatterOp;
+
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+                          DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
+constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64};
+constexpr ScatterOp kOps[] = {ScatterOp::assign, ScatterOp::add, ScatterOp::mul, ScatterOp::min, ScatterOp::max};
+
+enum class Form { rows, elements, tuples };
+
+// Shapes of a selection, and the axis or the number of batch axes.
+struct Shapes {
+  Form form;
+  Shape whole, indices, part;
+  int axis = 0;
+};
+
+Shapes random_shapes(Rng& rng, Form form) {
+  Shapes s{form};
+  const Shape whole = random_shape(rng, 1, form == Form::elements ? 8 : 4, 1500, false);
+  s.whole = whole;
+  s.axis = random_int(rng, 0, whole.rank() - 1);
+  if (form == Form::elements) {
+    for (int d = 0; d < whole.rank(); ++d) {
+      s.indices.push_back(d == s.axis ? random_int(rng, 0, 9) : random_int(rng, 1, static_cast<int>(whole[d])));
+    }
+    s.part = s.indices;
+    return s;
+  }
+  if (form == Form::rows) {
+    s.indices = random_shape(rng, 0, 3, 12);
+    for (int d = 0; d < whole.rank(); ++d) {
+      if (d != s.axis) s.part.push_back(whole[d]);
+      else for (const std::int64_t n : s.indices) s.part.push_back(n);
+    }
+    return s;
+  }
+  const int tuple = random_int(rng, 1, whole.rank());
+  s.axis = random_int(rng, 0, whole.rank() - tuple);
+  for (int d = 0; d < s.axis; ++d) s.indices.push_back(whole[d]);
+  for (const std::int64_t n : random_shape(rng, 0, 3, 12)) s.indices.push_back(n);
+  s.part = s.indices;
+  for (int d = s.axis + tuple; d < whole.rank(); ++d) s.part.push_back(whole[d]);
+  s.indices.push_back(tuple);
+  return s;
+}
+
+// Of the axis that an index names.
+std::int64_t size_of(const Shapes& s, std::int64_t i) {
+  return s.whole[s.form == Form::tuples ? s.axis + static_cast<int>(i % s.indices[-1]) : s.axis];
+}
+
+// Most in range, some from the end, some outside if `beyond`.
+View random_indices(Rng& rng, const Shapes& s, Kind kind, bool beyond) {
+  const DType type = pick(rng, kIndices);
+  const View indices = random_view(rng, s.indices, type, kind);
+  for (std::int64_t i = 0; i < indices.count(); ++i) {
+    const auto n = static_cast<int>(size_of(s, i));
+    std::int64_t v = random_int(rng, is_signed(type) ? -n : 0, n - 1);
+    if (beyond && rng() % 8 == 0) v = is_signed(type) && rng() % 2 ? -n - random_int(rng, 1, 20) : n + random_int(rng, 0, 20);
+    const std::int64_t most = bits(type) == 8 ? (is_signed(type) ? 127 : 255) : 1 << 14;
+    set_element_bits(indices, i, static_cast<std::uint64_t>(std::clamp<std::int64_t>(v, is_signed(type) ? -most : 0, most)));
+  }
+  return indices;
+}
+
+Problem random_gather(Rng& rng, Form form) {
+  const Shapes s = random_shapes(rng, form);
+  const DType type = pick(rng, kAll);
+  const View x = random_view(rng, s.whole, type, random_input_kind(rng), Values::special);
+  const View indices = random_indices(rng, s, random_input_kind(rng), true);
+  const View y = random_view(rng, s.part, type, random_output_kind(rng));
+  return {std::format("{} by {} to {} axis {}", to_string(x), to_string(indices), to_string(y), s.axis), {x, indices}, {y},
+          [s](Stream& stream, auto in, auto out) {
+            if (s.form == Form::rows) kernels::gather(stream, in[0], in[1], out[0], s.axis);
+            if (s.form == Form::elements) kernels::gather_elements(stream, in[0], in[1], out[0], s.axis);
+            if (s.form == Form::tuples) kernels::gather_nd(stream, in[0], in[1], out[0], s.axis);
+          }, kSameBits};
+}
+
+void scatter(Stream& stream, const Shapes& s, ScatterOp op, const View& indices, const View& updates, const View& y) {
+  const auto with = [&](std::uint64_t bytes, auto&& call) {
+    std::optional<View> workspace;
+    if (bytes) workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
+    call(workspace);
+  };
+  switch (s.form) {
+    case Form::rows:
+      return with(kernels::scatter_workspace(stream, indices, updates, y, s.axis),
+                  [&](const auto& w) { kernels::scatter(stream, op, indices, updates, y, s.axis, w); });
+    case Form::elements:
+      return with(kernels::scatter_elements_workspace(stream, indices, updates, y, s.axis),
+                  [&](const auto& w) { kernels::scatter_elements(stream, op, indices, updates, y, s.axis, w); });
+    case Form::tuples:
+      return with(kernels::scatter_nd_workspace(stream, indices, updates, y, s.axis),
+                  [&](const auto& w) { kernels::scatter_nd(stream, op, indices, updates, y, s.axis, w); });
+  }
+}
+
+// Values whose sums and products do not depend on the order: few bits, powers of two.
+void set_exact_values(Rng& rng, const View& v, ScatterOp op) {
+  if (!is_floating(v.dtype) && v.dtype != DType::c64) return;
+  for (std::int64_t i = 0; i < v.count(); ++i) {
+    const double number = op == ScatterOp::mul ? (rng() % 2 ? 1.0 : -1.0) : static_cast<double>(random_int(rng, -1, 1));
+    set_element_bits(v, i, element_bits(host_view(v.dtype, {1}, std::vector<double>{number}), 0));
+  }
+}
+
+Problem random_scatter(Rng& rng, Form form) {
+  const Shapes s = random_shapes(rng, form);
+  ScatterOp op = pick(rng, kOps);
+  DType type = pick(rng, kAll);
+  const bool compares = op == ScatterOp::min || op == ScatterOp::max;
+  if (op != ScatterOp::assign && (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares))) {
+    op = ScatterOp::assign;
+  }
+  const Kind kind = form == Form::tuples || op != ScatterOp::assign ? random_input_kind(rng) : Kind::dense;
+  View indices = random_indices(rng, s, kind, op != ScatterOp::assign);
+  View updates = random_view(rng, s.part, type, random_input_kind(rng), compares ? Values::special : Values::ordinary);
+  const View y = random_view(rng, s.whole, type, random_output_kind(rng), Values::ordinary);
+  // Where updates of up to 32 bits meet, any may stay; so all are the same.
+  if (op == ScatterOp::assign && bits(type) < 64) {
+    for (std::int64_t i = 1; i < updates.count(); ++i) set_element_bits(updates, i, element_bits(updates, 0));
+  }
+  if (op == ScatterOp::add || op == ScatterOp::mul) {
+    set_exact_values(rng, updates, op);
+    set_exact_values(rng, y, op);
+  }
+  return {std::format("op {} {} by {} to {} axis {}", static_cast<int>(op), to_string(updates), to_string(indices), to_string(y), s.axis),
+          {indices, updates}, {y}, [s, op](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0]); },
+          op == ScatterOp::assign ? kSameBits : Tolerance{}};
+}
+
+const bool registered =
+    differential("gather", [](Rng& rng) { return random_gather(rng, Form::rows); }) &&
+    differential("gather_elements", [](Rng& rng) { return random_gather(rng, Form::elements); }) &&
+    differential("gather_nd", [](Rng& rng) { return random_gather(rng, Form::tuples); }) &&
+    differential("scatter", [](Rng& rng) { return random_scatter(rng, Form::rows); }) &&
+    differential("scatter_elements", [](Rng& rng) { return random_scatter(rng, Form::elements); }) &&
+    differential("scatter_nd", [](Rng& rng) { return random_scatter(rng, Form::tuples); });
+
+class Index : public testing::TestWithParam<std::string> {
+ protected:
+  gpu::Device& device() { return test::device(GetParam()); }
+  Rng rng{17};
+};
+INSTANTIATE_TEST_SUITE_P(Devices, Index, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+// Thousands of updates of a few elements, in every type and operation.
+TEST_P(Index, ManyUpdatesMeet) {
+  for (DType type : kAll) {
+    for (ScatterOp op : kOps) {
+      const bool compares = op == ScatterOp::min || op == ScatterOp::max;
+      if (op != ScatterOp::assign && (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares))) continue;
+      if (op == ScatterOp::assign && bits(type) < 64) continue;
+      const Shapes s{Form::rows, {5, 3}, {2000}, {2000, 3}, 0};
+      const View indices = random_indices(rng, s, Kind::dense, true);
+      const View updates = random_view(rng, s.part, type);
+      const View y = random_view(rng, s.whole, type, Kind::offset);
+      if (op == ScatterOp::add || op == ScatterOp::mul) {
+        set_exact_values(rng, updates, op);
+        set_exact_values(rng, y, op);
+      }
+      // Sums of that many stay exact in 11 bits and more.
+      if (op == ScatterOp::add && is_floating(type) && bits(type) < 32 && type != DType::f16) continue;
+      const View in[] = {indices, updates};
+      run_both(device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, op, i[0], i[1], o[0]); }, {},
+               std::format("{} op {}", name(type), static_cast<int>(op)));
+    }
+  }
+}
+
+// Distinct indices: every element of y has one update, whatever the order.
+TEST_P(Index, AssignsPermutations) {
+  for (DType type : kAll) {
+    for (const Shape& shape : {Shape{40}, Shape{40, 3}, Shape{40, 8}, Shape{40, 64}}) {
+      std::vector<double> order(40);
+      for (std::size_t i = 0; i < 40; ++i) order[i] = static_cast<double>(i);
+      std::ranges::shuffle(order, rng);
+      const View indices = host_view(DType::i32, {40}, order);
+      const View updates = random_view(rng, shape, type, random_input_kind(rng), Values::special);
+      const View y = random_view(rng, shape, type, random_output_kind(rng));
+      const Shapes s{Form::rows, shape, {40}, shape, 0};
+      const View in[] = {indices, updates};
+      run_both(device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, ScatterOp::assign, i[0], i[1], o[0]); },
+               kSameBits, std::format("{} {}", name(type), to_string(shape)));
+      const std::int64_t row = element_count(shape) / 40;
+      for (std::int64_t i = 0; i < y.count(); ++i) {
+        const auto from = std::ranges::find(order, static_cast<double>(i / row)) - order.begin();
+        ASSERT_EQ(element_bits(y, i), element_bits(updates, from * row + i % row));
+      }
+    }
+  }
+}
+
+TEST_P(Index, Refusals) {
+  gpu::Encoder encoder(device());
+  const auto view = [&](const Shape& shape, DType type) { return to_device(device(), random_view(rng, shape, type)); };
+  const View x = view({4, 5}, DType::f32);
+  EXPECT_THROW(kernels::gather_elements(encoder, x, view({3}, DType::i32), view({3}, DType::f32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::gather_elements(encoder, x, view({2, 6}, DType::i32), view({2, 6}, DType::f32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 3}, DType::i32), view({3}, DType::f32)), InvalidArgument);
+  EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 1}, DType::i32), view({3}, DType::f32)), InvalidArgument);
+  EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 1}, DType::i32), view({3, 5}, DType::f32), 1), InvalidArgument);
+  const View indices = view({3}, DType::i32);
+  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::f16), x, 0), InvalidArgument);
+  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::max, indices, view({3, 5}, DType::c64), view({4, 5}, DType::c64), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::f64), view({4, 5}, DType::f64), 0), Unsupported);
+  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::i64), view({4, 5}, DType::i64), 0), InvalidArgument);
+}
+
+TEST(IndexTwin, Definitions) {
+  cpu::Executor executor;
+  using testing::ElementsAre;
+  const View x = host_view(DType::i32, {2, 3}, std::vector<double>{1, 2, 3, 4, 5, 6});
+  const View y = host_view(DType::i32, {2, 2}, std::vector<double>(4));
+  kernels::gather_elements(executor, x, host_view(DType::i64, {2, 2}, std::vector<double>{2, 0, -1, 9}), y, 1);
+  EXPECT_THAT(values(y), ElementsAre(3, 1, 6, 6));
+  const View pairs = host_view(DType::i32, {3, 2}, std::vector<double>{0, 1, 1, -1, 1, 0});
+  const View chosen = host_view(DType::i32, {3}, std::vector<double>(3));
+  kernels::gather_nd(executor, x, pairs, chosen);
+  EXPECT_THAT(values(chosen), ElementsAre(2, 6, 4));
+  kernels::scatter_nd(executor, ScatterOp::add, pairs, chosen, x);
+  EXPECT_THAT(values(x), ElementsAre(1, 4, 3, 8, 5, 12));
+  const View rows = host_view(DType::u8, {3}, std::vector<double>{1, 7, 1});
+  const View updates = host_view(DType::i32, {3, 3}, std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9});
+  kernels::scatter(executor, ScatterOp::assign, rows, updates, x, 0);
+  EXPECT_THAT(values(x), ElementsAre(1, 4, 3, 7, 8, 9));
+  kernels::scatter_elements(executor, ScatterOp::max, host_view(DType::i8, {1, 3}, std::vector<double>{-1, -2, 0}),
+                            host_view(DType::i32, {1, 3}, std::vector<double>{9, 2, 5}), x, 0);
+  EXPECT_THAT(values(x), ElementsAre(1, 4, 5, 9, 8, 9));
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,194 @@
+// Scans on a GPU against the CPU, and against their definition.
+#include "kernels/operands.h"
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/scan.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ScanOp;
+using kernels::ScanOptions;
+
+constexpr ScanOp kOps[] = {ScanOp::sum, ScanOp::prod, ScanOp::max, ScanOp::min, ScanOp::log_sum_exp};
+constexpr const char* kNames[] = {"sum", "prod", "max", "min", "log_sum_exp"};
+constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64};
+
+void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options, bool cuts) {
+  const std::uint64_t bytes = kernels::scan_workspace(stream, op, x, y, axis, options);
+  std::optional<View> workspace;
+  if (bytes && cuts) workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+  kernels::scan(stream, op, x, y, axis, options, workspace);
+}
+
+struct Case {
+  ScanOp op;
+  DType from, to;
+  int axis;
+  ScanOptions options;
+  bool cuts;
+};
+
+Case random_case(Rng& rng, int rank) {
+  Case c{pick(rng, kOps), DType::f32, DType::f32, random_int(rng, 0, rank - 1), {rng() % 2 == 0, rng() % 2 == 0}, rng() % 2 == 0};
+  const bool adds = c.op == ScanOp::sum || c.op == ScanOp::prod;
+  switch (c.op == ScanOp::log_sum_exp ? 0 : random_int(rng, 0, adds ? 3 : 1)) {
+    case 1:
+      c.from = pick(rng, kIntegers);
+      c.to = adds ? pick(rng, kIntegers) : c.from;
+      break;
+    case 2: c.from = c.to = DType::c64; break;
+    case 3:
+      c.from = DType::boolean;
+      c.to = pick(rng, kIntegers);
+      break;
+    default:
+      c.from = pick(rng, kFloats);
+      c.to = pick(rng, kFloats);
+  }
+  return c;
+}
+
+// Half of the numbers' last digit for the type, and what many additions in f32 may add to it.
+Tolerance tolerance_of(const Case& c, std::int64_t n) {
+  const double step = c.to == DType::f32 || c.to == DType::c64 ? 0 : c.to == DType::f16 ? 0x1p-10 : c.to == DType::bf16 ? 0x1p-7 : 0x1p-2;
+  const auto length = static_cast<double>(n);
+  switch (c.op) {
+    case ScanOp::sum: return {.absolute = 1e-5 * std::sqrt(length) * 4 + step * 4 * std::sqrt(length), .relative = step};
+    case ScanOp::prod: return {.absolute = 1e-30, .relative = step + 3e-7 * length};
+    case ScanOp::log_sum_exp: return {.absolute = 1e-5, .relative = step + 1e-5};
+    default: return {};
+  }
+}
+
+// Products stay within the range of the type.
+void tame(const View& x, ScanOp op, Rng& rng) {
+  if (op != ScanOp::prod || is_integer(x.dtype) || x.dtype == DType::boolean) return;
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    const double v = rng() % 8 ? (rng() % 2 ? 1 : -1) : rng() % 2 ? 2 : 0.5;
+    set_element_bits(x, i, element_bits(host_view(x.dtype, {1}, std::vector<double>{v}), 0));
+  }
+}
+
+Problem make_problem(Rng& rng, const Case& c, const View& x, const View& y) {
+  tame(x, c.op, rng);
+  return {std::format("{} {} to {} axis {}{}{}{}", kNames[static_cast<int>(c.op)], to_string(x), to_string(y), c.axis,
+                      c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "", c.cuts ? " cut" : ""),
+          {x}, {y}, [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options, c.cuts); },
+          tolerance_of(c, x.shape()[c.axis])};
+}
+
+const bool registered = differential("scan", [](Rng& rng) {
+  const Shape shape = random_shape(rng, 1, 8, rng() % 3 ? 4096 : 40000);
+  Case c = random_case(rng, shape.rank());
+  // Powers of two of many factors overflow the narrow floats, in one order before the other.
+  if (c.op == ScanOp::prod && !is_integer(c.to)) c.to = c.from == DType::c64 ? c.to : DType::f32;
+  if (c.op == ScanOp::sum && bits(c.to) == 8 && is_floating(c.to)) c.to = DType::f16;
+  const View x = random_view(rng, shape, c.from, random_input_kind(rng));
+  const View y = random_view(rng, shape, c.to, random_output_kind(rng));
+  return make_problem(rng, c, x, y);
+});
+
+class Scan : public testing::TestWithParam<std::string> {
+ protected:
+  gpu::Device& device() { return test::device(GetParam()); }
+  Rng rng{23};
+};
+INSTANTIATE_TEST_SUITE_P(Devices, Scan, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+// Rows along and across, short, long and cut, in fours and not.
+TEST_P(Scan, EveryPlan) {
+  const Shape shapes[] = {{1000}, {20000}, {200, 5}, {200, 64}, {3, 4096}, {64, 33}, {6, 130, 12}, {2, 9000, 4}};
+  for (const Shape& shape : shapes) {
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      for (ScanOp op : kOps) {
+        for (DType type : {DType::f32, DType::f16, DType::i32, DType::i64}) {
+          if (op == ScanOp::log_sum_exp && !is_floating(type)) continue;
+          if (op == ScanOp::prod && type == DType::f16) continue;
+          if (rng() % 3) continue;
+          const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}, rng() % 2 == 0};
+          const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
+          run_both(device(), p.inputs, p.outputs, p.call, p.tolerance, p.what);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Scan, LongRowsInParts) {
+  for (const auto& [shape, axis] : {std::pair{Shape{2, 300000}, 1}, {Shape{300001}, 0}, {Shape{150000, 2}, 0}}) {
+    for (ScanOp op : kOps) {
+      const DType type = op == ScanOp::prod ? DType::u32 : DType::f32;
+      const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}, true};
+      const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
+      run_both(device(), p.inputs, p.outputs, p.call, p.tolerance, p.what);
+    }
+  }
+}
+
+TEST_P(Scan, InPlace) {
+  const View x = random_view(rng, {30, 70}, DType::f32);
+  for (int axis : {0, 1}) {
+    run_both(device(), {{x}}, {{x}}, [axis](Stream& s, auto in, auto out) { kernels::scan(s, ScanOp::max, in[0], out[0], axis); }, {});
+  }
+}
+
+TEST_P(Scan, SpecialValues) {
+  for (ScanOp op : kOps) {
+    for (const bool exclusive : {false, true}) {
+      const View x = host_view(DType::f32, {5, 4}, std::vector<double>{1, NAN, 2, 3, 1, INFINITY, 2, -INFINITY, -INFINITY, -INFINITY, 0, 1,
+                                                                       3e38, 3e38, -3e38, 1, 200, -200, 100, 0});
+      const View y = random_view(rng, {5, 4}, DType::f32);
+      run_both(device(), {{x}}, {{y}}, [=](Stream& s, auto in, auto out) { kernels::scan(s, op, in[0], out[0], 1, {.exclusive = exclusive}); },
+               {.relative = 1e-5}, kNames[static_cast<int>(op)]);
+    }
+  }
+}
+
+TEST_P(Scan, RepeatsToTheBit) {
+  const View x = to_device(device(), random_view(rng, {3, 50000}, DType::f32));
+  std::vector<View> results;
+  for (int i = 0; i < 3; ++i) {
+    const View y = to_device(device(), random_view(rng, {3, 50000}, DType::f32));
+    gpu::Encoder encoder(device());
+    run(encoder, ScanOp::sum, x, y, 1, {}, true);
+    encoder.submit();
+    results.push_back(to_host(device(), y));
+  }
+  expect_close(results[1], results[0], kSameBits);
+  expect_close(results[2], results[0], kSameBits);
+}
+
+TEST_P(Scan, Refusals) {
+  gpu::Encoder encoder(device());
+  const auto view = [&](const Shape& shape, DType type) { return to_device(device(), random_view(rng, shape, type)); };
+  const View x = view({4}, DType::f32);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, x, view({5}, DType::f32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, x, view({4}, DType::i32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, x, x, 1), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::max, view({4}, DType::i8), view({4}, DType::i32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::max, view({4}, DType::c64), view({4}, DType::c64), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::log_sum_exp, view({4}, DType::i32), x, 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, view({4}, DType::u4), view({4}, DType::u4), 0), Unsupported);
+  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, view({4}, DType::f64), view({4}, DType::f64), 0), Unsupported);
+}
+
+TEST(ScanTwin, Definition) {
+  cpu::Executor executor;
+  using testing::ElementsAre;
+  const View x = host_view(DType::i8, {2, 3}, std::vector<double>{1, -2, 3, 4, 5, 100});
+  const View y = host_view(DType::i8, {2, 3}, std::vector<double>(6));
+  kernels::scan(executor, ScanOp::sum, x, y, 1);
+  EXPECT_THAT(values(y), ElementsAre(1, -1, 2, 4, 9, 109));
+  kernels::scan(executor, ScanOp::sum, x, y, 1, {.reverse = true, .exclusive = true});
+  EXPECT_THAT(values(y), ElementsAre(1, 3, 0, 105, 100, 0));
+  kernels::scan(executor, ScanOp::prod, x, y, 0);
+  EXPECT_THAT(values(y), ElementsAre(1, -2, 3, 4, -10, 44));
+  kernels::scan(executor, ScanOp::max, x, y, 1, {.exclusive = true});
+  EXPECT_THAT(values(y), ElementsAre(-128, 1, 1, -128, 4, 5));
+}
+
+}  // namespace
+}  // namespace weft::test
