@@ -15,7 +15,11 @@
 #include "weft/dtype.h"
 #include "weft/expression.h"
 #include "weft/kernels/attention.h"
+#include "weft/kernels/generate.h"
+#include "weft/kernels/index.h"
+#include "weft/kernels/pad.h"
 #include "weft/kernels/reduce.h"
+#include "weft/kernels/scan.h"
 #include "weft/shape.h"
 #include "weft/tensor_data.h"
 
@@ -28,7 +32,11 @@ struct TensorType {
 };
 std::string to_string(const TensorType& type);  // "f32 [2, 3]"
 
+using kernels::PadMode;
 using kernels::ReduceOp;
+using kernels::ScanOp;
+using kernels::ScatterOp;
+using kernels::Triangle;
 
 class Graph;
 class Node;  // src/graph
@@ -126,12 +134,38 @@ Value broadcast_to(Value x, const Shape& shape);
 // Elements begin, begin + step, … before `end`. With a negative step they go down from `begin` to after `end`, which is
 // -1 to reach element 0.
 Value slice(Value x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
+// The parts along an axis, of sizes that make up the whole.
+std::vector<Value> split(Value x, std::span<const std::int64_t> sizes, int axis);
 Value expand_dims(Value x, int axis);
 Value squeeze(Value x, int axis);
 
-// ---- The rest, as the kernels of the same name (weft/kernels.h) define them.
+// ---- Constants made of indices.
+Value arange(Graph& graph, double start, double step, std::int64_t count, DType dtype);
+Value linspace(Graph& graph, double start, double stop, std::int64_t count, DType dtype);
+Value eye(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal = 0);
+Value triangle(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, Triangle part,
+               std::int64_t diagonal = 0);
+
+// ---- The rest, as the kernels of the same name (weft/kernels.h) define them. Kernels whose result's size is
+// data (compress, nonzero) have no op: a graph's shapes are known when it is made.
 Value gather(Value x, Value indices, int axis = 0);
+Value gather_elements(Value x, Value indices, int axis);   // take_along_axis
+Value gather_nd(Value x, Value indices, int batch = 0);
+// x with the chosen elements combined with the updates; x itself stays.
+Value scatter(ScatterOp op, Value x, Value indices, Value updates, int axis = 0);
+Value scatter_elements(ScatterOp op, Value x, Value indices, Value updates, int axis);  // assign: put_along_axis
+Value scatter_nd(ScatterOp op, Value x, Value indices, Value updates, int batch = 0);
 Value concat(std::span<const Value> parts, int axis);
+// `before` and `after` have a number for each axis; negative ones cut off, and where all are, the result is a view.
+Value pad(Value x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
+          PadMode mode = PadMode::constant, double value = 0);
+Value tile(Value x, std::span<const std::int64_t> counts);   // a number for each axis; an axis of 1 is only a view
+Value repeat(Value x, std::int64_t count, int axis);         // each element `count` times
+Value roll(Value x, std::span<const std::int64_t> shifts);   // a number for each axis
+Value triangle(Value x, Triangle part, std::int64_t diagonal = 0);
+Value one_hot(Value indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, double on = 1, double off = 0);
+Value scan(ScanOp op, Value x, int axis, const kernels::ScanOptions& options = {});
+inline Value cumsum(Value x, int axis) { return scan(ScanOp::sum, x, axis); }
 Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims = false);
 Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims = false);
 Value softmax(Value x, int axis = -1);

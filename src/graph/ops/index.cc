@@ -7,24 +7,76 @@
 
 namespace weft {
 
-std::vector<TensorType> GatherOp::infer(std::span<const TensorType> in) const {
-  const auto& [x, indices] = std::tie(in[0], in[1]);
-  const int axis = normalize_axis(axis_, x.shape.rank(), "gather");
-  if (!is_integer(indices.dtype)) {
-    throw InvalidArgument("gather: indices are {}, expected an integer type", weft::to_string(indices));
+namespace {
+
+// What the indices choose of x, named `op` in messages.
+Shape rows_of(std::string_view op, const TensorType& x, const TensorType& indices, int axis) {
+  if (x.shape.rank() + indices.shape.rank() - 1 > kMaxRank) {
+    throw InvalidArgument("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
+                          to_string(indices.shape), kMaxRank);
   }
   if (x.shape[axis] == 0 && element_count(indices.shape) > 0) {
-    throw InvalidArgument("gather: axis {} of {} has nothing to pick from", axis, weft::to_string(x.shape));
-  }
-  if (x.shape.rank() + indices.shape.rank() - 1 > kMaxRank) {
-    throw InvalidArgument("gather: {} picked by {} has more than {} dimensions", weft::to_string(x.shape),
-                          weft::to_string(indices.shape), kMaxRank);
+    throw InvalidArgument("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
   }
   Shape shape;
   for (int i = 0; i < axis; ++i) shape.push_back(x.shape[i]);
   for (const std::int64_t n : indices.shape) shape.push_back(n);
   for (int i = axis + 1; i < x.shape.rank(); ++i) shape.push_back(x.shape[i]);
-  return {{x.dtype, shape}};
+  return shape;
+}
+
+Shape elements_of(std::string_view op, const TensorType& x, const TensorType& indices, int axis) {
+  bool fits = indices.shape.rank() == x.shape.rank();
+  for (int i = 0; fits && i < x.shape.rank(); ++i) fits = i == axis || indices.shape[i] <= x.shape[i];
+  if (!fits) {
+    throw InvalidArgument("{}: indices are {}; expected the rank of {}, and no larger sizes but along axis {}", op,
+                          to_string(indices), to_string(x), axis);
+  }
+  if (x.shape[axis] == 0 && element_count(indices.shape) > 0) {
+    throw InvalidArgument("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
+  }
+  return indices.shape;
+}
+
+Shape tuples_of(std::string_view op, const TensorType& x, const TensorType& indices, int batch) {
+  const int rank = indices.shape.rank();
+  const std::int64_t tuple = rank ? indices.shape[-1] : 0;
+  bool fits = batch >= 0 && rank > batch && tuple > 0 && batch + tuple <= x.shape.rank();
+  for (int i = 0; fits && i < batch; ++i) fits = indices.shape[i] == x.shape[i];
+  if (!fits) {
+    throw InvalidArgument("{}: indices {} with {} batch axes are no tuples of indices into {}", op, to_string(indices),
+                          batch, to_string(x));
+  }
+  const int first = batch + static_cast<int>(tuple);
+  if (rank - 1 + x.shape.rank() - first > kMaxRank) {
+    throw InvalidArgument("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
+                          to_string(indices.shape), kMaxRank);
+  }
+  Shape shape;
+  for (int i = 0; i + 1 < rank; ++i) shape.push_back(indices.shape[i]);
+  for (int i = first; i < x.shape.rank(); ++i) shape.push_back(x.shape[i]);
+  for (int i = batch; i < first && element_count(shape) > 0; ++i) {
+    if (x.shape[i] == 0) throw InvalidArgument("{}: axis {} of {} has nothing to pick from", op, i, to_string(x.shape));
+  }
+  return shape;
+}
+
+Shape selected(std::string_view op, Selecting form, const TensorType& x, const TensorType& indices, int axis) {
+  if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
+    throw InvalidArgument("{}: indices are {}, expected an integer type of 8 to 64 bits", op, to_string(indices));
+  }
+  switch (form) {
+    case Selecting::rows: return rows_of(op, x, indices, axis);
+    case Selecting::elements: return elements_of(op, x, indices, axis);
+    case Selecting::tuples: return tuples_of(op, x, indices, axis);
+  }
+  throw InternalError("{}: no form {}", op, static_cast<int>(form));
+}
+
+}  // namespace
+
+std::vector<TensorType> GatherOp::infer(std::span<const TensorType> in) const {
+  return {{in[0].dtype, selected("gather", Selecting::rows, in[0], in[1], axis_)}};
 }
 
 void GatherOp::lower(const Launch& call) const {
@@ -45,17 +97,65 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
   return {result};
 }
 
-void ConcatOp::lower(const Launch& call) const {
-  const View& y = call.outputs[0];
-  std::int64_t at = 0;
-  for (const View& part : call.inputs) {
-    const std::int64_t bit = at * y.strides()[axis_] * bits(y.dtype);
-    if (bit % 8 != 0) throw Unsupported("concat: a part of {} starts inside a byte", weft::to_string(y));
-    at += part.shape()[axis_];
-    if (part.count() == 0) continue;
-    const View place(y.buffer, y.offset + static_cast<std::uint64_t>(bit / 8), y.dtype, part.shape(), y.strides());
-    kernels::copy(call.stream, part, place);
+void ConcatOp::lower(const Launch& call) const { kernels::concat(call.stream, call.inputs, call.outputs[0], axis_); }
+
+std::vector<TensorType> SelectOp::infer(std::span<const TensorType> in) const {
+  return {{in[0].dtype, selected(name(), form_, in[0], in[1], axis_)}};
+}
+
+void SelectOp::lower(const Launch& call) const {
+  if (form_ == Selecting::elements) kernels::gather_elements(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
+  else kernels::gather_nd(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
+}
+
+std::string_view ScatterOpNode::name() const {
+  constexpr std::string_view kNames[] = {"scatter", "scatter_elements", "scatter_nd"};
+  return kNames[static_cast<int>(form_)];
+}
+
+void ScatterOpNode::fields(Fields& f) const {
+  constexpr std::string_view kOps[] = {"assign", "add", "mul", "min", "max"};
+  f.add("op", kOps[static_cast<int>(op_)]).add(form_ == Selecting::tuples ? "batch" : "axis", axis_);
+}
+
+std::vector<TensorType> ScatterOpNode::infer(std::span<const TensorType> in) const {
+  const auto& [x, indices, updates] = std::tie(in[0], in[1], in[2]);
+  const TensorType expected{x.dtype, selected(name(), form_, x, indices, axis_)};
+  if (updates != expected) {
+    throw InvalidArgument("{}: updates are {}, expected {} for x {} and indices {}", name(), weft::to_string(updates),
+                          weft::to_string(expected), weft::to_string(x), weft::to_string(indices));
   }
+  const DTypeKind kind = info(x.dtype).kind;
+  const bool compares = op_ == kernels::ScatterOp::min || op_ == kernels::ScatterOp::max;
+  if (op_ != kernels::ScatterOp::assign && kind == (compares ? DTypeKind::complex : DTypeKind::boolean)) {
+    throw InvalidArgument("{}: x is {}, whose elements this operation does not take", to_string(), weft::to_string(x));
+  }
+  return {x};
+}
+
+void ScatterOpNode::lower(const Launch& call) const {
+  const View& indices = call.inputs[1];
+  const View& updates = call.inputs[2];
+  const View& y = call.outputs[0];
+  kernels::copy(call.stream, call.inputs[0], y);
+  switch (form_) {
+    case Selecting::rows: return kernels::scatter(call.stream, op_, indices, updates, y, axis_, call.workspace);
+    case Selecting::elements:
+      return kernels::scatter_elements(call.stream, op_, indices, updates, y, axis_, call.workspace);
+    case Selecting::tuples: return kernels::scatter_nd(call.stream, op_, indices, updates, y, axis_, call.workspace);
+  }
+}
+
+std::uint64_t ScatterOpNode::workspace(const Launch& call) const {
+  const View& indices = call.inputs[1];
+  const View& updates = call.inputs[2];
+  const View& y = call.outputs[0];
+  switch (form_) {
+    case Selecting::rows: return kernels::scatter_workspace(call.stream, indices, updates, y, axis_);
+    case Selecting::elements: return kernels::scatter_elements_workspace(call.stream, indices, updates, y, axis_);
+    case Selecting::tuples: return kernels::scatter_nd_workspace(call.stream, indices, updates, y, axis_);
+  }
+  return 0;
 }
 
 Value gather(Value x, Value indices, int axis) {
@@ -68,6 +168,53 @@ Value concat(std::span<const Value> parts, int axis) {
   axis = normalize_axis(axis, parts[0].rank(), "concat");
   if (parts.size() == 1) return parts[0];
   return apply(make_op<ConcatOp>(axis), std::vector<Value>(parts.begin(), parts.end()));
+}
+
+std::vector<Value> split(Value x, std::span<const std::int64_t> sizes, int axis) {
+  if (!x) throw InvalidArgument("split: the operand is an empty Value");
+  axis = normalize_axis(axis, x.rank(), "split");
+  std::int64_t total = 0;
+  for (const std::int64_t n : sizes) {
+    if (n < 0) throw InvalidArgument("split: a size of {}", n);
+    total += n;
+  }
+  if (total != x.shape()[axis]) {
+    throw InvalidArgument("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));
+  }
+  std::vector<Value> parts;
+  std::int64_t begin = 0;
+  for (const std::int64_t n : sizes) {
+    parts.push_back(slice(x, axis, begin, begin + n));
+    begin += n;
+  }
+  return parts;
+}
+
+Value gather_elements(Value x, Value indices, int axis) {
+  if (!x || !indices) throw InvalidArgument("gather_elements: an operand is an empty Value");
+  return apply(make_op<SelectOp>(Selecting::elements, normalize_axis(axis, x.rank(), "gather_elements")), {x, indices});
+}
+
+Value gather_nd(Value x, Value indices, int batch) {
+  if (!x || !indices) throw InvalidArgument("gather_nd: an operand is an empty Value");
+  return apply(make_op<SelectOp>(Selecting::tuples, batch), {x, indices});
+}
+
+Value scatter(kernels::ScatterOp op, Value x, Value indices, Value updates, int axis) {
+  if (!x || !indices || !updates) throw InvalidArgument("scatter: an operand is an empty Value");
+  axis = normalize_axis(axis, x.rank(), "scatter");
+  return apply(make_op<ScatterOpNode>(op, Selecting::rows, axis), {x, indices, updates});
+}
+
+Value scatter_elements(kernels::ScatterOp op, Value x, Value indices, Value updates, int axis) {
+  if (!x || !indices || !updates) throw InvalidArgument("scatter_elements: an operand is an empty Value");
+  axis = normalize_axis(axis, x.rank(), "scatter_elements");
+  return apply(make_op<ScatterOpNode>(op, Selecting::elements, axis), {x, indices, updates});
+}
+
+Value scatter_nd(kernels::ScatterOp op, Value x, Value indices, Value updates, int batch) {
+  if (!x || !indices || !updates) throw InvalidArgument("scatter_nd: an operand is an empty Value");
+  return apply(make_op<ScatterOpNode>(op, Selecting::tuples, batch), {x, indices, updates});
 }
 
 }  // namespace weft

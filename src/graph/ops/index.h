@@ -1,4 +1,4 @@
-// Picking and joining: gather, concat.
+// Picking, writing and joining by index: gathers, scatters, concat.
 #pragma once
 
 #include "graph/op.h"
@@ -15,6 +15,39 @@ class GatherOp final : public Op {
 
  private:
   int axis_;
+};
+
+// Which elements indices choose (weft/kernels/index.h).
+enum class Selecting : std::uint8_t { rows, elements, tuples };
+
+// gather_elements along an axis, or gather_nd with batch axes.
+class SelectOp final : public Op {
+ public:
+  SelectOp(Selecting form, int axis) : form_(form), axis_(axis) {}
+  std::string_view name() const override { return form_ == Selecting::elements ? "gather_elements" : "gather_nd"; }
+  void fields(Fields& f) const override { f.add(form_ == Selecting::tuples ? "batch" : "axis", axis_); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+
+ private:
+  Selecting form_;
+  int axis_;  // or the number of batch axes
+};
+
+// Operands: x, indices, updates. A copy of x, of which the chosen elements are combined with the updates.
+class ScatterOpNode final : public Op {
+ public:
+  ScatterOpNode(kernels::ScatterOp op, Selecting form, int axis) : op_(op), form_(form), axis_(axis) {}
+  std::string_view name() const override;
+  void fields(Fields& f) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
+
+ private:
+  kernels::ScatterOp op_;
+  Selecting form_;
+  int axis_;  // or the number of batch axes
 };
 
 // Each part is copied into its place in the result.

@@ -1,0 +1,27 @@
+// Scans along an axis.
+#pragma once
+
+#include "graph/op.h"
+
+namespace weft {
+
+class ScanOpNode final : public Op {
+ public:
+  ScanOpNode(kernels::ScanOp op, int axis, kernels::ScanOptions options) : op_(op), axis_(axis), options_(options) {}
+  std::string_view name() const override;
+  void fields(Fields& f) const override {
+    f.add("axis", axis_);
+    if (options_.reverse) f.add("reverse", true);
+    if (options_.exclusive) f.add("exclusive", true);
+  }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
+
+ private:
+  kernels::ScanOp op_;
+  int axis_;
+  kernels::ScanOptions options_;
+};
+
+}  // namespace weft
