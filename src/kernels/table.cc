@@ -105,6 +105,12 @@ class Reader {
 
 constexpr std::string_view kReduceOps[] = {"sum", "mean", "prod", "min",     "max",         "sum_squares",
                                            "l1",  "l2",   "log_sum", "log_sum_exp", "any", "all"};
+constexpr std::string_view kScanOps[] = {"sum", "prod", "max", "min", "log_sum_exp"};
+constexpr std::string_view kScatterOps[] = {"assign", "add", "mul", "min", "max"};
+constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
+constexpr std::string_view kTriangles[] = {"lower", "upper"};
+
+std::vector<std::int64_t> wide(const std::vector<int>& v) { return {v.begin(), v.end()}; }
 
 // The rows of all families but the elementwise ones.
 std::vector<KernelInfo> make_rows() {
@@ -144,9 +150,87 @@ std::vector<KernelInfo> make_rows() {
   add("fill", "copy", "", "y", "value:number", "y = value",
       [](Stream& s, const Reader& r) { fill(s, r.number("value"), r.out(0)); });
 
+  add("masked_copy", "copy", "mask x", "y", "", "y = x where the mask is true",
+      [](Stream& s, const Reader& r) { masked_copy(s, r.in(0), r.in(1), r.out(0)); });
+  add("concat", "copy", "parts...", "y", "axis:integer=0", "the parts one after the other",
+      [](Stream& s, const Reader& r) { concat(s, r.inputs(), r.out(0), r.small("axis")); });
+  add("split", "copy", "x", "parts...", "axis:integer=0", "x cut into parts",
+      [](Stream& s, const Reader& r) { split(s, r.in(0), r.outputs(), r.small("axis")); });
+
+  // ---- pad
+  add("pad", "pad", "x", "y", "before:integers mode:text=constant value:number=0",
+      "x with what the mode says around it (constant, edge, reflect, symmetric, wrap)", [](Stream& s, const Reader& r) {
+        pad(s, r.in(0), r.out(0), wide(r.integers("before")), r.one_of<PadMode>("mode", kPadModes), r.number("value"));
+      });
+  add("tile", "pad", "x", "y", "", "x again and again along each axis", [](Stream& s, const Reader& r) { tile(s, r.in(0), r.out(0)); });
+  add("repeat", "pad", "x", "y", "", "each element several times along each axis",
+      [](Stream& s, const Reader& r) { repeat(s, r.in(0), r.out(0)); });
+  add("roll", "pad", "x", "y", "shifts:integers", "x moved along its axes, what leaves at one end comes in at the other",
+      [](Stream& s, const Reader& r) { roll(s, r.in(0), r.out(0), wide(r.integers("shifts"))); });
+
+  // ---- generate
+  add("arange", "generate", "", "y", "start:number=0 step:number=1", "y[i] = start + i step",
+      [](Stream& s, const Reader& r) { arange(s, r.number("start"), r.number("step"), r.out(0)); });
+  add("linspace", "generate", "", "y", "start:number=0 stop:number=1", "evenly from start to stop",
+      [](Stream& s, const Reader& r) { linspace(s, r.number("start"), r.number("stop"), r.out(0)); });
+  add("eye", "generate", "", "y", "diagonal:integer=0", "1 on a diagonal, else 0",
+      [](Stream& s, const Reader& r) { eye(s, r.out(0), r.integer("diagonal")); });
+  add("triangle", "generate", "x?", "y", "part:text=lower diagonal:integer=0",
+      "x (without it: 1) in the lower or upper triangle, else 0", [](Stream& s, const Reader& r) {
+        const auto part = r.one_of<Triangle>("part", kTriangles);
+        if (const auto x = r.maybe(0)) triangle(s, part, *x, r.out(0), r.integer("diagonal"));
+        else triangle(s, part, r.out(0), r.integer("diagonal"));
+      });
+  add("one_hot", "generate", "indices", "y", "axis:integer=-1 on:number=1 off:number=0", "on at the index along an axis, else off",
+      [](Stream& s, const Reader& r) { one_hot(s, r.in(0), r.out(0), r.small("axis"), r.number("on"), r.number("off")); });
+
   // ---- index
   add("gather", "index", "x indices", "y", "axis:integer=0", "rows of x that indices name, along an axis",
       [](Stream& s, const Reader& r) { gather(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
+  add("gather_elements", "index", "x indices", "y", "axis:integer=0", "elements of x that indices name, along an axis",
+      [](Stream& s, const Reader& r) { gather_elements(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
+  add("gather_nd", "index", "x indices", "y", "batch:integer=0", "parts of x that tuples of indices name",
+      [](Stream& s, const Reader& r) { gather_nd(s, r.in(0), r.in(1), r.out(0), r.small("batch")); });
+  add("scatter", "index", "indices updates", "y", "op:text=assign axis:integer=0",
+      "rows of y combined with updates (assign, add, mul, min, max)",
+      [](Stream& s, const Reader& r) {
+        scatter(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"), r.workspace());
+      },
+      [](Stream& s, const Reader& r) { return scatter_workspace(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
+  add("scatter_elements", "index", "indices updates", "y", "op:text=assign axis:integer=0",
+      "elements of y along an axis combined with updates (assign, add, mul, min, max)",
+      [](Stream& s, const Reader& r) {
+        scatter_elements(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"), r.workspace());
+      },
+      [](Stream& s, const Reader& r) { return scatter_elements_workspace(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
+  add("scatter_nd", "index", "indices updates", "y", "op:text=assign batch:integer=0",
+      "parts of y that tuples of indices name combined with updates (assign, add, mul, min, max)",
+      [](Stream& s, const Reader& r) {
+        scatter_nd(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("batch"), r.workspace());
+      },
+      [](Stream& s, const Reader& r) { return scatter_nd_workspace(s, r.in(0), r.in(1), r.out(0), r.small("batch")); });
+
+  // ---- compact
+  const auto compact_scratch = [](Stream& s, const View& shape_of) { return compact_workspace(s, shape_of.shape()); };
+  add("compress", "compact", "x mask", "y count", "", "the elements of x that a mask chooses, and how many they are",
+      [](Stream& s, const Reader& r) { compress(s, r.in(0), r.in(1), r.out(0), r.out(1), r.workspace()); },
+      [=](Stream& s, const Reader& r) { return compact_scratch(s, r.in(0)); });
+  add("expand", "compact", "x mask", "y count", "", "the elements of y that a mask chooses = those of x in turn",
+      [](Stream& s, const Reader& r) { expand(s, r.in(0), r.in(1), r.out(0), r.out(1), r.workspace()); },
+      [=](Stream& s, const Reader& r) { return compact_scratch(s, r.out(0)); });
+  add("nonzero", "compact", "x", "y count", "", "indices of the elements that are not zero, and how many they are",
+      [](Stream& s, const Reader& r) { nonzero(s, r.in(0), r.out(0), r.out(1), r.workspace()); },
+      [=](Stream& s, const Reader& r) { return compact_scratch(s, r.in(0)); });
+
+  // ---- scan
+  for (const std::string_view name : kScanOps) {
+    const auto op = static_cast<ScanOp>(std::ranges::find(kScanOps, name) - std::begin(kScanOps));
+    const auto options = [](const Reader& r) { return ScanOptions{.reverse = r.flag("reverse"), .exclusive = r.flag("exclusive")}; };
+    add("scan_" + std::string(name), "scan", "x", "y", "axis:integer=-1 reverse:integer=0 exclusive:integer=0",
+        std::format("{} of each element with all before it along an axis", name),
+        [=](Stream& s, const Reader& r) { scan(s, op, r.in(0), r.out(0), r.small("axis"), options(r), r.workspace()); },
+        [=](Stream& s, const Reader& r) { return scan_workspace(s, op, r.in(0), r.out(0), r.small("axis"), options(r)); });
+  }
 
   // ---- reduce
   for (const std::string_view name : kReduceOps) {

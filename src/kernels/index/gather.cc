@@ -12,7 +12,7 @@ void gather_gpu(gpu::Commands& commands, const Selection& selection) {
   const SelectedRows r = rows_of_bits(selection);
   Call call(commands, "gather");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  call.read("x", reachable(r.selection), r.width).read("indices", r.selection.indices).write("y", r.selection.part, r.width);
+  call.read("x", reachable_whole(r.selection), r.width).read("indices", reachable_indices(r.selection)).write("y", r.selection.part, r.width);
   add_rows(call, r, "x", "y", workgroup);
   call.dispatch_groups("gather", ceil_div(r.groups, workgroup));
 }

@@ -90,9 +90,9 @@ void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selecti
   const bool words = op != ScatterOp::assign || (r.width == 1 && bits(whole.dtype) < 32);
   Call call(commands, "scatter");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  if (words) call.update("y", reachable(r.selection));
-  else call.write("y", reachable(r.selection), r.width);
-  call.read("indices", r.selection.indices).read("updates", r.selection.part, r.width);
+  if (words) call.update("y", reachable_whole(r.selection));
+  else call.write("y", reachable_whole(r.selection), r.width);
+  call.read("indices", reachable_indices(r.selection)).read("updates", r.selection.part, r.width);
   add_rows(call, r, "y", "updates", workgroup);
   const int per_word = 32 / bits(whole.dtype);
   call.set("words", words)

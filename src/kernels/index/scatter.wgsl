@@ -15,9 +15,9 @@ fn update(i: u32, v: y_t) {
   let mask = {{ mask }}u << s;
   var old = atomicLoad(&y_buf[k / {{ per_word }}u]);
   loop {
-    let new = (old & ~mask) | (narrow_y(combine(widen_y(old >> s), v)) << s);
-    if (new == old) { break; }
-    let r = atomicCompareExchangeWeak(&y_buf[k / {{ per_word }}u], old, new);
+    let next = (old & ~mask) | (narrow_y(combine(widen_y(old >> s), v)) << s);
+    if (next == old) { break; }
+    let r = atomicCompareExchangeWeak(&y_buf[k / {{ per_word }}u], old, next);
     if (r.exchanged) { break; }
     old = r.old_value;
   }

@@ -69,8 +69,8 @@ void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection&
     Call call(commands, "scatter_chain");
     const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
     const std::int64_t threads = link ? c.tuples : c.tuples * c.row;
-    if (!link) call.read_write("y", reachable(s)).read("updates", s.part);
-    call.read("indices", s.indices);
+    if (!link) call.read_write("y", reachable_whole(s)).read("updates", s.part);
+    call.read("indices", reachable_indices(s));
     call.raw("links", links, link ? "atomic<u32>" : "u32", 4, link ? gpu::Access::read_write : gpu::Access::read);
     call.iterate(c.axes.shape).strides("indices", c.axes.strides[1]).strides("heads", c.axes.strides[3]);
     if (!link) call.strides("y", c.axes.strides[0]).strides("updates", c.axes.strides[2]);

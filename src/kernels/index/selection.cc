@@ -113,7 +113,7 @@ std::string_view index_kind(DType type) {
   return bits(type) == 64 ? (has_sign ? "i64" : "u64") : (has_sign ? "i32" : "u32");
 }
 
-View reachable(const Selection& selection) {
+View reachable_whole(const Selection& selection) {
   View whole = selection.whole;
   auto [low, high] = whole.layout.offset_range();
   for (const IndexedAxis& axis : selection.axes) {
@@ -122,6 +122,15 @@ View reachable(const Selection& selection) {
   }
   whole.layout = {{2, 2}, {low, high}};
   return whole;
+}
+
+View reachable_indices(const Selection& selection) {
+  View indices = selection.indices;
+  auto [low, high] = indices.layout.offset_range();
+  const std::int64_t reach = (static_cast<std::int64_t>(selection.axes.size()) - 1) * selection.component_stride;
+  (reach < 0 ? low : high) += reach;
+  indices.layout = {{2, 2}, {low, high}};
+  return indices;
 }
 
 std::int64_t index_at(const Selection& selection, std::int64_t at, int component) {

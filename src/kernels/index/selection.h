@@ -29,8 +29,9 @@ Selection select_tuples(std::string_view name, const View& whole, const View& in
 // "u32", "i64", …: how indices of that type compare, for common/index.wgsl.
 std::string_view index_kind(DType type);
 
-// The whole with a layout of the range that the selection may reach.
-View reachable(const Selection& selection);
+// The whole and the indices with layouts of the ranges that the selection may reach.
+View reachable_whole(const Selection& selection);
+View reachable_indices(const Selection& selection);
 
 // The index numbered `component` of the tuple at element `at`, counted from the start; -1 if it is outside.
 std::int64_t index_at(const Selection& selection, std::int64_t at, int component);
