@@ -1,7 +1,7 @@
 // Runs forms of the matrix product over shapes on one GPU and prints TFLOP/s for each: what choose_variant() is tuned by.
 //
 //   matmul_sweep [--adapter NAME] [--shapes 4096x4096x4096,…] [--variants tile_128,dot] [--type f32] [--layout nt|nn]
-//                [--seconds S] [--no-robustness] [--chosen]
+//                [--seconds S] [--no-robustness] [--chosen] [--matrix 128x128x32_64x64,…]
 //
 // Shapes are M×N×K. Layout nt: b lies as [n, k] (a linear layer's weights); nn: as [k, n]. The time is wall clock around
 // many dispatches in a few submits, median of three; results are checked against entries computed on the host.
@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "kernels/matmul/matmul.h"
+#include "weft/error.h"
 #include "weft/gpu.h"
 #include "weft/small_float.h"
 
@@ -38,6 +39,7 @@ std::vector<std::byte> encode(const std::vector<float>& values, DType type) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (type == DType::f32) std::memcpy(&bytes[i * 4], &values[i], 4);
     if (type == DType::f16) reinterpret_cast<float16*>(bytes.data())[i] = float16(values[i]);
+    if (type == DType::i8) bytes[i] = static_cast<std::byte>(static_cast<std::int8_t>(values[i]));
     if (type == DType::bf16) reinterpret_cast<bfloat16*>(bytes.data())[i] = bfloat16(values[i]);
   }
   return bytes;
@@ -50,7 +52,7 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, bool tran
   // Multiples of 2^-6 are exact in every type, so that the host's entries need no rounding of the inputs.
   const auto fill = [&](std::vector<float>& v, std::int64_t count) {
     v.resize(static_cast<std::size_t>(count));
-    for (float& x : v) x = std::round(value(random) * 64) / 64;
+    for (float& x : v) x = type == DType::i8 ? std::round(value(random) * 127) : std::round(value(random) * 64) / 64;
   };
   fill(o.a, c.m * c.k);
   fill(o.b, c.k * c.n);
@@ -62,7 +64,7 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, bool tran
   };
   o.va = View(upload(o.a), 0, type, {c.m, c.k});
   o.vb = View(upload(o.b), 0, type, {c.k, c.n}, transposed ? Strides{1, c.k} : Strides{c.n, 1});
-  o.vy = View(device.allocate(static_cast<std::uint64_t>(c.m * c.n * 4)), 0, DType::f32, {c.m, c.n});
+  o.vy = View(device.allocate(static_cast<std::uint64_t>(c.m * c.n * 4)), 0, product_type(type), {c.m, c.n});
   return o;
 }
 
@@ -70,6 +72,7 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, bool tran
 double error(gpu::Device& device, const Case& c, const Operands& o) {
   std::vector<float> y(static_cast<std::size_t>(c.m * c.n));
   device.read(o.vy.buffer, 0, y.size() * 4).get(std::as_writable_bytes(std::span(y)));
+  if (o.vy.dtype == DType::i32) std::ranges::transform(y, y.begin(), [](float v) { return static_cast<float>(std::bit_cast<std::int32_t>(v)); });
   std::mt19937 random(11);
   double worst = 0;
   for (int s = 0; s < 256; ++s) {
@@ -133,10 +136,12 @@ int main(int argc, char** argv) try {
       "4096x4096x4096,16x384x384,16x1536x384,16x384x1536,128x384x384,128x1536x384,128x384x1536,512x384x384,512x1536x384,"
       "512x384x1536,4096x384x384,4096x1536x384,4096x384x1536,32768x1536x384,32768x384x1536,1x4096x4096";
   double budget = 0.03;
+  std::string matrix;
   bool no_robustness = false, chosen = false, splits = false;
   app.add_option("--adapter", adapter, "part of its name, or its number");
   app.add_option("--shapes", shapes, "MxNxK, separated by commas")->capture_default_str();
   app.add_option("--variants", variants, "parts of names to keep, separated by commas");
+  app.add_option("--matrix", matrix, "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's");
   app.add_option("--type", type_name, "of a and b")->capture_default_str();
   app.add_option("--layout", layout, "nt: b is [n, k]; nn: [k, n]")->capture_default_str();
   app.add_option("--seconds", budget, "for each variant")->capture_default_str();
@@ -170,6 +175,25 @@ int main(int argc, char** argv) try {
       for (const int s : {2, 4, 8}) {
         v.splits = s;
         if (c.k >= s * 64) list.push_back(v);
+      }
+    }
+    std::vector<MatmulVariant> tiles = matrix_variants(device.capabilities(), type);
+    if (const auto unit = matrix_unit(device.capabilities(), type); unit && !matrix.empty()) {
+      tiles.clear();
+      std::istringstream texts(matrix);
+      for (std::string item; std::getline(texts, item, ',');) {
+        int m, n, k, sub_m, sub_n;
+        if (std::sscanf(item.c_str(), "%dx%dx%d_%dx%d", &m, &n, &k, &sub_m, &sub_n) != 5) {
+          throw InvalidArgument("--matrix: '{}'; expected MxNxK_SMxSN", item);
+        }
+        tiles.push_back(matrix_variant(m, n, k, sub_m, sub_n, *unit, device.capabilities()));
+      }
+    }
+    for (MatmulVariant v : tiles) {
+      list.push_back(v);
+      for (const int s : {2, 4, 8}) {
+        v.splits = s;
+        if (splits && c.k >= s * 64) list.push_back(v);
       }
     }
     if (std::ranges::find(list, choice) == list.end()) list.push_back(choice);

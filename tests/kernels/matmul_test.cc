@@ -6,8 +6,11 @@
 #include "kernels/matmul/matmul.h"
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
+#include "kernels/matmul/self_test.h"
+#include "support/differential.h"
 #include "support/kernel_test.h"
 #include "support/npy.h"
 #include "weft/cpu.h"
@@ -128,7 +131,13 @@ TEST_F(MatmulCpu, SaysWhatDoesNotFit) {
   EXPECT_THAT(message([&] { matmul(executor_, square, f32({4, 4}), square); }), testing::HasSubstr("shares memory"));
   EXPECT_THAT(message([&] {
     matmul(executor_, test::random_view(rng, {2, 3}, DType::i32), f32({3, 5}), f32({2, 5}));
-  }), testing::HasSubstr("floating"));
+  }), testing::HasSubstr("don't mix"));
+  const auto i8 = [&](const Shape& s) { return test::random_view(rng, s, DType::i8); };
+  EXPECT_THAT(message([&] { matmul(executor_, i8({2, 3}), i8({3, 5}), i8({2, 5})); }), testing::HasSubstr("i32 or u32"));
+  EXPECT_THAT(message([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::i64), i8({3, 5}), i8({2, 5})); }),
+              testing::HasSubstr("8 to 32 bits"));
+  EXPECT_THAT(message([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::c64), f32({3, 5}), f32({2, 5})); }),
+              testing::HasSubstr("expected c64"));
   Expression two;
   two.output(two.apply(ScalarOp::add, {two.input(DType::f32), two.input(DType::f32)}));
   EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, {}}); }),
@@ -277,6 +286,63 @@ TEST_P(Matmul, ColumnTimesRow) {
     });
     expect_within(got, expect_product(a, b, y.shape()), name);
   }
+}
+
+// The tiles to test on cooperative matrices. A software device takes minutes to compile what a GPU is given, so it gets
+// small ones of each kind.
+std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, DType type) {
+  if (!capabilities.software) return matrix_variants(capabilities, type);
+  std::vector<MatmulVariant> list;
+  if (const auto unit = matrix_unit(capabilities, type)) {
+    const int deeper = 16 / bits(type);
+    list.push_back(matrix_variant(16, 16, 32 * deeper, 8, 16, *unit, capabilities));
+    list.push_back(matrix_variant(16, 32, 16 * deeper, 16, 8, *unit, capabilities));
+  }
+  return list;
+}
+
+// Each tile on cooperative matrices, in the ways that operands can lie, with edges or none.
+TEST_P(Matmul, CooperativeMatrices) {
+  bool any = false;
+  for (const DType type : {DType::f16, DType::i8}) {
+    int index = 0;
+    for (MatmulVariant v : matrix_tiles(device_.capabilities(), type)) {
+      for (const bool edges : {false, true}) {
+        for (const bool single : {false, true}) {
+          v.splits = index % 3 == 2 ? 2 : 1;
+          const bool a_transposed = index % 2, b_transposed = index % 4 < 2;
+          ++index;
+          const std::int64_t step = 128 / bits(type);
+          const std::int64_t m = v.tile_m + (edges ? step : 0), n = v.tile_n * (edges ? 1 : 2) + (edges ? 2 * step : 0);
+          const std::int64_t k = 3 * v.tile_k + (edges ? step : 0);
+          const auto make = [&](std::int64_t rows, std::int64_t columns, bool flip) {
+            const View view = test::random_view(rng_, flip ? Shape{2, columns, rows} : Shape{2, rows, columns}, type,
+                                                single ? Kind::offset : Kind::dense);
+            return flip ? transposed(view) : view;
+          };
+          const View a = make(m, k, a_transposed), b = make(k, n, b_transposed);
+          const View y = test::random_view(rng_, {2, m, n}, product_type(type));
+          const MatmulProblem p = matmul_problem(a, b, y, {});
+          if (!can_run(v, p, device_.capabilities())) continue;
+          any = true;
+          const std::string what = std::format("{}, {}, {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k,
+                                               a_transposed ? " aT" : "", b_transposed ? " bT" : "", single ? " single" : "");
+          const std::array inputs{a, b};
+          const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
+            std::optional<View> workspace;
+            if (const auto bytes = workspace_bytes(v, p)) {
+              workspace = View(device_.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
+            }
+            matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, v, workspace);
+          });
+          expect_within(got, expect_product(a, b, y.shape()), what);
+          if (edges) continue;
+          EXPECT_TRUE(matrices_proven(device_, v, p)) << what;
+        }
+      }
+    }
+  }
+  if (!any) GTEST_SKIP() << "no cooperative matrices here";
 }
 
 // y = gelu(product + bias) · scale + residual, with operands of every way to broadcast.
@@ -432,6 +498,123 @@ TEST_P(Matmul, LargerThanABinding) {
     expect_within(part(got), expect_product(part(a), b, {1, n}), std::format("row {} of {}", row, m));
   }
 }
+
+// Integers are exact, and wrap where they must.
+TEST_P(Matmul, Integers) {
+  const std::pair<DType, DType> types[] = {{DType::i8, DType::i8},   {DType::u8, DType::u8},   {DType::i8, DType::u8},
+                                           {DType::i16, DType::i16}, {DType::u16, DType::i8},  {DType::i32, DType::i32},
+                                           {DType::u32, DType::i16}, {DType::i8, DType::i32}};
+  int index = 0;
+  for (const auto& [a_type, b_type] : types) {
+    for (const bool wide : {false, true}) {
+      const bool long_k = bits(a_type) == 8 && bits(b_type) == 8;
+      const std::int64_t m = wide ? 20 : 5, n = wide ? 24 : 7, k = long_k ? 1200 : wide ? 36 : 19;
+      const DType y_type = index++ % 4 ? DType::i32 : DType::u32;
+      const View a = test::random_view(rng_, {m, k}, a_type, Kind::dense, test::Values::special);
+      const View b = transposed(test::random_view(rng_, {n, k}, b_type, Kind::dense, test::Values::special));
+      const View y = test::random_view(rng_, {m, n}, y_type);
+      std::vector<std::uint32_t> want;
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          std::uint32_t sum = 0;
+          for (std::int64_t l = 0; l < k; ++l) {
+            sum += static_cast<std::uint32_t>(static_cast<std::int64_t>(test::value(a, i * k + l))) *
+                   static_cast<std::uint32_t>(static_cast<std::int64_t>(test::value(b, l * n + j)));
+          }
+          want.push_back(sum);
+        }
+      }
+      const std::array inputs{a, b};
+      const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
+        matmul(c, in[0], in[1], out);
+      });
+      const auto check = [&](const View& view, const char* by) {
+        for (std::int64_t i = 0; i < m * n; ++i) {
+          ASSERT_EQ(static_cast<std::uint32_t>(test::element_bits(view, i)), want[i])
+              << name(a_type) << " · " << name(b_type) << " by " << by << ", element " << i;
+        }
+      };
+      check(got, "the device");
+      matmul(executor_, a, b, y);
+      check(y, "the executor");
+      matmul_reference(matmul_problem(a, b, y, {}), nullptr);
+      check(y, "the twin");
+    }
+  }
+}
+
+// c64 against sums of its parts in double; both complex, and one real.
+TEST_P(Matmul, Complex) {
+  const std::pair<DType, DType> types[] = {{DType::c64, DType::c64}, {DType::c64, DType::f32}, {DType::f16, DType::c64}};
+  for (const auto& [a_type, b_type] : types) {
+    for (const Kind kind : {Kind::dense, Kind::transposed, Kind::reversed}) {
+      const std::int64_t batch = 2, m = 9, n = 12, k = 21;
+      const View a = test::random_view(rng_, {batch, m, k}, a_type, kind);
+      const View b = transposed(test::random_view(rng_, {n, k}, b_type, kind));
+      const View y = test::random_view(rng_, {batch, m, n}, DType::c64, kind);
+      const auto number = [](const View& v, std::int64_t i) -> std::complex<double> {
+        if (v.dtype != DType::c64) return test::value(v, i);
+        const std::uint64_t bits = test::element_bits(v, i);
+        return {std::bit_cast<float>(static_cast<std::uint32_t>(bits)), std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 32))};
+      };
+      const std::array inputs{a, b};
+      const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
+        matmul(c, in[0], in[1], out);
+      });
+      matmul(executor_, a, b, y);
+      for (std::int64_t i = 0; i < batch * m * n; ++i) {
+        std::complex<double> sum = 0;
+        for (std::int64_t l = 0; l < k; ++l) sum += number(a, i / n * k + l) * number(b, l * n + i % n);
+        EXPECT_LT(std::abs(number(got, i) - sum), 2e-5) << i;
+        EXPECT_LT(std::abs(number(y, i) - sum), 2e-5) << i;
+      }
+    }
+  }
+}
+
+// Any types and layouts; with an epilogue, a type of its own for y.
+test::Problem random_product(test::Rng& rng) {
+  using test::pick, test::random_int;
+  constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
+  constexpr DType kSums[] = {DType::i32, DType::u32};
+  const bool real = rng() % 3 != 0;
+  const auto size = [&] { return std::int64_t{rng() % 2 ? random_int(rng, 1, 70) : 8 * random_int(rng, 1, 9)}; };
+  const std::int64_t m = rng() % 4 ? size() : 1, n = rng() % 4 ? size() : 1, k = size();
+  const Shape batch = test::random_shape(rng, 0, 4, 12, false);
+  const Shape ab = test::random_broadcast(rng, batch), bb = test::random_broadcast(rng, batch);
+  const auto matrix = [&](const Shape& leading, std::int64_t rows, std::int64_t columns, DType type, Kind kind) {
+    if (rng() % 2) return test::random_view(rng, with_matrix(leading, rows, columns), type, kind);
+    return transposed(test::random_view(rng, with_matrix(leading, columns, rows), type, kind));
+  };
+  const DType a_type = real ? pick(rng, kFloats) : pick(rng, kIntegers);
+  const DType b_type = rng() % 2 ? a_type : real ? pick(rng, kFloats) : pick(rng, kIntegers);
+  const DType y_type = real ? pick(rng, kFloats) : pick(rng, kSums);
+  test::Problem p;
+  p.inputs = {matrix(ab, m, k, a_type, test::random_input_kind(rng)), matrix(bb, k, n, b_type, test::random_input_kind(rng))};
+  p.outputs = {matrix(batch, m, n, y_type, test::random_output_kind(rng))};
+  auto e = std::make_shared<Expression>();
+  const bool fused = real && rng() % 2;
+  if (fused) {
+    const DType bias = pick(rng, kFloats);
+    p.inputs.push_back(test::random_view(rng, test::random_broadcast(rng, with_matrix(batch, m, n)), bias));
+    const int v = e->input(DType::f32), added = e->input(bias);
+    const int sum = e->apply(ScalarOp::add, {v, bias == DType::f32 ? added : e->cast(added, DType::f32)});
+    const int out = e->apply(ScalarOp::relu, {sum});
+    e->output(y_type == DType::f32 ? out : e->cast(out, y_type));
+  }
+  p.what = std::format("{} · {} = {}{}", to_string(p.inputs[0]), to_string(p.inputs[1]), to_string(p.outputs[0]),
+                       fused ? ", bias " + to_string(p.inputs[2]) : "");
+  p.call = [e, fused](Stream& s, auto in, auto out) {
+    if (fused) matmul(s, in[0], in[1], out[0], {e.get(), in.subspan(2)});
+    else matmul(s, in[0], in[1], out[0]);
+  };
+  // Two sums of k products of normal numbers, each within k · 2^-24 · Σ|a·b|, which is about k · 2^-24 · 0.7 k.
+  if (real) p.tolerance = {.ulp = y_type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-7 * static_cast<double>(k * k) + 1e-6};
+  return p;
+}
+
+const bool registered = test::differential("matmul", random_product);
 
 INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::ValuesIn(test::device_names()), [](const auto& i) { return i.param; });
 

@@ -2,6 +2,7 @@
 
 #include "kernels/call.h"
 #include "kernels/matmul/epilogue.h"
+#include "kernels/matmul/self_test.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -12,7 +13,9 @@ constexpr int kOrder = 8;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
   const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
-  call.read(name, view, width).strides(name, batch_strides(view));
+  if (width > 4) call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
+  else call.read(name, view, width);
+  call.strides(name, batch_strides(view));
   call.index_param(std::format("{}_k", name), view.strides()[k]);
   call.index_param(std::format("{}_w", name), view.strides()[other]);
 }
@@ -28,6 +31,7 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   if (workspace) call.read("partial", *workspace, width == 4 && can_vectorise(*workspace) ? 4 : 1);
   call.set("partial_width", width == 4 && workspace && can_vectorise(*workspace) ? 4 : 1);
   call.set("threads", threads).set("slices", workspace != nullptr).set("splits", false);
+  call.set("product", compute_type(product_type(p.a.dtype)));
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
   call.index_param("slices", slices).index_param("slice_stride", p.batches() * p.m * p.n);
@@ -36,19 +40,30 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
 
 void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& workspace) {
-  static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct"};
+  static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
-  LoadForm a = load_form(p.a, true), b = load_form(p.b, false);
-  if (v.kind != MatmulKind::tile) {  // these take fours along k only
+  const bool matrices = v.kind == MatmulKind::matrices, tiles = matrices || v.kind == MatmulKind::tile;
+  const int wide = matrices ? matrix_load_width(p.a.dtype) : 4;
+  LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
+  if (!tiles) {  // these take fours along k only
     if (!a.along_k) a.width = 1;
     if (!b.along_k) b.width = 1;
   }
-  if (v.kind == MatmulKind::dot) a.width = b.width = std::min(a.width, b.width);
+  if (v.kind == MatmulKind::dot) {
+    a.width = b.width = std::min(a.width, b.width);
+    const bool half = p.b.dtype == DType::f16 || p.b.dtype == DType::bf16;
+    const LoadForm wider = load_form(p.b, false, 8);
+    if (half && a.width == 4 && wider.along_k && wider.width == 8 && !(p.b.buffer == p.y.buffer)) {
+      b.width = 8;
+      call.set("b_type", name(p.b.dtype));
+    }
+  }
   const std::int64_t tiles_m = ceil_div(p.m, v.tile_m), tiles_n = ceil_div(p.n, v.tile_n);
   const std::int64_t groups = tiles_m * tiles_n * p.batches() * v.splits;
   call.iterate(p.batch);
   add_operand(call, "a", p.a, true, a.width);
   add_operand(call, "b", p.b, false, b.width);
+  call.set("product", compute_type(product_type(p.a.dtype)));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
   if (v.kind != MatmulKind::dot) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
@@ -60,18 +75,25 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
       throw InvalidArgument("matmul: {} needs a workspace of {} bytes, given {}", to_string(v), count * 4,
                             workspace ? to_string(*workspace) : "none");
     }
-    partial = View(workspace->buffer, workspace->offset, DType::f32, {count});
+    partial = View(workspace->buffer, workspace->offset, product_type(p.a.dtype), {count});
     add_partial_outputs(call, p, *partial);
   } else {
-    add_outputs(call, p, epilogue, v.kind == MatmulKind::tile ? StoreUnit::row_of_four : StoreUnit::element);
+    add_outputs(call, p, epilogue, tiles ? StoreUnit::row_of_four : StoreUnit::element);
   }
   call.set("splits", v.splits > 1);
-  if (v.kind == MatmulKind::tile) {
+  if (tiles) {
     const std::int64_t step = v.tile_k * v.slices;
     const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), step) * step;
-    call.set("tile_k", v.tile_k).set("double_buffer", v.double_buffer).set("order", kOrder);
+    call.include("matmul_order").set("tile_k", v.tile_k).set("order", kOrder);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
-    call.set("edge_k", p.k % step != 0 || slice_k * (v.splits - 1) >= p.k).set("slices", v.slices);
+    call.set("edge_k", p.k % step != 0 || slice_k * (v.splits - 1) >= p.k);
+    if (matrices) {
+      call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
+      call.set("type", name(v.unit.operand)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);
+      call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
+    } else {
+      call.set("double_buffer", v.double_buffer).set("slices", v.slices);
+    }
     if (v.splits > 1) call.index_param("slice_k", slice_k).index_param("batches", p.batches());
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
@@ -125,8 +147,55 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   if (problem.k == 0) return record_reduce(commands, problem, epilogue, nullptr, 0);
   const std::uint64_t bytes = workspace ? workspace->buffer.size() - workspace->offset : 0;
   in_parts(problem, capabilities, [&](const MatmulProblem& p) {
-    record(commands, p, epilogue, variant ? *variant : choose_variant(p, capabilities, bytes), workspace);
+    if (variant) return record(commands, p, epilogue, *variant, workspace);
+    MatmulVariant choice = choose_variant(p, capabilities, bytes);
+    if (choice.kind == MatmulKind::matrices && !matrices_proven(commands.device(), choice, p)) {
+      choice = choose_variant(p, capabilities, bytes, false);
+    }
+    record(commands, p, epilogue, choice, workspace);
   });
+}
+
+// The real or imaginary parts of a complex view.
+View part_of(const View& view, bool imaginary) {
+  Strides strides = view.strides();
+  for (auto& s : strides) s *= 2;
+  return View(view.buffer, view.offset + (imaginary ? 4 : 0), DType::f32, view.shape(), strides);
+}
+
+// Of complex numbers: products of their parts, summed in y. Where one operand is real, its imaginary part is left out.
+void complex_matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,
+                    const std::optional<View>& workspace) {
+  if (y.dtype != DType::c64) throw InvalidArgument("matmul: y is {}, expected c64", to_string(y));
+  if (epilogue.expression) throw InvalidArgument("matmul: c64 takes no epilogue, given {}", epilogue.expression->to_string());
+  for (const View* operand : {&a, &b}) {
+    if (operand->dtype != DType::c64 && !is_floating(operand->dtype)) {
+      throw InvalidArgument("matmul: {} and {} don't mix", to_string(a), to_string(b));
+    }
+    if (overlap(*operand, y)) {
+      throw InvalidArgument("matmul: y ({}) shares memory with an operand ({})", to_string(y), to_string(*operand));
+    }
+  }
+  Expression add, subtract;
+  {
+    const int product = add.input(DType::f32), so_far = add.input(DType::f32);
+    add.output(add.apply(ScalarOp::add, {so_far, product}));
+  }
+  {
+    const int product = subtract.input(DType::f32), so_far = subtract.input(DType::f32);
+    subtract.output(subtract.apply(ScalarOp::sub, {so_far, product}));
+  }
+  const bool both = a.dtype == b.dtype;
+  for (const bool imaginary : {false, true}) {
+    const View sum = part_of(y, imaginary);
+    if (!both) {
+      matmul(stream, a.dtype == DType::c64 ? part_of(a, imaginary) : a, b.dtype == DType::c64 ? part_of(b, imaginary) : b, sum,
+             {}, workspace);
+      continue;
+    }
+    matmul(stream, part_of(a, false), part_of(b, imaginary), sum, {}, workspace);
+    matmul(stream, part_of(a, true), part_of(b, !imaginary), sum, {imaginary ? &add : &subtract, std::span(&sum, 1)}, workspace);
+  }
 }
 
 }  // namespace
@@ -141,9 +210,13 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
 
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,
             const std::optional<View>& workspace) {
+  if (a.dtype == DType::c64 || b.dtype == DType::c64) return complex_matmul(stream, a, b, y, epilogue, workspace);
   const MatmulProblem problem = matmul_problem(a, b, y, epilogue);
   if (problem.y.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) {
+    for (const View* operand : {&a, &b, &y}) {
+      if (operand->dtype == DType::f64) throw Unsupported("matmul: {} on a GPU, which has no f64", to_string(*operand));
+    }
     record_all(*commands, problem, epilogue.expression, nullptr, workspace);
   } else {
     matmul_cpu(*stream.cpu(), problem, epilogue.expression);
@@ -153,9 +226,14 @@ void matmul(Stream& stream, const View& a, const View& b, const View& y, const E
 std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, const View& y) {
   gpu::Commands* commands = stream.gpu();
   if (!commands) return 0;
+  if (y.dtype == DType::c64) {
+    const auto part = [](const View& v) { return v.dtype == DType::c64 ? part_of(v, false) : v; };
+    return matmul_workspace(stream, part(a), part(b), part(y));
+  }
   // The epilogue that the call will have decides y's type, not the form.
   Expression any;
-  any.output(any.cast(any.input(DType::f32), y.dtype));
+  const int product = any.input(product_type(a.dtype));
+  any.output(product_type(a.dtype) == y.dtype ? product : any.cast(product, y.dtype));
   const MatmulProblem problem = matmul_problem(a, b, y, {&any, {}});
   if (problem.y.count() == 0 || problem.k == 0) return 0;
   return workspace_bytes(choose_variant(problem, commands->device().capabilities(), ~std::uint64_t{0}), problem);

@@ -66,8 +66,8 @@ bool is_plain(const View& view) {
   return fits(-1, -2) || fits(-2, -1);
 }
 
-// The matrices as f32, dense each; batches that repeat (stride 0) are kept once.
-View packed(cpu::Executor& executor, const View& view) {
+// The matrices in type `to`, dense each; batches that repeat (stride 0) are kept once.
+View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
   const int rank = view.rank();
   Layout layout;
   layout.shape = view.shape();
@@ -78,11 +78,11 @@ View packed(cpu::Executor& executor, const View& view) {
     layout.strides[d] = count;
     count *= view.shape()[d];
   }
-  const View result(Buffer::host(static_cast<std::uint64_t>(count) * 4), 0, DType::f32, layout.shape, layout.strides);
+  const View result(Buffer::host(static_cast<std::uint64_t>(count) * 4), 0, to, layout.shape, layout.strides);
 
   Expression widen;
   const int v = widen.input(view.dtype);
-  widen.output(view.dtype == DType::f32 ? v : widen.cast(v, DType::f32));
+  widen.output(view.dtype == to ? v : widen.cast(v, to));
   const CpuExpression run(widen);
   Shape rows;
   for (int d = 0; d < rank - 1; ++d) rows.push_back(layout.strides[d] == 0 && d < rank - 2 ? 1 : view.shape()[d]);
@@ -132,11 +132,48 @@ void store_zeros(const MatmulProblem& p, const RowStore& store) {
   for (std::int64_t batch = 0; batch < p.batches(); ++batch) store.rows(row.data(), 0, batch, 0, p.m, 0, p.n);
 }
 
+// Integers: 8-bit ones as f32 by oneDNN, as many at a time as an f32 sums exactly; wider ones by a plain loop.
+void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
+  const auto largest = [](DType t) { return t == DType::u8 ? 255 : t == DType::i8 ? 128 : 0; };
+  const std::int64_t exact = largest(p.a.dtype) && largest(p.b.dtype)
+                                 ? (std::int64_t{1} << 24) / (largest(p.a.dtype) * largest(p.b.dtype)) : 0;
+  const View a = packed(executor, p.a, exact ? DType::f32 : DType::i32);
+  const View b = packed(executor, p.b, exact ? DType::f32 : DType::i32);
+  constexpr std::int64_t kRows = 32, kCols = 256;
+  const std::int64_t across = (p.n + kCols - 1) / kCols, down = (p.m + kRows - 1) / kRows;
+  parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
+    const cpu::OneThread one;
+    std::vector<float> part(exact ? kRows * kCols : 0);
+    std::vector<std::uint32_t> sums(kRows * kCols);  // wraps
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t batch = i / (across * down), row = i / across % down * kRows, col = i % across * kCols;
+      const std::int64_t rows = std::min(kRows, p.m - row), cols = std::min(kCols, p.n - col);
+      const std::int64_t a0 = batch_offset(a, p.batch, batch) + row * p.k, b0 = batch_offset(b, p.batch, batch) + col;
+      std::ranges::fill(sums, 0u);
+      for (std::int64_t k = 0; exact && k < p.k; k += exact) {
+        block({rows, cols, std::min(exact, p.k - k), p.k, 1, p.n, 1, cols, DType::f32})
+            .run(reinterpret_cast<std::byte*>(data<float>(a) + a0 + k),
+                 reinterpret_cast<std::byte*>(data<float>(b) + b0 + k * p.n), part.data());
+        for (std::int64_t e = 0; e < rows * cols; ++e) sums[e] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[e]));
+      }
+      for (std::int64_t r = 0; !exact && r < rows; ++r) {
+        for (std::int64_t k = 0; k < p.k; ++k) {
+          const std::uint32_t x = data<const std::uint32_t>(a)[a0 + r * p.k + k];
+          const std::uint32_t* const w = data<const std::uint32_t>(b) + b0 + k * p.n;
+          for (std::int64_t c = 0; c < cols; ++c) sums[r * cols + c] += x * w[c];
+        }
+      }
+      store.rows(sums.data(), cols, batch, row, rows, col, cols);
+    }
+  });
+}
+
 }  // namespace
 
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
   const RowStore store(p, epilogue);
   if (p.k == 0) return store_zeros(p, store);
+  if (product_type(p.a.dtype) == DType::i32) return integers(executor, p, store);
   const View a = p.a.dtype == DType::f32 && is_plain(p.a) ? p.a : packed(executor, p.a);
   const View b = p.b.dtype == DType::f32 && is_plain(p.b) ? p.b : packed(executor, p.b);
   const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1 && p.y.strides()[-2] >= p.n;

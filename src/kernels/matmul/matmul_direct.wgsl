@@ -30,38 +30,39 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% for i in range(thread_m) %}
 {% for j in range(thread_n) %}
-  var r{{ i }}_{{ j }} = 0.0;
+  var r{{ i }}_{{ j }} = {{ product }}(0);
 {% endfor %}
 {% endfor %}
   for (var k = 0u; k < p.k; k += {{ step }}u) {
 {% for j in range(thread_n) %}
 {% if step == 1 %}
-    let b{{ j }} = load_b(b_at{{ j }} + k * p.b_k);
+    let b{{ j }} = {{ product }}(load_b(b_at{{ j }} + k * p.b_k));
 {% elif b_width == 4 %}
-    let b{{ j }} = load4_b(b_at{{ j }} + k);
+    let b{{ j }} = vec4<{{ product }}>(load4_b(b_at{{ j }} + k));
 {% else %}
-    let b{{ j }} = vec4<f32>(load_b(b_at{{ j }} + k * p.b_k), load_b(b_at{{ j }} + (k + 1u) * p.b_k), load_b(b_at{{ j }} + (k + 2u) * p.b_k), load_b(b_at{{ j }} + (k + 3u) * p.b_k));
+    let b{{ j }} = vec4<{{ product }}>(vec4<b_t>(load_b(b_at{{ j }} + k * p.b_k), load_b(b_at{{ j }} + (k + 1u) * p.b_k), load_b(b_at{{ j }} + (k + 2u) * p.b_k), load_b(b_at{{ j }} + (k + 3u) * p.b_k)));
 {% endif %}
 {% endfor %}
 {% for i in range(thread_m) %}
     {
 {% if step == 1 %}
-      let a = load_a(a_at{{ i }} + k * p.a_k);
+      let a = {{ product }}(load_a(a_at{{ i }} + k * p.a_k));
 {% elif a_width == 4 %}
-      let a = load4_a(a_at{{ i }} + k);
+      let a = vec4<{{ product }}>(load4_a(a_at{{ i }} + k));
 {% else %}
-      let a = vec4<f32>(load_a(a_at{{ i }} + k * p.a_k), load_a(a_at{{ i }} + (k + 1u) * p.a_k), load_a(a_at{{ i }} + (k + 2u) * p.a_k), load_a(a_at{{ i }} + (k + 3u) * p.a_k));
+      let a = vec4<{{ product }}>(vec4<a_t>(load_a(a_at{{ i }} + k * p.a_k), load_a(a_at{{ i }} + (k + 1u) * p.a_k), load_a(a_at{{ i }} + (k + 2u) * p.a_k), load_a(a_at{{ i }} + (k + 3u) * p.a_k)));
 {% endif %}
 {% for e in range(step) %}
 {% for j in range(thread_n) %}
-      r{{ i }}_{{ j }} = fma(a{{ '[' ~ e ~ ']' if step == 4 else '' }}, b{{ j }}{{ '[' ~ e ~ ']' if step == 4 else '' }}, r{{ i }}_{{ j }});
+      {% set of = '[' ~ e ~ ']' if step == 4 else '' %}
+      r{{ i }}_{{ j }} = {% if product == 'f32' %}fma(a{{ of }}, b{{ j }}{{ of }}, r{{ i }}_{{ j }}){% else %}a{{ of }} * b{{ j }}{{ of }} + r{{ i }}_{{ j }}{% endif %};
 {% endfor %}
 {% endfor %}
     }
 {% endfor %}
   }
   // A loop, for the epilogue's text is long and compiling it takes longer than running it.
-  var results = array<f32, {{ thread_m * thread_n }}>({% for i in range(thread_m) %}{% for j in range(thread_n) %}r{{ i }}_{{ j }}, {% endfor %}{% endfor %});
+  var results = array<{{ product }}, {{ thread_m * thread_n }}>({% for i in range(thread_m) %}{% for j in range(thread_n) %}r{{ i }}_{{ j }}, {% endfor %}{% endfor %});
   let out = outputs(c, 0u);
   for (var i = 0u; i < {{ thread_m * thread_n }}u; i++) {
     store_element(out, m0 + i / {{ thread_n }}u, n0 + i % {{ thread_n }}u * {{ threads }}u, results[i]);

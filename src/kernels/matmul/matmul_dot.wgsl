@@ -2,14 +2,28 @@
   Matrix product for few rows or columns, both operands contiguous along k: all invocations of a workgroup share
   tile_m × tile_n elements and split k among themselves, so that loads are wide and neighbouring; the partial sums meet
   in workgroup memory. tile_m · tile_n divides the number of invocations.
+
+  b_width 8: b's 16-bit floats (b_type) come 16 bytes at a time, which a matrix–vector product's rate hangs on; a, read
+  again and again from the cache, in two parts.
 #}
+{% set step = b_width %}
+{% set quads = 2 if step == 8 else 1 %}
+{% if step == 8 %}
+fn pair(w: u32) -> vec2<f32> {
+{% if b_type == 'f16' %}
+  return unpack2x16float(w);
+{% else %}
+  return bitcast<vec2<f32>>(vec2<u32>(w << 16u, w & 0xffff0000u));
+{% endif %}
+}
+{% endif %}
 {% set values = tile_m * tile_n %}
 {% set parts = threads // values %}
 {% set pitch = threads + 1 %}
 {# One column more than there are invocations: writing a column and reading a row then both fall on all banks. #}
-var<workgroup> partial: array<f32, {{ values * pitch }}>;
+var<workgroup> partial: array<{{ product }}, {{ values * pitch }}>;
 {% if parts > 1 %}
-var<workgroup> sums: array<f32, {{ threads }}>;
+var<workgroup> sums: array<{{ product }}, {{ threads }}>;
 {% endif %}
 
 @compute @workgroup_size({{ threads }})
@@ -31,23 +45,38 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% for i in range(tile_m) %}
 {% for j in range(tile_n) %}
-  var r{{ i }}_{{ j }} = 0.0;
+  var r{{ i }}_{{ j }} = {{ product }}(0);
 {% endfor %}
 {% endfor %}
-  for (var k = lid * {{ a_width }}u; k < p.k; k += {{ threads * a_width }}u) {
+  for (var k = lid * {{ step }}u; k < p.k; k += {{ threads * step }}u) {
 {% for i in range(tile_m) %}
-    let a{{ i }} = load{{ '4' if a_width == 4 else '' }}_a(a_at{{ i }} + k * p.a_k);
+{% for q in range(quads) %}
+    let a{{ i }}_{{ q }} = {% if a_width == 4 %}vec4<{{ product }}>(load4_a(a_at{{ i }} + k + {{ q * 4 }}u)){% else %}{{ product }}(load_a(a_at{{ i }} + k)){% endif %};
+{% endfor %}
 {% endfor %}
 {% for j in range(tile_n) %}
-    let b{{ j }} = load{{ '4' if a_width == 4 else '' }}_b(b_at{{ j }} + k * p.b_k);
-{% endfor %}
-{% for i in range(tile_m) %}
-{% for j in range(tile_n) %}
-{% if a_width == 4 %}
-    r{{ i }}_{{ j }} = fma(a{{ i }}.x, b{{ j }}.x, fma(a{{ i }}.y, b{{ j }}.y, fma(a{{ i }}.z, b{{ j }}.z, fma(a{{ i }}.w, b{{ j }}.w, r{{ i }}_{{ j }}))));
+{% if step == 8 %}
+    let w{{ j }} = b_buf[p.b_o + (b_at{{ j }} + k) / 8u];
+    let b{{ j }}_0 = vec4<f32>(pair(w{{ j }}.x), pair(w{{ j }}.y));
+    let b{{ j }}_1 = vec4<f32>(pair(w{{ j }}.z), pair(w{{ j }}.w));
 {% else %}
-    r{{ i }}_{{ j }} = fma(a{{ i }}, b{{ j }}, r{{ i }}_{{ j }});
+    let b{{ j }}_0 = {% if step == 4 %}vec4<{{ product }}>(load4_b(b_at{{ j }} + k)){% else %}{{ product }}(load_b(b_at{{ j }} + k)){% endif %};
 {% endif %}
+{% endfor %}
+{% for i in range(tile_m) %}
+{% for j in range(tile_n) %}
+{% for q in range(quads) %}
+{% set a = 'a' ~ i ~ '_' ~ q %}
+{% set b = 'b' ~ j ~ '_' ~ q %}
+{% set r = 'r' ~ i ~ '_' ~ j %}
+{% if step == 1 %}
+    {{ r }} = {% if product == 'f32' %}fma({{ a }}, {{ b }}, {{ r }}){% else %}{{ a }} * {{ b }} + {{ r }}{% endif %};
+{% elif product == 'f32' %}
+    {{ r }} = fma({{ a }}.x, {{ b }}.x, fma({{ a }}.y, {{ b }}.y, fma({{ a }}.z, {{ b }}.z, fma({{ a }}.w, {{ b }}.w, {{ r }}))));
+{% else %}
+    {{ r }} += dot({{ a }}, {{ b }});
+{% endif %}
+{% endfor %}
 {% endfor %}
 {% endfor %}
   }

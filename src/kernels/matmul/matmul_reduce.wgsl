@@ -7,7 +7,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let rest = i / p.quads_n;
   let row = rest % p.m;
   let col = i % p.quads_n * 4u;
-  var v = vec4<f32>();
+  var v = vec4<{{ product }}>();
 {% if slices %}
   let at = rest * p.n + col;
   for (var s = 0u; s < p.slices; s++) {

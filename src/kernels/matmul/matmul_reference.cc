@@ -17,19 +17,26 @@ double element(const View& view, std::int64_t offset) {
 
 void matmul_reference(const MatmulProblem& p, const Expression* expression) {
   const RowStore store(p, expression);
-  std::vector<float> row(static_cast<std::size_t>(p.n));
+  const bool real = product_type(p.a.dtype) == DType::f32;
+  std::vector<float> reals(static_cast<std::size_t>(p.n));
+  std::vector<std::uint32_t> integers(static_cast<std::size_t>(p.n));
   for (std::int64_t batch = 0; batch < p.batches(); ++batch) {
     const std::int64_t a0 = batch_offset(p.a, p.batch, batch), b0 = batch_offset(p.b, p.batch, batch);
     for (std::int64_t i = 0; i < p.m; ++i) {
       for (std::int64_t j = 0; j < p.n; ++j) {
         double sum = 0;
+        std::uint32_t wrapped = 0;
         for (std::int64_t k = 0; k < p.k; ++k) {
-          sum += element(p.a, a0 + i * p.a.strides()[-2] + k * p.a.strides()[-1]) *
-                 element(p.b, b0 + k * p.b.strides()[-2] + j * p.b.strides()[-1]);
+          const double x = element(p.a, a0 + i * p.a.strides()[-2] + k * p.a.strides()[-1]);
+          const double w = element(p.b, b0 + k * p.b.strides()[-2] + j * p.b.strides()[-1]);
+          if (real) sum += x * w;
+          else wrapped += static_cast<std::uint32_t>(static_cast<std::int64_t>(x)) * static_cast<std::uint32_t>(static_cast<std::int64_t>(w));
         }
-        row[j] = static_cast<float>(sum);
+        reals[j] = static_cast<float>(sum);
+        integers[j] = wrapped;
       }
-      store.rows(row.data(), p.n, batch, i, 1, 0, p.n);
+      const void* row = real ? static_cast<const void*>(reals.data()) : integers.data();
+      store.rows(row, p.n, batch, i, 1, 0, p.n);
     }
   }
 }

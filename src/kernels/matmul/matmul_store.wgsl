@@ -1,5 +1,6 @@
 {#
   How a product's elements leave, shared by all matmul kernels: through the epilogue's expression(v, e0, e1, …) into y.
+  product: the type of the sums, f32 or i32.
   operands: how each one is read: "row" four elements at once, "column" one element for a row, "any".
 #}
 {% set modes = operands.split(',') if operands else [] %}
@@ -19,7 +20,7 @@ fn outputs(c: Coords, slice: u32) -> Out {
 }
 
 {% if y_width == 4 %}
-fn store_result(out: Out, row: u32, col: u32, v: vec4<f32>) {
+fn store_result(out: Out, row: u32, col: u32, v: vec4<{{ product }}>) {
   if (row >= p.m || col >= p.n) { return; }
 {% for mode in modes %}
 {% set e = 'e' ~ loop.index0 %}
@@ -33,18 +34,18 @@ fn store_result(out: Out, row: u32, col: u32, v: vec4<f32>) {
   let {{ e }} = vec4<{{ e }}_t>(load_{{ e }}({{ e }}_at), load_{{ e }}({{ e }}_at + p.{{ e }}_n), load_{{ e }}({{ e }}_at + 2u * p.{{ e }}_n), load_{{ e }}({{ e }}_at + 3u * p.{{ e }}_n));
 {% endif %}
 {% endfor %}
-  store4_y(out.y + row * p.y_m + col, {{ 'expression(v' if fused else '(v' }}{% for mode in modes %}, e{{ loop.index0 }}{% endfor %}));
+  store4_y(out.y + row * p.y_m + col, {{ 'expression(v' if fused else 'vec4<y_t>(v' }}{% for mode in modes %}, e{{ loop.index0 }}{% endfor %}));
 }
 {% else %}
-fn store_element(out: Out, row: u32, col: u32, v: f32) {
+fn store_element(out: Out, row: u32, col: u32, v: {{ product }}) {
   if (row >= p.m || col >= p.n) { return; }
 {% for mode in modes %}
 {% set e = 'e' ~ loop.index0 %}
   let {{ e }} = load_{{ e }}(out.{{ e }} + row * p.{{ e }}_m + col * p.{{ e }}_n);
 {% endfor %}
-  store_y(out.y + row * p.y_m + col * p.y_n, {{ 'expression(v' if fused else '(v' }}{% for mode in modes %}, e{{ loop.index0 }}{% endfor %}));
+  store_y(out.y + row * p.y_m + col * p.y_n, {{ 'expression(v' if fused else 'y_t(v' }}{% for mode in modes %}, e{{ loop.index0 }}{% endfor %}));
 }
-fn store_result(out: Out, row: u32, col: u32, v: vec4<f32>) {
+fn store_result(out: Out, row: u32, col: u32, v: vec4<{{ product }}>) {
   for (var i = 0u; i < 4u; i++) { store_element(out, row, col + i, v[i]); }
 }
 {% endif %}

@@ -30,8 +30,8 @@
 {% set lanes = lanes_n * lanes_m %}
 {% set blocks_n = threads_n // lanes_n %}
 
-var<workgroup> tile_a: array<vec4<f32>, {{ slices * buffers * tile_k * tile_m // 4 }}>;
-var<workgroup> tile_b: array<vec4<f32>, {{ slices * buffers * tile_k * tile_n // 4 }}>;
+var<workgroup> tile_a: array<vec4<{{ product }}>, {{ slices * buffers * tile_k * tile_m // 4 }}>;
+var<workgroup> tile_b: array<vec4<{{ product }}>, {{ slices * buffers * tile_k * tile_n // 4 }}>;
 
 @compute @workgroup_size({{ threads * slices }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
@@ -39,24 +39,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let group = group_index(wg, groups);
   if (group >= p.groups) { return; }
 
-  // Workgroups go down {{ order }} tile rows before they take the next tile column: their operands stay in the cache.
-  let per_batch = p.tiles_m * p.tiles_n;
+  let at = place(group);
+  let c = coords(at.batch);
 {% if splits %}
-  let slice = group / (per_batch * p.batches);
-  let batch = (group / per_batch) % p.batches;
-{% else %}
-  let batch = group / per_batch;
-{% endif %}
-  let tile = group % per_batch;
-  let band = tile / ({{ order }}u * p.tiles_n);
-  let band_rows = min({{ order }}u, p.tiles_m - band * {{ order }}u);
-  let in_band = tile % ({{ order }}u * p.tiles_n);
-  let m0 = (band * {{ order }}u + in_band % band_rows) * {{ tile_m }}u;
-  let n0 = in_band / band_rows * {{ tile_n }}u;
-
-  let c = coords(batch);
-{% if splits %}
-  let k_first = min(slice * p.slice_k, p.k);
+  let k_first = min(at.slice * p.slice_k, p.k);
   let k_end = min(k_first + p.slice_k, p.k);
 {% else %}
   let k_first = 0u;
@@ -77,7 +63,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set width = a_width if x == 'a' else b_width %}
 {% set tile = tile_m if x == 'a' else tile_n %}
-{% set origin = 'm0' if x == 'a' else 'n0' %}
+{% set origin = 'at.m0' if x == 'a' else 'at.n0' %}
 {% set extent = 'p.m' if x == 'a' else 'p.n' %}
 {% set count = tile * tile_k // width %}
 {% set parts = (count + threads - 1) // threads %}
@@ -98,13 +84,13 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endif %}
   var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ origin }} + {{ x }}_w{{ t }}, {{ extent }} - {{ '1u' if along_k else width ~ 'u' }}) * p.{{ x }}_w
       + (k_begin + {{ x }}_k{{ t }}) * p.{{ x }}_k;
-  var {{ x }}_next{{ t }}: {{ 'vec4<f32>' if width == 4 else 'f32' }};
+  var {{ x }}_next{{ t }}: {{ 'vec4<' ~ product ~ '>' if width == 4 else product }};
 {% endfor %}
 {% endfor %}
 
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}
-  var r{{ i }}_{{ h }} = vec4<f32>();
+  var r{{ i }}_{{ h }} = vec4<{{ product }}>();
 {% endfor %}
 {% endfor %}
   let lane = id % {{ lanes }}u;
@@ -120,9 +106,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set count = tile * tile_k // width %}
 {% set parts = (count + threads - 1) // threads %}
 {% for t in range(parts) %}
-{% set value = 'vec4<f32>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if width == 4 else 'f32(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
+{% set value = 'vec4<' ~ product ~ '>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if width == 4 else product ~ '(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
 {% if edge_k %}
-    {{ x }}_next{{ t }} = {{ 'vec4<f32>()' if width == 4 else '0.0' }};
+    {{ x }}_next{{ t }} = {{ 'vec4<' ~ product ~ '>()' if width == 4 else product ~ '(0)' }};
     if ({{ k }} + {{ x }}_k{{ t }} < k_end) { {{ x }}_next{{ t }} = {{ value }}; }
 {% elif count % threads != 0 and t == parts - 1 %}
     if ({{ x }}_id{{ t }} < {{ count }}u) { {{ x }}_next{{ t }} = {{ value }}; }
@@ -184,7 +170,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}
-        r{{ i }}_{{ h }} = fma(vec4<f32>(a{{ i // 4 }}[{{ i % 4 }}]), b{{ h }}, r{{ i }}_{{ h }});
+        r{{ i }}_{{ h }} = {% if product == 'f32' %}fma(vec4<f32>(a{{ i // 4 }}[{{ i % 4 }}]), b{{ h }}, r{{ i }}_{{ h }}){% else %}a{{ i // 4 }}[{{ i % 4 }}] * b{{ h }} + r{{ i }}_{{ h }}{% endif %};
 {% endfor %}
 {% endfor %}
       }
@@ -221,7 +207,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   }
 {% endif %}
 
-  let out = outputs(c{{ ', slice' if splits else ', 0u' }});
+  let out = outputs(c{{ ', at.slice' if splits else ', 0u' }});
 {% if slices > 1 %}
   // The slices' sums meet in a's tile; each slice adds up and stores some of the rows.
   workgroupBarrier();
@@ -236,12 +222,12 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     var sum = tile_a[at];
     for (var other = 1u; other < {{ slices }}u; other++) { sum += tile_a[other * {{ tile_m * tile_n // 4 }}u + at]; }
     let i = e / {{ groups_n }}u;
-    store_result(out, m0 + i / 4u * {{ threads_m * 4 }}u + i % 4u + ty * 4u, n0 + (e % {{ groups_n }}u * {{ threads_n }}u + tx) * 4u, sum);
+    store_result(out, at.m0 + i / 4u * {{ threads_m * 4 }}u + i % 4u + ty * 4u, at.n0 + (e % {{ groups_n }}u * {{ threads_n }}u + tx) * 4u, sum);
   }
 {% else %}
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}
-  store_result(out, m0 + {{ (i // 4) * threads_m * 4 + i % 4 }}u + ty * 4u, n0 + {{ h * threads_n * 4 }}u + tx * 4u, r{{ i }}_{{ h }});
+  store_result(out, at.m0 + {{ (i // 4) * threads_m * 4 + i % 4 }}u + ty * 4u, at.n0 + {{ h * threads_n * 4 }}u + tx * 4u, r{{ i }}_{{ h }});
 {% endfor %}
 {% endfor %}
 {% endif %}

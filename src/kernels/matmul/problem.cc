@@ -5,9 +5,13 @@
 namespace weft::kernels {
 namespace {
 
+bool is_small_integer(DType dtype) { return is_integer(dtype) && bits(dtype) >= 8 && bits(dtype) <= 32; }
+
 void check_operand(std::string_view name, const View& view) {
   if (view.rank() < 2) throw InvalidArgument("matmul: {} is {}, expected at least two dimensions", name, to_string(view));
-  if (!is_floating(view.dtype)) throw InvalidArgument("matmul: {} is {}, expected a floating type", name, to_string(view));
+  if (!is_floating(view.dtype) && !is_small_integer(view.dtype)) {
+    throw InvalidArgument("matmul: {} is {}, expected a float type or integers of 8 to 32 bits", name, to_string(view));
+  }
 }
 
 // The leading dimensions of `view` broadcast to `batch`; the last two stay.
@@ -24,16 +28,6 @@ View broadcast_batch(std::string_view name, const View& view, const Shape& batch
     throw InvalidArgument("matmul: the leading dimensions of {} ({}) do not broadcast to {}", name, to_string(view),
                           to_string(batch));
   }
-}
-
-bool overlap(const View& a, const View& b) {
-  if (!(a.buffer == b.buffer) || a.count() == 0 || b.count() == 0) return false;
-  const auto range = [](const View& v) {
-    const auto [low, high] = v.layout.offset_range();
-    const auto start = static_cast<std::int64_t>(v.offset) * 8;
-    return std::array{start + low * bits(v.dtype), start + (high + 1) * bits(v.dtype)};
-  };
-  return range(a)[0] < range(b)[1] && range(b)[0] < range(a)[1];
 }
 
 View transposed(const View& view) {
@@ -81,9 +75,24 @@ void collapse_batch(MatmulProblem& p) {
 
 }  // namespace
 
+DType product_type(DType operand) { return is_floating(operand) ? DType::f32 : DType::i32; }
+
+bool overlap(const View& a, const View& b) {
+  if (!(a.buffer == b.buffer) || a.count() == 0 || b.count() == 0) return false;
+  const auto range = [](const View& v) {
+    const auto [low, high] = v.layout.offset_range();
+    const auto start = static_cast<std::int64_t>(v.offset) * 8;
+    return std::array{start + low * bits(v.dtype), start + (high + 1) * bits(v.dtype)};
+  };
+  return range(a)[0] < range(b)[1] && range(b)[0] < range(a)[1];
+}
+
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue) {
   check_operand("a", a);
   check_operand("b", b);
+  if (is_floating(a.dtype) != is_floating(b.dtype)) {
+    throw InvalidArgument("matmul: a is {} and b is {}; floats and integers don't mix", to_string(a), to_string(b));
+  }
   if (y.rank() < 2) throw InvalidArgument("matmul: y is {}, expected at least two dimensions", to_string(y));
   const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
   if (b.shape()[-2] != k) {
@@ -94,6 +103,7 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     throw InvalidArgument("matmul: y is {}, expected [..., {}, {}] for a {} and b {}", to_string(y), m, n, to_string(a),
                           to_string(b));
   }
+  const DType product = product_type(a.dtype);
   if (const Expression* e = epilogue.expression) {
     const auto count = static_cast<int>(epilogue.operands.size());
     if (e->outputs().size() != 1 || e->input_count() != count + 1) {
@@ -102,7 +112,7 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
     for (const Expression::Node& node : e->nodes()) {
       if (node.op != ScalarOp::input) continue;
-      const DType got = node.input == 0 ? DType::f32 : epilogue.operands[node.input - 1].dtype;
+      const DType got = node.input == 0 ? product : epilogue.operands[node.input - 1].dtype;
       if (node.type != got) {
         throw InvalidArgument("matmul: input {} of the epilogue {} is {}, given {}", node.input, e->to_string(),
                               name(node.type), name(got));
@@ -114,7 +124,10 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
   } else {
     if (!epilogue.operands.empty()) throw InvalidArgument("matmul: epilogue operands without an expression");
-    if (!is_floating(y.dtype)) throw InvalidArgument("matmul: y is {}, expected a floating type", to_string(y));
+    if (product == DType::f32 ? !is_floating(y.dtype) : y.dtype != DType::i32 && y.dtype != DType::u32) {
+      throw InvalidArgument("matmul: y is {}, expected {}", to_string(y),
+                            product == DType::f32 ? "a floating type" : "i32 or u32, as sums of integers are");
+    }
   }
 
   for (const View* operand : {&a, &b}) {

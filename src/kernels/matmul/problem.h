@@ -30,6 +30,12 @@ struct MatmulProblem {
 // with m; and where y is contiguous along m instead of n, the transposed product yᵀ = bᵀ·aᵀ. Throws InvalidArgument.
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
 
+// The type of the sums: f32 of floats, i32 of integers.
+DType product_type(DType operand);
+
+// True if the views may share memory.
+bool overlap(const View& a, const View& b);
+
 // The strides of a view's leading dimensions.
 Strides batch_strides(const View& view);
 

@@ -4,10 +4,10 @@ namespace weft::kernels {
 namespace {
 
 // Without an epilogue the product is only converted to y's type.
-Expression conversion(DType to) {
+Expression conversion(DType from, DType to) {
   Expression e;
-  const int v = e.input(DType::f32);
-  e.output(to == DType::f32 ? v : e.cast(v, to));
+  const int v = e.input(from);
+  e.output(to == from ? v : e.cast(v, to));
   return e;
 }
 
@@ -23,9 +23,9 @@ std::int64_t batch_offset(const View& view, const Shape& batch, std::int64_t ind
 }
 
 RowStore::RowStore(const MatmulProblem& problem, const Expression* expression)
-    : problem_(problem), expression_(expression ? *expression : conversion(problem.y.dtype)) {}
+    : problem_(problem), expression_(expression ? *expression : conversion(product_type(problem.a.dtype), problem.y.dtype)) {}
 
-void RowStore::rows(const float* values, std::int64_t pitch, std::int64_t batch, std::int64_t row, std::int64_t rows,
+void RowStore::rows(const void* values, std::int64_t pitch, std::int64_t batch, std::int64_t row, std::int64_t rows,
                     std::int64_t col, std::int64_t cols) const {
   const MatmulProblem& p = problem_;
   CpuExpression::Registers registers(expression_);
@@ -37,7 +37,7 @@ void RowStore::rows(const float* values, std::int64_t pitch, std::int64_t batch,
                               view.strides()[-1]};
   };
   for (std::int64_t i = 0; i < rows; ++i) {
-    inputs[0] = {reinterpret_cast<std::byte*>(const_cast<float*>(values)), i * pitch, 1};
+    inputs[0] = {static_cast<std::byte*>(const_cast<void*>(values)), i * pitch, 1};
     for (std::size_t k = 0; k < p.operands.size(); ++k) inputs[k + 1] = at(p.operands[k], row + i);
     output = at(p.y, row + i);
     expression_.evaluate(registers, inputs, std::span(&output, 1), cols);

@@ -1,4 +1,4 @@
-// How the CPU stores a product: rows of f32 through the epilogue into y.
+// How the CPU stores a product: rows of sums (f32 or i32, as product_type() says) through the epilogue into y.
 #pragma once
 
 #include "kernels/elementwise/expression_cpu.h"
@@ -14,9 +14,9 @@ class RowStore {
  public:
   RowStore(const MatmulProblem& problem, const Expression* expression);
 
-  // Stores rows [row, row + rows) × columns [col, col + cols) of batch `batch`, given as f32, `pitch` elements a row.
+  // Stores rows [row, row + rows) × columns [col, col + cols) of batch `batch`, given as sums, `pitch` elements a row.
   // `values` may be y's own memory.
-  void rows(const float* values, std::int64_t pitch, std::int64_t batch, std::int64_t row, std::int64_t rows,
+  void rows(const void* values, std::int64_t pitch, std::int64_t batch, std::int64_t row, std::int64_t rows,
             std::int64_t col, std::int64_t cols) const;
 
  private:

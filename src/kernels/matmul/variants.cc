@@ -59,6 +59,14 @@ constexpr MatmulVariant kVariants[] = {
     dot(2, 8, 64),
     dot(1, 8, 64),
     dot(1, 4, 32),
+    dot(1, 4, 64),
+    dot(1, 2, 128),
+    dot(1, 2, 64),
+    dot(1, 8, 128),
+    dot(1, 4, 256),
+    dot(1, 2, 256),
+    dot(1, 1, 128),
+    dot(1, 1, 64),
     dot(1, 4, 128),
     dot(8, 1, 64),
     direct(16, 4, 8),
@@ -68,10 +76,33 @@ constexpr MatmulVariant kVariants[] = {
     direct(1, 4, 8),
 };
 
+// Tiles for cooperative matrices: of a workgroup and of a subgroup.
+struct MatrixTile {
+  int m, n, k, sub_m, sub_n;
+};
+constexpr MatrixTile kMatrixTiles[] = {
+    {128, 128, 32, 64, 64}, {128, 64, 32, 64, 32}, {64, 128, 32, 32, 64}, {64, 64, 32, 32, 32},
+    {64, 64, 64, 32, 32},   {32, 64, 64, 16, 32},  {32, 32, 64, 16, 16},  {16, 64, 64, 16, 16},
+};
+
+// Bytes of a row's padding, so that neighbouring rows start on different banks.
+constexpr int kRowPadding = 16;
+
+int element_bytes(const gpu::MatrixShape& unit) { return bits(unit.operand) / 8; }
+
 }  // namespace
 
 int MatmulVariant::workgroup_memory() const {
   switch (kind) {
+    case MatmulKind::matrices: {
+      // The layout of the operands decides whether a tile has rows of k or of m or n; the larger of both counts.
+      const auto tile = [&](int across) {
+        const int size = element_bytes(unit);
+        return std::max(across * (tile_k * size + kRowPadding), tile_k * (across * size + kRowPadding));
+      };
+      const int subgroups = tile_m / thread_m * (tile_n / thread_n);
+      return tile(tile_m) + tile(tile_n) + subgroups * static_cast<int>(unit.m) * (thread_n + 4) * 4;
+    }
     case MatmulKind::tile: return (tile_m + tile_n) * tile_k * 4 * (double_buffer ? 2 : 1) * slices;
     case MatmulKind::dot: return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
     case MatmulKind::direct: return 0;
@@ -87,31 +118,85 @@ std::string to_string(const MatmulVariant& v) {
                          v.splits > 1 ? std::format("_split{}", v.splits) : "");
     case MatmulKind::dot: return std::format("dot_{}x{}_{}", v.tile_m, v.tile_n, v.threads);
     case MatmulKind::direct: return std::format("direct_{}x{}_{}", v.thread_m, v.thread_n, v.threads);
+    case MatmulKind::matrices:
+      return std::format("matrices_{}x{}x{}_{}x{}_by_{}x{}x{}{}", v.tile_m, v.tile_n, v.tile_k, v.thread_m, v.thread_n,
+                         v.unit.m, v.unit.n, v.unit.k, v.splits > 1 ? std::format("_split{}", v.splits) : "");
   }
   return {};
 }
 
 std::span<const MatmulVariant> matmul_variants() { return kVariants; }
 
-bool rows_vectorise(const View& view) {
-  return view.shape()[-1] % 4 == 0 && view.strides()[-1] == 1 && can_vectorise(view);
+std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilities, DType operand) {
+  // How many invocations a subgroup has must be known beforehand.
+  if (capabilities.subgroup_min == 0 || capabilities.subgroup_min != capabilities.subgroup_max) return std::nullopt;
+  if (operand != DType::f16 && operand != DType::i8) return std::nullopt;
+  std::optional<gpu::MatrixShape> best;
+  for (const gpu::MatrixShape& s : capabilities.matrix_shapes) {
+    if (s.operand != operand || s.result != product_type(operand)) continue;
+    if (s.m > 16 || s.n > 16 || s.k > 32) continue;  // the tiles are multiples of these
+    if (!best || s.m * s.n * s.k > best->m * best->n * best->k) best = s;
+  }
+  return best;
 }
 
-LoadForm load_form(const View& view, bool k_is_last) {
+MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int sub_n, const gpu::MatrixShape& unit,
+                             const gpu::Capabilities& capabilities) {
+  const int subgroups = tile_m / sub_m * (tile_n / sub_n);
+  MatmulVariant v{MatmulKind::matrices, tile_m, tile_n, tile_k, sub_m, sub_n,
+                  subgroups * static_cast<int>(capabilities.subgroup_max)};
+  v.unit = unit;
+  return v;
+}
+
+std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities, DType operand) {
+  std::vector<MatmulVariant> variants;
+  const auto unit = matrix_unit(capabilities, operand);
+  if (!unit) return variants;
+  // Rows of bytes, whatever the type.
+  const int deeper = 2 / element_bytes(*unit);
+  for (const MatrixTile& t : kMatrixTiles) {
+    variants.push_back(matrix_variant(t.m, t.n, t.k * deeper, t.sub_m, t.sub_n, *unit, capabilities));
+  }
+  return variants;
+}
+
+bool rows_vectorise(const View& view, int width) {
+  if (view.shape()[-1] % width != 0 || view.strides()[-1] != 1) return false;
+  if (width == 4) return can_vectorise(view);
+  if (view.offset * 8 % static_cast<std::uint64_t>(bits(view.dtype) * width) != 0) return false;
+  for (int d = 0; d + 1 < view.rank(); ++d) {
+    if (view.shape()[d] != 1 && view.strides()[d] % width != 0) return false;
+  }
+  return true;
+}
+
+LoadForm load_form(const View& view, bool k_is_last, int wide) {
   std::vector<int> order;
   for (int d = 0; d < view.rank(); ++d) order.push_back(d);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
-  if (rows_vectorise(view)) return {k_is_last, 4};
-  if (rows_vectorise(view.permuted(order))) return {!k_is_last, 4};
+  if (rows_vectorise(view, wide)) return {k_is_last, wide};
+  if (rows_vectorise(view.permuted(order), wide)) return {!k_is_last, wide};
   const auto size = [](std::int64_t stride) { return stride < 0 ? -stride : stride; };
   const bool last_is_nearer = size(view.strides()[-1]) <= size(view.strides()[-2]);
   return {last_is_nearer == k_is_last, 1};
 }
 
+int matrix_load_width(DType operand) { return 128 / bits(operand); }
+
 bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabilities& capabilities) {
   if (static_cast<std::uint32_t>(v.threads) > capabilities.max_workgroup_size) return false;
   if (static_cast<std::uint32_t>(v.workgroup_memory()) > capabilities.max_workgroup_memory) return false;
   if (v.kind == MatmulKind::dot) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
+  if (v.kind == MatmulKind::matrices) {
+    if (p.a.dtype != v.unit.operand || p.b.dtype != v.unit.operand) return false;
+    if (std::ranges::find(capabilities.matrix_shapes, v.unit) == capabilities.matrix_shapes.end()) return false;
+    // They see memory as vectors of words, y as its elements.
+    if (p.a.buffer == p.y.buffer || p.b.buffer == p.y.buffer) return false;
+    // Bytes are taken sixteen at a time or not at all.
+    const int wide = matrix_load_width(v.unit.operand);
+    return v.unit.operand == DType::f16 || (load_form(p.a, true, wide).width > 1 && load_form(p.b, false, wide).width > 1);
+  }
   return true;
 }
 
@@ -120,10 +205,17 @@ std::uint64_t workspace_bytes(const MatmulVariant& v, const MatmulProblem& p) {
   return static_cast<std::uint64_t>(v.splits) * static_cast<std::uint64_t>(p.batches() * p.m * p.n) * sizeof(float);
 }
 
-MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t /*workspace*/) {
+MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t /*workspace*/,
+                             bool matrices) {
   const auto groups = [&](const MatmulVariant& v) { return p.batches() * ceil_div(p.m, v.tile_m) * ceil_div(p.n, v.tile_n); };
   if (capabilities.software) {
     return direct(p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
+  }
+  constexpr std::int64_t kEnoughGroups = 250;  // for the cores of a large GPU
+  if (matrices && p.m >= 16 && p.n >= 16 && p.k >= 32) {
+    for (const MatmulVariant& v : matrix_variants(capabilities, p.a.dtype)) {
+      if (can_run(v, p, capabilities) && (groups(v) >= kEnoughGroups / 2 || v.tile_m * v.tile_n <= 1024)) return v;
+    }
   }
   // Few rows or columns: tiles would stand idle in one direction.
   const MatmulVariant skinny = p.m == 1   ? dot(1, 4, 32)
@@ -131,7 +223,6 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
                                : p.k >= 1024 && p.m <= 16 ? dot(8, 4, 64)
                                : p.m <= 4 ? dot(4, 8, 32)
                                           : dot(8, 4, 32);
-  constexpr std::int64_t kEnoughGroups = 250;  // for the cores of a large GPU
   const MatmulVariant smallest = tile(32, 32, 32, 4, 4);
   if ((p.m <= 16 || p.n <= 8 || groups(smallest) < kEnoughGroups) && can_run(skinny, p, capabilities)) return skinny;
   // The largest tile that still gives every core something to do.

@@ -1,8 +1,10 @@
 // The forms of the matrix-product kernels, and which of them a product takes.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/matmul/problem.h"
 #include "weft/gpu.h"
@@ -13,33 +15,44 @@ enum class MatmulKind : std::uint8_t {
   tile,    // matmul_tile.wgsl: tiles in workgroup memory
   dot,     // matmul_dot.wgsl: invocations split k; both operands contiguous along k
   direct,  // matmul_direct.wgsl: no workgroup memory; for software devices
+  matrices,  // matmul_matrices.wgsl: cooperative matrices
 };
 
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
   int tile_m = 0, tile_n = 0;  // a workgroup's part of y
-  int tile_k = 0;              // step of k (kind tile)
-  int thread_m = 0, thread_n = 0;  // an invocation's part of y (kinds tile and direct)
+  int tile_k = 0;              // step of k (kinds tile and matrices)
+  int thread_m = 0, thread_n = 0;  // an invocation's part of y (kinds tile and direct), a subgroup's (matrices)
   int threads = 0;             // invocations of a workgroup
   bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
   int slices = 1;              // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
-  int splits = 1;              // kind tile: k in that many slices, summed by matmul_reduce.wgsl through the workspace
+  int splits = 1;              // kinds tile and matrices: k in that many slices, summed by matmul_reduce.wgsl
+  gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
 
   int workgroup_memory() const;  // bytes
   bool operator==(const MatmulVariant&) const = default;
 };
 
-// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8".
+// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8",
+// "matrices_128x128x32_64x64_by_16x16x16".
 std::string to_string(const MatmulVariant& variant);
 
-// All there are, for tests and tuning.
+// All there are without cooperative matrices, for tests and tuning.
 std::span<const MatmulVariant> matmul_variants();
+// Those with the device's cooperative matrices of f16 or i8, the shape that is best first.
+std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities, DType operand);
+// One with any tile, for tuning.
+MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int sub_n, const gpu::MatrixShape& unit,
+                             const gpu::Capabilities& capabilities);
+// The shape of cooperative matrices to use for operands of this type; none if the device has no fitting one.
+std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilities, DType operand);
 
 // True if the device and the operands' layouts allow it.
 bool can_run(const MatmulVariant& variant, const MatmulProblem& problem, const gpu::Capabilities& capabilities);
 
-// The fastest by what was measured; `workspace` bytes may be used by splits.
-MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities, std::uint64_t workspace);
+// The fastest by what was measured; `workspace` bytes may be used by splits. `matrices`: cooperative ones may be used.
+MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities, std::uint64_t workspace,
+                             bool matrices = true);
 
 // Bytes of scratch that a variant's splits need.
 std::uint64_t workspace_bytes(const MatmulVariant& variant, const MatmulProblem& problem);
@@ -49,9 +62,13 @@ struct LoadForm {
   bool along_k = true;  // neighbouring invocations lie along k, else along m or n
   int width = 1;        // elements in one load
 };
-LoadForm load_form(const View& view, bool k_is_last);
+// `wide`: elements in one load where the layout allows it.
+LoadForm load_form(const View& view, bool k_is_last, int wide = 4);
 
-// True if four elements of a row can be taken at once, in every row.
-bool rows_vectorise(const View& view);
+// Elements of 16 bytes, which kind matrices loads at once.
+int matrix_load_width(DType operand);
+
+// True if `width` elements of a row can be taken at once, in every row.
+bool rows_vectorise(const View& view, int width = 4);
 
 }  // namespace weft::kernels

@@ -1,0 +1,27 @@
+{#
+  Which tile of y a workgroup computes. Workgroups go down `order` tile rows before they take the next tile column: their
+  operands stay in the cache.
+#}
+struct Place {
+  slice: u32,  // of a split k
+  batch: u32,
+  m0: u32,
+  n0: u32,
+}
+fn place(group: u32) -> Place {
+  let per_batch = p.tiles_m * p.tiles_n;
+  let tile = group % per_batch;
+  let band = tile / ({{ order }}u * p.tiles_n);
+  let band_rows = min({{ order }}u, p.tiles_m - band * {{ order }}u);
+  let in_band = tile % ({{ order }}u * p.tiles_n);
+  var at: Place;
+{% if splits %}
+  at.slice = group / (per_batch * p.batches);
+  at.batch = (group / per_batch) % p.batches;
+{% else %}
+  at.batch = group / per_batch;
+{% endif %}
+  at.m0 = (band * {{ order }}u + in_band % band_rows) * {{ tile_m }}u;
+  at.n0 = in_band / band_rows * {{ tile_n }}u;
+  return at;
+}

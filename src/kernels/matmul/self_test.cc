@@ -1,0 +1,88 @@
+#include "kernels/matmul/self_test.h"
+
+#include <cstring>
+
+#include "gpu/proof.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/source.h"
+#include "weft/small_float.h"
+
+namespace weft::kernels {
+namespace {
+
+// Small integers: exact in every type, in any order of summation. No pattern is its own transpose or the other's.
+int a_value(std::int64_t i, std::int64_t k) { return static_cast<int>((i * 7 + k * 3 + i * k % 5) % 11) - 5; }
+int b_value(std::int64_t k, std::int64_t j) { return static_cast<int>((k * 5 + j * 13 + 1 + k * j % 3) % 9) - 4; }
+
+// A matrix of these values that is loaded in this form; `k_is_last` as for load_form.
+View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int64_t columns, const LoadForm& form,
+            bool k_is_last, int (*value)(std::int64_t, std::int64_t)) {
+  const std::uint64_t size = static_cast<std::uint64_t>(bits(dtype)) / 8;
+  const std::uint64_t offset = form.width > 1 ? 0 : size;  // one element off, so that nothing lies on 16 bytes
+  std::vector<std::byte> bytes((static_cast<std::uint64_t>(rows * columns) * size + offset + 15) / 16 * 16);
+  const Strides strides = form.along_k == k_is_last ? Strides{columns, 1} : Strides{1, rows};
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const std::uint64_t at = offset + static_cast<std::uint64_t>(i * strides[0] + j * strides[1]) * size;
+      if (dtype == DType::i8) {
+        bytes[at] = static_cast<std::byte>(value(i, j));
+      } else {
+        const float16 half(static_cast<float>(value(i, j)));
+        std::memcpy(&bytes[at], &half, 2);
+      }
+    }
+  }
+  const Buffer buffer = device.allocate(bytes.size());
+  device.upload(buffer, 0, bytes);
+  return View(buffer, offset, dtype, {rows, columns}, strides);
+}
+
+bool passes(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form) {
+  // A whole tile and a part of one each way, two steps of k.
+  const int wide = matrix_load_width(v.unit.operand);
+  const std::int64_t m = v.tile_m + wide, n = v.tile_n + wide, k = 2 * v.tile_k;
+  const View a = upload(device, v.unit.operand, m, k, a_form, true, a_value);
+  const View b = upload(device, v.unit.operand, k, n, b_form, false, b_value);
+  const DType type = product_type(v.unit.operand);
+  const auto count = static_cast<std::size_t>(m * n);
+  const View y(device.allocate(count * 4), 0, type, {m, n});
+  device.upload(y.buffer, 0, std::vector<std::byte>(count * 4, std::byte{0xff}));
+  gpu::Encoder encoder(device);
+  matmul_by(encoder, matmul_problem(a, b, y, {}), nullptr, v, std::nullopt);
+  gpu::Readback read = encoder.read(y.buffer, 0, count * 4);
+  encoder.submit();
+  const std::vector<std::byte> got = read.get();
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      int sum = 0;
+      for (std::int64_t l = 0; l < k; ++l) sum += a_value(i, l) * b_value(l, j);
+      const std::byte* at = &got[static_cast<std::size_t>((i * n + j) * 4)];
+      float real;
+      std::int32_t integer;
+      std::memcpy(&real, at, 4);
+      std::memcpy(&integer, at, 4);
+      if (type == DType::f32 ? real != static_cast<float>(sum) : integer != sum) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem) {
+  const int wide = matrix_load_width(variant.unit.operand);
+  const LoadForm a = load_form(problem.a, true, wide), b = load_form(problem.b, false, wide);
+  MatmulVariant v = variant;
+  v.splits = 1;
+  const auto text = [](const LoadForm& form, const char* other) {
+    return std::format("{} {}", form.along_k ? "k" : other, form.width);
+  };
+  // The verdict is of this text of the kernel.
+  static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_matrices"));
+  const std::string key =
+      std::format("{} {}, a along {}, b along {}, kernel {:x}", to_string(v), name(v.unit.operand), text(a, "m"),
+                  text(b, "n"), kernel);
+  return gpu::proven(device, key, [&] { return passes(device, v, a, b); });
+}
+
+}  // namespace weft::kernels
