@@ -1,4 +1,5 @@
 // Movement: pad, tile, roll, parts, indices, compaction; scans.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
