@@ -18,7 +18,7 @@
 namespace weft::bench {
 
 struct Options {
-  std::string device, model, only, shapes = "1x16,1x128,32x16,32x128";
+  std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
   double seconds = 0.3;  // measured time a case
   std::uint64_t mebibytes = 256;
   bool json = false;

@@ -218,9 +218,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
   workgroupBarrier();
   for (var e = slot; e < {{ thread_m * groups_n }}u; e += {{ slices }}u) {
-    let slot = (e % {{ thread_m * groups_n }}u) * {{ threads }}u + id;
-    var sum = tile_a[slot];
-    for (var other = 1u; other < {{ slices }}u; other++) { sum += tile_a[other * {{ tile_m * tile_n // 4 }}u + slot]; }
+    let cell = (e % {{ thread_m * groups_n }}u) * {{ threads }}u + id;
+    var sum = tile_a[cell];
+    for (var other = 1u; other < {{ slices }}u; other++) { sum += tile_a[other * {{ tile_m * tile_n // 4 }}u + cell]; }
     let i = e / {{ groups_n }}u;
     store_result(out, at.m0 + i / 4u * {{ threads_m * 4 }}u + i % 4u + ty * 4u, at.n0 + (e % {{ groups_n }}u * {{ threads_n }}u + tx) * 4u, sum);
   }
