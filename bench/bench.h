@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/calibration.h"
 #include "weft/device.h"
 #include "weft/kernels.h"
 
@@ -69,12 +70,17 @@ class KernelBench {
   std::int64_t bytes() const;  // of the large tensors
   const Device& device() const { return device_; }
   bool wrong() const { return wrong_; }
+  // How far the cost model's estimates were off: the median of the larger of estimate / time and time / estimate.
+  void report_estimates();
 
  private:
+  double estimate(Unit unit, double work, const std::function<void(Stream&)>& call);
   void run(const std::function<void(Stream&)>& call, int times);
   Device device_;
   const Options& options_;
   Report& report_;
+  Calibration calibration_;
+  std::vector<double> errors_;  // of the estimates, as factors of 1 or more
   bool wrong_ = false;
 };
 

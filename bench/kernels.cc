@@ -61,7 +61,7 @@ bool close(double got, double expected, double tolerance) {
 bool register_cases(const std::string& family, void (*cases)(KernelBench&)) { return families().emplace(family, cases).second; }
 
 KernelBench::KernelBench(const Device& device, const Options& options, Report& report)
-    : device_(device), options_(options), report_(report) {}
+    : device_(device), options_(options), report_(report), calibration_(Calibration::load_or_measure(device)) {}
 
 std::int64_t KernelBench::bytes() const { return static_cast<std::int64_t>(options_.mebibytes << 20); }
 
@@ -166,15 +166,38 @@ void KernelBench::measure(const std::string& name, Unit unit, double work, const
   }
   const double ms = median(samples);
   const double rate = work / (ms * 1e-3) / (unit == Unit::bytes ? 1e9 : 1e12);
+  const double estimated = estimate(unit, work, call);
+  errors_.push_back(std::max(estimated / ms, ms / estimated));
   const char* const unit_name = unit == Unit::bytes ? "GB/s" : "TFLOP/s";
-  report_.add(name, rate, unit_name, true, {{"device", device_.name()}, {"ms", ms}, {"right", right}},
-              std::format("{:44} {:10.4f} ms {:10.2f} {}{}", name, ms, rate, unit_name, right ? "" : "   WRONG RESULT"));
+  report_.add(name, rate, unit_name, true, {{"device", device_.name()}, {"ms", ms}, {"estimated_ms", estimated}, {"right", right}},
+              std::format("{:44} {:10.4f} ms {:10.2f} {:7}  estimate {:5.2f}x{}", name, ms, rate, unit_name, estimated / ms,
+                          right ? "" : "   WRONG RESULT"));
   wrong_ |= !right;
+}
+
+double KernelBench::estimate(Unit unit, double work, const std::function<void(Stream&)>& call) {
+  if (!device_.is_gpu()) {
+    const Work w{.bytes = unit == Unit::bytes ? static_cast<std::uint64_t>(work) : 0, .flops = unit == Unit::flop ? work : 0};
+    return calibration_.estimate_seconds(w) * 1e3;
+  }
+  gpu::Recording recording(device_.gpu());
+  call(recording);
+  double seconds = 0;
+  for (const KernelRun& d : recording.dispatches()) seconds += calibration_.estimate_seconds(d.work);
+  return seconds * 1e3;
+}
+
+void KernelBench::report_estimates() {
+  if (errors_.empty()) return;
+  const double middle = median(errors_);
+  report_.add("cost model's median error", middle, "x", false, {{"device", device_.name()}, {"cases", errors_.size()}},
+              std::format("the cost model is off by a median factor of {:.2f} over {} cases", middle, errors_.size()));
 }
 
 void bench_kernels(const Options& options, Report& report) {
   KernelBench b(Device::open(options.device), options, report);
   for (const auto& [family, cases] : families()) cases(b);
+  b.report_estimates();
   if (b.wrong()) throw InternalError("a kernel gave a wrong result (see above)");
 }
 

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "output.h"
+#include "weft/calibration.h"
 #include "weft/gpu.h"
 
 namespace weft::app {
@@ -88,30 +89,84 @@ void print(const gpu::AdapterInfo& a) {
   std::printf("%s\n\n", line.c_str());
 }
 
+void print(const Calibration& c) {
+  const auto row = [](const char* name, double value, double unit, const char* text) {
+    if (value > 0) std::printf("   %-22s %10.4g %s\n", name, value / unit, text);
+  };
+  row("copying", c.copy_bandwidth, 1e9, "GB/s, read and written");
+  row("products, f32", c.f32_rate, 1e9, "GFLOP/s");
+  row("products, f16", c.f16_rate, 1e9, "GFLOP/s");
+  row("cooperative matrices", c.matrix_rate, 1e9, "GFLOP/s");
+  row("a dispatch", c.dispatch_seconds, 1e-6, "µs");
+  row("waiting for the last", c.barrier_seconds, 1e-6, "µs more");
+  row("encoding a dispatch", c.encode_seconds, 1e-6, "µs of the host");
+  row("there and back", c.round_trip_seconds, 1e-6, "µs");
+  row("uploading", c.upload_rate, 1e9, "GB/s");
+  row("downloading", c.download_rate, 1e9, "GB/s");
+  std::printf("   %-22s %10.2f s\n\n", "measured in", c.measured_seconds);
+}
+
+// Of the devices that `name` means; all if it is empty.
+struct Chosen {
+  std::string name;
+  bool all() const { return name.empty(); }
+  bool cpu() const { return all() || name == "cpu"; }
+};
+
+struct DevicesArguments {
+  bool json = false, calibrate = false;
+  Chosen device;
+};
+
+void list(const DevicesArguments& a) {
+  auto adapters = a.device.name == "cpu" ? std::vector<gpu::AdapterInfo>() : gpu::adapters();
+  if (!a.device.all() && a.device.name != "cpu") {
+    const int wanted = gpu::Device::open({.adapter = a.device.name}).adapter().index;
+    std::erase_if(adapters, [&](const gpu::AdapterInfo& info) { return info.index != wanted; });
+  }
+  const int cores = tbb::info::default_concurrency();
+  const auto calibration = [](const Device& device) { return Calibration::load_or_measure(device); };
+  const auto open = [](const gpu::AdapterInfo& info) {
+    return Device(gpu::Device::open({.adapter = std::to_string(info.index)}));
+  };
+  if (a.json) {
+    ordered_json list = ordered_json::array();
+    for (const auto& info : adapters) {
+      list.push_back(to_json(info));
+      if (a.calibrate) list.back()["calibration"] = ordered_json::parse(to_json(calibration(open(info))));
+    }
+    ordered_json cpu{{"cores", cores}};
+    if (a.calibrate && a.device.cpu()) cpu["calibration"] = ordered_json::parse(to_json(calibration(Device::cpu())));
+    Output out("-");
+    out.write(ordered_json{{"adapters", list}, {"cpu", cpu}}.dump(2) + "\n");
+    out.commit();
+    return;
+  }
+  for (const auto& info : adapters) {
+    print(info);
+    if (a.calibrate) print(calibration(open(info)));
+  }
+  if (adapters.empty() && a.device.all()) {
+    std::printf("No GPU adapter: no Vulkan, Metal, Direct3D 12 or OpenGL driver answers.\n\n");
+  }
+  if (!a.device.cpu()) return;
+  std::printf("cpu  the processor, %d core%s\n", cores, cores == 1 ? "" : "s");
+  if (a.calibrate) print(calibration(Device::cpu()));
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "List what can compute here: GPUs, software GPUs, the CPU");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Write JSON instead of text");
+  auto a = std::make_shared<DevicesArguments>();
+  command->add_flag("--json", a->json, "Write JSON instead of text");
+  command->add_flag("--calibrate", a->calibrate,
+                    "Measure what each can do, in about a second each; kept, so that it is measured once");
+  command->add_option("--device", a->device.name, "Only this one: cpu, or an adapter's number, backend or part of its name");
   command->footer("A device is chosen elsewhere by its number, its backend or a part of its name:\n"
                   "  weft embed --device 0 …      weft embed --device vulkan …      weft embed --device llvmpipe …\n"
                   "  WEFT_ADAPTER=nvidia weft embed …\n");
-  command->callback([json] {
-    const auto adapters = gpu::adapters();
-    const int cores = tbb::info::default_concurrency();
-    if (*json) {
-      ordered_json list = ordered_json::array();
-      for (const auto& a : adapters) list.push_back(to_json(a));
-      Output out("-");
-      out.write(ordered_json{{"adapters", list}, {"cpu", {{"cores", cores}}}}.dump(2) + "\n");
-      out.commit();
-      return;
-    }
-    for (const auto& a : adapters) print(a);
-    if (adapters.empty()) std::printf("No GPU adapter: no Vulkan, Metal, Direct3D 12 or OpenGL driver answers.\n\n");
-    std::printf("cpu  the processor, %d core%s\n", cores, cores == 1 ? "" : "s");
-  });
+  command->callback([a] { list(*a); });
 }
 
 }  // namespace weft::app

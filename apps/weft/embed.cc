@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <future>
 #include <map>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"
+#include "weft/log.h"
 #include "weft/models.h"
 
 namespace weft::app {
@@ -75,11 +77,13 @@ void run(const EmbedArguments& a) {
   // A window is sorted by length and runs as batches; while the device works on one, the last one's vectors are written.
   const auto window = static_cast<std::size_t>(a.batch) * 16;
   SentenceQueue sentences(a.input, 2 * window);
-  const Device device = Device::open(a.device);
-  if (!a.quiet) std::fprintf(stderr, "weft: %s\n", device.reason().c_str());
   CompileOptions options;
   options.precision = kDtypes.at(a.dtype);
-  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = options});
+  // The driver takes as long to wake as the model to load: side by side.
+  auto opening = std::async(std::launch::async, [&] { return Device::open(a.device); });
+  auto encoder = models::SentenceEncoder::load(a.model, std::move(opening),
+                                               {.batch = a.batch, .progress = {}, .compile = options});
+  if (!a.quiet) std::fprintf(stderr, "weft: %s\n", encoder.device().reason().c_str());
   VectorWriter writer(a.output, encoder.dimension());
   Progress progress("embed", sentences.total(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
 
@@ -88,6 +92,7 @@ void run(const EmbedArguments& a) {
   const auto finish = [&] {
     if (!running) return;
     writer.write(running->read<float>());
+    log_mark("vectors are written");
     done += static_cast<std::uint64_t>(running->shape()[0]);
     progress.update(sentences.position(), done);
     running.reset();

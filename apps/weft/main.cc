@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "weft/error.h"
 #include "weft/flags.h"
+#include "weft/log.h"
 #include "weft/version.h"
 
 namespace {
@@ -21,6 +22,7 @@ constexpr const char* kExamples = R"(Examples
   weft embed --model MODEL --output v.npy notes.txt
   weft tokenize --model MODEL notes.txt             what the model will read
   weft graph MODEL --output model.svg               a picture of it
+  weft profile graph MODEL --html profile.html      where the time goes
 
 MODEL is a directory in Hugging Face's layout. Every command explains itself: weft COMMAND --help.
 Exit codes: 0 done, 1 failed (standard error says why), 2 the command line is wrong.)";
@@ -60,6 +62,7 @@ int main(int argc, char** argv) {
   weft::app::add_devices(app);
   weft::app::add_graph(app);
   weft::app::add_kernels(app);
+  weft::app::add_profile(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -76,5 +79,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "weft: %s\n", e.what());
     return 1;
   }
+  weft::log_mark("done");
   return 0;
 }

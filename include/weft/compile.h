@@ -31,7 +31,8 @@ class DeviceTensor {
   const Shape& shape() const { return view_.shape(); }
   const Device& device() const { return device_; }
 
-  // Throws InvalidArgument unless the bytes are exactly the tensor's.
+  // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since
+  // (Flag::always_upload: always). Throws InvalidArgument unless the bytes are exactly the tensor's.
   void write(std::span<const std::byte> bytes);
   // Waits for what writes it, and copies it out. T's size must be the element's. Throws InvalidArgument, DeviceLost.
   template <class T>
@@ -40,6 +41,7 @@ class DeviceTensor {
     read_bytes(std::as_writable_bytes(std::span(values)));
     return values;
   }
+  // With Flag::dispatch_only it waits and gives zeros.
   void read_bytes(std::span<std::byte> target) const;
 
  private:
@@ -69,10 +71,12 @@ inline constexpr double kF16ErrorBound = 1.0 / 128;
 struct CompileOptions {
   bool fusion = true;         // elementwise regions, epilogues, attention: off runs each op by its own kernel
   bool constant_folding = true;
+  bool packed_qkv = true;     // products of one tensor with several weights, such as q, k and v, run as one
   std::shared_ptr<ConstantStore> constants;  // none: the executable's own
   Precision precision = Precision::strict;
   // Decides for the weights whose name holds the text, before anything is measured: true is f16.
   std::vector<std::pair<std::string, bool>> force_f16;
+  bool restorable = true;  // keep what constants are made from, so that restore() works
 };
 
 std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
@@ -86,6 +90,7 @@ struct NamedTensor {
 struct ScheduleStep {
   std::string label;         // "matmul+bias+gelu_erf [4096, 1536]"
   std::vector<int> reads, writes;  // buffers of the memory plan
+  std::uint64_t live_bytes = 0;    // of intermediates while it runs
 };
 // How weights are stored, and why.
 struct PrecisionDecision {
@@ -101,6 +106,7 @@ struct CompileReport {
   std::uint64_t liveness_bound = 0;  // the largest sum of intermediates alive at once
   std::uint64_t constant_bytes = 0;
   std::string graph;                 // Graph::to_string() of what runs
+  std::vector<KernelRun> dispatches; // on a GPU what a run dispatches, on the cpu its steps; without times
 };
 
 class Executable {
@@ -115,6 +121,12 @@ class Executable {
   void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) {
     run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
   }
+
+  // Goes on on another device after its own was lost, with all executables of its constant store: constants are
+  // uploaded again from their sources (files, or the caller's memory), kernels are compiled anew. Input and output
+  // tensors are to be made anew. If it fails it can be tried again. Throws InvalidArgument (a GPU for the cpu or the
+  // other way, not restorable, a constant whose memory has no owner), Unsupported, OutOfMemory, DeviceLost.
+  void restore(const Device& device);
 
   const CompileReport& report() const;
   const Device& device() const;

@@ -56,6 +56,7 @@ class Expression {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
   DType output_type(int i) const { return nodes_[outputs_[i]].type; }
+  int operation_count() const;  // what it does for an element: leaves and casts are free
 
   // Unambiguous text: the key of generated code, and what logs show: "(x0:f32, x1:f32) gelu_erf(add(x0, x1))".
   // A node that is used more than once is named first: "%1 = exp(x0); mul(%1, %1)".

@@ -19,6 +19,7 @@
 #include "weft/flags.h"
 #include "weft/stream.h"
 #include "weft/view.h"
+#include "weft/work.h"
 
 namespace weft::gpu {
 
@@ -67,6 +68,11 @@ struct DeviceOptions {
   std::string cache_dir = flag_text(Flag::cache_dir);  // of compiled shaders; "off": none; empty: the user's
   // Bytes that the pool may hold; none: what the device has.
   std::optional<std::uint64_t> memory_limit = flag_bytes(Flag::memory_limit);
+  // Bytes of a buffer that one dispatch may see at most; none: what the device has. Kernels take larger tensors in parts.
+  std::optional<std::uint64_t> binding_limit = flag_bytes(Flag::binding_limit);
+  // Work (FLOP, a byte moved counting ten) after which a dispatch or a submit is cut, for drivers that reset a GPU which
+  // does not answer; none: by the kind of GPU.
+  std::optional<std::uint64_t> dispatch_limit = flag_bytes(Flag::dispatch_limit);
 };
 
 // What a device can do, as kernels ask for it.
@@ -86,6 +92,7 @@ struct Capabilities {
   std::uint32_t max_storage_buffers = 0;   // a dispatch
   std::uint32_t max_workgroups = 0;        // a dimension
   std::uint32_t storage_alignment = 256;   // of a binding's offset, bytes
+  double max_dispatch_work = 0;            // what DeviceOptions::dispatch_limit says
 };
 
 enum class Access : std::uint8_t { read, read_write };
@@ -105,7 +112,9 @@ struct Dispatch {
   std::span<const Binding> bindings;
   std::span<const std::byte> params;          // the uniform block at @binding(0); may be empty
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
-  std::string_view label;                     // the op's name in a GPU debugger and the profiler
+  std::string_view label;                     // the kernel's name in a GPU debugger and the profiler
+  Work work;                                  // what the profiler compares the time with
+  std::string_view variant, why;              // the kernel's form, and why this one was taken
 };
 
 class Device;
@@ -117,6 +126,15 @@ class Commands : public Stream {
   virtual Device& device() = 0;
   // Records a dispatch. A grid with a zero is dropped. Throws InvalidArgument (limits), ValidationError.
   virtual void dispatch(const Dispatch& dispatch) = 0;
+  // Dispatches from here on belong to this step of a schedule, for the profiler.
+  void begin_step(std::string_view label, std::uint64_t live_bytes = 0) {
+    step_ = label;
+    live_bytes_ = live_bytes;
+  }
+
+ protected:
+  std::string step_;
+  std::uint64_t live_bytes_ = 0;
 };
 
 // Bytes on their way from the GPU.
@@ -179,6 +197,12 @@ class Device {
   void wait() const;
   // Delivers callbacks without waiting.
   void poll() const;
+  // True once the device is known to be lost: everything but closing it throws DeviceLost.
+  bool lost() const;
+  // Calls back once with the reason when the device is lost, from poll() or from the first call that throws DeviceLost
+  // (at once if it is lost already); whoever owns buffers learns there that they are gone. Keep the handle while you
+  // want to be told.
+  std::shared_ptr<void> on_lost(std::function<void(const std::string& reason)> callback) const;
 
   MemoryFigures memory() const;
   // Bytes that the pool may hold, cached ones included; none: what the device has. Takes effect at the next allocation.
@@ -207,6 +231,7 @@ class Recording final : public Commands {
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
   std::size_t size() const;  // dispatches
+  std::span<const KernelRun> dispatches() const;  // as reports show them
   // Waits until every pipeline is compiled; they compile side by side while dispatches are recorded. The first replay
   // does this by itself. Throws ValidationError.
   void finish();

@@ -16,6 +16,9 @@ bool log_enabled(LogLevel level);
 // True if WEFT_LOG names the topic ("schedule", "fusion", "adapter", …) or is "debug".
 bool log_topic(std::string_view topic);
 
+// With the topic "start": the time since the process began, and what it has come to.
+void log_mark(std::string_view what);
+
 template <class... Args>
 void log(LogLevel level, std::format_string<Args...> format, Args&&... args) {
   if (log_enabled(level)) log_message(level, std::format(format, std::forward<Args>(args)...));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,9 @@ class SentenceEncoder {
   // Throws IoError (a file is missing or cannot be read), FormatError (it is malformed, or a weight has another type
   // or shape than config.json implies), Unsupported (an architecture, activation or module that Weft does not have).
   static SentenceEncoder load(const std::filesystem::path& model_dir, Device device, EmbedOptions options = {});
+  // The same while the device still opens on another thread: what needs none is done meanwhile.
+  static SentenceEncoder load(const std::filesystem::path& model_dir, std::future<Device> device,
+                              EmbedOptions options = {});
 
   const text::Tokenizer& tokenizer() const;
   const Device& device() const;
@@ -42,6 +46,10 @@ class SentenceEncoder {
   DeviceTensor embed(std::span<const std::string> sentences);
   // The same for token ids that are there already, each at most the model's length.
   DeviceTensor embed_ids(std::span<const text::Ids> ids);
+
+  // Goes on on another device, for one that was lost: weights are read again from their file. What embed() returned
+  // before is gone with the lost device. Throws OutOfMemory, DeviceLost.
+  void restore(Device device);
 
   // The graph for batches of that shape: what `weft graph` draws.
   Graph graph(int batch, int length) const;

@@ -41,6 +41,16 @@ class Buffer {
   // Never used twice in a process, so it can stand for the buffer in a cache's key.
   std::uint64_t id() const;
 
+  // What is known of content that the host wrote, so that the same need not be uploaded again. changed(): something else
+  // may have been written; every kernel, copy and upload of Weft's says so. A buffer of the caller's is never known.
+  struct Digest {
+    std::uint64_t size = 0, low = 0, high = 0;
+    bool operator==(const Digest&) const = default;
+  };
+  void changed() const;
+  bool holds(std::uint64_t offset, const Digest& digest) const;
+  void holds_now(std::uint64_t offset, const Digest& digest) const;
+
   // Throws InternalError when the memory is not there.
   std::byte* data() const;
   const wgpu::Buffer& gpu() const;
@@ -80,5 +90,11 @@ struct View {
 
 // "f32 [2, 3] strides [3, 1]", for messages.
 std::string to_string(const View& view);
+
+// Bytes of its elements; those of a broadcast axis count once.
+std::uint64_t touched_bytes(const View& view);
+
+// Equal bytes have equal digests, and others do with a chance of about 2⁻¹²⁸.
+Buffer::Digest digest_of(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include "compiler/passes/passes.h"
 #include "weft/error.h"
 #include "weft/flags.h"
+#include "weft/log.h"
 
 namespace weft {
 
@@ -15,6 +16,7 @@ Graph optimized(const Graph& graph, const Device& device, const CompileOptions& 
                 std::vector<PrecisionDecision>* decisions) {
   compiler::PassContext context{compiler::Target::of(device), options, decisions};
   context.options.fusion = options.fusion && flag_on(Flag::fusion);
+  context.options.packed_qkv = context.options.fusion && options.packed_qkv && flag_on(Flag::packed_qkv);
   return compiler::run_passes(graph, context);
 }
 
@@ -36,7 +38,8 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   std::vector<PrecisionDecision> decisions;
   const Graph ready = optimized(graph, device, with_store, &decisions);
   compiler::Schedule schedule = compiler::make_schedule(ready);
-  auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store);
+  log_mark("the graph is optimised");
+  auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store, options.restorable);
   impl->report.graph = ready.to_string();
   impl->report.precision = std::move(decisions);
   return Executable(std::move(impl));
@@ -58,8 +61,8 @@ ExecutableCache::ExecutableCache(Device device, std::size_t capacity)
 Executable ExecutableCache::get(const std::string& key, const std::function<Graph()>& build,
                                 const CompileOptions& options) {
   auto& entries = state_->entries;
-  std::string full_key = std::format("{} fusion={} folding={} precision={}", key, options.fusion,
-                                     options.constant_folding, static_cast<int>(options.precision));
+  std::string full_key = std::format("{} fusion={} folding={} packed={} precision={}", key, options.fusion,
+                                     options.constant_folding, options.packed_qkv, static_cast<int>(options.precision));
   for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
   const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {

@@ -16,22 +16,28 @@ std::shared_ptr<ConstantStore> make_constant_store(const Device& device) {
   return std::make_shared<ConstantStore>(device);
 }
 
-Buffer ConstantStore::get(const Constant& constant) {
-  if (const auto it = entries_.find(constant.key()); it != entries_.end()) return it->second.buffer;
-  const TensorData& data = constant.data();
-  const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
-  const std::uintptr_t element = std::max(bits(data.dtype) / 8, 1);
+Buffer ConstantStore::get(const ConstantPtr& constant) {
+  if (const auto it = entries_.find(constant->key()); it != entries_.end()) return it->second.buffer;
   Buffer buffer;
-  if (!device_.is_gpu() && address % element == 0) {
-    buffer = Buffer::borrow(data.bytes, data.owner);
-    if (!constant.is_recipe()) return buffer;
+  if (device_.is_gpu()) {
+    const TensorType& type = constant->type();
+    buffer = device_.allocate(buffer_size(byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)))));
+    unfilled_.push_back({buffer, constant});
   } else {
-    buffer = device_.allocate(buffer_size(data.bytes.size()));
-    device_.upload(buffer, 0, data.bytes);
+    const TensorData data = constant->data();
+    const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
+    const std::uintptr_t element = std::max(bits(data.dtype) / 8, 1);
+    if (address % element == 0) {
+      buffer = Buffer::borrow(data.bytes, data.owner);
+      if (!constant->is_recipe()) return buffer;
+    } else {
+      buffer = device_.allocate(buffer_size(data.bytes.size()));
+      device_.upload(buffer, 0, data.bytes);
+    }
   }
-  if (constant.shareable()) {
+  if (constant->shareable()) {
     bytes_ += buffer.size();
-    entries_.emplace(constant.key(), Entry{buffer, constant.owners()});
+    entries_.emplace(constant->key(), Entry{buffer, constant->owners()});
   }
   return buffer;
 }
@@ -45,6 +51,29 @@ double ConstantStore::f16_error(const Constant& constant, const std::function<do
   const double error = measure();
   if (constant.shareable()) measured_.emplace(constant.key(), Measured{error, constant.owners()});
   return error;
+}
+
+void ConstantStore::fill() {
+  try {
+    while (!unfilled_.empty()) {
+      const Unfilled& next = unfilled_.back();
+      device_.upload(next.buffer, 0, next.constant->data().bytes);
+      unfilled_.pop_back();
+    }
+  } catch (...) {
+    drop_unfilled();
+    throw;
+  }
+}
+
+void ConstantStore::drop_unfilled() {
+  for (const Unfilled& u : unfilled_) {
+    const auto it = entries_.find(u.constant->key());
+    if (it == entries_.end() || it->second.buffer != u.buffer) continue;
+    bytes_ -= u.buffer.size();
+    entries_.erase(it);
+  }
+  unfilled_.clear();
 }
 
 void ConstantStore::drop_orphans() {
@@ -72,6 +101,15 @@ std::vector<Buffer> ConstantStore::scratch(std::span<const std::uint64_t> sizes)
     result[order[k]] = scratch_[k];
   }
   return result;
+}
+
+void ConstantStore::move_to(const Device& device) {
+  for (User* user : users_) user->leave(device);
+  unfilled_.clear();
+  entries_.clear();
+  bytes_ = 0;
+  scratch_.clear();
+  device_ = device;
 }
 
 }  // namespace weft

@@ -14,9 +14,13 @@ class ConstantStore {
   explicit ConstantStore(Device device) : device_(std::move(device)) {}
   const Device& device() const { return device_; }
 
-  // The constant's bytes on the device: uploaded at the first request; on the CPU the host's own memory where it is
-  // aligned. A constant that is a recipe is computed only then. Throws OutOfMemory.
-  Buffer get(const Constant& constant);
+  // The constant's memory on the device; on the CPU the host's own where it is aligned. On a GPU the bytes come with
+  // fill(), so that kernels may be compiled meanwhile. Throws OutOfMemory.
+  Buffer get(const ConstantPtr& constant);
+  // Computes the recipes among the constants that were asked for, and uploads. If it throws, or if drop_unfilled() is
+  // called instead, those that have no bytes yet are forgotten. Throws OutOfMemory, DeviceLost.
+  void fill();
+  void drop_unfilled();
   // Forgets constants whose owners are gone: their addresses say nothing any more. Comes before get().
   void drop_orphans();
   // What f16 would cost the constant (compiler/precision.h): measured at the first request.
@@ -30,12 +34,16 @@ class ConstantStore {
     virtual ~User() = default;
     // Larger buffers are about to take the place of those that it got: it lets go of them and asks anew when it runs.
     virtual void drop_scratch() = 0;
+    // All memory of the store's device goes: it lets go of everything there.
+    virtual void leave(const Device& next) = 0;
   };
   void add(User& user) { users_.push_back(&user); }
   void remove(User& user) { std::erase(users_, &user); }
   // Buffers of at least these sizes for intermediates. Executables run one after the other, so that all that share the
   // store use the same ones, and together take what the largest takes. Throws OutOfMemory.
   std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
+  // To another device: nothing is there yet, each user asks anew.
+  void move_to(const Device& device);
   // Held while an executable of the store is made or runs.
   std::mutex& running() { return running_; }
 
@@ -50,10 +58,16 @@ class ConstantStore {
     std::vector<std::weak_ptr<const void>> owners;
   };
 
+  struct Unfilled {
+    Buffer buffer;
+    ConstantPtr constant;
+  };
+
   Device device_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::map<std::string, Measured, std::less<>> measured_;
   std::mutex measuring_;
+  std::vector<Unfilled> unfilled_;
   std::uint64_t bytes_ = 0;
   std::vector<Buffer> scratch_;  // largest first
   std::vector<User*> users_;

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "weft/compile.h"
 #include "weft/error.h"
+#include "weft/flags.h"
 
 namespace weft {
 namespace {
@@ -28,7 +31,12 @@ void DeviceTensor::write(std::span<const std::byte> bytes) {
     throw InvalidArgument("device tensor: {} bytes written to {}, which has {}", bytes.size(), to_string(view_),
                           bytes_of(view_));
   }
-  if (!bytes.empty()) device_.upload(view_.buffer, view_.offset, bytes);
+  if (bytes.empty()) return;
+  if (!device_.is_gpu() || flag_on(Flag::always_upload)) return device_.upload(view_.buffer, view_.offset, bytes);
+  const Buffer::Digest digest = digest_of(bytes);
+  if (view_.buffer.holds(view_.offset, digest) && !device_.gpu().lost()) return;
+  device_.upload(view_.buffer, view_.offset, bytes);
+  view_.buffer.holds_now(view_.offset, digest);
 }
 
 void DeviceTensor::read_bytes(std::span<std::byte> target) const {
@@ -36,7 +44,13 @@ void DeviceTensor::read_bytes(std::span<std::byte> target) const {
     throw InvalidArgument("device tensor: {} bytes read from {}, which has {}", target.size(), to_string(view_),
                           bytes_of(view_));
   }
-  if (!target.empty()) device_.read(view_.buffer, view_.offset, target);
+  if (target.empty()) return;
+  if (flag_on(Flag::dispatch_only)) {
+    device_.wait();
+    std::ranges::fill(target, std::byte{0});
+    return;
+  }
+  device_.read(view_.buffer, view_.offset, target);
 }
 
 std::size_t DeviceTensor::checked_count(std::size_t element_size) const {

@@ -2,10 +2,13 @@
 
 #include <chrono>
 
+#include "compiler/largest_value.h"
 #include "compiler/target.h"
 #include "compiler/verify_schedule.h"
 #include "core/in_quotes.h"
+#include "cpu/step_timer.h"
 #include "weft/error.h"
+#include "weft/flags.h"
 #include "weft/log.h"
 
 namespace weft {
@@ -24,16 +27,58 @@ std::uint64_t word_aligned(std::uint64_t bytes) { return std::max<std::uint64_t>
 
 }  // namespace
 
-Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store)
-    : device(std::move(d)), schedule_(std::move(schedule)), store_(std::move(store)) {
+Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store, bool restorable)
+    : device(std::move(d)),
+      schedule_(std::move(schedule)),
+      store_(std::move(store)),
+      own_storages_(schedule_.storages.size()),
+      restorable_(restorable) {
   const std::lock_guard lock(store_->running());
   bound_.resize(schedule_.inputs.size() + schedule_.outputs.size());
-  add_workspaces();
-  plan();
-  // Also compiles the pipelines, and finds out what the device cannot do.
-  place();
+  set_up();
   store_->add(*this);
   if (log_topic("schedule")) log_schedule();
+}
+
+// Everything that belongs to the device; also compiles the pipelines, and finds out what the device cannot do.
+void Executable::Impl::set_up() {
+  schedule_.storages.resize(own_storages_);
+  for (ScheduledCall& call : schedule_.calls) call.workspace = -1;
+  report = {.graph = std::move(report.graph)};
+  try {
+    add_workspaces();
+    plan();
+    place();
+    ready_ = true;
+  } catch (...) {
+    store_->drop_unfilled();
+    leave(device);
+    throw;
+  }
+}
+
+void Executable::Impl::leave(const Device& next) {
+  drop_scratch();
+  memory_.clear();
+  empty_ = {};
+  ready_ = false;
+  device = next;
+}
+
+void Executable::Impl::restore(const Device& next) {
+  const std::lock_guard lock(store_->running());
+  if (next.is_gpu() != device.is_gpu()) {
+    throw InvalidArgument("restore: compiled for {}; {} is another kind of device", device.name(), next.name());
+  }
+  for (std::size_t i = 0; i < own_storages_; ++i) {
+    const Storage& s = schedule_.storages[i];
+    if (s.kind == Storage::Kind::constant && !s.constant) {
+      throw InvalidArgument("restore: {}", restorable_ ? "a constant's memory has no owner, so it may be gone"
+                                                       : "it was compiled with restorable = false");
+    }
+  }
+  if (next != store_->device()) store_->move_to(next);
+  if (!ready_) set_up();
 }
 
 Executable::Impl::~Impl() {
@@ -47,20 +92,8 @@ void Executable::Impl::add_workspaces() {
   if (device.is_gpu()) recording.emplace(device.gpu());
   Stream& stream = recording ? static_cast<Stream&>(*recording) : cpu_;
   for (ScheduledCall& call : schedule_.calls) {
-    const auto views = [&](const std::vector<Operand>& operands) {
-      std::vector<View> list;
-      for (const Operand& o : operands) {
-        View v;
-        v.buffer = Buffer::placeholder(word_aligned(schedule_.storages[o.storage].bytes));
-        v.offset = o.offset;
-        v.dtype = o.dtype;
-        v.layout = o.layout;
-        list.push_back(std::move(v));
-      }
-      return list;
-    };
-    const std::vector<View> inputs = views(call.inputs);
-    const std::vector<View> outputs = views(call.outputs);
+    const std::vector<View> inputs = compiler::placeholder_views(schedule_, call.inputs);
+    const std::vector<View> outputs = compiler::placeholder_views(schedule_, call.outputs);
     const std::uint64_t bytes = call.op->workspace({stream, inputs, outputs, std::nullopt});
     if (bytes == 0) continue;
     call.workspace = static_cast<int>(schedule_.storages.size());
@@ -78,18 +111,22 @@ void Executable::Impl::plan() {
     ScheduleStep step{schedule_.calls[s].label, {}, {}};
     for (const int i : planned_.steps[s].reads) step.reads.push_back(plan.places[i].buffer);
     for (const int i : planned_.steps[s].writes) step.writes.push_back(plan.places[i].buffer);
+    for (const compiler::PlanItem& item : planned_.items) {
+      if (item.first <= static_cast<int>(s) && static_cast<int>(s) <= item.last) step.live_bytes += item.bytes;
+    }
     report.steps.push_back(std::move(step));
   }
   empty_ = device.allocate(16);
   store_->drop_orphans();
-  memory_.resize(schedule_.storages.size());
+  memory_.assign(schedule_.storages.size(), {});
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const Storage& storage = schedule_.storages[i];
     if (storage.kind == Storage::Kind::intermediate) memory_[i] = {empty_, 0};
     if (storage.kind != Storage::Kind::constant) continue;
-    memory_[i] = {store_->get(*storage.constant), 0};
+    memory_[i] = {store_->get(storage.constant), 0};
     report.constant_bytes += storage.bytes;
-    schedule_.storages[i].constant.reset();  // what it was computed from is needed no more
+    // What it was computed from is needed no more, or not there for long.
+    if (!restorable_ || !storage.constant->shareable()) schedule_.storages[i].constant.reset();
   }
 }
 
@@ -107,7 +144,35 @@ void Executable::Impl::place() {
     recorded();
   } else {
     steps_ = steps([](int) { return std::pair<Buffer, std::uint64_t>(); });
+    std::vector<KernelRun> runs;
+    for (const Step& step : steps_) runs.push_back(describe_step(step));
+    report_dispatches(runs);
   }
+}
+
+// For reports: what a step does, as the cpu runs it.
+KernelRun Executable::Impl::describe_step(const Step& step) const {
+  KernelRun run;
+  const auto index = static_cast<std::size_t>(step.call - schedule_.calls.data());
+  run.step = step.call->label;
+  run.kernel = step.call->op->name();
+  cpu::Executor none;
+  run.work = step.call->op->work({none, step.inputs, step.outputs, std::nullopt});
+  run.live_bytes = report.steps[index].live_bytes;
+  return run;
+}
+
+void Executable::Impl::report_dispatches(std::span<const KernelRun> dispatches) {
+  if (!report.dispatches.empty()) return;
+  report.dispatches.assign(dispatches.begin(), dispatches.end());
+  if (!flag_on(Flag::dispatch_report)) return;
+  std::string text = std::format("{} dispatches on {}", dispatches.size(), device.name());
+  for (const KernelRun& r : dispatches) {
+    text += std::format("\n  {} · {} × {} × {} workgroups · {} bytes · {:.4g} FLOP", r.step, r.workgroups[0],
+                        r.workgroups[1], r.workgroups[2], r.work.bytes, r.work.flops);
+    if (!r.variant.empty()) text += std::format(" · {}: {}", r.variant, r.why);
+  }
+  log_message(LogLevel::info, text);
 }
 
 void Executable::Impl::drop_scratch() {
@@ -180,8 +245,18 @@ Executable::Impl::Recorded& Executable::Impl::recorded() {
     made->ports.push_back({Buffer::placeholder(word_aligned(offset(p) + bytes)), Buffer()});
   }
   const auto memory = [&](int p) { return std::pair(made->ports[p].placeholder, made->offsets[p]); };
-  for (const Step& step : steps(memory)) launch(made->recording, step);
+  for (const Step& step : steps(memory)) {
+    const auto index = static_cast<std::size_t>(step.call - schedule_.calls.data());
+    made->recording.begin_step(step.call->label, report.steps[index].live_bytes);
+    launch(made->recording, step);
+  }
+  log_mark("dispatches are recorded");
+  // Kernels compile on Dawn's threads meanwhile.
+  store_->fill();
+  log_mark("constants are on the device");
   made->recording.finish();
+  log_mark("kernels are compiled");
+  report_dispatches(made->recording.dispatches());
   if (recordings_.size() == kMaxRecordings) recordings_.erase(recordings_.begin());
   recordings_.push_back(std::move(made));
   return *recordings_.back();
@@ -215,6 +290,7 @@ void Executable::Impl::check_ports(std::span<const NamedTensor> given, const std
 
 void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
   const std::lock_guard lock(store_->running());
+  if (!ready_) set_up();  // its store has moved
   std::ranges::fill(bound_, nullptr);
   const std::span bound(bound_);
   check_ports(inputs, schedule_.inputs, "input", bound.first(schedule_.inputs.size()));
@@ -230,6 +306,12 @@ void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const 
     }
   }
   if (!placed_) place();
+  if (flag_on(Flag::dump_values)) {
+    std::vector<Step> bound_steps = steps([&](int p) {
+      return std::pair(bound_[p]->view().buffer, bound_[p]->view().offset);
+    });
+    return run_and_dump(bound_steps);
+  }
   if (device.is_gpu()) {
     Recorded& r = recorded();
     for (std::size_t p = 0; p < bound_.size(); ++p) r.ports[p].buffer = bound_[p]->view().buffer;
@@ -250,7 +332,31 @@ void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const 
     };
     bind(step.call->inputs, step.inputs);
     bind(step.call->outputs, step.outputs);
-    launch(cpu_, step);
+    if (!cpu::steps_are_timed()) launch(cpu_, step);
+    else cpu::timed_step([&] { return describe_step(step); }, [&] { launch(cpu_, step); });
+  }
+}
+
+// Step by step, with the largest absolute value of each result on standard error.
+void Executable::Impl::run_and_dump(std::span<Step> steps) {
+  for (const Step& step : steps) {
+    if (device.is_gpu()) {
+      gpu::Encoder encoder(device.gpu());
+      encoder.begin_step(step.call->label);
+      launch(encoder, step);
+      encoder.submit();
+    } else {
+      launch(cpu_, step);
+    }
+    for (const View& y : step.outputs) {
+      View host = y;
+      if (device.is_gpu() && y.count() > 0) {
+        const auto bytes = std::make_shared<std::vector<std::byte>>(device.read(y.buffer, 0, y.buffer.size()));
+        host.buffer = Buffer::borrow(*bytes, bytes);
+      }
+      log_message(LogLevel::info, std::format("{} → {}: largest |value| {}", step.call->label, weft::to_string(y),
+                                              compiler::largest_value(host)));
+    }
   }
 }
 
@@ -292,6 +398,11 @@ void Executable::Impl::log_schedule() const {
 void Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
   if (!impl_) throw InvalidArgument("run: an empty Executable");
   impl_->run(inputs, outputs);
+}
+
+void Executable::restore(const Device& device) {
+  if (!impl_) throw InvalidArgument("restore: an empty Executable");
+  impl_->restore(device);
 }
 
 const CompileReport& Executable::report() const {

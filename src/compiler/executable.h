@@ -9,12 +9,13 @@
 namespace weft {
 
 struct Executable::Impl final : ConstantStore::User {
-  Impl(Device device, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store);
+  Impl(Device device, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store, bool restorable);
   ~Impl() override;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
+  void restore(const Device& next);
 
   Device device;
   CompileReport report;
@@ -34,6 +35,8 @@ struct Executable::Impl final : ConstantStore::User {
   };
 
   void drop_scratch() override;
+  void leave(const Device& next) override;
+  void set_up();
   void add_workspaces();
   void plan();
   void place();
@@ -44,11 +47,17 @@ struct Executable::Impl final : ConstantStore::User {
   int port(const compiler::Storage& storage) const;
   std::vector<Step> steps(const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
   void launch(Stream& stream, const Step& step) const;
+  KernelRun describe_step(const Step& step) const;
+  void report_dispatches(std::span<const KernelRun> dispatches);
+  void run_and_dump(std::span<Step> steps);
   Recorded& recorded();
 
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
   compiler::PlannedSchedule planned_;
+  std::size_t own_storages_;   // those of the graph; workspaces follow
+  bool restorable_;
+  bool ready_ = false;         // set up for this device
   bool placed_ = false;
   std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
   Buffer empty_;                                          // stands for tensors without elements

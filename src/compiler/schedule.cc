@@ -104,6 +104,19 @@ std::vector<int> ScheduledCall::writes() const {
   return list;
 }
 
+std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Operand> operands) {
+  std::vector<View> list;
+  for (const Operand& o : operands) {
+    View v;
+    v.buffer = Buffer::placeholder(std::max<std::uint64_t>((schedule.storages[o.storage].bytes + 3) / 4 * 4, 4));
+    v.offset = o.offset;
+    v.dtype = o.dtype;
+    v.layout = o.layout;
+    list.push_back(std::move(v));
+  }
+  return list;
+}
+
 PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer) {
   PlannedSchedule p;
   p.item_of.assign(schedule.storages.size(), -1);

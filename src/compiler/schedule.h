@@ -46,6 +46,9 @@ struct Schedule {
   std::vector<Port> inputs, outputs;
 };
 
+// Operands as views of placeholders, for what needs layouts but no memory.
+std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Operand> operands);
+
 // Of a graph that went through resolve_views. Calls whose results have no elements are left out.
 Schedule make_schedule(const Graph& graph);
 

@@ -24,6 +24,8 @@ constexpr FlagInfo kFlags[] = {
     {Flag::matrices, FlagKind::toggle, "matrices", "WEFT_MATRICES", "on",
      "Use the GPU's cooperative matrices where it has them."},
     {Flag::fusion, FlagKind::toggle, "fusion", "WEFT_FUSION", "on", "Fuse operations into one kernel."},
+    {Flag::packed_qkv, FlagKind::toggle, "packed-qkv", "WEFT_PACKED_QKV", "on",
+     "Run products of one tensor with several weights, such as attention's q, k and v, as one."},
     {Flag::validation, FlagKind::toggle, "validation", "WEFT_VALIDATION", "on",
      "Let WebGPU check every call; off is faster and trusts the kernels."},
     {Flag::robustness, FlagKind::toggle, "robustness", "WEFT_ROBUSTNESS", "on",
@@ -34,8 +36,24 @@ constexpr FlagInfo kFlags[] = {
      "Where compiled shaders are kept; off keeps none; by default weft in the user's cache directory."},
     {Flag::memory_limit, FlagKind::bytes, "memory-limit", "WEFT_MEMORY_LIMIT", "",
      "The most GPU memory that buffers may take, such as 512M or 8G."},
+    {Flag::binding_limit, FlagKind::bytes, "binding-limit", "WEFT_BINDING_LIMIT", "",
+     "The most bytes of a tensor that one dispatch sees; larger tensors go in parts. By default what the GPU allows."},
+    {Flag::dispatch_limit, FlagKind::bytes, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
+     "Operations, a byte moved counting ten, after which a dispatch or a submit is cut, so that no watchdog fires; such "
+     "as 100G. By default by the kind of GPU."},
+    {Flag::always_upload, FlagKind::toggle, "always-upload", "WEFT_ALWAYS_UPLOAD", "off",
+     "Upload inputs even if their content is what it was."},
+    {Flag::dispatch_only, FlagKind::toggle, "dispatch-only", "WEFT_DISPATCH_ONLY", "off",
+     "Never read results back: they count as zeros. For benchmarks of the GPU alone."},
+    {Flag::dispatch_report, FlagKind::toggle, "dispatch-report", "WEFT_DISPATCH_REPORT", "off",
+     "Say on standard error what each compiled graph dispatches: kernel, variant and why, grid, bytes, operations."},
+    {Flag::dump_values, FlagKind::toggle, "dump-values", "WEFT_DUMP_VALUES", "off",
+     "Run step by step, and say on standard error the largest absolute value of each step's result."},
+    {Flag::dump_wgsl, FlagKind::text, "dump-wgsl", "WEFT_DUMP_WGSL", "",
+     "A directory to which the WGSL of every kernel that is compiled is written."},
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
-     "What is said on standard error: off, warn, info, debug, and topics such as schedule, separated by commas."},
+     "What is said on standard error: off, warn, info, debug, and the topics schedule, passes and start, separated by"
+     " commas."},
 };
 
 struct Overrides {

@@ -1,5 +1,9 @@
 #include "weft/log.h"
 
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -51,6 +55,25 @@ void log_message(LogLevel level, std::string_view message) {
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                    spdlog::level::off};
   settings().logger->log(kLevels[static_cast<int>(level)], "{}", message);
+}
+
+void log_mark(std::string_view what) {
+  static const bool wanted = log_topic("start");
+  if (!wanted) return;
+  // What came before main() too, to the 10 ms that Linux keeps of it.
+  static const auto [first, age] = [] {
+    double began = 0, now = 0;
+    std::ifstream stat("/proc/self/stat"), uptime("/proc/uptime");
+    std::string text;
+    std::getline(stat, text);
+    std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+    for (int i = 0; i < 19; ++i) fields >> text;
+    fields >> began;
+    uptime >> now;
+    return std::pair(std::chrono::steady_clock::now(), began > 0 ? now - began / 100 : 0);
+  }();
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - first;
+  log_message(LogLevel::info, std::format("{:7.1f} ms  {}", (age + since.count()) * 1e3, what));
 }
 
 }  // namespace weft

@@ -66,7 +66,20 @@ MappedFile MappedFile::open(const fs::path& path) {
           {address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); }}};
 }
 
+void prefetch(std::span<const std::byte> bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
+  const std::size_t size = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size() - first;
+  // Where the system cannot, it is as it was.
+#ifdef MADV_POPULATE_READ
+  if (::madvise(reinterpret_cast<void*>(first), size, MADV_POPULATE_READ) == 0) return;
+#endif
+  ::madvise(reinterpret_cast<void*>(first), size, MADV_WILLNEED);
+}
+
 #else
+
+void prefetch(std::span<const std::byte>) {}
 
 MappedFile MappedFile::open(const fs::path& path) {
   auto text = std::make_shared<const std::string>(read_file(path, SIZE_MAX));

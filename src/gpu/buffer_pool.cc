@@ -87,6 +87,7 @@ Buffer BufferPool::allocate(std::uint64_t bytes) {
     std::lock_guard lock(mutex_);
     figures_.live += buffer.GetSize();
     figures_.peak = std::max(figures_.peak, figures_.live);
+    if (watcher_) watcher_(figures_.live);
   }
   return Buffer(buffer, bytes, [pool = weak_from_this(), buffer] {
     if (auto p = pool.lock()) p->release(buffer);
@@ -97,6 +98,7 @@ void BufferPool::release(wgpu::Buffer buffer) {
   std::lock_guard lock(mutex_);
   const std::uint64_t capacity = buffer.GetSize();
   figures_.live -= capacity;
+  if (watcher_) watcher_(figures_.live);
   figures_.cached += capacity;
   free_.emplace(capacity, std::move(buffer));
 }
@@ -123,6 +125,11 @@ void BufferPool::set_limit(std::optional<std::uint64_t> bytes) {
 MemoryFigures BufferPool::figures() const {
   std::lock_guard lock(mutex_);
   return figures_;
+}
+
+void BufferPool::watch(std::function<void(std::uint64_t)> watcher) {
+  std::lock_guard lock(mutex_);
+  watcher_ = std::move(watcher);
 }
 
 bool BufferPool::owns(const wgpu::Buffer& buffer) const {

@@ -23,6 +23,8 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   void trim();
   // Called with each buffer that is given back to the driver.
   std::function<void(const wgpu::Buffer&)> on_destroy;
+  // Called with the bytes in use after each change, from the thread that made it; null: no more.
+  void watch(std::function<void(std::uint64_t live)> watcher);
   bool owns(const wgpu::Buffer& buffer) const;
 
   // Bytes taken for a request: small ones in four steps between powers of two, large ones almost exactly.
@@ -39,6 +41,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   std::multimap<std::uint64_t, wgpu::Buffer> free_;  // by capacity
   std::unordered_set<WGPUBuffer> owned_;
   MemoryFigures figures_;
+  std::function<void(std::uint64_t)> watcher_;
 };
 
 }  // namespace weft::gpu

@@ -75,7 +75,32 @@ void Context::set_uncaptured(Failure failure) {
   has_uncaptured_ = true;
 }
 
+std::shared_ptr<void> Context::on_lost(LostCallback callback) {
+  auto kept = std::make_shared<LostCallback>(std::move(callback));
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(lost_callbacks_, [](const auto& weak) { return weak.expired(); });
+    lost_callbacks_.push_back(kept);
+  }
+  if (lost()) tell_lost();
+  return kept;
+}
+
+void Context::tell_lost() {
+  std::vector<std::weak_ptr<LostCallback>> callbacks;
+  std::string reason;
+  {
+    std::lock_guard lock(mutex_);
+    callbacks.swap(lost_callbacks_);
+    reason = lost_message_;
+  }
+  for (const auto& weak : callbacks) {
+    if (const auto callback = weak.lock()) (*callback)(reason);
+  }
+}
+
 void Context::raise_lost() {
+  tell_lost();
   std::lock_guard lock(mutex_);
   throw DeviceLost("the GPU was lost: {}; open the device again and load the weights again", lost_message_);
 }

@@ -46,6 +46,9 @@ class Context {
   void set_lost(std::string message);
   void set_uncaptured(Failure failure);
   [[noreturn]] void raise_lost();
+  // Calls those back who want to know of the loss, if there is one, each once.
+  void tell_lost();
+  std::shared_ptr<void> on_lost(std::function<void(const std::string&)> callback);
   // What Dawn said, or `otherwise`.
   std::string failure_text(std::string_view otherwise);
 
@@ -55,6 +58,8 @@ class Context {
   std::mutex mutex_;
   std::string lost_message_;
   std::optional<Failure> uncaptured_;
+  using LostCallback = std::function<void(const std::string&)>;
+  std::vector<std::weak_ptr<LostCallback>> lost_callbacks_;
 };
 
 // Catches what Dawn reports between construction and take(). Works on devices whose callbacks are not ours.

@@ -60,6 +60,7 @@ Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Device Device::open(const DeviceOptions& options) {
   const Choice choice = choose(options.adapter);
+  log_mark("an adapter is chosen");
   return Device(open_adapter(*choice.adapter, choice.reason, options));
 }
 
@@ -101,6 +102,13 @@ void Device::wait() const {
 void Device::poll() const {
   impl_->context->process_events();
   impl_->deliver_callbacks();
+  if (impl_->context->lost()) impl_->context->tell_lost();
+}
+
+bool Device::lost() const { return impl_->context->lost(); }
+
+std::shared_ptr<void> Device::on_lost(std::function<void(const std::string&)> callback) const {
+  return impl_->context->on_lost(std::move(callback));
 }
 
 void Device::set_memory_limit(std::optional<std::uint64_t> bytes) const { impl_->pool->set_limit(bytes); }

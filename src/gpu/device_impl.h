@@ -7,6 +7,7 @@
 #include "gpu/buffer_pool.h"
 #include "gpu/context.h"
 #include "gpu/disk_cache.h"
+#include "gpu/dispatch_timer.h"
 #include "gpu/params.h"
 #include "gpu/pipeline_cache.h"
 #include "gpu/readback.h"
@@ -41,11 +42,14 @@ struct Device::Impl {
   // Bytes of an upload from which the ring is faster than the queue: measured 9.6 against 6.4 GB/s at 1 MiB on an H200.
   std::uint64_t ring_from = 1 << 20;
   FlushPolicy flush;
+  std::shared_ptr<DispatchTimer> timer;  // while the device is profiled
   // Reads whose callback waits to be called.
   std::vector<std::shared_ptr<Readback::State>> callbacks;
 
   void deliver_callbacks();
 };
+
+KernelRun run_of(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
 
 // Throws InvalidArgument if the dispatch breaks the contract or this device's limits.
 void check_dispatch(const Context& context, const Dispatch& dispatch);

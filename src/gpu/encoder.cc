@@ -45,6 +45,18 @@ void check_ranges(const Context&, std::string_view label, std::span<const BoundR
   }
 }
 
+KernelRun run_of(const Dispatch& d, std::string_view step, std::uint64_t live_bytes) {
+  KernelRun run;
+  run.step = step;
+  run.kernel = d.label;
+  run.variant = d.variant;
+  run.why = d.why;
+  run.work = d.work;
+  run.workgroups = d.workgroups;
+  run.live_bytes = live_bytes;
+  return run;
+}
+
 struct Encoder::State {
   explicit State(Device d) : device(std::move(d)), impl(&device.impl()) {}
 
@@ -54,6 +66,7 @@ struct Encoder::State {
   wgpu::ComputePassEncoder pass;
   WGPUComputePipeline current = nullptr;
   std::uint32_t dispatches = 0;  // not yet submitted
+  double work = 0;               // of those
   bool flushed = false;          // since the last submit()
   std::vector<std::unique_ptr<ParamPage>> pages;
   std::vector<std::shared_ptr<Readback::State>> reads;
@@ -61,12 +74,14 @@ struct Encoder::State {
   std::vector<Buffer> held;
   std::vector<std::shared_ptr<void>> held_recordings;
   std::vector<BoundRange> ranges;  // scratch
+  std::unique_ptr<TimedBatch> timed;  // of the dispatches not yet submitted, while the device is profiled
 
-  wgpu::ComputePassEncoder& open_pass() {
+  wgpu::ComputePassEncoder& open_pass(const wgpu::PassTimestampWrites* timestamps = nullptr) {
     if (pass) return pass;
     open_commands();
     wgpu::ComputePassDescriptor descriptor;
     descriptor.label = "weft";
+    descriptor.timestampWrites = timestamps;
     pass = commands.BeginComputePass(&descriptor);
     current = nullptr;
     return pass;
@@ -86,9 +101,20 @@ struct Encoder::State {
     pass = nullptr;
   }
 
-  void encode(std::string_view label, const wgpu::ComputePipeline& pipeline, const wgpu::BindGroup& group,
-              bool params, std::uint32_t param_offset, const std::array<std::uint32_t, 3>& workgroups) {
-    open_pass();
+  // `make_run` names the dispatch for the profiler; called only if there is one.
+  template <class MakeRun>
+  void encode(std::string_view label, const MakeRun& make_run, const wgpu::ComputePipeline& pipeline,
+              const wgpu::BindGroup& group, bool params, std::uint32_t param_offset,
+              const std::array<std::uint32_t, 3>& workgroups) {
+    using Method = DispatchTimer::Method;
+    const DispatchTimer* timer = impl->timer.get();
+    wgpu::PassTimestampWrites timestamps;
+    if (timer) {
+      if (!timed) timed = impl->timer->take();
+      timestamps = timed->add(make_run());
+      if (timer->method() != Method::inside_passes) close_pass();
+    }
+    open_pass(timer && timer->method() == Method::pass_each ? &timestamps : nullptr);
     const bool labelled = impl->debug_labels && !label.empty();
     if (labelled) pass.PushDebugGroup(label);
     if (pipeline.Get() != current) {
@@ -96,8 +122,12 @@ struct Encoder::State {
       current = pipeline.Get();
     }
     pass.SetBindGroup(0, group, params ? 1 : 0, &param_offset);
+    const bool inside = timer && timer->method() == Method::inside_passes;
+    if (inside) pass.WriteTimestamp(timestamps.querySet, timestamps.beginningOfPassWriteIndex);
     pass.DispatchWorkgroups(workgroups[0], workgroups[1], workgroups[2]);
+    if (inside) pass.WriteTimestamp(timestamps.querySet, timestamps.endOfPassWriteIndex);
     if (labelled) pass.PopDebugGroup();
+    if (timer && !inside) close_pass();
   }
 
   // Where the parameters will be, and the page that holds them.
@@ -114,7 +144,7 @@ struct Encoder::State {
     return {&page, offset};
   }
 
-  void dispatch(const Dispatch& d) {
+  void dispatch(const Dispatch& d, std::string_view step, std::uint64_t live_bytes) {
     if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
     Context& context = *impl->context;
     context.check_known();
@@ -140,14 +170,21 @@ struct Encoder::State {
       offset = at;
     }
     const wgpu::BindGroup group = impl->bind_groups.get(*pipeline.layout, window, ranges);
-    encode(d.label, pipeline.pipeline, group, signature.params, offset, d.workgroups);
-    for (const Binding& b : d.bindings) held.push_back(b.buffer);
+    encode(d.label, [&] { return run_of(d, step, live_bytes); }, pipeline.pipeline, group, signature.params, offset,
+           d.workgroups);
+    for (const Binding& b : d.bindings) {
+      held.push_back(b.buffer);
+      if (b.access == Access::read_write) b.buffer.changed();
+    }
+    work += d.work.amount();
     count_dispatch();
   }
 
   // True if that filled a submit, which then went.
   bool count_dispatch() {
-    if (++dispatches < (flushed ? impl->flush.later : impl->flush.first)) return false;
+    const bool full = ++dispatches >= (flushed ? impl->flush.later : impl->flush.first) ||
+                      work >= impl->context->capabilities.max_dispatch_work;
+    if (!full && !(timed && timed->full())) return false;
     flush();
     flushed = true;
     return true;
@@ -162,9 +199,13 @@ struct Encoder::State {
       for (const Substitution& s : substitutions) held.push_back(s.buffer);
     };
     hold();
-    for (const Recording::State::Step& step : recording->steps) {
-      encode(recording->label(step), step.pipeline->pipeline, step.group, step.param_window != 0, step.param_offset,
-             step.workgroups);
+    for (const Buffer& b : recording->written) b.changed();
+    for (std::size_t i = 0; i < recording->steps.size(); ++i) {
+      const Recording::State::Step& step = recording->steps[i];
+      const KernelRun& run = recording->runs[i];
+      encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, step.group, step.param_window != 0,
+             step.param_offset, run.workgroups);
+      work += run.work.amount();
       if (count_dispatch()) hold();  // for the rest
     }
   }
@@ -175,11 +216,15 @@ struct Encoder::State {
     if (!commands) return;
     Context& context = *impl->context;
     ErrorScope scope(context);
+    if (timed && impl->timer) impl->timer->resolve(*timed, commands);
     for (const auto& page : pages) {
       context.queue.WriteBuffer(page->buffer, 0, page->shadow.data(), (page->used + 3) / 4 * 4);
     }
     const wgpu::CommandBuffer buffer = commands.Finish();
+    std::unique_ptr<TimedBatch> batch = std::move(timed);
+    if (batch) batch->submitted_now();
     context.queue.Submit(1, &buffer);
+    if (batch && impl->timer) impl->timer->submitted(std::move(batch));
     reset();
     impl->bind_groups.age();
     scope.check("submitting GPU work");
@@ -217,6 +262,8 @@ struct Encoder::State {
     pass = nullptr;
     current = nullptr;
     dispatches = 0;
+    work = 0;
+    timed.reset();
     for (auto& page : pages) impl->pages.give_back(std::move(page));
     pages.clear();
     held.clear();
@@ -233,7 +280,7 @@ Encoder::~Encoder() {
   state_->reset();
 }
 Device& Encoder::device() { return state_->device; }
-void Encoder::dispatch(const Dispatch& dispatch) { state_->dispatch(dispatch); }
+void Encoder::dispatch(const Dispatch& dispatch) { state_->dispatch(dispatch, step_, live_bytes_); }
 
 void Encoder::replay(Recording& recording, std::span<const Substitution> substitutions) {
   state_->replay(recording.state_, substitutions);
@@ -260,6 +307,7 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
   state_->open_commands().CopyBufferToBuffer(source.gpu(), source_offset, target.gpu(), target_offset, bytes);
   state_->held.push_back(source);
   state_->held.push_back(target);
+  target.changed();
 }
 
 Readback Encoder::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) {

@@ -1,6 +1,7 @@
 #include "gpu/open.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "weft/error.h"
 #include "weft/log.h"
@@ -31,6 +32,10 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
   c.max_storage_buffers = std::min(limits.maxStorageBuffersPerShaderStage, 32u);
   c.max_workgroups = limits.maxComputeWorkgroupsPerDimension;
   c.storage_alignment = limits.minStorageBufferOffsetAlignment;
+  // About a second on the slowest of each kind; drivers wait two and more. Software has no watchdog.
+  c.max_dispatch_work = adapter.software()            ? std::numeric_limits<double>::infinity()
+                        : adapter.type == "discrete" ? 2e13
+                                                      : 2e11;
   return c;
 }
 
@@ -153,6 +158,14 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   }
   complete(*context, found.info);
   context->capabilities.minimum = options.minimum;
+  if (options.binding_limit) {
+    // At least one aligned window, so that anything at all can be bound.
+    std::uint64_t& most = context->capabilities.max_binding;
+    most = std::min(most, std::max<std::uint64_t>(*options.binding_limit, 4096) / 4 * 4);
+  }
+  if (options.dispatch_limit) {
+    context->capabilities.max_dispatch_work = std::max(1.0, static_cast<double>(*options.dispatch_limit));
+  }
   log(LogLevel::info, "device: {}", reason);
   auto impl =
       std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);

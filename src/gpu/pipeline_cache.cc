@@ -1,6 +1,11 @@
 #include "gpu/pipeline_cache.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
 #include "weft/error.h"
+#include "weft/flags.h"
 
 namespace weft::gpu {
 
@@ -65,8 +70,25 @@ const BindLayout& PipelineCache::layout(const Signature& signature) {
   return *slot;
 }
 
+namespace {
+
+// For people who want to see what is compiled, and for tests that give it to other compilers.
+void dump(const std::string& directory, const std::string& key, const std::string& wgsl) {
+  std::error_code ignored;
+  std::filesystem::create_directories(directory, ignored);
+  std::string name = key.substr(0, key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_."));
+  const auto path = std::filesystem::path(directory) /
+                    std::format("{}_{:016x}.wgsl", name, std::hash<std::string>()(key + wgsl));
+  std::string title = key;
+  std::ranges::replace(title, '\n', ' ');
+  std::ofstream(path) << "// " << title << "\n" << wgsl;
+}
+
+}  // namespace
+
 void PipelineCache::start(Pipeline& p, const std::string& wgsl, bool asynchronous) {
   const std::string what = std::format("compiling kernel '{}'", p.key);
+  if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) dump(directory, p.key, wgsl);
   wgpu::ShaderSourceWGSL source;
   source.code = std::string_view(wgsl);
   wgpu::ShaderModuleDescriptor module;

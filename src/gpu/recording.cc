@@ -1,5 +1,7 @@
 #include "gpu/recording.h"
 
+#include <algorithm>
+
 #include "weft/error.h"
 
 namespace weft::gpu {
@@ -8,22 +10,18 @@ Recording::State::Slot& Recording::State::slot_of(const Buffer& placeholder) {
   for (Slot& s : slots) {
     if (s.id == placeholder.id()) return s;
   }
-  slots.push_back({placeholder.id(), placeholder.size(), nullptr, {}});
+  slots.push_back({placeholder.id(), placeholder.size(), false, nullptr, {}});
   return slots.back();
 }
 
-void Recording::State::add(const Dispatch& d) {
+void Recording::State::add(const Dispatch& d, std::string_view step_label, std::uint64_t live_bytes) {
   Device::Impl& impl = device.impl();
   if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
   impl.context->check_known();
   check_dispatch(*impl.context, d);
   Step step;
   step.pipeline = &impl.pipelines.request(d);
-  step.workgroups = d.workgroups;
   step.first_range = static_cast<std::uint32_t>(ranges.size());
-  step.first_label = static_cast<std::uint32_t>(labels.size());
-  step.label_size = static_cast<std::uint32_t>(d.label.size());
-  labels += d.label;
   if (!d.params.empty()) {
     const std::size_t alignment = impl.context->limits.minUniformBufferOffsetAlignment;
     step.param_window = param_window(*impl.context, d.params.size());
@@ -34,14 +32,20 @@ void Recording::State::add(const Dispatch& d) {
   const auto index = static_cast<std::uint32_t>(steps.size());
   for (const Binding& b : d.bindings) {
     if (b.buffer.is_placeholder()) {
-      slot_of(b.buffer).uses.emplace_back(index, static_cast<std::uint32_t>(ranges.size()));
+      Slot& slot = slot_of(b.buffer);
+      slot.uses.emplace_back(index, static_cast<std::uint32_t>(ranges.size()));
+      slot.written |= b.access == Access::read_write;
       ranges.push_back({nullptr, b.offset, b.size});
     } else {
       ranges.push_back({b.buffer.gpu(), b.offset, b.size});
       held.push_back(b.buffer);
+      if (b.access == Access::read_write && std::ranges::find(written, b.buffer) == written.end()) {
+        written.push_back(b.buffer);
+      }
     }
   }
   steps.push_back(std::move(step));
+  runs.push_back(run_of(d, step_label, live_bytes));
 }
 
 void Recording::State::finish() {
@@ -69,6 +73,7 @@ void Recording::State::prepare(std::span<const Substitution> substitutions) {
   for (const Substitution& s : substitutions) {
     const auto slot = std::ranges::find(slots, s.placeholder.id(), &Slot::id);
     if (slot == slots.end()) continue;  // an input that no dispatch reads
+    if (slot->written) s.buffer.changed();
     if (!s.buffer.on_gpu()) throw InvalidArgument("replay: a substitute is not in GPU memory");
     if (s.buffer.size() < slot->size) {
       throw InvalidArgument("replay: a substitute of {} bytes stands for a placeholder of {}", s.buffer.size(),
@@ -92,7 +97,7 @@ void Recording::State::prepare(std::span<const Substitution> substitutions) {
     Step& step = steps[i];
     const Signature& signature = step.pipeline->layout->signature;
     const std::span<const BoundRange> bound(ranges.data() + step.first_range, signature.count);
-    check_ranges(*impl.context, label(step), bound, signature.writes);
+    check_ranges(*impl.context, runs[i].kernel, bound, signature.writes);
     const ParamWindow window{signature.params ? param_buffer : nullptr, step.param_window};
     step.group = impl.bind_groups.get(*step.pipeline->layout, window, bound);
   }
@@ -106,7 +111,8 @@ Recording::~Recording() {
 Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Device& Recording::device() { return state_->device; }
-void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch); }
+void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch, step_, live_bytes_); }
+std::span<const KernelRun> Recording::dispatches() const { return state_->runs; }
 std::size_t Recording::size() const { return state_->steps.size(); }
 void Recording::finish() { state_->finish(); }
 

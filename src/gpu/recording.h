@@ -11,33 +11,30 @@ struct Recording::State {
   struct Step {
     Pipeline* pipeline;
     wgpu::BindGroup group;
-    std::array<std::uint32_t, 3> workgroups;
     std::uint32_t param_offset = 0, param_window = 0;
     std::uint32_t first_range = 0;
-    std::uint32_t first_label = 0, label_size = 0;
   };
   // A placeholder, what stands in for it now, and where it is bound.
   struct Slot {
     std::uint64_t id, size;
+    bool written = false;
     wgpu::Buffer current;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> uses;  // step, range
   };
 
   Device device;
   std::vector<Step> steps;
+  std::vector<KernelRun> runs;      // of each step: its name and grid
   std::vector<BoundRange> ranges;   // of all steps, in order
   std::vector<Slot> slots;
   std::vector<Buffer> held;         // what the ranges point into
+  std::vector<Buffer> written;      // of those, each once
   std::vector<std::byte> params;
   wgpu::Buffer param_buffer;
-  std::string labels;
   std::size_t finished = 0;         // steps whose pipelines are compiled
   std::vector<std::uint32_t> dirty; // steps whose bind group must be looked up again
 
-  std::string_view label(const Step& step) const {
-    return std::string_view(labels).substr(step.first_label, step.label_size);
-  }
-  void add(const Dispatch& dispatch);
+  void add(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
   // Compiles, uploads parameters, puts the substitutes in place and finds their bind groups.
   void prepare(std::span<const Substitution> substitutions);
   void finish();

@@ -120,6 +120,7 @@ void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offs
   }
   if (!target.on_gpu()) throw InvalidArgument("upload: the buffer is not in GPU memory");
   if (bytes.empty()) return;
+  target.changed();
   const wgpu::Buffer& buffer = target.gpu();
   if (const std::uint64_t ragged = offset % 4; ragged != 0) {
     const auto head = bytes.first(std::min<std::size_t>(bytes.size(), 4 - ragged));

@@ -1,6 +1,8 @@
 #include "weft/view.h"
 
 #include <atomic>
+#include <cstring>
+#include <mutex>
 #include <new>
 
 #include "weft/error.h"
@@ -14,6 +16,11 @@ struct Buffer::State {
   std::uint64_t id = next_id();
   std::shared_ptr<const void> owner;
   std::function<void()> on_release;
+  // What the host wrote last, if nothing was written since.
+  std::mutex mutex;
+  std::atomic<bool> known = false;
+  std::uint64_t known_offset = 0;
+  Digest known_digest;
 
   ~State() {
     if (on_release) on_release();
@@ -72,6 +79,25 @@ bool Buffer::is_placeholder() const { return state_ && !state_->gpu && !state_->
 std::uint64_t Buffer::size() const { return state_ ? state_->size : 0; }
 std::uint64_t Buffer::id() const { return state_ ? state_->id : 0; }
 
+void Buffer::changed() const {
+  // Most buffers never hold anything that is known.
+  if (state_ && state_->known.load(std::memory_order_relaxed)) state_->known = false;
+}
+
+bool Buffer::holds(std::uint64_t offset, const Digest& digest) const {
+  if (!state_ || !state_->known) return false;
+  const std::lock_guard lock(state_->mutex);
+  return state_->known && state_->known_offset == offset && state_->known_digest == digest;
+}
+
+void Buffer::holds_now(std::uint64_t offset, const Digest& digest) const {
+  if (!state_ || !state_->on_release) return;  // a caller's: others may write to it
+  const std::lock_guard lock(state_->mutex);
+  state_->known_offset = offset;
+  state_->known_digest = digest;
+  state_->known = true;
+}
+
 std::byte* Buffer::data() const {
   if (!on_host()) throw InternalError("a kernel's CPU twin was given a buffer that is not in host memory");
   return state_->host;
@@ -110,6 +136,43 @@ std::string to_string(const View& view) {
   std::string s = std::format("{} {}", name(view.dtype), to_string(view.shape()));
   if (!view.is_dense()) s += " strides " + to_string(view.strides());
   return s;
+}
+
+Buffer::Digest digest_of(std::span<const std::byte> bytes) {
+  // Multiply and fold, four streams side by side; each word goes through products of 128 bits.
+  const auto fold = [](std::uint64_t a, std::uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide p = Wide{a} * b;
+    return static_cast<std::uint64_t>(p) ^ static_cast<std::uint64_t>(p >> 64);
+  };
+  constexpr std::uint64_t kA = 0x9E3779B97F4A7C15ull, kB = 0xC2B2AE3D27D4EB4Full, kC = 0x165667B19E3779F9ull,
+                          kD = 0xD6E8FEB86659FD93ull;
+  std::uint64_t s[4] = {kA, kB, kC, kD};
+  const std::byte* p = bytes.data();
+  std::size_t left = bytes.size();
+  const auto mix = [&](const std::uint64_t (&w)[4]) {
+    s[0] = fold(s[0] ^ w[0], w[1] ^ kA) + w[0];
+    s[1] = fold(s[1] ^ w[1], w[2] ^ kB) + w[1];
+    s[2] = fold(s[2] ^ w[2], w[3] ^ kC) + w[2];
+    s[3] = fold(s[3] ^ w[3], w[0] ^ kD) + w[3];
+  };
+  std::uint64_t words[4];
+  for (; left >= sizeof words; left -= sizeof words, p += sizeof words) {
+    std::memcpy(words, p, sizeof words);
+    mix(words);
+  }
+  std::memset(words, 0, sizeof words);
+  if (left) std::memcpy(words, p, left);
+  mix(words);
+  return {bytes.size(), fold(s[0] ^ kC, s[1] ^ kD) ^ s[2], fold(s[2] ^ kA, s[3] ^ kB) ^ s[0]};
+}
+
+std::uint64_t touched_bytes(const View& view) {
+  std::uint64_t elements = 1;
+  for (int i = 0; i < view.rank(); ++i) {
+    if (view.strides()[i] != 0 || view.shape()[i] == 0) elements *= static_cast<std::uint64_t>(view.shape()[i]);
+  }
+  return byte_size(view.dtype, elements);
 }
 
 }  // namespace weft

@@ -44,11 +44,22 @@ Constant::Constant(TensorType type, std::string_view op, std::span<const std::sh
   key_ += ")";
 }
 
-const TensorData& Constant::data() const {
-  std::call_once(once_, [&] {
-    if (recipe_) data_ = recipe_();
-  });
-  return data_;
+TensorData Constant::data() const {
+  if (!recipe_) return data_;
+  const std::lock_guard lock(mutex_);
+  if (computed_.owner) return computed_;
+  if (auto owner = holder_.lock()) {
+    TensorData again = computed_;
+    again.owner = std::move(owner);
+    return again;
+  }
+  computed_ = recipe_();
+  TensorData result = computed_;
+  holder_ = computed_.owner;
+  // Much is not kept twice, on the host and on the device.
+  constexpr std::size_t kFew = 4096;
+  if (result.bytes.size() > kFew) computed_.owner.reset();
+  return result;
 }
 
 }  // namespace weft

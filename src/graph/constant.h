@@ -26,8 +26,8 @@ class Constant {
   bool shareable() const { return key_.find('#') == std::string::npos; }
   // The memory that the key's addresses name, to tell whether it still is what it was.
   const std::vector<std::weak_ptr<const void>>& owners() const { return owners_; }
-  // The bytes: computed at the first call, kept for the constant's life.
-  const TensorData& data() const;
+  // The bytes. A recipe's are computed, and while anybody holds them, or if they are few, handed out again.
+  TensorData data() const;
   bool is_recipe() const { return recipe_ != nullptr; }
 
  private:
@@ -35,8 +35,10 @@ class Constant {
   std::string key_;
   std::vector<std::weak_ptr<const void>> owners_;
   std::function<TensorData()> recipe_;
-  mutable std::once_flag once_;
-  mutable TensorData data_;
+  TensorData data_;
+  mutable std::mutex mutex_;
+  mutable TensorData computed_;                     // its owner is in holder_, or it is few bytes
+  mutable std::weak_ptr<const void> holder_;
 };
 
 using ConstantPtr = std::shared_ptr<const Constant>;

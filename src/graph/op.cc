@@ -1,5 +1,7 @@
 #include "graph/op.h"
 
+#include <algorithm>
+
 #include "weft/error.h"
 
 namespace weft {
@@ -25,6 +27,17 @@ Fields& Fields::hide(std::string_view name, std::string_view value) {
 std::optional<Placement> Op::place(const Layout&) const { throw InternalError("{} is not a view", name()); }
 
 void Op::lower(const Launch&) const { throw InternalError("{} has no kernel", name()); }
+
+Work Op::work(const Launch& call) const {
+  Work w;
+  for (const auto& views : {call.inputs, call.outputs}) {
+    for (const View& v : views) {
+      w.bytes += touched_bytes(v);
+      w.flops = std::max(w.flops, static_cast<double>(v.count()));
+    }
+  }
+  return w;
+}
 
 std::string Op::to_string() const {
   Fields f;

@@ -11,6 +11,7 @@
 #include "weft/graph.h"
 #include "weft/stream.h"
 #include "weft/view.h"
+#include "weft/work.h"
 
 namespace weft {
 
@@ -72,6 +73,10 @@ class Op {
   virtual void lower(const Launch& call) const;
   // Scratch that `call` runs fastest with, in bytes.
   virtual std::uint64_t workspace(const Launch&) const { return 0; }
+
+  // What `call` does, for profiles and estimates: by default it touches its operands once and does an operation for each
+  // element of the largest.
+  virtual Work work(const Launch& call) const;
 
   // What people call it in schedules and profiles: "matmul+bias+gelu_erf".
   virtual std::string label(std::span<const TensorType>) const { return std::string(name()); }

@@ -1,5 +1,7 @@
 #include "kernels/call.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -439,7 +441,7 @@ std::string Call::prelude() const {
     for (int d = 0; d < rank; ++d) s += std::format("{}c[{}] * p.{}_s{}", d ? " + " : "", d, operand, d);
     s += rank ? "; }\n" : "0u; }\n";
   }
-  s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return wg.x + n.x * (wg.y + n.y * wg.z); }\n";
+  s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return p.first_group + wg.x + n.x * (wg.y + n.y * wg.z); }\n";
   return s;
 }
 
@@ -458,30 +460,81 @@ std::string Call::wgsl() const {
   return result + library_for(result);
 }
 
-void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  if (x == 0 || y == 0 || z == 0) return;
+Call& Call::cost(const Work& work) {
+  work_ = work;
+  return *this;
+}
+
+Call& Call::variant(std::string_view name, std::string_view why) {
+  variant_ = name;
+  why_ = why;
+  return *this;
+}
+
+Work Call::work() const {
+  Work w = work_.value_or(Work{});
+  std::int64_t elements = 0;
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].stores) elements = std::max(elements, views_[i].count());
+    if (!work_ || work_->bytes == 0) w.bytes += touched_bytes(views_[i]);
+  }
+  if (!work_ && expression_) w.flops = static_cast<double>(elements) * expression_->operation_count();
+  return w;
+}
+
+// What comes before the first dispatch: bindings, and the whole key. The last parameter is the first workgroup.
+void Call::prepare() {
   resolve_bindings();
+  param("first_group", 0u);
   for (const auto& [name, value] : variables_) key_ += std::format(";{}={}", name, value);
   for (const auto& name : includes_) key_ += "+" + name;
   for (const auto& name : enables_) key_ += "!" + name;
   for (const auto& p : params_) key_ += std::format(",{}{}", p.type, p.name);
+}
+
+void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work) {
   std::vector<gpu::Binding> bindings;
   for (const Slot& slot : slots_) bindings.push_back(slot.binding);
   commands_.dispatch({.key = key_,
                       .make_wgsl = [this] { return wgsl(); },
                       .bindings = bindings,
                       .params = std::as_bytes(std::span(param_values_)),
-                      .workgroups = {x, y, z},
-                      .label = label});
+                      .workgroups = workgroups,
+                      .label = label,
+                      .work = work,
+                      .variant = variant_,
+                      .why = why_});
+}
+
+void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  if (x == 0 || y == 0 || z == 0) return;
+  prepare();
+  record(label, {x, y, z}, work());
 }
 
 void Call::dispatch_groups(std::string_view label, std::int64_t count) {
+  if (count <= 0) return;
   const std::int64_t limit = capabilities_.max_workgroups;
-  if (count <= limit) return dispatch(label, static_cast<std::uint32_t>(count));
-  const std::int64_t y = ceil_div(count, limit);
-  const std::int64_t x = ceil_div(count, y);
-  if (y <= limit) return dispatch(label, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y));
-  throw Unsupported("{}: {} workgroups, more than two dimensions of {} hold", kernel_, count, limit);
+  if (count > limit * limit) {
+    throw Unsupported("{}: {} workgroups, more than two dimensions of {} hold", kernel_, count, limit);
+  }
+  prepare();
+  const Work whole = work();
+  // Of each part but the last the grid is exact: no workgroup runs twice, which work in place could not bear.
+  const double parts = std::min(std::ceil(whole.amount() / capabilities_.max_dispatch_work), static_cast<double>(count));
+  std::int64_t part = parts > 1 ? ceil_div(count, static_cast<std::int64_t>(parts)) : count;
+  if (part > limit && part < count) part = std::min(ceil_div(part, limit) * limit, count);
+  for (std::int64_t first = 0; first < count; first += part) {
+    const std::int64_t size = std::min(part, count - first);
+    const std::int64_t y = size == part && part < count && part > limit ? part / limit : ceil_div(size, limit);
+    const std::int64_t x = ceil_div(size, y);
+    param_values_.back() = static_cast<std::uint32_t>(first);
+    Work share = whole;
+    const double fraction = static_cast<double>(size) / static_cast<double>(count);
+    share.bytes = static_cast<std::uint64_t>(static_cast<double>(whole.bytes) * fraction);
+    share.flops *= fraction;
+    record(label, {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 1}, size == count ? whole : share);
+  }
 }
 
 }  // namespace weft::kernels

@@ -23,8 +23,10 @@
 // WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,7 +83,14 @@ class Call {
   Call& iterate(const Shape& shape);
   Call& strides(std::string_view operand, const Strides& strides);
 
-  // Records the call. dispatch(…) takes workgroups as they are; dispatch_groups folds a long row of workgroups.
+  // For profiles and estimates. What the call does: unless said, it touches its operands' bytes once and does the
+  // expression's operations once for each element of the largest operand written.
+  Call& cost(const Work& work);
+  // The form of the kernel, and why this one: "tile_64x64x16_8x4", "the largest tile that fills the GPU".
+  Call& variant(std::string_view name, std::string_view why);
+
+  // Records the call. dispatch(…) takes workgroups as they are; dispatch_groups folds a long row of workgroups, and cuts
+  // one that could take longer than a watchdog waits (Capabilities::max_dispatch_work) into several dispatches.
   void dispatch(std::string_view label, std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1);
   void dispatch_groups(std::string_view label, std::int64_t count);
 
@@ -108,6 +117,9 @@ class Call {
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores);
   void add_param(std::string_view name, char type, std::uint32_t bits);
   void resolve_bindings();
+  Work work() const;
+  void prepare();
+  void record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work);
   std::string prelude() const;
   std::string wgsl() const;
 
@@ -128,6 +140,8 @@ class Call {
   int iterate_rank_ = -1;
   const Expression* expression_ = nullptr;
   int expression_width_ = 1;
+  std::optional<Work> work_;
+  std::string variant_, why_;
 };
 
 // True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all

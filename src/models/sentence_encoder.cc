@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/mapped_file.h"
 #include "models/encoder_graph.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
+#include "weft/log.h"
 #include "weft/models.h"
 
 namespace weft::models {
@@ -23,6 +25,16 @@ void run_kernels(const Device& device, F&& calls) {
   } else {
     cpu::Executor executor;
     calls(executor);
+  }
+}
+
+void prefetch(const EncoderWeights& weights) {
+  for (const TensorData* t : {&weights.words, &weights.positions}) weft::prefetch(t->bytes);
+  for (const LayerWeights& layer : weights.layers) {
+    for (const LinearWeights* l : {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.intermediate,
+                                   &layer.output}) {
+      weft::prefetch(l->weight.bytes);
+    }
   }
 }
 
@@ -95,23 +107,47 @@ struct SentenceEncoder::Impl {
 };
 
 SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, Device device, EmbedOptions options) {
+  std::promise<Device> ready;
+  ready.set_value(std::move(device));
+  return load(model_dir, ready.get_future(), std::move(options));
+}
+
+SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, std::future<Device> device,
+                                      EmbedOptions options) {
   if (options.batch < 1) throw InvalidArgument("embed: a batch of {}; expected at least 1", options.batch);
   const EncoderConfig encoder = read_encoder_config(model_dir);
-  auto impl = std::make_shared<Impl>(std::move(device), text::Tokenizer::load(model_dir), std::move(options));
-  impl->encoder = encoder;
-  impl->sentence = read_sentence_config(model_dir);
-  impl->weights = read_weights(model_dir, impl->encoder, impl->sentence);
-  impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
-  if (impl->tokenizer.vocab_size() > impl->encoder.vocabulary) {
+  const SentenceConfig sentence = read_sentence_config(model_dir);
+  EncoderWeights weights = read_weights(model_dir, encoder, sentence);
+  log_mark("weights are mapped");
+  text::Tokenizer tokenizer = text::Tokenizer::load(model_dir);
+  log_mark("the tokenizer is loaded");
+  if (tokenizer.vocab_size() > encoder.vocabulary) {
     throw FormatError("{}: the tokenizer has {} tokens, the model's vocab_size is {}", model_dir.string(),
-                      impl->tokenizer.vocab_size(), impl->encoder.vocabulary);
+                      tokenizer.vocab_size(), encoder.vocabulary);
   }
-  if (impl->tokenizer.max_length() > impl->encoder.positions) {
+  if (tokenizer.max_length() > encoder.positions) {
     throw FormatError("{}: sentences of {} tokens, but config.json has {} positions", model_dir.string(),
-                      impl->tokenizer.max_length(), impl->encoder.positions);
+                      tokenizer.max_length(), encoder.positions);
   }
+  // The last that needs no device: the pages of the weights, while it opens.
+  if (device.wait_for(std::chrono::seconds(0)) != std::future_status::ready) prefetch(weights);
+  log_mark("waiting for the device");
+  auto impl = std::make_shared<Impl>(device.get(), std::move(tokenizer), std::move(options));
+  log_mark("the device is open");
+  impl->encoder = encoder;
+  impl->sentence = sentence;
+  impl->weights = std::move(weights);
+  impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
   if (!impl->options.compile.constants) impl->options.compile.constants = make_constant_store(impl->device);
   return SentenceEncoder(std::move(impl));
+}
+
+void SentenceEncoder::restore(Device device) {
+  Impl& m = *impl_;
+  m.ids = m.lengths = m.result = {};
+  m.device = std::move(device);
+  m.options.compile.constants = make_constant_store(m.device);
+  m.executables = ExecutableCache(m.device);
 }
 
 const text::Tokenizer& SentenceEncoder::tokenizer() const { return impl_->tokenizer; }

@@ -152,7 +152,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(len(json.loads(long.stdout)["ids"]), POSITIONS)
 
     def test_help_teaches(self):
-        for command in ([], ["embed"], ["tokenize"], ["devices"], ["graph"]):
+        for command in ([], ["embed"], ["tokenize"], ["devices"], ["graph"], ["profile"]):
             process = self.run_weft(*command, "--help")
             self.assertEqual(process.returncode, 0)
             self.assertIn(b"weft embed" if not command else b"weft " + command[0].encode(), process.stdout)
@@ -169,6 +169,43 @@ class CommandLine(unittest.TestCase):
         process = self.run_weft("graph", self.model, "--compiled", "--output", target)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertTrue(target.read_text().startswith("digraph"))
+
+    def test_profile(self):
+        cache = {"WEFT_CACHE_DIR": str(self.folder / "cache")}
+        trace, page = self.output / "t.json", self.output / "p.html"
+        process = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--batch", 2, "--length", 8, "--runs", 2,
+                                "--json", "--trace", trace, "--html", page, env=cache)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        report = json.loads(process.stdout)
+        self.assertGreater(report["kernel_seconds"], 0)
+        self.assertLessEqual(report["kernel_seconds"], report["seconds"])
+        self.assertAlmostEqual(sum(row["share"] for row in report["rows"]), 1, places=3)
+        self.assertTrue(any(row["flops"] > 0 and row["step"].startswith("matmul") for row in report["rows"]))
+        events = json.loads(trace.read_text())["traceEvents"]
+        self.assertTrue({"kernel", "host"} <= {event.get("cat") for event in events})
+        html = page.read_text()
+        self.assertTrue(html.startswith("<!doctype html>") and html.rstrip().endswith("</html>"))
+        for outside in ("http://", "https://", "src=", "/*DATA*/"):
+            self.assertNotIn(outside, html, "the page stands alone")
+        process = self.run_weft("profile", "embed", "--model", self.model, "--device", "cpu", "--runs", 2, "-", env=cache)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn(b"GFLOP/s", process.stdout)
+
+    def test_devices_calibrate(self):
+        cache = {"WEFT_CACHE_DIR": str(self.folder / "cache"), "WEFT_ADAPTER": "cpu"}
+        listing = json.loads(self.run_weft("devices", "--calibrate", "--json", "--device", "cpu", env=cache).stdout)
+        self.assertGreater(listing["cpu"]["calibration"]["copy_bandwidth"], 1e8)
+        again = json.loads(self.run_weft("devices", "--calibrate", "--json", "--device", "cpu", env=cache).stdout)
+        self.assertEqual(listing["cpu"]["calibration"], again["cpu"]["calibration"], "measured once")
+
+    def test_switches(self):
+        base = ["graph", self.model, "--device", "cpu", "--batch", 1, "--length", 8, "--runs", 1]
+        reported = self.run_weft("profile", *base, "--dispatch-report", "on").stderr.decode()
+        self.assertIn("dispatches on cpu", reported)
+        dumped = self.embed("--dump-values", "on", "-").stderr.decode()
+        self.assertIn("largest |value|", dumped)
+        zeros = self.vectors(self.embed("--dispatch-only", "on", "-").stdout)
+        self.assertEqual(set(zeros[0]), {0})
 
     # ---- What fails
 

@@ -16,7 +16,7 @@ struct Counts {
   std::atomic<std::uint64_t> submits{0}, writes{0}, dispatches{0}, passes{0}, maps{0};
 } counts;
 
-std::atomic<int> buffers_to_fail{0};
+std::atomic<int> buffers_to_fail{0}, buffers_to_make{0};
 
 const DawnProcTable& procs() {
   static const DawnProcTable& table = dawn::native::GetProcs();
@@ -25,7 +25,10 @@ const DawnProcTable& procs() {
 
 }  // namespace
 
-void fail_next_buffers(int count) { buffers_to_fail = count; }
+void fail_next_buffers(int count, int skip) {
+  buffers_to_make = skip;
+  buffers_to_fail = count;
+}
 
 DawnCounters DawnCounters::now() {
   return {counts.buffers, counts.bind_groups, counts.layouts, counts.shader_modules, counts.pipelines,
@@ -54,7 +57,7 @@ extern "C" {
 
 WGPUBuffer wgpuDeviceCreateBuffer(WGPUDevice device, const WGPUBufferDescriptor* descriptor) {
   ++counts.buffers;
-  if (weft::test::buffers_to_fail > 0) {
+  if (weft::test::buffers_to_fail > 0 && weft::test::buffers_to_make-- <= 0) {
     --weft::test::buffers_to_fail;
     WGPUDawnFakeBufferOOMForTesting fault = WGPU_DAWN_FAKE_BUFFER_OOM_FOR_TESTING_INIT;
     fault.fakeOOMAtDevice = true;

@@ -18,7 +18,7 @@ struct DawnCounters {
   std::string text() const;
 };
 
-// The next `count` buffers fail as if the GPU's memory were exhausted.
-void fail_next_buffers(int count);
+// After `skip` more buffers that work, `count` fail as if the GPU's memory were exhausted.
+void fail_next_buffers(int count, int skip = 0);
 
 }  // namespace weft::test

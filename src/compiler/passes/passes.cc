@@ -41,7 +41,7 @@ constexpr Pass kPasses[] = {
     {"simplified regions", simplify, kFusion},
     {"merged gates", merge_gates, kFusion},
     {"matmul epilogue", matmul_epilogue, kFusion},
-    {"merged products", merge_products, kFusion},
+    {"merged products", merge_products, &CompileOptions::packed_qkv},
     {"merged constants", fold_constants, kFolding},
     {"reductions", fuse_reductions, kFusion},
     {"merged maps", merge_maps, kFusion},

@@ -45,6 +45,13 @@ void AttentionOp::lower(const Launch& call) const {
   kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], mask, call.outputs[0], options_);
 }
 
+Work AttentionOp::work(const Launch& call) const {
+  Work w = Op::work(call);
+  const auto queries = static_cast<double>(call.inputs[0].count() + call.outputs[0].count());
+  w.flops = 2 * queries * static_cast<double>(call.inputs[1].shape()[2]) * (options_.causal ? 0.5 : 1);
+  return w;
+}
+
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options) {
   if (!q || !k || !v) throw InvalidArgument("attention: q, k or v is an empty Value");
   std::vector<Value> operands{q, k, v};

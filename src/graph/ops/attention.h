@@ -21,6 +21,7 @@ class AttentionOp final : public Op {
   }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  Work work(const Launch& call) const override;
 
  private:
   kernels::AttentionOptions options_;

@@ -83,6 +83,12 @@ void GatherOp::lower(const Launch& call) const {
   kernels::gather(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
 }
 
+Work GatherOp::work(const Launch& call) const {
+  // Of the table, as much as is taken.
+  const std::uint64_t bytes = 2 * touched_bytes(call.outputs[0]) + touched_bytes(call.inputs[1]);
+  return {.bytes = bytes, .flops = static_cast<double>(call.outputs[0].count())};
+}
+
 std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
   TensorType result = in[0];
   for (const TensorType& part : in.subspan(1)) {

@@ -12,6 +12,7 @@ class GatherOp final : public Op {
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  Work work(const Launch& call) const override;
 
  private:
   int axis_;

@@ -33,7 +33,7 @@ void ConstantOp::fields(Fields& f) const {
 
 std::optional<double> ConstantOp::scalar() const {
   if (element_count(constant_->type().shape) != 1 || constant_->is_recipe()) return std::nullopt;
-  const TensorData& d = constant_->data();
+  const TensorData d = constant_->data();
   switch (d.dtype) {
     case DType::f32: return load<float>(d);
     case DType::f16: return static_cast<float>(load<float16>(d));

@@ -81,6 +81,12 @@ Value unary(ScalarOp op, Value x) {
   return map(std::move(e), {x});
 }
 
+Work MapOp::work(const Launch& call) const {
+  Work w = Op::work(call);
+  w.flops = static_cast<double>(call.outputs[0].count()) * expression_.operation_count();
+  return w;
+}
+
 Value binary(ScalarOp op, Value a, Value b) {
   require_value(a, name(op));
   require_value(b, name(op));

@@ -46,6 +46,13 @@ void MatmulOp::lower(const Launch& call) const {
   kernels::matmul(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], epilogue, call.workspace);
 }
 
+Work MatmulOp::work(const Launch& call) const {
+  Work w = Op::work(call);
+  const int after = epilogue_ ? epilogue_->operation_count() : 0;
+  w.flops = static_cast<double>(call.outputs[0].count()) * (2.0 * static_cast<double>(call.inputs[0].shape()[-1]) + after);
+  return w;
+}
+
 std::uint64_t MatmulOp::workspace(const Launch& call) const {
   return kernels::matmul_workspace(call.stream, call.inputs[0], call.inputs[1], call.outputs[0]);
 }

@@ -192,6 +192,12 @@ void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const Attent
       .index_param("blocks", blocks)
       .param("scale", a.options.scale)
       .param("hidden", -std::numeric_limits<float>::infinity());
+  const double scores = static_cast<double>(a.batch * a.kv_heads * a.rows() * a.keys) * (a.options.causal ? 0.5 : 1);
+  call.cost({.flops = scores * static_cast<double>(2 * a.dim + 2 * a.value_dim + 5)});
+  call.variant(variant.tiles ? std::format("tiles_{}x{}", variant.threads, variant.rows)
+                             : std::format("lanes_{}x{}_split{}", variant.threads, variant.rows, variant.splits),
+               variant.tiles ? "many queries: keys are staged for a tile of them"
+                             : "few queries: lanes go over the keys");
   call.dispatch_groups("attention", blocks);
 }
 

@@ -158,6 +158,9 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names) {
   if (plan.cluster > 1) call.enable("subgroups");
   call.include("row_reduce");
+  call.variant(std::format("{}_team{}_width{}{}", plan.across ? "across" : "along", plan.team, plan.width,
+                           plan.kept ? "_kept" : ""),
+               std::format("{} rows of {}", rows.count, rows.length));
   call.set("across", plan.across).set("width", plan.width).set("team", plan.team).set("interleave", plan.interleave);
   call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("kept", plan.kept);
   call.set("outer_rank", rows.outer.shape.rank()).set("inner_rank", rows.inner.shape.rank());

@@ -3,6 +3,7 @@
 #include "kernels/copy/copy.h"
 
 #include "kernels/call.h"
+#include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
 #include "weft/error.h"
@@ -78,7 +79,8 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
   const std::int64_t tiles_a = ceil_div(c.shape[a], tile_a);
   const std::int64_t tiles_b = ceil_div(c.shape[b], tile_b);
   const std::int64_t groups = tiles_a * tiles_b * element_count(outer);
-  call.read("x", from, width)
+  call.variant(std::format("{}_{}", f.direct ? "direct" : "tiles", f.tile), "the sides' fast axes differ")
+      .read("x", from, width)
       .write("y", to, width)
       .iterate(outer)
       .strides("x", x_outer)
@@ -99,6 +101,11 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
 }
 
 void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y) {
+  const View both[] = {x, y};
+  if (in_windows(commands.device().capabilities(), "copy", both, every_axis(),
+                 [&](std::span<const View> part) { copy_bits_gpu(commands, part[0], part[1]); })) {
+    return;
+  }
   // Elements of 64 bits are turned around whole.
   View views[] = {x, y};
   if (bits(x.dtype) == 64) {

@@ -1,5 +1,7 @@
 #include "weft/expression.h"
 
+#include <algorithm>
+
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -176,6 +178,12 @@ std::string Expression::to_string() const {
   }
   for (std::size_t k = 0; k < outputs_.size(); ++k) body += (k ? ", " : "") + text[outputs_[k]];
   return head + ") " + body;
+}
+
+int Expression::operation_count() const {
+  return static_cast<int>(std::ranges::count_if(nodes_, [](const Node& n) {
+    return n.op != ScalarOp::input && n.op != ScalarOp::constant && n.op != ScalarOp::cast;
+  }));
 }
 
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "kernels/call.h"
+#include "kernels/common/windows.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
 
@@ -121,6 +122,16 @@ bool fits_vectors(const Operand& o, std::int64_t phase) {
 }  // namespace
 
 void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
+  std::vector<View> all;
+  for (const View& v : problem.inputs) all.push_back(v.broadcast_to(problem.outputs[0].shape()));
+  all.insert(all.end(), problem.outputs.begin(), problem.outputs.end());
+  const std::size_t inputs = problem.inputs.size();
+  if (in_windows(commands.device().capabilities(), problem.name, all, every_axis(), [&](std::span<const View> part) {
+        map_gpu(commands, check(problem.name, problem.expression, part.first(inputs), part.subspan(inputs),
+                                problem.parameters));
+      })) {
+    return;
+  }
   std::vector<Operand> operands;
   int width = 4;
   auto add = [&](const View& v, std::string name) {
@@ -187,6 +198,9 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const std::int64_t row_groups = ceil_div(length + phase, width);
   const std::int64_t groups = row_groups * element_count(outer);
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  std::string form = std::format("width_{}", width);
+  for (const Operand& o : operands) form += "_" + o.mode;
+  call.variant(form, width == 4 ? "four neighbours a thread" : "a 64-bit type: one element a thread");
   call.set("inputs", input_modes)
       .set("virtual_types", virtual_types)
       .set("outputs", output_modes)

@@ -11,6 +11,9 @@ namespace weft::kernels {
 void gather_gpu(gpu::Commands& commands, const Selection& selection) {
   const SelectedRows r = rows_of_bits(selection);
   Call call(commands, "gather");
+  // Of x, as much as is taken.
+  call.cost({.bytes = 2 * touched_bytes(selection.part) + touched_bytes(selection.indices)});
+  call.variant(std::format("width_{}", r.width), r.width == 4 ? "rows are whole vectors of four" : "rows do not come in fours");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   call.read("x", reachable_whole(r.selection), r.width).read("indices", reachable_indices(r.selection)).write("y", r.selection.part, r.width);
   add_rows(call, r, "x", "y", workgroup);

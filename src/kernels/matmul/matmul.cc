@@ -20,6 +20,15 @@ void add_operand(Call& call, std::string_view name, const View& view, bool k_is_
   call.index_param(std::format("{}_w", name), view.strides()[other]);
 }
 
+std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabilities) {
+  switch (v.kind) {
+    case MatmulKind::tile: return "the largest tile that still gives every core work";
+    case MatmulKind::dot: return "few rows, few columns or little work: lanes split k";
+    case MatmulKind::direct: break;
+  }
+  return capabilities.software ? "a software device: no workgroup memory" : "asked for";
+}
+
 // Sums the slices of a split k in `workspace`; without one, the product of an empty k: zeros through the epilogue.
 void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const View* workspace,
                    int slices) {
@@ -35,6 +44,7 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
   call.index_param("slices", slices).index_param("slice_stride", p.batches() * p.m * p.n);
+  call.variant("reduce", workspace ? "adds the parts of k" : "k is empty");
   call.dispatch_groups("matmul", ceil_div(p.batches() * p.m * quads, threads));
 }
 
@@ -98,6 +108,10 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);
+  const double products = static_cast<double>(p.batches() * p.m * p.n);
+  const int after = epilogue && v.splits == 1 ? epilogue->operation_count() : 0;
+  call.cost({.flops = products * (2.0 * static_cast<double>(p.k) + after)});
+  call.variant(to_string(v), why(v, call.capabilities()));
   call.dispatch_groups("matmul", groups);
   if (partial) record_reduce(commands, p, epilogue, &*partial, v.splits);
 }

@@ -1,4 +1,4 @@
-#include "kernels/common/rows.h"
+#include "kernels/common/windows.h"
 #include "kernels/norm/layer_norm_cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/norm.h"
@@ -53,6 +53,15 @@ void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale,
   std::fill(along.begin() + first_axis, along.begin() + x.rank(), true);
   const Rows rows = split_rows(x.shape(), along, strides);
   if (stream.cpu()) return layer_norm_cpu(*stream.cpu(), x, scale, bias, y, rows, epsilon);
+
+  AxisMask outer{};
+  std::fill(outer.begin(), outer.begin() + first_axis, true);
+  const std::array<View, 2> views{x, y};
+  if (in_windows(stream.gpu()->device().capabilities(), "layer_norm", views, outer, [&](std::span<const View> part) {
+        layer_norm(stream, part[0], scale, bias, part[1], first_axis, epsilon);
+      })) {
+    return;
+  }
 
   Call call(*stream.gpu(), "layer_norm");
   RowPlanOptions options{.along4 = true, .across = runs_across(rows, 0), .keep = true};

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/common/rows.h"
+#include "kernels/common/windows.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "weft/error.h"
@@ -251,6 +251,36 @@ void record(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const P
   call.dispatch_groups(info.name, plan.groups * parts.count);
 }
 
+// In parts of fewer rows, where an operand is larger than a binding; false, and nothing is done, if all fit.
+bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes, const ReduceWork& work) {
+  const int rank = r.shape.rank();
+  AxisMask kept = every_axis();
+  for (const int axis : axes) kept[axis < 0 ? axis + rank : axis] = false;
+  std::vector<View> views = r.inputs;
+  const auto add = [&](const View& v) {  // what lies as y does, over the inputs' axes
+    View spread = v;
+    spread.layout = {r.shape, Strides::filled(rank, 0)};
+    for (int d = 0, at = 0; d < rank; ++d) {
+      if (kept[d]) spread.layout.strides[d] = v.strides()[v.rank() == rank ? d : at++];
+    }
+    views.push_back(spread);
+  };
+  add(r.y);
+  for (const View& v : r.operands) add(v);
+  const std::size_t inputs = r.inputs.size();
+  return in_windows(stream.gpu()->device().capabilities(), kOps[static_cast<int>(r.op)].name, views, kept,
+                    [&](std::span<const View> part) {
+                      std::vector<View> results(part.begin() + static_cast<std::ptrdiff_t>(inputs), part.end());
+                      for (View& v : results) {
+                        for (int d = 0; d < rank; ++d) {
+                          if (!kept[d]) v.layout.shape[d] = 1;
+                        }
+                      }
+                      const ReduceWork rest{work.before, work.after, std::span(results).subspan(1)};
+                      reduce(stream, r.op, part.first(inputs), results[0], axes, rest, {});
+                    });
+}
+
 std::uint64_t workspace_bytes(const ReduceProblem& r, const Parts& parts) {
   if (parts.count == 1) return 0;
   return byte_size(accumulator(r.op, r.dtype), static_cast<std::uint64_t>(r.rows.count * parts.count));
@@ -280,6 +310,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   refuse(r.dtype);
   if (!r.after) refuse(y.dtype);
 
+  if (in_parts(stream, r, axes, work)) return;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const RowPlan whole = plan(capabilities, r);
   const Parts parts = cut(capabilities, r.rows, whole);

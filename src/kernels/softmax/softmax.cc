@@ -1,4 +1,4 @@
-#include "kernels/common/rows.h"
+#include "kernels/common/windows.h"
 #include "kernels/softmax/softmax_cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/softmax.h"
@@ -23,6 +23,14 @@ void softmax(Stream& stream, const View& x, const View& y, int axis) {
   if (stream.cpu()) return softmax_cpu(*stream.cpu(), x, y, rows);
   for (const View* v : {&x, &y}) {
     if (v->dtype == DType::f64) throw Unsupported("softmax: f64 runs on the CPU only, WGSL has no such type");
+  }
+
+  AxisMask others{};
+  for (int d = 0; d < x.rank(); ++d) others[d] = d != axis;
+  const std::array<View, 2> views{x, y};
+  if (in_windows(stream.gpu()->device().capabilities(), "softmax", views, others,
+                 [&](std::span<const View> part) { softmax(stream, part[0], part[1], axis); })) {
+    return;
   }
 
   Call call(*stream.gpu(), "softmax");

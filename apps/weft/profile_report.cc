@@ -1,0 +1,193 @@
+#include "profile_report.h"
+
+#include <algorithm>
+#include <format>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+namespace weft::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+
+// Characters, not bytes, decide how wide a cell is.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(std::string text, std::size_t width, bool right) {
+  const std::size_t have = width_of(text);
+  if (have >= width) return text;
+  return right ? std::string(width - have, ' ') + text : text + std::string(width - have, ' ');
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  if (width_of(text) <= most) return text;
+  std::string out;
+  for (std::size_t i = 0; i < text.size() && width_of(out) + 1 < most + ((text[i] & 0xC0) == 0x80); ++i) out += text[i];
+  return out + "…";
+}
+
+std::string time_text(double seconds) {
+  if (seconds >= 1) return std::format("{:.3f} s", seconds);
+  if (seconds >= 1e-3) return std::format("{:.3f} ms", seconds * 1e3);
+  return std::format("{:.1f} µs", seconds * 1e6);
+}
+
+ordered_json to_json(const ProfileRow& r) {
+  return {{"step", r.step},
+          {"kernel", r.kernel},
+          {"variant", r.variant},
+          {"why", r.why},
+          {"calls", r.calls},
+          {"seconds", r.seconds},
+          {"share", r.share},
+          {"bytes", r.work.bytes},
+          {"flops", r.work.flops},
+          {"bytes_per_second", rate(static_cast<double>(r.work.bytes), r.seconds)},
+          {"flops_per_second", rate(r.work.flops, r.seconds)},
+          {"of_limit", r.of_limit}};
+}
+
+ordered_json summary(const ProfileReport& r) {
+  return {{"title", r.title},
+          {"device", r.profile.device},
+          {"driver", r.profile.driver},
+          {"timing", r.profile.method},
+          {"repeats", r.repeats},
+          {"seconds", r.profile.seconds},
+          {"kernel_seconds", r.kernel_seconds},
+          {"dispatches", r.profile.runs.size()},
+          {"bytes", r.work.bytes},
+          {"flops", r.work.flops},
+          {"calibration", ordered_json::parse(weft::to_json(r.limits))}};
+}
+
+}  // namespace
+
+ProfileReport make_report(Profile profile, const Calibration& limits, std::string title, int repeats) {
+  ProfileReport report;
+  report.limits = limits;
+  report.title = std::move(title);
+  report.repeats = repeats;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> index;
+  std::vector<std::size_t> row_of;
+  std::vector<ProfileRow> rows;
+  for (const KernelRun& run : profile.runs) {
+    const std::string& step = run.step.empty() ? run.kernel : run.step;
+    const auto [it, fresh] = index.emplace(std::tuple(step, run.kernel, run.variant), rows.size());
+    if (fresh) rows.push_back({step, run.kernel, run.variant, run.why});
+    ProfileRow& row = rows[it->second];
+    ++row.calls;
+    row.seconds += run.seconds;
+    row.work.bytes += run.work.bytes;
+    row.work.flops += run.work.flops;
+    row.work.arithmetic = run.work.arithmetic;
+    row.of_limit += limits.limit_seconds(run.work);
+    row_of.push_back(it->second);
+    report.kernel_seconds += run.seconds;
+    report.work.bytes += run.work.bytes;
+    report.work.flops += run.work.flops;
+  }
+  std::vector<std::size_t> order(rows.size()), place(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return rows[i].seconds; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    ProfileRow& row = report.rows.emplace_back(std::move(rows[order[i]]));
+    row.of_limit = rate(row.of_limit, row.seconds);
+    row.share = rate(row.seconds, report.kernel_seconds);
+  }
+  for (const std::size_t i : row_of) report.row_of.push_back(place[i]);
+  report.profile = std::move(profile);
+  return report;
+}
+
+std::string profile_table(const ProfileReport& r, std::size_t most) {
+  struct Column {
+    const char* head;
+    bool right;
+  };
+  constexpr Column kColumns[] = {{"step", false},  {"calls", true},   {"time a run", true},     {"share", true},   {"GB/s", true},
+                                 {"GFLOP/s", true}, {"limit", true}, {"form", false}, {"why", false}};
+  constexpr std::size_t kCount = std::size(kColumns);
+  std::vector<std::array<std::string, kCount>> lines;
+  const std::size_t shown = most == 0 ? r.rows.size() : std::min(most, r.rows.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const ProfileRow& row = r.rows[i];
+    lines.push_back({shortened(row.step, 52), std::format("{:.4g}", static_cast<double>(row.calls) / r.repeats), time_text(row.seconds / r.repeats),
+                     std::format("{:.1f}%", row.share * 100),
+                     std::format("{:.1f}", rate(static_cast<double>(row.work.bytes), row.seconds) * 1e-9),
+                     row.work.flops > 0 ? std::format("{:.1f}", rate(row.work.flops, row.seconds) * 1e-9) : "",
+                     std::format("{:.0f}%", row.of_limit * 100), shortened(row.variant, 40), row.why});
+  }
+  std::array<std::size_t, kCount> widths{};
+  for (std::size_t c = 0; c < kCount; ++c) {
+    widths[c] = width_of(kColumns[c].head);
+    for (const auto& line : lines) widths[c] = std::max(widths[c], width_of(line[c]));
+  }
+  std::string text = std::format("{}\n{}{}\ntimed by {}\n\n", r.title, r.profile.device,
+                                 r.profile.driver.empty() ? "" : " · " + r.profile.driver, r.profile.method);
+  const auto add = [&](const std::array<std::string, kCount>& cells) {
+    std::string line;
+    for (std::size_t c = 0; c < kCount; ++c) line += (c ? "  " : "") + padded(cells[c], widths[c], kColumns[c].right);
+    line.resize(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  };
+  std::array<std::string, kCount> head;
+  for (std::size_t c = 0; c < kCount; ++c) head[c] = kColumns[c].head;
+  add(head);
+  for (const auto& line : lines) add(line);
+  if (shown < r.rows.size()) text += std::format("… {} more (--all)\n", r.rows.size() - shown);
+  const Calibration& l = r.limits;
+  text += std::format("\nkernels {} of {} a run · {} dispatches a run · {:.1f} GB/s, {:.1f} GFLOP/s in kernels\n"
+                      "limit: the time by this device's calibration over the time taken "
+                      "({:.0f} GB/s copying, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)\n",
+                      time_text(r.kernel_seconds / r.repeats), time_text(r.profile.seconds / r.repeats),
+                      r.profile.runs.size() / static_cast<std::size_t>(r.repeats),
+                      rate(static_cast<double>(r.work.bytes), r.kernel_seconds) * 1e-9,
+                      rate(r.work.flops, r.kernel_seconds) * 1e-9, l.copy_bandwidth * 1e-9, l.f32_rate * 1e-9,
+                      l.f16_rate * 1e-9, l.matrix_rate * 1e-9);
+  return text;
+}
+
+std::string profile_json(const ProfileReport& r) {
+  ordered_json json = summary(r);
+  json["rows"] = ordered_json::array();
+  for (const ProfileRow& row : r.rows) json["rows"].push_back(to_json(row));
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+extern const char* const kProfilePage;  // profile_page.cc
+
+std::string profile_page(const ProfileReport& r) {
+  // A browser draws tens of thousands of spans smoothly, not millions.
+  constexpr std::size_t kMostRuns = 20000;
+  ordered_json json = summary(r);
+  json["rows"] = ordered_json::array();
+  for (const ProfileRow& row : r.rows) json["rows"].push_back(to_json(row));
+  // [row, start, seconds, live bytes], times in microseconds.
+  json["runs"] = ordered_json::array();
+  const std::size_t shown = std::min(r.profile.runs.size(), kMostRuns);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const KernelRun& run = r.profile.runs[i];
+    json["runs"].push_back({r.row_of[i], run.start * 1e6, run.seconds * 1e6, run.live_bytes});
+  }
+  json["runs_left_out"] = r.profile.runs.size() - shown;
+  json["host"] = ordered_json::array();
+  for (const HostSpan& s : r.profile.host) json["host"].push_back({s.name, s.start * 1e6, s.seconds * 1e6});
+  json["memory"] = ordered_json::array();
+  for (const MemorySample& m : r.profile.memory) json["memory"].push_back({m.at * 1e6, m.live});
+  std::string data = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  // Inside of a script element no text may close it.
+  for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3) data.replace(at, 2, "<\\/");
+  std::string page = kProfilePage;
+  constexpr std::string_view kMark = "/*DATA*/";
+  page.replace(page.find(kMark), kMark.size(), data);
+  return page;
+}
+
+}  // namespace weft::app

@@ -1,0 +1,41 @@
+// A profile as people read it: calls of one form of one step added up, as a table, as JSON, as a page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/calibration.h"
+#include "weft/profile.h"
+
+namespace weft::app {
+
+// All calls of one step by one form of a kernel.
+struct ProfileRow {
+  std::string step, kernel, variant, why;
+  std::int64_t calls = 0;
+  double seconds = 0;
+  Work work;           // of all calls
+  double share = 0;    // of all kernels' time
+  double of_limit = 0; // the least time by the calibration, over the time taken
+};
+
+struct ProfileReport {
+  Profile profile;
+  Calibration limits;
+  std::string title;        // "weft profile graph MODEL --batch 32"
+  int repeats = 1;          // of the profiled work
+  std::vector<ProfileRow> rows;  // most time first
+  std::vector<std::size_t> row_of;  // of each run
+  double kernel_seconds = 0;
+  Work work;
+};
+
+ProfileReport make_report(Profile profile, const Calibration& limits, std::string title, int repeats);
+
+// At most `rows` lines; 0: all.
+std::string profile_table(const ProfileReport& report, std::size_t rows);
+std::string profile_json(const ProfileReport& report);
+// One self-contained HTML page: timeline, roofline, memory over time, table.
+std::string profile_page(const ProfileReport& report);
+
+}  // namespace weft::app

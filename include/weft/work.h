@@ -1,0 +1,34 @@
+// What kernel calls do and how they ran: for profiles, reports and estimates.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace weft {
+
+// The units of a device that floating-point work runs on; each has a rate of its own (weft/calibration.h).
+enum class Arithmetic : std::uint8_t { f32, f16, matrix };
+
+// What a kernel call does at least, whatever the device.
+struct Work {
+  std::uint64_t bytes = 0;  // read and written, each element once
+  double flops = 0;         // floating-point operations; a multiply-add is two
+  Arithmetic arithmetic = Arithmetic::f32;
+
+  // In one number, for bounds: a GPU moves a byte in the time of about ten operations.
+  double amount() const { return flops + 10 * static_cast<double>(bytes); }
+};
+
+// A dispatch on a GPU, or a step of a compiled graph on the cpu.
+struct KernelRun {
+  std::string step;          // the step of a compiled graph: "matmul+bias [4096, 1152]"; empty outside of one
+  std::string kernel;        // "matmul"
+  std::string variant, why;  // the kernel's form, and why this one was taken; may be empty
+  Work work;
+  std::array<std::uint32_t, 3> workgroups{};
+  std::uint64_t live_bytes = 0;   // of the graph's intermediates that are alive during the step
+  double start = 0, seconds = 0;  // since the profiler began; 0 where nothing was timed
+};
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// A graph's time from a calibration: the steps that it would run as, each by its work.
+#include <algorithm>
+
+#include "compiler/schedule.h"
+#include "weft/calibration.h"
+#include "weft/cpu.h"
+
+namespace weft {
+
+Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
+                  const CompileOptions& options) {
+  const compiler::Schedule schedule = compiler::make_schedule(optimized(graph, device, options));
+  cpu::Executor none;  // work depends on shapes alone
+  Estimate e;
+  for (const compiler::ScheduledCall& call : schedule.calls) {
+    const std::vector<View> inputs = compiler::placeholder_views(schedule, call.inputs);
+    const std::vector<View> outputs = compiler::placeholder_views(schedule, call.outputs);
+    e.kernels += calibration.estimate_seconds(call.op->work({none, inputs, outputs, std::nullopt}));
+  }
+  // The host may be the slower side.
+  e.kernels = std::max(e.kernels, static_cast<double>(schedule.calls.size()) * calibration.encode_seconds);
+  const auto bytes = [](const std::vector<compiler::Port>& ports) {
+    double sum = 0;
+    for (const compiler::Port& p : ports) {
+      sum += static_cast<double>(byte_size(p.type.dtype, static_cast<std::uint64_t>(element_count(p.type.shape))));
+    }
+    return sum;
+  };
+  e.transfers = calibration.round_trip_seconds + bytes(schedule.inputs) / std::max(calibration.upload_rate, 1.0) +
+                bytes(schedule.outputs) / std::max(calibration.download_rate, 1.0);
+  return e;
+}
+
+std::vector<RankedDevice> rank_devices(const Graph& graph, std::span<const Device> devices) {
+  std::vector<RankedDevice> ranked;
+  for (const Device& d : devices) ranked.push_back({d, estimate(graph, d, Calibration::load_or_measure(d))});
+  std::ranges::stable_sort(ranked, {}, [](const RankedDevice& r) { return r.estimate.seconds(); });
+  return ranked;
+}
+
+}  // namespace weft

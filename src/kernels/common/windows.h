@@ -1,0 +1,25 @@
+// Tensors past what a dispatch can bind or count: the work is cut into parts that fit.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "kernels/common/rows.h"
+#include "weft/gpu.h"
+
+namespace weft::kernels {
+
+// Cuts views that share one shape along the axes that `may_cut` marks until each fits a binding and a part has at most
+// 2^31 elements, and calls `run` with the parts in order. False, and nothing is called, if they fit as they are.
+// Throws Unsupported, naming `kernel`, where no such axis is left.
+bool in_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
+                const AxisMask& may_cut, const std::function<void(std::span<const View>)>& run);
+
+// Every axis: for kernels whose elements do not depend on each other.
+inline AxisMask every_axis() {
+  AxisMask all;
+  all.fill(true);
+  return all;
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,159 @@
+// What a running program must survive: the device lost, memory exhausted.
+
+#include "support/data.h"
+#include "support/dawn_counters.h"
+#include "support/devices.h"
+#include "weft/compile.h"
+#include "weft/error.h"
+#include "weft/models.h"
+
+namespace weft::test {
+namespace {
+
+gpu::Device fresh() {
+  gpu::DeviceOptions options;
+  options.adapter = std::to_string(devices().front().device.adapter().index);
+  return gpu::Device::open(options);
+}
+
+TensorData tensor_of(const Shape& shape, float first) {
+  std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i % 17) * 0.125f;
+  return TensorData::of<float>(DType::f32, shape, values);
+}
+
+// y = softmax(x · (w1 + w2)ᵀ + b): a constant as it is, and one that is folded on upload.
+Graph small_graph() {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {8, 32});
+  const Value w = g.constant(tensor_of({16, 32}, -1)) + g.constant(tensor_of({16, 32}, 0.5f));
+  g.output("y", softmax(matmul(x, permute(w, {1, 0})) + g.constant(tensor_of({16}, 2)), -1));
+  return g;
+}
+
+std::vector<float> run(Executable& exe, const Device& device) {
+  DeviceTensor x(device, DType::f32, {8, 32}), y(device, DType::f32, {8, 16});
+  x.write(tensor_of({8, 32}, -0.5f).bytes);
+  exe.run({{"x", x}}, {{"y", y}});
+  return y.read<float>();
+}
+
+class RobustnessTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (devices().empty()) GTEST_SKIP() << "no adapter here";
+  }
+  void TearDown() override { fail_next_buffers(0); }
+};
+
+TEST_F(RobustnessTest, AfterALossTheSameExecutableRunsOnANewDevice) {
+  gpu::Device first = fresh();
+  std::string told;
+  int calls = 0;
+  const auto kept = first.on_lost([&](const std::string& reason) {
+    told = reason;
+    ++calls;
+  });
+  const auto store = make_constant_store(first);
+  Executable exe, sibling;
+  {
+    const Graph g = small_graph();  // the sources outlive the graph
+    exe = compile(g, first, {.constants = store});
+    sibling = compile(g, first, {.constants = store});
+  }
+  const std::vector<float> expected = run(exe, first);
+  DeviceTensor x(first, DType::f32, {8, 32}), y(first, DType::f32, {8, 16});
+  EXPECT_FALSE(first.lost());
+  exe.run({{"x", x}}, {{"y", y}});  // in mid-work
+  first.webgpu().ForceLoss(wgpu::DeviceLostReason::Unknown, "pulled out for the test");
+  EXPECT_THROW(
+      {
+        exe.run({{"x", x}}, {{"y", y}});
+        y.read<float>();
+      },
+      DeviceLost);
+  EXPECT_TRUE(first.lost());
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(told, testing::HasSubstr("pulled out for the test"));
+  int late = 0;
+  const auto told_at_once = first.on_lost([&](const std::string&) { ++late; });
+  EXPECT_EQ(late, 1);
+  EXPECT_THROW(exe.restore(Device::cpu()), InvalidArgument);
+
+  const gpu::Device second = fresh();
+  exe.restore(second);
+  EXPECT_EQ(exe.device(), Device(second));
+  EXPECT_EQ(run(exe, second), expected);
+  EXPECT_EQ(run(sibling, second), expected) << "an executable of the same store moves with it";
+  EXPECT_THROW(run(exe, fresh()), InvalidArgument) << "a tensor of a third device";
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(RobustnessTest, WhatCannotBeRestoredSaysSo) {
+  const Device device = fresh(), other = fresh();
+  Executable kept_nothing = compile(small_graph(), device, {.restorable = false});
+  EXPECT_THROW(kept_nothing.restore(other), InvalidArgument);
+  EXPECT_EQ(run(kept_nothing, device).size(), 128u) << "it still runs where it was";
+  Graph g;
+  const std::vector<float> borrowed(32, 1.0f);
+  const Value x = g.input("x", DType::f32, {8, 32});
+  g.output("y", x + g.constant({DType::f32, {32}, std::as_bytes(std::span(borrowed)), nullptr}));
+  Executable unowned = compile(g, device);
+  EXPECT_THROW(unowned.restore(other), InvalidArgument);
+  EXPECT_THROW(Executable().restore(device), InvalidArgument);
+}
+
+TEST_F(RobustnessTest, AnEncoderGoesOnAfterALoss) {
+  gpu::Device device = fresh();
+  auto encoder = models::load(data_path("encoders/bert_cls"), device);
+  const std::vector<text::Ids> ids{{1, 5, 6, 2}, {1, 7, 2}};
+  const std::vector<float> expected = encoder.embed_ids(ids).read<float>();
+  device.webgpu().ForceLoss(wgpu::DeviceLostReason::Unknown, "again");
+  EXPECT_THROW(encoder.embed_ids(ids).read<float>(), DeviceLost);
+  encoder.restore(fresh());
+  EXPECT_EQ(encoder.embed_ids(ids).read<float>(), expected);
+}
+
+// Each buffer that a program makes fails once, and once together with the next try.
+TEST_F(RobustnessTest, OutOfMemoryAtEachAllocation) {
+  const std::vector<text::Ids> ids{{1, 5, 6, 2}, {1, 7, 2}, {1, 8, 9, 10, 11, 12, 13, 2}};
+  const auto work = [&](const gpu::Device& device) {
+    auto encoder = models::load(data_path("encoders/bert_cls"), device, {.batch = 2});
+    Executable exe = compile(small_graph(), device);
+    std::vector<float> all = encoder.embed_ids(ids).read<float>();
+    for (const float v : run(exe, device)) all.push_back(v);
+    return all;
+  };
+  std::vector<float> expected;
+  std::uint64_t buffers = 0;
+  {
+    const gpu::Device device = fresh();
+    const DawnCounters before = DawnCounters::now();
+    expected = work(device);
+    buffers = (DawnCounters::now() - before).buffers;
+  }
+  ASSERT_GT(buffers, 10u);
+  int failed = 0;
+  for (const int in_a_row : {1, 2}) {
+    for (std::uint64_t n = 0; n < buffers; ++n) {
+      const gpu::Device device = fresh();
+      fail_next_buffers(in_a_row, static_cast<int>(n));
+      bool threw = false;
+      try {
+        EXPECT_EQ(work(device), expected) << n;
+      } catch (const OutOfMemory&) {
+        threw = true;
+      }
+      failed += threw;
+      fail_next_buffers(0);
+      device.wait();
+      EXPECT_EQ(device.memory().live, 0u) << "leaked after failure " << n;
+      EXPECT_EQ(work(device), expected) << "after failure " << n;
+      EXPECT_EQ(device.memory().live, 0u);
+    }
+  }
+  EXPECT_GT(failed, static_cast<int>(buffers) / 2);
+}
+
+}  // namespace
+}  // namespace weft::test

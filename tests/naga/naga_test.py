@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Gives every portable WGSL module that the tests compiled to Naga, Firefox's compiler: it must be valid there, and
+translate to Metal's and Direct3D's languages.
+
+  naga_test.py DIRECTORY    what WEFT_DUMP_WGSL=DIRECTORY wrote
+Portable is what enables no extension. Exits with 77 (skipped) where Naga is not installed or nothing was written.
+"""
+import collections
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+
+def find_naga():
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    for path in (os.environ.get("WEFT_NAGA"), shutil.which("naga"), cache / "weft/naga/bin/naga",
+                 pathlib.Path.home() / ".cargo/bin/naga"):
+        if path and os.access(path, os.X_OK):
+            return str(path)
+    return None
+
+
+def portable(path):
+    # The tests' own little shaders, some of them wrong on purpose, are named test.….
+    return not path.name.startswith(("test.", "bad")) and "\nenable " not in path.read_text()
+
+
+def main():
+    naga = find_naga()
+    if not naga:
+        print("skipped: Naga is not installed (cargo install naga-cli; ./dev test does it where there is cargo)")
+        return SKIPPED
+    modules = [path for path in sorted(pathlib.Path(sys.argv[1]).glob("**/*.wgsl")) if portable(path)]
+    if not modules:
+        print(f"skipped: no WGSL in {sys.argv[1]}; the unit tests write it there")
+        return SKIPPED
+
+    def check(path):
+        with tempfile.TemporaryDirectory() as scratch:
+            outputs = [str(pathlib.Path(scratch) / name) for name in ("out.metal", "out.hlsl")]
+            process = subprocess.run([naga, str(path), *outputs], stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, check=False)
+            return path, process.returncode, process.stdout.decode(errors="replace")
+
+    failures = collections.defaultdict(list)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, code, text in pool.map(check, modules):
+            if code != 0:
+                failures[path.name.rsplit("_", 1)[0]].append((path, text))
+    for kernel, cases in sorted(failures.items()):
+        path, text = cases[0]
+        print(f"{kernel}: {len(cases)} modules are refused; the first, {path}:\n{path.open().readline()}{text}\n")
+    broken = sum(len(cases) for cases in failures.values())
+    print(f"{len(modules) - broken} passed, {broken} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
