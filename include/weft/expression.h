@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,22 +16,31 @@
 namespace weft {
 
 // Operations on scalars. The table in src/kernels/elementwise/scalar_ops.h gives each one's name, arity, WGSL and CPU
-// form. Comparisons and logic yield boolean.
+// form, and says what it does at the edges. Comparisons, logic and tests yield boolean; real, imag, abs and angle of a
+// complex number yield f32, complex makes one of two floats.
 enum class ScalarOp : std::uint8_t {
   // leaves
   input, constant,
   // unary; `cast` converts to the node's type
-  cast, neg, abs, sign, ceil, floor, trunc, round, sqrt, rsqrt, reciprocal, square, exp, exp2, log, log2, sin, cos, tan,
-  tanh, erf, sigmoid, softplus, relu, gelu_erf, gelu_tanh, gelu_quick, silu, logical_not, bitwise_not, is_nan, is_inf,
+  cast, neg, abs, sign, ceil, floor, trunc, round, sqrt, rsqrt, cbrt, reciprocal, square, exp, exp2, expm1, log, log2,
+  log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, erf, erfc, erfinv, lgamma,
+  digamma, sigmoid, logsigmoid, softplus, mish, relu, gelu_erf, gelu_tanh, gelu_quick, silu, logical_not, bitwise_not,
+  popcount, clz, is_nan, is_inf, is_finite, signbit, real, imag, conj, angle,
   // binary
-  add, sub, mul, div, rem, pow, min, max, equal, not_equal, less, less_equal, greater, greater_equal, logical_and,
-  logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right,
-  // ternary: select(condition, if_true, if_false), fma(a, b, c), clamp(x, low, high)
-  select, fma, clamp,
+  add, sub, mul, div, floor_divide, rem, remainder, pow, atan2, hypot, copysign, nextafter, logaddexp, min, max, fmin,
+  fmax, gcd, lcm, equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor,
+  bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right, complex,
+  // ternary: select(condition, if_true, if_false), fma(a, b, c), clamp(x, low, high), lerp(a, b, t)
+  select, fma, clamp, lerp,
 };
+
+inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::lerp) + 1;
 
 std::string_view name(ScalarOp op);
 int arity(ScalarOp op);
+// The operation of that name, or of another name that the field has for it ("rint" and "round", "fmod" and "rem", …).
+// Functions that are made of several operations have names too: weft/expressions.h.
+std::optional<ScalarOp> scalar_op(std::string_view name);
 
 class Expression {
  public:
@@ -48,6 +58,7 @@ class Expression {
   int constant(double value, DType type);
   int constant_bits(std::uint64_t bits, DType type);  // the value's bytes in `type`, low end first
   int apply(ScalarOp op, std::initializer_list<int> args);
+  // Between all types, by kernels::copy's rules. A complex number becomes its real part, or true unless it is 0.
   int cast(int value, DType type);
   // Marks a node as an output; outputs are numbered in the order of these calls.
   void output(int node);

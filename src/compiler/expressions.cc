@@ -2,35 +2,13 @@
 
 #include <algorithm>
 
+#include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
 namespace {
 
 constexpr int kCheapOperations = 4;
-
-bool is_function(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::exp:
-    case ScalarOp::exp2:
-    case ScalarOp::log:
-    case ScalarOp::log2:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tan:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::sigmoid:
-    case ScalarOp::softplus:
-    case ScalarOp::gelu_erf:
-    case ScalarOp::gelu_tanh:
-    case ScalarOp::gelu_quick:
-    case ScalarOp::silu:
-    case ScalarOp::pow:
-    case ScalarOp::rem: return true;
-    default: return false;
-  }
-}
 
 int add(Expression& to, const Expression::Node& node) {
   const auto& nodes = to.nodes();
@@ -68,7 +46,7 @@ std::vector<int> splice(Expression& to, const Expression& from, std::span<const 
 bool is_cheap(const Expression& expression) {
   int operations = 0;
   for (const Expression::Node& node : expression.nodes()) {
-    if (is_function(node.op)) return false;
+    if (kernels::info(node.op).function) return false;
     if (node.op != ScalarOp::input && node.op != ScalarOp::constant) ++operations;
   }
   return operations <= kCheapOperations;

@@ -101,3 +101,71 @@ for name, value, bits in (("ln 2", ln2, 16), ("2√(2/π)", 2 * mp.sqrt(2 / mp.p
     print(name, "=", high, "+", mp.nstr(value - high, 12))
 mp.mp.dps = 120
 print("2/π =", [hex(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (32 * (k + 1)))) & 0xFFFFFFFF) for k in range(8)])
+
+mp.mp.dps = 40
+show("(asin(x)/x - 1) / x² in x²",
+     minimax(near_zero(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, one / 6), mp.mpf(0), mp.mpf("0.2501"), 4))
+show("(atan(x)/x - 1) / x² in x²",
+     minimax(near_zero(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -one / 3), mp.mpf(0), mp.mpf("1.001"), 8,
+             lambda z: mp.sqrt(z) * z / mp.atan(mp.sqrt(z)) if z > 1e-9 else mp.mpf("1e-9")))
+show("(sinh(x)/x - 1) / x² in x²",
+     minimax(near_zero(lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, one / 6), mp.mpf(0), mp.mpf("1.001"), 3))
+
+
+def erfc_part(u):  # (x + 2) exp(x²) erfc(x) with u = (x-2)/(x+2)
+    x = 2 * (1 + u) / (1 - u)
+    return mp.exp(x * x) * mp.erfc(x) * (x + 2)
+
+
+show("erfc", minimax(erfc_part, (mp.mpf("0.49") - 2) / mp.mpf("2.49"), mp.mpf("8.2") / mp.mpf("12.2"), 9, lambda u: 1 / erfc_part(u)))
+show("erfinv(x)/x in x²",
+     minimax(near_zero(lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), mp.sqrt(mp.pi) / 2, 1e-20), mp.mpf(0), mp.mpf("0.2501"), 6))
+
+
+def erfinv_tail(s):  # erfinv(1 - exp(-s²)) / s
+    y, target = s, mp.exp(-s * s)  # Newton on log erfc, from a guess
+    for _ in range(60):
+        e = mp.erfc(y)
+        step = (mp.log(e) + s * s) * e / (2 / mp.sqrt(mp.pi) * mp.exp(-y * y))
+        y += step
+        if abs(step) < mp.mpf(10) ** -32:
+            break
+    return y / s
+
+
+show("erfinv(1 - exp(-s²)) / s in s - 2.5", minimax(lambda t: erfinv_tail(t + mp.mpf("2.5")), mp.mpf("0.83") - mp.mpf("2.5"),
+                                                   mp.mpf("4.17") - mp.mpf("2.5"), 9))
+
+
+def lgamma_part(y):  # lgamma(2 + y) / (y (y + 1))
+    if abs(y) < 1e-12:
+        return mp.digamma(2)
+    if abs(y + 1) < 1e-12:
+        return -mp.digamma(1)
+    return mp.loggamma(2 + y) / (y * (y + 1))
+
+
+show("lgamma(2 + y) / (y (y + 1))", minimax(lgamma_part, mp.mpf("-1"), mp.mpf("1"), 12, lambda y: 1 / lgamma_part(y)))
+show("x (lgamma(x) - (x - ½) log(x) + x - ½ log(2π)) in 1/x², x >= 8",
+     minimax(lambda z: (mp.loggamma(1 / mp.sqrt(z)) - (1 / mp.sqrt(z) - 0.5) * mp.log(1 / mp.sqrt(z)) + 1 / mp.sqrt(z)
+                        - mp.log(2 * mp.pi) / 2) / mp.sqrt(z) if z > 1e-7 else one / 12 - z / 360, mp.mpf(0), one / 63, 2))
+root = mp.findroot(mp.digamma, 1.4616321449683623)
+
+
+def digamma_part(x):  # x digamma(x) / (x - root)
+    if abs(x) < 1e-12:
+        return 1 / root
+    if abs(x - root) < 1e-12:
+        return root * mp.psi(1, root)
+    return x * mp.digamma(x) / (x - root)
+
+
+show("x digamma(x) / (x - root) in x - 1.5", minimax(lambda t: digamma_part(t + mp.mpf("1.5")), mp.mpf("-1.5"), mp.mpf("1.51"), 14,
+                                                    lambda t: 1 / digamma_part(t + mp.mpf("1.5"))))
+show("x² (log(x) - 1/(2x) - digamma(x)) in 1/x², x >= 3",
+     minimax(lambda z: (mp.log(1 / mp.sqrt(z)) - mp.sqrt(z) / 2 - mp.digamma(1 / mp.sqrt(z))) / z if z > 1e-7 else one / 12 - z / 120,
+             mp.mpf(0), one / 8.9, 4))
+print("digamma's root =", rounded(root, 24), "+", mp.nstr(root - rounded(root, 24), 12))
+for name, value, bits in (("log10(2)", mp.log10(2), 14), ("log10(e)", mp.log10(mp.e), 12), ("π", mp.pi, 24), ("π/2", mp.pi / 2, 24)):
+    high = rounded(value, bits)
+    print(name, "=", high, "+", mp.nstr(value - high, 12))

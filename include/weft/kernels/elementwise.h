@@ -2,8 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
-#include "weft/expression.h"
+#include "weft/expressions.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -16,7 +17,13 @@ void map(Stream& stream, const Expression& expression, std::span<const View> inp
 void unary(Stream& stream, ScalarOp op, const View& x, const View& y);
 // a and b broadcast to y and have one type.
 void binary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& y);
+// a, b and c have one type and broadcast to y: fma(a, b, c), clamp(x, low, high), lerp(a, b, t).
+void ternary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& c, const View& y);
 // y = condition ? a : b, elementwise; condition is boolean.
 void select(Stream& stream, const View& condition, const View& a, const View& b, const View& y);
+
+// A function by its name (weft/expressions.h), with its parameters: elementwise(stream, "leaky_relu", {{x}}, y, {{0.2}}).
+void elementwise(Stream& stream, std::string_view name, std::span<const View> inputs, const View& y,
+                 std::span<const double> parameters = {});
 
 }  // namespace weft::kernels

@@ -40,6 +40,36 @@ fn shift_right_u32(a: u32, n: u32) -> u32 { return select(a >> (n & 31u), 0u, n 
 
 fn shift_right_i32(a: i32, n: i32) -> i32 { return a >> min(u32(n), 31u); }
 
+// Floored division: the remainder has the divisor's sign.
+fn floor_divide_i32(a: i32, b: i32) -> i32 {
+  let r = rem_i32(a, b);
+  return div_i32(a, b) - select(0, 1, r != 0 && (r < 0) != (b < 0));
+}
+
+fn remainder_i32(a: i32, b: i32) -> i32 {
+  let r = rem_i32(a, b);
+  return select(r, r + b, r != 0 && (r < 0) != (b < 0));
+}
+
+fn gcd_u32(a: u32, b: u32) -> u32 {
+  var x = a;
+  var y = b;
+  while (y != 0u) {
+    let r = x % y;
+    x = y;
+    y = r;
+  }
+  return x;
+}
+
+fn lcm_u32(a: u32, b: u32) -> u32 { return div_u32(a, gcd_u32(a, b)) * b; }
+
+fn magnitude_i32(a: i32) -> u32 { return bitcast<u32>(select(a, 0 - a, a < 0)); }
+
+fn gcd_i32(a: i32, b: i32) -> i32 { return bitcast<i32>(gcd_u32(magnitude_i32(a), magnitude_i32(b))); }
+
+fn lcm_i32(a: i32, b: i32) -> i32 { return bitcast<i32>(lcm_u32(magnitude_i32(a), magnitude_i32(b))); }
+
 // ---- 64 bits
 
 fn add_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -153,6 +183,51 @@ fn div_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 fn rem_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   let r = divide_u64(abs_i64(a), abs_i64(b)).remainder;
   return select(r, neg_64(r), is_negative_64(a));
+}
+
+fn floor_divide_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let d = divide_u64(abs_i64(a), abs_i64(b));
+  if (is_negative_64(a) == is_negative_64(b)) { return d.quotient; }
+  let exact = (d.remainder.x | d.remainder.y) == 0u;
+  return sub_64(neg_64(d.quotient), vec2<u32>(select(1u, 0u, exact), 0u));
+}
+
+fn remainder_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let r = rem_i64(a, b);
+  if ((r.x | r.y) == 0u || is_negative_64(r) == is_negative_64(b)) { return r; }
+  return add_64(r, b);
+}
+
+fn trailing_zeros_64(a: vec2<u32>) -> vec2<u32> {
+  return vec2<u32>(select(countTrailingZeros(a.x), 32u + countTrailingZeros(a.y), a.x == 0u), 0u);
+}
+
+// Stein's method, with shifts and differences.
+fn gcd_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  if ((a.x | a.y) == 0u) { return b; }
+  if ((b.x | b.y) == 0u) { return a; }
+  let common = trailing_zeros_64(a | b);
+  var x = shift_right_u64(a, trailing_zeros_64(a));
+  var y = b;
+  while ((y.x | y.y) != 0u) {
+    y = shift_right_u64(y, trailing_zeros_64(y));
+    let low = min_u64(x, y);
+    y = sub_64(max_u64(x, y), low);
+    x = low;
+  }
+  return shift_left_64(x, common);
+}
+
+fn lcm_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return mul_64(div_u64(a, gcd_u64(a, b)), b); }
+
+fn gcd_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return gcd_u64(abs_i64(a), abs_i64(b)); }
+
+fn lcm_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return lcm_u64(abs_i64(a), abs_i64(b)); }
+
+fn popcount_64(a: vec2<u32>) -> vec2<u32> { return vec2<u32>(countOneBits(a.x) + countOneBits(a.y), 0u); }
+
+fn clz_64(a: vec2<u32>) -> vec2<u32> {
+  return vec2<u32>(select(countLeadingZeros(a.y), 32u + countLeadingZeros(a.x), a.y == 0u), 0u);
 }
 
 fn pow_u64(base: vec2<u32>, exponent: vec2<u32>) -> vec2<u32> {

@@ -72,18 +72,23 @@ fn scale_f32(v: f32, n: i32) -> f32 {
   return bitcast<f32>(select(r, 0, e < 1));
 }
 
-// 2^k · exp(x + tail): the exponent as a sum, for arguments that f32 is too coarse for.
-fn exp_sum_f32(argument: f32, tail: f32, k: i32) -> f32 {
-  let x = clamp(argument, -250.0, 250.0);  // far past f32's range either way
-  let n = round((x + tail) * 1.44269504);
-  let r = ((x - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
+// (exp(r) - 1 - r) / r² for |r| <= ½ ln 2.
+fn exp_rest_f32(r: f32) -> f32 {
   var q = 0.00019908909;
   q = q * r + 0.0013934544;
   q = q * r + 0.008333284;
   q = q * r + 0.041666456;
   q = q * r + 0.16666667;
   q = q * r + 0.5;
-  return select(scale_f32(1.0 + (r + r * r * q), i32(n) + k), argument, is_nan_f32(argument));
+  return q;
+}
+
+// 2^k · exp(x + tail): the exponent as a sum, for arguments that f32 is too coarse for.
+fn exp_sum_f32(argument: f32, tail: f32, k: i32) -> f32 {
+  let x = clamp(argument, -250.0, 250.0);  // far past f32's range either way
+  let n = round((x + tail) * 1.44269504);
+  let r = ((x - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
+  return select(scale_f32(1.0 + (r + r * r * exp_rest_f32(r)), i32(n) + k), argument, is_nan_f32(argument));
 }
 
 fn exp_f32(x: f32) -> f32 { return exp_sum_f32(x, 0.0, 0); }

@@ -1,5 +1,6 @@
 #include "kernels/elementwise/block_memory.h"
 
+#include <complex>
 #include <cstring>
 #include <tuple>
 
@@ -142,8 +143,8 @@ Functions memory(DType type) {
     case DType::u8: return functions<Integer<std::uint8_t, U>>();
     case DType::u16: return functions<Integer<std::uint16_t, U>>();
     case DType::u32: return functions<Integer<std::uint32_t, U>>();
-    case DType::u64:
-    case DType::c64: return functions<Integer<U, U>>();
+    case DType::u64: return functions<Integer<U, U>>();
+    case DType::c64: return functions<Memory<std::complex<float>, std::complex<float>, As<std::complex<float>>, As<std::complex<float>>>>();
     case DType::boolean: return functions<Memory<std::uint8_t, U, Widen8, As<std::uint8_t>>>();
     case DType::i4: return functions<Packed<4, true>>();
     case DType::u4: return functions<Packed<4, false>>();

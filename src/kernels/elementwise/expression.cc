@@ -23,6 +23,7 @@ std::string type_names(unsigned set) {
   add(kernels::kSigned, "signed integer");
   add(kernels::kUnsigned, "unsigned integer");
   add(kernels::kBool, "bool");
+  add(kernels::kComplex, "complex");
   return s;
 }
 
@@ -66,9 +67,6 @@ std::string constant_text(const Expression::Node& node) {
 
 }  // namespace
 
-std::string_view name(ScalarOp op) { return kernels::info(op).name; }
-int arity(ScalarOp op) { return kernels::info(op).arity; }
-
 int Expression::input(DType type) {
   nodes_.push_back({.op = ScalarOp::input, .type = type, .input = inputs_++});
   return static_cast<int>(nodes_.size()) - 1;
@@ -109,11 +107,15 @@ int Expression::apply(ScalarOp op, std::initializer_list<int> args) {
       throw InvalidArgument("expression: {}: operands are {} and {}; cast one of them", row.name, name(type), name(other));
     }
   }
-  const bool complex_select = op == ScalarOp::select && type == DType::c64;
-  if (!(kernels::type_set(type) & row.types) && !complex_select) {
+  if (!(kernels::type_set(type) & row.types)) {
     throw InvalidArgument("expression: {} takes {}, got {}", row.name, type_names(row.types), name(type));
   }
-  node.type = row.yields == kernels::Yields::boolean ? DType::boolean : type;
+  switch (row.yields) {
+    case kernels::Yields::same: node.type = type; break;
+    case kernels::Yields::boolean: node.type = DType::boolean; break;
+    case kernels::Yields::real: node.type = type == DType::c64 ? DType::f32 : type; break;
+    case kernels::Yields::complex: node.type = DType::c64; break;
+  }
   nodes_.push_back(node);
   return static_cast<int>(nodes_.size()) - 1;
 }
@@ -123,9 +125,6 @@ int Expression::cast(int value, DType type) {
     throw InvalidArgument("expression: cast: the operand is node {}, there are {}", value, nodes_.size());
   }
   if (nodes_[value].type == type) return value;
-  if (type == DType::c64 || nodes_[value].type == DType::c64) {
-    throw InvalidArgument("expression: cast from {} to {} is not defined", name(nodes_[value].type), name(type));
-  }
   nodes_.push_back({.op = ScalarOp::cast, .type = type, .args = {value, -1, -1}});
   return static_cast<int>(nodes_.size()) - 1;
 }

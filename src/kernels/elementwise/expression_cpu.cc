@@ -85,9 +85,7 @@ CpuExpression::CpuExpression(const Expression& e) {
         step.round = node.type;
       }
     } else {
-      step.function = node.op == ScalarOp::bitwise_not && type == DType::boolean
-                          ? cpu_function(ScalarOp::logical_not, from)
-                          : cpu_function(node.op, from);
+      step.function = cpu_function(node.op, type);
       if (narrow) step.after = After::wrap;
     }
     if (!step.function) throw InternalError("expression: no CPU form of {} on {}", name(node.op), name(type));

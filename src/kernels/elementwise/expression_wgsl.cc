@@ -20,7 +20,7 @@ char family(DType type) {
   switch (type_set(type)) {
     case kFloat: return 'f';
     case kSigned: return 'i';
-    case 0: return 'c';
+    case kComplex: return 'c';
     default: return 'u';
   }
 }
@@ -73,6 +73,11 @@ std::string constant_text(const Expression::Node& node) {
 std::string cast_text(DType from, DType to, const std::string& x) {
   const char f = family(from);
   const char t = family(to);
+  if (f == 'c') {
+    if (to == DType::boolean) return std::format("u32(any((bitcast<vec2<u32>>({}) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u)))", x);
+    return cast_text(DType::f32, to, x + ".x");
+  }
+  if (t == 'c') return std::format("vec2<f32>({}, 0.0)", from == DType::f32 ? x : cast_text(from, DType::f32, x));
   if (to == DType::boolean) {
     if (f == 'f') return std::format("u32((bitcast<u32>({}) & 0x7fffffffu) != 0u)", x);
     return f == 'l' || f == 'm' ? std::format("u32(any({} != vec2<u32>(0u)))", x) : std::format("u32({} != 0)", x);
@@ -109,7 +114,7 @@ std::string cast_text(DType from, DType to, const std::string& x) {
 
 std::string_view op_text(const ScalarOpInfo& row, char family) {
   switch (family) {
-    case 'c':
+    case 'c': return row.c64;
     case 'f': return row.f32;
     case 'i': return row.i32.empty() ? row.f32 : row.i32;
     case 'u': return !row.u32.empty() ? row.u32 : op_text(row, 'i');
@@ -123,7 +128,18 @@ bool stays(const ScalarOpInfo& row) {
   using enum ScalarOp;
   return row.yields == Yields::boolean || row.op == min || row.op == max || row.op == clamp || row.op == select ||
          row.op == relu || row.op == sign || row.op == bitwise_and || row.op == bitwise_or || row.op == bitwise_xor ||
-         row.op == shift_right;
+         row.op == shift_right || row.op == ScalarOp::fmin || row.op == ScalarOp::fmax || row.op == popcount || row.op == clz;
+}
+
+// The one operation whose result depends on how wide the float is.
+std::string_view nextafter_text(DType type) {
+  switch (type) {
+    case DType::f16: return "nextafter_narrow($0, $1, 5u, 10u, false)";
+    case DType::bf16: return "nextafter_bf16($0, $1)";
+    case DType::f8e4m3: return "nextafter_narrow($0, $1, 4u, 3u, true)";
+    case DType::f8e5m2: return "nextafter_narrow($0, $1, 5u, 2u, false)";
+    default: return info(ScalarOp::nextafter).f32;
+  }
 }
 
 std::string node_text(const Expression& expression, const Expression::Node& node) {
@@ -139,10 +155,11 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   // Booleans negate by flipping their one bit.
   if (node.op == bitwise_not && type == DType::boolean) return std::format("(1u - {})", variable(0));
   std::string text;
-  const std::string_view pattern = op_text(row, family(type));
+  const std::string_view pattern = node.op == ScalarOp::nextafter ? nextafter_text(type) : op_text(row, family(type));
   for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] == '$') text += variable(pattern[++i] - '0');
-    else text += pattern[i];
+    if (pattern[i] != '$') text += pattern[i];
+    else if (pattern[++i] == 'w') text += std::to_string(bits(type));
+    else text += variable(pattern[i] - '0');
   }
   const bool narrow_integer = is_integer(type) && bits(type) < 32;
   return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;

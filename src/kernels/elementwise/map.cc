@@ -252,14 +252,25 @@ void binary(Stream& stream, ScalarOp op, const View& a, const View& b, const Vie
   map(stream, name(op), e, inputs, std::span(&y, 1));
 }
 
-void select(Stream& stream, const View& condition, const View& a, const View& b, const View& y) {
+void ternary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& c, const View& y) {
   Expression e;
-  const int c = e.input(condition.dtype);
-  const int left = e.input(a.dtype);
-  const int right = e.input(b.dtype);
-  e.output(e.apply(ScalarOp::select, {c, left, right}));
-  const View inputs[] = {condition, a, b};
-  map(stream, "select", e, inputs, std::span(&y, 1));
+  const int first = e.input(a.dtype);
+  const int second = e.input(b.dtype);
+  const int third = e.input(c.dtype);
+  e.output(e.apply(op, {first, second, third}));
+  const View inputs[] = {a, b, c};
+  map(stream, name(op), e, inputs, std::span(&y, 1));
+}
+
+void select(Stream& stream, const View& condition, const View& a, const View& b, const View& y) {
+  ternary(stream, ScalarOp::select, condition, a, b, y);
+}
+
+void elementwise(Stream& stream, std::string_view name, std::span<const View> inputs, const View& y,
+                 std::span<const double> parameters) {
+  std::vector<DType> types;
+  for (const View& v : inputs) types.push_back(v.dtype);
+  map(stream, name, function_expression(name, types, parameters), inputs, std::span(&y, 1));
 }
 
 }  // namespace weft::kernels

@@ -1,5 +1,7 @@
 #include "kernels/elementwise/scalar_ops.h"
 
+#include <utility>
+
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -8,79 +10,150 @@ namespace {
 using enum ScalarOp;
 constexpr Yields same = Yields::same;
 constexpr Yields boolean = Yields::boolean;
+constexpr bool cheap = false;
+constexpr bool function = true;
+
+// A function of floats alone.
+constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, std::string_view f32) {
+  return {op, name, arity, kFloat, same, function, f32};
+}
 
 // In the order of the enumeration.
 constexpr ScalarOpInfo kOps[] = {
-    {input, "input", 0, kAny, same},
-    {constant, "constant", 0, kAny, same},
-    {cast, "cast", 1, kAny, same},
-    {neg, "neg", 1, kNumber, same, "-$0", "-$0", "(~$0 + 1u)", "neg_64($0)"},
-    {ScalarOp::abs, "abs", 1, kNumber, same, "abs_f32($0)", "abs($0)", "$0", "abs_i64($0)", "$0"},
-    {sign, "sign", 1, kNumber, same, "sign_f32($0)", "sign($0)", "min($0, 1u)", "sign_i64($0)",
+    {input, "input", 0, kAny | kComplex, same, cheap},
+    {constant, "constant", 0, kAny | kComplex, same, cheap},
+    {cast, "cast", 1, kAny | kComplex, same, cheap},
+    {neg, "neg", 1, kNumber | kComplex, same, cheap, "-$0", "-$0", "(~$0 + 1u)", "neg_64($0)", "", "-$0"},
+    {ScalarOp::abs, "abs", 1, kNumber | kComplex, Yields::real, cheap, "abs_f32($0)", "abs($0)", "$0", "abs_i64($0)", "$0",
+     "hypot_f32($0.x, $0.y)"},
+    {sign, "sign", 1, kNumber, same, cheap, "sign_f32($0)", "sign($0)", "min($0, 1u)", "sign_i64($0)",
      "vec2<u32>(min($0.x | $0.y, 1u), 0u)"},
-    {ScalarOp::ceil, "ceil", 1, kFloat, same, "ceil($0)"},
-    {ScalarOp::floor, "floor", 1, kFloat, same, "floor($0)"},
-    {ScalarOp::trunc, "trunc", 1, kFloat, same, "trunc($0)"},
-    {ScalarOp::round, "round", 1, kFloat, same, "round($0)"},
-    {ScalarOp::sqrt, "sqrt", 1, kFloat, same, "sqrt($0)"},
-    {rsqrt, "rsqrt", 1, kFloat, same, "inverseSqrt($0)"},
-    {reciprocal, "reciprocal", 1, kFloat, same, "(1.0 / $0)"},
-    {square, "square", 1, kNumber, same, "($0 * $0)", "", "", "mul_64($0, $0)"},
-    {ScalarOp::exp, "exp", 1, kFloat, same, "exp_f32($0)"},
-    {ScalarOp::exp2, "exp2", 1, kFloat, same, "exp2_f32($0)"},
-    {ScalarOp::log, "log", 1, kFloat, same, "log_f32($0)"},
-    {ScalarOp::log2, "log2", 1, kFloat, same, "log2_f32($0)"},
-    {ScalarOp::sin, "sin", 1, kFloat, same, "sin_f32($0)"},
-    {ScalarOp::cos, "cos", 1, kFloat, same, "cos_f32($0)"},
-    {ScalarOp::tan, "tan", 1, kFloat, same, "tan_f32($0)"},
-    {ScalarOp::tanh, "tanh", 1, kFloat, same, "tanh_f32($0)"},
-    {ScalarOp::erf, "erf", 1, kFloat, same, "erf_f32($0)"},
-    {sigmoid, "sigmoid", 1, kFloat, same, "sigmoid_f32($0)"},
-    {softplus, "softplus", 1, kFloat, same, "softplus_f32($0)"},
-    {relu, "relu", 1, kNumber, same, "relu_f32($0)", "max($0, 0)", "$0", "relu_i64($0)", "$0"},
-    {gelu_erf, "gelu_erf", 1, kFloat, same, "gelu_erf_f32($0)"},
-    {gelu_tanh, "gelu_tanh", 1, kFloat, same, "gelu_tanh_f32($0)"},
-    {gelu_quick, "gelu_quick", 1, kFloat, same, "gelu_quick_f32($0)"},
-    {silu, "silu", 1, kFloat, same, "silu_f32($0)"},
-    {logical_not, "logical_not", 1, kBool, same, "", "", "(1u - $0)"},
-    {bitwise_not, "bitwise_not", 1, kBits, same, "", "~$0", "~$0", "~$0"},
-    {is_nan, "is_nan", 1, kFloat, boolean, "u32(is_nan_f32($0))"},
-    {is_inf, "is_inf", 1, kFloat, boolean, "u32(is_inf_f32($0))"},
-    {add, "add", 2, kNumber, same, "($0 + $1)", "", "", "add_64($0, $1)"},
-    {sub, "sub", 2, kNumber, same, "($0 - $1)", "", "", "sub_64($0, $1)"},
-    {mul, "mul", 2, kNumber, same, "($0 * $1)", "", "", "mul_64($0, $1)"},
-    {ScalarOp::div, "div", 2, kNumber, same, "div_f32($0, $1)", "div_i32($0, $1)", "div_u32($0, $1)", "div_i64($0, $1)",
-     "div_u64($0, $1)"},
-    {rem, "rem", 2, kNumber, same, "rem_f32($0, $1)", "rem_i32($0, $1)", "rem_u32($0, $1)", "rem_i64($0, $1)",
+    {ScalarOp::ceil, "ceil", 1, kFloat, same, cheap, "ceil($0)"},
+    {ScalarOp::floor, "floor", 1, kFloat, same, cheap, "floor($0)"},
+    {ScalarOp::trunc, "trunc", 1, kFloat, same, cheap, "trunc($0)"},
+    {ScalarOp::round, "round", 1, kFloat, same, cheap, "round($0)"},
+    {ScalarOp::sqrt, "sqrt", 1, kFloat, same, cheap, "sqrt($0)"},
+    {rsqrt, "rsqrt", 1, kFloat, same, cheap, "inverseSqrt($0)"},
+    of_floats(ScalarOp::cbrt, "cbrt", 1, "cbrt_f32($0)"),
+    {reciprocal, "reciprocal", 1, kFloat | kComplex, same, cheap, "(1.0 / $0)", "", "", "", "",
+     "div_c64(vec2<f32>(1.0, 0.0), $0)"},
+    {square, "square", 1, kNumber | kComplex, same, cheap, "($0 * $0)", "", "", "mul_64($0, $0)", "", "mul_c64($0, $0)"},
+    {ScalarOp::exp, "exp", 1, kFloat | kComplex, same, function, "exp_f32($0)", "", "", "", "", "exp_c64($0)"},
+    of_floats(ScalarOp::exp2, "exp2", 1, "exp2_f32($0)"),
+    of_floats(ScalarOp::expm1, "expm1", 1, "expm1_f32($0)"),
+    of_floats(ScalarOp::log, "log", 1, "log_f32($0)"),
+    of_floats(ScalarOp::log2, "log2", 1, "log2_f32($0)"),
+    of_floats(ScalarOp::log10, "log10", 1, "log10_f32($0)"),
+    of_floats(ScalarOp::log1p, "log1p", 1, "log1p_f32($0)"),
+    of_floats(ScalarOp::sin, "sin", 1, "sin_f32($0)"),
+    of_floats(ScalarOp::cos, "cos", 1, "cos_f32($0)"),
+    of_floats(ScalarOp::tan, "tan", 1, "tan_f32($0)"),
+    of_floats(ScalarOp::asin, "asin", 1, "asin_f32($0)"),
+    of_floats(ScalarOp::acos, "acos", 1, "acos_f32($0)"),
+    of_floats(ScalarOp::atan, "atan", 1, "atan_f32($0)"),
+    of_floats(ScalarOp::sinh, "sinh", 1, "sinh_f32($0)"),
+    of_floats(ScalarOp::cosh, "cosh", 1, "cosh_f32($0)"),
+    of_floats(ScalarOp::tanh, "tanh", 1, "tanh_f32($0)"),
+    of_floats(ScalarOp::asinh, "asinh", 1, "asinh_f32($0)"),
+    of_floats(ScalarOp::acosh, "acosh", 1, "acosh_f32($0)"),
+    of_floats(ScalarOp::atanh, "atanh", 1, "atanh_f32($0)"),
+    of_floats(ScalarOp::erf, "erf", 1, "erf_f32($0)"),
+    of_floats(ScalarOp::erfc, "erfc", 1, "erfc_f32($0)"),
+    of_floats(erfinv, "erfinv", 1, "erfinv_f32($0)"),
+    of_floats(ScalarOp::lgamma, "lgamma", 1, "lgamma_f32($0)"),
+    of_floats(digamma, "digamma", 1, "digamma_f32($0)"),
+    of_floats(sigmoid, "sigmoid", 1, "sigmoid_f32($0)"),
+    of_floats(logsigmoid, "logsigmoid", 1, "-softplus_f32(-$0)"),
+    of_floats(softplus, "softplus", 1, "softplus_f32($0)"),
+    of_floats(mish, "mish", 1, "mish_f32($0)"),
+    {relu, "relu", 1, kNumber, same, cheap, "relu_f32($0)", "max($0, 0)", "$0", "relu_i64($0)", "$0"},
+    of_floats(gelu_erf, "gelu_erf", 1, "gelu_erf_f32($0)"),
+    of_floats(gelu_tanh, "gelu_tanh", 1, "gelu_tanh_f32($0)"),
+    of_floats(gelu_quick, "gelu_quick", 1, "gelu_quick_f32($0)"),
+    of_floats(silu, "silu", 1, "silu_f32($0)"),
+    {logical_not, "logical_not", 1, kBool, same, cheap, "", "", "(1u - $0)"},
+    {bitwise_not, "bitwise_not", 1, kBits, same, cheap, "", "~$0", "~$0", "~$0"},
+    {popcount, "popcount", 1, kInteger, same, cheap, "", "countOneBits($0 << (32u - $wu))", "", "popcount_64($0)"},
+    {clz, "clz", 1, kInteger, same, cheap, "", "min(countLeadingZeros($0 << (32u - $wu)), $w)", "", "clz_64($0)"},
+    {is_nan, "is_nan", 1, kFloat, boolean, cheap, "u32(is_nan_f32($0))"},
+    {is_inf, "is_inf", 1, kFloat, boolean, cheap, "u32(is_inf_f32($0))"},
+    {is_finite, "is_finite", 1, kFloat, boolean, cheap, "u32(!not_finite_f32($0))"},
+    {ScalarOp::signbit, "signbit", 1, kNumber, boolean, cheap, "(bitcast<u32>($0) >> 31u)", "u32($0 < 0)", "0u",
+     "($0.y >> 31u)", "0u"},
+    {real, "real", 1, kComplex, Yields::real, cheap, "", "", "", "", "", "$0.x"},
+    {imag, "imag", 1, kComplex, Yields::real, cheap, "", "", "", "", "", "$0.y"},
+    {conj, "conj", 1, kComplex, same, cheap, "", "", "", "", "", "vec2<f32>($0.x, -$0.y)"},
+    {angle, "angle", 1, kComplex, Yields::real, function, "", "", "", "", "", "atan2_f32($0.y, $0.x)"},
+    {add, "add", 2, kNumber | kComplex, same, cheap, "($0 + $1)", "", "", "add_64($0, $1)", "", "($0 + $1)"},
+    {sub, "sub", 2, kNumber | kComplex, same, cheap, "($0 - $1)", "", "", "sub_64($0, $1)", "", "($0 - $1)"},
+    {mul, "mul", 2, kNumber | kComplex, same, cheap, "($0 * $1)", "", "", "mul_64($0, $1)", "", "mul_c64($0, $1)"},
+    {ScalarOp::div, "div", 2, kNumber | kComplex, same, cheap, "div_f32($0, $1)", "div_i32($0, $1)", "div_u32($0, $1)",
+     "div_i64($0, $1)", "div_u64($0, $1)", "div_c64($0, $1)"},
+    {floor_divide, "floor_divide", 2, kNumber, same, function, "floor_divide_f32($0, $1)", "floor_divide_i32($0, $1)",
+     "div_u32($0, $1)", "floor_divide_i64($0, $1)", "div_u64($0, $1)"},
+    {rem, "rem", 2, kNumber, same, function, "rem_f32($0, $1)", "rem_i32($0, $1)", "rem_u32($0, $1)", "rem_i64($0, $1)",
      "rem_u64($0, $1)"},
-    {ScalarOp::pow, "pow", 2, kNumber, same, "pow_f32($0, $1)", "pow_i32($0, $1)", "pow_u32($0, $1)",
+    {ScalarOp::remainder, "remainder", 2, kNumber, same, function, "remainder_f32($0, $1)", "remainder_i32($0, $1)",
+     "rem_u32($0, $1)", "remainder_i64($0, $1)", "rem_u64($0, $1)"},
+    {ScalarOp::pow, "pow", 2, kNumber, same, function, "pow_f32($0, $1)", "pow_i32($0, $1)", "pow_u32($0, $1)",
      "pow_i64($0, $1)", "pow_u64($0, $1)"},
-    {min, "min", 2, kAny, same, "min_f32($0, $1)", "min($0, $1)", "", "min_i64($0, $1)", "min_u64($0, $1)"},
-    {max, "max", 2, kAny, same, "max_f32($0, $1)", "max($0, $1)", "", "max_i64($0, $1)", "max_u64($0, $1)"},
-    {equal, "equal", 2, kAny, boolean, "u32(equal_f32($0, $1))", "u32($0 == $1)", "", "u32(all($0 == $1))"},
-    {not_equal, "not_equal", 2, kAny, boolean, "u32(!equal_f32($0, $1))", "u32($0 != $1)", "", "u32(any($0 != $1))"},
-    {less, "less", 2, kAny, boolean, "u32(less_f32($0, $1))", "u32($0 < $1)", "", "u32(less_i64($0, $1))",
+    of_floats(ScalarOp::atan2, "atan2", 2, "atan2_f32($0, $1)"),
+    of_floats(ScalarOp::hypot, "hypot", 2, "hypot_f32($0, $1)"),
+    {ScalarOp::copysign, "copysign", 2, kFloat, same, cheap, "copysign_f32($0, $1)"},
+    {ScalarOp::nextafter, "nextafter", 2, kFloat, same, cheap, "nextafter_f32($0, $1)"},
+    of_floats(logaddexp, "logaddexp", 2, "logaddexp_f32($0, $1)"),
+    {min, "min", 2, kAny, same, cheap, "min_f32($0, $1)", "min($0, $1)", "", "min_i64($0, $1)", "min_u64($0, $1)"},
+    {max, "max", 2, kAny, same, cheap, "max_f32($0, $1)", "max($0, $1)", "", "max_i64($0, $1)", "max_u64($0, $1)"},
+    {ScalarOp::fmin, "fmin", 2, kAny, same, cheap, "fmin_f32($0, $1)", "min($0, $1)", "", "min_i64($0, $1)",
+     "min_u64($0, $1)"},
+    {ScalarOp::fmax, "fmax", 2, kAny, same, cheap, "fmax_f32($0, $1)", "max($0, $1)", "", "max_i64($0, $1)",
+     "max_u64($0, $1)"},
+    {gcd, "gcd", 2, kInteger, same, function, "", "gcd_i32($0, $1)", "gcd_u32($0, $1)", "gcd_i64($0, $1)",
+     "gcd_u64($0, $1)"},
+    {lcm, "lcm", 2, kInteger, same, function, "", "lcm_i32($0, $1)", "lcm_u32($0, $1)", "lcm_i64($0, $1)",
+     "lcm_u64($0, $1)"},
+    {equal, "equal", 2, kAny | kComplex, boolean, cheap, "u32(equal_f32($0, $1))", "u32($0 == $1)", "",
+     "u32(all($0 == $1))", "", "u32(equal_c64($0, $1))"},
+    {not_equal, "not_equal", 2, kAny | kComplex, boolean, cheap, "u32(!equal_f32($0, $1))", "u32($0 != $1)", "",
+     "u32(any($0 != $1))", "", "u32(!equal_c64($0, $1))"},
+    {less, "less", 2, kAny, boolean, cheap, "u32(less_f32($0, $1))", "u32($0 < $1)", "", "u32(less_i64($0, $1))",
      "u32(less_u64($0, $1))"},
-    {less_equal, "less_equal", 2, kAny, boolean, "u32(less_equal_f32($0, $1))", "u32($0 <= $1)", "",
+    {less_equal, "less_equal", 2, kAny, boolean, cheap, "u32(less_equal_f32($0, $1))", "u32($0 <= $1)", "",
      "u32(!less_i64($1, $0))", "u32(!less_u64($1, $0))"},
-    {greater, "greater", 2, kAny, boolean, "u32(less_f32($1, $0))", "u32($0 > $1)", "", "u32(less_i64($1, $0))",
+    {greater, "greater", 2, kAny, boolean, cheap, "u32(less_f32($1, $0))", "u32($0 > $1)", "", "u32(less_i64($1, $0))",
      "u32(less_u64($1, $0))"},
-    {greater_equal, "greater_equal", 2, kAny, boolean, "u32(less_equal_f32($1, $0))", "u32($0 >= $1)", "",
+    {greater_equal, "greater_equal", 2, kAny, boolean, cheap, "u32(less_equal_f32($1, $0))", "u32($0 >= $1)", "",
      "u32(!less_i64($0, $1))", "u32(!less_u64($0, $1))"},
-    {logical_and, "logical_and", 2, kBool, same, "", "", "($0 & $1)"},
-    {logical_or, "logical_or", 2, kBool, same, "", "", "($0 | $1)"},
-    {logical_xor, "logical_xor", 2, kBool, same, "", "", "($0 ^ $1)"},
-    {bitwise_and, "bitwise_and", 2, kBits, same, "", "($0 & $1)", "", "($0 & $1)"},
-    {bitwise_or, "bitwise_or", 2, kBits, same, "", "($0 | $1)", "", "($0 | $1)"},
-    {bitwise_xor, "bitwise_xor", 2, kBits, same, "", "($0 ^ $1)", "", "($0 ^ $1)"},
-    {shift_left, "shift_left", 2, kInteger, same, "", "shift_left_i32($0, $1)", "shift_left_u32($0, $1)",
+    {logical_and, "logical_and", 2, kBool, same, cheap, "", "", "($0 & $1)"},
+    {logical_or, "logical_or", 2, kBool, same, cheap, "", "", "($0 | $1)"},
+    {logical_xor, "logical_xor", 2, kBool, same, cheap, "", "", "($0 ^ $1)"},
+    {bitwise_and, "bitwise_and", 2, kBits, same, cheap, "", "($0 & $1)", "", "($0 & $1)"},
+    {bitwise_or, "bitwise_or", 2, kBits, same, cheap, "", "($0 | $1)", "", "($0 | $1)"},
+    {bitwise_xor, "bitwise_xor", 2, kBits, same, cheap, "", "($0 ^ $1)", "", "($0 ^ $1)"},
+    {shift_left, "shift_left", 2, kInteger, same, cheap, "", "shift_left_i32($0, $1)", "shift_left_u32($0, $1)",
      "shift_left_64($0, $1)"},
-    {shift_right, "shift_right", 2, kInteger, same, "", "shift_right_i32($0, $1)", "shift_right_u32($0, $1)",
+    {shift_right, "shift_right", 2, kInteger, same, cheap, "", "shift_right_i32($0, $1)", "shift_right_u32($0, $1)",
      "shift_right_i64($0, $1)", "shift_right_u64($0, $1)"},
-    {select, "select", 3, kAny, same, "select($2, $1, $0 != 0u)", "", "", "select($2, $1, $0 != 0u)"},
-    {ScalarOp::fma, "fma", 3, kNumber, same, "fma($0, $1, $2)", "($0 * $1 + $2)", "", "add_64(mul_64($0, $1), $2)"},
-    {clamp, "clamp", 3, kNumber, same, "min_f32(max_f32($0, $1), $2)", "min(max($0, $1), $2)", "",
+    {ScalarOp::complex, "complex", 2, kFloat, Yields::complex, cheap, "vec2<f32>($0, $1)"},
+    {select, "select", 3, kAny | kComplex, same, cheap, "select($2, $1, $0 != 0u)", "", "", "select($2, $1, $0 != 0u)", "",
+     "select($2, $1, $0 != 0u)"},
+    {ScalarOp::fma, "fma", 3, kNumber | kComplex, same, cheap, "fma($0, $1, $2)", "($0 * $1 + $2)", "",
+     "add_64(mul_64($0, $1), $2)", "", "(mul_c64($0, $1) + $2)"},
+    {clamp, "clamp", 3, kNumber, same, cheap, "min_f32(max_f32($0, $1), $2)", "min(max($0, $1), $2)", "",
      "min_i64(max_i64($0, $1), $2)", "min_u64(max_u64($0, $1), $2)"},
+    {ScalarOp::lerp, "lerp", 3, kFloat, same, cheap, "lerp_f32($0, $1, $2)"},
+};
+
+// Other names of theirs: NumPy's, PyTorch's, C's, ONNX's.
+constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
+    {"rint", ScalarOp::round}, {"round_even", ScalarOp::round}, {"negative", neg}, {"absolute", ScalarOp::abs},
+    {"subtract", sub}, {"multiply", mul}, {"divide", ScalarOp::div}, {"power", ScalarOp::pow}, {"fmod", rem},
+    {"mod", ScalarOp::remainder}, {"floor_div", floor_divide}, {"maximum", max}, {"minimum", min}, {"swish", silu},
+    {"gelu", gelu_erf}, {"quick_gelu", gelu_quick}, {"log_sigmoid", logsigmoid}, {"isnan", is_nan}, {"isinf", is_inf},
+    {"isfinite", is_finite}, {"bitwise_count", popcount}, {"count_leading_zeros", clz}, {"where", select},
+    {"left_shift", shift_left}, {"right_shift", shift_right}, {"arcsin", ScalarOp::asin}, {"arccos", ScalarOp::acos},
+    {"arctan", ScalarOp::atan}, {"arctan2", ScalarOp::atan2}, {"arcsinh", ScalarOp::asinh}, {"arccosh", ScalarOp::acosh},
+    {"arctanh", ScalarOp::atanh}, {"greater_or_equal", greater_equal}, {"less_or_equal", less_equal},
 };
 
 constexpr bool in_order() {
@@ -88,7 +161,7 @@ constexpr bool in_order() {
   for (const auto& row : kOps) {
     if (static_cast<int>(row.op) != i++) return false;
   }
-  return i == static_cast<int>(clamp) + 1;
+  return i == kScalarOpCount;
 }
 static_assert(in_order(), "kOps has one row for each ScalarOp, in the order of the enumeration");
 
@@ -102,9 +175,28 @@ unsigned type_set(DType type) {
     case DTypeKind::signed_integer: return kSigned;
     case DTypeKind::unsigned_integer: return kUnsigned;
     case DTypeKind::boolean: return kBool;
-    case DTypeKind::complex: return 0;
+    case DTypeKind::complex: return kComplex;
   }
   throw InternalError("dtype {} has no kind", static_cast<int>(type));
 }
 
 }  // namespace weft::kernels
+
+namespace weft {
+
+std::string_view name(ScalarOp op) { return kernels::info(op).name; }
+
+int arity(ScalarOp op) { return kernels::info(op).arity; }
+
+std::optional<ScalarOp> scalar_op(std::string_view name) {
+  // The leaves and cast are no functions of their operands alone.
+  for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
+    if (kernels::kOps[i].name == name) return kernels::kOps[i].op;
+  }
+  for (const auto& [other, op] : kernels::kOtherNames) {
+    if (other == name) return op;
+  }
+  return std::nullopt;
+}
+
+}  // namespace weft

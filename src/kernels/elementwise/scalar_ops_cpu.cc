@@ -3,10 +3,13 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 #include "kernels/elementwise/block_loops.h"
 #include "kernels/elementwise/scalar_ops.h"
+#include "kernels/elementwise/special_math_cpu.h"
+#include "weft/small_float.h"
 
 namespace weft::kernels {
 namespace {
@@ -22,6 +25,8 @@ WEFT_INLINE U bits_of(T v) {
 }
 template <class T>
 constexpr bool is_float = std::is_floating_point_v<T>;
+template <class T>
+constexpr bool is_complex = std::is_same_v<T, Complex>;
 
 template <class T>
 WEFT_INLINE T integer_power(T base, T exponent) {
@@ -38,12 +43,21 @@ WEFT_INLINE T integer_power(T base, T exponent) {
 // One row of the table: the operation and its loop for each CpuRegister; null where it is not defined.
 struct Row {
   ScalarOp op;
-  std::array<Function, 4> functions;
+  std::array<Function, 5> functions;
 };
+
+// The result's register: that of the operands, but for booleans and between real and complex numbers.
+template <class T, class R, bool boolean>
+using Result = std::conditional_t<boolean, U,
+                                  std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
 
 template <class F, class T, int arity, bool boolean, bool vectors>
 Function loop() {
-  using Out = std::conditional_t<boolean, U, T>;
+  using Out = decltype([] {
+    if constexpr (arity == 1) return Result<T, decltype(F()(T())), boolean>();
+    else if constexpr (arity == 2) return Result<T, decltype(F()(T(), T())), boolean>();
+    else return Result<T, decltype(F()(T(), T(), T())), boolean>();
+  }());
   if constexpr (arity == 1) return BlockLoop<F, Out, T>::choose(vectors);
   else if constexpr (arity == 2) return BlockLoop<F, Out, T, T>::choose(vectors);
   else return BlockLoop<F, Out, T, T, T>::choose(vectors);
@@ -59,6 +73,7 @@ Row row(ScalarOp op, F) {
   }
   if constexpr (types & kSigned) r.functions[2] = loop<F, I, arity, boolean, false>();
   if constexpr (types & (kUnsigned | kBool)) r.functions[3] = loop<F, U, arity, boolean, false>();
+  if constexpr (types & kComplex) r.functions[4] = loop<F, Complex, arity, boolean, false>();
   return r;
 }
 
@@ -75,6 +90,14 @@ struct Library {  // in double for both
     return static_cast<T>(library_function(static_cast<double>(x)));
   }
 };
+template <auto library_function>
+struct Library2 {
+  template <class T>
+  WEFT_INLINE T operator()(T a, T b) const {
+    return static_cast<T>(library_function(static_cast<double>(a), static_cast<double>(b)));
+  }
+};
+#define WEFT_LIBRARY2(...) Library2<__VA_ARGS__> {}
 #define WEFT_WIDE(wide_name, ...) \
   Transcendental<[](double x) __attribute__((always_inline)) { return wide::wide_name(x); }, __VA_ARGS__> {}
 #define WEFT_LIBRARY(...) Library<__VA_ARGS__> {}
@@ -95,27 +118,29 @@ using enum ScalarOp;
 
 template <class T>
 WEFT_INLINE T add_(T a, T b) {
-  if constexpr (is_float<T>) return a + b;
+  if constexpr (is_float<T> || is_complex<T>) return a + b;
   else return static_cast<T>(bits_of(a) + bits_of(b));
 }
 template <class T>
 WEFT_INLINE T sub_(T a, T b) {
-  if constexpr (is_float<T>) return a - b;
+  if constexpr (is_float<T> || is_complex<T>) return a - b;
   else return static_cast<T>(bits_of(a) - bits_of(b));
 }
 template <class T>
 WEFT_INLINE T neg_(T x) {
-  if constexpr (is_float<T>) return -x;
+  if constexpr (is_float<T> || is_complex<T>) return -x;
   else return sub_(T{0}, x);
 }
 template <class T>
 WEFT_INLINE T mul_(T a, T b) {
   if constexpr (is_float<T>) return a * b;
+  else if constexpr (is_complex<T>) return multiply(a, b);
   else return static_cast<T>(bits_of(a) * bits_of(b));
 }
 template <class T>
 WEFT_INLINE T div_(T a, T b) {
   if constexpr (is_float<T>) return a / b;
+  else if constexpr (is_complex<T>) return divide(a, b);
   else if (b == T{0}) return T{0};
   else if (b == static_cast<T>(-1) && std::is_signed_v<T>) return sub_(T{0}, a);
   else return a / b;
@@ -125,6 +150,54 @@ WEFT_INLINE T rem_(T a, T b) {
   if constexpr (is_float<T>) return std::fmod(a, b);
   else if (b == T{0} || (b == static_cast<T>(-1) && std::is_signed_v<T>)) return T{0};
   else return a % b;
+}
+template <class T>
+WEFT_INLINE T remainder_(T a, T b) {
+  const T r = rem_(a, b);
+  if constexpr (is_float<T>) {
+    return r == T{0} ? std::copysign(r, b) : std::signbit(r) != std::signbit(b) ? r + b : r;
+  } else if constexpr (std::is_signed_v<T>) {
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  } else {
+    return r;
+  }
+}
+template <class T>
+WEFT_INLINE T floor_divide_(T a, T b) {
+  if constexpr (is_float<T>) {
+    if (b == T{0}) return a / b;
+    const auto x = static_cast<double>(a);
+    const auto y = static_cast<double>(b);
+    const double r = std::fmod(x, y);
+    if (r != r) return static_cast<T>(r);
+    double q = (x - r) / y;
+    q = q == 0.0 ? std::copysign(0.0, x) * std::copysign(1.0, y) : std::nearbyint(q);
+    return static_cast<T>(r != 0.0 && std::signbit(r) != std::signbit(y) ? q - 1.0 : q);
+  } else if constexpr (std::is_signed_v<T>) {
+    const T r = rem_(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? div_(a, b) - 1 : div_(a, b);
+  } else {
+    return div_(a, b);
+  }
+}
+template <class T>
+WEFT_INLINE U magnitude(T x) {
+  if constexpr (std::is_signed_v<T>) return x < 0 ? U{0} - bits_of(x) : bits_of(x);
+  else return x;
+}
+template <class T>
+WEFT_INLINE T gcd_(T a, T b) {
+  return static_cast<T>(std::gcd(magnitude(a), magnitude(b)));
+}
+template <class T>
+WEFT_INLINE T lcm_(T a, T b) {
+  const U g = std::gcd(magnitude(a), magnitude(b));
+  return g ? static_cast<T>(magnitude(a) / g * magnitude(b)) : T{0};
+}
+template <class T>
+WEFT_INLINE T lerp_(T a, T b, T t) {
+  const T d = b - a;
+  return t >= T{0.5} ? b - d * (T{1} - t) : a + t * d;
 }
 template <class T>
 WEFT_INLINE T pow_(T a, T b) {
@@ -150,8 +223,21 @@ WEFT_INLINE T min_(T a, T b) {
   }
 }
 template <class T>
-WEFT_INLINE T abs_(T x) {
+WEFT_INLINE T fmax_(T a, T b) {
+  if constexpr (is_float<T>) return a != a ? b : b != b ? a : max_(a, b);
+  else return max_(a, b);
+}
+template <class T>
+WEFT_INLINE T fmin_(T a, T b) {
+  if constexpr (is_float<T>) return a != a ? b : b != b ? a : min_(a, b);
+  else return min_(a, b);
+}
+template <class T>
+WEFT_INLINE auto abs_(T x) {
   if constexpr (is_float<T>) return std::abs(x);
+  else if constexpr (is_complex<T>) {
+    return static_cast<float>(std::hypot(static_cast<double>(x.real()), static_cast<double>(x.imag())));
+  }
   else if constexpr (std::is_signed_v<T>) return x < 0 ? sub_(T{0}, x) : x;
   else return x;
 }
@@ -174,6 +260,11 @@ WEFT_INLINE T shift_right_(T a, T n) {
   return bits_of(n) > 63 ? (a < T{0} ? static_cast<T>(-1) : T{0}) : static_cast<T>(a >> (bits_of(n) & 63));
 }
 template <class T>
+WEFT_INLINE bool signbit_(T x) {
+  if constexpr (is_float<T>) return std::signbit(x);
+  else return x < T{0};
+}
+template <class T>
 WEFT_INLINE T fma_(T a, T b, T c) {
   if constexpr (std::is_same_v<T, float>) return static_cast<float>(static_cast<double>(a) * b + c);
   else if constexpr (is_float<T>) return std::fma(a, b, c);
@@ -181,8 +272,8 @@ WEFT_INLINE T fma_(T a, T b, T c) {
 }
 
 const Row kRows[] = {
-    row<kNumber, 1>(neg, WEFT_UNARY(T, x, neg_(x))),
-    row<kNumber, 1>(ScalarOp::abs, WEFT_UNARY(T, x, abs_(x))),
+    row<kNumber | kComplex, 1>(neg, WEFT_UNARY(T, x, neg_(x))),
+    row<kNumber | kComplex, 1>(ScalarOp::abs, WEFT_UNARY(T, x, abs_(x))),
     row<kNumber, 1>(sign, WEFT_UNARY(T, x, sign_(x))),
     row<kFloat, 1>(ScalarOp::ceil, WEFT_UNARY(T, x, std::ceil(x))),
     row<kFloat, 1>(ScalarOp::floor, WEFT_UNARY(T, x, std::floor(x))),
@@ -190,19 +281,38 @@ const Row kRows[] = {
     row<kFloat, 1>(ScalarOp::round, WEFT_UNARY(T, x, std::nearbyint(x))),
     row<kFloat, 1>(ScalarOp::sqrt, WEFT_UNARY(T, x, std::sqrt(x))),
     row<kFloat, 1>(rsqrt, WEFT_UNARY(T, x, static_cast<T>(1.0 / std::sqrt(static_cast<double>(x))))),
-    row<kFloat, 1>(reciprocal, WEFT_UNARY(T, x, T{1} / x)),
-    row<kNumber, 1>(square, WEFT_UNARY(T, x, mul_(x, x))),
+    row<kFloat | kComplex, 1>(reciprocal, WEFT_UNARY(T, x, div_(T{1}, x))),
+    row<kFloat, 1>(ScalarOp::cbrt, WEFT_LIBRARY([](double x) { return std::cbrt(x); })),
+    row<kNumber | kComplex, 1>(square, WEFT_UNARY(T, x, mul_(x, x))),
     row<kFloat, 1>(ScalarOp::exp, WEFT_WIDE(exp, [](double x) { return std::exp(x); })),
+    row<kComplex, 1>(ScalarOp::exp, WEFT_UNARY(T, x, exponential(x))),
     row<kFloat, 1>(ScalarOp::exp2, WEFT_WIDE(exp2, [](double x) { return std::exp2(x); })),
     row<kFloat, 1>(ScalarOp::log, WEFT_WIDE(log, [](double x) { return std::log(x); })),
     row<kFloat, 1>(ScalarOp::log2, WEFT_WIDE(log2, [](double x) { return std::log2(x); })),
+    row<kFloat, 1>(ScalarOp::expm1, WEFT_WIDE(expm1, [](double x) { return std::expm1(x); })),
+    row<kFloat, 1>(ScalarOp::log10, WEFT_WIDE(log10, [](double x) { return std::log10(x); })),
+    row<kFloat, 1>(ScalarOp::log1p, WEFT_WIDE(log1p, [](double x) { return std::log1p(x); })),
     row<kFloat, 1>(ScalarOp::sin, WEFT_LIBRARY([](double x) { return std::sin(x); })),
     row<kFloat, 1>(ScalarOp::cos, WEFT_LIBRARY([](double x) { return std::cos(x); })),
     row<kFloat, 1>(ScalarOp::tan, WEFT_LIBRARY([](double x) { return std::tan(x); })),
+    row<kFloat, 1>(ScalarOp::asin, WEFT_LIBRARY([](double x) { return std::asin(x); })),
+    row<kFloat, 1>(ScalarOp::acos, WEFT_LIBRARY([](double x) { return std::acos(x); })),
+    row<kFloat, 1>(ScalarOp::atan, WEFT_LIBRARY([](double x) { return std::atan(x); })),
+    row<kFloat, 1>(ScalarOp::sinh, WEFT_WIDE(sinh, [](double x) { return std::sinh(x); })),
+    row<kFloat, 1>(ScalarOp::cosh, WEFT_WIDE(cosh, [](double x) { return std::cosh(x); })),
+    row<kFloat, 1>(ScalarOp::asinh, WEFT_WIDE(asinh, [](double x) { return std::asinh(x); })),
+    row<kFloat, 1>(ScalarOp::acosh, WEFT_WIDE(acosh, [](double x) { return std::acosh(x); })),
+    row<kFloat, 1>(ScalarOp::atanh, WEFT_WIDE(atanh, [](double x) { return std::atanh(x); })),
     row<kFloat, 1>(ScalarOp::tanh, WEFT_WIDE(tanh, [](double x) { return std::tanh(x); })),
     row<kFloat, 1>(ScalarOp::erf, WEFT_WIDE(erf, [](double x) { return std::erf(x); })),
+    row<kFloat, 1>(ScalarOp::erfc, WEFT_WIDE(erfc, [](double x) { return std::erfc(x); })),
+    row<kFloat, 1>(erfinv, WEFT_LIBRARY([](double x) { return erfinv_f64(x); })),
+    row<kFloat, 1>(ScalarOp::lgamma, WEFT_LIBRARY([](double x) { return lgamma_f64(x); })),
+    row<kFloat, 1>(digamma, WEFT_LIBRARY([](double x) { return digamma_f64(x); })),
     row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return gated_f64(1.0, x); })),
-    row<kFloat, 1>(softplus, WEFT_WIDE(softplus, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); })),
+    row<kFloat, 1>(softplus, WEFT_WIDE(softplus, [](double x) { return softplus_f64(x); })),
+    row<kFloat, 1>(logsigmoid, WEFT_WIDE(logsigmoid, [](double x) { return -softplus_f64(-x); })),
+    row<kFloat, 1>(mish, WEFT_WIDE(mish, [](double x) { return mish_f64(x); })),
     row<kNumber, 1>(relu, WEFT_UNARY(T, x, relu_(x))),
     row<kFloat, 1>(gelu_erf, WEFT_WIDE(gelu_erf, [](double x) { return gelu_erf_f64(x); })),
     row<kFloat, 1>(gelu_tanh, WEFT_WIDE(gelu_tanh, [](double x) { return gelu_tanh_f64(x); })),
@@ -212,16 +322,34 @@ const Row kRows[] = {
     row<kInteger, 1>(bitwise_not, WEFT_UNARY(T, x, ~x)),
     row<kFloat, 1, true>(is_nan, WEFT_UNARY(T, x, x != x)),
     row<kFloat, 1, true>(is_inf, WEFT_UNARY(T, x, std::abs(x) == std::numeric_limits<T>::infinity())),
-    row<kNumber, 2>(add, WEFT_BINARY(T, a, b, add_(a, b))),
-    row<kNumber, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
-    row<kNumber, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
-    row<kNumber, 2>(ScalarOp::div, WEFT_BINARY(T, a, b, div_(a, b))),
+    row<kFloat, 1, true>(is_finite, WEFT_UNARY(T, x, std::abs(x) < std::numeric_limits<T>::infinity())),
+    row<kNumber, 1, true>(ScalarOp::signbit, WEFT_UNARY(T, x, signbit_(x))),
+    row<kComplex, 1>(real, WEFT_UNARY(T, x, x.real())),
+    row<kComplex, 1>(imag, WEFT_UNARY(T, x, x.imag())),
+    row<kComplex, 1>(conj, WEFT_UNARY(T, x, T(x.real(), -x.imag()))),
+    row<kComplex, 1>(angle, WEFT_UNARY(T, x, static_cast<float>(std::atan2(static_cast<double>(x.imag()), static_cast<double>(x.real()))))),
+    row<kNumber | kComplex, 2>(add, WEFT_BINARY(T, a, b, add_(a, b))),
+    row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
+    row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
+    row<kNumber | kComplex, 2>(ScalarOp::div, WEFT_BINARY(T, a, b, div_(a, b))),
     row<kNumber, 2>(rem, WEFT_BINARY(T, a, b, rem_(a, b))),
+    row<kNumber, 2>(floor_divide, WEFT_BINARY(T, a, b, floor_divide_(a, b))),
+    row<kNumber, 2>(ScalarOp::remainder, WEFT_BINARY(T, a, b, remainder_(a, b))),
+    row<kFloat, 2>(ScalarOp::atan2, WEFT_LIBRARY2([](double a, double b) { return std::atan2(a, b); })),
+    row<kFloat, 2>(ScalarOp::hypot, WEFT_LIBRARY2([](double a, double b) { return std::hypot(a, b); })),
+    row<kFloat, 2>(ScalarOp::copysign, WEFT_BINARY(T, a, b, std::copysign(a, b))),
+    row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, std::nextafter(a, b))),
+    row<kFloat, 2>(logaddexp, WEFT_LIBRARY2([](double a, double b) { return logaddexp_f64(a, b); })),
+    row<kAny, 2>(ScalarOp::fmin, WEFT_BINARY(T, a, b, fmin_(a, b))),
+    row<kAny, 2>(ScalarOp::fmax, WEFT_BINARY(T, a, b, fmax_(a, b))),
+    row<kInteger, 2>(gcd, WEFT_BINARY(T, a, b, gcd_(a, b))),
+    row<kInteger, 2>(lcm, WEFT_BINARY(T, a, b, lcm_(a, b))),
+    row<kFloat, 2>(ScalarOp::complex, WEFT_BINARY(T, a, b, Complex(static_cast<float>(a), static_cast<float>(b)))),
     row<kNumber, 2>(ScalarOp::pow, WEFT_BINARY(T, a, b, pow_(a, b))),
     row<kAny, 2>(min, WEFT_BINARY(T, a, b, min_(a, b))),
     row<kAny, 2>(max, WEFT_BINARY(T, a, b, max_(a, b))),
-    row<kAny, 2, true>(equal, WEFT_BINARY(T, a, b, a == b)),
-    row<kAny, 2, true>(not_equal, WEFT_BINARY(T, a, b, a != b)),
+    row<kAny | kComplex, 2, true>(equal, WEFT_BINARY(T, a, b, a == b)),
+    row<kAny | kComplex, 2, true>(not_equal, WEFT_BINARY(T, a, b, a != b)),
     row<kAny, 2, true>(less, WEFT_BINARY(T, a, b, a < b)),
     row<kAny, 2, true>(less_equal, WEFT_BINARY(T, a, b, a <= b)),
     row<kAny, 2, true>(greater, WEFT_BINARY(T, a, b, a > b)),
@@ -234,7 +362,8 @@ const Row kRows[] = {
     row<kBits, 2>(bitwise_xor, WEFT_BINARY(T, a, b, a ^ b)),
     row<kInteger, 2>(shift_left, WEFT_BINARY(T, a, b, shift_left_(a, b))),
     row<kInteger, 2>(shift_right, WEFT_BINARY(T, a, b, shift_right_(a, b))),
-    row<kNumber, 3>(ScalarOp::fma, WEFT_TERNARY(T, a, b, c, fma_(a, b, c))),
+    row<kFloat, 3>(ScalarOp::lerp, WEFT_TERNARY(T, a, b, c, lerp_(a, b, c))),
+    row<kNumber | kComplex, 3>(ScalarOp::fma, WEFT_TERNARY(T, a, b, c, fma_(a, b, c))),
     row<kNumber, 3>(clamp, WEFT_TERNARY(T, a, b, c, min_(max_(a, b), c))),
 };
 
@@ -243,7 +372,11 @@ template <class Out>
 struct ConvertTo {
   template <class In>
   WEFT_INLINE Out operator()(In x) const {
-    if constexpr (is_float<In> && !is_float<Out>) {
+    if constexpr (is_complex<In>) {
+      return ConvertTo<Out>()(x.real());
+    } else if constexpr (is_complex<Out>) {
+      return Complex(static_cast<float>(x), 0.0f);
+    } else if constexpr (is_float<In> && !is_float<Out>) {
       // Towards zero, saturating, NaN to 0.
       constexpr double low = static_cast<double>(std::numeric_limits<Out>::min());
       constexpr double high = 2.0 * static_cast<double>(std::numeric_limits<Out>::max() / 2 + 1);
@@ -261,7 +394,7 @@ struct ConvertTo {
 struct NotZero {
   template <class T>
   WEFT_INLINE U operator()(T x) const {
-    return x != T{0};
+    return x != T(0);
   }
 };
 
@@ -276,9 +409,14 @@ struct RoundToOdd {
 };
 
 template <class In>
-std::array<Function, 4> conversions_from() {
+std::array<Function, 5> conversions_from() {
+  if constexpr (is_complex<In>) {
+    return {BlockLoop<ConvertTo<float>, float, In>::choose(false), BlockLoop<ConvertTo<double>, double, In>::choose(false),
+            BlockLoop<ConvertTo<I>, I, In>::choose(false), BlockLoop<ConvertTo<U>, U, In>::choose(false), nullptr};
+  }
   return {BlockLoop<ConvertTo<float>, float, In>::choose(true), BlockLoop<ConvertTo<double>, double, In>::choose(true),
-          BlockLoop<ConvertTo<I>, I, In>::choose(true), BlockLoop<ConvertTo<U>, U, In>::choose(true)};
+          BlockLoop<ConvertTo<I>, I, In>::choose(true), BlockLoop<ConvertTo<U>, U, In>::choose(true),
+          BlockLoop<ConvertTo<Complex>, Complex, In>::choose(false)};
 }
 
 template <class T>
@@ -290,6 +428,57 @@ Function select_loop() {
   return BlockLoop<Select<T>, T, U, T, T>::choose(true);
 }
 
+// What depends on the type's width, not on its register alone.
+template <int width>
+struct Popcount {
+  WEFT_INLINE U operator()(U x) const { return static_cast<U>(std::popcount(x << (64 - width))); }
+};
+template <int width>
+struct LeadingZeros {
+  WEFT_INLINE U operator()(U x) const { return static_cast<U>(std::min(std::countl_zero(x << (64 - width)), width)); }
+};
+template <template <int> class F>
+Function by_width(int bits) {
+  switch (bits) {
+    case 2: return BlockLoop<F<2>, U, U>::choose(false);
+    case 4: return BlockLoop<F<4>, U, U>::choose(false);
+    case 8: return BlockLoop<F<8>, U, U>::choose(false);
+    case 16: return BlockLoop<F<16>, U, U>::choose(false);
+    case 32: return BlockLoop<F<32>, U, U>::choose(false);
+    default: return BlockLoop<F<64>, U, U>::choose(false);
+  }
+}
+
+template <class Float>
+struct NextNarrow {
+  WEFT_INLINE float operator()(float x, float y) const {
+    if (x != x || y != y) return x != x ? x : y;
+    if (x == y) return y;
+    using Bits = decltype(Float().bits);
+    if (x == 0.0f) return Float::from_bits(static_cast<Bits>(Float(std::copysign(0.0f, y)).bits | 1));
+    const Bits b = Float(x).bits;
+    return Float::from_bits(static_cast<Bits>((x < y) == (x > 0.0f) ? b + 1 : b - 1));
+  }
+};
+template <class Float>
+Function next_narrow() {
+  return BlockLoop<NextNarrow<Float>, float, float, float>::choose(false);
+}
+
+Function special_function(ScalarOp op, DType type) {
+  if (op == bitwise_not && type == DType::boolean) return cpu_function(logical_not, type);
+  if (op == popcount) return by_width<Popcount>(bits(type));
+  if (op == clz) return by_width<LeadingZeros>(bits(type));
+  if (op != ScalarOp::nextafter) return nullptr;
+  switch (type) {
+    case DType::f16: return next_narrow<float16>();
+    case DType::bf16: return next_narrow<bfloat16>();
+    case DType::f8e4m3: return next_narrow<float8_e4m3>();
+    case DType::f8e5m2: return next_narrow<float8_e5m2>();
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 CpuRegister cpu_register(DType type) {
@@ -297,32 +486,36 @@ CpuRegister cpu_register(DType type) {
   switch (type_set(type)) {
     case kFloat: return CpuRegister::f32;
     case kSigned: return CpuRegister::i64;
-    case 0: return CpuRegister::u64;  // complex: two floats, only moved
+    case kComplex: return CpuRegister::c64;
     default: return CpuRegister::u64;
   }
 }
 
-CpuExpression::Function cpu_function(ScalarOp op, CpuRegister type) {
-  static const std::array<Function, 4> selects = {select_loop<float>(), select_loop<double>(), select_loop<I>(),
-                                                  select_loop<U>()};
-  if (op == select) return selects[static_cast<int>(type)];
+CpuExpression::Function cpu_function(ScalarOp op, DType type) {
+  if (const Function special = special_function(op, type)) return special;
+  const auto at = static_cast<std::size_t>(cpu_register(type));
+  static const std::array<Function, 5> selects = {select_loop<float>(), select_loop<double>(), select_loop<I>(),
+                                                  select_loop<U>(), select_loop<Complex>()};
+  if (op == select) return selects[at];
   for (const Row& r : kRows) {
-    if (r.op == op) return r.functions[static_cast<int>(type)];
+    if (r.op == op && r.functions[at]) return r.functions[at];
   }
   return nullptr;
 }
 
 CpuExpression::Function cpu_conversion(CpuRegister from, CpuRegister to) {
-  static const std::array<std::array<Function, 4>, 4> table = {conversions_from<float>(), conversions_from<double>(),
-                                                               conversions_from<I>(), conversions_from<U>()};
-  return table[static_cast<int>(from)][static_cast<int>(to)];
+  static const std::array<std::array<Function, 5>, 5> table = {conversions_from<float>(), conversions_from<double>(),
+                                                               conversions_from<I>(), conversions_from<U>(),
+                                                               conversions_from<Complex>()};
+  return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
 }
 
 CpuExpression::Function cpu_to_boolean(CpuRegister from) {
-  static const std::array<Function, 4> table = {
+  static const std::array<Function, 5> table = {
       BlockLoop<NotZero, U, float>::choose(true), BlockLoop<NotZero, U, double>::choose(true),
-      BlockLoop<NotZero, U, I>::choose(true), BlockLoop<NotZero, U, U>::choose(true)};
-  return table[static_cast<int>(from)];
+      BlockLoop<NotZero, U, I>::choose(true), BlockLoop<NotZero, U, U>::choose(true),
+      BlockLoop<NotZero, U, Complex>::choose(false)};
+  return table[static_cast<std::size_t>(from)];
 }
 
 CpuExpression::Function cpu_round_to_odd() { return BlockLoop<RoundToOdd, float, double>::choose(false); }

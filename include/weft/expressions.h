@@ -1,0 +1,52 @@
+// Elementwise functions by name: the operations of weft/expression.h, and activations made of several of them.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "weft/expression.h"
+
+namespace weft {
+
+// A number that a function takes beside its operands, such as the slope of leaky_relu.
+struct FunctionParameter {
+  std::string_view name;
+  double otherwise;  // what it is if it is not given
+};
+
+struct FunctionInfo {
+  std::string_view name;
+  int operands;
+  std::span<const FunctionParameter> parameters;
+};
+
+// All that have a name of their own, operations first.
+std::span<const FunctionInfo> functions();
+// By its name, or by another name of an operation (scalar_op); null if there is none.
+const FunctionInfo* find_function(std::string_view name);
+
+// The function as an expression: input i has types[i] (one for each operand), parameters in the order of its table,
+// fewer leave the last ones at their defaults. Throws InvalidArgument: no such name, wrong counts, types that it does
+// not take.
+Expression function_expression(std::string_view name, std::span<const DType> types, std::span<const double> parameters = {});
+
+// Each adds its nodes to `e` and returns the node of the result. x is a float; those narrower than f32 are widened
+// first, so that parameters keep their digits, and rounded once at the end.
+namespace expressions {
+
+int relu6(Expression& e, int x);                                                      // min(max(x, 0), 6)
+int hardtanh(Expression& e, int x, double low = -1, double high = 1);                 // min(max(x, low), high)
+int leaky_relu(Expression& e, int x, double alpha = 0.01);                            // x < 0 ? alpha x : x
+int elu(Expression& e, int x, double alpha = 1);                                      // x < 0 ? alpha (e^x - 1) : x
+int selu(Expression& e, int x);                                                       // scale elu(x, alpha), Klambauer et al. 2017
+int celu(Expression& e, int x, double alpha = 1);                                     // x < 0 ? alpha (e^(x/alpha) - 1) : x
+int hardsigmoid(Expression& e, int x, double alpha = 1.0 / 6, double beta = 0.5);     // min(max(alpha x + beta, 0), 1)
+int hardswish(Expression& e, int x);                                                  // x hardsigmoid(x)
+int softsign(Expression& e, int x);                                                   // x / (1 + |x|)
+int hardshrink(Expression& e, int x, double lambda = 0.5);                            // |x| > lambda ? x : 0
+int softshrink(Expression& e, int x, double lambda = 0.5);                            // x - lambda, x + lambda or 0
+int tanhshrink(Expression& e, int x);                                                 // x - tanh(x)
+int threshold(Expression& e, int x, double limit = 0, double value = 0);              // x > limit ? x : value
+
+}  // namespace expressions
+}  // namespace weft

@@ -1,0 +1,30 @@
+// Complex numbers as vec2<f32>, the real part first. Products and quotients are the plain formulas, infinities
+// included: an infinite part times a zero is NaN.
+
+fn mul_c64(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
+  return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+// Smith's method: the larger part of the divisor is divided out first, so that its square cannot overflow.
+fn div_c64(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
+  let c = abs_f32(b.x);
+  let d = abs_f32(b.y);
+  if (((bitcast<u32>(c) | bitcast<u32>(d)) & 0x7fffffffu) == 0u) { return vec2<f32>(div_f32(a.x, c), div_f32(a.y, c)); }
+  if (less_f32(c, d)) {
+    let r = div_f32(b.x, b.y);
+    let s = b.y + b.x * r;
+    return vec2<f32>(div_f32(a.x * r + a.y, s), div_f32(a.y * r - a.x, s));
+  }
+  let r = div_f32(b.y, b.x);
+  let s = b.x + b.y * r;
+  return vec2<f32>(div_f32(a.x + a.y * r, s), div_f32(a.y - a.x * r, s));
+}
+
+// Of a real number: that one, infinite or not.
+fn exp_c64(a: vec2<f32>) -> vec2<f32> {
+  let e = exp_f32(a.x);
+  if ((bitcast<u32>(a.y) & 0x7fffffffu) == 0u) { return vec2<f32>(e, a.y); }
+  return vec2<f32>(e * cos_f32(a.y), e * sin_f32(a.y));
+}
+
+fn equal_c64(a: vec2<f32>, b: vec2<f32>) -> bool { return equal_f32(a.x, b.x) && equal_f32(a.y, b.y); }

@@ -1,0 +1,470 @@
+// More scalar functions of f32, with the same care as scalar_math.wgsl: roots, inverse trigonometric and hyperbolic
+// functions, error functions, gamma functions, and functions of two numbers.
+
+// a / b within about 1 ULP by one division, where b and the quotient are far from the ends of f32's range.
+fn quotient_f32(a: f32, b: f32) -> f32 {
+  let inverse = 1.0 / b;
+  let h = high_part_f32(a * inverse);
+  let bh = high_part_f32(b);
+  return h + ((a - h * bh) - h * (b - bh)) * inverse;
+}
+
+// The square root within about 1 ULP, whatever the device's own makes of it; v >= 0 and far from the range's ends.
+fn root_f32(v: f32) -> f32 {
+  let s = sqrt(v);
+  let h = high_part_f32(s);
+  return h + (v - h * h) / max(s + h, 1e-18);
+}
+
+fn copysign_f32(x: f32, sign: f32) -> f32 {
+  return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(sign) & 0x80000000u));
+}
+
+fn nan_f32() -> f32 { return f32_from_bits(0x7fc00000u); }
+
+fn infinity_f32() -> f32 { return f32_from_bits(0x7f800000u); }
+
+// Below 2^-12: functions that are x (1 + c x²) there are x, denormals and zeros of both signs too.
+fn is_tiny_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) < 0x39800000u; }
+
+fn fmin_f32(a: f32, b: f32) -> f32 {
+  if (is_nan_f32(a)) { return b; }
+  if (is_nan_f32(b)) { return a; }
+  return min_f32(a, b);
+}
+
+fn fmax_f32(a: f32, b: f32) -> f32 {
+  if (is_nan_f32(a)) { return b; }
+  if (is_nan_f32(b)) { return a; }
+  return max_f32(a, b);
+}
+
+// The neighbour of pattern x towards pattern y, of numbers as sign and magnitude; `sign` is the sign's bit. No NaN.
+fn next_pattern(x: u32, y: u32, sign: u32) -> u32 {
+  if (x == y || ((x | y) & ~sign) == 0u) { return y; }
+  if ((x & ~sign) == 0u) { return (y & sign) | 1u; }
+  let grows = ((x ^ y) & sign) == 0u && (y & ~sign) > (x & ~sign);
+  return select(x - 1u, x + 1u, grows);
+}
+
+fn nextafter_f32(x: f32, y: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  if (is_nan_f32(y)) { return y; }
+  return bitcast<f32>(next_pattern(bitcast<u32>(x), bitcast<u32>(y), 0x80000000u));
+}
+
+fn nextafter_bf16(x: f32, y: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  if (is_nan_f32(y)) { return y; }
+  return bitcast<f32>(next_pattern(bitcast<u32>(x) >> 16u, bitcast<u32>(y) >> 16u, 0x8000u) << 16u);
+}
+
+// Of the float with e exponent and m mantissa bits (as in narrow_bits).
+fn nextafter_narrow(x: f32, y: f32, e: u32, m: u32, finite_only: bool) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  if (is_nan_f32(y)) { return y; }
+  let from = narrow_bits(x, e, m, finite_only);
+  return widen_bits(next_pattern(from, narrow_bits(y, e, m, finite_only), 1u << (e + m)), e, m, finite_only);
+}
+
+// The remainder of the floored quotient: it has the divisor's sign.
+fn remainder_f32(a: f32, b: f32) -> f32 {
+  let r = rem_f32(a, b);
+  if (is_nan_f32(r)) { return r; }
+  if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return copysign_f32(r, b); }
+  return select(r, r + b, ((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) != 0u);
+}
+
+fn floor_divide_f32(a: f32, b: f32) -> f32 {
+  let r = rem_f32(a, b);
+  if (is_nan_f32(r)) { return select(r, div_f32(a, b), (bitcast<u32>(b) & 0x7fffffffu) == 0u); }
+  let multiple = a - r;
+  let down = (bitcast<u32>(r) & 0x7fffffffu) != 0u && ((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) != 0u;
+  if ((bitcast<u32>(multiple) & 0x7fffffffu) == 0u) {
+    let zero = bitcast<f32>((bitcast<u32>(a) ^ bitcast<u32>(b)) & 0x80000000u);
+    return select(zero, -1.0, down);
+  }
+  return round(div_f32(multiple, b)) - select(0.0, 1.0, down);
+}
+
+// Two equal forms, each exact at its end.
+fn lerp_f32(a: f32, b: f32, t: f32) -> f32 {
+  let d = b - a;
+  return select(a + t * d, b - d * (1.0 - t), t >= 0.5);
+}
+
+fn hypot_f32(a: f32, b: f32) -> f32 {
+  if (is_inf_f32(a) || is_inf_f32(b)) { return infinity_f32(); }
+  if (is_nan_f32(a)) { return a; }
+  if (is_nan_f32(b)) { return b; }
+  let x = max_f32(abs_f32(a), abs_f32(b));
+  let y = min_f32(abs_f32(a), abs_f32(b));
+  let e = bitcast<u32>(x) >> 23u;
+  if (e == 0u) { return x; }
+  // Scaled by a power of two to about 1.
+  let exponent = min(e, 253u);
+  let scale = bitcast<f32>((254u - exponent) << 23u);
+  let u = x * scale;
+  let v = y * scale;
+  return root_f32(u * u + v * v) * bitcast<f32>(exponent << 23u);
+}
+
+// By a guess from the bits, a step of Halley's and one of Newton's.
+fn cbrt_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (b == 0u || b >= 0x7f800000u) { return x; }
+  let s = split_f32(bitcast<f32>(b));
+  let k = (s.exponent + 300) / 3 - 100;
+  let m = (1.0 + s.fraction) * f32(1u << u32(s.exponent - 3 * k));
+  var t = bitcast<f32>(bitcast<u32>(m) / 3u + 0x2a5119f2u);
+  let c = t * t * t;
+  t = t * ((c + 2.0 * m) / (2.0 * c + m));
+  let z = t * t;
+  t = t - (z * t - m) / (3.0 * z);
+  return copysign_f32(scale_f32(t, k), x);
+}
+
+fn expm1_f32(x: f32) -> f32 {
+  if (is_nan_f32(x) || (bitcast<u32>(x) & 0x7fffffffu) < 0x33000000u) { return x; }
+  if (x > 88.8) { return infinity_f32(); }
+  if (x < -17.4) { return -1.0; }
+  let n = round(x * 1.44269504);
+  let r = (x - n * 0.693145751953125) - n * 1.42860682e-6;
+  let p = r + r * r * exp_rest_f32(r);
+  // 2^n p + (2^n - 1), halved: 2^128 would be infinite.
+  let s = bitcast<f32>(u32(i32(n) + 126) << 23u);
+  return 2.0 * (s * p + (s - 0.5));
+}
+
+fn log1p_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  if (is_nan_f32(x) || (b & 0x7fffffffu) < 0x33000000u) { return x; }
+  if (b == 0xbf800000u) { return f32_from_bits(0xff800000u); }
+  if (b > 0xbf800000u) { return nan_f32(); }
+  if (x > 1e9) { return log_f32(x); }
+  // 1 + x = 2^k (1 + f); f comes from x, not from the rounded sum.
+  let k = (bitcast<i32>(1.0 + x) - 0x3f3504f3) >> 23u;
+  let scale = bitcast<f32>(u32(127 - k) << 23u);
+  let f = x * scale + (scale - 1.0);
+  let n = f32(k);
+  return n * 0.693145751953125 + (f + (log1p_rest_f32(f) + n * 1.42860682e-6));
+}
+
+fn log10_f32(x: f32) -> f32 {
+  if (is_log_special_f32(x)) { return log_special_f32(x); }
+  let s = split_f32(x);
+  let n = f32(s.exponent);
+  let y = log1p_rest_f32(s.fraction);
+  return n * 0.301025390625 + ((s.fraction + y) * 0.43429448 + n * 4.6050389812e-6);
+}
+
+fn logaddexp_f32(a: f32, b: f32) -> f32 {
+  if (is_nan_f32(a)) { return a; }
+  if (is_nan_f32(b)) { return b; }
+  if (equal_f32(a, b)) { return a + 0.69314718; }
+  return max_f32(a, b) + log1p_unit_f32(exp_f32(-abs_f32(a - b)));
+}
+
+// ---- Inverse trigonometric functions
+
+// asin(x) / x - 1 in z = x², for |x| <= ½.
+fn asin_rest_f32(z: f32) -> f32 {
+  var q = 0.038337518;
+  q = q * z + 0.0264293;
+  q = q * z + 0.045020767;
+  q = q * z + 0.07498759;
+  q = q * z + 0.16666673;
+  return q * z;
+}
+
+// asin(a) = π/2 - 2 asin(√((1-a)/2)), the second part here; a in [½, 1].
+fn asin_complement_f32(a: f32) -> f32 {
+  let z = 0.5 - 0.5 * a;
+  let s = root_f32(z);
+  return 2.0 * (s + s * asin_rest_f32(z));
+}
+
+fn asin_f32(x: f32) -> f32 {
+  let a = abs_f32(x);
+  if (bitcast<u32>(a) > 0x3f800000u) { return nan_f32(); }
+  if (a < 0.5) { return x + x * asin_rest_f32(x * x); }
+  return copysign_f32(1.57079637 - (asin_complement_f32(a) + 4.37113900e-8), x);
+}
+
+fn acos_f32(x: f32) -> f32 {
+  let a = abs_f32(x);
+  if (bitcast<u32>(a) > 0x3f800000u) { return nan_f32(); }
+  if (a < 0.5) { return 1.57079637 - (x + (x * asin_rest_f32(x * x) + 4.37113900e-8)); }
+  let r = asin_complement_f32(a);
+  return select(r, 3.14159274 - (r + 8.74227800e-8), x < 0.0);
+}
+
+fn atan_unit_f32(t: f32) -> f32 {          // atan of |t| <= 1
+  let z = t * t;
+  var q = -0.0017889235;
+  q = q * z + 0.010894826;
+  q = q * z - 0.03114335;
+  q = q * z + 0.05792539;
+  q = q * z - 0.08401715;
+  q = q * z + 0.10951644;
+  q = q * z - 0.14264148;
+  q = q * z + 0.1999854;
+  q = q * z - 0.333333;
+  return t + t * (z * q);
+}
+
+fn atan_f32(x: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  let a = abs_f32(x);
+  if (a <= 1.0) { return atan_unit_f32(x); }
+  return copysign_f32(1.57079637 - (atan_unit_f32(1.0 / min(a, 1e9)) + 4.37113900e-8), x);
+}
+
+fn atan2_f32(y: f32, x: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  if (is_nan_f32(y)) { return y; }
+  let bx = bitcast<u32>(x) & 0x7fffffffu;
+  let by = bitcast<u32>(y) & 0x7fffffffu;
+  let low = min(bx, by);
+  let high = max(bx, by);
+  var q = 0.0;
+  if (low == high) {
+    q = select(1.0, 0.0, low == 0u);
+  } else if (low != 0u && high != 0x7f800000u) {
+    let n = split_f32(bitcast<f32>(low));
+    let d = split_f32(bitcast<f32>(high));
+    q = scale_f32(quotient_f32(1.0 + n.fraction, 1.0 + d.fraction), n.exponent - d.exponent);
+  }
+  var r = atan_unit_f32(q);
+  if (by > bx) { r = 1.57079637 - (r + 4.37113900e-8); }
+  if ((bitcast<u32>(x) >> 31u) != 0u) { r = 3.14159274 - (r + 8.74227800e-8); }
+  return copysign_f32(r, y);
+}
+
+// ---- Hyperbolic functions and their inverses
+
+fn sinh_f32(x: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  let a = abs_f32(x);
+  if (a < 1.0) {
+    let z = x * x;
+    var q = 2.8063516e-06;
+    q = q * z + 0.00019838092;
+    q = q * z + 0.008333339;
+    q = q * z + 0.16666667;
+    return x + x * (z * q);
+  }
+  let h = exp_sum_f32(a, 0.0, -1);         // half of e^a
+  return copysign_f32(h - 0.25 / min(h, 1e30), x);
+}
+
+fn cosh_f32(x: f32) -> f32 {
+  let h = exp_sum_f32(abs_f32(x), 0.0, -1);
+  return select(h + 0.25 / min(h, 1e30), x, is_nan_f32(x));
+}
+
+fn asinh_f32(x: f32) -> f32 {
+  if (is_tiny_f32(x) || not_finite_f32(x)) { return x; }
+  let a = abs_f32(x);
+  if (a > 4096.0) { return copysign_f32(log_f32(a) + 0.69314718, x); }
+  let z = a * a;
+  return copysign_f32(log1p_f32(a + z / (1.0 + sqrt(1.0 + z))), x);
+}
+
+fn acosh_f32(x: f32) -> f32 {
+  if (is_nan_f32(x) || bitcast<u32>(x) == 0x7f800000u) { return x; }
+  if (x < 1.0) { return nan_f32(); }
+  if (x > 4096.0) { return log_f32(x) + 0.69314718; }
+  let t = x - 1.0;
+  return log1p_f32(t + root_f32(t * (t + 2.0)));
+}
+
+fn atanh_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (is_tiny_f32(x) || b > 0x7f800000u) { return x; }
+  if (b >= 0x3f800000u) { return copysign_f32(select(nan_f32(), infinity_f32(), b == 0x3f800000u), x); }
+  let a = bitcast<f32>(b);
+  return copysign_f32(0.5 * log1p_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
+}
+
+// ---- Error functions
+
+fn erfc_f32(x: f32) -> f32 {
+  if (is_nan_f32(x)) { return x; }
+  let a = abs_f32(x);
+  if (a < 0.5) { return 1.0 - erf_unit_f32(x); }
+  if (a > 10.2) { return select(0.0, 2.0, x < 0.0); }
+  // exp(-x²) P(u) / (x+2) with u = (x-2)/(x+2)
+  let t = 1.0 / (a + 2.0);
+  let u = 1.0 - 4.0 * t;
+  var q = 0.00011664525;
+  q = q * u - 0.00054234295;
+  q = q * u - 0.00089218665;
+  q = q * u + 0.0030530167;
+  q = q * u + 0.006493079;
+  q = q * u - 0.021505808;
+  q = q * u - 0.03644357;
+  q = q * u + 0.27947187;
+  q = q * u - 0.6871607;
+  q = q * u + 1.0215827;
+  let h = high_part_f32(a);
+  let r = exp_sum_f32(-h * h, -(a - h) * (a + h), 0) * (t * q);
+  return select(r, 2.0 - r, x < 0.0);
+}
+
+fn erfinv_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (b >= 0x3f800000u) { return copysign_f32(select(nan_f32(), infinity_f32(), b == 0x3f800000u), x); }
+  let a = bitcast<f32>(b);
+  if (a < 0.5) {
+    let z = x * x;
+    var q = 0.098229855;
+    q = q * z + 0.029296365;
+    q = q * z + 0.06912666;
+    q = q * z + 0.086166404;
+    q = q * z + 0.12757294;
+    q = q * z + 0.23201339;
+    return x * 0.88622695 + x * (z * q);
+  }
+  let s = root_f32(-log_f32(1.0 - a));
+  let u = (s - 1.0) / (s + 1.0);
+  var q = -0.0004737886;
+  q = q * u + 0.0505101;
+  q = q * u - 0.15704297;
+  q = q * u + 0.12128846;
+  q = q * u + 0.1282987;
+  q = q * u - 0.25774798;
+  q = q * u - 0.20250703;
+  q = q * u + 0.6826032;
+  q = q * u + 0.6367161;
+  return copysign_f32(s * q, x);
+}
+
+// ---- Gamma functions
+
+// lgamma(2 + y) for y in [-1, 1]; y1 is y + 1. Both factors that vanish are exact, so that it keeps its digits near its
+// zeros.
+fn lgamma_near_two_f32(y: f32, y1: f32) -> f32 {
+  var q = 1.9320421e-05;
+  q = q * y - 3.874393e-05;
+  q = q * y + 2.0215384e-05;
+  q = q * y - 5.239282e-05;
+  q = q * y + 0.00019583633;
+  q = q * y - 0.00042559786;
+  q = q * y + 0.0009104881;
+  q = q * y - 0.00210205;
+  q = q * y + 0.0049994844;
+  q = q * y - 0.012384977;
+  q = q * y + 0.032964945;
+  q = q * y - 0.10031727;
+  q = q * y + 0.42278433;
+  return y * y1 * q;
+}
+
+fn lgamma_positive_f32(x: f32) -> f32 {
+  if (x < 1.0) { return lgamma_near_two_f32(x - 1.0, x) - log_f32(x); }
+  if (x <= 3.0) { return lgamma_near_two_f32(x - 2.0, x - 1.0); }
+  if (x < 8.0) {
+    var product = 1.0;
+    var t = x;
+    while (t > 3.0) {
+      t -= 1.0;
+      product *= t;
+    }
+    return lgamma_near_two_f32(t - 2.0, t - 1.0) + log_f32(product);
+  }
+  // Stirling's series
+  let w = 1.0 / min(x, 1e18);
+  let z = w * w;
+  let tail = w * ((0.0007798481 * z - 0.0027776964) * z + 0.083333336);
+  return (x - 0.5) * (log_f32(x) - 1.0) + (tail + 0.418938533);
+}
+
+// sin(πr) for |r| <= ½.
+fn sin_pi_f32(r: f32) -> f32 {
+  let a = abs_f32(r);
+  if (a <= 0.25) { return sin_kernel_f32(3.14159274 * r); }
+  return copysign_f32(cos_kernel_f32(3.14159274 * (0.5 - a)), r);
+}
+
+fn lgamma_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (b > 0x7f800000u) { return x; }
+  if (b == 0u || b == 0x7f800000u) { return infinity_f32(); }
+  if (bitcast<u32>(x) == b) { return lgamma_positive_f32(x); }
+  let a = bitcast<f32>(b);
+  let r = a - round(a);
+  if (a >= 8388608.0 || (a >= 1.0 && r == 0.0)) { return infinity_f32(); }
+  if (a < 12.0) {
+    // Up to [1, 2] by Γ(x+1) = x Γ(x).
+    var product = 1.0;
+    var t = x;
+    while (t < 1.0) {
+      product *= t;
+      t += 1.0;
+    }
+    return lgamma_near_two_f32(t - 2.0, t - 1.0) - log_f32(abs_f32(product));
+  }
+  return log_f32(3.14159274 / (a * abs_f32(sin_pi_f32(r)))) - lgamma_positive_f32(a);
+}
+
+fn digamma_positive_f32(x: f32) -> f32 {
+  if (x > 3.0) {
+    let w = 1.0 / min(x, 1e18);
+    let z = w * w;
+    var q = 0.0041175084;
+    q = q * z - 0.003888172;
+    q = q * z + 0.0039581866;
+    q = q * z - 0.0083332015;
+    q = q * z + 0.083333336;
+    return log_f32(x) - (0.5 * w + z * q);
+  }
+  // x ψ(x) = (x - root) P(x - 1.5)
+  let y = x - 1.5;
+  var q = -3.0837032e-06;
+  q = q * y + 5.395153e-06;
+  q = q * y + 1.219487e-05;
+  q = q * y - 1.19100505e-05;
+  q = q * y - 5.572754e-05;
+  q = q * y + 8.1941704e-05;
+  q = q * y - 6.41271e-05;
+  q = q * y + 0.00026039913;
+  q = q * y - 0.0008169208;
+  q = q * y + 0.002123685;
+  q = q * y - 0.0059093754;
+  q = q * y + 0.017931225;
+  q = q * y - 0.06281534;
+  q = q * y + 0.31561497;
+  q = q * y + 1.4265839;
+  return quotient_f32(((x - 1.46163213) - 1.24381499e-8) * q, x);
+}
+
+fn digamma_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (b > 0x7f800000u || bitcast<u32>(x) == 0x7f800000u) { return x; }
+  let a = bitcast<f32>(b);
+  if (b < 0x0d800000u) {                                   // below 2^-100
+    return copysign_f32(select(1.0 / max(a, 1.17549435e-38), infinity_f32(), b < 0x00800000u), -x);
+  }
+  if (bitcast<u32>(x) == b) { return digamma_positive_f32(x); }
+  let r = a - round(a);
+  if (a >= 8388608.0 || r == 0.0) { return nan_f32(); }
+  // ψ(-a) = ψ(1 + a) + π cot(πa)
+  let h = abs_f32(r);
+  let s = sin_pi_f32(h);
+  let c = sin_pi_f32(0.5 - h);
+  return digamma_positive_f32(1.0 + a) + copysign_f32(quotient_f32(3.14159274 * c, s), r);
+}
+
+// x tanh(log(1 + e^x))
+fn mish_f32(x: f32) -> f32 {
+  if (is_nan_f32(x) || x > 20.0) { return x; }
+  if (x < -20.0) {
+    // x e^x, with a factor of 2^32 on the way: e^x may be denormal where the result is not.
+    let c = max(x, -200.0);
+    return -scale_f32(-c * exp_sum_f32(c, 0.0, 32), -32);
+  }
+  let e = exp_f32(x);
+  let n = e * (e + 2.0);
+  return quotient_f32(x * n, n + 2.0);
+}

@@ -1,0 +1,203 @@
+// Functions that are several operations, and the table of all functions by name.
+#include "weft/expressions.h"
+
+#include <algorithm>
+#include <format>
+#include <iterator>
+
+#include "kernels/elementwise/scalar_ops.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace expressions {
+namespace {
+
+using enum ScalarOp;
+
+// One function in the making: x as it computes, and numbers of that type.
+class Maker {
+ public:
+  Maker(Expression& e, std::string_view name, int value) : e_(e) {
+    if (value < 0 || value >= static_cast<int>(e.nodes().size())) {
+      throw InvalidArgument("expression: {}: the operand is node {}, there are {}", name, value, e.nodes().size());
+    }
+    stored_ = e.nodes()[static_cast<std::size_t>(value)].type;
+    if (!is_floating(stored_)) throw InvalidArgument("expression: {} takes float, got {}", name, weft::name(stored_));
+    type_ = bits(stored_) < 32 ? DType::f32 : stored_;
+    x = e.cast(value, type_);
+  }
+  int number(double v) { return e_.constant(v, type_); }
+  int operator()(ScalarOp op, int a) { return e_.apply(op, {a}); }
+  int operator()(ScalarOp op, int a, int b) { return e_.apply(op, {a, b}); }
+  int operator()(ScalarOp op, int a, int b, int c) { return e_.apply(op, {a, b, c}); }
+  int result(int node) { return e_.cast(node, stored_); }
+
+  int x;
+
+ private:
+  Expression& e_;
+  DType stored_, type_;
+};
+
+// x where it is not negative (and NaN), else `negative`.
+int negative_part(Maker& m, int negative) { return m.result(m(select, m(less, m.x, m.number(0)), negative, m.x)); }
+
+}  // namespace
+
+int hardtanh(Expression& e, int x, double low, double high) {
+  Maker m(e, "hardtanh", x);
+  return m.result(m(clamp, m.x, m.number(low), m.number(high)));
+}
+
+int relu6(Expression& e, int x) { return hardtanh(e, x, 0, 6); }
+
+int leaky_relu(Expression& e, int x, double alpha) {
+  Maker m(e, "leaky_relu", x);
+  return negative_part(m, m(mul, m.x, m.number(alpha)));
+}
+
+int elu(Expression& e, int x, double alpha) {
+  Maker m(e, "elu", x);
+  return negative_part(m, m(mul, m(ScalarOp::expm1, m.x), m.number(alpha)));
+}
+
+int selu(Expression& e, int x) {
+  constexpr double kAlpha = 1.6732632423543772848170429916717;
+  constexpr double kScale = 1.0507009873554804934193349852946;
+  Maker m(e, "selu", x);
+  const int negative = m(mul, m(ScalarOp::expm1, m.x), m.number(kAlpha * kScale));
+  return m.result(m(select, m(less, m.x, m.number(0)), negative, m(mul, m.x, m.number(kScale))));
+}
+
+int celu(Expression& e, int x, double alpha) {
+  Maker m(e, "celu", x);
+  const int a = m.number(alpha);
+  return negative_part(m, m(mul, m(ScalarOp::expm1, m(ScalarOp::div, m.x, a)), a));
+}
+
+int hardsigmoid(Expression& e, int x, double alpha, double beta) {
+  Maker m(e, "hardsigmoid", x);
+  const int line = m(ScalarOp::fma, m.x, m.number(alpha), m.number(beta));
+  return m.result(m(clamp, line, m.number(0), m.number(1)));
+}
+
+int hardswish(Expression& e, int x) {
+  Maker m(e, "hardswish", x);
+  const int gate = m(clamp, m(add, m.x, m.number(3)), m.number(0), m.number(6));
+  // Large negative numbers give 0, -infinity too.
+  const int product = m(mul, m.x, m(mul, gate, m.number(1.0 / 6)));
+  return m.result(m(select, m(less, m.x, m.number(-3)), m.number(0), product));
+}
+
+int softsign(Expression& e, int x) {
+  Maker m(e, "softsign", x);
+  const int a = m(ScalarOp::abs, m.x);
+  // From 2^60 on it is 1; the quotient of infinities would be NaN.
+  const int quotient = m(ScalarOp::div, m.x, m(add, a, m.number(1)));
+  return m.result(m(select, m(greater, a, m.number(0x1p60)), m(sign, m.x), quotient));
+}
+
+int hardshrink(Expression& e, int x, double lambda) {
+  Maker m(e, "hardshrink", x);
+  const int inside = m(less_equal, m(ScalarOp::abs, m.x), m.number(lambda));
+  return m.result(m(select, inside, m.number(0), m.x));
+}
+
+int softshrink(Expression& e, int x, double lambda) {
+  Maker m(e, "softshrink", x);
+  return m.result(m(sub, m.x, m(clamp, m.x, m.number(-lambda), m.number(lambda))));
+}
+
+int tanhshrink(Expression& e, int x) {
+  Maker m(e, "tanhshrink", x);
+  return m.result(m(sub, m.x, m(ScalarOp::tanh, m.x)));
+}
+
+int threshold(Expression& e, int x, double limit, double value) {
+  Maker m(e, "threshold", x);
+  return m.result(m(select, m(less_equal, m.x, m.number(limit)), m.number(value), m.x));
+}
+
+}  // namespace expressions
+
+namespace {
+
+using Parameters = std::span<const double>;
+using Build = int (*)(Expression& e, int x, Parameters p);
+
+constexpr FunctionParameter kLimits[] = {{"low", -1}, {"high", 1}};
+constexpr FunctionParameter kSlope[] = {{"alpha", 0.01}};
+constexpr FunctionParameter kAlpha[] = {{"alpha", 1}};
+constexpr FunctionParameter kLine[] = {{"alpha", 1.0 / 6}, {"beta", 0.5}};
+constexpr FunctionParameter kLambda[] = {{"lambda", 0.5}};
+constexpr FunctionParameter kThreshold[] = {{"limit", 0}, {"value", 0}};
+
+struct Composite {
+  FunctionInfo info;
+  Build build;
+};
+constexpr Composite kComposites[] = {
+    {{"relu6", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::relu6(e, x); }},
+    {{"hardtanh", 1, kLimits}, [](Expression& e, int x, Parameters p) { return expressions::hardtanh(e, x, p[0], p[1]); }},
+    {{"leaky_relu", 1, kSlope}, [](Expression& e, int x, Parameters p) { return expressions::leaky_relu(e, x, p[0]); }},
+    {{"elu", 1, kAlpha}, [](Expression& e, int x, Parameters p) { return expressions::elu(e, x, p[0]); }},
+    {{"selu", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::selu(e, x); }},
+    {{"celu", 1, kAlpha}, [](Expression& e, int x, Parameters p) { return expressions::celu(e, x, p[0]); }},
+    {{"hardsigmoid", 1, kLine}, [](Expression& e, int x, Parameters p) { return expressions::hardsigmoid(e, x, p[0], p[1]); }},
+    {{"hardswish", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::hardswish(e, x); }},
+    {{"softsign", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::softsign(e, x); }},
+    {{"hardshrink", 1, kLambda}, [](Expression& e, int x, Parameters p) { return expressions::hardshrink(e, x, p[0]); }},
+    {{"softshrink", 1, kLambda}, [](Expression& e, int x, Parameters p) { return expressions::softshrink(e, x, p[0]); }},
+    {{"tanhshrink", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::tanhshrink(e, x); }},
+    {{"threshold", 1, kThreshold}, [](Expression& e, int x, Parameters p) { return expressions::threshold(e, x, p[0], p[1]); }},
+};
+
+constexpr int kFirst = static_cast<int>(ScalarOp::neg);
+
+}  // namespace
+
+std::span<const FunctionInfo> functions() {
+  static const std::vector<FunctionInfo> all = [] {
+    std::vector<FunctionInfo> list;
+    for (int i = kFirst; i < kScalarOpCount; ++i) {
+      const auto op = static_cast<ScalarOp>(i);
+      list.push_back({name(op), arity(op), {}});
+    }
+    for (const Composite& c : kComposites) list.push_back(c.info);
+    return list;
+  }();
+  return all;
+}
+
+const FunctionInfo* find_function(std::string_view name) {
+  if (const auto op = scalar_op(name)) return &functions()[static_cast<std::size_t>(*op) - kFirst];
+  const auto it = std::ranges::find(functions(), name, &FunctionInfo::name);
+  return it == functions().end() ? nullptr : &*it;
+}
+
+Expression function_expression(std::string_view name, std::span<const DType> types, std::span<const double> parameters) {
+  const FunctionInfo* function = find_function(name);
+  if (!function) throw InvalidArgument("no elementwise function is called '{}'", name);
+  if (static_cast<int>(types.size()) != function->operands) {
+    throw InvalidArgument("{} takes {} operands, got {}", name, function->operands, types.size());
+  }
+  if (parameters.size() > function->parameters.size()) {
+    throw InvalidArgument("{} takes {} parameters, got {}", name, function->parameters.size(), parameters.size());
+  }
+  Expression e;
+  int args[3] = {};
+  for (std::size_t i = 0; i < types.size(); ++i) args[i] = e.input(types[i]);
+  if (const auto op = scalar_op(name)) {
+    const int* a = args;
+    e.output(types.size() == 1   ? e.apply(*op, {a[0]})
+             : types.size() == 2 ? e.apply(*op, {a[0], a[1]})
+                                 : e.apply(*op, {a[0], a[1], a[2]}));
+    return e;
+  }
+  std::vector<double> all(parameters.begin(), parameters.end());
+  for (std::size_t i = all.size(); i < function->parameters.size(); ++i) all.push_back(function->parameters[i].otherwise);
+  e.output(std::ranges::find(kComposites, function->name, [](const Composite& c) { return c.info.name; })->build(e, args[0], all));
+  return e;
+}
+
+}  // namespace weft

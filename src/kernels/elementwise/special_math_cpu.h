@@ -1,0 +1,168 @@
+// More scalar functions for the CPU: in double what the C library lacks, and forms of f32 that become vector code.
+#pragma once
+
+#include <math.h>  // lgamma_r
+
+#include <complex>
+
+#include "kernels/elementwise/scalar_math_cpu.h"
+
+namespace weft::kernels {
+
+// ---- Double, by the C library and on top of it.
+
+inline double lgamma_f64(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);  // lgamma itself writes a global
+}
+
+// Recurrence up to 12, then the asymptotic series (Abramowitz and Stegun 6.3.18); reflection for negative arguments.
+inline double digamma_f64(double x) {
+  constexpr double kPi = 3.14159265358979323846;
+  if (x != x || x == wide::kInfinity) return x;
+  if (x == 0.0) return std::copysign(wide::kInfinity, -x);
+  if (x < 0.0) {
+    const double r = x - std::nearbyint(x);
+    if (r == 0.0 || x == -wide::kInfinity) return wide::kNaN;
+    return digamma_f64(1.0 - x) - kPi / std::tan(kPi * r);
+  }
+  double sum = 0.0;
+  for (; x < 12.0; x += 1.0) sum -= 1.0 / x;
+  const double z = 1.0 / (x * x);
+  const double series =
+      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12.0))))));
+  return sum + std::log(x) - 0.5 / x - series;
+}
+
+// A polynomial's guess, and Newton's method on erf, or on log erfc where erf is flat.
+inline double erfinv_f64(double x) {
+  constexpr double kSlope = 1.1283791670955126;  // 2/√π
+  const double a = std::abs(x);
+  if (!(a < 1.0)) return a == 1.0 ? std::copysign(wide::kInfinity, x) : wide::kNaN;
+  if (a < 0.5) {
+    const double z = x * x;
+    double y = x * (0.88622692616988097 + z * (0.2320133948653527 + z * (0.1275729455929844 + z * (0.0861664 + z * 0.1))));
+    for (int i = 0; i < 3; ++i) y -= (std::erf(y) - x) / (kSlope * std::exp(-y * y));
+    return y;
+  }
+  const double target = std::log1p(-a);
+  double y = std::sqrt(-target) - 0.3;
+  for (int i = 0; i < 60; ++i) {
+    const double tail = std::erfc(y);
+    const double step = (std::log(tail) - target) * tail / (kSlope * std::exp(-y * y));
+    y += step;
+    if (std::abs(step) < 1e-16 * y) break;
+  }
+  return std::copysign(y, x);
+}
+
+inline double mish_f64(double x) {
+  if (x < -700.0) return 0.0;
+  if (x > 40.0) return x;
+  const double e = std::exp(x);
+  const double n = e * (e + 2.0);
+  return x * (n / (n + 2.0));
+}
+
+inline double softplus_f64(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+inline double logaddexp_f64(double a, double b) {
+  if (a == b) return a + 0.69314718055994530942;
+  return std::fmax(a, b) + std::log1p(std::exp(-std::abs(a - b))) + (a + b) * 0.0;
+}
+
+namespace wide {
+
+// ---- f32 in double without branches, as in scalar_math_cpu.h.
+
+WEFT_INLINE double log10(double x) { return log(x) * 0.43429448190325183; }
+
+WEFT_INLINE double expm1(double x) {
+  const double small = x * polynomial(x, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0);
+  return std::abs(x) < 0.03 ? small : exp(x) - 1.0;
+}
+
+WEFT_INLINE double log1p(double x) {
+  const double u = 1.0 + x;
+  double r = log(u);
+  r = u > 0.0 && u < 1e30 ? r + (x - (u - 1.0)) / u : r;
+  return std::abs(x) < 1e-14 ? x : r;
+}
+
+WEFT_INLINE double sinh(double x) {
+  const double z = x * x;
+  const double small = x + x * z * polynomial(z, 1.0 / 362880, 1.0 / 5040, 1.0 / 120, 1.0 / 6);
+  const double e = exp(x);
+  return std::abs(x) < 0.5 ? small : 0.5 * (e - 1.0 / e);
+}
+
+WEFT_INLINE double cosh(double x) {
+  const double e = exp(x);
+  return 0.5 * (e + 1.0 / e);
+}
+
+WEFT_INLINE double asinh(double x) {
+  const double a = std::abs(x);
+  return std::copysign(log1p(a + a * a / (1.0 + std::sqrt(1.0 + a * a))), x);
+}
+
+WEFT_INLINE double acosh(double x) {
+  const double t = x - 1.0;
+  const double r = log1p(t + std::sqrt(t * (t + 2.0)));
+  return x >= 1.0 ? r : kNaN;
+}
+
+WEFT_INLINE double atanh(double x) {
+  const double a = std::abs(x);
+  double r = 0.5 * log1p(2.0 * a / (1.0 - a));
+  r = a == 1.0 ? kInfinity : r;
+  return a <= 1.0 ? std::copysign(r, x) : kNaN;
+}
+
+WEFT_INLINE double erfc(double x) {
+  const double a = std::abs(x);
+  const double tail = 2.0 * normal_tail(a * 1.4142135623730951);
+  const double r = x < 0.0 ? 2.0 - tail : tail;
+  return a < 0.5 ? 1.0 - erf(x) : r;
+}
+
+WEFT_INLINE double logsigmoid(double x) { return -softplus(-x); }
+
+WEFT_INLINE double mish(double x) {
+  const double c = x > 40.0 ? 40.0 : x;
+  const double e = exp(c);
+  const double n = e * (e + 2.0);
+  const double r = x * (n / (n + 2.0));
+  return x < -150.0 ? 0.0 : x > 40.0 ? x : r;
+}
+
+}  // namespace wide
+
+// ---- Of complex numbers: the same formulas as common/complex_math.wgsl, in f32.
+
+using Complex = std::complex<float>;
+
+WEFT_INLINE Complex multiply(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+WEFT_INLINE Complex divide(Complex a, Complex b) {
+  if (b.real() == 0.0f && b.imag() == 0.0f) return {a.real() / std::abs(b.real()), a.imag() / std::abs(b.real())};
+  if (std::abs(b.real()) < std::abs(b.imag())) {
+    const float r = b.real() / b.imag();
+    const float s = b.imag() + b.real() * r;
+    return {(a.real() * r + a.imag()) / s, (a.imag() * r - a.real()) / s};
+  }
+  const float r = b.imag() / b.real();
+  const float s = b.real() + b.imag() * r;
+  return {(a.real() + a.imag() * r) / s, (a.imag() - a.real() * r) / s};
+}
+
+inline Complex exponential(Complex a) {
+  const double e = std::exp(static_cast<double>(a.real()));
+  if (a.imag() == 0.0f) return {static_cast<float>(e), a.imag()};
+  return {static_cast<float>(e * std::cos(static_cast<double>(a.imag()))),
+          static_cast<float>(e * std::sin(static_cast<double>(a.imag())))};
+}
+
+}  // namespace weft::kernels
