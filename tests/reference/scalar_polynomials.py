@@ -1,4 +1,5 @@
-"""The minimax polynomials of src/kernels/common/scalar_math.wgsl and src/kernels/elementwise/scalar_math_cpu.h.
+"""The minimax polynomials of src/kernels/common/scalar_math.wgsl, special_math.wgsl and
+src/kernels/elementwise/scalar_math_cpu.h.
 
 Each is found by Remez's exchange: the polynomial whose weighted error is largest, and equally large, at degree + 2
 points of alternating sign. Prints the coefficients from the lowest power up, and the error as a power of two.
@@ -99,10 +100,7 @@ for name, value, bits in (("ln 2", ln2, 16), ("2√(2/π)", 2 * mp.sqrt(2 / mp.p
                           ("1.702", mp.mpf("1.702"), 12), ("2/ln 2", c, 12)):
     high = rounded(value, bits)
     print(name, "=", high, "+", mp.nstr(value - high, 12))
-mp.mp.dps = 120
-print("2/π =", [hex(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (32 * (k + 1)))) & 0xFFFFFFFF) for k in range(8)])
 
-mp.mp.dps = 40
 show("(asin(x)/x - 1) / x² in x²",
      minimax(near_zero(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, one / 6), mp.mpf(0), mp.mpf("0.2501"), 4))
 show("(atan(x)/x - 1) / x² in x²",
@@ -133,8 +131,12 @@ def erfinv_tail(s):  # erfinv(1 - exp(-s²)) / s
     return y / s
 
 
-show("erfinv(1 - exp(-s²)) / s in s - 2.5", minimax(lambda t: erfinv_tail(t + mp.mpf("2.5")), mp.mpf("0.83") - mp.mpf("2.5"),
-                                                   mp.mpf("4.17") - mp.mpf("2.5"), 9))
+def at_unit(u):  # s with u = (s-1)/(s+1)
+    return (1 + u) / (1 - u)
+
+
+show("erfinv(1 - exp(-s²)) / s in (s-1)/(s+1)",
+     minimax(lambda u: erfinv_tail(at_unit(u)), mp.mpf("-0.17") / mp.mpf("1.83"), mp.mpf("3.17") / mp.mpf("5.17"), 8))
 
 
 def lgamma_part(y):  # lgamma(2 + y) / (y (y + 1))
@@ -169,3 +171,5 @@ print("digamma's root =", rounded(root, 24), "+", mp.nstr(root - rounded(root, 2
 for name, value, bits in (("log10(2)", mp.log10(2), 14), ("log10(e)", mp.log10(mp.e), 12), ("π", mp.pi, 24), ("π/2", mp.pi / 2, 24)):
     high = rounded(value, bits)
     print(name, "=", high, "+", mp.nstr(value - high, 12))
+mp.mp.dps = 120
+print("2/π =", [hex(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (32 * (k + 1)))) & 0xFFFFFFFF) for k in range(8)])

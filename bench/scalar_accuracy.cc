@@ -1,0 +1,262 @@
+// The error of each scalar function of f32, in units in the last place, over its whole range on one device.
+//
+//   scalar_accuracy [--cpu] [--samples 24] [--only NAME…] [--json FILE]   measures
+//   scalar_accuracy --table FILE… >docs/accuracy.md                      makes the page from what was measured
+//
+// The reference is the CPU twin in f64, which is tested against mpmath and SciPy. Arguments are all bit patterns of f32
+// at even distances (--samples 32: all of them), so every exponent has as many of them as any other.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "kernels/elementwise/scalar_ops.h"
+#include "kernels/twin.h"
+#include "weft/cpu.h"
+#include "weft/gpu.h"
+#include "weft/kernels/elementwise.h"
+
+using namespace weft;
+
+namespace {
+
+constexpr std::int64_t kChunk = std::int64_t{1} << 22;
+constexpr double kSmallest = 0x1p-126;  // what WGSL may flush to 0 is not counted
+
+struct Function {
+  std::string name;
+  int operands = 1;
+  bool negative = false;  // a part of its own: the arguments below 0
+};
+
+// Functions that are more than one rounding: from the tables.
+std::vector<Function> measured() {
+  std::vector<Function> list;
+  for (const FunctionInfo& f : functions()) {
+    const auto op = scalar_op(f.name);
+    const bool root = op == ScalarOp::sqrt || op == ScalarOp::rsqrt || op == ScalarOp::reciprocal || op == ScalarOp::div;
+    if (op && !kernels::info(*op).function && !root) continue;
+    if (op && !(kernels::info(*op).types & kernels::kFloat)) continue;
+    list.push_back({std::string(f.name), f.operands});
+    if (op == ScalarOp::lgamma || op == ScalarOp::digamma) list.push_back({std::string(f.name), f.operands, true});
+  }
+  return list;
+}
+
+std::uint64_t mix(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+// Argument number i of 2^log2. Functions of two numbers: pairs whose results are spread over f32's range.
+std::array<float, 2> argument(const Function& f, std::uint64_t i, int log2) {
+  if (f.operands == 1) {
+    const std::uint64_t low = log2 == 32 ? 0 : mix(i) >> (32 + log2);
+    return {std::bit_cast<float>(static_cast<std::uint32_t>((i << (32 - log2)) | low)), 0};
+  }
+  const auto a = std::bit_cast<float>(static_cast<std::uint32_t>(mix(2 * i)));
+  const auto b = std::bit_cast<float>(static_cast<std::uint32_t>(mix(2 * i + 1)));
+  if (i % 2) return {a, b};
+  const double u = static_cast<double>(mix(3 * i) >> 11) * 0x1p-53;
+  const double v = static_cast<double>(mix(3 * i + 1) >> 11) * 0x1p-53;
+  if (f.name == "pow") {
+    const double base = i % 4 ? std::exp2(40 * u - 20) : 0.7 + 0.6 * u;
+    return {static_cast<float>(base), static_cast<float>((176 * v - 88) / std::log(base))};
+  }
+  if (f.name == "logaddexp") return {static_cast<float>(40 * u - 20), static_cast<float>(40 * v - 20)};
+  // Of one order of magnitude.
+  return {a, static_cast<float>(a * std::exp2(24 * u - 12))};
+}
+
+double ulp(double x) { return std::ldexp(1.0, std::max(std::ilogb(x), -126) - 23); }
+
+// The bound is 4 ULP of the result, or of the terms that cancel in it where scalar_ops.h says so.
+double scale(const Function& f, double want, std::array<float, 2> x) {
+  const double y = std::abs(want);
+  if (f.name == "logaddexp") return std::max({y, std::abs(static_cast<double>(std::max(x[0], x[1])))});
+  if (!f.negative) return y;
+  const double a = std::abs(static_cast<double>(x[0]));
+  return std::max({y, 1.0, f.name == "lgamma" && a < 1e30 ? std::abs(a * (std::log(a + 1) - 1)) : std::log(a + 1)});
+}
+
+double error(const Function& f, float got, double want, std::array<float, 2> x) {
+  if (std::isnan(want)) return std::isnan(got) ? 0 : INFINITY;
+  const auto rounded = static_cast<float>(want);
+  if (got == rounded) return 0;
+  const double largest = 3.4028e38;
+  if (std::isinf(rounded)) return std::isinf(got) || std::abs(got) > largest ? 0 : INFINITY;
+  if (std::isnan(got)) return INFINITY;
+  if (std::isinf(got)) return std::abs(want) > largest ? 0 : INFINITY;
+  if (std::abs(got - want) <= kSmallest) return 0;
+  return std::abs(got - want) / ulp(scale(f, want, x));
+}
+
+struct Worst {
+  double ulp = -1;
+  std::array<float, 2> x{};
+  float got = 0;
+  double want = 0;
+};
+
+class Tool {
+ public:
+  Tool(bool on_cpu, int log2) : log2_(log2), count_(std::min(kChunk, std::int64_t{1} << log2)) {
+    if (!on_cpu) device_.emplace(gpu::Device::open());
+    for (auto& v : x_) v = host(DType::f32);
+    for (auto& v : wide_) v = host(DType::f64);
+    y_ = host(DType::f32);
+    reference_ = host(DType::f64);
+    if (device_) {
+      for (View* v : {&gpu_x_[0], &gpu_x_[1], &gpu_y_}) {
+        *v = View(device_->allocate(static_cast<std::uint64_t>(count_) * 4), 0, DType::f32, {count_});
+      }
+    }
+  }
+
+  std::string device() const {
+    return device_ ? std::format("{} ({})", device_->info().name, device_->info().backend) : "cpu";
+  }
+
+  Worst measure(const Function& f) {
+    Worst worst;
+    std::mutex mutex;
+    const bool skips_denormals = device_.has_value();
+    for (std::int64_t begin = 0; begin < std::int64_t{1} << log2_; begin += count_) {
+      kernels::parallel(cpu_, count_, 1 << 14, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+          auto x = argument(f, static_cast<std::uint64_t>(begin + i), log2_);
+          for (int k = 0; k < f.operands; ++k) {
+            if (skips_denormals && std::abs(x[k]) < kSmallest) x[k] = 0;
+            at<float>(x_[k])[i] = x[k];
+            at<double>(wide_[k])[i] = x[k];
+          }
+        }
+      });
+      const auto operands = static_cast<std::size_t>(f.operands);
+      kernels::elementwise(cpu_, f.name, std::span(wide_).first(operands), reference_);
+      if (device_) {
+        for (std::size_t k = 0; k < operands; ++k) {
+          device_->upload(gpu_x_[k].buffer, 0, {x_[k].buffer.data(), static_cast<std::size_t>(count_) * 4});
+        }
+        gpu::Encoder encoder(*device_);
+        kernels::elementwise(encoder, f.name, std::span(gpu_x_).first(operands), gpu_y_);
+        encoder.submit();
+        device_->read(gpu_y_.buffer, 0, static_cast<std::uint64_t>(count_) * 4)
+            .get({y_.buffer.data(), static_cast<std::size_t>(count_) * 4});
+      } else {
+        kernels::elementwise(cpu_, f.name, std::span(x_).first(operands), y_);
+      }
+      kernels::parallel(cpu_, count_, 1 << 14, [&](std::int64_t first, std::int64_t last) {
+        Worst local;
+        for (std::int64_t i = first; i < last; ++i) {
+          const std::array<float, 2> x{at<float>(x_[0])[i], f.operands > 1 ? at<float>(x_[1])[i] : 0};
+          if (f.operands == 1 && (f.name == "lgamma" || f.name == "digamma") && f.negative != (x[0] < 0)) continue;
+          const float got = at<float>(y_)[i];
+          const double want = at<double>(reference_)[i];
+          if (const double e = error(f, got, want, x); e > local.ulp) local = {e, x, got, want};
+        }
+        const std::lock_guard lock(mutex);
+        if (local.ulp > worst.ulp) worst = local;
+      });
+    }
+    return worst;
+  }
+
+ private:
+  View host(DType type) const {
+    return View(Buffer::host(byte_size(type, static_cast<std::uint64_t>(count_))), 0, type, {count_});
+  }
+  template <class T>
+  static T* at(const View& v) {
+    return reinterpret_cast<T*>(v.buffer.data());
+  }
+
+  int log2_;
+  std::int64_t count_;
+  std::optional<gpu::Device> device_;
+  cpu::Executor cpu_;
+  View x_[2], wide_[2], y_, reference_, gpu_x_[2], gpu_y_;
+};
+
+std::string key(const Function& f) { return f.negative ? f.name + ", x < 0" : f.name; }
+
+int measure(bool on_cpu, int log2, const std::vector<std::string>& only, const std::string& json_file) {
+  Tool tool(on_cpu, log2);
+  nlohmann::ordered_json json = {{"device", tool.device()}, {"samples_log2", log2}, {"functions", nlohmann::ordered_json::object()}};
+  std::printf("%s, 2^%d arguments\n", tool.device().c_str(), log2);
+  for (const Function& f : measured()) {
+    if (!only.empty() && std::ranges::find(only, f.name) == only.end()) continue;
+    const Worst w = tool.measure(f);
+    std::string at = std::format("{}", w.x[0]);
+    if (f.operands > 1) at += std::format(", {}", w.x[1]);
+    std::printf("%-16s %8.2f  at %s: %.9g, not %.9g\n", key(f).c_str(), w.ulp, at.c_str(), static_cast<double>(w.got), w.want);
+    std::fflush(stdout);
+    json["functions"][key(f)] = {{"ulp", std::isfinite(w.ulp) ? nlohmann::ordered_json(std::round(w.ulp * 100) / 100) : nullptr}, {"at", at}};
+  }
+  if (!json_file.empty()) std::ofstream(json_file) << json.dump(1) << "\n";
+  return 0;
+}
+
+int table(const std::vector<std::string>& files) {
+  std::vector<nlohmann::ordered_json> devices;
+  for (const auto& file : files) {
+    std::ifstream in(file);
+    if (!in) {
+      std::fprintf(stderr, "scalar_accuracy: %s cannot be read\n", file.c_str());
+      return 1;
+    }
+    devices.push_back(nlohmann::ordered_json::parse(in));
+  }
+  std::printf(
+      "# Accuracy of scalar functions\n\n"
+      "The largest error found, in units in the last place of f32, and the argument where it is. Made by `scalar_accuracy`\n"
+      "(`bench/scalar_accuracy.cc`) from the files in `docs/data`; the reference is the CPU twin in f64. Arguments are bit\n"
+      "patterns at even distances over the whole of f32: all exponents, both signs, infinities and NaN. What WGSL may flush\n"
+      "(denormal arguments and results on a GPU) is not counted.\n\n"
+      "Where terms cancel, the unit is that of the largest of them: `logaddexp` (of the larger argument), and `lgamma` and\n"
+      "`digamma` of negative arguments (at least of 1), whose zeros there no f32 comes near.\n\n| function |");
+  for (const auto& d : devices) std::printf(" %s, 2^%d |", d["device"].get<std::string>().c_str(), d["samples_log2"].get<int>());
+  std::printf("\n|---|");
+  for (std::size_t i = 0; i < devices.size(); ++i) std::printf("---|");
+  std::printf("\n");
+  for (const Function& f : measured()) {
+    std::printf("| %s |", key(f).c_str());
+    for (const auto& d : devices) {
+      const auto& functions = d["functions"];
+      if (!functions.contains(key(f))) {
+        std::printf(" |");
+        continue;
+      }
+      const auto& entry = functions[key(f)];
+      if (entry["ulp"].is_null()) std::printf(" wrong at %s |", entry["at"].get<std::string>().c_str());
+      else if (entry["ulp"].get<double>() == 0) std::printf(" 0 |");
+      else std::printf(" %.2f at %s |", entry["ulp"].get<double>(), entry["at"].get<std::string>().c_str());
+    }
+    std::printf("\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures the error of scalar functions on one device, or makes a table of what was measured.");
+  bool on_cpu = false;
+  int log2 = 24;
+  std::vector<std::string> only;
+  std::vector<std::string> tables;
+  std::string json;
+  app.add_flag("--cpu", on_cpu, "measure the CPU twins, not a GPU");
+  app.add_option("--samples", log2, "logarithm of how many arguments each function gets")->check(CLI::Range(10, 32));
+  app.add_option("--only", only, "these functions");
+  app.add_option("--json", json, "write what was measured to this file");
+  app.add_option("--table", tables, "make the table from these files, measure nothing");
+  CLI11_PARSE(app, argc, argv);
+  return tables.empty() ? measure(on_cpu, log2, only, json) : table(tables);
+}
