@@ -45,7 +45,6 @@ int hardswish(Expression& e, int x);                                            
 int softsign(Expression& e, int x);                                                   // x / (1 + |x|)
 int hardshrink(Expression& e, int x, double lambda = 0.5);                            // |x| > lambda ? x : 0
 int softshrink(Expression& e, int x, double lambda = 0.5);                            // x - lambda, x + lambda or 0
-int tanhshrink(Expression& e, int x);                                                 // x - tanh(x)
 int threshold(Expression& e, int x, double limit = 0, double value = 0);              // x > limit ? x : value
 
 }  // namespace expressions

@@ -1,5 +1,5 @@
 // Elementwise kernels: each operation on a GPU against its twin, over types, layouts and odd sizes.
-#include "kernels/elementwise/scalar_ops.h"
+#include "scalar_cases.h"
 #include "support/kernel_test.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
@@ -9,10 +9,6 @@ namespace {
 
 using kernels::map;
 
-constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8,
-                            DType::i16, DType::i32, DType::i64,  DType::u8,     DType::u16,    DType::u32,
-                            DType::u64, DType::boolean};
-
 class Elementwise : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device() { return test::device(GetParam()); }
@@ -20,89 +16,84 @@ class Elementwise : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Elementwise, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
 
-// Devices' sqrt, inverse square root and division are what WGSL promises (2 to 2.5 ULP, sqrt is derived from both);
-// our own functions keep 4 ULP on each side of the comparison.
-Tolerance tolerance(ScalarOp op, DType type) {
-  using enum ScalarOp;
-  switch (op) {
-    case neg: case ScalarOp::abs: case sign: case ScalarOp::ceil: case ScalarOp::floor: case ScalarOp::trunc:
-    case ScalarOp::round: case relu: case min: case max: case clamp: case rem: case select:
-      return {};
-    case square: case add: case sub: case mul: return {};
-    case ScalarOp::fma: return {.ulp = 1, .absolute = 1e-6, .relative = 1e-6};  // fused or not
-    case sqrt: case rsqrt: case reciprocal: case ScalarOp::div: return {.ulp = type == DType::f32 ? 3.0 : 1.0};
-    default: return {.ulp = type == DType::f32 ? 4.0 : 1.0};
-  }
-}
-
-// An expression that applies `op` to inputs of one type (select: a condition before them).
-Expression one_op(ScalarOp op, DType type) {
-  Expression e;
-  if (op == ScalarOp::select) {
-    const int c = e.input(DType::boolean);
-    const int a = e.input(type);
-    e.output(e.apply(op, {c, a, e.input(type)}));
-  } else if (arity(op) == 1) {
-    e.output(e.apply(op, {e.input(type)}));
-  } else if (arity(op) == 2) {
-    const int a = e.input(type);
-    e.output(e.apply(op, {a, e.input(type)}));
-  } else {
-    const int a = e.input(type);
-    const int b = e.input(type);
-    e.output(e.apply(op, {a, b, e.input(type)}));
-  }
-  return e;
-}
-
-KernelCall call_of(const Expression& e) {
-  return [&e](Stream& s, auto in, auto out) { map(s, e, in, out); };
-}
-
-// Operations that go by bits and so see denormal operands, which others may take for zero.
-bool sees_denormals(ScalarOp op) {
-  using enum ScalarOp;
-  return op == ScalarOp::abs || op == sign || op == relu || op == min || op == max || op == clamp || op == select ||
-         op == is_nan || op == is_inf || (op >= equal && op <= greater_equal);
-}
-
-void flush_denormals(const View& v) {
-  if (v.dtype != DType::f32 && v.dtype != DType::bf16) return;
-  for (std::int64_t i = 0; i < v.count(); ++i) {
-    if (std::abs(value(v, i)) < 0x1p-126) set_element_bits(v, i, 0);
-  }
-}
-
 // The narrow floats differ from f32 in their loads and stores only, so a few operations stand for all.
 bool worth_trying(ScalarOp op, DType type) {
   using enum ScalarOp;
   if (!is_floating(type) || type == DType::f32) return true;
-  return op == neg || op == ScalarOp::exp || op == add || op == ScalarOp::div || op == min || op == less || op == select;
+  return op == neg || op == ScalarOp::exp || op == add || op == ScalarOp::div || op == min || op == less || op == select ||
+         op == ScalarOp::nextafter || op == ScalarOp::signbit || op == ScalarOp::complex;
 }
 
 TEST_P(Elementwise, EveryOperationOnEveryType) {
-  for (int i = static_cast<int>(ScalarOp::neg); i <= static_cast<int>(ScalarOp::clamp); ++i) {
+  for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
     const auto op = static_cast<ScalarOp>(i);
-    for (DType type : kTypes) {
-      if (!(kernels::info(op).types & kernels::type_set(type)) || !worth_trying(op, type)) continue;
-      // 300 pipelines: all on the first device, a part of them on the others.
-      if (GetParam() != devices()[0].name && rng() % 4) continue;
+    for (DType type : kComputingTypes) {
+      if (!takes(op, type) || !worth_trying(op, type)) continue;
+      // 500 pipelines: all on the first device, a part of them on the others.
+      if (GetParam() != devices()[0].name && rng() % 6) continue;
       const Expression e = one_op(op, type);
       std::vector<View> in;
       for (const auto& node : e.nodes()) {
-        if (node.op != ScalarOp::input) continue;
-        in.push_back(random_view(rng, {515}, node.type, Kind::dense, Values::special));
+        if (node.op == ScalarOp::input) in.push_back(random_view(rng, {515}, node.type, Kind::dense, values_for(op, type)));
       }
-      if (!sees_denormals(op)) std::ranges::for_each(in, flush_denormals);
-      // Shift amounts and exponents are of use up to a little past the width.
-      if (op == ScalarOp::shift_left || op == ScalarOp::shift_right || (op == ScalarOp::pow && is_integer(type))) {
-        for (int k = 0; k < 400; ++k) set_element_bits(in[1], k, rng() % (bits(type) + 8));
-      }
+      make_fit(op, type, in, rng);
       const View out = random_view(rng, {515}, e.output_type(0));
       run_both(device(), in, {{out}}, call_of(e), tolerance(op, type), std::format("{} {}", name(op), name(type)));
       if (testing::Test::HasFatalFailure()) return;
     }
   }
+}
+
+TEST_P(Elementwise, FunctionsByName) {
+  for (const FunctionInfo& f : functions()) {
+    if (scalar_op(f.name)) continue;
+    for (DType type : {DType::f32, DType::f16}) {
+      if (GetParam() != devices()[0].name && type == DType::f16) continue;
+      std::vector<double> parameters;
+      for (const FunctionParameter& p : f.parameters) parameters.push_back(p.otherwise + 0.25);
+      const View in[] = {random_view(rng, {300}, type, Kind::dense, Values::special)};
+      flush_denormals(in[0]);
+      const View out[] = {random_view(rng, {300}, type)};
+      run_both(device(), in, out,
+               [&](Stream& s, auto x, auto y) { kernels::elementwise(s, f.name, x, y[0], parameters); },
+               composite_tolerance(type), std::format("{} {}", f.name, name(type)));
+    }
+  }
+}
+
+TEST(ElementwiseNames, OperationsAndTheirOtherNames) {
+  for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    EXPECT_EQ(scalar_op(name(op)), op);
+  }
+  EXPECT_EQ(scalar_op("rint"), ScalarOp::round);
+  EXPECT_EQ(scalar_op("fmod"), ScalarOp::rem);
+  EXPECT_EQ(scalar_op("isfinite"), ScalarOp::is_finite);
+  EXPECT_EQ(scalar_op("cast"), std::nullopt);
+  EXPECT_EQ(scalar_op("relu6"), std::nullopt);
+  ASSERT_NE(find_function("leaky_relu"), nullptr);
+  EXPECT_EQ(find_function("leaky_relu")->parameters[0].name, "alpha");
+  EXPECT_EQ(find_function("maximum")->name, "max");
+  EXPECT_EQ(find_function("nothing"), nullptr);
+}
+
+TEST(ElementwiseNames, RefusesWhatDoesNotFit) {
+  const DType f32[] = {DType::f32, DType::f32};
+  const DType i32[] = {DType::i32};
+  const double parameters[] = {1, 2};
+  auto expect = [](auto&& f, const char* text) {
+    try {
+      f();
+      ADD_FAILURE() << "no error with '" << text << "'";
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(text));
+    }
+  };
+  expect([&] { function_expression("nothing", f32); }, "no elementwise function is called 'nothing'");
+  expect([&] { function_expression("relu6", f32); }, "relu6 takes 1 operands, got 2");
+  expect([&] { function_expression("elu", std::span(f32, 1), parameters); }, "elu takes 1 parameters, got 2");
+  expect([&] { function_expression("elu", i32); }, "elu takes float, got i32");
+  expect([&] { function_expression("real", i32); }, "real takes complex, got i32");
 }
 
 TEST_P(Elementwise, LayoutsOfEveryRank) {
@@ -188,7 +179,7 @@ TEST_P(Elementwise, SmallIntegersWrapAtEachStep) {
 
 TEST_P(Elementwise, ConstantsOfAllKinds) {
   const std::vector<double> groups[] = {{0.0, -0.0, 1.0, -3.25, 1e30}, {-1e30, 1e-40, NAN, INFINITY, -INFINITY}};
-  for (DType type : kTypes) {
+  for (DType type : kComputingTypes) {
     for (const auto& group : groups) {
       Expression e;
       std::vector<View> out;

@@ -67,7 +67,7 @@ with np.errstate(all="ignore"):
         "hardsigmoid": np.clip(d / 6 + 0.5, 0, 1),
         "hardswish": np.where(d < -3, 0, d * np.clip(d + 3, 0, 6) / 6),
         "softsign": np.where(np.isinf(d), np.sign(d), d / (1 + np.abs(d))),
-        "hardshrink": np.where(np.abs(d) <= 0.5, 0, d), "softshrink": d - np.clip(d, -0.5, 0.5), "tanhshrink": d - np.tanh(d),
+        "hardshrink": np.where(np.abs(d) <= 0.5, 0, d), "softshrink": d - np.clip(d, -0.5, 0.5),
         "threshold": np.where(d <= 0, 0, d),
     }
 # mpmath loses gamma's overflow; the largest arguments by Stirling in its logarithm.

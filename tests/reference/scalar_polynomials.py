@@ -110,12 +110,22 @@ show("(sinh(x)/x - 1) / x² in x²",
      minimax(near_zero(lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, one / 6), mp.mpf(0), mp.mpf("1.001"), 3))
 
 
-def erfc_part(u):  # (x + 2) exp(x²) erfc(x) with u = (x-2)/(x+2)
+def scaled_erfc(u):  # exp(x²) erfc(x) with u = (x-2)/(x+2)
     x = 2 * (1 + u) / (1 - u)
-    return mp.exp(x * x) * mp.erfc(x) * (x + 2)
+    return mp.exp(x * x) * mp.erfc(x)
 
 
-show("erfc", minimax(erfc_part, (mp.mpf("0.49") - 2) / mp.mpf("2.49"), mp.mpf("8.2") / mp.mpf("12.2"), 9, lambda u: 1 / erfc_part(u)))
+show("exp(x²) erfc(x) in (x-2)/(x+2)", minimax(scaled_erfc, (mp.mpf("0.49") - 2) / mp.mpf("2.49"), mp.mpf("8.2") / mp.mpf("12.2"), 9,
+                                              lambda u: 1 / scaled_erfc(u)))
+
+
+def gelu_tail(u):  # exp(x²/2) x ½ erfc(x/√2) with u = (x-3)/(x+3)
+    x = 3 * (1 + u) / (1 - u)
+    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2 * x
+
+
+show("exp(x²/2) x ½ erfc(x/√2) in (x-3)/(x+3)",
+     minimax(gelu_tail, (mp.mpf("0.69") - 3) / mp.mpf("3.69"), mp.mpf("11.6") / mp.mpf("17.6"), 10, lambda u: 1 / gelu_tail(u)))
 show("erfinv(x)/x in x²",
      minimax(near_zero(lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), mp.sqrt(mp.pi) / 2, 1e-20), mp.mpf(0), mp.mpf("0.2501"), 6))
 
@@ -162,8 +172,7 @@ def digamma_part(x):  # x digamma(x) / (x - root)
     return x * mp.digamma(x) / (x - root)
 
 
-show("x digamma(x) / (x - root) in x - 1.5", minimax(lambda t: digamma_part(t + mp.mpf("1.5")), mp.mpf("-1.5"), mp.mpf("1.51"), 14,
-                                                    lambda t: 1 / digamma_part(t + mp.mpf("1.5"))))
+show("x digamma(x) / (x - root) in x - 2", minimax(lambda t: digamma_part(t + 2), mp.mpf(-1), mp.mpf(1), 9, lambda t: 1 / digamma_part(t + 2)))
 show("x² (log(x) - 1/(2x) - digamma(x)) in 1/x², x >= 3",
      minimax(lambda z: (mp.log(1 / mp.sqrt(z)) - mp.sqrt(z) / 2 - mp.digamma(1 / mp.sqrt(z))) / z if z > 1e-7 else one / 12 - z / 120,
              mp.mpf(0), one / 8.9, 4))

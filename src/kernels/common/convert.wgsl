@@ -76,3 +76,18 @@ fn widen_bits(bits: u32, e: u32, m: u32, finite_only: bool) -> f32 {
   }
   return bitcast<f32>(sign | ((exponent + 127u - bias) << 23u) | (mantissa << (23u - m)));
 }
+
+// ---- Conversions between floats and integers of 32 bits: towards zero, saturating, NaN to 0.
+
+fn i32_from_f32(x: f32) -> i32 {
+  if (is_nan_f32(x)) { return 0; }
+  if (x >= 2147483648.0) { return 2147483647; }
+  if (x <= -2147483648.0) { return i32(-2147483648); }
+  return i32(x);
+}
+
+fn u32_from_f32(x: f32) -> u32 {
+  if (is_nan_f32(x) || x <= 0.0) { return 0u; }
+  if (x >= 4294967296.0) { return 4294967295u; }
+  return u32(x);
+}

@@ -265,8 +265,20 @@ fn gelu_erf_f32(x: f32) -> f32 {           // x · ½ (1 + erf(x/√2)), without
   let a = abs_f32(x);
   if (a > 14.5) { return relu_f32(x); }
   if (a < 0.7) { return 0.5 * x * (1.0 + erf_unit_f32(x * 0.70710678)); }
-  let v = a / (a + 3.0);
-  let tail = exp_half_square_f32(a) * (v * normal_tail_polynomial_f32(2.0 * v - 1.0));
+  // a · ½ erfc(a/√2) = exp(-a²/2) P(u)
+  let u = (a - 3.0) / (a + 3.0);
+  var q = 9.616961e-05;
+  q = q * u - 2.2798842e-05;
+  q = q * u - 0.0006415077;
+  q = q * u - 1.9592575e-05;
+  q = q * u + 0.0039978856;
+  q = q * u - 0.0017433453;
+  q = q * u - 0.028862705;
+  q = q * u + 0.09137722;
+  q = q * u - 0.13965714;
+  q = q * u + 0.10987586;
+  q = q * u + 0.36454186;
+  let tail = exp_half_square_f32(a) * q;
   return select(x - tail, -tail, x < 0.0);
 }
 
@@ -335,7 +347,10 @@ fn reduce_angle_f32(x: f32) -> AngleF32 {
   var fraction = vec2<u32>(middle << 2u, (high << 2u) | (middle >> 30u));
   let negative = (fraction.y & 0x80000000u) != 0u;
   if (negative) { fraction = neg_64(fraction); }
-  var r = f32_from_u64(fraction) * 8.51530395e-20;           // π/2 · 2^-64
+  // times π/2 · 2^-64, in two parts of which the first's product is exact
+  let v = f32_from_u64(fraction);
+  let h = high_part_f32(v);
+  var r = h * 8.5153280978658881e-20 + ((v - h) * 8.51530395e-20 - h * 2.41476495e-25);
   r = select(r, -r, negative);
   if (x < 0.0) { return AngleF32(0u - quadrant, -r); }
   return AngleF32(quadrant, r);
@@ -382,11 +397,12 @@ fn cos_f32(x: f32) -> f32 {
 
 fn tan_f32(x: f32) -> f32 {
   if (not_finite_f32(x)) { return f32_from_bits(0x7fc00000u); }
+  if (is_tiny_f32(x)) { return x; }
   let a = reduce_angle_f32(x);
   let s = sin_kernel_f32(a.rest);
   let c = cos_kernel_f32(a.rest);
-  if ((a.quadrant & 1u) == 0u) { return s / c; }
-  return -c / s;
+  if ((a.quadrant & 1u) == 0u) { return quotient_f32(s, c); }
+  return quotient_f32(-c, s);
 }
 
 // IEEE 754's pow. log2|x| as a sum of a 12-bit number and the rest, so that its product with y keeps 2^-30 of it.
@@ -431,12 +447,13 @@ fn pow_f32(x: f32, y: f32) -> f32 {
   let qh = high_part_f32(q);
   let ql = ((f - qh * dh) - qh * dl) / d;
   let z = q * q;
+  let zh = qh * qh;
   var p = 0.3368017;
   p = p * z + 0.41189316;
   p = p * z + 0.57707983;
   p = p * z + 0.9617967;
   let th = 2.8857421875 * qh;
-  let tl = (-0.00035210572 * qh + 2.8853901 * ql) + q * z * p;
+  let tl = (-0.00035210572 * qh + 2.8853901 * ql) + (zh * qh + 3.0 * zh * ql) * p;
   let lh = high_part_f32(k + th + tl);
   let ll = ((k - lh) + th) + tl;
   let product = y * (lh + ll);
@@ -471,19 +488,4 @@ fn rem_f32(x: f32, y: f32) -> f32 {
   let e = eb - i32(s);
   if (e >= 1) { return f32_from_bits(sign | (u32(e) << 23u) | ((a << s) & 0x7fffffu)); }
   return f32_from_bits(sign | ((a << s) >> u32(1 - e)));
-}
-
-// ---- Conversions between floats and integers of 32 bits: towards zero, saturating, NaN to 0.
-
-fn i32_from_f32(x: f32) -> i32 {
-  if (is_nan_f32(x)) { return 0; }
-  if (x >= 2147483648.0) { return 2147483647; }
-  if (x <= -2147483648.0) { return i32(-2147483648); }
-  return i32(x);
-}
-
-fn u32_from_f32(x: f32) -> u32 {
-  if (is_nan_f32(x) || x <= 0.0) { return 0u; }
-  if (x >= 4294967296.0) { return 4294967295u; }
-  return u32(x);
 }

@@ -75,9 +75,14 @@ fn remainder_f32(a: f32, b: f32) -> f32 {
   return select(r, r + b, ((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) != 0u);
 }
 
-fn floor_divide_f32(a: f32, b: f32) -> f32 {
+fn floor_divide_f32(x: f32, y: f32) -> f32 {
+  if ((bitcast<u32>(y) & 0x7fffffffu) == 0u) { return div_f32(x, y); }
+  // Away from denormals, which a difference may take for 0.
+  let scale = select(1.0, 1.8446744e19, abs_f32(x) < 1e18 && abs_f32(y) < 1e-18);
+  let a = x * scale;
+  let b = y * scale;
   let r = rem_f32(a, b);
-  if (is_nan_f32(r)) { return select(r, div_f32(a, b), (bitcast<u32>(b) & 0x7fffffffu) == 0u); }
+  if (is_nan_f32(r)) { return r; }
   let multiple = a - r;
   let down = (bitcast<u32>(r) & 0x7fffffffu) != 0u && ((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) != 0u;
   if ((bitcast<u32>(multiple) & 0x7fffffffu) == 0u) {
@@ -162,7 +167,11 @@ fn logaddexp_f32(a: f32, b: f32) -> f32 {
   if (is_nan_f32(a)) { return a; }
   if (is_nan_f32(b)) { return b; }
   if (equal_f32(a, b)) { return a + 0.69314718; }
-  return max_f32(a, b) + log1p_unit_f32(exp_f32(-abs_f32(a - b)));
+  let high = max_f32(a, b);
+  let low = min_f32(a, b);
+  // Near 0 the other term is the result: it gets the difference unrounded.
+  let near = abs_f32(high) < 1.0;
+  return high + log1p_unit_f32(exp_sum_f32(select(low - high, low, near), select(0.0, -high, near), 0));
 }
 
 // ---- Inverse trigonometric functions
@@ -294,21 +303,20 @@ fn erfc_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (a < 0.5) { return 1.0 - erf_unit_f32(x); }
   if (a > 10.2) { return select(0.0, 2.0, x < 0.0); }
-  // exp(-x²) P(u) / (x+2) with u = (x-2)/(x+2)
-  let t = 1.0 / (a + 2.0);
-  let u = 1.0 - 4.0 * t;
-  var q = 0.00011664525;
-  q = q * u - 0.00054234295;
-  q = q * u - 0.00089218665;
-  q = q * u + 0.0030530167;
-  q = q * u + 0.006493079;
-  q = q * u - 0.021505808;
-  q = q * u - 0.03644357;
-  q = q * u + 0.27947187;
-  q = q * u - 0.6871607;
-  q = q * u + 1.0215827;
+  // exp(-x²) P(u) with u = (x-2)/(x+2)
+  let u = (a - 2.0) / (a + 2.0);
+  var q = 0.00014506071;
+  q = q * u + 6.4166e-05;
+  q = q * u - 0.00097065425;
+  q = q * u - 0.0008538342;
+  q = q * u + 0.0069956253;
+  q = q * u + 0.0037338315;
+  q = q * u - 0.07897847;
+  q = q * u + 0.24165815;
+  q = q * u - 0.42718586;
+  q = q * u + 0.25539568;
   let h = high_part_f32(a);
-  let r = exp_sum_f32(-h * h, -(a - h) * (a + h), 0) * (t * q);
+  let r = exp_sum_f32(-h * h, -(a - h) * (a + h), 0) * q;
   return select(r, 2.0 - r, x < 0.0);
 }
 
@@ -408,35 +416,33 @@ fn lgamma_f32(x: f32) -> f32 {
   return log_f32(3.14159274 / (a * abs_f32(sin_pi_f32(r)))) - lgamma_positive_f32(a);
 }
 
+// ψ of [1, 3]: t ψ(t) = (t - root) P(t - 2). The clamp keeps compilers from adding the root's two parts.
+fn digamma_near_two_f32(t: f32) -> f32 {
+  let y = t - 2.0;
+  var q = 1.0852027e-05;
+  q = q * y - 3.0665084e-05;
+  q = q * y + 6.880569e-05;
+  q = q * y - 0.00022709012;
+  q = q * y + 0.00077280984;
+  q = q * y - 0.0026589187;
+  q = q * y + 0.009897319;
+  q = q * y - 0.042738803;
+  q = q * y + 0.26382965;
+  q = q * y + 1.570615;
+  return quotient_f32((clamp(t - 1.46163213, -2.0, 2.0) - 1.24381499e-8) * q, t);
+}
+
 fn digamma_positive_f32(x: f32) -> f32 {
-  if (x > 3.0) {
-    let w = 1.0 / min(x, 1e18);
-    let z = w * w;
-    var q = 0.0041175084;
-    q = q * z - 0.003888172;
-    q = q * z + 0.0039581866;
-    q = q * z - 0.0083332015;
-    q = q * z + 0.083333336;
-    return log_f32(x) - (0.5 * w + z * q);
-  }
-  // x ψ(x) = (x - root) P(x - 1.5)
-  let y = x - 1.5;
-  var q = -3.0837032e-06;
-  q = q * y + 5.395153e-06;
-  q = q * y + 1.219487e-05;
-  q = q * y - 1.19100505e-05;
-  q = q * y - 5.572754e-05;
-  q = q * y + 8.1941704e-05;
-  q = q * y - 6.41271e-05;
-  q = q * y + 0.00026039913;
-  q = q * y - 0.0008169208;
-  q = q * y + 0.002123685;
-  q = q * y - 0.0059093754;
-  q = q * y + 0.017931225;
-  q = q * y - 0.06281534;
-  q = q * y + 0.31561497;
-  q = q * y + 1.4265839;
-  return quotient_f32(((x - 1.46163213) - 1.24381499e-8) * q, x);
+  if (x < 1.0) { return quotient_f32(x * digamma_near_two_f32(1.0 + x) - 1.0, x); }
+  if (x <= 3.0) { return digamma_near_two_f32(x); }
+  let w = 1.0 / min(x, 1e18);
+  let z = w * w;
+  var q = 0.0041175084;
+  q = q * z - 0.003888172;
+  q = q * z + 0.0039581866;
+  q = q * z - 0.0083332015;
+  q = q * z + 0.083333336;
+  return log_f32(x) - (0.5 * w + z * q);
 }
 
 fn digamma_f32(x: f32) -> f32 {

@@ -108,11 +108,6 @@ int softshrink(Expression& e, int x, double lambda) {
   return m.result(m(sub, m.x, m(clamp, m.x, m.number(-lambda), m.number(lambda))));
 }
 
-int tanhshrink(Expression& e, int x) {
-  Maker m(e, "tanhshrink", x);
-  return m.result(m(sub, m.x, m(ScalarOp::tanh, m.x)));
-}
-
 int threshold(Expression& e, int x, double limit, double value) {
   Maker m(e, "threshold", x);
   return m.result(m(select, m(less_equal, m.x, m.number(limit)), m.number(value), m.x));
@@ -148,7 +143,6 @@ constexpr Composite kComposites[] = {
     {{"softsign", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::softsign(e, x); }},
     {{"hardshrink", 1, kLambda}, [](Expression& e, int x, Parameters p) { return expressions::hardshrink(e, x, p[0]); }},
     {{"softshrink", 1, kLambda}, [](Expression& e, int x, Parameters p) { return expressions::softshrink(e, x, p[0]); }},
-    {{"tanhshrink", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::tanhshrink(e, x); }},
     {{"threshold", 1, kThreshold}, [](Expression& e, int x, Parameters p) { return expressions::threshold(e, x, p[0], p[1]); }},
 };
 

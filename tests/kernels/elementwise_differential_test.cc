@@ -1,0 +1,97 @@
+// Random problems for the elementwise kernels: every function on every type that it takes, and casts between all types.
+#include "scalar_cases.h"
+#include "support/differential.h"
+#include "weft/kernels/copy.h"
+
+namespace weft::test {
+namespace {
+
+constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8,  DType::i16,
+                            DType::i32, DType::i64, DType::u8,   DType::u16,    DType::u32,    DType::u64, DType::boolean,
+                            DType::c64, DType::i4,  DType::u4,   DType::i2,     DType::u2};
+
+// An operation of `operands` and a type that it takes; floats and f32 among them are common.
+std::pair<ScalarOp, DType> random_operation(Rng& rng, int operands) {
+  while (true) {
+    const auto op = static_cast<ScalarOp>(random_int(rng, static_cast<int>(ScalarOp::neg), kScalarOpCount - 1));
+    const DType type = rng() % 4 ? pick(rng, kEvery) : DType::f32;
+    if (arity(op) == operands && takes(op, type)) return {op, type};
+  }
+}
+
+Problem random_problem(Rng& rng, int operands) {
+  const auto [op, type] = random_operation(rng, operands);
+  const Expression e = one_op(op, type);
+  const Shape shape = random_shape(rng);
+  Problem problem;
+  problem.what = std::format("{} {}", name(op), to_string(shape));
+  for (const auto& node : e.nodes()) {
+    if (node.op != ScalarOp::input) continue;
+    const Shape from = operands == 1 ? shape : random_broadcast(rng, shape);
+    problem.inputs.push_back(random_view(rng, from, node.type, random_input_kind(rng), values_for(op, type)));
+    problem.what += " " + to_string(problem.inputs.back());
+  }
+  // A broadcast view's elements share memory: what is set for one is set for all.
+  make_fit(op, type, problem.inputs, rng);
+  problem.outputs.push_back(random_view(rng, shape, e.output_type(0), random_output_kind(rng)));
+  problem.call = call_of(e);
+  problem.tolerance = tolerance(op, type);
+  return problem;
+}
+
+const bool unary = differential("unary", [](Rng& rng) { return random_problem(rng, 1); });
+const bool binary = differential("binary", [](Rng& rng) { return random_problem(rng, 2); });
+const bool ternary = differential("ternary", [](Rng& rng) { return random_problem(rng, 3); });
+
+const bool functions_by_name = differential("elementwise", [](Rng& rng) {
+  constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+  std::vector<FunctionInfo> composites;
+  std::ranges::copy_if(functions(), std::back_inserter(composites), [](const auto& f) { return !scalar_op(f.name); });
+  const FunctionInfo f = pick(rng, std::span<const FunctionInfo>(composites));
+  const DType type = pick(rng, kFloats);
+  std::vector<double> parameters;
+  for (const FunctionParameter& p : f.parameters) parameters.push_back(p.otherwise + 0.125 * random_int(rng, 0, 4));
+  const Shape shape = random_shape(rng);
+  const View x = random_view(rng, shape, type, random_input_kind(rng), Values::special);
+  flush_denormals(x);
+  const View y = random_view(rng, shape, type, random_output_kind(rng));
+  return Problem{std::format("{} {}", f.name, to_string(x)), {x}, {y},
+                 [f, parameters](Stream& s, auto in, auto out) { kernels::elementwise(s, f.name, in, out[0], parameters); },
+                 composite_tolerance(type)};
+});
+
+const bool casts = differential("cast", [](Rng& rng) {
+  const DType from = pick(rng, kEvery);
+  const DType to = pick(rng, kEvery);
+  const Shape shape = random_shape(rng);
+  const View x = random_view(rng, random_broadcast(rng, shape), from, random_input_kind(rng), Values::special);
+  const View y = random_view(rng, shape, to, random_output_kind(rng));
+  return Problem{std::format("{} to {}", to_string(x), to_string(y)), {x}, {y},
+                 [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, Tolerance{}};
+});
+
+// Several types and outputs in one expression, with inputs that broadcast.
+const bool maps = differential("map", [](Rng& rng) {
+  constexpr DType kMixed[] = {DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8, DType::i64, DType::boolean};
+  const Shape shape = random_shape(rng);
+  Expression e;
+  Problem problem;
+  int sum = e.constant(0.5, DType::f32);
+  const int operands = random_int(rng, 1, 4);
+  for (int i = 0; i < operands; ++i) {
+    const DType type = pick(rng, kMixed);
+    problem.inputs.push_back(random_view(rng, random_broadcast(rng, shape), type, random_input_kind(rng)));
+    sum = e.apply(ScalarOp::add, {sum, e.cast(e.input(type), DType::f32)});
+  }
+  const DType second = pick(rng, kMixed);
+  e.output(sum);
+  e.output(e.cast(e.apply(ScalarOp::floor, {sum}), second));
+  problem.what = e.to_string();
+  problem.outputs = {random_view(rng, shape, DType::f32, random_output_kind(rng)),
+                     random_view(rng, shape, second, random_output_kind(rng))};
+  problem.call = call_of(e);
+  return problem;
+});
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,104 @@
+// What the tests of scalar operations share: operations as expressions, fitting arguments, and how near the two sides
+// must come.
+#pragma once
+
+#include "kernels/elementwise/scalar_ops.h"
+#include "support/kernel_test.h"
+#include "weft/kernels/elementwise.h"
+
+namespace weft::test {
+
+// What a GPU computes in.
+inline constexpr DType kComputingTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2,
+                                            DType::i8,  DType::i16, DType::i32,  DType::i64,    DType::u8,
+                                            DType::u16, DType::u32, DType::u64,  DType::boolean, DType::c64};
+
+inline bool takes(ScalarOp op, DType type) { return (kernels::info(op).types & kernels::type_set(type)) != 0; }
+
+// Devices' sqrt, inverse square root and division are what WGSL promises (2 to 2.5 ULP, sqrt is derived from both);
+// our own functions keep 4 ULP on each side of the comparison.
+inline Tolerance tolerance(ScalarOp op, DType type) {
+  using enum ScalarOp;
+  // Complex products cancel.
+  if (type == DType::c64) {
+    const bool moves = op == neg || op == real || op == imag || op == conj || op == select || op == add || op == sub;
+    if (moves) return {};
+    return {.ulp = 4, .absolute = op == ScalarOp::div || op == reciprocal ? 1e-3 : 1e-5, .relative = 1e-5};
+  }
+  const double few = type == DType::f32 ? 4.0 : 1.0;
+  switch (op) {
+    case neg: case ScalarOp::abs: case sign: case ScalarOp::ceil: case ScalarOp::floor: case ScalarOp::trunc:
+    case ScalarOp::round: case relu: case min: case max: case ScalarOp::fmin: case ScalarOp::fmax: case clamp: case rem:
+    case ScalarOp::remainder: case select: case ScalarOp::copysign: case ScalarOp::nextafter: case ScalarOp::complex:
+    case square: case add: case sub: case mul:
+      return {};
+    case ScalarOp::fma: return {.ulp = 1, .absolute = 1e-6, .relative = 1e-6};   // fused or not
+    case ScalarOp::lerp: return {.ulp = 2, .absolute = 2e-6, .relative = 1e-6};
+    case sqrt: case rsqrt: case reciprocal: case ScalarOp::div: return {.ulp = type == DType::f32 ? 3.0 : 1.0};
+    // Terms that cancel.
+    case logaddexp: return {.ulp = few, .absolute = 1e-6};
+    case ScalarOp::lgamma: case digamma: return {.ulp = few, .absolute = 4e-6, .relative = 4e-7};
+    default: return {.ulp = few};
+  }
+}
+
+inline Tolerance composite_tolerance(DType type) { return {.ulp = type == DType::f32 ? 4.0 : 1.0, .absolute = 3e-7}; }
+
+// An expression that applies `op` to inputs of one type (select: a condition before them).
+inline Expression one_op(ScalarOp op, DType type) {
+  Expression e;
+  if (op == ScalarOp::select) {
+    const int c = e.input(DType::boolean);
+    const int a = e.input(type);
+    e.output(e.apply(op, {c, a, e.input(type)}));
+  } else if (arity(op) == 1) {
+    e.output(e.apply(op, {e.input(type)}));
+  } else if (arity(op) == 2) {
+    const int a = e.input(type);
+    e.output(e.apply(op, {a, e.input(type)}));
+  } else {
+    const int a = e.input(type);
+    const int b = e.input(type);
+    e.output(e.apply(op, {a, b, e.input(type)}));
+  }
+  return e;
+}
+
+inline KernelCall call_of(const Expression& e) {
+  return [e](Stream& s, auto in, auto out) { kernels::map(s, e, in, out); };
+}
+
+// Operations that go by bits and so see denormal operands, which others may take for zero.
+inline bool sees_denormals(ScalarOp op) {
+  using enum ScalarOp;
+  return op == ScalarOp::abs || op == sign || op == relu || op == min || op == max || op == ScalarOp::fmin ||
+         op == ScalarOp::fmax || op == clamp || op == select || op == is_nan || op == is_inf || op == is_finite ||
+         op == ScalarOp::signbit || op == ScalarOp::copysign || op == ScalarOp::nextafter || op == real || op == imag ||
+         op == conj || op == ScalarOp::complex || (op >= equal && op <= greater_equal);
+}
+
+inline void flush_denormals(const View& v) {
+  if (v.dtype != DType::f32 && v.dtype != DType::bf16) return;
+  for (std::int64_t i = 0; i < v.count(); ++i) {
+    if (std::abs(value(v, i)) < 0x1p-126) set_element_bits(v, i, 0);
+  }
+}
+
+// Sums that cancel, and products of infinite parts, say nothing.
+inline Values values_for(ScalarOp op, DType type) {
+  return op == ScalarOp::lerp || (type == DType::c64 && !sees_denormals(op)) ? Values::ordinary : Values::special;
+}
+
+// Puts arguments where `op` takes them.
+inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng) {
+  if (!sees_denormals(op)) std::ranges::for_each(in, flush_denormals);
+  // Shift amounts and exponents are of use up to a little past the width.
+  if (op == ScalarOp::shift_left || op == ScalarOp::shift_right || (op == ScalarOp::pow && is_integer(type))) {
+    const std::uint64_t mask = (std::uint64_t{1} << std::min(bits(type), 32)) - 1;
+    for (std::int64_t k = 0; k < in[1].count() * 3 / 4; ++k) {
+      set_element_bits(in[1], k, rng() % static_cast<std::uint64_t>(bits(type) + 8) & mask);
+    }
+  }
+}
+
+}  // namespace weft::test
