@@ -1,9 +1,8 @@
 // The error of each scalar function of f32, in units in the last place, over its whole range on one device.
 //
-//   scalar_accuracy [--cpu] [--samples 24] [--only NAME…] [--json FILE]   measures
-//   scalar_accuracy --table FILE… >docs/accuracy.md                      makes the page from what was measured
+//   scalar_accuracy [--cpu] [--samples 24] [--only NAME…] [--json docs/data/accuracy-DEVICE.json]
 //
-// The reference is the CPU twin in f64, which is tested against mpmath and SciPy. Arguments are all bit patterns of f32
+// docs/generate.py makes docs/accuracy.md of the files. The reference is the CPU twin in f64, which is tested against mpmath and SciPy. Arguments are all bit patterns of f32
 // at even distances (--samples 32: all of them), so every exponent has as many of them as any other.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -209,60 +208,18 @@ int measure(bool on_cpu, int log2, const std::vector<std::string>& only, const s
   return 0;
 }
 
-int table(const std::vector<std::string>& files) {
-  std::vector<nlohmann::ordered_json> devices;
-  for (const auto& file : files) {
-    std::ifstream in(file);
-    if (!in) {
-      std::fprintf(stderr, "scalar_accuracy: %s cannot be read\n", file.c_str());
-      return 1;
-    }
-    devices.push_back(nlohmann::ordered_json::parse(in));
-  }
-  std::printf(
-      "# Accuracy of scalar functions\n\n"
-      "The largest error found, in units in the last place of f32, and the argument where it is. Made by `scalar_accuracy`\n"
-      "(`bench/scalar_accuracy.cc`) from the files in `docs/data`; the reference is the CPU twin in f64. Arguments are bit\n"
-      "patterns at even distances over the whole of f32: all exponents, both signs, infinities and NaN. What WGSL may flush\n"
-      "(denormal arguments and results on a GPU) is not counted.\n\n"
-      "Where terms cancel, the unit is that of the largest of them: `logaddexp` (of its two terms), `hardsigmoid` (of\n"
-      "½), and `lgamma` and `digamma` of negative arguments (at least of 1), whose zeros there no f32 comes near.\n\n| function |");
-  for (const auto& d : devices) std::printf(" %s, 2^%d |", d["device"].get<std::string>().c_str(), d["samples_log2"].get<int>());
-  std::printf("\n|---|");
-  for (std::size_t i = 0; i < devices.size(); ++i) std::printf("---|");
-  std::printf("\n");
-  for (const Function& f : measured()) {
-    std::printf("| %s |", key(f).c_str());
-    for (const auto& d : devices) {
-      const auto& functions = d["functions"];
-      if (!functions.contains(key(f))) {
-        std::printf(" |");
-        continue;
-      }
-      const auto& entry = functions[key(f)];
-      if (entry["ulp"].is_null()) std::printf(" wrong at %s |", entry["at"].get<std::string>().c_str());
-      else if (entry["ulp"].get<double>() == 0) std::printf(" 0 |");
-      else std::printf(" %.2f at %s |", entry["ulp"].get<double>(), entry["at"].get<std::string>().c_str());
-    }
-    std::printf("\n");
-  }
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures the error of scalar functions on one device, or makes a table of what was measured.");
+  CLI::App app("Measures the error of scalar functions on one device.");
   bool on_cpu = false;
   int log2 = 24;
   std::vector<std::string> only;
-  std::vector<std::string> tables;
   std::string json;
   app.add_flag("--cpu", on_cpu, "measure the CPU twins, not a GPU");
   app.add_option("--samples", log2, "logarithm of how many arguments each function gets")->check(CLI::Range(10, 32));
   app.add_option("--only", only, "these functions");
   app.add_option("--json", json, "write what was measured to this file");
-  app.add_option("--table", tables, "make the table from these files, measure nothing");
   CLI11_PARSE(app, argc, argv);
-  return tables.empty() ? measure(on_cpu, log2, only, json) : table(tables);
+  return measure(on_cpu, log2, only, json);
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "weft/dtype.h"
-#include "weft/expression.h"
+#include "weft/expressions.h"
 #include "weft/kernels/attention.h"
 #include "weft/kernels/generate.h"
 #include "weft/kernels/index.h"
@@ -99,8 +99,12 @@ class Graph {
 // ---- Elementwise. Operands broadcast by NumPy's rules and have one dtype. Throw InvalidArgument.
 Value unary(ScalarOp op, Value x);
 Value binary(ScalarOp op, Value a, Value b);
+Value ternary(ScalarOp op, Value a, Value b, Value c);
 Value select(Value condition, Value if_true, Value if_false);
 Value cast(Value x, DType dtype);
+// Any function of weft/expressions.h by its name, with its parameters: elementwise("leaky_relu", {x}, {0.2}).
+Value elementwise(std::string_view name, std::span<const Value> operands, std::span<const double> parameters = {});
+Value elementwise(std::string_view name, std::initializer_list<Value> operands, std::initializer_list<double> parameters = {});
 
 inline Value operator+(Value a, Value b) { return binary(ScalarOp::add, a, b); }
 inline Value operator-(Value a, Value b) { return binary(ScalarOp::sub, a, b); }
@@ -116,15 +120,106 @@ Value operator-(double a, Value b);
 
 enum class Gelu : std::uint8_t { erf, tanh, quick };
 Value gelu(Value x, Gelu form = Gelu::erf);
-inline Value relu(Value x) { return unary(ScalarOp::relu, x); }
-inline Value silu(Value x) { return unary(ScalarOp::silu, x); }
-inline Value tanh(Value x) { return unary(ScalarOp::tanh, x); }
-inline Value sigmoid(Value x) { return unary(ScalarOp::sigmoid, x); }
-inline Value exp(Value x) { return unary(ScalarOp::exp, x); }
+// What each does at the edges is in src/kernels/elementwise/scalar_ops.h.
+inline Value neg(Value x) { return unary(ScalarOp::neg, x); }
+inline Value abs(Value x) { return unary(ScalarOp::abs, x); }
+inline Value sign(Value x) { return unary(ScalarOp::sign, x); }
+inline Value ceil(Value x) { return unary(ScalarOp::ceil, x); }
+inline Value floor(Value x) { return unary(ScalarOp::floor, x); }
+inline Value trunc(Value x) { return unary(ScalarOp::trunc, x); }
+inline Value round(Value x) { return unary(ScalarOp::round, x); }
 inline Value sqrt(Value x) { return unary(ScalarOp::sqrt, x); }
 inline Value rsqrt(Value x) { return unary(ScalarOp::rsqrt, x); }
-inline Value maximum(Value a, Value b) { return binary(ScalarOp::max, a, b); }
+inline Value cbrt(Value x) { return unary(ScalarOp::cbrt, x); }
+inline Value reciprocal(Value x) { return unary(ScalarOp::reciprocal, x); }
+inline Value square(Value x) { return unary(ScalarOp::square, x); }
+inline Value exp(Value x) { return unary(ScalarOp::exp, x); }
+inline Value exp2(Value x) { return unary(ScalarOp::exp2, x); }
+inline Value expm1(Value x) { return unary(ScalarOp::expm1, x); }
+inline Value log(Value x) { return unary(ScalarOp::log, x); }
+inline Value log2(Value x) { return unary(ScalarOp::log2, x); }
+inline Value log10(Value x) { return unary(ScalarOp::log10, x); }
+inline Value log1p(Value x) { return unary(ScalarOp::log1p, x); }
+inline Value sin(Value x) { return unary(ScalarOp::sin, x); }
+inline Value cos(Value x) { return unary(ScalarOp::cos, x); }
+inline Value tan(Value x) { return unary(ScalarOp::tan, x); }
+inline Value asin(Value x) { return unary(ScalarOp::asin, x); }
+inline Value acos(Value x) { return unary(ScalarOp::acos, x); }
+inline Value atan(Value x) { return unary(ScalarOp::atan, x); }
+inline Value sinh(Value x) { return unary(ScalarOp::sinh, x); }
+inline Value cosh(Value x) { return unary(ScalarOp::cosh, x); }
+inline Value tanh(Value x) { return unary(ScalarOp::tanh, x); }
+inline Value asinh(Value x) { return unary(ScalarOp::asinh, x); }
+inline Value acosh(Value x) { return unary(ScalarOp::acosh, x); }
+inline Value atanh(Value x) { return unary(ScalarOp::atanh, x); }
+inline Value erf(Value x) { return unary(ScalarOp::erf, x); }
+inline Value erfc(Value x) { return unary(ScalarOp::erfc, x); }
+inline Value erfinv(Value x) { return unary(ScalarOp::erfinv, x); }
+inline Value lgamma(Value x) { return unary(ScalarOp::lgamma, x); }
+inline Value digamma(Value x) { return unary(ScalarOp::digamma, x); }
+inline Value sigmoid(Value x) { return unary(ScalarOp::sigmoid, x); }
+inline Value logsigmoid(Value x) { return unary(ScalarOp::logsigmoid, x); }
+inline Value softplus(Value x) { return unary(ScalarOp::softplus, x); }
+inline Value mish(Value x) { return unary(ScalarOp::mish, x); }
+inline Value relu(Value x) { return unary(ScalarOp::relu, x); }
+inline Value silu(Value x) { return unary(ScalarOp::silu, x); }
+inline Value logical_not(Value x) { return unary(ScalarOp::logical_not, x); }
+inline Value bitwise_not(Value x) { return unary(ScalarOp::bitwise_not, x); }
+inline Value popcount(Value x) { return unary(ScalarOp::popcount, x); }
+inline Value clz(Value x) { return unary(ScalarOp::clz, x); }
+inline Value is_nan(Value x) { return unary(ScalarOp::is_nan, x); }
+inline Value is_inf(Value x) { return unary(ScalarOp::is_inf, x); }
+inline Value is_finite(Value x) { return unary(ScalarOp::is_finite, x); }
+inline Value signbit(Value x) { return unary(ScalarOp::signbit, x); }
+inline Value real(Value x) { return unary(ScalarOp::real, x); }
+inline Value imag(Value x) { return unary(ScalarOp::imag, x); }
+inline Value conj(Value x) { return unary(ScalarOp::conj, x); }
+inline Value angle(Value x) { return unary(ScalarOp::angle, x); }
+inline Value floor_divide(Value a, Value b) { return binary(ScalarOp::floor_divide, a, b); }
+inline Value rem(Value a, Value b) { return binary(ScalarOp::rem, a, b); }
+inline Value remainder(Value a, Value b) { return binary(ScalarOp::remainder, a, b); }
+inline Value pow(Value a, Value b) { return binary(ScalarOp::pow, a, b); }
+inline Value atan2(Value a, Value b) { return binary(ScalarOp::atan2, a, b); }
+inline Value hypot(Value a, Value b) { return binary(ScalarOp::hypot, a, b); }
+inline Value copysign(Value a, Value b) { return binary(ScalarOp::copysign, a, b); }
+inline Value nextafter(Value a, Value b) { return binary(ScalarOp::nextafter, a, b); }
+inline Value logaddexp(Value a, Value b) { return binary(ScalarOp::logaddexp, a, b); }
 inline Value minimum(Value a, Value b) { return binary(ScalarOp::min, a, b); }
+inline Value maximum(Value a, Value b) { return binary(ScalarOp::max, a, b); }
+inline Value fmin(Value a, Value b) { return binary(ScalarOp::fmin, a, b); }
+inline Value fmax(Value a, Value b) { return binary(ScalarOp::fmax, a, b); }
+inline Value gcd(Value a, Value b) { return binary(ScalarOp::gcd, a, b); }
+inline Value lcm(Value a, Value b) { return binary(ScalarOp::lcm, a, b); }
+inline Value equal(Value a, Value b) { return binary(ScalarOp::equal, a, b); }
+inline Value not_equal(Value a, Value b) { return binary(ScalarOp::not_equal, a, b); }
+inline Value less(Value a, Value b) { return binary(ScalarOp::less, a, b); }
+inline Value less_equal(Value a, Value b) { return binary(ScalarOp::less_equal, a, b); }
+inline Value greater(Value a, Value b) { return binary(ScalarOp::greater, a, b); }
+inline Value greater_equal(Value a, Value b) { return binary(ScalarOp::greater_equal, a, b); }
+inline Value logical_and(Value a, Value b) { return binary(ScalarOp::logical_and, a, b); }
+inline Value logical_or(Value a, Value b) { return binary(ScalarOp::logical_or, a, b); }
+inline Value logical_xor(Value a, Value b) { return binary(ScalarOp::logical_xor, a, b); }
+inline Value bitwise_and(Value a, Value b) { return binary(ScalarOp::bitwise_and, a, b); }
+inline Value bitwise_or(Value a, Value b) { return binary(ScalarOp::bitwise_or, a, b); }
+inline Value bitwise_xor(Value a, Value b) { return binary(ScalarOp::bitwise_xor, a, b); }
+inline Value shift_left(Value a, Value b) { return binary(ScalarOp::shift_left, a, b); }
+inline Value shift_right(Value a, Value b) { return binary(ScalarOp::shift_right, a, b); }
+inline Value complex(Value a, Value b) { return binary(ScalarOp::complex, a, b); }
+inline Value fma(Value a, Value b, Value c) { return ternary(ScalarOp::fma, a, b, c); }
+inline Value lerp(Value a, Value b, Value t) { return ternary(ScalarOp::lerp, a, b, t); }
+inline Value clamp(Value x, Value low, Value high) { return ternary(ScalarOp::clamp, x, low, high); }
+Value clamp(Value x, double low, double high);
+inline Value relu6(Value x) { return elementwise("relu6", {x}); }
+inline Value hardtanh(Value x, double low = -1, double high = 1) { return elementwise("hardtanh", {x}, {low, high}); }
+inline Value leaky_relu(Value x, double alpha = 0.01) { return elementwise("leaky_relu", {x}, {alpha}); }
+inline Value elu(Value x, double alpha = 1) { return elementwise("elu", {x}, {alpha}); }
+inline Value selu(Value x) { return elementwise("selu", {x}); }
+inline Value celu(Value x, double alpha = 1) { return elementwise("celu", {x}, {alpha}); }
+inline Value hardsigmoid(Value x, double alpha = 1.0 / 6, double beta = 0.5) {
+  return elementwise("hardsigmoid", {x}, {alpha, beta});
+}
+inline Value hardswish(Value x) { return elementwise("hardswish", {x}); }
+inline Value softsign(Value x) { return elementwise("softsign", {x}); }
 
 // ---- Views: another layout of the same elements; free unless a kernel needs them dense.
 Value reshape(Value x, const Shape& shape);  // one size may be -1

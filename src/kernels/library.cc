@@ -40,7 +40,7 @@ struct Library {
   std::map<std::string_view, std::string_view> declarations;  // name, text
 
   Library() {
-    for (const char* name : {"convert", "integer", "scalar_math", "special_math", "complex_math"}) sources.push_back(kernel_source(name));
+    for (const char* name : {"convert", "integer", "scalar_math", "special_math", "complex_math", "narrow_math"}) sources.push_back(kernel_source(name));
     for (const std::string& source : sources) {
       // A declaration starts at a line's beginning and reaches to the next comment or declaration there.
       std::size_t begin = std::string::npos;

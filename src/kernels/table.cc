@@ -4,7 +4,6 @@
 #include <format>
 #include <ranges>
 
-#include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
 
@@ -125,22 +124,17 @@ std::vector<KernelInfo> make_rows() {
     rows.push_back(std::move(info));
   };
 
-  // ---- elementwise: a row for each scalar operation
-  for (int i = 0; i <= static_cast<int>(ScalarOp::clamp); ++i) {
-    const auto op = static_cast<ScalarOp>(i);
-    if (op == ScalarOp::input || op == ScalarOp::constant || op == ScalarOp::cast) continue;
-    const ScalarOpInfo& scalar = info(op);
+  // ---- elementwise: a row for each function
+  for (const FunctionInfo& f : functions()) {
     constexpr std::string_view kOperands[] = {"", "x", "a b", "a b c"};
-    add(std::string(scalar.name), "elementwise", op == ScalarOp::select ? "condition a b" : std::string(kOperands[scalar.arity]),
-        "y", "", std::format("y = {}({}), elementwise with broadcasting", scalar.name, scalar.arity == 1 ? "x" : scalar.arity == 2 ? "a, b" : "a, b, c"),
-        [op](Stream& s, const Reader& r) {
-          Expression e;
-          std::vector<int> operands;
-          for (const View& v : r.inputs()) operands.push_back(e.input(v.dtype));
-          e.output(operands.size() == 1   ? e.apply(op, {operands[0]})
-                   : operands.size() == 2 ? e.apply(op, {operands[0], operands[1]})
-                                          : e.apply(op, {operands[0], operands[1], operands[2]}));
-          map(s, e, r.inputs(), r.outputs());
+    std::string attributes;
+    for (const FunctionParameter& p : f.parameters) attributes += std::format("{}{}:number={}", attributes.empty() ? "" : " ", p.name, p.otherwise);
+    add(std::string(f.name), "elementwise", f.name == "select" ? "condition a b" : std::string(kOperands[f.operands]), "y", attributes,
+        std::format("y = {}({}), elementwise with broadcasting", f.name, f.operands == 1 ? "x" : f.operands == 2 ? "a, b" : "a, b, c"),
+        [f](Stream& s, const Reader& r) {
+          std::vector<double> parameters;
+          for (const FunctionParameter& p : f.parameters) parameters.push_back(r.number(p.name));
+          elementwise(s, f.name, r.inputs(), r.out(0), parameters);
         });
   }
 

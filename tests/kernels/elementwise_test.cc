@@ -2,7 +2,7 @@
 #include "scalar_cases.h"
 #include "support/kernel_test.h"
 #include "weft/error.h"
-#include "weft/kernels.h"
+#include "weft/kernels/elementwise.h"
 
 namespace weft::test {
 namespace {

@@ -5,7 +5,8 @@
 
 #include "support/kernel_test.h"
 #include "weft/cpu.h"
-#include "weft/kernels.h"
+#include "weft/kernels/copy.h"
+#include "weft/kernels/elementwise.h"
 
 namespace weft::test {
 namespace {

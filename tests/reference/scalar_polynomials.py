@@ -119,13 +119,17 @@ show("exp(x²) erfc(x) in (x-2)/(x+2)", minimax(scaled_erfc, (mp.mpf("0.49") - 2
                                               lambda u: 1 / scaled_erfc(u)))
 
 
-def gelu_tail(u):  # exp(x²/2) x ½ erfc(x/√2) with u = (x-3)/(x+3)
-    x = 3 * (1 + u) / (1 - u)
-    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2 * x
+def scaled_tail(x):
+    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2
 
 
-show("exp(x²/2) x ½ erfc(x/√2) in (x-3)/(x+3)",
-     minimax(gelu_tail, (mp.mpf("0.69") - 3) / mp.mpf("3.69"), mp.mpf("11.6") / mp.mpf("17.6"), 10, lambda u: 1 / gelu_tail(u)))
+def gelu_tail(u):  # with u = (x-3)/(x+3)
+    return scaled_tail(3 * (1 + u) / (1 - u))
+
+
+show("exp(x²/2) ½ erfc(x/√2) in (x-3)/(x+3)", minimax(gelu_tail, mp.mpf(-1), mp.mpf("11.6") / mp.mpf("17.6"), 10, lambda u: 1 / gelu_tail(u)))
+show("the same in 1 / (1 + x/4), for narrow results",
+     minimax(lambda t: scaled_tail(4 * (1 / t - 1)), one / 3, mp.mpf(1), 5, lambda t: 1 / scaled_tail(4 * (1 / t - 1))))
 show("erfinv(x)/x in x²",
      minimax(near_zero(lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), mp.sqrt(mp.pi) / 2, 1e-20), mp.mpf(0), mp.mpf("0.2501"), 6))
 

@@ -101,6 +101,43 @@ Value binary(ScalarOp op, Value a, Value b) {
   return map(std::move(e), {a, b});
 }
 
+Value ternary(ScalarOp op, Value a, Value b, Value c) {
+  if (op == ScalarOp::select) return select(a, b, c);
+  for (const Value v : {a, b, c}) require_value(v, name(op));
+  if (a.dtype() != b.dtype() || a.dtype() != c.dtype()) {
+    throw InvalidArgument("{}: operands are {}, {} and {}; all must have one type (cast the others)", name(op),
+                          to_string(a.type()), to_string(b.type()), to_string(c.type()));
+  }
+  Expression e;
+  const int x = e.input(a.dtype());
+  const int y = e.input(b.dtype());
+  const int z = e.input(c.dtype());
+  e.output(e.apply(op, {x, y, z}));
+  return map(std::move(e), {a, b, c});
+}
+
+Value clamp(Value x, double low, double high) {
+  require_value(x, "clamp");
+  Expression e;
+  const int v = e.input(x.dtype());
+  const int a = e.constant(low, x.dtype());
+  e.output(e.apply(ScalarOp::clamp, {v, a, e.constant(high, x.dtype())}));
+  return map(std::move(e), {x});
+}
+
+Value elementwise(std::string_view name, std::span<const Value> operands, std::span<const double> parameters) {
+  std::vector<DType> types;
+  for (const Value v : operands) {
+    require_value(v, name);
+    types.push_back(v.dtype());
+  }
+  return map(function_expression(name, types, parameters), {operands.begin(), operands.end()});
+}
+
+Value elementwise(std::string_view name, std::initializer_list<Value> operands, std::initializer_list<double> parameters) {
+  return elementwise(name, std::span(operands.begin(), operands.size()), std::span(parameters.begin(), parameters.size()));
+}
+
 Value select(Value condition, Value if_true, Value if_false) {
   for (const Value v : {condition, if_true, if_false}) require_value(v, "select");
   if (condition.dtype() != DType::boolean || if_true.dtype() != if_false.dtype()) {

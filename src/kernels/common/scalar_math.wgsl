@@ -243,11 +243,6 @@ fn normal_tail_polynomial_f32(u: f32) -> f32 {
   return q;
 }
 
-fn exp_half_square_f32(x: f32) -> f32 {    // exp(-x²/2)
-  let h = high_part_f32(x);
-  return exp_sum_f32(-0.5 * h * h, -0.5 * (x - h) * (x + h), 0);
-}
-
 fn erf_unit_f32(x: f32) -> f32 {           // erf of |x| <= 1
   let z = x * x;
   var q = 7.856474e-05;
@@ -260,26 +255,32 @@ fn erf_unit_f32(x: f32) -> f32 {           // erf of |x| <= 1
   return x + x * q;
 }
 
-fn gelu_erf_f32(x: f32) -> f32 {           // x · ½ (1 + erf(x/√2)), without cancellation for negative x
-  if (is_nan_f32(x)) { return x; }
+// x · ½ (1 + erf(x/√2)), without cancellation for negative x: max(x, 0) - |x| ½ erfc(|x|/√2), the last factor
+// exp(-x²/2) P(u) with u = (|x|-3)/(|x|+3).
+fn gelu_erf_f32(x: f32) -> f32 {
   let a = abs_f32(x);
-  if (a > 14.5) { return relu_f32(x); }
-  if (a < 0.7) { return 0.5 * x * (1.0 + erf_unit_f32(x * 0.70710678)); }
-  // a · ½ erfc(a/√2) = exp(-a²/2) P(u)
+  if (bitcast<u32>(a) > 0x41680000u) { return relu_f32(x); }       // above 14.5, or NaN
   let u = (a - 3.0) / (a + 3.0);
-  var q = 9.616961e-05;
-  q = q * u - 2.2798842e-05;
-  q = q * u - 0.0006415077;
-  q = q * u - 1.9592575e-05;
-  q = q * u + 0.0039978856;
-  q = q * u - 0.0017433453;
-  q = q * u - 0.028862705;
-  q = q * u + 0.09137722;
-  q = q * u - 0.13965714;
-  q = q * u + 0.10987586;
-  q = q * u + 0.36454186;
-  let tail = exp_half_square_f32(a) * q;
-  return select(x - tail, -tail, x < 0.0);
+  var q = -1.2908042e-06;
+  q = q * u + 5.2126063e-05;
+  q = q * u + 0.00011671567;
+  q = q * u - 0.00033793013;
+  q = q * u - 0.0009841647;
+  q = q * u + 0.002904031;
+  q = q * u + 0.006132143;
+  q = q * u - 0.046213225;
+  q = q * u + 0.123225026;
+  q = q * u - 0.20640261;
+  q = q * u + 0.12151395;
+  // The exponent in two parts, and its power of two by the bits; below 2^-126 the result is denormal.
+  let h = high_part_f32(a);
+  let y = -0.5 * h * h;
+  let tail = -0.5 * (a - h) * (a + h);
+  let n = round((y + tail) * 1.44269504);
+  let r = ((y - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
+  let e = 1.0 + (r + r * r * exp_rest_f32(r));
+  let scale = bitcast<f32>(u32(max(i32(n), -127) + 127) << 23u);
+  return max(x, 0.0) - (e * (a * q)) * scale;
 }
 
 fn erf_f32(x: f32) -> f32 {

@@ -155,7 +155,10 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   // Booleans negate by flipping their one bit.
   if (node.op == bitwise_not && type == DType::boolean) return std::format("(1u - {})", variable(0));
   std::string text;
-  const std::string_view pattern = node.op == ScalarOp::nextafter ? nextafter_text(type) : op_text(row, family(type));
+  const bool narrow_float = is_floating(type) && bits(type) < 32;
+  const std::string_view pattern = node.op == ScalarOp::nextafter           ? nextafter_text(type)
+                                   : narrow_float && !row.narrow.empty() ? row.narrow
+                                                                           : op_text(row, family(type));
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '$') text += pattern[i];
     else if (pattern[++i] == 'w') text += std::to_string(bits(type));

@@ -14,8 +14,8 @@ constexpr bool cheap = false;
 constexpr bool function = true;
 
 // A function of floats alone.
-constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, std::string_view f32) {
-  return {op, name, arity, kFloat, same, function, f32};
+constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, std::string_view f32, std::string_view narrow = {}) {
+  return {.op = op, .name = name, .arity = arity, .types = kFloat, .yields = same, .function = function, .f32 = f32, .narrow = narrow};
 }
 
 // In the order of the enumeration.
@@ -38,8 +38,9 @@ constexpr ScalarOpInfo kOps[] = {
     {reciprocal, "reciprocal", 1, kFloat | kComplex, same, cheap, "(1.0 / $0)", "", "", "", "",
      "div_c64(vec2<f32>(1.0, 0.0), $0)"},
     {square, "square", 1, kNumber | kComplex, same, cheap, "($0 * $0)", "", "", "mul_64($0, $0)", "", "mul_c64($0, $0)"},
-    {ScalarOp::exp, "exp", 1, kFloat | kComplex, same, function, "exp_f32($0)", "", "", "", "", "exp_c64($0)"},
-    of_floats(ScalarOp::exp2, "exp2", 1, "exp2_f32($0)"),
+    {ScalarOp::exp, "exp", 1, kFloat | kComplex, same, function, "exp_f32($0)", "", "", "", "", "exp_c64($0)",
+     "exp_narrow($0)"},
+    of_floats(ScalarOp::exp2, "exp2", 1, "exp2_f32($0)", "exp2_narrow($0)"),
     of_floats(ScalarOp::expm1, "expm1", 1, "expm1_f32($0)"),
     of_floats(ScalarOp::log, "log", 1, "log_f32($0)"),
     of_floats(ScalarOp::log2, "log2", 1, "log2_f32($0)"),
@@ -53,7 +54,7 @@ constexpr ScalarOpInfo kOps[] = {
     of_floats(ScalarOp::atan, "atan", 1, "atan_f32($0)"),
     of_floats(ScalarOp::sinh, "sinh", 1, "sinh_f32($0)"),
     of_floats(ScalarOp::cosh, "cosh", 1, "cosh_f32($0)"),
-    of_floats(ScalarOp::tanh, "tanh", 1, "tanh_f32($0)"),
+    of_floats(ScalarOp::tanh, "tanh", 1, "tanh_f32($0)", "tanh_narrow($0)"),
     of_floats(ScalarOp::asinh, "asinh", 1, "asinh_f32($0)"),
     of_floats(ScalarOp::acosh, "acosh", 1, "acosh_f32($0)"),
     of_floats(ScalarOp::atanh, "atanh", 1, "atanh_f32($0)"),
@@ -62,15 +63,15 @@ constexpr ScalarOpInfo kOps[] = {
     of_floats(erfinv, "erfinv", 1, "erfinv_f32($0)"),
     of_floats(ScalarOp::lgamma, "lgamma", 1, "lgamma_f32($0)"),
     of_floats(digamma, "digamma", 1, "digamma_f32($0)"),
-    of_floats(sigmoid, "sigmoid", 1, "sigmoid_f32($0)"),
-    of_floats(logsigmoid, "logsigmoid", 1, "-softplus_f32(-$0)"),
-    of_floats(softplus, "softplus", 1, "softplus_f32($0)"),
-    of_floats(mish, "mish", 1, "mish_f32($0)"),
+    of_floats(sigmoid, "sigmoid", 1, "sigmoid_f32($0)", "sigmoid_narrow($0)"),
+    of_floats(logsigmoid, "logsigmoid", 1, "-softplus_f32(-$0)", "-softplus_narrow(-$0)"),
+    of_floats(softplus, "softplus", 1, "softplus_f32($0)", "softplus_narrow($0)"),
+    of_floats(mish, "mish", 1, "mish_f32($0)", "mish_narrow($0)"),
     {relu, "relu", 1, kNumber, same, cheap, "relu_f32($0)", "max($0, 0)", "$0", "relu_i64($0)", "$0"},
-    of_floats(gelu_erf, "gelu_erf", 1, "gelu_erf_f32($0)"),
-    of_floats(gelu_tanh, "gelu_tanh", 1, "gelu_tanh_f32($0)"),
-    of_floats(gelu_quick, "gelu_quick", 1, "gelu_quick_f32($0)"),
-    of_floats(silu, "silu", 1, "silu_f32($0)"),
+    of_floats(gelu_erf, "gelu_erf", 1, "gelu_erf_f32($0)", "gelu_erf_narrow($0)"),
+    of_floats(gelu_tanh, "gelu_tanh", 1, "gelu_tanh_f32($0)", "gelu_tanh_narrow($0)"),
+    of_floats(gelu_quick, "gelu_quick", 1, "gelu_quick_f32($0)", "gelu_quick_narrow($0)"),
+    of_floats(silu, "silu", 1, "silu_f32($0)", "silu_narrow($0)"),
     {logical_not, "logical_not", 1, kBool, same, cheap, "", "", "(1u - $0)"},
     {bitwise_not, "bitwise_not", 1, kBits, same, cheap, "", "~$0", "~$0", "~$0"},
     {popcount, "popcount", 1, kInteger, same, cheap, "", "countOneBits($0 << (32u - $wu))", "", "popcount_64($0)"},

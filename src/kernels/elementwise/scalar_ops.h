@@ -14,8 +14,8 @@
 //     lcm(x, 0) = 0.
 //   - Shifts by the width or more (also by a negative amount) give 0; shift_right of a negative integer gives -1.
 //     clz(0) is the width.
-//   - Floats narrower than f32 compute in f32 and are rounded where they are cast or stored. nextafter steps in the
-//     node's own type.
+//   - Floats narrower than f32 compute in f32 and are rounded where they are cast or stored; exp, sigmoid, tanh and the
+//     gates then keep 2^-14 of the result, not 2^-22. nextafter steps in the node's own type.
 //   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands and in results. Comparisons, min, max and
 //     tests go by bits and see them.
 //   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md has what is measured): they are
@@ -65,6 +65,7 @@ struct ScalarOpInfo {
   std::string_view i64;  // vec2<u32>, low word first; does not fall back on the texts before
   std::string_view u64;
   std::string_view c64;  // vec2<f32>
+  std::string_view narrow;  // floats below 32 bits, if fewer digits cost less
 };
 
 const ScalarOpInfo& info(ScalarOp op);

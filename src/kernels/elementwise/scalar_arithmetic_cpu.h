@@ -1,0 +1,187 @@
+// Arithmetic of registers: floats, integers that wrap, complex numbers. scalar_ops.h says what happens at the edges.
+#pragma once
+
+#include <numeric>
+
+#include "kernels/elementwise/special_math_cpu.h"
+
+namespace weft::kernels {
+
+// Wrapping arithmetic of either sign.
+template <class T>
+WEFT_INLINE std::uint64_t bits_of(T v) {
+  return static_cast<std::uint64_t>(v);
+}
+template <class T>
+constexpr bool is_float = std::is_floating_point_v<T>;
+template <class T>
+constexpr bool is_complex = std::is_same_v<T, Complex>;
+
+template <class T>
+WEFT_INLINE T integer_power(T base, T exponent) {
+  if (exponent < T{0}) return base == T{1} ? T{1} : base == static_cast<T>(-1) ? (exponent & 1 ? base : T{1}) : T{0};
+  std::uint64_t result = 1;
+  std::uint64_t b = bits_of(base);
+  for (std::uint64_t e = bits_of(exponent); e; e >>= 1) {
+    if (e & 1) result *= b;
+    b *= b;
+  }
+  return static_cast<T>(result);
+}
+
+template <class T>
+WEFT_INLINE T add_(T a, T b) {
+  if constexpr (is_float<T> || is_complex<T>) return a + b;
+  else return static_cast<T>(bits_of(a) + bits_of(b));
+}
+template <class T>
+WEFT_INLINE T sub_(T a, T b) {
+  if constexpr (is_float<T> || is_complex<T>) return a - b;
+  else return static_cast<T>(bits_of(a) - bits_of(b));
+}
+template <class T>
+WEFT_INLINE T neg_(T x) {
+  if constexpr (is_float<T> || is_complex<T>) return -x;
+  else return sub_(T{0}, x);
+}
+template <class T>
+WEFT_INLINE T mul_(T a, T b) {
+  if constexpr (is_float<T>) return a * b;
+  else if constexpr (is_complex<T>) return multiply(a, b);
+  else return static_cast<T>(bits_of(a) * bits_of(b));
+}
+template <class T>
+WEFT_INLINE T div_(T a, T b) {
+  if constexpr (is_float<T>) return a / b;
+  else if constexpr (is_complex<T>) return divide(a, b);
+  else if (b == T{0}) return T{0};
+  else if (b == static_cast<T>(-1) && std::is_signed_v<T>) return sub_(T{0}, a);
+  else return a / b;
+}
+template <class T>
+WEFT_INLINE T rem_(T a, T b) {
+  if constexpr (is_float<T>) return std::fmod(a, b);
+  else if (b == T{0} || (b == static_cast<T>(-1) && std::is_signed_v<T>)) return T{0};
+  else return a % b;
+}
+template <class T>
+WEFT_INLINE T remainder_(T a, T b) {
+  const T r = rem_(a, b);
+  if constexpr (is_float<T>) {
+    return r == T{0} ? std::copysign(r, b) : std::signbit(r) != std::signbit(b) ? r + b : r;
+  } else if constexpr (std::is_signed_v<T>) {
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  } else {
+    return r;
+  }
+}
+template <class T>
+WEFT_INLINE T floor_divide_(T a, T b) {
+  if constexpr (is_float<T>) {
+    if (b == T{0}) return a / b;
+    const auto x = static_cast<double>(a);
+    const auto y = static_cast<double>(b);
+    const double r = std::fmod(x, y);
+    if (r != r) return static_cast<T>(r);
+    double q = (x - r) / y;
+    q = q == 0.0 ? std::copysign(0.0, x) * std::copysign(1.0, y) : std::nearbyint(q);
+    return static_cast<T>(r != 0.0 && std::signbit(r) != std::signbit(y) ? q - 1.0 : q);
+  } else if constexpr (std::is_signed_v<T>) {
+    const T r = rem_(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? div_(a, b) - 1 : div_(a, b);
+  } else {
+    return div_(a, b);
+  }
+}
+template <class T>
+WEFT_INLINE std::uint64_t magnitude(T x) {
+  if constexpr (std::is_signed_v<T>) return x < 0 ? std::uint64_t{0} - bits_of(x) : bits_of(x);
+  else return x;
+}
+template <class T>
+WEFT_INLINE T gcd_(T a, T b) {
+  return static_cast<T>(std::gcd(magnitude(a), magnitude(b)));
+}
+template <class T>
+WEFT_INLINE T lcm_(T a, T b) {
+  const std::uint64_t g = std::gcd(magnitude(a), magnitude(b));
+  return g ? static_cast<T>(magnitude(a) / g * magnitude(b)) : T{0};
+}
+template <class T>
+WEFT_INLINE T lerp_(T a, T b, T t) {
+  const T d = b - a;
+  return t >= T{0.5} ? b - d * (T{1} - t) : a + t * d;
+}
+template <class T>
+WEFT_INLINE T pow_(T a, T b) {
+  if constexpr (is_float<T>) return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+  else return integer_power(a, b);
+}
+template <class T>
+WEFT_INLINE T max_(T a, T b) {
+  if constexpr (is_float<T>) {
+    const T r = a > b || (a == b && !std::signbit(a)) ? a : b;
+    return a != a ? a : b != b ? b : r;
+  } else {
+    return a > b ? a : b;
+  }
+}
+template <class T>
+WEFT_INLINE T min_(T a, T b) {
+  if constexpr (is_float<T>) {
+    const T r = a < b || (a == b && std::signbit(a)) ? a : b;
+    return a != a ? a : b != b ? b : r;
+  } else {
+    return a < b ? a : b;
+  }
+}
+template <class T>
+WEFT_INLINE T fmax_(T a, T b) {
+  if constexpr (is_float<T>) return a != a ? b : b != b ? a : max_(a, b);
+  else return max_(a, b);
+}
+template <class T>
+WEFT_INLINE T fmin_(T a, T b) {
+  if constexpr (is_float<T>) return a != a ? b : b != b ? a : min_(a, b);
+  else return min_(a, b);
+}
+template <class T>
+WEFT_INLINE auto abs_(T x) {
+  if constexpr (is_float<T>) return std::abs(x);
+  else if constexpr (is_complex<T>) {
+    return static_cast<float>(std::hypot(static_cast<double>(x.real()), static_cast<double>(x.imag())));
+  }
+  else if constexpr (std::is_signed_v<T>) return x < 0 ? sub_(T{0}, x) : x;
+  else return x;
+}
+template <class T>
+WEFT_INLINE T sign_(T x) {
+  if constexpr (is_float<T>) return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
+  else return static_cast<T>(T(x > 0) - T(x < T{0}));
+}
+template <class T>
+WEFT_INLINE T relu_(T x) {
+  if constexpr (is_float<T>) return x > 0 ? x : x != x ? x : T{0};
+  else return x > T{0} ? x : T{0};
+}
+template <class T>
+WEFT_INLINE T shift_left_(T a, T n) {
+  return bits_of(n) > 63 ? T{0} : static_cast<T>(bits_of(a) << (bits_of(n) & 63));
+}
+template <class T>
+WEFT_INLINE T shift_right_(T a, T n) {
+  return bits_of(n) > 63 ? (a < T{0} ? static_cast<T>(-1) : T{0}) : static_cast<T>(a >> (bits_of(n) & 63));
+}
+template <class T>
+WEFT_INLINE bool signbit_(T x) {
+  if constexpr (is_float<T>) return std::signbit(x);
+  else return x < T{0};
+}
+template <class T>
+WEFT_INLINE T fma_(T a, T b, T c) {
+  if constexpr (std::is_same_v<T, float>) return static_cast<float>(static_cast<double>(a) * b + c);
+  else if constexpr (is_float<T>) return std::fma(a, b, c);
+  else return add_(mul_(a, b), c);
+}
+
+}  // namespace weft::kernels
