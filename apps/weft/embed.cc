@@ -5,10 +5,10 @@
 #include <charconv>
 #include <cstdio>
 #include <future>
-#include <map>
 #include <optional>
 
 #include "commands.h"
+#include "dtype.h"
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"
@@ -23,9 +23,6 @@ struct EmbedArguments : SentenceArguments {
   int batch = 32;
   bool quiet = false;
 };
-
-const std::map<std::string, Precision> kDtypes{
-    {"f32", Precision::strict}, {"f16", Precision::f16}, {"auto", Precision::automatic}};
 
 // Vectors to JSON lines or .npy, in order.
 class VectorWriter {
@@ -78,7 +75,7 @@ void run(const EmbedArguments& a) {
   const auto window = static_cast<std::size_t>(a.batch) * 16;
   SentenceQueue sentences(a.input, 2 * window);
   CompileOptions options;
-  options.precision = kDtypes.at(a.dtype);
+  options.precision = precision_of(a.dtype);
   // The driver takes as long to wake as the model to load: side by side.
   auto opening = std::async(std::launch::async, [&] { return Device::open(a.device); });
   auto encoder = models::SentenceEncoder::load(a.model, std::move(opening),
@@ -118,11 +115,7 @@ void add_embed(CLI::App& app) {
   command->add_option("--device", a->device,
                       "cpu, gpu, or an adapter's number, backend or part of its name (weft devices lists them); "
                       "none: the best GPU, else the cpu");
-  command->add_option("--dtype", a->dtype,
-                      "What weights and what lies between kernels are stored in: f32, f16, or auto (f16 where it keeps the "
-                      "error bound; WEFT_LOG=precision says where)")
-      ->check(CLI::IsMember({"f32", "f16", "auto"}))
-      ->capture_default_str();
+  add_dtype(*command, a->dtype);
   command->add_option("--batch", a->batch, "Sentences that run together")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();

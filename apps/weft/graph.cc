@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "commands.h"
+#include "dtype.h"
 #include "output.h"
 #include "weft/error.h"
 #include "weft/models.h"
@@ -50,7 +51,7 @@ std::string render(const std::string& dot) {
 
 struct GraphArguments {
   std::string model;
-  std::string output = "graph.svg";
+  std::string output = "graph.svg", dtype = "f32";
   int batch = 1;
   int length = 32;
   bool compiled = false;
@@ -66,11 +67,14 @@ void add_graph(CLI::App& app) {
   command->add_option("--batch", a->batch, "Sentences")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
+  add_dtype(*command, a->dtype);
   command->footer("Example: weft graph MODEL --compiled --batch 32 --length 128 -o minilm.svg\n");
   command->callback([a] {
     const models::SentenceEncoder encoder = models::SentenceEncoder::load(a->model, Device::cpu());
     Graph graph = encoder.graph(a->batch, a->length);
-    if (a->compiled) graph = optimized(graph, encoder.device());
+    CompileOptions options;
+    options.precision = precision_of(a->dtype);
+    if (a->compiled) graph = optimized(graph, encoder.device(), options);
     const std::string dot = graph.to_dot();
     Output out(a->output);
     out.write(a->output.ends_with(".svg") ? render(dot) : dot);

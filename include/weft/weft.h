@@ -3,6 +3,7 @@
 
 #include "weft/compile.h"
 #include "weft/cpu.h"
+#include "weft/custom_op.h"
 #include "weft/device.h"
 #include "weft/dtype.h"
 #include "weft/error.h"

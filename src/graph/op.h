@@ -66,6 +66,11 @@ class Op {
   virtual bool is_view() const { return false; }
   virtual std::optional<Placement> place(const Layout& x) const;
 
+  // False if it wants its operands dense and stores its results so: a copy comes first where they are not.
+  virtual bool takes_strides() const { return true; }
+  // False if it cannot run on the CPU, so that nothing may be folded through it.
+  virtual bool has_twin() const { return true; }
+
   // Input and constant: they come from outside.
   virtual bool is_leaf() const { return false; }
 

@@ -141,6 +141,28 @@ class CommandLine(unittest.TestCase):
         for got, want in zip(values, expected):
             self.assertAlmostEqual(got, want, places=6)
 
+    def test_f16_stays_close_and_auto_says_why(self):
+        plain = self.vectors(self.embed("-").stdout)[0]
+        for dtype in ("f16", "auto"):
+            process = self.embed("--dtype", dtype, "-", env={"WEFT_LOG": "precision"})
+            got = self.vectors(process.stdout)[0]
+            self.assertNotEqual(got, plain)
+            for a, b in zip(got, plain):
+                self.assertAlmostEqual(a, b, delta=5e-3)
+            said = process.stderr.decode()
+            self.assertRegex(said, r"precision: layers\.0\.intermediate f32 \[16, 32\] f16: ")
+            self.assertNotRegex(said, r"\] f32: ")
+        # Neighbouring weights that cancel: the product keeps f32, and so does all before it.
+        tensors = weights()
+        name = "encoder.layer.0.output.dense.weight"
+        shape, values = tensors[name]
+        tensors[name] = (shape, [2.001 if i % 2 else -2.001 for i in range(len(values))])
+        write_safetensors(self.model / "model.safetensors", tensors)
+        said = self.embed("--dtype", "auto", "-", env={"WEFT_LOG": "precision"}).stderr.decode()
+        self.assertRegex(said, r"precision: layers\.0\.output f32 \[32, 16\] f32: error .*, the bound is")
+        self.assertRegex(said, r"precision: layers\.0\.intermediate f32 \[16, 32\] f32: .*exact")
+        self.assert_fails(self.embed("--dtype", "half", "-"), "--dtype", code=2)
+
     def test_no_sentence_gives_no_vector(self):
         process = self.embed("-", stdin=b"")
         self.assertEqual((process.returncode, process.stdout), (0, b""))

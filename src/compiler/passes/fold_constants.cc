@@ -34,6 +34,7 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Value {
     if (node.op().is_leaf() || node.op().is_view() || node.inputs().empty() || node.types().size() != 1) return {};
+    if (!node.op().has_twin()) return {};
     std::int64_t elements = 0;
     std::vector<Value> inputs;
     std::string names;  // of what it is made of, for people

@@ -86,16 +86,23 @@ std::map<const Node*, std::vector<int>> choose_orders(const Graph& graph, const 
     if (uses.live(*node) && node->op().is_view()) locate(node->value());
   }
   std::vector<Located> wishes = locate.copied();
+  for (const auto& node : graph.impl().nodes) {
+    if (!uses.live(*node) || node->op().takes_strides()) continue;
+    for (const Value& v : node->inputs()) wishes.push_back(locate(v));
+  }
   for (const NamedValue& o : graph.impl().outputs) wishes.push_back(locate(o.value));
   std::map<const Node*, std::vector<int>> chosen;
   for (const Located& wish : wishes) {
     const Node& root = *wish.root.node();
-    if (root.op().is_leaf() || root.op().is_view() || root.types().size() != 1) continue;
+    if (root.op().is_leaf() || root.op().is_view() || root.types().size() != 1 || !root.op().takes_strides()) continue;
     if (wish.place.layout.is_dense() || uses.is_output(wish.root) || chosen.contains(&root)) continue;
     if (auto order = dense_order(wish.root.shape(), wish.place)) chosen.emplace(&root, std::move(*order));
   }
   return chosen;
 }
+
+// Of a StridedOp's result: in order, one after the other.
+bool is_dense(Value v) { return op_of<StridedOp>(v)->placement().layout.is_dense(); }
 
 Expression identity(DType dtype) {
   Expression e;
@@ -131,7 +138,11 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
       if (locate(node->value()).root.node() == node.get()) made[{node.get(), 0}] = copy(reading(node->inputs()[0]));
     } else {
       std::vector<Value> operands;
-      for (const Value& v : node->inputs()) operands.push_back(reading(v));
+      for (const Value& v : node->inputs()) {
+        const Value operand = reading(v);
+        const bool dense = node->op().takes_strides() || !operand.node()->op().is_view() || is_dense(operand);
+        operands.push_back(dense ? operand : copy(operand));
+      }
       Node& kernel = to.impl().add(node->shared_op(), std::move(operands));
       if (const auto order = orders.find(node.get()); order != orders.end()) kernel.store_as(order->second);
       for (std::size_t i = 0; i < node->types().size(); ++i) {

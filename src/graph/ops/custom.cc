@@ -1,0 +1,80 @@
+#include "graph/ops/custom.h"
+
+#include <set>
+
+#include "core/in_quotes.h"
+#include "graph/graph.h"
+#include "kernels/custom/custom.h"
+#include "weft/cpu.h"
+
+namespace weft {
+namespace {
+
+bool is_identifier(const std::string& s) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !s.empty() && letter(s[0]) &&
+         std::ranges::all_of(s, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+void check_kernel(const CustomKernel& kernel, std::size_t operands) {
+  const auto fail = [&](const std::string& why) { throw InvalidArgument("custom kernel {}: {}", in_quotes(kernel.name), why); };
+  if (!kernel.infer) fail("infer is missing, which says the results' types");
+  if (kernel.outputs.empty()) fail("it has no outputs");
+  if (kernel.inputs.size() != operands) fail(std::format("{} operands, expected {}", operands, kernel.inputs.size()));
+  if (operands == 0) fail("it has no inputs");
+  std::set<std::string> names;
+  const auto check_name = [&](const std::string& n) {
+    if (!is_identifier(n)) fail(std::format("{} is no name for an operand or number", in_quotes(n)));
+    if (!names.insert(n).second) fail(std::format("{} stands for two things", in_quotes(n)));
+  };
+  for (const auto& n : kernel.inputs) check_name(n);
+  for (const auto& n : kernel.outputs) check_name(n);
+  for (const auto& n : kernel.numbers) check_name(n.first);
+}
+
+}  // namespace
+
+void CustomOp::fields(Fields& f) const {
+  f.add("kernel", in_quotes(kernel_->name));
+  // Two kernels are the same if they are one object.
+  f.hide("object", std::format("{}", static_cast<const void*>(kernel_.get())));
+}
+
+std::vector<TensorType> CustomOp::infer(std::span<const TensorType> in) const {
+  std::vector<TensorType> results = kernel_->infer(in);
+  if (results.size() != kernel_->outputs.size()) {
+    throw InvalidArgument("custom kernel {}: infer gives {} types for {} outputs", in_quotes(kernel_->name), results.size(),
+                          kernel_->outputs.size());
+  }
+  return results;
+}
+
+void CustomOp::lower(const Launch& call) const {
+  if (gpu::Commands* commands = call.stream.gpu()) return kernels::custom(*commands, *kernel_, call.inputs, call.outputs);
+  kernel_->cpu(call.inputs, call.outputs);
+}
+
+// Asked for once, before anything runs: the time to refuse.
+std::uint64_t CustomOp::workspace(const Launch& call) const {
+  if (gpu::Commands* commands = call.stream.gpu()) {
+    kernels::check_custom(*commands, *kernel_, call.inputs, call.outputs);
+  } else if (!kernel_->cpu) {
+    throw Unsupported("custom kernel {} has no CPU function; give it one, or compile for a GPU", in_quotes(kernel_->name));
+  }
+  return 0;
+}
+
+std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs) {
+  if (!kernel) throw InvalidArgument("custom: no kernel");
+  check_kernel(*kernel, inputs.size());
+  for (const Value& v : inputs) {
+    if (!v) throw InvalidArgument("custom kernel {}: an operand is an empty Value", in_quotes(kernel->name));
+  }
+  const std::size_t count = kernel->outputs.size();
+  Node& node = *apply(make_op<CustomOp>(std::move(kernel)), std::vector<Value>(inputs.begin(), inputs.end())).node();
+  std::vector<Value> results;
+  for (std::size_t i = 0; i < count; ++i) results.push_back(node.value(static_cast<int>(i)));
+  return results;
+}
+
+}  // namespace weft

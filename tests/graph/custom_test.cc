@@ -1,0 +1,170 @@
+// Kernels of users in graphs: on every device, and refused in clear words.
+#include "weft/custom_op.h"
+
+#include <gmock/gmock.h>
+
+#include "compiler/bound.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+using test::Bound;
+using test::noise;
+using test::numbers;
+using testing::HasSubstr;
+
+// y = x · factor, the factor one for each row.
+CustomKernel scale_rows() {
+  CustomKernel k;
+  k.name = "scale_rows";
+  k.inputs = {"x", "factor"};
+  k.outputs = {"y"};
+  k.wgsl = "fn kernel(i: u32) { store_y(i, load_x(i) * load_factor(i / p.x_n1)); }";
+  k.infer = [](std::span<const TensorType> in) {
+    if (in[1].shape != Shape{in[0].shape[0]}) throw InvalidArgument("scale_rows: the factors are not the rows'");
+    return std::vector<TensorType>{in[0]};
+  };
+  k.cpu = [](std::span<const View> in, std::span<const View> out) {
+    const auto at = [](const View& v) { return reinterpret_cast<float*>(v.buffer.data() + v.offset); };
+    const std::int64_t n = in[0].shape()[1];
+    for (std::int64_t i = 0; i < in[0].count(); ++i) at(out[0])[i] = at(in[0])[i] * at(in[1])[i / n];
+  };
+  return k;
+}
+
+std::vector<Value> call(const CustomKernel& kernel, std::vector<Value> inputs) {
+  return custom(std::make_shared<CustomKernel>(kernel), inputs);
+}
+
+struct CustomTest : testing::TestWithParam<std::string> {
+  Device device = test::device_named(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Devices, CustomTest, testing::ValuesIn(test::all_devices()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(CustomTest, StandsBetweenOtherKernels) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {6, 5});
+  const Value f = g.input("f", DType::f32, {5});
+  // The kernel sees dense operands whatever is done to them before.
+  const Value y = call(scale_rows(), {(x * 2.0).T(), f})[0];
+  g.output("y", reshape(y.T(), {30}) + 1.0);
+  g.output("plain", y);
+  Executable exe = compile(g, device);
+  const std::map<std::string, TensorData> data{{"x", noise({6, 5}, 1)}, {"f", numbers({5}, 1)}};
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  const auto in = test::floats_of(data.at("x"));
+  const auto result = bound.outputs_[0].second.read<float>();
+  for (std::size_t i = 0; i < 30; ++i) {
+    EXPECT_NEAR(result[i], in[i] * 2 * static_cast<float>(i % 5 + 1) + 1, 1e-5) << i;
+  }
+  EXPECT_THAT(exe.report().steps[1].label, HasSubstr("scale_rows [5, 6]"));
+}
+
+TEST_P(CustomTest, TypesNumbersAndItsOwnEntryPoint) {
+  if (!device.is_gpu()) GTEST_SKIP() << "WGSL";
+  CustomKernel k;
+  k.name = "histogram";
+  k.inputs = {"x"};
+  k.outputs = {"count", "half"};
+  k.numbers = {{"bins", 8u}, {"scale", 0.5f}, {"shift", -1}};
+  k.wgsl = R"(var<workgroup> bins: array<atomic<u32>, 8>;
+@compute @workgroup_size(32)
+fn main(@builtin(local_invocation_index) lane: u32) {
+  for (var i = lane; i < p.x_count; i += 32u) {
+    atomicAdd(&bins[u32(load_x(i) - p.shift - 1) % p.bins], 1u);
+    store_half(i, f32(load_x(i)) * p.scale);
+  }
+  workgroupBarrier();
+  if (lane < p.bins) { store_count(lane, i32(atomicLoad(&bins[lane]))); }
+})";
+  k.infer = [](std::span<const TensorType> in) {
+    return std::vector<TensorType>{{DType::i32, {8}}, {DType::f16, in[0].shape}};
+  };
+  k.workgroups = [](auto, auto) { return std::array{1u, 1u, 1u}; };
+  Graph g;
+  const Value x = g.input("x", DType::u8, {100});
+  const auto results = call(k, {cast(x, DType::i32)});
+  g.output("count", cast(results[0], DType::f32));
+  g.output("half", cast(results[1], DType::f32));
+  Executable exe = compile(g, device);
+  std::vector<std::uint8_t> bytes(100);
+  for (std::size_t i = 0; i < 100; ++i) bytes[i] = static_cast<std::uint8_t>(i);
+  const Bound bound(device, g, {{"x", TensorData::of<std::uint8_t>(DType::u8, {100}, bytes)}});
+  bound.run(exe);
+  EXPECT_EQ(bound.outputs_[0].second.read<float>(), (std::vector<float>{13, 13, 13, 13, 12, 12, 12, 12}));
+  EXPECT_EQ(bound.outputs_[1].second.read<float>()[99], 49.5f);
+}
+
+TEST_P(CustomTest, MistakesCarryTheCompilersWordsAndTheLine) {
+  if (!device.is_gpu()) GTEST_SKIP() << "WGSL";
+  const auto error = [&](const std::string& wgsl) {
+    CustomKernel k = scale_rows();
+    k.wgsl = wgsl;
+    Graph g;
+    g.output("y", call(k, {g.input("x", DType::f32, {4, 3}), g.input("f", DType::f32, {4})})[0]);
+    try {
+      compile(g, device);
+    } catch (const KernelError& e) {
+      return std::pair(e.line(), e.message());
+    }
+    return std::pair(-1, std::string("nothing thrown"));
+  };
+  auto [line, message] = error("fn kernel(i: u32) {\n  let a = load_x(i);\n  store_y(i, a + 1u);\n}");
+  EXPECT_EQ(line, 3) << message;
+  EXPECT_THAT(message, HasSubstr("no matching overload"));
+  std::tie(line, message) = error("fn kernel(i: u32) { store_y(i, load_z(i)); }");
+  EXPECT_EQ(line, 1) << message;
+  EXPECT_THAT(message, HasSubstr("load_z"));
+  std::tie(line, message) = error("\n\n\nfn kernel(i: u32) { store_y(i, load_x(i) }");
+  EXPECT_EQ(line, 4) << message;
+  // The right one still compiles.
+  EXPECT_EQ(error(scale_rows().wgsl).second, "nothing thrown");
+}
+
+TEST(Custom, WithoutACpuFunctionTheCpuRefuses) {
+  CustomKernel k = scale_rows();
+  k.cpu = nullptr;
+  Graph g;
+  g.output("y", call(k, {g.input("x", DType::f32, {4, 3}), g.input("f", DType::f32, {4})})[0]);
+  try {
+    compile(g, Device::cpu());
+    FAIL() << "nothing thrown";
+  } catch (const Unsupported& e) {
+    EXPECT_THAT(e.what(), HasSubstr("custom kernel \"scale_rows\" has no CPU function"));
+  }
+  // Nor is it folded there: on constants it stays a kernel.
+  Graph constant;
+  constant.output("y", call(k, {constant.constant(numbers({4, 3})), constant.constant(numbers({4}))})[0]);
+  EXPECT_THROW(compile(constant, Device::cpu()), Unsupported);
+}
+
+TEST(Custom, DeclarationsAreChecked) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {4, 3});
+  const Value f = g.input("f", DType::f32, {4});
+  const auto message = [&](const std::function<void(CustomKernel&)>& change, std::vector<Value> inputs) {
+    CustomKernel k = scale_rows();
+    change(k);
+    try {
+      call(k, std::move(inputs));
+    } catch (const InvalidArgument& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing thrown");
+  };
+  const auto as_it_is = [](CustomKernel&) {};
+  EXPECT_EQ(message(as_it_is, {x, f}), "nothing thrown");
+  EXPECT_THAT(message(as_it_is, {x}), HasSubstr("1 operands, expected 2"));
+  EXPECT_THAT(message(as_it_is, {x, x}), HasSubstr("the factors are not the rows'"));
+  EXPECT_THAT(message(as_it_is, {x, Value()}), HasSubstr("an operand is an empty Value"));
+  EXPECT_THAT(message([](CustomKernel& k) { k.infer = nullptr; }, {x, f}), HasSubstr("infer is missing"));
+  EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"x"}; }, {x, f}), HasSubstr("\"x\" stands for two things"));
+  EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"1y"}; }, {x, f}), HasSubstr("\"1y\" is no name"));
+  EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"y", "z"}; }, {x, f}), HasSubstr("infer gives 1 types for 2 outputs"));
+}
+
+}  // namespace
+}  // namespace weft
