@@ -263,11 +263,34 @@ Value scan(ScanOp op, Value x, int axis, const kernels::ScanOptions& options = {
 inline Value cumsum(Value x, int axis) { return scan(ScanOp::sum, x, axis); }
 Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims = false);
 Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims = false);
+Value variance(Value x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
+Value deviation(Value x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
+// i32: where along the axes, in row-major order over them.
+Value argmax(Value x, std::initializer_list<int> axes, bool keep_dims = false);
+Value argmin(Value x, std::initializer_list<int> axes, bool keep_dims = false);
 Value softmax(Value x, int axis = -1);
+Value log_softmax(Value x, int axis = -1);
 // Over the last axes: those of scale, else of bias, else the last one, or from `first_axis` on. Both may be empty.
 Value layer_norm(Value x, Value scale, Value bias, double epsilon);
 Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis);
 Value matmul(Value a, Value b);  // of two float types: f32
+// Over the last axes, those of scale, which may be empty: then over the last one.
+Value rms_norm(Value x, Value scale, double epsilon);
+// Scale and bias, of a value a channel, may be empty. Batch norm is elementwise operations, which fuse with others.
+Value group_norm(Value x, Value scale, Value bias, std::int64_t groups, double epsilon, int channel_axis = 1);
+Value instance_norm(Value x, Value scale, Value bias, double epsilon, int channel_axis = 1);
+Value batch_norm(Value x, Value mean, Value variance, Value scale, Value bias, double epsilon, int channel_axis = 1);
+// From a key, u32 [2].
+Value random_bits(Value key, DType dtype, const Shape& shape);
+Value random_uniform(Value key, DType dtype, const Shape& shape, double low = 0, double high = 1);
+Value random_normal(Value key, DType dtype, const Shape& shape, double mean = 0, double deviation = 1);
+Value random_integers(Value key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high);
+Value sort(Value x, int axis = -1, bool descending = false);
+Value argsort(Value x, int axis = -1, bool descending = false);  // i32
+struct TopK {
+  Value values, indices;  // indices are i32
+};
+TopK top_k(Value x, std::int64_t k, int axis = -1, bool largest = true);
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options);  // mask may be empty
 
 }  // namespace weft

@@ -17,6 +17,8 @@
 #include "weft/kernels/matmul.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/pad.h"
+#include "weft/kernels/random.h"
 #include "weft/kernels/reduce.h"
 #include "weft/kernels/scan.h"
 #include "weft/kernels/softmax.h"
+#include "weft/kernels/sort.h"

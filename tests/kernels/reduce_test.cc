@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "kernels/operands.h"
+#include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
@@ -14,11 +15,16 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr ReduceOp kAll[] = {ReduceOp::sum,         ReduceOp::mean,        ReduceOp::prod, ReduceOp::min,
                              ReduceOp::max,         ReduceOp::sum_squares, ReduceOp::l1,   ReduceOp::l2,
-                             ReduceOp::log_sum,     ReduceOp::log_sum_exp, ReduceOp::any,  ReduceOp::all};
+                             ReduceOp::log_sum,     ReduceOp::log_sum_exp, ReduceOp::any,  ReduceOp::all,
+                             ReduceOp::count,       ReduceOp::variance,    ReduceOp::deviation};
 
-bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
+bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
+bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all || op == ReduceOp::count; }
 bool floats_only(ReduceOp op) {
-  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp;
+  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp || is_moment(op);
+}
+DType result_type(ReduceOp op, DType x) {
+  return op == ReduceOp::count ? DType::i32 : is_logic(op) ? DType::boolean : x;
 }
 
 Shape reduced(const Shape& shape, const std::vector<int>& axes, bool ones) {
@@ -42,6 +48,7 @@ struct Reduce {
   bool workspace = false;
   ValueOf value = {};
   std::optional<Tolerance> tolerance;
+  double correction = 0;
 };
 
 // Positive, near 1, so that products stay in range and logarithms are of numbers above 0.
@@ -52,7 +59,7 @@ double whole(std::int64_t i) { return static_cast<double>(i * 31 % 7) - (i % 2 ?
 class ReduceTest : public testing::TestWithParam<std::string> {
  protected:
   void check(Reduce c) {
-    const DType type = c.y.value_or(is_logic(c.op) ? DType::boolean : c.x);
+    const DType type = c.y.value_or(result_type(c.op, c.x));
     if (!c.value) c.value = is_floating(c.x) && !is_logic(c.op) ? positive : whole;
     if (is_integer(c.x) && !is_signed(c.x)) {
       c.value = [v = c.value](std::int64_t i) { return std::abs(v(i)); };
@@ -70,7 +77,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
             used_workspace = true;
             scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
           }
-          kernels::reduce(s, c.op, in[0], out[0], c.axes, scratch);
+          kernels::reduce(s, c.op, in[0], out[0], c.axes, scratch, c.correction);
         },
         tolerance,
         std::format("reduce op {} over {} axes from {}: {}", static_cast<int>(c.op), c.axes.size(),
@@ -121,10 +128,40 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
     return static_cast<double>((i * 2654435761 % 4294967291) * 1048576) * (i % 3 ? 1 : -1);
   };
   for (DType x : {DType::i64, DType::u64}) {
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1}) {
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
       check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .workspace = true, .value = value});
     }
+  }
+}
+
+// Deviations a millionth of the mean: f32 spaces x 2^-10 apart there, and what it then is, the twin's exact moments meet.
+TEST_P(ReduceTest, VarianceBesideALargeMean) {
+  for (ReduceOp op : {ReduceOp::variance, ReduceOp::deviation}) {
+    for (std::int64_t n : {5, 64, 1000, 100001}) {
+      for (bool workspace : {false, true}) {
+        check({.op = op, .shape = {2, n}, .axes = {1}, .workspace = workspace, .value = normal(4, 1e4, 1e-2),
+               .tolerance = Tolerance{.relative = 1e-4}, .correction = 1});
+        check({.op = op, .shape = {n, 4}, .axes = {0}, .workspace = workspace, .value = normal(5, -3e5, 1),
+               .tolerance = Tolerance{.relative = 1e-4}});
+      }
+    }
+  }
+  // An outlier first, which is no estimate of the mean.
+  check({.op = ReduceOp::variance, .shape = {1 << 20}, .axes = {0}, .workspace = true,
+         .value = [](std::int64_t i) { return i ? static_cast<double>(i % 3) : 1e6; }, .tolerance = Tolerance{.relative = 1e-5}});
+  // One element: nothing over nothing for a sample.
+  check({.op = ReduceOp::variance, .shape = {3, 1}, .axes = {1}, .correction = 1});
+  check({.op = ReduceOp::variance, .shape = {3, 2}, .axes = {1}, .correction = 5});
+}
+
+TEST_P(ReduceTest, CountsInEveryType) {
+  for (DType x : {DType::f16, DType::f8e4m3, DType::u32, DType::i64, DType::boolean}) {
+    check({.op = ReduceOp::count, .shape = {3, 5, 8}, .axes = {2}, .x = x});
+    check({.op = ReduceOp::count, .shape = {8, 12}, .axes = {0}, .x = x, .y = DType::u64});
+  }
+  for (DType y : {DType::u32, DType::i64}) {
+    check({.op = ReduceOp::count, .shape = {100000}, .axes = {0}, .x = DType::i8, .y = y, .workspace = true});
   }
 }
 
@@ -191,7 +228,7 @@ TEST_P(ReduceTest, SpecialValues) {
       }
     };
     for (ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::min, ReduceOp::max, ReduceOp::l1, ReduceOp::l2,
-                        ReduceOp::log_sum_exp, ReduceOp::any, ReduceOp::all}) {
+                        ReduceOp::log_sum_exp, ReduceOp::any, ReduceOp::all, ReduceOp::count, ReduceOp::variance}) {
       check({.op = op, .shape = {6, n}, .axes = {1}, .value = value});
       check({.op = op, .shape = {6, n}, .axes = {1}, .x_kind = Kind::transposed, .value = value});
     }
@@ -220,6 +257,48 @@ TEST_P(ReduceTest, LongSumsKeepTheirDigits) {
            .tolerance = Tolerance{.relative = 2e-6}});
   }
 }
+
+const bool registered = differential("reduce", [](Rng& rng) {
+  const ReduceOp op = pick(rng, kAll);
+  constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  constexpr DType kNumbers[] = {DType::f32, DType::f16, DType::i8,  DType::u8,  DType::i16, DType::u16,
+                                DType::i32, DType::u32, DType::i64, DType::u64, DType::bf16};
+  const DType type = floats_only(op) ? pick(rng, kFloats) : pick(rng, kNumbers);
+  const Shape shape = random_shape(rng);
+  std::vector<int> axes;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (rng() % 2) axes.push_back(d);
+  }
+  DType to = result_type(op, type);
+  constexpr DType kCounts[] = {DType::i32, DType::u32, DType::i64, DType::u64};
+  if (op == ReduceOp::count) to = pick(rng, kCounts);
+  if (is_integer(type) && !is_logic(op) && bits(type) < 32 && rng() % 2) to = is_signed(type) ? DType::i32 : DType::u32;
+  if (is_floating(type) && !is_logic(op) && rng() % 2) to = DType::f32;
+  const Kind kind = random_input_kind(rng);
+  // Sums of numbers of both signs are as exact as their largest parts: here, up to some hundreds.
+  const bool exact = is_logic(op) || op == ReduceOp::min || op == ReduceOp::max;
+  View x = random_view(rng, shape, type, kind, exact ? Values::special : Values::ordinary);
+  if (is_floating(type) && !exact) {
+    x = view_of(type, shape, kind, op == ReduceOp::prod ? ValueOf([](std::int64_t i) { return i % 5 ? 1.0 : i % 2 ? 0.9375 : -1.0625; })
+                                   : op == ReduceOp::log_sum ? positive : normal(rng()));
+  }
+  const bool workspace = rng() % 2, ones = rng() % 2;
+  const double correction = is_moment(op) ? static_cast<double>(rng() % 2) : 0;
+  Problem problem;
+  problem.what = std::format("reduce op {} over {} axes of {}, correction {}", static_cast<int>(op), axes.size(),
+                             weft::to_string(x), correction);
+  problem.inputs = {x};
+  problem.outputs = {random_view(rng, reduced(shape, axes, ones), to, random_output_kind(rng))};
+  problem.tolerance = exact ? Tolerance{} : Tolerance{.ulp = 1, .absolute = 1e-4, .relative = 1e-4};
+  problem.call = [op, axes, workspace, correction](Stream& s, auto in, auto out) {
+    std::optional<View> scratch;
+    if (const auto bytes = workspace ? kernels::reduce_workspace(s, op, in[0], out[0], axes) : 0) {
+      scratch = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+    }
+    kernels::reduce(s, op, in[0], out[0], axes, scratch, correction);
+  };
+  return problem;
+});
 
 INSTANTIATE_TEST_SUITE_P(Devices, ReduceTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
 

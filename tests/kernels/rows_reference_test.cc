@@ -1,4 +1,5 @@
-// The CPU twins of softmax, layer norm and the reductions against PyTorch in f64 (tests/reference/rows.py).
+// The CPU twins of softmax, norms, reductions and sorting against PyTorch and NumPy in f64 (tests/reference/rows.py,
+// rows_numpy.py).
 #include "kernels/operands.h"
 #include "support/npy.h"
 #include "weft/cpu.h"
@@ -32,6 +33,11 @@ TEST(RowsReference, Softmax) {
   const View special = load("special"), y = output(DType::f32, special.shape());
   kernels::softmax(executor, special, y, 1);
   expect_reference(y, "special_softmax", 2e-5, 1e-38);
+  kernels::log_softmax(executor, special, y, 1);
+  expect_reference(y, "special_log_softmax");
+  const View z = output(DType::f32, x.shape());
+  kernels::log_softmax(executor, x, z, 1);
+  expect_reference(z, "log_softmax", 4e-7, 1e-6);
 }
 
 TEST(RowsReference, LayerNorm) {
@@ -47,9 +53,48 @@ TEST(RowsReference, LayerNorm) {
   expect_reference(y, "layer_norm_weighted", 4e-7, 1e-7);
 }
 
+TEST(RowsReference, Norms) {
+  cpu::Executor executor;
+  const View x = load("x"), y = output(DType::f32, x.shape());
+  const View scale = load("scale"), bias = load("bias");
+  const View row = View(scale.buffer, scale.offset, scale.dtype, {10});
+  kernels::rms_norm(executor, x, row, y, 2, 1e-3f);
+  expect_reference(y, "rms_norm");
+  const auto first_column = [](const View& v) { return View(v.buffer, v.offset, v.dtype, {6}, {10}); };
+  const View weights = first_column(scale), biases = first_column(bias);
+  kernels::group_norm(executor, x, weights, biases, y, 1, 3, 1e-3f);
+  expect_reference(y, "group_norm", 4e-7, 2e-7);
+  kernels::instance_norm(executor, x, weights, biases, y, 1, 1e-3f);
+  expect_reference(y, "instance_norm", 4e-7, 2e-7);
+  kernels::batch_norm(executor, x, load("batch_norm_mean"), load("batch_norm_variance"), weights, biases, y, 1, 1e-3f);
+  expect_reference(y, "batch_norm", 1e-6, 1e-6);
+}
+
+TEST(RowsReference, Order) {
+  cpu::Executor executor;
+  for (const char* name : {"x", "special", "integers"}) {
+    const View x = load(name), places = output(DType::i32, x.shape()), y = output(x.dtype, x.shape());
+    for (bool descending : {false, true}) {
+      kernels::sort(executor, x, y, places, {.descending = descending});
+      expect_close(places, load(std::format("{}_{}", name, descending ? "descending" : "ascending")), kSameBits, name);
+      for (std::int64_t i = 0; i < y.count(); ++i) {
+        const std::int64_t n = x.shape()[-1];
+        ASSERT_EQ(element_bits(y, i), element_bits(x, i / n * n + static_cast<std::int64_t>(element_bits(places, i))));
+      }
+      Shape reduced = x.shape();
+      reduced.erase(1);
+      const View at = output(DType::i32, reduced);
+      kernels::arg_reduce(executor, descending ? kernels::ArgOp::max : kernels::ArgOp::min, x, at, std::array{1});
+      const std::vector<double> expected = values(load(std::format("{}_arg{}", name, descending ? "max" : "min")));
+      EXPECT_EQ(values(at), expected) << name;
+    }
+  }
+}
+
 struct Op {
   ReduceOp op;
   const char* name;
+  double correction = 0;
 };
 constexpr Op kOps[] = {{ReduceOp::sum, "sum"},
                        {ReduceOp::mean, "mean"},
@@ -62,9 +107,13 @@ constexpr Op kOps[] = {{ReduceOp::sum, "sum"},
                        {ReduceOp::log_sum, "log_sum"},
                        {ReduceOp::log_sum_exp, "log_sum_exp"},
                        {ReduceOp::any, "any"},
-                       {ReduceOp::all, "all"}};
+                       {ReduceOp::all, "all"},
+                       {ReduceOp::count, "count"},
+                       {ReduceOp::variance, "variance"},
+                       {ReduceOp::deviation, "deviation", 1}};
 bool floats_only(ReduceOp op) {
-  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp;
+  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp ||
+         op == ReduceOp::variance || op == ReduceOp::deviation || op == ReduceOp::count;
 }
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
 
@@ -79,8 +128,8 @@ void check(const std::string& input, const Op& op, const std::vector<std::vector
     for (int d = 0; d < x.rank(); ++d) {
       if (std::ranges::find(axes, d) == axes.end()) shape.push_back(x.shape()[d]);
     }
-    const View y = output(is_logic(op.op) ? DType::boolean : x.dtype, shape);
-    kernels::reduce(executor, op.op, x, y, axes);
+    const View y = output(op.op == ReduceOp::count ? DType::i32 : is_logic(op.op) ? DType::boolean : x.dtype, shape);
+    kernels::reduce(executor, op.op, x, y, axes, {}, op.correction);
     ASSERT_LE(at + y.count(), reference.size());
     const View expected = output(y.dtype, shape);
     set_values(expected, [&](std::int64_t) { return reference[at++]; });

@@ -13,5 +13,27 @@ namespace weft::kernels {
 // the deviation costing no digits beyond those that x itself lost.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int first_axis, float epsilon);
+// y = x / sqrt(mean of x² + epsilon) · scale over the axes from `first_axis` on; scale (optional) has their shape. Types as
+// for layer_norm(). Squares past f32's range give 0.
+// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
+              float epsilon);
+
+// y = (x - mean) / sqrt(variance + epsilon) · scale + bias, mean and variance being those of each sample (axis 0) and
+// each of `groups` groups of neighbouring channels, over all other axes. Channels stand at `channel_axis`, any but 0;
+// scale and bias (optional) have a value a channel. Types and accuracy as for layer_norm(). Rank at most 7.
+// Source: Wu and He, "Group Normalization", 2018.
+void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                const View& y, int channel_axis, std::int64_t groups, float epsilon);
+// With each channel a group, of any rank.
+void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                   const View& y, int channel_axis, float epsilon);
+
+// y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, all of them of one value a
+// channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own; computed
+// in f32, on the CPU in f64 if one of them is that.
+// Source: Ioffe and Szegedy, "Batch Normalization", 2015, as at inference.
+void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,
+                const std::optional<View>& bias, const View& y, int channel_axis, float epsilon);
 
 }  // namespace weft::kernels

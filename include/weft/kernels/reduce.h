@@ -11,21 +11,29 @@
 
 namespace weft::kernels {
 
-enum class ReduceOp : std::uint8_t { sum, mean, prod, min, max, sum_squares, l1, l2, log_sum, log_sum_exp, any, all };
+enum class ReduceOp : std::uint8_t {
+  sum, mean, prod, min, max, sum_squares, l1, l2, log_sum, log_sum_exp, any, all, count, variance, deviation,
+};
 
 // y = x reduced over `axes`; y has x's shape with those sizes 1, or without them. No axes: each element by itself.
 //   sum, prod, min, max, sum_squares, l1   x integer or floating
 //   mean, l2, log_sum, log_sum_exp         x floating
+//   variance, deviation                    x floating: squared deviations from the mean, over n - `correction` (0: of a
+//                                          population, 1: of a sample; no less than 0), and its square root
 //   any, all                               x of any type (true: not zero, so NaN too), y boolean
+//   count                                  x of any type: how many are not zero; y an integer of 32 or 64 bits
 // Floating x: y is floating. Integer x: y has x's type, or the 32-bit type of its kind.
 // Sums accumulate at least in f32 in a fixed order, so that a device repeats its results to the bit; each addend takes
 // part in at most 80 + n / (256·team) additions (team: the threads of a row, 8 to 1024; n its elements), which times
 // 2^-24 bounds the relative error of a sum of positive numbers. Integers accumulate wrapping.
 // Over no elements: sum, sum_squares, l1, l2 are 0, prod is 1, min +inf, max -inf (integers: the type's largest and
-// least), mean NaN, log_sum and log_sum_exp -inf, any false, all true. NaN wins min and max.
-// On a GPU f64 is Unsupported, and so are prod, sum_squares and l1 of 64-bit integers.
+// least), mean, variance and deviation NaN, log_sum and log_sum_exp -inf, any false, all true, count 0. NaN wins min
+// and max. A variance loses no digits to a mean that is large beside it; an infinity in x makes it NaN, and a deviation
+// whose square is past f32 an infinity or NaN.
+// On a GPU f64 is Unsupported.
+// Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
-            const std::optional<View>& workspace = {});
+            const std::optional<View>& workspace = {}, double correction = 0);
 // Bytes of scratch (at a multiple of 16 bytes) with which this reduction of few long rows is fastest on that stream (0:
 // none). A call without runs all the same.
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes);
@@ -39,10 +47,21 @@ struct ReduceWork {
 
 // y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what was
 // x above is of that shape and of the type that `before` yields, and y is of the type that `after` yields. Narrow floats
-// between the steps are not rounded. Not for log_sum_exp.
+// between the steps are not rounded. Not for log_sum_exp, variance and deviation.
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
             const ReduceWork& work, const std::optional<View>& workspace = {});
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
                                std::span<const int> axes, const ReduceWork& work);
+
+enum class ArgOp : std::uint8_t { min, max };
+
+// y = where x is least or greatest over `axes`: the index in row-major order over them, in axis order (one axis: the
+// index along it; all axes: into x flattened). Shapes as for reduce(). Among equals the first; -0 and 0 are equal; the
+// first NaN wins over all. x is of any real type (f64 too), y i32, u32, i64 or u64. Throws InvalidArgument where there
+// is nothing to choose from.
+void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes,
+                const std::optional<View>& workspace = {});
+// As reduce_workspace().
+std::uint64_t arg_reduce_workspace(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes);
 
 }  // namespace weft::kernels

@@ -10,4 +10,8 @@ namespace weft::kernels {
 // or +inf, or nothing but -inf, gives NaN.
 void softmax(Stream& stream, const View& x, const View& y, int axis);
 
+// y = x - max(x) - log(sum(exp(x - max(x)))) along `axis`: the logarithm of softmax(), types and special rows as there.
+// An element of -inf in a row that has others gives -inf.
+void log_softmax(Stream& stream, const View& x, const View& y, int axis);
+
 }  // namespace weft::kernels

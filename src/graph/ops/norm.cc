@@ -6,6 +6,86 @@
 #include "weft/kernels/softmax.h"
 
 namespace weft {
+namespace {
+
+void check_float(std::string_view name, const TensorType& x) {
+  if (!is_floating(x.dtype)) throw InvalidArgument("{}: x is {}, expected a float type", name, to_string(x));
+}
+
+// Weights of a norm have the shape that it says; any float type.
+void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape, const TensorType& x) {
+  if (is_floating(weight.dtype) && weight.shape == shape) return;
+  throw InvalidArgument("{}: {} is {}, expected a float type {} for x {}", name, operand, to_string(weight), to_string(shape), to_string(x));
+}
+
+Value per_channel(std::string_view name, std::string_view operand, Value weight, Value x, int axis, DType type) {
+  check_weight(name, operand, weight.type(), {x.shape()[axis]}, x.type());
+  Shape shape = Shape::filled(x.rank(), 1);
+  shape[axis] = x.shape()[axis];
+  return cast(reshape(weight, shape), type);
+}
+
+Value grouped(std::string_view name, Value x, Value scale, Value bias, int channel_axis, std::int64_t groups, double epsilon) {
+  if (!x) throw InvalidArgument("{}: x is an empty Value", name);
+  const int axis = normalize_axis(channel_axis, x.rank(), name);
+  std::vector<Value> operands{x};
+  if (scale) operands.push_back(scale);
+  if (bias) operands.push_back(bias);
+  return apply(make_op<GroupNormOp>(axis, groups, epsilon, bool(scale), bool(bias)), std::move(operands));
+}
+
+}  // namespace
+
+std::vector<TensorType> LogSoftmaxOp::infer(std::span<const TensorType> in) const {
+  check_float(name(), in[0]);
+  return {in[0]};
+}
+
+void LogSoftmaxOp::lower(const Launch& call) const {
+  kernels::log_softmax(call.stream, call.inputs[0], call.outputs[0], axis_);
+}
+
+std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
+  const TensorType& x = in[0];
+  check_float(name(), x);
+  if (in.size() > 1) check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
+  return {x};
+}
+
+void RmsNormOp::lower(const Launch& call) const {
+  const auto scale = call.inputs.size() > 1 ? std::optional(call.inputs[1]) : std::nullopt;
+  kernels::rms_norm(call.stream, call.inputs[0], scale, call.outputs[0], first_axis_, static_cast<float>(epsilon_));
+}
+
+void GroupNormOp::fields(Fields& f) const {
+  f.add("channel_axis", channel_axis_).add("epsilon", epsilon_);
+  if (groups_) f.add("groups", groups_);
+  if (!has_scale_) f.add("scale", false);
+  if (!has_bias_) f.add("bias", false);
+}
+
+std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const {
+  const TensorType& x = in[0];
+  check_float(name(), x);
+  const std::int64_t channels = x.shape[channel_axis_];
+  if (channel_axis_ == 0) throw InvalidArgument("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
+  if (groups_ < 0 || (groups_ && channels % groups_)) {
+    throw InvalidArgument("{}: {} channels do not make {} groups (x {})", name(), channels, groups_, weft::to_string(x));
+  }
+  if (groups_ && groups_ != channels && x.shape.rank() == kMaxRank) {
+    throw InvalidArgument("{}: x is {}, groups need a rank below {}", name(), weft::to_string(x), kMaxRank);
+  }
+  for (std::size_t i = 1; i < in.size(); ++i) check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], {channels}, x);
+  return {x};
+}
+
+void GroupNormOp::lower(const Launch& call) const {
+  const auto scale = has_scale_ ? std::optional(call.inputs[1]) : std::nullopt;
+  const auto bias = has_bias_ ? std::optional(call.inputs[has_scale_ ? 2 : 1]) : std::nullopt;
+  const auto epsilon = static_cast<float>(epsilon_);
+  if (groups_ == 0) return kernels::instance_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], channel_axis_, epsilon);
+  kernels::group_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], channel_axis_, groups_, epsilon);
+}
 
 void SoftmaxOp::fields(Fields& f) const {
   f.add("axis", axis_);
@@ -55,6 +135,45 @@ void LayerNormOp::lower(const Launch& call) const {
 Value softmax(Value x, int axis) {
   if (!x) throw InvalidArgument("softmax: the operand is an empty Value");
   return apply(make_op<SoftmaxOp>(normalize_axis(axis, x.rank(), "softmax")), {x});
+}
+
+Value log_softmax(Value x, int axis) {
+  if (!x) throw InvalidArgument("log_softmax: the operand is an empty Value");
+  return apply(make_op<LogSoftmaxOp>(normalize_axis(axis, x.rank(), "log_softmax")), {x});
+}
+
+Value rms_norm(Value x, Value scale, double epsilon) {
+  if (!x) throw InvalidArgument("rms_norm: x is an empty Value");
+  const int first_axis = x.rank() - (scale ? scale.rank() : 1);
+  if (x.rank() == 0 || first_axis < 0) {
+    throw InvalidArgument("rms_norm: scale of rank {} is longer than x {}", scale ? scale.rank() : 1, to_string(x.shape()));
+  }
+  std::vector<Value> operands{x};
+  if (scale) operands.push_back(scale);
+  return apply(make_op<RmsNormOp>(first_axis, epsilon), std::move(operands));
+}
+
+Value group_norm(Value x, Value scale, Value bias, std::int64_t groups, double epsilon, int channel_axis) {
+  if (groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", groups);
+  return grouped("group_norm", x, scale, bias, channel_axis, groups, epsilon);
+}
+
+Value instance_norm(Value x, Value scale, Value bias, double epsilon, int channel_axis) {
+  return grouped("instance_norm", x, scale, bias, channel_axis, 0, epsilon);
+}
+
+Value batch_norm(Value x, Value mean, Value variance, Value scale, Value bias, double epsilon, int channel_axis) {
+  constexpr std::string_view kName = "batch_norm";
+  if (!x || !mean || !variance) throw InvalidArgument("batch_norm: x, the mean or the variance is an empty Value");
+  check_float(kName, x.type());
+  const int axis = normalize_axis(channel_axis, x.rank(), kName);
+  const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const auto weight = [&](std::string_view operand, Value v) { return per_channel(kName, operand, v, x, axis, type); };
+  Value factor = rsqrt(weight("variance", variance) + epsilon);
+  if (scale) factor = factor * weight("scale", scale);
+  Value y = (cast(x, type) - weight("mean", mean)) * factor;
+  if (bias) y = y + weight("bias", bias);
+  return cast(y, x.dtype());
 }
 
 Value layer_norm(Value x, Value scale, Value bias, double epsilon) {

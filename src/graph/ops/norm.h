@@ -1,4 +1,4 @@
-// Operations on rows: softmax, layer norm.
+// Operations on rows: softmax, norms.
 #pragma once
 
 #include "graph/op.h"
@@ -18,6 +18,49 @@ class SoftmaxOp final : public Op {
  private:
   int axis_;
   std::optional<DType> result_;
+};
+
+class LogSoftmaxOp final : public Op {
+ public:
+  explicit LogSoftmaxOp(int axis) : axis_(axis) {}
+  std::string_view name() const override { return "log_softmax"; }
+  void fields(Fields& f) const override { f.add("axis", axis_); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+
+ private:
+  int axis_;
+};
+
+// Operands: x, then scale if it is there.
+class RmsNormOp final : public Op {
+ public:
+  RmsNormOp(int first_axis, double epsilon) : first_axis_(first_axis), epsilon_(epsilon) {}
+  std::string_view name() const override { return "rms_norm"; }
+  void fields(Fields& f) const override { f.add("first_axis", first_axis_).add("epsilon", epsilon_); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+
+ private:
+  int first_axis_;
+  double epsilon_;
+};
+
+// Operands: x, then scale and bias as far as they are there. 0 groups: each channel is one, instance norm.
+class GroupNormOp final : public Op {
+ public:
+  GroupNormOp(int channel_axis, std::int64_t groups, double epsilon, bool has_scale, bool has_bias)
+      : channel_axis_(channel_axis), groups_(groups), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
+  std::string_view name() const override { return groups_ ? "group_norm" : "instance_norm"; }
+  void fields(Fields& f) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+
+ private:
+  int channel_axis_;
+  std::int64_t groups_;
+  double epsilon_;
+  bool has_scale_, has_bias_;
 };
 
 // Operands: x, then scale and bias as far as they are there.

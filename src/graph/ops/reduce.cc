@@ -34,6 +34,38 @@ const Row& row(ReduceOp op) {
   return kRows[i];
 }
 
+Shape reduced(const Shape& shape, const std::vector<int>& axes, bool keep_dims) {
+  Shape result;
+  std::size_t next = 0;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const bool gone = next < axes.size() && axes[next] == i;
+    if (gone) ++next;
+    if (!gone) result.push_back(shape[i]);
+    else if (keep_dims) result.push_back(1);
+  }
+  return result;
+}
+
+// In ascending order, counted from the front.
+std::vector<int> sorted_axes(std::string_view what, Value x, std::span<const int> axes) {
+  if (!x) throw InvalidArgument("{}: the operand is an empty Value", what);
+  std::vector<int> sorted;
+  for (const int a : axes) sorted.push_back(normalize_axis(a, x.rank(), what));
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) throw InvalidArgument("{}: an axis is named twice", what);
+  return sorted;
+}
+
+Value moment(ReduceOp op, Value x, std::span<const int> axes, double correction, bool keep_dims) {
+  const std::string_view name = op == ReduceOp::variance ? "variance" : "deviation";
+  return apply(make_op<VarianceOp>(op, sorted_axes(name, x, axes), keep_dims, correction), {x});
+}
+
+Value arg_reduce(kernels::ArgOp op, Value x, std::span<const int> axes, bool keep_dims) {
+  const std::string_view name = op == kernels::ArgOp::max ? "argmax" : "argmin";
+  return apply(make_op<ArgReduceOp>(op, sorted_axes(name, x, axes), keep_dims), {x});
+}
+
 }  // namespace
 
 std::string_view ReduceOpNode::name() const { return row(op_).name; }
@@ -57,14 +89,7 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
     throw InvalidArgument("{}: x is {}, expected {}", name(), weft::to_string(x),
                           row(op_).booleans_only ? "bool" : row(op_).floats_only ? "a float type" : "numbers");
   }
-  TensorType y{x.dtype, {}};
-  std::size_t next = 0;
-  for (int i = 0; i < x.shape.rank(); ++i) {
-    const bool reduced = next < axes_.size() && axes_[next] == i;
-    if (reduced) ++next;
-    if (!reduced) y.shape.push_back(x.shape[i]);
-    else if (keep_dims_) y.shape.push_back(1);
-  }
+  TensorType y{x.dtype, reduced(x.shape, axes_, keep_dims_)};
   const std::size_t more = after_ ? static_cast<std::size_t>(after_->input_count()) - 1 : 0;
   if (in.size() != input_count() + more) {
     throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + more);
@@ -103,13 +128,71 @@ Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_di
 }
 
 Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims) {
-  const std::string_view what = row(op).name;
-  if (!x) throw InvalidArgument("{}: the operand is an empty Value", what);
-  std::vector<int> sorted;
-  for (const int a : axes) sorted.push_back(normalize_axis(a, x.rank(), what));
-  std::ranges::sort(sorted);
-  if (std::ranges::adjacent_find(sorted) != sorted.end()) throw InvalidArgument("{}: an axis is named twice", what);
-  return apply(make_op<ReduceOpNode>(op, std::move(sorted), keep_dims), {x});
+  if (op == ReduceOp::variance || op == ReduceOp::deviation) return moment(op, x, axes, 0, keep_dims);
+  if (op == ReduceOp::count) {
+    // The sum of what a comparison says, which the reduction's kernel makes itself.
+    if (!x) throw InvalidArgument("reduce_count: the operand is an empty Value");
+    if (x.dtype() != DType::boolean) x = binary(ScalarOp::not_equal, x, x.graph().scalar(0, x.dtype()));
+    return reduce(ReduceOp::sum, cast(x, DType::i32), axes, keep_dims);
+  }
+  return apply(make_op<ReduceOpNode>(op, sorted_axes(row(op).name, x, axes), keep_dims), {x});
+}
+
+Value variance(Value x, std::initializer_list<int> axes, double correction, bool keep_dims) {
+  return moment(ReduceOp::variance, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
+}
+
+Value deviation(Value x, std::initializer_list<int> axes, double correction, bool keep_dims) {
+  return moment(ReduceOp::deviation, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
+}
+
+Value argmax(Value x, std::initializer_list<int> axes, bool keep_dims) {
+  return arg_reduce(kernels::ArgOp::max, x, std::span(axes.begin(), axes.size()), keep_dims);
+}
+
+Value argmin(Value x, std::initializer_list<int> axes, bool keep_dims) {
+  return arg_reduce(kernels::ArgOp::min, x, std::span(axes.begin(), axes.size()), keep_dims);
+}
+
+void VarianceOp::fields(Fields& f) const {
+  f.add("axes", axes_).add("correction", correction_);
+  if (keep_dims_) f.add("keep_dims", true);
+}
+
+std::vector<TensorType> VarianceOp::infer(std::span<const TensorType> in) const {
+  if (!is_floating(in[0].dtype)) throw InvalidArgument("{}: x is {}, expected a float type", name(), weft::to_string(in[0]));
+  return {{in[0].dtype, reduced(in[0].shape, axes_, keep_dims_)}};
+}
+
+void VarianceOp::lower(const Launch& call) const {
+  kernels::reduce(call.stream, op_, call.inputs[0], call.outputs[0], axes_, call.workspace, correction_);
+}
+
+std::uint64_t VarianceOp::workspace(const Launch& call) const {
+  return kernels::reduce_workspace(call.stream, op_, call.inputs[0], call.outputs[0], axes_);
+}
+
+void ArgReduceOp::fields(Fields& f) const {
+  f.add("axes", axes_);
+  if (keep_dims_) f.add("keep_dims", true);
+}
+
+std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const {
+  const TensorType& x = in[0];
+  if (info(x.dtype).kind == DTypeKind::complex) throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
+  const Shape shape = reduced(x.shape, axes_, keep_dims_);
+  if (element_count(x.shape) == 0 && element_count(shape) > 0) {
+    throw InvalidArgument("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));
+  }
+  return {{DType::i32, shape}};
+}
+
+void ArgReduceOp::lower(const Launch& call) const {
+  kernels::arg_reduce(call.stream, op_, call.inputs[0], call.outputs[0], axes_, call.workspace);
+}
+
+std::uint64_t ArgReduceOp::workspace(const Launch& call) const {
+  return kernels::arg_reduce_workspace(call.stream, op_, call.inputs[0], call.outputs[0], axes_);
 }
 
 }  // namespace weft

@@ -38,4 +38,41 @@ class ReduceOpNode final : public Op {
   std::optional<Expression> before_, after_;
 };
 
+// Variance, or its root.
+class VarianceOp final : public Op {
+ public:
+  // `axes` ascend.
+  VarianceOp(ReduceOp op, std::vector<int> axes, bool keep_dims, double correction)
+      : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims), correction_(correction) {}
+  std::string_view name() const override { return op_ == ReduceOp::variance ? "variance" : "deviation"; }
+  void fields(Fields& f) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
+
+ private:
+  ReduceOp op_;
+  std::vector<int> axes_;
+  bool keep_dims_;
+  double correction_;
+};
+
+// Where the least or the greatest is: i32.
+class ArgReduceOp final : public Op {
+ public:
+  // `axes` ascend.
+  ArgReduceOp(kernels::ArgOp op, std::vector<int> axes, bool keep_dims)
+      : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims) {}
+  std::string_view name() const override { return op_ == kernels::ArgOp::max ? "argmax" : "argmin"; }
+  void fields(Fields& f) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
+
+ private:
+  kernels::ArgOp op_;
+  std::vector<int> axes_;
+  bool keep_dims_;
+};
+
 }  // namespace weft

@@ -61,8 +61,9 @@ Collapsed collapse_axes(const Shape& shape, std::span<const Strides> strides, co
 
 // Members of a team that reads along a row: enough steps each to have loads in flight, enough neighbours to read whole
 // lines, and one subgroup as long as the row can be kept by it.
-std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, bool keep, std::int64_t kept, bool software,
-                         std::uint32_t largest) {
+std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options, std::int64_t kept,
+                         bool software, std::uint32_t largest) {
+  const bool keep = options.keep;
   const std::uint32_t neighbours = power_of_two_at_most(std::min<std::int64_t>(plan.steps, 8));
   // Threads are SIMD lanes there: more than a subgroup would only bring barriers.
   if (software) return std::min({neighbours, plan.cluster, largest});
@@ -74,7 +75,7 @@ std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, bool keep, std:
   const bool keeps = keep && plan.steps <= largest / 2 * kept;
   team = std::min(team, keeps ? largest / 2 : keep ? largest : std::min<std::uint32_t>(largest, kUsualWorkgroup));
   // Few rows: more threads each, but no barriers for the sake of a few loads.
-  while (rows * team * 2 <= kManyThreads && team * 2 <= std::min<std::int64_t>(plan.steps, largest)) {
+  while (!options.cut && rows * team * 2 <= kManyThreads && team * 2 <= std::min<std::int64_t>(plan.steps, largest)) {
     if (team >= plan.cluster && plan.steps <= team * 8) break;
     team *= 2;
   }
@@ -83,7 +84,7 @@ std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, bool keep, std:
 
 // Members and interleaving of teams whose rows lie across: neighbouring teams cover lines of memory, and members split
 // the way along rows, until the row can be kept, or until there are threads enough.
-void lay_across(RowPlan& plan, std::int64_t teams, bool keep, std::int64_t kept, bool software,
+void lay_across(RowPlan& plan, std::int64_t teams, const RowPlanOptions& options, std::int64_t kept, bool software,
                 std::uint32_t largest) {
   if (software) {
     plan.interleave = std::min({8u, power_of_two_at_least(teams), largest});
@@ -91,13 +92,18 @@ void lay_across(RowPlan& plan, std::int64_t teams, bool keep, std::int64_t kept,
   }
   const Interleaving limits = plan.width == 4 ? kInterleaveFours : kInterleaveSingles;
   plan.interleave = std::min({limits.most, power_of_two_at_least(teams), largest});
-  while (plan.interleave > limits.least && teams < plan.interleave * kManyWorkgroups) plan.interleave /= 2;
-  const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, kept));
-  const std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
-  if (keep && plan.steps >= 16 && whole * narrow <= largest / 2) {
-    plan.team = whole;
-    plan.interleave = narrow;
+  while (!options.cut && plan.interleave > limits.least && teams < plan.interleave * kManyWorkgroups) plan.interleave /= 2;
+  if (options.keep && plan.steps >= 16) {
+    const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, kept));
+    // Narrower than a line of memory, so that the row can be kept, but neighbours share the rest of it in a cache.
+    std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
+    while (whole * narrow > largest / 2 && narrow * plan.width * options.bytes >= 32) narrow /= 2;
+    if (whole * narrow <= largest / 2) {
+      plan.team = whole;
+      plan.interleave = narrow;
+    }
   }
+  if (options.cut) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
   while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps && plan.team * plan.interleave * 2 <= largest) {
     plan.team *= 2;
   }
@@ -138,9 +144,9 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   const Keeping most = keeping(capabilities);
   const std::int64_t kept = std::min(most.values / plan.width, most.steps);
   if (plan.across) {
-    lay_across(plan, teams, options.keep, kept, capabilities.software, largest);
+    lay_across(plan, teams, options, kept, capabilities.software, largest);
   } else {
-    plan.team = team_along(plan, teams, options.keep, kept, capabilities.software, largest);
+    plan.team = team_along(plan, teams, options, kept, capabilities.software, largest);
   }
 
   // Whole subgroups, which the order of threads relies on; beyond that no more than there is work for.

@@ -48,6 +48,8 @@ struct RowPlanOptions {
   bool along4 = false, across4 = false;  // which vectorised forms all operands allow
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
+  bool cut = false;                      // rows will be cut into parts, so that few of them are threads enough
+  int bytes = 4;                         // of an element
 };
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options);
 

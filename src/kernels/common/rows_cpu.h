@@ -90,7 +90,7 @@ class RowReader {
   std::int64_t length_;
 };
 
-// f(row of x, row of y, length) for each row, on all cores.
+// f(row of x, row of y, length) or f(…, number of the row) for each row, on all cores.
 template <class T, class F>
 void for_each_row(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, F&& f) {
   const RowReader<T> from(x, rows, 0), to(y, rows, 1);
@@ -104,8 +104,13 @@ void for_each_row(cpu::Executor& executor, const View& x, const View& y, const R
       const std::int64_t count = std::min(block, rows.count - first);
       if (!from.direct()) from.gather(first, count, in.data());
       for (std::int64_t r = 0; r < count; ++r) {
-        f(from.direct() ? from.direct_row(first + r) : in.data() + r * rows.length,
-          to.direct() ? to.direct_row(first + r) : out.data() + r * rows.length, rows.length);
+        const T* x_row = from.direct() ? from.direct_row(first + r) : in.data() + r * rows.length;
+        T* y_row = to.direct() ? to.direct_row(first + r) : out.data() + r * rows.length;
+        if constexpr (std::is_invocable_v<F, const T*, T*, std::int64_t, std::int64_t>) {
+          f(x_row, y_row, rows.length, first + r);
+        } else {
+          f(x_row, y_row, rows.length);
+        }
       }
       if (!to.direct()) to.scatter(first, count, out.data());
     }

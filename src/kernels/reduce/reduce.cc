@@ -4,6 +4,8 @@
 #include "kernels/common/windows.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/reduce/reduce_cpu.h"
+#include "kernels/reduce/reduction.h"
+#include "kernels/reduce/variance.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -15,32 +17,37 @@ enum class Takes : std::uint8_t { numbers, floats, anything };
 struct OpInfo {
   const char* name;
   Takes takes;
-  bool on_64_bits;  // the GPU has it for 64-bit integers
   double start;     // what an accumulator starts with; integers take their range's end for an infinity
 };
 
 // In the order of ReduceOp.
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr OpInfo kOps[] = {
-    {"sum", Takes::numbers, true, 0},
-    {"mean", Takes::floats, false, 0},
-    {"prod", Takes::numbers, false, 1},
-    {"min", Takes::numbers, true, kInf},
-    {"max", Takes::numbers, true, -kInf},
-    {"sum_squares", Takes::numbers, false, 0},
-    {"l1", Takes::numbers, false, 0},
-    {"l2", Takes::floats, false, 0},
-    {"log_sum", Takes::floats, false, 0},
-    {"log_sum_exp", Takes::floats, false, 0},
-    {"any", Takes::anything, true, 0},
-    {"all", Takes::anything, true, 1},
+    {"sum", Takes::numbers, 0},
+    {"mean", Takes::floats, 0},
+    {"prod", Takes::numbers, 1},
+    {"min", Takes::numbers, kInf},
+    {"max", Takes::numbers, -kInf},
+    {"sum_squares", Takes::numbers, 0},
+    {"l1", Takes::numbers, 0},
+    {"l2", Takes::floats, 0},
+    {"log_sum", Takes::floats, 0},
+    {"log_sum_exp", Takes::floats, 0},
+    {"any", Takes::anything, 0},
+    {"all", Takes::anything, 1},
+    {"count", Takes::anything, 0},
+    {"variance", Takes::floats, 0},
+    {"deviation", Takes::floats, 0},
 };
+bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 
 void check_types(const OpInfo& op, DType x, DType y) {
   const auto fail = [&](std::string_view expected) {
     throw InvalidArgument("reduce {}: x is {}, y is {}; expected {}", op.name, name(x), name(y), expected);
   };
-  if (op.takes == Takes::anything) {
+  if (op.name == std::string_view("count")) {
+    if (!is_integer(y) || bits(y) < 32) fail("y to be an integer of 32 or 64 bits");
+  } else if (op.takes == Takes::anything) {
     if (y != DType::boolean) fail("y to be bool");
   } else if (is_floating(x)) {
     if (!is_floating(y)) fail("y to be floating as x is");
@@ -71,7 +78,7 @@ void check_expression(const OpInfo& op, const Expression& e, std::span<const Vie
 ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
                     const ReduceWork& work) {
   const OpInfo& info = kOps[static_cast<int>(op)];
-  if ((work.before || work.after) && op == ReduceOp::log_sum_exp) {
+  if ((work.before || work.after) && (op == ReduceOp::log_sum_exp || is_moment(op))) {
     throw InvalidArgument("reduce {}: takes no work before or after it", info.name);
   }
   if (inputs.empty() || (!work.before && inputs.size() != 1)) {
@@ -135,9 +142,9 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
 }
 
 // How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four.
-RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r) {
+RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut) {
   const auto zero = [](const Strides& s) { return std::ranges::all_of(s, [](std::int64_t v) { return v == 0; }); };
-  RowPlanOptions options{.along4 = true, .across4 = true};
+  RowPlanOptions options{.along4 = true, .across4 = true, .cut = cut};
   // The input with the most memory says which way threads had better go.
   std::int64_t most = -1;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
@@ -161,20 +168,6 @@ RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r) {
   return plan_rows(capabilities, r.rows, options);
 }
 
-// Into how many parts, and of how many steps, a row is best cut.
-struct Parts {
-  std::int64_t count, steps;
-};
-Parts cut(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
-  if (plan.steps == 0) return {1, 0};
-  const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
-  const std::int64_t wanted = capabilities.software ? 256 : 1 << 18;
-  const std::int64_t least = std::int64_t{plan.team} * 16;  // steps that are worth a part
-  const std::int64_t parts = std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
-  const std::int64_t steps = ceil_div(ceil_div(plan.steps, parts), plan.team) * plan.team;
-  return {ceil_div(plan.steps, steps), steps};
-}
-
 std::string_view kind_of(DType type) {
   if (is_floating(type)) return "float";
   if (bits(type) == 64) return is_signed(type) ? "long" : "ulong";
@@ -184,7 +177,7 @@ std::string_view kind_of(DType type) {
 // The type of an accumulator in the workspace.
 DType accumulator(ReduceOp op, DType x) {
   if (op == ReduceOp::log_sum_exp) return DType::c64;  // maximum and sum
-  if (op == ReduceOp::any || op == ReduceOp::all) return DType::u32;
+  if (kOps[static_cast<int>(op)].takes == Takes::anything) return DType::u32;
   if (is_floating(x)) return DType::f32;
   if (bits(x) == 64) return x;
   return is_signed(x) ? DType::i32 : DType::u32;
@@ -192,8 +185,8 @@ DType accumulator(ReduceOp op, DType x) {
 
 // The bits with which an accumulator of elements of type `x` starts, as the shader's type has them.
 std::uint64_t identity_bits(ReduceOp op, DType x) {
-  const double start = kOps[static_cast<int>(op)].start;
-  if (op == ReduceOp::any || op == ReduceOp::all) return static_cast<std::uint64_t>(start);
+  const auto& [name, takes, start] = kOps[static_cast<int>(op)];
+  if (takes == Takes::anything) return static_cast<std::uint64_t>(start);
   if (is_floating(x)) return std::bit_cast<std::uint32_t>(static_cast<float>(start));
   const std::uint64_t largest = ~std::uint64_t{0} >> (64 - bits(x) + (is_signed(x) ? 1 : 0));
   if (start == kInf) return largest;
@@ -208,9 +201,6 @@ std::string function_named(std::string_view name, const Expression& e) {
   const std::size_t at = text.find(kHead);
   return std::format("{}fn {}({}", text.substr(0, at), name, text.substr(at + kHead.size()));
 }
-
-// Which end of a cut this call is.
-enum class Stage : std::uint8_t { whole, first, second };
 
 void record(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
             std::int64_t length) {
@@ -240,7 +230,7 @@ void record(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const P
     call.include("float_rows");
   } else {
     const std::uint64_t identity = identity_bits(r.op, r.dtype);
-    call.set("op", info.name).set("kind", kind_of(r.dtype));
+    call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("before", r.before != nullptr).set("inputs", modes).set("operands", operands);
     if (r.before) call.set("x_type", compute_type(r.dtype)).expression(*r.before, plan.width);
     call.set("after", r.after ? function_named("after", *r.after) : std::string());
@@ -293,7 +283,7 @@ std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View
   const ReduceProblem r = check(op, inputs, y, axes, work);
   if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  return workspace_bytes(r, cut(capabilities, r.rows, plan(capabilities, r)));
+  return workspace_bytes(r, cut_rows(capabilities, r.rows, plan(capabilities, r, true)));
 }
 
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
@@ -303,7 +293,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   if (r.rows.count == 0) return;
   if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
   const auto refuse = [&](DType type) {
-    if (type == DType::f64 || type == DType::c64 || (bits(type) == 64 && !info.on_64_bits)) {
+    if (type == DType::f64 || type == DType::c64) {
       throw Unsupported("reduce {}: {} runs on the CPU only", info.name, name(type));
     }
   };
@@ -312,19 +302,14 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
 
   if (in_parts(stream, r, axes, work)) return;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const RowPlan whole = plan(capabilities, r);
-  const Parts parts = cut(capabilities, r.rows, whole);
+  const RowPlan whole = plan(capabilities, r, workspace.has_value());
+  const Parts parts = cut_rows(capabilities, r.rows, whole);
   if (!workspace || parts.count == 1) {
     return record(stream, r, whole, {1, whole.steps}, Stage::whole, r.rows.length);
   }
-  const DType type = accumulator(op, r.dtype);
-  const std::uint64_t needed = workspace_bytes(r, parts);
-  if (byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed || !workspace->is_dense()) {
-    throw InvalidArgument("reduce {}: the workspace is {}; expected {} dense bytes, as reduce_workspace() says",
-                          info.name, to_string(*workspace), needed);
-  }
   // The accumulators: for each row, in row-major order, those of its parts.
-  const View partial(workspace->buffer, workspace->offset, type, {r.rows.count, parts.count});
+  const DType type = accumulator(op, r.dtype);
+  const View partial = partials("reduce", *workspace, type, r.rows, parts);
   Strides listed = dense_strides(r.rows.outer.shape);
   for (auto& s : listed) s *= parts.count;
   const Strides none = Strides::filled(r.rows.inner.shape.rank(), 0);
@@ -357,12 +342,18 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
 }
 
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
+  if (is_moment(op)) return variance_workspace(stream, x, y, axes);
   return reduce_workspace(stream, op, std::span(&x, 1), y, axes, {});
 }
 
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
-            const std::optional<View>& workspace) {
-  reduce(stream, op, std::span(&x, 1), y, axes, {}, workspace);
+            const std::optional<View>& workspace, double correction) {
+  if (!is_moment(op)) return reduce(stream, op, std::span(&x, 1), y, axes, {}, workspace);
+  ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
+  r.correction = correction;
+  if (r.rows.count == 0) return;
+  if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
+  variance_gpu(*stream.gpu(), r, workspace);
 }
 
 }  // namespace weft::kernels

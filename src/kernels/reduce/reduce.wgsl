@@ -1,7 +1,10 @@
 {# y = x reduced along rows. A member of a team folds its steps four at a time, the team folds its members. `lift` turns an element into an accumulator, `combine` joins two, `finish` turns the last into the result.
    A row may be cut into parts for more threads: then `partial_out` stores accumulators, and a second call with
    `partial_in` folds them. 64-bit integers compute as vec2<u32>, low word first. #}
-{% set scalar = "u32" if op == "any" or op == "all" else {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>"}[kind] %}
+{% set logic = op == "any" or op == "all" or op == "count" %}
+{% set wide_integer = kind == "long" or kind == "ulong" %}
+{% set integer_64 = "i64" if kind == "long" else "u64" %}
+{% set scalar = "u32" if logic else {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>"}[kind] %}
 alias value_t = {{ "vec4<" + scalar + ">" if wide == "vec4" else scalar }};   // of a step
 alias state_t = {{ "vec4<" + scalar + ">" if state == "vec4" else scalar }};  // of a team
 {% if before %}
@@ -43,20 +46,6 @@ expression(
 {%- endif -%}
 {%- endmacro %}
 
-{% if kind == "long" or kind == "ulong" %}
-fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  let low = a.x + b.x;
-  return vec2<u32>(low, a.y + b.y + select(0u, 1u, low < a.x));
-}
-fn less64(a: vec2<u32>, b: vec2<u32>) -> bool {
-{% if kind == "long" %}
-  let high = bitcast<vec2<i32>>(vec2<u32>(a.y, b.y));
-{% else %}
-  let high = vec2<u32>(a.y, b.y);
-{% endif %}
-  return high.x < high.y || (high.x == high.y && a.x < b.x);
-}
-{% endif %}
 {# min and max let NaN win. It is told by its bits, since WGSL's own min, max and comparisons may ignore it. #}
 {% macro combine_function(name, type, lanes) %}
 fn {{ name }}(a: {{ type }}, b: {{ type }}) -> {{ type }} {
@@ -65,30 +54,38 @@ fn {{ name }}(a: {{ type }}, b: {{ type }}) -> {{ type }} {
 {% elif op == "all" %}
   return a & b;
 {% elif op == "prod" %}
-  return a * b;
+  return {{ "mul_64(a, b)" if wide_integer else "a * b" }};
 {% elif op != "min" and op != "max" %}
-  return {{ "add64(a, b)" if kind == "long" or kind == "ulong" else "a + b" }};
+  return {{ "add_64(a, b)" if wide_integer and not logic else "a + b" }};
 {% elif kind == "float" %}
 {% set bits = "vec4<u32>" if lanes == 4 else "u32" %}
   let a_nan = (bitcast<{{ bits }}>(a) & {{ bits }}(0x7fffffffu)) > {{ bits }}(0x7f800000u);
   let b_nan = (bitcast<{{ bits }}>(b) & {{ bits }}(0x7fffffffu)) > {{ bits }}(0x7f800000u);
   return select(select({{ op }}(a, b), b, b_nan), a, a_nan);
-{% elif kind == "long" or kind == "ulong" %}
-  return select(b, a, less64({{ "a, b" if op == "min" else "b, a" }}));
+{% elif wide_integer %}
+  return {{ op }}_{{ integer_64 }}(a, b);
 {% else %}
   return {{ op }}(a, b);
 {% endif %}
 }
 {% endmacro %}
 {{ combine_function("combine", "state_t", 4 if state == "vec4" else 1) }}
+{# A thread looks for NaN beside its minimum or maximum: the greatest magnitude, as bits, tells in the end. #}
+{% set nan_apart = kind == "float" and (op == "min" or op == "max") and not partial_in %}
+{% if nan_apart %}
+alias bits_t = {{ "vec4<u32>" if wide == "vec4" else "u32" }};
+fn combine_steps(a: value_t, b: value_t) -> value_t { return {{ op }}(a, b); }
+fn greater_magnitude(seen: bits_t, v: value_t) -> bits_t { return max(seen, bitcast<bits_t>(v) & bits_t(0x7fffffffu)); }
+{% else %}
 {{ combine_function("combine_steps", "value_t", width) }}
+{% endif %}
 {{ team_function("team_combine", "state_t", "combine") }}
 
 fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
 {% if partial_in %}
   return v;
-{% elif op == "any" or op == "all" %}
-{% if kind == "long" or kind == "ulong" %}
+{% elif logic %}
+{% if wide_integer %}
   return select(0u, 1u, any(v != vec2<u32>(0u)));
 {% elif kind == "float" %}
   return select(value_t(0u), value_t(1u), (bitcast<value_t>(v) & value_t(0x7fffffffu)) != value_t(0u));
@@ -96,8 +93,10 @@ fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
   return select(value_t(0u), value_t(1u), v != {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}(0));
 {% endif %}
 {% elif op == "sum_squares" or op == "l2" %}
-  return v * v;
-{% elif op == "l1" and kind != "uint" %}
+  return {{ "mul_64(v, v)" if wide_integer else "v * v" }};
+{% elif op == "l1" and kind == "long" %}
+  return abs_i64(v);
+{% elif op == "l1" and (kind == "int" or kind == "float") %}
   return abs(v);
 {% else %}
   return v;
@@ -131,6 +130,8 @@ fn put(row: u32, part: u32, v: {{ scalar }}) {
   let {{ e }} = load_{{ e }}({{ e }}_row(row));
 {% endfor %}
   store_y(y_row(row), after(v{% for e in operands %}, {{ e }}{% endfor %}));
+{% elif op == "count" and not partial_out %}
+  store_y(y_row(row), {{ "vec2<u32>(v, 0u)" if long_result else "y_t(v)" }});
 {% else %}
   store_y(y_row(row) + part, v);
 {% endif %}
@@ -142,12 +143,15 @@ fn main({{ thread_arguments() }}) {
   let part = group % p.parts;
   {{ thread_place("(group / p.parts)") }}
 {{ start_row() }}
-{% if kind == "long" or kind == "ulong" %}
+{% if wide_integer %}
   let identity = {{ "p.identity_low" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
 {% else %}
   let identity = value_t(bitcast<{{ scalar }}>(p.identity_low));
 {% endif %}
   var total = identity;
+{% if nan_apart %}
+  var seen = bits_t(0u);
+{% endif %}
   let end = min((part + 1u) * p.part_steps, p.steps);
   var k = part * p.part_steps + member;
   // In blocks, so that long sums lose few digits: what is small is added to what is small.
@@ -163,11 +167,23 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
 {% for i in range(4) %}
       a{{ i }} = combine_steps(a{{ i }}, lift(v{{ i }}));
+{% if nan_apart %}
+      seen = greater_magnitude(seen, v{{ i }});
+{% endif %}
 {% endfor %}
     }
     total = combine_steps(total, combine_steps(combine_steps(a0, a1), combine_steps(a2, a3)));
   }
-  for (; k < end; k += {{ team }}u) { total = combine_steps(total, lift({{ step("k") }})); }
+  for (; k < end; k += {{ team }}u) {
+    let v = {{ step("k") }};
+    total = combine_steps(total, lift(v));
+{% if nan_apart %}
+    seen = greater_magnitude(seen, v);
+{% endif %}
+  }
+{% if nan_apart %}
+  total = select(total, value_t(f32_from_bits(0x7fc00000u)), seen > bits_t(0x7f800000u));
+{% endif %}
   let all = team_combine(fold(total), tid);
   if (!live || member != 0u) { return; }
   let y = finish(all);

@@ -15,7 +15,7 @@ template <class T>
 struct Plain {
   using Acc = T;
   static T lift(T v) { return v; }
-  static T finish(T a, std::int64_t) { return a; }
+  static T finish(T a, std::int64_t, double) { return a; }
 };
 // Integer arithmetic wraps, so it is done unsigned.
 template <class T>
@@ -32,7 +32,7 @@ struct Sum : Plain<T> {
 };
 template <class T>
 struct Mean : Sum<T> {
-  static T finish(T a, std::int64_t n) { return a / static_cast<T>(n); }
+  static T finish(T a, std::int64_t n, double) { return a / static_cast<T>(n); }
 };
 template <class T>
 struct Product : Plain<T> {
@@ -51,11 +51,11 @@ template <>
 struct L1<std::uint64_t> : Sum<std::uint64_t> {};
 template <class T>
 struct L2 : SumSquares<T> {
-  static T finish(T a, std::int64_t) { return std::sqrt(a); }
+  static T finish(T a, std::int64_t, double) { return std::sqrt(a); }
 };
 template <class T>
 struct LogSum : Sum<T> {
-  static T finish(T a, std::int64_t) { return std::log(a); }
+  static T finish(T a, std::int64_t, double) { return std::log(a); }
 };
 template <class T>
 struct Min : Plain<T> {
@@ -94,7 +94,31 @@ struct LogSumExp {
     if (a.top == b.top) return {b.top, a.sum + b.sum};
     return {b.top, b.sum + a.sum * std::exp(a.top - b.top)};
   }
-  static T finish(Acc a, std::int64_t) { return a.top + std::log(a.sum); }
+  static T finish(Acc a, std::int64_t, double) { return a.top + std::log(a.sum); }
+};
+// Moments joined pairwise (Chan, Golub and LeVeque, 1983).
+template <class T>
+struct Variance {
+  struct Acc {
+    T count, mean, squares;  // squares of deviations from the mean
+  };
+  static Acc identity() { return {0, 0, 0}; }
+  static Acc lift(T v) { return {1, v, v - v}; }
+  static Acc combine(Acc a, Acc b) {
+    const T count = a.count + b.count;
+    if (count == 0) return a;
+    const T step = b.mean - a.mean;
+    return {count, a.mean + step * (b.count / count), a.squares + b.squares + step * step * (a.count * b.count / count)};
+  }
+  static T finish(Acc a, std::int64_t n, double correction) {
+    return a.squares / std::max(static_cast<T>(n) - static_cast<T>(correction), T(0));
+  }
+};
+template <class T>
+struct Deviation : Variance<T> {
+  static T finish(typename Variance<T>::Acc a, std::int64_t n, double correction) {
+    return std::sqrt(Variance<T>::finish(a, n, correction));
+  }
 };
 
 // Strided elements of a view's type as values of T, and a value back.
@@ -275,7 +299,7 @@ struct Reducer {
       const Acc* source = accs.data() + first * pieces + (row - first);
       Acc a = source[0];
       for (std::int64_t p = 1; p < pieces; ++p) a = Op::combine(a, source[p * count]);
-      auto result = Op::finish(a, rows.length);
+      auto result = Op::finish(a, rows.length, problem.correction);
       // Over no elements minimum and maximum are what the narrow type has.
       if (std::is_integral_v<T> && rows.length == 0) result = std::clamp(result, from.least, from.largest);
       put(row, result);
@@ -353,6 +377,9 @@ void reduce_cpu(cpu::Executor& executor, const ReduceProblem& problem) {
     case ReduceOp::log_sum_exp: return run<LogSumExp, double>(executor, problem);
     case ReduceOp::any: return run<Any, std::uint64_t>(executor, problem, true);
     case ReduceOp::all: return run<All, std::uint64_t>(executor, problem, true);
+    case ReduceOp::count: return run<Sum, std::uint64_t>(executor, problem, true);
+    case ReduceOp::variance: return run<Variance, double>(executor, problem);
+    case ReduceOp::deviation: return run<Deviation, double>(executor, problem);
   }
 }
 

@@ -19,6 +19,7 @@ struct ReduceProblem {
   const Expression* after = nullptr;
   std::vector<View> operands;      // of `after`, broadcast to y
   Rows rows;                       // strides of the inputs, of y, of the operands
+  double correction = 0;           // of variance and deviation
 
   std::size_t y_index() const { return inputs.size(); }
 };

@@ -4,25 +4,27 @@
 #include "weft/kernels/softmax.h"
 
 namespace weft::kernels {
+namespace {
 
-void softmax(Stream& stream, const View& x, const View& y, int axis) {
+void run(Stream& stream, const View& x, const View& y, int axis, bool log) {
+  const std::string_view name = log ? "log_softmax" : "softmax";
   if (x.shape() != y.shape()) {
-    throw InvalidArgument("softmax: x is {}, y is {}; their shapes must be the same", to_string(x), to_string(y));
+    throw InvalidArgument("{}: x is {}, y is {}; their shapes must be the same", name, to_string(x), to_string(y));
   }
   for (const View* v : {&x, &y}) {
     if (!is_floating(v->dtype)) {
-      throw InvalidArgument("softmax: {} is {}; expected a floating type", v == &x ? "x" : "y", to_string(*v));
+      throw InvalidArgument("{}: {} is {}; expected a floating type", name, v == &x ? "x" : "y", to_string(*v));
     }
   }
-  axis = normalize_axis(axis, x.rank(), "softmax");
+  axis = normalize_axis(axis, x.rank(), name);
   if (x.count() == 0) return;
   AxisMask along{};
   along[axis] = true;
   const std::array<Strides, 2> strides{x.strides(), y.strides()};
   const Rows rows = split_rows(x.shape(), along, strides);
-  if (stream.cpu()) return softmax_cpu(*stream.cpu(), x, y, rows);
+  if (stream.cpu()) return softmax_cpu(*stream.cpu(), x, y, rows, log);
   for (const View* v : {&x, &y}) {
-    if (v->dtype == DType::f64) throw Unsupported("softmax: f64 runs on the CPU only, WGSL has no such type");
+    if (v->dtype == DType::f64) throw Unsupported("{}: f64 runs on the CPU only, WGSL has no such type", name);
   }
 
   AxisMask others{};
@@ -38,11 +40,18 @@ void softmax(Stream& stream, const View& x, const View& y, int axis) {
                                  {.along4 = vectorises_along(x, rows, 0) && vectorises_along(y, rows, 1),
                                   .across4 = vectorises_across(x, rows, 0) && vectorises_across(y, rows, 1),
                                   .across = runs_across(rows, 0),
-                                  .keep = true});
+                                  .keep = true,
+                                  .bytes = bits(x.dtype) / 8});
   call.read("x", x, plan.width).write("y", y, plan.width);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
-  call.include("float_rows");
-  call.dispatch_groups("softmax", plan.groups);
+  call.include("float_rows").set("logarithm", log);
+  call.dispatch_groups(name, plan.groups);
 }
+
+}  // namespace
+
+void softmax(Stream& stream, const View& x, const View& y, int axis) { run(stream, x, y, axis, false); }
+
+void log_softmax(Stream& stream, const View& x, const View& y, int axis) { run(stream, x, y, axis, true); }
 
 }  // namespace weft::kernels

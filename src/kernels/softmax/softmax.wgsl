@@ -1,4 +1,4 @@
-{# y = exp(x - max) / sum(exp(x - max)) along rows. Rows that fit are read once and kept in registers; longer ones are
+{# y = exp(x - max) / sum(exp(x - max)) along rows, or, `logarithm`, x - max - log(sum(exp(x - max))). Rows that fit are read once and kept in registers; longer ones are
    read twice, maximum and sum being gathered in one pass that rescales the sum when the maximum grows (Milakov and
    Gimelshein, "Online normalizer calculation for softmax", 2018). The maximum starts at the least finite value, so that
    a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf - inf. #}
@@ -6,6 +6,12 @@
 {{ row_access("y") }}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}
+{% if logarithm %}
+fn log_of(v: state_t) -> state_t {
+  return {{ "state_t(log_f32(v.x), log_f32(v.y), log_f32(v.z), log_f32(v.w))" if state == "vec4" else "log_f32(v)" }};
+}
+{% endif %}
+{% macro result(v) %}{% if logarithm %}({{ v }} - row_top) - less{% else %}exp({{ v }} - row_top) * scale{% endif %}{% endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -28,19 +34,24 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
   top = team_max(top, tid);
 {% for i in range(kept) %}
-  v{{ i }} = exp(v{{ i }} - top);
+  v{{ i }} -= top;
+  var e{{ i }} = exp(v{{ i }});
 {% endfor %}
-  v{{ end }} = select(value_t(0), v{{ end }}, whole);
-  var total = v0;
+  e{{ end }} = select(value_t(0), e{{ end }}, whole);
+  var total = e0;
 {% for i in range(1, kept) %}
-  total += v{{ i }};
+  total += e{{ i }};
 {% endfor %}
-  let scale = 1 / team_sum(sum_of(total), tid);
+  let row_total = team_sum(sum_of(total), tid);
+{% if logarithm %}
+  let less = log_of(row_total);
+{% else %}
+  let scale = 1 / row_total;
+{% endif %}
   if (!live) { return; }
-{% for i in range(end) %}
-  {{ store_step("y", "y0", "k" ~ i, "v" ~ i ~ " * scale") }};
+{% for i in range(kept) %}
+  {{ "if (whole) {" if i == end else "{" }} {{ store_step("y", "y0", "k" ~ i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale")) }}; }
 {% endfor %}
-  if (whole) { {{ store_step("y", "y0", "k" ~ end, "v" ~ end ~ " * scale") }}; }
 {% else %}
   var top = state_t(lowest);
   var total = state_t(0);
@@ -60,7 +71,12 @@ fn main({{ thread_arguments() }}) {
     top = next;
   }
   let row_top = team_max(top, tid);
-  let scale = 1 / team_sum(total * exp(top - row_top), tid);
+  let row_total = team_sum(total * exp(top - row_top), tid);
+{% if logarithm %}
+  let less = log_of(row_total);
+{% else %}
+  let scale = 1 / row_total;
+{% endif %}
   if (!live) { return; }
   // Backwards: what was read last is the likeliest to be in a cache still.
   var left = (p.steps - member + {{ team - 1 }}u) / {{ team }}u;
@@ -71,12 +87,12 @@ fn main({{ thread_arguments() }}) {
     let v{{ i }} = {{ load_step("x", "x0", "last - " ~ i * team ~ "u") }};
 {% endfor %}
 {% for i in range(4) %}
-    {{ store_step("y", "y0", "last - " ~ i * team ~ "u", "exp(v" ~ i ~ " - row_top) * scale") }};
+    {{ store_step("y", "y0", "last - " ~ i * team ~ "u", result("v" ~ i)) }};
 {% endfor %}
   }
   for (; left > 0u; left--) {
     let last = member + (left - 1u) * {{ team }}u;
-    {{ store_step("y", "y0", "last", "exp(" ~ load_step("x", "x0", "last") ~ " - row_top) * scale") }};
+    {{ store_step("y", "y0", "last", result(load_step("x", "x0", "last"))) }};
   }
 {% endif %}
 }

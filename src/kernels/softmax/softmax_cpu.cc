@@ -34,7 +34,7 @@ inline __attribute__((always_inline)) float exp_below_zero(float x) {
 constexpr int kLanes = 16;
 
 WEFT_VECTOR_CLONES
-void softmax_row(const float* x, float* y, std::int64_t n) {
+void softmax_row(const float* x, float* y, std::int64_t n, bool log) {
   float tops[kLanes];
   for (float& t : tops) t = std::numeric_limits<float>::lowest();
   std::int64_t i = 0;
@@ -48,33 +48,45 @@ void softmax_row(const float* x, float* y, std::int64_t n) {
   double sums[kLanes] = {};
   for (i = 0; i + kLanes <= n; i += kLanes) {
     for (int k = 0; k < kLanes; ++k) {
-      y[i + k] = exp_below_zero(x[i + k] - top);
-      sums[k] += static_cast<double>(y[i + k]);
+      const float e = exp_below_zero(x[i + k] - top);
+      sums[k] += static_cast<double>(e);
+      if (!log) y[i + k] = e;  // y may be x, which a logarithm still needs
     }
   }
   for (; i < n; ++i) {
-    y[i] = exp_below_zero(x[i] - top);
-    sums[0] += static_cast<double>(y[i]);
+    const float e = exp_below_zero(x[i] - top);
+    sums[0] += static_cast<double>(e);
+    if (!log) y[i] = e;
   }
   double sum = 0;
   for (double s : sums) sum += s;
+  if (log) {
+    const double total = std::log(sum);
+    for (i = 0; i < n; ++i) y[i] = static_cast<float>((static_cast<double>(x[i]) - static_cast<double>(top)) - total);
+    return;
+  }
   const auto scale = static_cast<float>(1 / sum);
   for (i = 0; i < n; ++i) y[i] *= scale;
 }
 
-void softmax_row(const double* x, double* y, std::int64_t n) {
+void softmax_row(const double* x, double* y, std::int64_t n, bool log) {
   double top = std::numeric_limits<double>::lowest();
   for (std::int64_t i = 0; i < n; ++i) top = x[i] > top ? x[i] : top;
   double sum = 0;
+  if (log) {
+    for (std::int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - top);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - top) - std::log(sum);
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i) sum += y[i] = std::exp(x[i] - top);
   for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;
 }
 
 }  // namespace
 
-void softmax_cpu(cpu::Executor& executor, const View& x, const View& y, const Rows& rows) {
+void softmax_cpu(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, bool log) {
   const auto run = [&]<class T>() {
-    for_each_row<T>(executor, x, y, rows, [](const T* in, T* out, std::int64_t n) { softmax_row(in, out, n); });
+    for_each_row<T>(executor, x, y, rows, [log](const T* in, T* out, std::int64_t n) { softmax_row(in, out, n, log); });
   };
   if (x.dtype == DType::f64 || y.dtype == DType::f64) {
     run.template operator()<double>();

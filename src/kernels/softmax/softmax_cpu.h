@@ -1,4 +1,4 @@
-// The CPU twin of softmax.
+// The CPU twin of softmax and, with `log`, log_softmax.
 #pragma once
 
 #include "kernels/common/rows.h"
@@ -7,6 +7,6 @@
 namespace weft::kernels {
 
 // x and y have one shape; `rows` holds their strides in that order.
-void softmax_cpu(cpu::Executor& executor, const View& x, const View& y, const Rows& rows);
+void softmax_cpu(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, bool log);
 
 }  // namespace weft::kernels

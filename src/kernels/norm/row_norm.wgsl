@@ -1,8 +1,8 @@
-{# y = (x - mean) / sqrt(variance + epsilon) · scale + bias along rows.
+{# y = (x - mean) / sqrt(variance + epsilon) · scale + bias along rows; not `centred`: about zero, with the mean of
+   squares for the variance.
    Rows that fit are read once: the mean, then sums of deviations from it; the deviations' own sum takes out the mean's
    rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque, "Algorithms for computing the sample
-   variance", 1983). Longer rows are read twice: each thread merges exact moments of small groups (the same paper's
-   pairwise update) of x less a first estimate of the mean, so that a large mean costs no digits. #}
+   variance", 1983). Longer rows are read twice: their moments first (common/moments.wgsl). #}
 {{ row_access("x") }}
 {{ row_access("y") }}
 {% if scaled %}
@@ -13,17 +13,17 @@
 {% endif %}
 {{ team_function("team_sum", "state_t", "add") }}
 
-{# An operand of the row's own shape, at step k. #}
-{% macro weight(operand, k) -%}
-load{{ "4" if width == 4 and not across else "" }}_{{ operand }}({{ operand }}_at({{ step_at(k) }}))
+{# A weight at step k; `wide` ones have four values a step, others one for all four. #}
+{% macro weight(operand, is_wide, k) -%}
+load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}0 + {{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
 {# The last of it: scale and bias of step k, loaded as <prefix>scale and <prefix>bias, and the result with them. #}
 {% macro load_weights(prefix, k) %}
 {% if scaled %}
-  let {{ prefix }}scale = {{ weight("scale", k) }};
+  let {{ prefix }}scale = {{ weight("scale", scale_wide, k) }};
 {% endif %}
 {% if biased %}
-  let {{ prefix }}bias = {{ weight("bias", k) }};
+  let {{ prefix }}bias = {{ weight("bias", bias_wide, k) }};
 {% endif %}
 {% endmacro %}
 {% macro weighted(normal, prefix) -%}
@@ -35,6 +35,12 @@ fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}
   let x0 = x_row(row);
   let y0 = y_row(row);
+{% if scaled %}
+  let scale0 = scale_row(row);
+{% endif %}
+{% if biased %}
+  let bias0 = bias_row(row);
+{% endif %}
 {% if kept %}
 {% set end = kept - 1 %}
 {% for i in range(kept) %}
@@ -52,6 +58,7 @@ fn main({{ thread_arguments() }}) {
 {{ load_weights("w" ~ i ~ "_", "k" ~ i if i < end else "min(k" ~ i ~ ", p.steps - 1u)") }}
 {% endfor %}
 {% endif %}
+{% if centred %}
   var total = v0;
 {% for i in range(1, kept) %}
   total += v{{ i }};
@@ -62,60 +69,48 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
   v{{ end }} = select(value_t(0), v{{ end }}, whole);
   total = v0;
-  var squares = v0 * v0;
 {% for i in range(1, kept) %}
   total += v{{ i }};
-  squares += v{{ i }} * v{{ i }};
 {% endfor %}
   let rest = team_sum(sum_of(total), tid) * p.inverse_length;
-  let variance = team_sum(sum_of(squares), tid) * p.inverse_length - rest * rest;
-  let factor = inverseSqrt(max(variance, state_t(0)) + p.epsilon);
+{% endif %}
+  var squares = v0 * v0;
+{% for i in range(1, kept) %}
+  squares += v{{ i }} * v{{ i }};
+{% endfor %}
+  let variance = team_sum(sum_of(squares), tid) * p.inverse_length{{ " - rest * rest" if centred else "" }};
+  let factor = inverseSqrt({{ "max(variance, state_t(0))" if centred else "variance" }} + p.epsilon);
   if (!live) { return; }
 {% for i in range(kept) %}
   {{ "if (whole) {" if i == end else "{" }}
 {% if not early %}
 {{ load_weights("w" ~ i ~ "_", "k" ~ i) }}
 {% endif %}
-    {{ store_step("y", "y0", "k" ~ i, weighted("(v" ~ i ~ " - rest) * factor", "w" ~ i ~ "_")) }};
+    {{ store_step("y", "y0", "k" ~ i, weighted(("(v" ~ i ~ " - rest) * factor") if centred else ("v" ~ i ~ " * factor"), "w" ~ i ~ "_")) }};
   }
 {% endfor %}
 {% else %}
-{% set per_step = 4 if width == 4 and not across else 1 %}
-  // Any value near the mean will do; an outlier at the row's start must not make it far.
-  let pilot_steps = min(p.steps, {{ 8 * team }}u);
-  var pilot = state_t(0);
-  for (var i = member; i < pilot_steps; i += {{ team }}u) { pilot += sum_of({{ load_step("x", "x0", "i") }}); }
-  let shift = team_sum(pilot, tid) / f32(pilot_steps * {{ per_step }}u);
-  var count = 0f;
-  var mean = state_t(0);
-  var squares = state_t(0);   // of deviations from `mean`
-  var k = member;
-  for (; k + {{ 3 * team }}u < p.steps; k += {{ 4 * team }}u) {
-{% for i in range(4) %}
-    var v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }} - shift;
-{% endfor %}
-    let group_mean = sum_of((v0 + v1) + (v2 + v3)) * {{ 1.0 / (4 * per_step) }}f;
-{% for i in range(4) %}
-    v{{ i }} -= group_mean;
-{% endfor %}
-    let step = group_mean - mean;
-    let joined = count + {{ 4 * per_step }}f;
-    mean += step * ({{ 4 * per_step }}f / joined);
-    squares += sum_of((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3)) + step * step * (count * ({{ 4 * per_step }}f / joined));
-    count = joined;
-  }
-  for (; k < p.steps; k += {{ team }}u) {
-    let v = {{ load_step("x", "x0", "k") }} - shift;
-    let group_mean = sum_of(v) * {{ 1.0 / per_step }}f;
-    let step = group_mean - mean;
-    let joined = count + {{ per_step }}f;
-    mean += step * ({{ per_step }}f / joined);
-    squares += sum_of((v - group_mean) * (v - group_mean)) + step * step * (count * ({{ per_step }}f / joined));
-    count = joined;
-  }
+{% if centred %}
+{{ pilot_mean() }}
+{{ gather_moments("member", "p.steps") }}
   let row_mean = team_sum(mean * count, tid) * p.inverse_length;
   let step = mean - row_mean;
   let variance = team_sum(squares + step * step * count, tid) * p.inverse_length;
+{% else %}
+  var squares = state_t(0);
+  var k = member;
+  for (; k + {{ 3 * team }}u < p.steps; k += {{ 4 * team }}u) {
+{% for i in range(4) %}
+    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+{% endfor %}
+    squares += sum_of((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3));
+  }
+  for (; k < p.steps; k += {{ team }}u) {
+    let v = {{ load_step("x", "x0", "k") }};
+    squares += sum_of(v * v);
+  }
+  let variance = team_sum(squares, tid) * p.inverse_length;
+{% endif %}
   let factor = inverseSqrt(variance + p.epsilon);
   if (!live) { return; }
   // Backwards: what was read last is the likeliest to be in a cache still.
@@ -123,7 +118,11 @@ fn main({{ thread_arguments() }}) {
   if (member < p.steps) { left = (p.steps - member + {{ team - 1 }}u) / {{ team }}u; }
   for (; left > 0u; left--) {
     let last = member + (left - 1u) * {{ team }}u;
+{% if centred %}
     let normal = (({{ load_step("x", "x0", "last") }} - shift) - row_mean) * factor;
+{% else %}
+    let normal = {{ load_step("x", "x0", "last") }} * factor;
+{% endif %}
 {{ load_weights("w_", "last") }}
     {{ store_step("y", "y0", "last", weighted("normal", "w_")) }};
   }

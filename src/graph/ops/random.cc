@@ -1,0 +1,72 @@
+#include "graph/ops/random.h"
+
+#include "graph/graph.h"
+#include "weft/error.h"
+#include "weft/kernels/random.h"
+
+namespace weft {
+namespace {
+
+using Form = RandomOp::Form;
+
+Value random(Form form, Value key, DType dtype, const Shape& shape, double first, double second, std::int64_t low = 0,
+             std::int64_t high = 0) {
+  return apply(make_op<RandomOp>(form, TensorType{dtype, shape}, first, second, low, high), {key});
+}
+
+}  // namespace
+
+std::string_view RandomOp::name() const {
+  constexpr std::string_view kNames[] = {"random_bits", "random_uniform", "random_normal", "random_integers"};
+  return kNames[static_cast<int>(form_)];
+}
+
+void RandomOp::fields(Fields& f) const {
+  f.add("shape", type_.shape).add("dtype", weft::name(type_.dtype));
+  if (form_ == Form::uniform) f.add("low", first_).add("high", second_);
+  if (form_ == Form::normal) f.add("mean", first_).add("deviation", second_);
+  if (form_ == Form::integers) f.add("low", low_).add("high", high_);
+}
+
+std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
+  if (in[0] != TensorType{DType::u32, {2}}) throw InvalidArgument("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
+  const bool integer = form_ == Form::bits || form_ == Form::integers;
+  const bool fits = integer ? is_integer(type_.dtype) && bits(type_.dtype) >= 8
+                            : type_.dtype == DType::f32 || type_.dtype == DType::f16 || type_.dtype == DType::bf16;
+  if (!fits) {
+    throw InvalidArgument("{}: {} is asked for, expected {}", name(), weft::name(type_.dtype),
+                          integer ? "an integer of 8 to 64 bits" : "f32, f16 or bf16");
+  }
+  return {type_};
+}
+
+void RandomOp::lower(const Launch& call) const {
+  const View& key = call.inputs[0];
+  const View& y = call.outputs[0];
+  const auto first = static_cast<float>(first_), second = static_cast<float>(second_);
+  switch (form_) {
+    case Form::bits: return kernels::random_bits(call.stream, key, y);
+    case Form::uniform: return kernels::random_uniform(call.stream, key, first, second, y);
+    case Form::normal: return kernels::random_normal(call.stream, key, first, second, y);
+    case Form::integers: return kernels::random_integers(call.stream, key, low_, high_, y);
+  }
+}
+
+Value random_bits(Value key, DType dtype, const Shape& shape) { return random(Form::bits, key, dtype, shape, 0, 0); }
+
+Value random_uniform(Value key, DType dtype, const Shape& shape, double low, double high) {
+  if (!(low < high)) throw InvalidArgument("random_uniform: from {} to {}; expected low < high", low, high);
+  return random(Form::uniform, key, dtype, shape, low, high);
+}
+
+Value random_normal(Value key, DType dtype, const Shape& shape, double mean, double deviation) {
+  if (!(deviation >= 0)) throw InvalidArgument("random_normal: deviation is {}, expected 0 or more", deviation);
+  return random(Form::normal, key, dtype, shape, mean, deviation);
+}
+
+Value random_integers(Value key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
+  if (low >= high) throw InvalidArgument("random_integers: from {} to {}; expected low < high", low, high);
+  return random(Form::integers, key, dtype, shape, 0, 0, low, high);
+}
+
+}  // namespace weft

@@ -1,0 +1,64 @@
+#include "graph/ops/sort.h"
+
+#include "graph/graph.h"
+#include "weft/error.h"
+#include "weft/kernels/sort.h"
+
+namespace weft {
+
+void SortOp::fields(Fields& f) const {
+  f.add("axis", axis_);
+  if (keep_ >= 0) f.add("k", keep_);
+  if (descending_) f.add("descending", true);
+  if (!indices_) f.add("indices", false);
+}
+
+std::vector<TensorType> SortOp::infer(std::span<const TensorType> in) const {
+  const TensorType& x = in[0];
+  if (info(x.dtype).kind == DTypeKind::complex) throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
+  Shape shape = x.shape;
+  if (keep_ > shape[axis_]) throw InvalidArgument("{}: k is {}, more than axis {} of x {} has", name(), keep_, axis_, weft::to_string(x));
+  if (keep_ >= 0) shape[axis_] = keep_;
+  std::vector<TensorType> results;
+  if (values_) results.push_back({x.dtype, shape});
+  if (indices_) results.push_back({DType::i32, shape});
+  return results;
+}
+
+std::optional<View> SortOp::values_of(const Launch& call) const {
+  return values_ ? std::optional(call.outputs[0]) : std::nullopt;
+}
+std::optional<View> SortOp::indices_of(const Launch& call) const {
+  return indices_ ? std::optional(call.outputs[values_ ? 1 : 0]) : std::nullopt;
+}
+
+void SortOp::lower(const Launch& call) const {
+  const View& x = call.inputs[0];
+  if (keep_ < 0) return kernels::sort(call.stream, x, values_of(call), indices_of(call), {axis_, descending_}, call.workspace);
+  kernels::top_k(call.stream, x, values_of(call), indices_of(call), {axis_, descending_}, call.workspace);
+}
+
+std::uint64_t SortOp::workspace(const Launch& call) const {
+  const View& x = call.inputs[0];
+  if (keep_ < 0) return kernels::sort_workspace(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
+  return kernels::top_k_workspace(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
+}
+
+Value sort(Value x, int axis, bool descending) {
+  if (!x) throw InvalidArgument("sort: the operand is an empty Value");
+  return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "sort"), descending, -1, true, false), {x});
+}
+
+Value argsort(Value x, int axis, bool descending) {
+  if (!x) throw InvalidArgument("argsort: the operand is an empty Value");
+  return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "argsort"), descending, -1, false, true), {x});
+}
+
+TopK top_k(Value x, std::int64_t k, int axis, bool largest) {
+  if (!x) throw InvalidArgument("top_k: the operand is an empty Value");
+  if (k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", k);
+  const Value values = apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "top_k"), largest, k, true, true), {x});
+  return {values, values.node()->value(1)};
+}
+
+}  // namespace weft

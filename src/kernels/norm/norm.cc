@@ -1,0 +1,136 @@
+#include "weft/kernels/norm.h"
+
+#include "kernels/norm/row_norm.h"
+#include "weft/error.h"
+#include "weft/kernels/elementwise.h"
+
+namespace weft::kernels {
+namespace {
+
+int checked_first_axis(std::string_view name, int first_axis, int rank) {
+  const int axis = first_axis < 0 ? first_axis + rank : first_axis;
+  if (axis < 0 || axis > rank) throw InvalidArgument("{}: first axis {} is outside a tensor of rank {}", name, first_axis, rank);
+  return axis;
+}
+
+// A weight of the shape of x's axes from `first_axis` on, as a view of x's shape.
+std::optional<View> spread(std::string_view name, std::string_view operand, const std::optional<View>& weight,
+                           const View& x, int first_axis) {
+  if (!weight) return std::nullopt;
+  Shape shape;
+  for (int d = first_axis; d < x.rank(); ++d) shape.push_back(x.shape()[d]);
+  if (weight->shape() != shape) {
+    throw InvalidArgument("{}: {} is {}; expected the shape {} of x's axes from {} on", name, operand, to_string(*weight),
+                          to_string(shape), first_axis);
+  }
+  return weight->broadcast_to(x.shape());
+}
+
+RowNorm last_axes(std::string_view name, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                  const View& y, int first_axis, float epsilon) {
+  check_norm(name, x, y, epsilon);
+  first_axis = checked_first_axis(name, first_axis, x.rank());
+  RowNorm norm{name, x, y, spread(name, "scale", scale, x, first_axis), spread(name, "bias", bias, x, first_axis)};
+  std::fill(norm.along.begin() + first_axis, norm.along.begin() + x.rank(), true);
+  norm.epsilon = epsilon;
+  return norm;
+}
+
+// A weight a channel, as a view of x's shape.
+View per_channel(std::string_view name, std::string_view operand, const View& weight, const View& x, int axis) {
+  check_floating(name, operand, weight);
+  if (weight.shape() != Shape{x.shape()[axis]}) {
+    throw InvalidArgument("{}: {} is {}; expected shape [{}], a value a channel", name, operand, to_string(weight), x.shape()[axis]);
+  }
+  Layout layout{x.shape(), Strides::filled(x.rank(), 0)};
+  layout.strides[axis] = weight.strides()[0];
+  return weight.with_layout(layout);
+}
+
+// The channels' axis split in two: [groups, channels of a group].
+View split_channels(const View& view, int axis, std::int64_t groups) {
+  Layout layout = view.layout;
+  const std::int64_t members = layout.shape[axis] / groups;
+  layout.shape.insert(axis, groups);
+  layout.shape[axis + 1] = members;
+  layout.strides.insert(axis, layout.strides[axis] * members);
+  return view.with_layout(layout);
+}
+
+void group_norm_as(std::string_view name, Stream& stream, const View& x, const std::optional<View>& scale,
+                   const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups, float epsilon) {
+  check_norm(name, x, y, epsilon);
+  const int axis = normalize_axis(channel_axis, x.rank(), name);
+  if (axis == 0) throw InvalidArgument("{}: axis 0 of x {} counts the samples, it cannot be the channels' too", name, to_string(x));
+  const std::int64_t channels = x.shape()[axis];
+  if (groups < 0) groups = channels;
+  if (channels > 0 && (groups == 0 || channels % groups != 0)) {
+    throw InvalidArgument("{}: {} channels do not make {} groups (x {}, axis {})", name, channels, groups, to_string(x), axis);
+  }
+  RowNorm norm{name, x, y};
+  if (scale) norm.scale = per_channel(name, "scale", *scale, x, axis);
+  if (bias) norm.bias = per_channel(name, "bias", *bias, x, axis);
+  norm.epsilon = epsilon;
+  if (x.count() == 0) return;
+  const bool split = groups != channels;
+  if (split) {
+    if (x.rank() == kMaxRank) throw Unsupported("{}: x is {}; groups need a rank below {}", name, to_string(x), kMaxRank);
+    norm.x = split_channels(x, axis, groups);
+    norm.y = split_channels(y, axis, groups);
+    if (scale) norm.scale = split_channels(*norm.scale, axis, groups);
+    if (bias) norm.bias = split_channels(*norm.bias, axis, groups);
+  }
+  // All but the samples and the groups.
+  for (int d = 1; d < norm.x.rank(); ++d) norm.along[d] = d != axis;
+  row_norm(stream, norm);
+}
+
+}  // namespace
+
+void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                const View& y, int first_axis, float epsilon) {
+  row_norm(stream, last_axes("layer_norm", x, scale, bias, y, first_axis, epsilon));
+}
+
+void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
+              float epsilon) {
+  RowNorm norm = last_axes("rms_norm", x, scale, std::nullopt, y, first_axis, epsilon);
+  norm.centred = false;
+  row_norm(stream, norm);
+}
+
+void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                const View& y, int channel_axis, std::int64_t groups, float epsilon) {
+  if (groups < 1) throw InvalidArgument("group_norm: {} groups; expected 1 or more", groups);
+  group_norm_as("group_norm", stream, x, scale, bias, y, channel_axis, groups, epsilon);
+}
+
+void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                   const View& y, int channel_axis, float epsilon) {
+  group_norm_as("instance_norm", stream, x, scale, bias, y, channel_axis, -1, epsilon);
+}
+
+void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,
+                const std::optional<View>& bias, const View& y, int channel_axis, float epsilon) {
+  constexpr std::string_view kName = "batch_norm";
+  check_norm(kName, x, y, epsilon);
+  const int axis = normalize_axis(channel_axis, x.rank(), kName);
+  std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis), per_channel(kName, "variance", variance, x, axis)};
+  if (scale) inputs.push_back(per_channel(kName, "scale", *scale, x, axis));
+  if (bias) inputs.push_back(per_channel(kName, "bias", *bias, x, axis));
+
+  DType type = DType::f32;
+  for (const View& v : inputs) type = v.dtype == DType::f64 ? DType::f64 : type;
+  if (y.dtype == DType::f64) type = DType::f64;
+  Expression e;
+  std::vector<int> in;
+  for (const View& v : inputs) in.push_back(e.cast(e.input(v.dtype), type));
+  int factor = e.apply(ScalarOp::rsqrt, {e.apply(ScalarOp::add, {in[2], e.constant(epsilon, type)})});
+  if (scale) factor = e.apply(ScalarOp::mul, {factor, in[3]});
+  int result = e.apply(ScalarOp::mul, {e.apply(ScalarOp::sub, {in[0], in[1]}), factor});
+  if (bias) result = e.apply(ScalarOp::add, {result, in.back()});
+  e.output(e.cast(result, y.dtype));
+  map(stream, e, inputs, std::span(&y, 1));
+}
+
+}  // namespace weft::kernels

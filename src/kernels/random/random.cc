@@ -1,0 +1,128 @@
+#include "kernels/random/random.h"
+
+#include <cmath>
+
+#include "kernels/call.h"
+#include "kernels/common/ordered_key.h"
+#include "weft/error.h"
+#include "weft/kernels/random.h"
+#include "weft/small_float.h"
+
+namespace weft::kernels {
+namespace {
+
+using Form = RandomProblem::Form;
+constexpr std::string_view kForms[] = {"bits", "uniform", "normal", "integers"};
+
+float rounded(DType type, float value) {
+  if (type == DType::f16) return float16(value);
+  if (type == DType::bf16) return bfloat16(value);
+  return value;
+}
+
+// The largest normal number of the type below `value`, which is one of its numbers.
+float below(DType type, float value) {
+  const auto step = [](auto bits) { return bits >> (8 * sizeof bits - 1) ? bits + 1 : bits - 1; };
+  if (type == DType::f16) {
+    if (value == 0) return -0x1p-24f;
+    return float16::from_bits(static_cast<std::uint16_t>(step(float16(value).bits)));
+  }
+  if (std::abs(value) <= 0x1p-126f) return value > 0 ? 0 : value == 0 ? -0x1p-126f : value * (1 + 0x1p-7f);
+  if (type == DType::bf16) return bfloat16::from_bits(static_cast<std::uint16_t>(step(bfloat16(value).bits)));
+  return std::bit_cast<float>(step(std::bit_cast<std::uint32_t>(value)));
+}
+
+void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
+  View y = problem.y;
+  if (problem.form == Form::bits) {
+    y = as_raw(y);
+    // A dense run is words, whatever they are the bytes of.
+    const std::uint64_t bytes = byte_size(y.dtype, static_cast<std::uint64_t>(y.count()));
+    if (y.is_dense() && bytes % 4 == 0 && y.offset % 4 == 0) {
+      y = View(y.buffer, y.offset, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
+    }
+  }
+  const int width = y.is_dense() && can_vectorise(y) ? 4 : 1;
+  const std::array<Strides, 1> strides{y.strides()};
+  const Collapsed c = collapse(y.shape(), strides);
+  const std::int64_t groups = y.count() / width;
+
+  Call call(commands, "random");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.read("key", problem.key).write("y", y, width);
+  call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
+  call.set("y_bits", bits(y.dtype));
+  if (width == 1) call.iterate(c.shape).strides("y", c.strides[0]);
+  call.index_param("key_step", problem.key.strides()[0]).index_param("groups", groups);
+  if (problem.form == Form::integers) {
+    call.param("low", static_cast<std::uint32_t>(problem.low)).param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
+    call.param("range", problem.range);
+  } else if (problem.form != Form::bits) {
+    call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
+    call.param("zero", 0u);
+  }
+  call.dispatch_groups(std::string("random_") += kForms[static_cast<int>(problem.form)], ceil_div(groups, workgroup));
+}
+
+void run(Stream& stream, const RandomProblem& problem) {
+  const View& key = problem.key;
+  if (key.dtype != DType::u32 || key.shape() != Shape{2}) {
+    throw InvalidArgument("random_{}: key is {}; expected u32 [2]", kForms[static_cast<int>(problem.form)], to_string(key));
+  }
+  if (problem.y.count() == 0) return;
+  if (stream.cpu()) return random_cpu(*stream.cpu(), problem);
+  random_gpu(*stream.gpu(), problem);
+}
+
+void check_float(std::string_view name, const View& y) {
+  if (y.dtype != DType::f32 && y.dtype != DType::f16 && y.dtype != DType::bf16) {
+    throw InvalidArgument("{}: y is {}; expected f32, f16 or bf16", name, to_string(y));
+  }
+}
+
+void check_integer(std::string_view name, const View& y) {
+  if (!is_integer(y.dtype) || bits(y.dtype) < 8) {
+    throw InvalidArgument("{}: y is {}; expected an integer of 8 to 64 bits", name, to_string(y));
+  }
+}
+
+}  // namespace
+
+void random_bits(Stream& stream, const View& key, const View& y) {
+  check_integer("random_bits", y);
+  run(stream, {Form::bits, key, y});
+}
+
+void random_uniform(Stream& stream, const View& key, float low, float high, const View& y) {
+  check_float("random_uniform", y);
+  const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
+  if (!(first < last) || !std::isfinite(last - first)) {
+    throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low, high,
+                          name(y.dtype));
+  }
+  run(stream, {.form = Form::uniform, .key = key, .y = y, .offset = first, .factor = last - first, .largest = below(y.dtype, last)});
+}
+
+void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y) {
+  check_float("random_normal", y);
+  if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean)) {
+    throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0", mean,
+                          deviation);
+  }
+  run(stream, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
+}
+
+void random_integers(Stream& stream, const View& key, std::int64_t low, std::int64_t high, const View& y) {
+  check_integer("random_integers", y);
+  const int b = bits(y.dtype);
+  const std::int64_t least = is_signed(y.dtype) ? -1 - static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - b)) : 0;
+  const std::int64_t most = b == 64 ? INT64_MAX : static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - b + (is_signed(y.dtype) ? 1 : 0)));
+  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  if (low >= high || range > std::uint64_t{1} << 32 || low < least || high - 1 > most) {
+    throw InvalidArgument("random_integers: from {} to {} in {}; expected low < high, at most 2^32 apart, within the type",
+                          low, high, name(y.dtype));
+  }
+  run(stream, {.form = Form::integers, .key = key, .y = y, .low = static_cast<std::uint64_t>(low), .range = static_cast<std::uint32_t>(range)});
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,41 @@
+// What the forms of random numbers share with their twin.
+#pragma once
+
+#include <array>
+
+#include "weft/cpu.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+struct RandomProblem {
+  enum class Form : std::uint8_t { bits, uniform, normal, integers } form;
+  View key, y;
+  // uniform: offset + u · factor, at most `largest`. normal: offset + z · factor.
+  float offset = 0, factor = 1, largest = 0;
+  // integers: from `low` on; `range` many, 0 for 2^32.
+  std::uint64_t low = 0;
+  std::uint32_t range = 0;
+};
+void random_cpu(cpu::Executor& executor, const RandomProblem& problem);
+
+using Words2 = std::array<std::uint32_t, 2>;
+
+// Threefry-2×32 with 20 rounds.
+constexpr Words2 threefry(const Words2& key, const Words2& counter) {
+  constexpr int kRotations[] = {13, 15, 26, 6, 17, 29, 16, 24};
+  const std::uint32_t keys[] = {key[0], key[1], 0x1bd11bdau ^ key[0] ^ key[1]};
+  std::uint32_t a = counter[0] + keys[0], b = counter[1] + keys[1];
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    for (int k = 0; k < 4; ++k) {
+      const int r = kRotations[i % 2 * 4 + k];
+      a += b;
+      b = (b << r | b >> (32 - r)) ^ a;
+    }
+    a += keys[(i + 1) % 3];
+    b += keys[(i + 2) % 3] + i + 1;
+  }
+  return {a, b};
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,97 @@
+{# Random numbers of a key and an element's index; include/weft/kernels/random.h says how. A thread makes {{ width }} of
+   them; y's elements are dense if these are four. #}
+{% set rotations = [13, 15, 26, 6, 17, 29, 16, 24] %}
+// Words 2·block and 2·block + 1 of the key's stream.
+fn words(block: u32) -> vec2<u32> {
+  let k0 = load_key(0u);
+  let k1 = load_key(p.key_step);
+  let k2 = 0x1bd11bdau ^ k0 ^ k1;
+  var a = block + k0;
+  var b = k1;
+{% for i in range(5) %}
+{% for k in range(4) %}
+{% set r = rotations[i % 2 * 4 + k] %}
+  a += b;
+  b = ((b << {{ r }}u) | (b >> {{ 32 - r }}u)) ^ a;
+{% endfor %}
+  a += k{{ (i + 1) % 3 }};
+  b += k{{ (i + 2) % 3 }} + {{ i + 1 }}u;
+{% endfor %}
+  return vec2<u32>(a, b);
+}
+
+{% if form == "uniform" %}
+// The product is rounded before the sum, on every device: the xor with 0 keeps compilers from fusing the two.
+fn uniform_of(w: u32) -> f32 {
+  let product = (f32(w >> 8u) * 0x1p-24f) * p.factor;
+  return min(bitcast<f32>(bitcast<u32>(product) ^ p.zero) + p.offset, p.largest);
+}
+{% elif form == "normal" %}
+fn normal_pair(w: vec2<u32>) -> vec2<f32> {
+  // Bits that f32 cannot hold are dropped, so that no conversion rounds.
+  let u = w.x & (0xffffffffu << (8u - min(countLeadingZeros(w.x), 8u)));
+  let radius = sqrt(-2.0 * log_f32(max(f32(u), 0.5) * 0x1p-32f));
+  let quadrant = (w.y + 0x20000000u) >> 30u;
+  let angle = f32(bitcast<i32>(w.y - (quadrant << 30u)) >> 6u) * 9.36267570e-08;   // π/2 · 2^-24
+  let s = sin_kernel_f32(angle);
+  let c = cos_kernel_f32(angle);
+  var point = select(vec2<f32>(c, s), vec2<f32>(-s, c), (quadrant & 1u) != 0u);
+  point = select(point, -point, (quadrant & 2u) != 0u);
+  return p.offset + p.factor * (radius * point);
+}
+{% elif form == "integers" %}
+fn integer_of(w: vec2<u32>) -> y_t {
+  let low = mul_wide_u32(w.x, p.range);
+  let high = mul_wide_u32(w.y, p.range);
+  let carry = select(0u, 1u, high.x + low.y < low.y);
+  let v = select(high.y + carry, w.y, p.range == 0u);
+{% if y_bits == 64 %}
+  return add_64(vec2<u32>(p.low, p.low_high), vec2<u32>(v, 0u));
+{% else %}
+  return bitcast<y_t>(p.low + v);
+{% endif %}
+}
+{% endif %}
+
+@compute @workgroup_size({{ workgroup }})
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+  let g = group_index(wg, n) * {{ workgroup }}u + lane;
+  if (g >= p.groups) { return; }
+{% if width == 4 %}
+{% if form == "integers" %}
+  store4_y(4u * g, vec4<y_t>(integer_of(words(4u * g)), integer_of(words(4u * g + 1u)), integer_of(words(4u * g + 2u)),
+                             integer_of(words(4u * g + 3u))));
+{% else %}
+  let a = words(2u * g);
+  let b = words(2u * g + 1u);
+{% if form == "bits" %}
+  store4_y(4u * g, vec4<u32>(a, b));
+{% elif form == "uniform" %}
+  store4_y(4u * g, vec4<f32>(uniform_of(a.x), uniform_of(a.y), uniform_of(b.x), uniform_of(b.y)));
+{% else %}
+  store4_y(4u * g, vec4<f32>(normal_pair(a), normal_pair(b)));
+{% endif %}
+{% endif %}
+{% else %}
+  let target_at = at_y(coords(g));
+{% if form == "integers" %}
+  store_y(target_at, integer_of(words(g)));
+{% elif form == "bits" and y_bits == 64 %}
+  store_y(target_at, words(g));
+{% elif form == "bits" %}
+  let w = g / {{ 32 // y_bits }}u;
+  let pair = words(w / 2u);
+  let word = select(pair.x, pair.y, w % 2u == 1u);
+  store_y(target_at, word >> (g % {{ 32 // y_bits }}u * {{ y_bits }}u));
+{% else %}
+  let pair = words(g / 2u);
+{% if form == "uniform" %}
+  store_y(target_at, uniform_of(select(pair.x, pair.y, g % 2u == 1u)));
+{% else %}
+  let point = normal_pair(pair);
+  store_y(target_at, select(point.x, point.y, g % 2u == 1u));
+{% endif %}
+{% endif %}
+{% endif %}
+}

@@ -1,0 +1,95 @@
+#include <cmath>
+#include <numbers>
+
+#include "kernels/common/rows_cpu.h"
+#include "kernels/random/random.h"
+
+namespace weft::kernels {
+namespace {
+
+using Form = RandomProblem::Form;
+constexpr std::int64_t kChunk = 256;  // elements made together
+
+// Words 2·first … 2·(first + count) - 1 of the key's stream.
+WEFT_VECTOR_CLONES
+void words_of(const Words2& key, std::uint64_t first, std::int64_t count, std::uint32_t* words) {
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::uint64_t block = first + static_cast<std::uint64_t>(k);
+    const Words2 pair = threefry(key, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32)});
+    words[2 * k] = pair[0];
+    words[2 * k + 1] = pair[1];
+  }
+}
+
+float uniform_of(const RandomProblem& p, std::uint32_t word) {
+  const float product = static_cast<float>(word >> 8) * 0x1p-24f * p.factor;
+  const float sum = product + p.offset;
+  return std::min(sum, p.largest);
+}
+
+std::array<float, 2> normal_pair(const RandomProblem& p, std::uint32_t u, std::uint32_t v) {
+  const int surplus = std::max(8 - std::countl_zero(u), 0);
+  const double fraction = u ? static_cast<double>(u >> surplus << surplus) * 0x1p-32 : 0x1p-33;
+  const double radius = std::sqrt(-2 * std::log(fraction)) * p.factor;
+  const double angle = static_cast<double>(static_cast<std::int32_t>(v & ~63u)) * 0x1p-31 * std::numbers::pi;
+  return {static_cast<float>(p.offset + radius * std::cos(angle)), static_cast<float>(p.offset + radius * std::sin(angle))};
+}
+
+std::uint64_t integer_of(const RandomProblem& p, std::uint32_t low, std::uint32_t high) {
+  if (p.range == 0) return p.low + high;
+  const std::uint64_t carried = std::uint64_t{high} * p.range + (std::uint64_t{low} * p.range >> 32);
+  return p.low + (carried >> 32);
+}
+
+// Elements [first, first + count) as the bytes of T, `first` being a multiple of kChunk.
+template <class T>
+void make(const RandomProblem& p, const Words2& key, std::int64_t first, std::int64_t count, T* values) {
+  std::uint32_t words[2 * kChunk];
+  if (p.form == Form::bits) {
+    const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+    words_of(key, static_cast<std::uint64_t>(first) * sizeof(T) / 8, ceil_div(bytes, 8), words);
+    std::memcpy(values, words, static_cast<std::size_t>(bytes));
+    return;
+  }
+  if constexpr (std::is_integral_v<T>) {
+    words_of(key, static_cast<std::uint64_t>(first), count, words);
+    for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(integer_of(p, words[2 * i], words[2 * i + 1]));
+  } else {
+    words_of(key, static_cast<std::uint64_t>(first / 2), ceil_div(count, 2), words);
+    for (std::int64_t i = 0; i < count; ++i) {
+      values[i] = T(p.form == Form::uniform ? uniform_of(p, words[i]) : normal_pair(p, words[i & ~1], words[i | 1])[i & 1]);
+    }
+  }
+}
+
+template <class T>
+void run(cpu::Executor& executor, const RandomProblem& p) {
+  const Words2 key{data<std::uint32_t>(p.key)[0], data<std::uint32_t>(p.key)[p.key.strides()[0]]};
+  const std::int64_t count = p.y.count();
+  const bool dense = p.y.is_dense();
+  parallel(executor, ceil_div(count, kChunk), 16, [&](std::int64_t begin, std::int64_t end) {
+    T values[kChunk];
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      const std::int64_t first = chunk * kChunk, n = std::min(kChunk, count - first);
+      if (dense) {
+        make(p, key, first, n, data<T>(p.y) + first);
+        continue;
+      }
+      make(p, key, first, n, values);
+      for (std::int64_t i = 0; i < n; ++i) data<T>(p.y)[offset_of(p.y.layout, first + i)] = values[i];
+    }
+  });
+}
+
+}  // namespace
+
+void random_cpu(cpu::Executor& executor, const RandomProblem& problem) {
+  with_type(problem.y.dtype, [&]<class T>() {
+    constexpr bool number = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+    if constexpr (number || std::is_same_v<T, float> || std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
+      run<T>(executor, problem);
+    }
+  });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,68 @@
+#include "kernels/reduce/arg_reduce_cpu.h"
+
+#include <cmath>
+
+#include "kernels/common/rows_cpu.h"
+
+namespace weft::kernels {
+namespace {
+
+// Whether `v` is to be taken in place of `best`, which came before it.
+template <class T>
+bool better(T v, T best, bool max) {
+  if (best != best) return false;
+  return v != v || (max ? v > best : v < best);
+}
+
+// One of the index types as bytes.
+void store_index(const View& y, std::int64_t offset, std::int64_t index) {
+  if (bits(y.dtype) == 32) {
+    data<std::uint32_t>(y)[offset] = static_cast<std::uint32_t>(index);
+  } else {
+    data<std::int64_t>(y)[offset] = index;
+  }
+}
+
+// Rows side by side in memory are gone through together, in blocks.
+template <class X>
+void run(cpu::Executor& executor, bool max, const View& x, const View& y, const Rows& rows) {
+  // Narrow floats compare as f32, booleans as bytes that are zero or not.
+  using Stored = std::conditional_t<std::is_same_v<X, bool>, std::uint8_t, X>;
+  using T = std::conditional_t<std::is_arithmetic_v<X>, X, float>;
+  const RowSteps steps(rows.inner, 0, rows.length);
+  const Layout from{rows.outer.shape, rows.outer.strides[0]}, to{rows.outer.shape, rows.outer.strides[1]};
+  const std::int64_t block = runs_across(rows, 0) ? 64 : 1;
+  const std::int64_t grain = std::max<std::int64_t>(16384 / (block * rows.length), 1);
+  const Stored* base = data<Stored>(x);
+  parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      const std::int64_t first = b * block, count = std::min(block, rows.count - first);
+      std::int64_t start[64], at[64] = {};
+      T best[64];
+      for (std::int64_t r = 0; r < count; ++r) {
+        start[r] = offset_of(from, first + r);
+        best[r] = static_cast<T>(base[start[r] + steps[0]]);
+      }
+      for (std::int64_t j = 1; j < rows.length; ++j) {
+        const std::int64_t step = steps[j];
+        for (std::int64_t r = 0; r < count; ++r) {
+          const T v = static_cast<T>(base[start[r] + step]);
+          if (!better(v, best[r], max)) continue;
+          best[r] = v;
+          at[r] = j;
+        }
+      }
+      for (std::int64_t r = 0; r < count; ++r) store_index(y, offset_of(to, first + r), at[r]);
+    }
+  });
+}
+
+}  // namespace
+
+void arg_reduce_cpu(cpu::Executor& executor, ArgOp op, const View& x, const View& y, const Rows& rows) {
+  with_type(x.dtype, [&]<class X>() {
+    if constexpr (!std::is_same_v<X, std::complex<float>>) run<X>(executor, op == ArgOp::max, x, y, rows);
+  });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,13 @@
+// The CPU twin of arg_reduce.
+#pragma once
+
+#include "kernels/common/rows.h"
+#include "weft/cpu.h"
+#include "weft/kernels/reduce.h"
+
+namespace weft::kernels {
+
+// `rows` holds the strides of x and y.
+void arg_reduce_cpu(cpu::Executor& executor, ArgOp op, const View& x, const View& y, const Rows& rows);
+
+}  // namespace weft::kernels

@@ -1,0 +1,75 @@
+#include "kernels/reduce/reduction.h"
+
+#include "weft/error.h"
+
+namespace weft::kernels {
+
+Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes) {
+  AxisMask along{};
+  for (int axis : axes) {
+    axis = normalize_axis(axis, x.rank(), kernel);
+    if (std::exchange(along[axis], true)) throw InvalidArgument("{}: axis {} is named twice", kernel, axis);
+  }
+  Shape kept, with_ones;
+  Strides y_strides = Strides::filled(x.rank(), 0);
+  for (int d = 0; d < x.rank(); ++d) {
+    with_ones.push_back(along[d] ? 1 : x.shape()[d]);
+    if (!along[d]) kept.push_back(x.shape()[d]);
+  }
+  if (y.shape() != kept && y.shape() != with_ones) {
+    throw InvalidArgument("{}: x is {}, y is {}; expected y's shape to be {} or {}", kernel, to_string(x), to_string(y),
+                          to_string(kept), to_string(with_ones));
+  }
+  const bool ones = y.rank() == x.rank();
+  for (int d = 0, at = 0; d < x.rank(); ++d) {
+    if (!along[d]) y_strides[d] = y.strides()[ones ? d : at++];
+  }
+  const std::array<Strides, 2> strides{x.strides(), y_strides};
+  return split_rows(x.shape(), along, strides);
+}
+
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut) {
+  return plan_rows(capabilities, rows,
+                   {.along4 = vectorises_along(x, rows, 0),
+                    .across4 = vectorises_across(x, rows, 0),
+                    .across = runs_across(rows, 0),
+                    .cut = cut});
+}
+
+Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
+  if (plan.steps == 0) return {1, 0};
+  const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
+  const std::int64_t wanted = capabilities.software ? 256 : 1 << 18;
+  const std::int64_t least = std::int64_t{plan.team} * (capabilities.software ? 16 : 4);  // steps that are worth a part
+  const std::int64_t parts = std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
+  const std::int64_t steps = ceil_div(ceil_div(plan.steps, parts), plan.team) * plan.team;
+  return {ceil_div(plan.steps, steps), steps};
+}
+
+View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts, int slots) {
+  const Shape shape{rows.count, parts.count * slots};
+  const std::uint64_t needed = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
+  if (byte_size(workspace.dtype, static_cast<std::uint64_t>(workspace.count())) < needed || !workspace.is_dense()) {
+    throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes, as {}_workspace() says", kernel,
+                          to_string(workspace), needed, kernel);
+  }
+  return {workspace.buffer, workspace.offset, type, shape};
+}
+
+Rows to_partials(const Rows& rows, const Parts& parts, int slots) {
+  Rows first = rows;
+  first.outer.strides[1] = dense_strides(first.outer.shape);
+  for (auto& s : first.outer.strides[1]) s *= parts.count * slots;
+  return first;
+}
+
+Rows from_partials(const Rows& rows, const Parts& parts, int slots) {
+  Rows second;
+  second.count = rows.count;
+  second.length = parts.count;
+  second.outer = {rows.outer.shape, {to_partials(rows, parts, slots).outer.strides[1], rows.outer.strides[1]}};
+  second.inner = {{parts.count}, {{slots}, {0}}};
+  return second;
+}
+
+}  // namespace weft::kernels

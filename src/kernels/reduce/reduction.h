@@ -1,0 +1,35 @@
+// What reductions share: x seen as rows, and how long rows are cut into parts for more threads. Parts leave accumulators
+// in the workspace, which a second call joins.
+#pragma once
+
+#include "kernels/common/rows.h"
+#include "weft/cpu.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+// x and y as operands 0 and 1. y has x's shape with the sizes of `axes` 1, or without them. Throws InvalidArgument in
+// the name of `kernel`.
+Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes);
+
+// `cut`: there is a workspace to cut rows with.
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut);
+
+// Into how many parts, and of how many steps, a row is best cut.
+struct Parts {
+  std::int64_t count = 1, steps = 0;
+};
+Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan);
+inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
+
+// The workspace as accumulators of `type`, `slots` for each part: [rows, parts · slots]. Throws InvalidArgument.
+View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts, int slots = 1);
+// Operand 1 is the partials: a row's own stand together.
+Rows to_partials(const Rows& rows, const Parts& parts, int slots = 1);
+// Operand 0 is the partials, operand 1 y where it stood.
+Rows from_partials(const Rows& rows, const Parts& parts, int slots = 1);
+
+// Which end of a cut a call is.
+enum class Stage : std::uint8_t { whole, first, second };
+
+}  // namespace weft::kernels

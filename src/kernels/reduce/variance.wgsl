@@ -1,0 +1,46 @@
+{# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts: then
+   `partial_out` stores (mean less a first estimate that all parts of a row share, squares) and a second call with
+   `partial_in` joins them, by the first mean and then by deviations from it. #}
+{{ row_access("x") }}
+{{ row_access("y") }}
+{{ team_function("team_sum", "state_t", "add") }}
+
+@compute @workgroup_size({{ workgroup }})
+fn main({{ thread_arguments() }}) {
+  let group = group_index(wg, grid);
+  let part = group % p.parts;
+  {{ thread_place("(group / p.parts)") }}
+  let x0 = x_row(row);
+{% if partial_in %}
+  var total = 0f;
+  for (var i = member; i < p.steps; i += {{ team }}u) {
+    total += {{ load_step("x", "x0", "i") }}.x * f32(min(p.part_elements, p.length - i * p.part_elements));
+  }
+  let row_mean = team_sum(total, tid) / f32(p.length);
+  var squares = 0f;
+  for (var i = member; i < p.steps; i += {{ team }}u) {
+    let v = {{ load_step("x", "x0", "i") }};
+    let n = f32(min(p.part_elements, p.length - i * p.part_elements));
+    squares += v.y + (v.x - row_mean) * (v.x - row_mean) * n;
+  }
+  let row_squares = team_sum(squares, tid);
+{% else %}
+{{ pilot_mean() }}
+  let end = min((part + 1u) * p.part_steps, p.steps);
+{{ gather_moments("part * p.part_steps + member", "end") }}
+  let row_mean = team_sum(mean * count, tid) / f32(min(p.part_elements, p.length - part * p.part_elements));
+  let step = mean - row_mean;
+  let row_squares = team_sum(squares + step * step * count, tid);
+{% endif %}
+  if (!live || member != 0u) { return; }
+{% for i in range(rows_per_team) %}
+{% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
+{% if partial_out %}
+  store_y(y_row(row + {{ i }}u) + part, vec2<f32>(row_mean{{ lane }}, row_squares{{ lane }}));
+{% elif op == "deviation" %}
+  store_y(y_row(row + {{ i }}u) + part, sqrt(row_squares{{ lane }} / p.divisor));
+{% else %}
+  store_y(y_row(row + {{ i }}u) + part, row_squares{{ lane }} / p.divisor);
+{% endif %}
+{% endfor %}
+}

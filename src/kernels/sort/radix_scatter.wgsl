@@ -1,0 +1,158 @@
+{# Puts a tile's elements where they belong by their digit, in order: behind the elements of lower digits and those of
+   the same digit in tiles before. A squad of {{ squad }} threads takes neighbouring elements, one each a round, and finds
+   how many of the squad's earlier ones share its digit: by subgroup ballots where squads are subgroups, else by marking
+   itself in a mask of the digit. Then the tile is brought into order in workgroup memory, so that neighbours there are
+   stored as neighbours. #}
+{% set squads = workgroup // squad %}
+{% set rounds = tile // workgroup %}
+{% set counters = squads * 256 %}
+{% set pool = counters if cluster else 3 * counters %}
+{% if pool < tile %}{% set pool = tile %}{% endif %}
+var<workgroup> pool: array<atomic<u32>, {{ pool }}>;   // counters (and masks); later the tile in order
+var<workgroup> scans: array<vec2<u32>, 256>;   // by digit: elements of the tile, of the row
+var<workgroup> bases: array<u32, 256>;         // where a digit's elements go, less where they are in the tile
+
+@compute @workgroup_size({{ workgroup }})
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
+{% if cluster %}
+        @builtin(subgroup_id) own_squad: u32, @builtin(subgroup_invocation_id) lane: u32) {
+  let tid = own_squad * {{ squad }}u + lane;
+{% else %}
+        @builtin(local_invocation_index) tid: u32) {
+  let own_squad = tid / {{ squad }}u;
+  let lane = tid % {{ squad }}u;
+{% endif %}
+  for (var i = tid; i < {{ counters if cluster else 3 * counters }}u; i += {{ workgroup }}u) { atomicStore(&pool[i], 0u); }
+  let group = min(group_index(wg, n), p.rows * p.tiles - 1u);
+  let live = group_index(wg, n) < p.rows * p.tiles;
+  let row = group / p.tiles;
+  let tile = group % p.tiles;
+  let valid = min({{ tile }}u, p.length - tile * {{ tile }}u);
+  let first = own_squad * {{ squad * rounds }}u + lane;   // in the tile
+  let start = tile * {{ tile }}u;
+{% for r in range(rounds) %}
+  let i{{ r }} = first + {{ r * squad }}u;
+  let raw{{ r }} = {{ load_raw("row", "start + min(i" ~ r ~ ", valid - 1u)") }};
+{% if payload and not first_pass %}
+  let place{{ r }} = load_places_in(row * p.length + start + min(i{{ r }}, valid - 1u));
+{% endif %}
+{% endfor %}
+  let earlier = (1u << lane) - 1u;
+  workgroupBarrier();
+{% for r in range(rounds) %}
+  // What lies past the row's end comes last of all.
+  let digit{{ r }} = select(255u, digit_of(raw{{ r }}), i{{ r }} < valid);
+  let counter{{ r }} = own_squad * 256u + digit{{ r }};
+{% if cluster %}
+  var peers{{ r }} = subgroupBallot(true).x;
+  for (var b = 0u; b < 8u; b++) {
+    let one = ((digit{{ r }} >> b) & 1u) != 0u;
+    let ballot = subgroupBallot(one).x;
+    peers{{ r }} &= select(~ballot, ballot, one);
+  }
+  let leader{{ r }} = countTrailingZeros(peers{{ r }});
+  var before{{ r }} = 0u;
+  if (lane == leader{{ r }}) { before{{ r }} = atomicAdd(&pool[counter{{ r }}], countOneBits(peers{{ r }})); }
+  let rank{{ r }} = subgroupShuffle(before{{ r }}, leader{{ r }}) + countOneBits(peers{{ r }} & earlier);
+{% else %}
+  let mask{{ r }} = {{ (1 + r % 2) * counters }}u + counter{{ r }};
+  let before{{ r }} = atomicLoad(&pool[counter{{ r }}]);
+  atomicOr(&pool[mask{{ r }}], 1u << lane);
+  workgroupBarrier();
+{% if r > 0 %}
+  atomicStore(&pool[mask{{ r - 1 }}], 0u);   // for the next round but one
+{% endif %}
+  let peers{{ r }} = atomicLoad(&pool[mask{{ r }}]);
+  let rank{{ r }} = before{{ r }} + countOneBits(peers{{ r }} & earlier);
+  if ((peers{{ r }} & earlier) == 0u) { atomicStore(&pool[counter{{ r }}], before{{ r }} + countOneBits(peers{{ r }})); }
+  workgroupBarrier();
+{% endif %}
+{% endfor %}
+{% if cluster %}
+  workgroupBarrier();
+{% endif %}
+
+  // Counters become sums over the squads before, scans sums over the digits below.
+  for (var d = tid; d < 256u; d += {{ workgroup }}u) {
+    var sum = 0u;
+    for (var s = 0u; s < {{ squads }}u; s++) {
+      let count = atomicLoad(&pool[s * 256u + d]);
+      atomicStore(&pool[s * 256u + d], sum);
+      sum += count;
+    }
+    scans[d] = vec2<u32>(sum, load_totals(row * 256u + d));
+    bases[d] = load_counts((row * 256u + d) * p.tiles + tile);
+  }
+  var own: array<vec2<u32>, {{ 256 // workgroup }}>;
+  var through: array<vec2<u32>, {{ 256 // workgroup }}>;
+  for (var k = 0u; k < {{ 256 // workgroup }}u; k++) {
+    own[k] = scans[tid + k * {{ workgroup }}u];
+    through[k] = own[k];
+  }
+  for (var distance = 1u; distance < 256u; distance *= 2u) {
+    workgroupBarrier();
+    for (var k = 0u; k < {{ 256 // workgroup }}u; k++) {
+      let d = tid + k * {{ workgroup }}u;
+      if (d >= distance) { through[k] += scans[d - distance]; }
+    }
+    workgroupBarrier();
+    for (var k = 0u; k < {{ 256 // workgroup }}u; k++) { scans[tid + k * {{ workgroup }}u] = through[k]; }
+  }
+  for (var k = 0u; k < {{ 256 // workgroup }}u; k++) {
+    let d = tid + k * {{ workgroup }}u;
+    let below = through[k] - own[k];
+    bases[d] += below.y - below.x;
+    scans[d] = below;   // nobody reads the sums any more
+  }
+  workgroupBarrier();
+{% for r in range(rounds) %}
+  let slot{{ r }} = scans[digit{{ r }}].x + atomicLoad(&pool[counter{{ r }}]) + rank{{ r }};
+{% endfor %}
+  workgroupBarrier();
+
+  // The tile in order; slot i holds what goes to bases[digit] + i.
+{% set words = ["x", "y"] if key_bits == 64 else [""] %}
+{% for w in words %}
+{% for r in range(rounds) %}
+  atomicStore(&pool[slot{{ r }}], raw{{ r }}{{ "." + w if w else "" }});
+{% endfor %}
+  workgroupBarrier();
+{% for r in range(rounds) %}
+  let sorted{{ w }}{{ r }} = atomicLoad(&pool[tid + {{ r * workgroup }}u]);
+{% endfor %}
+  workgroupBarrier();
+{% endfor %}
+{% for r in range(rounds) %}
+  let key{{ r }} = {{ "vec2<u32>(sortedx" ~ r ~ ", sortedy" ~ r ~ ")" if key_bits == 64 else "sorted" ~ r }};
+  let target{{ r }} = bases[digit_of(key{{ r }})] + tid + {{ r * workgroup }}u;
+  let stored{{ r }} = live && tid + {{ r * workgroup }}u < valid{% if last_pass %} && target{{ r }} < p.keep{% endif %};
+{% endfor %}
+{% if last_pass %}
+  let c = coords(row);
+{% endif %}
+{% if has_values or not last_pass %}
+{% for r in range(rounds) %}
+{% if last_pass %}
+  if (stored{{ r }}) { store_values(at_values(c) + target{{ r }} * p.values_step, key{{ r }}); }
+{% else %}
+  if (stored{{ r }}) { store_keys_out(row * p.length + target{{ r }}, key{{ r }}); }
+{% endif %}
+{% endfor %}
+{% endif %}
+{% if payload %}
+{% for r in range(rounds) %}
+  atomicStore(&pool[slot{{ r }}], {{ "start + i" ~ r if first_pass else "place" ~ r }});
+{% endfor %}
+  workgroupBarrier();
+{% for r in range(rounds) %}
+  if (stored{{ r }}) {
+    let place = atomicLoad(&pool[tid + {{ r * workgroup }}u]);
+{% if last_pass %}
+    store_indices(at_indices(c) + target{{ r }} * p.indices_step, {{ "vec2<u32>(place, 0u)" if long_indices else "indices_t(place)" }});
+{% else %}
+    store_places_out(row * p.length + target{{ r }}, place);
+{% endif %}
+  }
+{% endfor %}
+{% endif %}
+}

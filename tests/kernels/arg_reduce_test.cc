@@ -1,0 +1,155 @@
+#include <limits>
+
+#include "kernels/operands.h"
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/reduce.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ArgOp;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr DType kIndexTypes[] = {DType::i32, DType::u32, DType::i64, DType::u64};
+
+Shape without(const Shape& shape, const std::vector<int>& axes) {
+  Shape s;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (std::ranges::find(axes, d) == axes.end()) s.push_back(shape[d]);
+  }
+  return s;
+}
+
+KernelCall call_of(ArgOp op, std::vector<int> axes, bool workspace) {
+  return [=](Stream& s, std::span<const View> in, std::span<const View> out) {
+    std::optional<View> scratch;
+    if (const auto bytes = workspace ? kernels::arg_reduce_workspace(s, op, in[0], out[0], axes) : 0) {
+      scratch = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+    }
+    kernels::arg_reduce(s, op, in[0], out[0], axes, scratch);
+  };
+}
+
+// Few values, so that many are equal.
+double few(std::int64_t i) { return static_cast<double>(i * 7919 % 1009 % 13) - 6; }
+
+class ArgReduceTest : public testing::TestWithParam<std::string> {
+ protected:
+  void check(const View& x, const std::vector<int>& axes, bool workspace = false, DType y = DType::i32, Kind kind = Kind::dense) {
+    for (ArgOp op : {ArgOp::min, ArgOp::max}) {
+      run_both(device, std::array{x}, std::array{output(y, without(x.shape(), axes), kind)}, call_of(op, axes, workspace), {},
+               std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(), weft::to_string(x)));
+    }
+  }
+  gpu::Device& device = test::device(GetParam());
+};
+
+TEST_P(ArgReduceTest, Types) {
+  for (DType x : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::f8e4m3, DType::f8e5m2, DType::i8, DType::u8,
+                  DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64, DType::boolean}) {
+    const auto value = is_signed(x) ? ValueOf(few) : ValueOf([](std::int64_t i) { return std::abs(few(i)); });
+    const bool along = bits(x) != 16 && bits(x) != 64;
+    check(view_of(x, {24, 24}, Kind::dense, value), {along ? 1 : 0});
+  }
+  Rng rng(1);
+  for (DType x : {DType::f32, DType::f16, DType::f64, DType::i64, DType::u64, DType::u32, DType::boolean}) {
+    check(random_view(rng, {9, 40}, x, Kind::dense, Values::special), {1});
+  }
+}
+
+TEST_P(ArgReduceTest, IndexTypes) {
+  for (DType y : kIndexTypes) {
+    for (Kind kind : kOutputKinds) check(view_of(DType::f32, {6, 32}, Kind::dense, few), {1}, false, y, kind);
+    check(view_of(DType::f32, {100000}, Kind::dense, normal(1)), {0}, true, y);
+  }
+}
+
+TEST_P(ArgReduceTest, AxesAndLayouts) {
+  for (int mask = 1; mask < 16; ++mask) {
+    std::vector<int> axes;
+    for (int d = 0; d < 4; ++d) {
+      if (mask >> d & 1) axes.push_back(d);
+    }
+    check(view_of(DType::f32, {3, 4, 5, 8}, Kind::dense, few), axes);
+    check(view_of(DType::f16, {4, 3, 7, 5}, Kind::transposed, few), axes);
+  }
+  for (Kind kind : kInputKinds) check(view_of(DType::f32, {3, 4, 8}, kind, few), {1});
+}
+
+TEST_P(ArgReduceTest, Sizes) {
+  for (std::int64_t n : {1, 2, 3, 31, 33, 1023, 1025, 100000}) {
+    for (bool workspace : {false, true}) {
+      check(view_of(DType::f32, {2, n}, Kind::dense, normal(n)), {1}, workspace);
+      check(view_of(DType::f32, {n, 4}, Kind::dense, few), {0}, workspace);
+      check(view_of(DType::i64, {n}, Kind::dense, few), {0}, workspace);
+    }
+  }
+  check(view_of(DType::u8, {1000000}, Kind::dense, [](std::int64_t) { return 0.0; }), {0}, true);
+}
+
+// The first of equals, zeros of both signs among them; NaN over all.
+TEST_P(ArgReduceTest, TiesAndSpecialValues) {
+  for (std::int64_t n : {8, 9, 5000}) {
+    const auto value = [n](std::int64_t i) {
+      const std::int64_t row = i / n, j = i % n;
+      switch (row) {
+        case 0: return j == n - 2 || j == n - 1 ? kNaN : static_cast<double>(j);
+        case 1: return j == 2 ? -kNaN : kInf;
+        case 2: return -kInf;
+        case 3: return j % 2 ? 0.0 : -0.0;
+        case 4: return j == 5 ? 1e-45 : 0.0;  // a denormal is greater than zero
+        default: return j == 3 || j == 6 ? 2.0 : j == 4 || j == 7 ? -2.0 : 0.0;
+      }
+    };
+    const View x = view_of(DType::f32, {6, n}, Kind::dense, value);
+    check(x, {1});
+    check(view_of(DType::f32, {6, n}, Kind::transposed, value), {1});
+    cpu::Executor executor;
+    const View y = output(DType::i32, {6});
+    kernels::arg_reduce(executor, ArgOp::max, x, y, std::array{1});
+    EXPECT_EQ(values(y), (std::vector<double>{static_cast<double>(n - 2), 2, 0, 0, 5, 3}));
+    kernels::arg_reduce(executor, ArgOp::min, x, y, std::array{1});
+    EXPECT_EQ(values(y), (std::vector<double>{static_cast<double>(n - 2), 2, 0, 0, 0, 4}));
+  }
+}
+
+const bool registered = differential("arg_reduce", [](Rng& rng) {
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::u8,
+                              DType::i16, DType::i32, DType::u32,  DType::i64, DType::u64, DType::boolean};
+  const ArgOp op = rng() % 2 ? ArgOp::max : ArgOp::min;
+  const Shape shape = random_shape(rng, 0, 8, 4096, false);
+  std::vector<int> axes;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (rng() % 2) axes.push_back(d);
+  }
+  Problem problem;
+  problem.inputs = {random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng), rng() % 2 ? Values::special : Values::ordinary)};
+  problem.outputs = {random_view(rng, without(shape, axes), pick(rng, kIndexTypes), random_output_kind(rng))};
+  problem.what = std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(),
+                             weft::to_string(problem.inputs[0]));
+  problem.call = call_of(op, axes, rng() % 2);
+  return problem;
+});
+
+INSTANTIATE_TEST_SUITE_P(Devices, ArgReduceTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+TEST(ArgReduceArguments, AreChecked) {
+  cpu::Executor executor;
+  const View x = output(DType::f32, {2, 3}), y = output(DType::i32, {2});
+  const auto run = [&](const View& from, const View& to, std::vector<int> axes) {
+    kernels::arg_reduce(executor, ArgOp::max, from, to, axes);
+  };
+  EXPECT_NO_THROW(run(x, y, {1}));
+  EXPECT_THROW(run(x, y, {0}), InvalidArgument);
+  EXPECT_THROW(run(x, y, {1, 1}), InvalidArgument);
+  EXPECT_THROW(run(x, output(DType::i8, {2}), {1}), InvalidArgument);
+  EXPECT_THROW(run(x, output(DType::f32, {2}), {1}), InvalidArgument);
+  EXPECT_THROW(run(output(DType::f32, {2, 0}), y, {1}), InvalidArgument);
+  EXPECT_THROW(run(output(DType::c64, {2, 3}), y, {1}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace weft::test

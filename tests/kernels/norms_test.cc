@@ -1,0 +1,256 @@
+// RMS, group, instance and batch norm, log-softmax; differential tests of everything that normalises rows.
+#include <limits>
+
+#include "kernels/operands.h"
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/norm.h"
+#include "weft/kernels/softmax.h"
+
+namespace weft::test {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+// As in the tests of layer norm: results are of the order of 1; narrow ones round once more.
+constexpr Tolerance kNormTolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5};
+
+enum class Form { rms, group, instance, batch };
+constexpr const char* kForms[] = {"rms_norm", "group_norm", "instance_norm", "batch_norm"};
+
+struct Norm {
+  Form form;
+  Shape shape;
+  int axis = 1;  // the first, or the channels'
+  std::int64_t groups = 1;
+  bool scale = true, bias = true;
+  DType x = DType::f32, weight = DType::f32, y = DType::f32;
+  Kind x_kind = Kind::dense, weight_kind = Kind::dense, y_kind = Kind::dense;
+  float epsilon = 1e-5f;
+  ValueOf value = normal(3, 0.3, 2);
+  Tolerance tolerance = kNormTolerance;
+};
+
+Problem problem_of(Norm c) {
+  const int axis = c.axis < 0 ? c.axis + c.shape.rank() : c.axis;
+  Shape weights{c.shape[axis]};
+  if (c.form == Form::rms) {
+    weights = Shape(std::span(c.shape.begin() + axis, c.shape.end()));
+    c.bias = false;
+  }
+  Problem p;
+  p.inputs = {view_of(c.x, c.shape, c.x_kind, c.value)};
+  if (c.form == Form::batch) {
+    p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(7)));
+    p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, [](std::int64_t i) { return 0.5 + static_cast<double>(i % 7); }));
+  }
+  const std::size_t first = p.inputs.size();
+  if (c.scale) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(5, 1, 0.3)));
+  if (c.bias) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(6, 0, 0.3)));
+  p.outputs = {output(c.y, c.shape, c.y_kind)};
+  p.tolerance = c.tolerance;
+  p.what = std::format("{} at axis {}, {} groups: {}, scale {}, bias {}", kForms[static_cast<int>(c.form)], c.axis, c.groups,
+                       weft::to_string(p.inputs[0]), c.scale, c.bias);
+  p.call = [c, first](Stream& s, auto in, auto out) {
+    const auto scale = c.scale ? std::optional(in[first]) : std::nullopt;
+    const auto bias = c.bias ? std::optional(in[first + (c.scale ? 1 : 0)]) : std::nullopt;
+    switch (c.form) {
+      case Form::rms: return kernels::rms_norm(s, in[0], scale, out[0], c.axis, c.epsilon);
+      case Form::group: return kernels::group_norm(s, in[0], scale, bias, out[0], c.axis, c.groups, c.epsilon);
+      case Form::instance: return kernels::instance_norm(s, in[0], scale, bias, out[0], c.axis, c.epsilon);
+      case Form::batch: return kernels::batch_norm(s, in[0], in[1], in[2], scale, bias, out[0], c.axis, c.epsilon);
+    }
+  };
+  return p;
+}
+
+class NormsTest : public testing::TestWithParam<std::string> {
+ protected:
+  void check(const Norm& c) { run(problem_of(c)); }
+  void run(const Problem& p) { run_both(device, p.inputs, p.outputs, p.call, p.tolerance, p.what); }
+  gpu::Device& device = test::device(GetParam());
+};
+
+TEST_P(NormsTest, WithAndWithoutWeights) {
+  for (bool scale : {false, true}) {
+    for (bool bias : {false, true}) {
+      check({.form = Form::group, .shape = {2, 12, 40}, .groups = 3, .scale = scale, .bias = bias});
+      check({.form = Form::group, .shape = {2, 6, 7}, .groups = 2, .scale = scale, .bias = bias});
+      check({.form = Form::instance, .shape = {2, 6, 5, 8}, .scale = scale, .bias = bias});
+      check({.form = Form::batch, .shape = {2, 6, 40}, .scale = scale, .bias = bias});
+      check({.form = Form::rms, .shape = {6, 40}, .scale = scale});
+      check({.form = Form::rms, .shape = {2, 20000}, .scale = scale});
+    }
+  }
+}
+
+TEST_P(NormsTest, ChannelsAnywhere) {
+  for (int axis = 1; axis < 4; ++axis) {
+    for (Kind kind : {Kind::dense, Kind::transposed}) {
+      for (Form form : {Form::group, Form::instance, Form::batch}) {
+        check({.form = form, .shape = {3, 8, 4, 12}, .axis = axis, .groups = 4, .x_kind = kind, .y_kind = kind});
+        check({.form = form, .shape = {2, 8, 4, 4}, .axis = axis - 4, .groups = 2, .weight_kind = Kind::reversed, .y_kind = kind});
+      }
+      check({.form = Form::rms, .shape = {3, 8, 4, 12}, .axis = axis, .x_kind = kind});
+    }
+  }
+  check({.form = Form::batch, .shape = {6, 5}, .axis = 0});
+  check({.form = Form::instance, .shape = {2, 1, 2, 1, 3, 1, 2, 4}, .axis = 6});
+}
+
+TEST_P(NormsTest, Types) {
+  for (DType type : {DType::f16, DType::bf16}) {
+    for (Form form : {Form::rms, Form::group, Form::batch}) {
+      check({.form = form, .shape = {3, 8, 12}, .groups = 2, .x = type, .weight = type, .y = type});
+      check({.form = form, .shape = {3, 8, 12}, .groups = 2, .x = type, .weight = DType::f32, .y = DType::f32});
+      check({.form = form, .shape = {3, 9, 5}, .groups = 3, .x = DType::f32, .weight = type, .y = type});
+    }
+  }
+}
+
+TEST_P(NormsTest, Sizes) {
+  for (std::int64_t n : {1, 3, 33, 1024, 20000}) {
+    check({.form = Form::rms, .shape = {3, n}});
+    check({.form = Form::instance, .shape = {2, 3, n}});
+    check({.form = Form::group, .shape = {2, 4, n}, .groups = 2});
+    check({.form = Form::group, .shape = {2, n, 8}, .axis = 2, .groups = 2});
+    check({.form = Form::instance, .shape = {1, n, 8}, .axis = 2});
+  }
+  check({.form = Form::instance, .shape = {20000, 4, 8}});
+}
+
+TEST_P(NormsTest, LargeMeanAndSpecialValues) {
+  check({.form = Form::group, .shape = {2, 4, 5000}, .groups = 2, .epsilon = 0, .value = normal(4, 1e4, 1e-2), .tolerance = {.absolute = 1e-3}});
+  for (Form form : {Form::rms, Form::group, Form::batch}) {
+    check({.form = form, .shape = {4, 2, 16}, .groups = 2, .scale = false, .bias = false, .value = [](std::int64_t i) {
+             const std::int64_t row = i / 32, j = i % 32;
+             if (row == 0) return j == 3 ? kNaN : 1.0;
+             if (row == 1) return j == 30 ? kInf : 1.0;
+             return row == 2 ? 0.0 : -5.0;
+           }});
+  }
+  for (Form form : {Form::rms, Form::group, Form::instance, Form::batch}) check({.form = form, .shape = {0, 4, 5}});
+}
+
+// Logarithms near 0 are known to the sum's last digits, those far below to exp's error, 3 + 2|x| ULP.
+constexpr Tolerance kLogTolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
+
+TEST_P(NormsTest, LogSoftmax) {
+  const auto log_softmax = [&](const View& x, const View& y, int axis) {
+    run_both(
+        device, std::array{x}, std::array{y},
+        [axis](Stream& s, auto in, auto out) { kernels::log_softmax(s, in[0], out[0], axis); }, kLogTolerance,
+        std::format("log_softmax axis {}: {}", axis, weft::to_string(x)));
+  };
+  for (std::int64_t n : {1, 3, 32, 1000, 1024, 20000}) {
+    log_softmax(view_of(DType::f32, {3, n}, Kind::dense, normal(7, 0, 3)), output(DType::f32, {3, n}), 1);
+    log_softmax(view_of(DType::f32, {n, 4}, Kind::dense, normal(7, 0, 3)), output(DType::f32, {n, 4}), 0);
+  }
+  for (Kind kind : kInputKinds) log_softmax(view_of(DType::f16, {4, 5, 8}, kind, normal(1)), output(DType::f16, {4, 5, 8}), 1);
+  for (std::int64_t n : {4, 5, 20000}) {
+    const View x = view_of(DType::f32, {7, n}, Kind::dense, [n](std::int64_t i) {
+      const std::int64_t row = i / n, j = i % n;
+      switch (row) {
+        case 0: return j == n - 1 ? kNaN : 1.0;
+        case 1: return j == 1 ? kInf : 1.0;
+        case 2: return -kInf;
+        case 3: return j % 2 ? -kInf : static_cast<double>(j % 5);
+        case 4: return 7.0;
+        case 5: return j == 0 ? 3e38 : -3e38;
+        default: return j == 0 ? 200.0 : 0.0;
+      }
+    });
+    log_softmax(x, output(DType::f32, {7, n}), 1);
+  }
+  // In place.
+  const View x = view_of(DType::f32, {4, 50}, Kind::dense, normal(3)), y = output(DType::f32, {4, 50});
+  cpu::Executor executor;
+  kernels::log_softmax(executor, x, y, 1);
+  kernels::log_softmax(executor, x, x, 1);
+  expect_close(x, y, {});
+}
+
+constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
+
+bool register_norm(const std::string& name, Form form) {
+  return differential(name, [form](Rng& rng) {
+    Norm c{.form = form, .shape = random_shape(rng, form == Form::rms ? 1 : 2, form == Form::group ? 7 : 8)};
+    c.axis = random_int(rng, form == Form::rms || form == Form::batch ? 0 : 1, c.shape.rank() - 1);
+    const std::int64_t channels = c.shape[c.axis];
+    if (form == Form::group) c.groups = channels % 3 == 0 && channels ? 3 : channels % 2 == 0 && channels ? 2 : 1;
+    c.scale = rng() % 3 != 0;
+    c.bias = rng() % 3 != 0;
+    c.x = pick(rng, kFloats);
+    c.weight = pick(rng, kFloats);
+    c.y = pick(rng, kFloats);
+    c.x_kind = random_input_kind(rng);
+    c.weight_kind = random_input_kind(rng);
+    c.y_kind = random_output_kind(rng);
+    // Not so small that few elements, equal but for rounding, show it.
+    c.epsilon = 1e-2f;
+    c.value = normal(rng(), 0.3, 2);
+    c.tolerance.absolute = 1e-5;
+    return problem_of(c);
+  });
+}
+const bool registered_norms[] = {register_norm("rms_norm", Form::rms), register_norm("group_norm", Form::group),
+                                 register_norm("instance_norm", Form::instance), register_norm("batch_norm", Form::batch)};
+
+const bool registered_layer_norm = differential("layer_norm", [](Rng& rng) {
+  const Shape shape = random_shape(rng, 1);
+  const int axis = random_int(rng, 0, shape.rank() - 1);
+  const Shape row(std::span(shape.begin() + axis, shape.end()));
+  const bool scale = rng() % 2, bias = rng() % 2;
+  Problem p;
+  p.inputs = {view_of(pick(rng, kFloats), shape, random_input_kind(rng), normal(rng(), 0.3, 2))};
+  if (scale) p.inputs.push_back(view_of(pick(rng, kFloats), row, random_input_kind(rng), normal(5, 1, 0.3)));
+  if (bias) p.inputs.push_back(view_of(pick(rng, kFloats), row, random_input_kind(rng), normal(6, 0, 0.3)));
+  p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
+  p.tolerance = {.ulp = 1, .absolute = 1e-5, .relative = 1e-5};
+  p.what = std::format("layer_norm from axis {}: {}, scale {}, bias {}", axis, weft::to_string(p.inputs[0]), scale, bias);
+  p.call = [=](Stream& s, auto in, auto out) {
+    kernels::layer_norm(s, in[0], scale ? std::optional(in[1]) : std::nullopt,
+                        bias ? std::optional(in[scale ? 2 : 1]) : std::nullopt, out[0], axis, 1e-2f);
+  };
+  return p;
+});
+
+bool register_softmax(const std::string& name, bool log) {
+  return differential(name, [log](Rng& rng) {
+    const Shape shape = random_shape(rng, 1);
+    const int axis = random_int(rng, 0, shape.rank() - 1);
+    Problem p;
+    p.inputs = {random_view(rng, shape, pick(rng, kFloats), random_input_kind(rng), rng() % 4 ? Values::ordinary : Values::special)};
+    p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
+    p.tolerance = log ? Tolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5} : Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
+    p.what = std::format("softmax, log {}, axis {}: {}", log, axis, weft::to_string(p.inputs[0]));
+    p.call = [=](Stream& s, auto in, auto out) { (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis); };
+    return p;
+  });
+}
+const bool registered_softmax[] = {register_softmax("softmax", false), register_softmax("log_softmax", true)};
+
+INSTANTIATE_TEST_SUITE_P(Devices, NormsTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+TEST(NormsArguments, AreChecked) {
+  cpu::Executor executor;
+  const View x = output(DType::f32, {2, 6, 4}), six = output(DType::f32, {6}), four = output(DType::f32, {4});
+  const auto group = [&](const View& scale, int axis, std::int64_t groups) {
+    kernels::group_norm(executor, x, scale, std::nullopt, x, axis, groups, 1e-5f);
+  };
+  EXPECT_NO_THROW(group(six, 1, 3));
+  EXPECT_THROW(group(four, 1, 3), InvalidArgument);
+  EXPECT_THROW(group(six, 1, 4), InvalidArgument);
+  EXPECT_THROW(group(six, 1, 0), InvalidArgument);
+  EXPECT_THROW(group(six, 0, 1), InvalidArgument);
+  EXPECT_THROW(group(six, 3, 1), InvalidArgument);
+  EXPECT_THROW(kernels::rms_norm(executor, x, six, x, 2, 1e-5f), InvalidArgument);
+  EXPECT_THROW(kernels::rms_norm(executor, x, four, x, 2, -1), InvalidArgument);
+  EXPECT_THROW(kernels::batch_norm(executor, x, four, six, {}, {}, x, 1, 1e-5f), InvalidArgument);
+  EXPECT_THROW(kernels::batch_norm(executor, x, six, six, output(DType::i32, {6}), {}, x, 1, 1e-5f), InvalidArgument);
+  EXPECT_THROW(kernels::log_softmax(executor, output(DType::i32, {2, 3}), x, 1), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace weft::test

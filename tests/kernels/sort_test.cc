@@ -1,0 +1,198 @@
+#include "weft/kernels/sort.h"
+
+#include <limits>
+
+#include "kernels/operands.h"
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::f8e4m3, DType::f8e5m2, DType::i8,     DType::u8,
+                            DType::i16, DType::u16, DType::i32,  DType::u32, DType::i64,    DType::u64,    DType::boolean};
+constexpr DType kIndexTypes[] = {DType::i32, DType::u32, DType::i64, DType::u64};
+
+struct Sort {
+  View x;
+  int axis = -1;
+  bool descending = false;
+  std::int64_t k = -1;  // of top_k; -1: sort
+  bool values = true, indices = true;
+  DType index = DType::i32;
+  Kind kind = Kind::dense;
+};
+
+Problem problem_of(const Sort& c) {
+  const int axis = c.axis < 0 ? c.axis + c.x.rank() : c.axis;
+  Shape shape = c.x.shape();
+  if (c.k >= 0) shape[axis] = c.k;
+  Problem p;
+  p.what = std::format("{} of {} along {}, descending {}, k {}, values {}, indices {} {}", c.k < 0 ? "sort" : "top_k",
+                       weft::to_string(c.x), c.axis, c.descending, c.k, c.values, c.indices, name(c.index));
+  p.inputs = {c.x};
+  if (c.values) p.outputs.push_back(output(c.x.dtype, shape, c.kind));
+  if (c.indices) p.outputs.push_back(output(c.index, shape, c.kind));
+  p.tolerance = kSameBits;
+  p.call = [c](Stream& s, auto in, auto out) {
+    const auto values = c.values ? std::optional(out[0]) : std::nullopt;
+    const auto indices = c.indices ? std::optional(out[c.values ? 1 : 0]) : std::nullopt;
+    const kernels::SortOptions sort{c.axis, c.descending};
+    const kernels::TopKOptions top{c.axis, c.descending};
+    const auto bytes = c.k < 0 ? kernels::sort_workspace(s, in[0], values, indices, sort) : kernels::top_k_workspace(s, in[0], values, indices, top);
+    std::optional<View> scratch;
+    if (bytes) scratch = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+    if (c.k < 0) kernels::sort(s, in[0], values, indices, sort, scratch);
+    else kernels::top_k(s, in[0], values, indices, top, scratch);
+  };
+  return p;
+}
+
+View random_values(DType type, const Shape& shape, Values values = Values::ordinary, Kind kind = Kind::dense) {
+  Rng rng(static_cast<std::uint64_t>(element_count(shape)));
+  return random_view(rng, shape, type, kind, values);
+}
+
+class SortTest : public testing::TestWithParam<std::string> {
+ protected:
+  void check(const Sort& c) {
+    const Problem p = problem_of(c);
+    run_both(device, p.inputs, p.outputs, p.call, p.tolerance, p.what);
+  }
+  gpu::Device& device = test::device(GetParam());
+};
+
+TEST_P(SortTest, ShortRowsOfEveryType) {
+  for (DType type : kTypes) {
+    check({.x = random_values(type, {5, 40}, Values::special)});
+    check({.x = random_values(type, {5, 100}, Values::special), .descending = true, .index = DType::i64});
+  }
+}
+
+TEST_P(SortTest, LongRowsOfEveryType) {
+  for (DType type : {DType::f32, DType::f16, DType::f64, DType::i8, DType::u32, DType::i64, DType::boolean}) {
+    check({.x = random_values(type, {2, 5000}, Values::special)});
+    check({.x = random_values(type, {3001}, Values::special), .descending = true, .index = DType::u64});
+  }
+}
+
+TEST_P(SortTest, Lengths) {
+  for (std::int64_t n : {1, 2, 3, 31, 32, 33, 1000, 1024, 1025, 2048, 2049, 100000}) {
+    check({.x = random_values(DType::f32, {2, n})});
+  }
+  check({.x = random_values(DType::i16, {3, 1000000}, Values::special)});
+  check({.x = random_values(DType::f32, {20000, 3})});
+  check({.x = random_values(DType::f32, {300, 1500})});
+}
+
+TEST_P(SortTest, ValuesOrIndicesAlone) {
+  for (std::int64_t n : {100, 5000}) {
+    check({.x = random_values(DType::f32, {2, n}), .indices = false});
+    check({.x = random_values(DType::i32, {2, n}), .values = false, .index = DType::u32});
+    check({.x = random_values(DType::i64, {2, n}), .indices = false});
+  }
+}
+
+TEST_P(SortTest, AxesAndLayouts) {
+  for (int axis = 0; axis < 3; ++axis) {
+    for (Kind kind : kInputKinds) {
+      check({.x = random_values(DType::f32, {4, 6, 9}, Values::special, kind), .axis = axis,
+             .kind = kind == Kind::broadcast ? Kind::sliced : kind});
+    }
+    check({.x = random_values(DType::f16, {3, 4, 5}), .axis = axis - 3, .kind = Kind::reversed});
+  }
+  check({.x = random_values(DType::f32, {3000, 4}), .axis = 0, .kind = Kind::transposed});
+  check({.x = random_values(DType::f16, {2, 2000, 3}, Values::special, Kind::transposed), .axis = 1, .kind = Kind::sliced});
+}
+
+// Many equals, zeros of both signs, NaNs of both signs: their order is x's.
+TEST_P(SortTest, StableWithNaNLast) {
+  for (std::int64_t n : {12, 3000}) {
+    const auto value = [](std::int64_t i) {
+      const double all[] = {1, -0.0, kNaN, 0.0, -1, kInf, -kNaN, -kInf, 1, 0.0, 1e-45, -1e-45};
+      return all[i % 12];
+    };
+    for (bool descending : {false, true}) check({.x = view_of(DType::f32, {n}, Kind::dense, value), .descending = descending});
+  }
+  cpu::Executor executor;
+  const double v[] = {1, -0.0, kNaN, 0.0, -1, kInf, 0.0, -kInf};
+  const View x = host_view(DType::f32, {8}, v), indices = output(DType::i32, {8});
+  kernels::sort(executor, x, {}, indices, {});
+  EXPECT_EQ(values(indices), (std::vector<double>{7, 4, 1, 3, 6, 0, 5, 2}));
+  kernels::sort(executor, x, {}, indices, {.descending = true});
+  EXPECT_EQ(values(indices), (std::vector<double>{5, 0, 1, 3, 6, 4, 7, 2}));
+}
+
+TEST_P(SortTest, TopK) {
+  for (bool largest : {false, true}) {
+    for (std::int64_t k : {1, 5, 50}) check({.x = random_values(DType::f32, {4, 100}, Values::special), .descending = largest, .k = k});
+    for (std::int64_t k : {1, 3, 256, 257, 3000}) {
+      check({.x = random_values(DType::f32, {2, 3000}, Values::special), .descending = largest, .k = k});
+    }
+    check({.x = random_values(DType::i64, {2, 20000}), .descending = largest, .k = 10});
+    check({.x = random_values(DType::f16, {20000, 3}), .axis = 0, .descending = largest, .k = 20, .index = DType::i64, .kind = Kind::sliced});
+    check({.x = random_values(DType::u8, {300000}), .descending = largest, .k = 100});
+  }
+  check({.x = random_values(DType::f32, {1 << 20}), .descending = true, .k = 64});
+  check({.x = random_values(DType::f32, {100, 5000}), .descending = true, .k = 4, .values = false});
+  check({.x = random_values(DType::f32, {3, 7}), .k = 0});
+}
+
+// Every element beats those before it, or none does; all are equal; all NaN.
+TEST_P(SortTest, TopKOfOrderedRows) {
+  for (double slope : {1.0, -1.0, 0.0, kNaN}) {
+    check({.x = view_of(DType::f32, {40000}, Kind::dense, [=](std::int64_t i) { return slope * static_cast<double>(i); }),
+           .descending = true, .k = 30});
+  }
+}
+
+Sort random_sort(Rng& rng, bool top) {
+  Sort c;
+  const bool is_long = rng() % 3 == 0;
+  Shape shape = random_shape(rng, 1, 8, 2048);
+  c.axis = random_int(rng, 0, shape.rank() - 1);
+  if (is_long) shape[c.axis] = random_int(rng, 1025, 6000) / std::max<std::int64_t>(element_count(shape) / std::max<std::int64_t>(shape[c.axis], 1) / 16, 1);
+  c.x = random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng), rng() % 2 ? Values::special : Values::ordinary);
+  c.descending = rng() % 2;
+  if (top) c.k = random_int(rng, 0, static_cast<int>(std::min<std::int64_t>(shape[c.axis], rng() % 2 ? 20 : 2000)));
+  c.values = rng() % 4 != 0;
+  c.indices = !c.values || rng() % 4 != 0;
+  c.index = pick(rng, kIndexTypes);
+  c.kind = random_output_kind(rng);
+  return c;
+}
+const bool registered_sort = differential("sort", [](Rng& rng) { return problem_of(random_sort(rng, false)); });
+const bool registered_top_k = differential("top_k", [](Rng& rng) { return problem_of(random_sort(rng, true)); });
+
+INSTANTIATE_TEST_SUITE_P(Devices, SortTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+TEST(SortArguments, AreChecked) {
+  cpu::Executor executor;
+  const View x = output(DType::f32, {2, 3}), y = output(DType::f32, {2, 3}), i = output(DType::i32, {2, 3});
+  EXPECT_NO_THROW(kernels::sort(executor, x, y, i, {}));
+  EXPECT_THROW(kernels::sort(executor, x, {}, {}, {}), InvalidArgument);
+  EXPECT_THROW(kernels::sort(executor, x, i, {}, {}), InvalidArgument);
+  EXPECT_THROW(kernels::sort(executor, x, {}, y, {}), InvalidArgument);
+  EXPECT_THROW(kernels::sort(executor, x, output(DType::f32, {2, 2}), {}, {}), InvalidArgument);
+  EXPECT_THROW(kernels::sort(executor, x, y, i, {.axis = 2}), InvalidArgument);
+  EXPECT_NO_THROW(kernels::top_k(executor, x, output(DType::f32, {2, 2}), {}, {}));
+  EXPECT_THROW(kernels::top_k(executor, x, output(DType::f32, {2, 4}), {}, {}), InvalidArgument);
+  EXPECT_THROW(kernels::top_k(executor, x, output(DType::f32, {2, 2}), i, {}), InvalidArgument);
+  EXPECT_THROW(kernels::sort(executor, output(DType::c64, {2, 3}), {}, i, {}), InvalidArgument);
+}
+
+TEST(SortArguments, LongRowsNeedTheirWorkspace) {
+  for (TestDevice& d : devices()) {
+    const View x = to_device(d.device, output(DType::f32, {5000})), y = to_device(d.device, output(DType::f32, {5000}));
+    gpu::Encoder encoder(d.device);
+    EXPECT_GT(kernels::sort_workspace(encoder, x, y, {}, {}), 0u);
+    EXPECT_THROW(kernels::sort(encoder, x, y, {}, {}), InvalidArgument);
+    break;
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
