@@ -104,16 +104,16 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
   return {y};
 }
 
-kernels::ReduceWork ReduceOpNode::work(const Launch& call) const {
+kernels::ReduceWork ReduceOpNode::around(const Launch& call) const {
   return {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr, call.inputs.subspan(input_count())};
 }
 
 void ReduceOpNode::lower(const Launch& call) const {
-  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, work(call), call.workspace);
+  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call), call.workspace);
 }
 
 std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
-  return kernels::reduce_workspace(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, work(call));
+  return kernels::reduce_workspace(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call));
 }
 
 std::string ReduceOpNode::label(std::span<const TensorType>) const {

@@ -30,7 +30,7 @@ class ReduceOpNode final : public Op {
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
-  kernels::ReduceWork work(const Launch& call) const;
+  kernels::ReduceWork around(const Launch& call) const;
 
   ReduceOp op_;
   std::vector<int> axes_;

@@ -119,19 +119,33 @@ bool fits_vectors(const Operand& o, std::int64_t phase) {
   return static_cast<std::uint64_t>((last / 4 + 1) * 4 * b / 8) <= o.view.buffer.size();
 }
 
+// Numbers that grow along the axes stand for views, whose offsets tell where each part begins.
+bool map_in_windows(gpu::Commands& commands, const MapProblem& problem) {
+  const Shape& shape = problem.outputs[0].shape();
+  std::vector<View> all;
+  for (const View& v : problem.inputs) all.push_back(v.broadcast_to(shape));
+  all.insert(all.end(), problem.outputs.begin(), problem.outputs.end());
+  for (const Virtual& v : problem.virtuals) {
+    View& ramp = all.emplace_back();
+    ramp.dtype = DType::u32;
+    ramp.layout = {shape, v.strides.rank() ? v.strides : Strides::filled(shape.rank(), 0)};
+  }
+  const std::size_t inputs = problem.inputs.size(), outputs = problem.outputs.size();
+  return in_windows(commands.device().capabilities(), problem.name, all, every_axis(), [&](std::span<const View> part) {
+    std::vector<Virtual> virtuals(problem.virtuals.begin(), problem.virtuals.end());
+    for (std::size_t k = 0; k < virtuals.size(); ++k) {
+      if (virtuals[k].strides.rank() == 0) continue;
+      const std::uint64_t passed = part[inputs + outputs + k].offset / sizeof(std::uint32_t);
+      virtuals[k].bits = static_cast<std::uint32_t>(virtuals[k].bits + passed);
+    }
+    map_gpu(commands, check(problem.name, problem.expression, part.first(inputs), part.subspan(inputs, outputs), virtuals));
+  });
+}
+
 }  // namespace
 
 void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
-  std::vector<View> all;
-  for (const View& v : problem.inputs) all.push_back(v.broadcast_to(problem.outputs[0].shape()));
-  all.insert(all.end(), problem.outputs.begin(), problem.outputs.end());
-  const std::size_t inputs = problem.inputs.size();
-  if (in_windows(commands.device().capabilities(), problem.name, all, every_axis(), [&](std::span<const View> part) {
-        map_gpu(commands, check(problem.name, problem.expression, part.first(inputs), part.subspan(inputs),
-                                problem.parameters));
-      })) {
-    return;
-  }
+  if (map_in_windows(commands, problem)) return;
   std::vector<Operand> operands;
   int width = 4;
   auto add = [&](const View& v, std::string name) {

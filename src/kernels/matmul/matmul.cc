@@ -23,6 +23,7 @@ void add_operand(Call& call, std::string_view name, const View& view, bool k_is_
 std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabilities) {
   switch (v.kind) {
     case MatmulKind::tile: return "the largest tile that still gives every core work";
+    case MatmulKind::matrices: return "cooperative matrices, which have proved themselves here";
     case MatmulKind::dot: return "few rows, few columns or little work: lanes split k";
     case MatmulKind::direct: break;
   }
