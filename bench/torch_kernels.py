@@ -64,6 +64,48 @@ class Bench:
         self.measure(f"layer norm {label}", "GB/s", 2 * size, lambda a, b: F.layer_norm(a, (columns,), b, b, 1e-5), x, w)
         self.measure(f"sum of rows {label}", "GB/s", size, lambda a: a.sum(1, keepdim=True), x)
 
+    def moves(self, kind):
+        size = self.args.mebibytes << 20
+        columns = 1024
+        rows = size // TYPES[kind].itemsize // columns
+        x = self.random((rows, columns), kind)
+        y = torch.empty_like(x)
+        label = f"{kind} [{rows}, {columns}]"
+        small = x.flatten()[: (rows - 2) * (columns - 2)].view(rows - 2, columns - 2)
+        self.measure(f"move pad {label}", "GB/s", 2 * size, lambda a: F.pad(a, (1, 1, 1, 1)), small)
+        self.measure(f"move pad reflect {label}", "GB/s", 2 * size,
+                     lambda a: F.pad(a[None, None], (1, 1, 1, 1), mode="reflect"), small)
+        self.measure(f"move roll {label}", "GB/s", 2 * size, lambda a: torch.roll(a, (3, 5), (0, 1)), x)
+        quarter = x.flatten()[: size // TYPES[kind].itemsize // 4].view(rows // 2, columns // 2)
+        self.measure(f"move tile {label}", "GB/s", 1.25 * size, lambda a: a.tile(2, 2), quarter)
+        self.measure(f"move repeat {label}", "GB/s", 1.25 * size,
+                     lambda a: a.repeat_interleave(2, 0).repeat_interleave(2, 1), quarter)
+        half = columns // 2
+        self.measure(f"move concat {label}", "GB/s", 2 * size, lambda a: torch.cat((a[:, half:], a[:, :half]), 1), x)
+        self.measure(f"move triangle {label}", "GB/s", 2 * size, torch.tril, x)
+        lines = (torch.arange(rows, device="cuda") * 7919) % rows
+        self.measure(f"move gather rows {label}", "GB/s", 2 * size, lambda a, i: a[i], x, lines)
+        self.measure(f"move scatter rows {label}", "GB/s", 2 * size, lambda a, b, i: b.index_copy_(0, i, a), x, y, lines)
+        self.measure(f"move scatter add rows {label}", "GB/s", 3 * size, lambda a, b, i: b.index_add_(0, i, a), x, y, lines)
+        # PyTorch takes 64-bit indices here; the work counts Weft's 32.
+        places = (columns - 1 - torch.arange(columns, device="cuda")).expand(rows, columns).contiguous()
+        work = 2 * size + 4 * x.numel()
+        self.measure(f"move gather elements {label}", "GB/s", work, lambda a, i: a.gather(1, i), x, places)
+        self.measure(f"move scatter elements {label}", "GB/s", work, lambda a, b, i: b.scatter_(1, i, a), x, y, places)
+        mask = self.random((rows, columns), "u8") != 0
+        self.measure(f"move compress {label}", "GB/s", 2 * size + 2 * x.numel(), lambda a, m: a[m], x, mask)
+
+    def scans(self, kind):
+        count = (self.args.mebibytes << 20) // TYPES[kind].itemsize
+        for rows, columns, axis in ((count // 1024, 1024, 1), (count // 65536, 65536, 1), (1, count, 1), (16, count // 16, 1),
+                                    (8192, count // 8192, 0), (count // 1024, 1024, 0)):
+            x = self.random((rows, columns), kind)
+            label = f"{kind} [{rows}, {columns}]{'' if axis else ' down'}"
+            work = 2 * x.numel() * x.element_size()
+            self.measure(f"scan sum {label}", "GB/s", work, lambda a: a.cumsum(axis), x)
+            self.measure(f"scan max {label}", "GB/s", work, lambda a: a.cummax(axis)[0], x)
+            self.measure(f"scan log-sum-exp {label}", "GB/s", work, lambda a: a.logcumsumexp(axis), x)
+
     def run(self):
         size = self.args.mebibytes << 20
         for kind in ("f32", "f16", "u8"):
@@ -90,6 +132,9 @@ class Bench:
         for mebibytes in (1, 4, 16, 64):
             if mebibytes << 20 < size:
                 self.rows("f32", mebibytes << 8, 1024)
+        for kind in ("f32", "f16"):
+            self.moves(kind)
+            self.scans(kind)
         torch.backends.cuda.matmul.allow_tf32 = False
         products = [(n, n, n) for n in (1024, 2048, 4096, 8192)]
         products += [(t, n, k) for t in (16, 128, 4096, 32768) for n, k in ((1152, 384), (384, 384), (1536, 384), (384, 1536))]

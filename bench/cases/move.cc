@@ -24,7 +24,7 @@ void moves(KernelBench& b, DType type) {
   const std::int64_t count = b.bytes() * 8 / bits(type), columns = 1024, rows = count / columns;
   const double bytes = static_cast<double>(b.bytes());
   const View x = b.random({rows, columns}, type), y = b.poisoned({rows, columns}, type);
-  const auto label = [&](const char* op) { return std::format("{} {} [{}, {}]", op, name(type), rows, columns); };
+  const auto label = [&](const char* op) { return std::format("move {} {} [{}, {}]", op, name(type), rows, columns); };
   const auto at = [&](const View& v, std::int64_t r, std::int64_t c) { return b.read(v, r * v.shape()[1] + c, 1)[0]; };
   const auto part = [&](const View& v, std::int64_t r, std::int64_t c) {
     View p = v;
@@ -55,13 +55,13 @@ void moves(KernelBench& b, DType type) {
   // A permutation that no cache foresees.
   const View lines = numbers(b, {rows}, [&](std::int64_t i) { return i * 7919 % rows; });
   const auto line = [&](std::int64_t r) { return static_cast<std::int64_t>(b.read(lines, r, 1)[0]); };
-  b.measure(label("gather"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::gather(s, x, lines, y, 0); },
+  b.measure(label("gather rows"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::gather(s, x, lines, y, 0); },
             [&] { return at(y, 77, 5) == at(x, line(77), 5); });
   if (bits(type) < 64) {
-    b.measure(label("scatter"), Unit::bytes, 2 * bytes,
+    b.measure(label("scatter rows"), Unit::bytes, 2 * bytes,
               [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::assign, lines, x, y, 0); },
               [&] { return at(y, line(77), 5) == at(x, 77, 5); });
-    b.measure(label("scatter add"), Unit::bytes, 3 * bytes,
+    b.measure(label("scatter add rows"), Unit::bytes, 3 * bytes,
               [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0); }, [&] { return true; });
   }
   // Elements by indices of 32 bits: as many bytes of them as of f32.

@@ -331,6 +331,7 @@ class Generator {
     if (x.rank() == 0) return x;
     const int axis = up_to(x.rank() - 1);
     const auto n = static_cast<int>(x.shape()[axis]);
+    if (n > 0 && up_to(2) == 0) return move(x, axis);
     if (up_to(1) && n > 0 && x.rank() < 5) return gather(x, leaf(shape(up_to(2)), DType::i32, n), axis);
     std::vector<Value> parts;
     for (int i = 1 + up_to(2); i >= 0; --i) {
@@ -339,6 +340,30 @@ class Generator {
       parts.push_back(up_to(1) ? x : leaf(s));
     }
     return concat(parts, axis);
+  }
+
+  // Padded, repeated, rolled, scanned, or with elements chosen one by one.
+  Value move(Value x, int axis) {
+    const auto n = static_cast<int>(x.shape()[axis]);
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(x.rank()), 0), after = counts;
+    const auto own = static_cast<std::size_t>(axis);
+    switch (up_to(8)) {
+      case 0:
+        counts[own] = up_to(3) - 1;
+        after[own] = up_to(3);
+        return pad(x, counts, after, pick(std::vector<PadMode>{PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::wrap}), 0.5);
+      case 1:
+        counts.assign(counts.size(), 1);
+        counts[own] = 1 + up_to(2);
+        return tile(x, counts);
+      case 2: return repeat(x, 1 + up_to(2), axis);
+      case 3: counts[own] = up_to(9) - 4; return roll(x, counts);
+      case 4: return scan(pick(std::vector<ScanOp>{ScanOp::max, ScanOp::log_sum_exp}), x, axis, {.reverse = up_to(1) == 0});
+      case 5: return cumsum(x, axis) * 0.25;
+      case 6: return x.rank() < 2 ? x : triangle(x, up_to(1) ? Triangle::lower : Triangle::upper, up_to(2) - 1);
+      case 7: return gather_elements(x, leaf(x.shape(), DType::i32, n), axis);
+      default: return scatter_elements(ScatterOp::max, x, leaf(x.shape(), DType::i32, n), leaf(x.shape()), axis);
+    }
   }
 
   void grow() {

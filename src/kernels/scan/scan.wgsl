@@ -169,10 +169,10 @@ fn main({{ thread_arguments() }}) {
 {% if total %}
   var sum = nothing();
 {% endif %}
-  for (var k0 = part * p.part_steps; k0 < end; k0 += {{ 4 * team }}u) {
+  for (var at = part * p.part_steps; at < end; at += {{ 4 * team }}u) {
 {% for i in range(4) %}
 {% if across %}
-    let k{{ i }} = k0 + member * 4u + {{ i }}u;
+    let k{{ i }} = at + member * 4u + {{ i }}u;
     var v{{ i }} = nothing();
     if (k{{ i }} < end) {
       let e = {{ load_step("x", "x0", physical("k" ~ i)) }};
@@ -183,7 +183,7 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
     }
 {% else %}
-    let k{{ i }} = k0 + {{ i * team }}u + member;
+    let k{{ i }} = at + {{ i * team }}u + member;
 {% for j in range(values) %}
     var v{{ i }}{{ j }} = none();
 {% endfor %}
