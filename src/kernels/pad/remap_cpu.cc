@@ -1,4 +1,5 @@
 #include <cstring>
+#include <optional>
 
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/pad/remap.h"
@@ -23,13 +24,14 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
   const int b = bits(problem.x.dtype);
   const std::byte* x = problem.x.buffer.data() + problem.x.offset;
   std::byte* y = problem.y.buffer.data() + problem.y.offset;
-  const auto copy_one = [&](std::int64_t to, std::int64_t at) {
+  // One element of x, or the value. Offsets of reversed views are negative, so none of them can stand for "outside".
+  const auto copy_one = [&](std::int64_t to, std::optional<std::int64_t> at) {
     if (b >= 8) {
-      std::memcpy(y + to * b / 8, at < 0 ? reinterpret_cast<const std::byte*>(&problem.value) : x + at * b / 8, b / 8);
+      std::memcpy(y + to * b / 8, at ? x + *at * b / 8 : reinterpret_cast<const std::byte*>(&problem.value), b / 8);
       return;
     }
     std::uint64_t v = problem.value;
-    if (at >= 0) load_block(problem.x.dtype)(x, at, 0, 1, &v);
+    if (at) load_block(problem.x.dtype)(x, *at, 0, 1, &v);
     store_block(problem.y.dtype)(y, to, 0, 1, &v);
   };
   cpu::Executor one_core(1);  // packed elements share bytes
@@ -54,7 +56,7 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
                    while (c + run < row.to && from[last][c + run] == i + run) ++run;
                    std::memcpy(y + (target + c) * b / 8, x + (source + i) * b / 8, static_cast<std::size_t>(run * b / 8));
                  } else if (i >= 0 || !keep) {
-                   copy_one(target + c * row.y_stride, i < 0 ? -1 : source + i * row.x_stride);
+                   copy_one(target + c * row.y_stride, i < 0 ? std::nullopt : std::optional(source + i * row.x_stride));
                  }
                  c += run;
                }
