@@ -32,35 +32,29 @@ class Bandwidth {
   explicit Bandwidth(gpu::Device device, std::string only = {}) : device_(std::move(device)), only_(std::move(only)) {}
   gpu::Device& device() { return device_; }
 
-  // Prints microseconds a call and GB/s of `moved` bytes, twice: with calls that wait for each other, since they write
-  // one buffer, and with calls free to overlap. The first `inputs` tensors hold random bits of ordinary floats.
+  // Prints microseconds a call and GB/s of `moved` bytes. Calls wait for each other, since they write one buffer. The
+  // first `inputs` tensors hold random bits of ordinary floats.
   void run(const std::string& name, std::span<const Tensor> tensors, std::size_t inputs, std::uint64_t moved,
            const Call& call) {
     if (name.find(only_) == std::string::npos) return;
-    const double serial = time(tensors, inputs, call, true);
-    const double free = time(tensors, inputs, call, false);
-    std::printf("%-44s %9.1f us %6.0f GB/s   overlapping %9.1f us %6.0f GB/s\n", name.c_str(), serial * 1e6,
-                static_cast<double>(moved) / serial * 1e-9, free * 1e6, static_cast<double>(moved) / free * 1e-9);
+    const double t = time(tensors, inputs, call);
+    std::printf("%-56s %9.1f us %6.0f GB/s\n", name.c_str(), t * 1e6, static_cast<double>(moved) / t * 1e-9);
     std::fflush(stdout);
   }
 
  private:
   static constexpr std::uint64_t kCold = std::uint64_t{512} << 20;  // well past any cache
 
-  double time(std::span<const Tensor> tensors, std::size_t inputs, const Call& call, bool serial) {
+  double time(std::span<const Tensor> tensors, std::size_t inputs, const Call& call) {
     std::uint64_t bytes = 0;
     for (const Tensor& t : tensors) bytes += t.bytes();
     const auto slots = std::clamp<std::uint64_t>(kCold / bytes, 1, 256);
     std::vector<std::vector<View>> operands(slots);
     for (std::size_t k = 0; k < tensors.size(); ++k) {
       const std::uint64_t step = (tensors[k].bytes() + 255) / 256 * 256;
-      Buffer whole;
-      if (serial || k < inputs) whole = device_.allocate(step * slots);
+      const Buffer whole = device_.allocate(step * slots);
       if (k < inputs) fill(whole);
-      for (std::uint64_t s = 0; s < slots; ++s) {
-        operands[s].push_back(whole ? View(whole, s * step, tensors[k].type, tensors[k].shape)
-                                    : View(device_.allocate(step), 0, tensors[k].type, tensors[k].shape));
-      }
+      for (std::uint64_t s = 0; s < slots; ++s) operands[s].push_back(View(whole, s * step, tensors[k].type, tensors[k].shape));
     }
     gpu::Recording recording(device_);
     for (const auto& o : operands) call(recording, o);

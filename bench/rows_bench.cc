@@ -35,6 +35,72 @@ struct Rows {
   }
 };
 
+// Kernels with scratch: reads and writes `operands`, the last of which is the scratch.
+void sorting(bench::Bandwidth& b) {
+  const auto scratch_for = [&](const std::function<std::uint64_t(Stream&)>& ask) {
+    gpu::Encoder probe(b.device());
+    return Tensor{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(ask(probe), 1))}};
+  };
+  const auto view = [&](const Tensor& t) { return View(b.device().allocate(t.bytes() + 16), 0, t.type, t.shape); };
+  for (const DType type : {DType::f32, DType::f16, DType::i64}) {
+    for (const Shape& shape : {Shape{1 << 24}, {1 << 20}, {16384, 1024}, {4096, 4096}, {1 << 20, 16}}) {
+      if (type == DType::i64 && shape != Shape{1 << 24}) continue;
+      const Tensor x{type, shape}, places{DType::i32, shape};
+      const View px = view(x), py = view(x), pi = view(places);
+      const Tensor w = scratch_for([&](Stream& s) { return kernels::sort_workspace(s, px, py, pi, {}); });
+      b.run(std::format("sort pairs {} {}", name(type), to_string(shape)), std::array{x, x, places, w}, 1,
+            2 * x.bytes() + places.bytes(), [&](Stream& s, auto v) { kernels::sort(s, v[0], v[1], v[2], {}, v[3]); });
+    }
+    for (const auto& [shape, k] : {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
+      const Tensor x{type, shape};
+      Shape top = shape;
+      top[-1] = k;
+      const Tensor y{type, top}, places{DType::i32, top};
+      const View px = view(x), py = view(y), pi = view(places);
+      const Tensor w = scratch_for([&](Stream& s) { return kernels::top_k_workspace(s, px, py, pi, {}); });
+      b.run(std::format("top {} {} {}", k, name(type), to_string(shape)), std::array{x, y, places, w}, 1, x.bytes(),
+            [&](Stream& s, auto v) { kernels::top_k(s, v[0], v[1], v[2], {}, v[3]); });
+    }
+  }
+}
+
+void others(bench::Bandwidth& b, Rows& rows, DType type) {
+  const std::int64_t count = (256 << 20) / (bits(type) / 8);
+  const Tensor key{DType::u32, {2}}, y{type, {count}};
+  b.run(std::format("random uniform {}", name(type)), std::array{key, y}, 1, y.bytes(),
+        [](Stream& s, auto v) { kernels::random_uniform(s, v[0], 0, 1, v[1]); });
+  b.run(std::format("random normal {}", name(type)), std::array{key, y}, 1, y.bytes(),
+        [](Stream& s, auto v) { kernels::random_normal(s, v[0], 0, 1, v[1]); });
+  rows.unary("log softmax", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out) { kernels::log_softmax(s, x, out, -1); });
+  rows.unary("rms norm", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out) { kernels::rms_norm(s, x, {}, out, 1, 1e-5f); });
+  const Tensor weights{type, {64}};
+  for (const auto& [shape, axis] : {std::pair{Shape{count / 64 / 4096, 64, 4096}, 1}, {{count / 64 / 4096, 4096, 64}, 2}}) {
+    const Tensor x{type, shape};
+    b.run(std::format("group norm, 8 groups, axis {} {} {}", axis, name(type), to_string(shape)), std::array{x, weights, weights, x}, 3,
+          2 * x.bytes(), [&](Stream& s, auto v) { kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, 8, 1e-5f); });
+    b.run(std::format("instance norm, axis {} {} {}", axis, name(type), to_string(shape)), std::array{x, weights, weights, x}, 3,
+          2 * x.bytes(), [&](Stream& s, auto v) { kernels::instance_norm(s, v[0], v[1], v[2], v[3], axis, 1e-5f); });
+    b.run(std::format("batch norm, axis {} {} {}", axis, name(type), to_string(shape)), std::array{x, weights, weights, x}, 3,
+          2 * x.bytes(), [&](Stream& s, auto v) { kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], axis, 1e-5f); });
+  }
+  for (const auto& [shape, axis] : {std::pair{Shape{count / 1024, 1024}, 1}, {{8192, count / 8192}, 0}, {{count}, 0}, {{count / 64, 64}, 0}}) {
+    const std::vector<int> axes{axis};
+    const Tensor x{type, shape};
+    rows.reduce("variance", ReduceOp::variance, type, shape, axes);
+    rows.reduce("max", ReduceOp::max, type, shape, axes);
+    Tensor places{DType::i32, shape};
+    places.shape[axis] = 1;
+    gpu::Encoder probe(b.device());
+    const View px(b.device().allocate(x.bytes()), 0, type, shape), pi(b.device().allocate(places.bytes() + 16), 0, DType::i32, places.shape);
+    const auto bytes = kernels::arg_reduce_workspace(probe, kernels::ArgOp::max, px, pi, axes);
+    const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 1))}};
+    b.run(std::format("argmax {} {} along {}", name(type), to_string(shape), axis), std::array{x, places, w}, 1, x.bytes(),
+          [&](Stream& s, auto v) {
+            kernels::arg_reduce(s, kernels::ArgOp::max, v[0], v[1], axes, bytes ? std::optional<View>(v[2]) : std::nullopt);
+          });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -69,5 +135,7 @@ int main(int argc, char** argv) {
     rows.reduce("sum of narrow columns", ReduceOp::sum, type, {1 << 20, 64}, {0});
     rows.reduce("sum of outer and inner", ReduceOp::sum, type, {64, 1024, 1024}, {0, 2});
     rows.reduce("log sum exp of rows", ReduceOp::log_sum_exp, type, {8192, 8192}, {1});
+    others(b, rows, type);
   }
+  sorting(b);
 }

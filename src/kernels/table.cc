@@ -40,10 +40,8 @@ class Reader {
 
   const View& in(std::size_t i) const { return a_.inputs[i]; }
   const View& out(std::size_t i) const { return a_.outputs[i]; }
-  std::optional<View> maybe(std::size_t i) const {
-    if (i >= a_.inputs.size() || !a_.inputs[i].buffer) return {};
-    return a_.inputs[i];
-  }
+  std::optional<View> maybe(std::size_t i) const { return one_of_these(a_.inputs, i); }
+  std::optional<View> maybe_out(std::size_t i) const { return one_of_these(a_.outputs, i); }
   std::int64_t integer(std::string_view name) const {
     const Attribute value = attribute(name);
     if (const auto* i = std::get_if<std::int64_t>(&value)) return *i;
@@ -84,6 +82,10 @@ class Reader {
   std::span<const View> outputs() const { return a_.outputs; }
 
  private:
+  static std::optional<View> one_of_these(std::span<const View> views, std::size_t i) {
+    if (i >= views.size() || !views[i].buffer) return {};
+    return views[i];
+  }
   [[noreturn]] void wrong_kind(std::string_view name, std::string_view expected) const {
     throw InvalidArgument("{}: attribute {} is not {}", kernel_.name, name, expected);
   }
@@ -103,7 +105,8 @@ class Reader {
 };
 
 constexpr std::string_view kReduceOps[] = {"sum", "mean", "prod", "min",     "max",         "sum_squares",
-                                           "l1",  "l2",   "log_sum", "log_sum_exp", "any", "all"};
+                                           "l1",  "l2",   "log_sum", "log_sum_exp", "any",         "all",
+                                           "count"};
 constexpr std::string_view kScanOps[] = {"sum", "prod", "max", "min", "log_sum_exp"};
 constexpr std::string_view kScatterOps[] = {"assign", "add", "mul", "min", "max"};
 constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
@@ -234,13 +237,70 @@ std::vector<KernelInfo> make_rows() {
         [op](Stream& s, const Reader& r) { return reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
   }
 
+  for (const auto op : {ReduceOp::variance, ReduceOp::deviation}) {
+    add(op == ReduceOp::variance ? "variance" : "deviation", "reduce", "x", "y", "axes:integers correction:number=0",
+        op == ReduceOp::variance ? "variance over axes" : "standard deviation over axes",
+        [op](Stream& s, const Reader& r) { reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace(), r.number("correction")); },
+        [op](Stream& s, const Reader& r) { return reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
+  }
+  for (const auto op : {ArgOp::min, ArgOp::max}) {
+    add(op == ArgOp::min ? "argmin" : "argmax", "reduce", "x", "y", "axes:integers",
+        std::format("index over axes of the {} element", op == ArgOp::min ? "least" : "greatest"),
+        [op](Stream& s, const Reader& r) { arg_reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace()); },
+        [op](Stream& s, const Reader& r) { return arg_reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
+  }
+
   // ---- softmax, norm
   add("softmax", "softmax", "x", "y", "axis:integer=-1", "softmax along an axis",
       [](Stream& s, const Reader& r) { softmax(s, r.in(0), r.out(0), r.small("axis")); });
+  add("log_softmax", "softmax", "x", "y", "axis:integer=-1", "logarithm of softmax along an axis",
+      [](Stream& s, const Reader& r) { log_softmax(s, r.in(0), r.out(0), r.small("axis")); });
   add("layer_norm", "norm", "x scale? bias?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
       "layer norm over the axes from first_axis on", [](Stream& s, const Reader& r) {
         layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"), static_cast<float>(r.number("epsilon")));
       });
+  const auto epsilon = [](const Reader& r) { return static_cast<float>(r.number("epsilon")); };
+  add("rms_norm", "norm", "x scale?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
+      "RMS norm over the axes from first_axis on",
+      [=](Stream& s, const Reader& r) { rms_norm(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"), epsilon(r)); });
+  add("group_norm", "norm", "x scale? bias?", "y", "groups:integer channel_axis:integer=1 epsilon:number=1e-5",
+      "norm over each sample's groups of channels", [=](Stream& s, const Reader& r) {
+        group_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"), epsilon(r));
+      });
+  add("instance_norm", "norm", "x scale? bias?", "y", "channel_axis:integer=1 epsilon:number=1e-5",
+      "norm over each sample's channels", [=](Stream& s, const Reader& r) {
+        instance_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), epsilon(r));
+      });
+  add("batch_norm", "norm", "x mean variance scale? bias?", "y", "channel_axis:integer=1 epsilon:number=1e-5",
+      "norm of channels by given means and variances", [=](Stream& s, const Reader& r) {
+        batch_norm(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.maybe(4), r.out(0), r.small("channel_axis"), epsilon(r));
+      });
+
+  // ---- random
+  add("random_bits", "random", "key", "y", "", "the bits of a key's stream",
+      [](Stream& s, const Reader& r) { random_bits(s, r.in(0), r.out(0)); });
+  add("random_uniform", "random", "key", "y", "low:number=0 high:number=1", "numbers uniform in [low, high)",
+      [](Stream& s, const Reader& r) {
+        random_uniform(s, r.in(0), static_cast<float>(r.number("low")), static_cast<float>(r.number("high")), r.out(0));
+      });
+  add("random_normal", "random", "key", "y", "mean:number=0 deviation:number=1", "normal numbers",
+      [](Stream& s, const Reader& r) {
+        random_normal(s, r.in(0), static_cast<float>(r.number("mean")), static_cast<float>(r.number("deviation")), r.out(0));
+      });
+  add("random_integers", "random", "key", "y", "low:integer=0 high:integer", "integers uniform in [low, high)",
+      [](Stream& s, const Reader& r) { random_integers(s, r.in(0), r.integer("low"), r.integer("high"), r.out(0)); });
+
+  // ---- sort
+  const auto order = [](const Reader& r) { return SortOptions{r.small("axis"), r.flag("descending")}; };
+  add("sort", "sort", "x", "values? indices?", "axis:integer=-1 descending:integer=0",
+      "x in order along an axis, and where its elements stood",
+      [=](Stream& s, const Reader& r) { sort(s, r.in(0), r.maybe_out(0), r.maybe_out(1), order(r), r.workspace()); },
+      [=](Stream& s, const Reader& r) { return sort_workspace(s, r.in(0), r.maybe_out(0), r.maybe_out(1), order(r)); });
+  const auto best = [](const Reader& r) { return TopKOptions{r.small("axis"), r.flag("largest")}; };
+  add("top_k", "sort", "x", "values? indices?", "axis:integer=-1 largest:integer=1",
+      "the first elements that sorting along an axis gives, and where they stood",
+      [=](Stream& s, const Reader& r) { top_k(s, r.in(0), r.maybe_out(0), r.maybe_out(1), best(r), r.workspace()); },
+      [=](Stream& s, const Reader& r) { return top_k_workspace(s, r.in(0), r.maybe_out(0), r.maybe_out(1), best(r)); });
 
   // ---- matmul, attention
   add("matmul", "matmul", "a b", "y", "", "matrix product of the last two axes, the others broadcast",

@@ -28,7 +28,8 @@ Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
   plan.squad = plan.cluster ? can.subgroup_min : 32;
   plan.workgroup = std::min({std::bit_floor(can.max_workgroup_size), 256u, plan.cluster ? 8 * plan.squad : 128u});
   const std::uint32_t words = can.max_workgroup_memory / 4 - 3 * kDigits;
-  plan.tile = static_cast<std::int64_t>(plan.workgroup) * std::min(words / plan.workgroup, 16u);
+  // Rounds are written out, which compiles slowly where a CPU is behind it.
+  plan.tile = static_cast<std::int64_t>(plan.workgroup) * std::min(words / plan.workgroup, can.software ? 4u : 16u);
   plan.tiles = ceil_div(p.length, plan.tile);
 
   const auto take = [&](std::uint64_t bytes) {
@@ -74,7 +75,7 @@ class RadixSort {
     if (pass == 0) add_input(call, p_);
     else call.read("keys_in", keys(pass - 1));
     p_.rule.add_to(call);
-    call.include("radix_digit").set("first_pass", pass == 0).set("shift", 8 * pass);
+    call.include("radix_digit").set("first_pass", pass == 0).index_param("shift", 8 * pass);
     call.set("workgroup", plan_.workgroup).set("tile", plan_.tile);
     call.index_param("rows", p_.rows).index_param("length", p_.length).index_param("tiles", plan_.tiles);
   }
