@@ -114,7 +114,7 @@ TEST_F(RobustnessTest, AnEncoderGoesOnAfterALoss) {
   EXPECT_EQ(encoder.embed_ids(ids).read<float>(), expected);
 }
 
-// Each buffer that a program makes fails once, and once together with the next try.
+// Each buffer that a program makes fails together with the next try; some fail once.
 TEST_F(RobustnessTest, OutOfMemoryAtEachAllocation) {
   const std::vector<text::Ids> ids{{1, 5, 6, 2}, {1, 7, 2}, {1, 8, 9, 10, 11, 12, 13, 2}};
   const auto work = [&](const gpu::Device& device) {
@@ -135,7 +135,8 @@ TEST_F(RobustnessTest, OutOfMemoryAtEachAllocation) {
   ASSERT_GT(buffers, 10u);
   int failed = 0;
   for (const int in_a_row : {1, 2}) {
-    for (std::uint64_t n = 0; n < buffers; ++n) {
+    // A pool's buffer is tried again, so that one failure alone is mostly survived: a few of those do.
+    for (std::uint64_t n = 0; n < buffers; n += in_a_row == 1 ? 5 : 1) {
       const gpu::Device device = fresh();
       fail_next_buffers(in_a_row, static_cast<int>(n));
       bool threw = false;

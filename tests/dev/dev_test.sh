@@ -256,6 +256,21 @@ test_model() {
   expect 'a WEFT_MODEL_DIR that is not there exits 1' 1 $?
 }
 
+test_naga() {
+  local cache=$XDG_CACHE_HOME/weft
+  local failing='cargo() { echo no network >&2; return 1; }; timeout() { shift; "$@"; }'
+  local making='cargo() { mkdir -p "$cache/naga.partial/bin"; echo >"$cache/naga.partial/bin/naga"
+    chmod +x "$cache/naga.partial/bin/naga"; }; timeout() { shift; "$@"; }'
+  dev_shell "$failing; fetch_naga; echo went on" >"$scratch/out" 2>"$scratch/error"
+  expect 'without Naga the tests go on' 'went on' "$(<"$scratch/out")"
+  expect_match 'a Naga that cannot be built is told' '*could not be built*skipped*' "$(<"$scratch/error")"
+  expect 'it is not tried again at once' '' "$(dev_shell "$making; fetch_naga" 2>&1)"
+  rm "$cache/naga.failed"
+  dev_shell "$making; fetch_naga" 2>/dev/null
+  expect 'Naga is put into the cache' yes "$([[ -x $cache/naga/bin/naga ]] && echo yes)"
+  expect 'nothing else is left of it' naga "$(cd "$cache" && echo naga*)"
+}
+
 test_output() {
   expect 'a build with nothing to do shows nothing' '' \
     "$(printf '[0/2] Re-checking globbed directories...\nninja: no work to do.\n' | dev_shell show_progress 2>&1)"
@@ -284,6 +299,6 @@ test_style() {
     shellcheck -x dev .ci/run cmake/environment/bundle.sh cmake/environment/chroot.sh tests/dev/dev_test.sh 2>&1)"
 }
 
-for name in arguments apt_sources mirrors names make_root binds model output bundle style; do "test_$name"; done
+for name in arguments apt_sources mirrors names make_root binds model naga output bundle style; do "test_$name"; done
 printf '%d checks, %d failed\n' "$checks" "$failures"
 ((failures == 0))
