@@ -70,16 +70,20 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% if not flat %}
     let to = at_y(c);
-    for (var l = 0u; l < 4u; l++) { store_y(to + l * p.y_s{{ last }}, v[l]); }
-    return;
+{% for l in range(4) %}
+    store_y(to + {{ l }}u * p.y_s{{ last }}, v[{{ l }}]);
+{% endfor %}
 {% endif %}
   } else {
     for (var l = first; l < end; l++) {
       let i = index{{ last }}(c[{{ last }}]);
       let there = row.inside && {{ inside(last, "i") }};
-      if (there) { v[l] = load_x(row.at + i * p.x_s{{ last }}); }
-{% if not flat %}
-      {% if mode == "keep" %}if (there) {% endif %}{ store_y(at_y(c), v[l]); }
+      var e = {{ "value" if mode == "constant" else "x_t(0u)" }};
+      if (there) { e = load_x(row.at + i * p.x_s{{ last }}); }
+{% if flat %}
+      v[l] = e;
+{% else %}
+      {% if mode == "keep" %}if (there) {% endif %}{ store_y(at_y(c), e); }
 {% endif %}
       c[{{ last }}] += 1u;
 {% if rank > 1 %}
