@@ -111,7 +111,10 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);
   const double products = static_cast<double>(p.batches() * p.m * p.n);
   const int after = epilogue && v.splits == 1 ? epilogue->operation_count() : 0;
-  call.cost({.flops = products * (2.0 * static_cast<double>(p.k) + after)});
+  call.cost({.flops = products * (2.0 * static_cast<double>(p.k) + after),
+             .arithmetic = matrices                     ? Arithmetic::matrix
+                           : p.a.dtype == DType::f16 ? Arithmetic::f16
+                                                      : Arithmetic::f32});
   call.variant(to_string(v), why(v, call.capabilities()));
   call.dispatch_groups("matmul", groups);
   if (partial) record_reduce(commands, p, epilogue, &*partial, v.splits);
