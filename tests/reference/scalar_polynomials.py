@@ -110,25 +110,20 @@ show("(sinh(x)/x - 1) / x² in x²",
      minimax(near_zero(lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, one / 6), mp.mpf(0), mp.mpf("1.001"), 3))
 
 
-def scaled_erfc(u):  # exp(x²) erfc(x) with u = (x-2)/(x+2)
+def scaled_erfc(u):  # (x + 2) exp(x²) erfc(x) with u = (x-2)/(x+2)
     x = 2 * (1 + u) / (1 - u)
-    return mp.exp(x * x) * mp.erfc(x)
+    return mp.exp(x * x) * mp.erfc(x) * (x + 2)
 
 
-show("exp(x²) erfc(x) in (x-2)/(x+2)", minimax(scaled_erfc, (mp.mpf("0.49") - 2) / mp.mpf("2.49"), mp.mpf("8.2") / mp.mpf("12.2"), 9,
-                                              lambda u: 1 / scaled_erfc(u)))
+show("(x + 2) exp(x²) erfc(x) in (x-2)/(x+2)",
+     minimax(scaled_erfc, (mp.mpf("0.49") - 2) / mp.mpf("2.49"), mp.mpf("8.2") / mp.mpf("12.2"), 9, lambda u: 1 / scaled_erfc(u)))
 
 
 def scaled_tail(x):
     return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2
 
 
-def gelu_tail(u):  # with u = (x-3)/(x+3)
-    return scaled_tail(3 * (1 + u) / (1 - u))
-
-
-show("exp(x²/2) ½ erfc(x/√2) in (x-3)/(x+3)", minimax(gelu_tail, mp.mpf(-1), mp.mpf("11.6") / mp.mpf("17.6"), 10, lambda u: 1 / gelu_tail(u)))
-show("the same in 1 / (1 + x/4), for narrow results",
+show("exp(x²/2) ½ erfc(x/√2) in 1 / (1 + x/4), for narrow results",
      minimax(lambda t: scaled_tail(4 * (1 / t - 1)), one / 3, mp.mpf(1), 5, lambda t: 1 / scaled_tail(4 * (1 / t - 1))))
 show("erfinv(x)/x in x²",
      minimax(near_zero(lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), mp.sqrt(mp.pi) / 2, 1e-20), mp.mpf(0), mp.mpf("0.2501"), 6))

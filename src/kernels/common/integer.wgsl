@@ -206,7 +206,7 @@ fn trailing_zeros_64(a: vec2<u32>) -> vec2<u32> {
 fn gcd_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   if ((a.x | a.y) == 0u) { return b; }
   if ((b.x | b.y) == 0u) { return a; }
-  let common = trailing_zeros_64(a | b);
+  let twos = trailing_zeros_64(a | b);
   var x = shift_right_u64(a, trailing_zeros_64(a));
   var y = b;
   while ((y.x | y.y) != 0u) {
@@ -215,7 +215,7 @@ fn gcd_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     y = sub_64(max_u64(x, y), low);
     x = low;
   }
-  return shift_left_64(x, common);
+  return shift_left_64(x, twos);
 }
 
 fn lcm_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return mul_64(div_u64(a, gcd_u64(a, b)), b); }

@@ -2,9 +2,6 @@
 // exp2 and log2, which take a few instructions. Arguments far out, infinite or NaN, go the long way (scalar_math.wgsl),
 // as they would in f32.
 
-// |x| is not below the limit; also NaN.
-fn is_beyond_f32(x: f32, limit: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= bitcast<u32>(limit); }
-
 fn exp_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, 80.0)) { return exp_f32(x); }
   return exp2(x * 1.44269504);

@@ -14,6 +14,9 @@ fn div_f32(a: f32, b: f32) -> f32 {
 
 fn is_nan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
+// |x| is not below the limit; also NaN.
+fn is_beyond_f32(x: f32, limit: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= bitcast<u32>(limit); }
+
 fn is_inf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
 
 fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }
@@ -205,14 +208,14 @@ fn gated_f32(x: f32, z: f32, tail: f32) -> f32 {
 fn silu_f32(x: f32) -> f32 { return gated_f32(x, x, 0.0); }
 
 fn gelu_quick_f32(x: f32) -> f32 {         // x · sigmoid(1.702 x)
-  if (abs_f32(x) > 100.0) { return relu_f32(x); }
+  if (is_beyond_f32(x, 100.0)) { return relu_f32(x); }
   let h = high_part_f32(x);
   return gated_f32(x, h * 1.7021484375, h * -0.0001484375 + (x - h) * 1.702);
 }
 
 // x · ½ (1 + tanh(√(2/π) (x + 0.044715 x³))) = x · sigmoid(x (a + b x²)), the argument in two parts.
 fn gelu_tanh_f32(x: f32) -> f32 {
-  if (abs_f32(x) > 20.0) { return relu_f32(x); }
+  if (is_beyond_f32(x, 20.0)) { return relu_f32(x); }
   let xh = high_part_f32(x);
   let xl = x - xh;
   let s = xh * xh;
@@ -255,32 +258,23 @@ fn erf_unit_f32(x: f32) -> f32 {           // erf of |x| <= 1
   return x + x * q;
 }
 
-// x · ½ (1 + erf(x/√2)), without cancellation for negative x: max(x, 0) - |x| ½ erfc(|x|/√2), the last factor
-// exp(-x²/2) P(u) with u = (|x|-3)/(|x|+3).
+// w · exp(x + tail) for x in [-105, 0], with fewer roundings than a product of the two; 0 where that is denormal.
+fn times_exp_f32(w: f32, x: f32, tail: f32) -> f32 {
+  let n = round((x + tail) * 1.44269504);
+  let r = ((x - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
+  let scale = bitcast<f32>(u32(max(i32(n), -127) + 127) << 23u);
+  return (w + w * (r + r * r * exp_rest_f32(r))) * scale;
+}
+
+// x · ½ (1 + erf(x/√2)), without cancellation for negative x: max(x, 0) - |x| ½ erfc(|x|/√2).
 fn gelu_erf_f32(x: f32) -> f32 {
   let a = abs_f32(x);
-  if (bitcast<u32>(a) > 0x41680000u) { return relu_f32(x); }       // above 14.5, or NaN
-  let u = (a - 3.0) / (a + 3.0);
-  var q = -1.2908042e-06;
-  q = q * u + 5.2126063e-05;
-  q = q * u + 0.00011671567;
-  q = q * u - 0.00033793013;
-  q = q * u - 0.0009841647;
-  q = q * u + 0.002904031;
-  q = q * u + 0.006132143;
-  q = q * u - 0.046213225;
-  q = q * u + 0.123225026;
-  q = q * u - 0.20640261;
-  q = q * u + 0.12151395;
-  // The exponent in two parts, and its power of two by the bits; below 2^-126 the result is denormal.
+  if (is_beyond_f32(x, 14.5)) { return relu_f32(x); }
+  if (a < 1e-20) { return 0.5 * x; }       // v would be denormal
+  let v = a / (a + 3.0);
   let h = high_part_f32(a);
-  let y = -0.5 * h * h;
-  let tail = -0.5 * (a - h) * (a + h);
-  let n = round((y + tail) * 1.44269504);
-  let r = ((y - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
-  let e = 1.0 + (r + r * r * exp_rest_f32(r));
-  let scale = bitcast<f32>(u32(max(i32(n), -127) + 127) << 23u);
-  return max(x, 0.0) - (e * (a * q)) * scale;
+  let tail = times_exp_f32(v * normal_tail_polynomial_f32(2.0 * v - 1.0), -0.5 * h * h, -0.5 * (a - h) * (a + h));
+  return max(x, 0.0) - tail;
 }
 
 fn erf_f32(x: f32) -> f32 {

@@ -63,8 +63,8 @@ fn nextafter_bf16(x: f32, y: f32) -> f32 {
 fn nextafter_narrow(x: f32, y: f32, e: u32, m: u32, finite_only: bool) -> f32 {
   if (is_nan_f32(x)) { return x; }
   if (is_nan_f32(y)) { return y; }
-  let from = narrow_bits(x, e, m, finite_only);
-  return widen_bits(next_pattern(from, narrow_bits(y, e, m, finite_only), 1u << (e + m)), e, m, finite_only);
+  let start = narrow_bits(x, e, m, finite_only);
+  return widen_bits(next_pattern(start, narrow_bits(y, e, m, finite_only), 1u << (e + m)), e, m, finite_only);
 }
 
 // The remainder of the floored quotient: it has the divisor's sign.
@@ -303,20 +303,21 @@ fn erfc_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (a < 0.5) { return 1.0 - erf_unit_f32(x); }
   if (a > 10.2) { return select(0.0, 2.0, x < 0.0); }
-  // exp(-x²) P(u) with u = (x-2)/(x+2)
-  let u = (a - 2.0) / (a + 2.0);
-  var q = 0.00014506071;
-  q = q * u + 6.4166e-05;
-  q = q * u - 0.00097065425;
-  q = q * u - 0.0008538342;
-  q = q * u + 0.0069956253;
-  q = q * u + 0.0037338315;
-  q = q * u - 0.07897847;
-  q = q * u + 0.24165815;
-  q = q * u - 0.42718586;
-  q = q * u + 0.25539568;
+  // exp(-x²) P(u) / (x+2) with u = (x-2)/(x+2)
+  let t = 1.0 / (a + 2.0);
+  let u = (a - 2.0) * t;
+  var q = 0.00011664525;
+  q = q * u - 0.00054234295;
+  q = q * u - 0.00089218665;
+  q = q * u + 0.0030530167;
+  q = q * u + 0.006493079;
+  q = q * u - 0.021505808;
+  q = q * u - 0.03644357;
+  q = q * u + 0.27947187;
+  q = q * u - 0.6871607;
+  q = q * u + 1.0215827;
   let h = high_part_f32(a);
-  let r = exp_sum_f32(-h * h, -(a - h) * (a + h), 0) * q;
+  let r = times_exp_f32(t * q, -h * h, -(a - h) * (a + h));
   return select(r, 2.0 - r, x < 0.0);
 }
 

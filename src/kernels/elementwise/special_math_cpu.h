@@ -67,8 +67,9 @@ inline double mish_f64(double x) {
 inline double softplus_f64(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 inline double logaddexp_f64(double a, double b) {
+  if (a != a || b != b) return a + b;
   if (a == b) return a + 0.69314718055994530942;
-  return std::fmax(a, b) + std::log1p(std::exp(-std::abs(a - b))) + (a + b) * 0.0;
+  return std::fmax(a, b) + std::log1p(std::exp(-std::abs(a - b)));
 }
 
 namespace wide {
@@ -103,7 +104,8 @@ WEFT_INLINE double cosh(double x) {
 
 WEFT_INLINE double asinh(double x) {
   const double a = std::abs(x);
-  return std::copysign(log1p(a + a * a / (1.0 + std::sqrt(1.0 + a * a))), x);
+  const double r = log1p(a + a * a / (1.0 + std::sqrt(1.0 + a * a)));
+  return std::copysign(a == kInfinity ? a : r, x);
 }
 
 WEFT_INLINE double acosh(double x) {
