@@ -151,5 +151,42 @@ TEST_P(FusionTest, LayerNormWrittenOut) {
   }
 }
 
+TEST_P(FusionTest, RmsNormWrittenOut) {
+  for (const bool scaled : {false, true}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {6, 40});
+    Value y = x * rsqrt(reduce(ReduceOp::mean, x * x, {1}, true) + 1e-5);
+    std::map<std::string, TensorData> data{{"x", noise({6, 40}, 1)}};
+    if (scaled) {
+      y = g.input("scale", DType::f32, {40}) * y;
+      data.emplace("scale", noise({40}, 2));
+    }
+    g.output("y", y);
+    EXPECT_EQ(run(g, data), Labels{"rms_norm [6, 40]"}) << scaled;
+  }
+}
+
+TEST_P(FusionTest, LogSoftmaxWrittenOut) {
+  for (const bool whole : {false, true}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {9, 31});
+    const Value shifted = x - reduce(ReduceOp::max, x, {1}, true);
+    g.output("y", whole ? x - reduce(ReduceOp::log_sum_exp, x, {1}, true)
+                        : shifted - unary(ScalarOp::log, reduce(ReduceOp::sum, exp(shifted), {1}, true)));
+    EXPECT_EQ(run(g, {{"x", noise({9, 31}, 1, 4)}}), Labels{"log_softmax [9, 31]"}) << whole;
+  }
+}
+
+// A mask that is one number for neighbours costs a reduction none of its width.
+TEST_P(FusionTest, MeansUnderAMask) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {3, 10, 16});
+  const Value m = g.input("m", DType::f32, {3, 10, 1});
+  g.output("sum", reduce(ReduceOp::sum, x * m, {1}));
+  g.output("other", reduce(ReduceOp::max, x * m, {2}));
+  EXPECT_EQ(run(g, {{"x", noise({3, 10, 16}, 1)}, {"m", noise({3, 10, 1}, 2)}}),
+            (Labels{"mul+reduce_sum [3, 16]", "mul+reduce_max [3, 10]"}));
+}
+
 }  // namespace
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
 #include "graph/ops/map.h"
+#include "graph/ops/norm.h"
 #include "graph/ops/reduce.h"
 
 namespace weft::compiler {
@@ -12,6 +13,7 @@ struct Norm {
   Value x, scale, bias;
   double epsilon = 0;
   int first_axis = 0;
+  bool centred = true;  // layer norm; else RMS norm
 };
 
 // The operand of a mean over the last axes, from `first_axis` on.
@@ -31,22 +33,33 @@ bool is_square(const Term& t, const Term& of) {
 }
 
 // deviation · 1 / root, where `inside` is what stands under the root.
-std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape& shape) {
-  if (!deviation.is(ScalarOp::sub) || !inside.is(ScalarOp::add)) return std::nullopt;
+std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape& shape, bool centred) {
+  if (!inside.is(ScalarOp::add) || (centred && !deviation.is(ScalarOp::sub))) return std::nullopt;
   Norm norm;
-  norm.x = deviation.arg(0).value();
+  norm.centred = centred;
+  norm.x = norm.centred ? deviation.arg(0).value() : deviation.value();
   if (!norm.x || norm.x.shape() != shape) return std::nullopt;
-  const auto mean = mean_of(deviation.arg(1), shape, norm.first_axis);
-  if (!mean || *mean != norm.x) return std::nullopt;
+  norm.first_axis = -1;
+  if (norm.centred) {
+    const auto mean = mean_of(deviation.arg(1), shape, norm.first_axis);
+    if (!mean || *mean != norm.x) return std::nullopt;
+  }
   for (const int i : {0, 1}) {
     const auto epsilon = inside.arg(i).number();
     int first_axis = -1;
     const auto squares = mean_of(inside.arg(1 - i), shape, first_axis);
-    if (!epsilon || !squares || first_axis != norm.first_axis || !is_square(Term(*squares), deviation)) continue;
+    if (!epsilon || !squares || !is_square(Term(*squares), deviation)) continue;
+    if (norm.centred && first_axis != norm.first_axis) continue;
+    norm.first_axis = first_axis;
     norm.epsilon = *epsilon;
     return norm;
   }
   return std::nullopt;
+}
+
+std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape& shape) {
+  auto found = match(deviation, inside, shape, true);
+  return found ? found : match(deviation, inside, shape, false);
 }
 
 std::optional<Norm> plain(const Term& y, const Shape& shape) {
@@ -76,11 +89,17 @@ std::optional<Norm> find(const Term& y, const Shape& shape) {
   if (!y.is(ScalarOp::mul) && !y.is(ScalarOp::add)) return std::nullopt;
   for (const int i : {0, 1}) {
     auto found = y.is(ScalarOp::add) ? find(y.arg(i), shape) : plain(y.arg(i), shape);
-    if (!found || found->bias || !is_affine(y.arg(1 - i), *found)) continue;
+    if (!found || found->bias || (y.is(ScalarOp::add) && !found->centred) || !is_affine(y.arg(1 - i), *found)) continue;
     (y.is(ScalarOp::add) ? found->bias : found->scale) = y.arg(1 - i).value();
     return found;
   }
   return std::nullopt;
+}
+
+Value rms_norm(Value x, int first_axis, Value scale, double epsilon) {
+  std::vector<Value> operands{x};
+  if (scale) operands.push_back(scale);
+  return apply(make_op<RmsNormOp>(first_axis, epsilon), std::move(operands));
 }
 
 }  // namespace
@@ -94,6 +113,7 @@ Graph fuse_layer_norm(const Graph& graph, const PassContext&) {
     if (!norm || norm->x.dtype() != node.types()[0].dtype) return {};
     const Shape axes(std::span(shape.begin() + norm->first_axis, shape.end()));
     const auto affine = [&](Value v) { return v ? reshape(r.at(v), axes) : Value(); };
+    if (!norm->centred) return rms_norm(r.at(norm->x), norm->first_axis, affine(norm->scale), norm->epsilon);
     return layer_norm(r.at(norm->x), affine(norm->scale), affine(norm->bias), norm->epsilon, norm->first_axis);
   });
 }

@@ -18,19 +18,44 @@ struct Softmax {
   int axis = 0;
 };
 
-// numerator / denominator
-std::optional<Softmax> match(const Term& numerator, const Term& denominator, const Shape& shape) {
-  if (!numerator.is(ScalarOp::exp) || !numerator.arg(0).is(ScalarOp::sub) || !denominator.value()) return std::nullopt;
-  const Value x = numerator.arg(0).arg(0).value();
-  const Value top = numerator.arg(0).arg(1).value();
+// exp(shifted) / denominator, where `shifted` is x less its maximum and `denominator` the sum of its exponentials.
+std::optional<Softmax> match(const Term& shifted, const Term& denominator, const Shape& shape) {
+  if (!shifted.is(ScalarOp::sub) || !denominator.value()) return std::nullopt;
+  const Value x = shifted.arg(0).value();
+  const Value top = shifted.arg(1).value();
   if (!x || !top || x.shape() != shape) return std::nullopt;
   const Node* sum = spread_reduction(denominator.value(), shape);
   const Node* max = spread_reduction(top, shape);
   const auto* sum_op = reduction(sum, ReduceOp::sum);
   const auto* max_op = reduction(max, ReduceOp::max);
   if (!sum_op || !max_op || sum_op->axes() != max_op->axes() || max->inputs()[0] != x) return std::nullopt;
-  if (!(Term(sum->inputs()[0]) == numerator)) return std::nullopt;
+  const Term numerator(sum->inputs()[0]);
+  if (!numerator.is(ScalarOp::exp) || !(numerator.arg(0) == shifted)) return std::nullopt;
   return Softmax{x, sum_op->axes()[0]};
+}
+
+std::optional<Softmax> match_plain(const Term& y, const Shape& shape) {
+  const auto quotient = [&](const Term& numerator, const Term& denominator) {
+    return numerator.is(ScalarOp::exp) ? match(numerator.arg(0), denominator, shape) : std::nullopt;
+  };
+  if (y.is(ScalarOp::div)) return quotient(y.arg(0), y.arg(1));
+  if (!y.is(ScalarOp::mul)) return std::nullopt;
+  for (const int i : {0, 1}) {
+    if (!y.arg(i).is(ScalarOp::reciprocal)) continue;
+    if (auto found = quotient(y.arg(1 - i), y.arg(i).arg(0))) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape) {
+  if (!y.is(ScalarOp::sub)) return std::nullopt;
+  if (y.arg(1).is(ScalarOp::log)) return match(y.arg(0), y.arg(1).arg(0), shape);
+  const Value x = y.arg(0).value();
+  const Value sum = y.arg(1).value();
+  if (!x || !sum || x.shape() != shape) return std::nullopt;
+  const Node* node = spread_reduction(sum, shape);
+  const auto* op = reduction(node, ReduceOp::log_sum_exp);
+  return op && node->inputs()[0] == x ? std::optional(Softmax{x, op->axes()[0]}) : std::nullopt;
 }
 
 }  // namespace
@@ -41,16 +66,12 @@ Graph fuse_softmax(const Graph& graph, const PassContext&) {
     if (!node.as<MapOp>() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
     const Term y(const_cast<Node&>(node).value());
     const Shape& shape = node.types()[0].shape;
-    std::optional<Softmax> found;
-    if (y.is(ScalarOp::div)) {
-      found = match(y.arg(0), y.arg(1), shape);
-    } else if (y.is(ScalarOp::mul)) {
-      for (const int i : {0, 1}) {
-        if (!found && y.arg(i).is(ScalarOp::reciprocal)) found = match(y.arg(1 - i), y.arg(i).arg(0), shape);
-      }
-    }
-    if (!found || found->x.dtype() != node.types()[0].dtype) return {};
-    return softmax(r.at(found->x), found->axis);
+    const auto usable = [&](const std::optional<Softmax>& found) {
+      return found && found->x.dtype() == node.types()[0].dtype;
+    };
+    if (const auto found = match_plain(y, shape); usable(found)) return softmax(r.at(found->x), found->axis);
+    if (const auto found = match_logarithm(y, shape); usable(found)) return log_softmax(r.at(found->x), found->axis);
+    return {};
   });
 }
 

@@ -3,6 +3,10 @@
 //   %2 = map{exp(sub(x0, x1))} %0, %1
 //   %3 = reduce_sum{axes=[1], keep_dims=true} %2
 //   %4 = map{div(x0, x1)} %2, %3                    →   %4 = softmax{axis=1} %0
+// And its logarithm: x less the maximum, less the logarithm of the sum, or x less its log-sum-exp.
+//   %2 = map{sub(x0, x1)} %0, %1
+//   %4 = reduce_sum{axes=[1], keep_dims=true} exp of %2
+//   %5 = map{sub(x0, log(x1))} %2, %4               →   %5 = log_softmax{axis=1} %0
 #pragma once
 
 #include "compiler/passes/passes.h"

@@ -167,7 +167,11 @@ class Simplifier {
       const DType from = at(x).type, between = at(a).type;
       // From float to integer saturates, from integer to integer wraps.
       const bool detour = is_integer(from) && is_floating(between) && is_integer(node.type) && !holds(node.type, from);
-      if (holds(between, from) && !detour) return from == node.type ? x : to_.cast(x, node.type);
+      // Narrow floats are rounded by casts, so one that was computed here must keep its own.
+      const ScalarOp maker = at(x).op;
+      const bool rounded = !is_floating(from) || bits(from) >= 32 || maker == input || maker == constant ||
+                           maker == ScalarOp::cast;
+      if (holds(between, from) && !detour && rounded) return from == node.type ? x : to_.cast(x, node.type);
     }
     return put(node);
   }

@@ -168,6 +168,7 @@ class Narrower {
       return copy(node, make_op<SoftmaxOp>(op->axis(), result), std::move(inputs));
     }
     if (const auto* op = node.as<LayerNormOp>()) return copy(node, op->with_result(result), std::move(inputs));
+    if (const auto* op = node.as<RmsNormOp>()) return copy(node, op->with_result(result), std::move(inputs));
     const bool all = std::ranges::all_of(inputs, [](Value v) { return v.dtype() == DType::f16; });
     if (node.as<ConcatOp>() && all) return copy(node, node.shared_op(), std::move(inputs));
     for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = as(node.inputs()[i], node.inputs()[i].dtype());

@@ -45,11 +45,16 @@ void LogSoftmaxOp::lower(const Launch& call) const {
   kernels::log_softmax(call.stream, call.inputs[0], call.outputs[0], axis_);
 }
 
+void RmsNormOp::fields(Fields& f) const {
+  f.add("first_axis", first_axis_).add("epsilon", epsilon_);
+  if (result_) f.add("type", weft::name(*result_));
+}
+
 std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   check_float(name(), x);
   if (in.size() > 1) check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
-  return {x};
+  return {{result_.value_or(x.dtype), x.shape}};
 }
 
 void RmsNormOp::lower(const Launch& call) const {

@@ -35,15 +35,18 @@ class LogSoftmaxOp final : public Op {
 // Operands: x, then scale if it is there.
 class RmsNormOp final : public Op {
  public:
-  RmsNormOp(int first_axis, double epsilon) : first_axis_(first_axis), epsilon_(epsilon) {}
+  RmsNormOp(int first_axis, double epsilon, std::optional<DType> result = {})
+      : first_axis_(first_axis), epsilon_(epsilon), result_(result) {}
+  OpPtr with_result(DType dtype) const { return std::make_shared<const RmsNormOp>(first_axis_, epsilon_, dtype); }
   std::string_view name() const override { return "rms_norm"; }
-  void fields(Fields& f) const override { f.add("first_axis", first_axis_).add("epsilon", epsilon_); }
+  void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
 
  private:
   int first_axis_;
   double epsilon_;
+  std::optional<DType> result_;
 };
 
 // Operands: x, then scale and bias as far as they are there. 0 groups: each channel is one, instance norm.

@@ -143,14 +143,15 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
 
 // How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four.
 RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut) {
-  const auto zero = [](const Strides& s) { return std::ranges::all_of(s, [](std::int64_t v) { return v == 0; }); };
+  // Fours do not cross the end of the last dimension.
+  const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
   RowPlanOptions options{.along4 = true, .across4 = true, .cut = cut};
   // The input with the most memory says which way threads had better go.
   std::int64_t most = -1;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
-    options.along4 &= vectorises_along(v, r.rows, k) || (r.inputs.size() > 1 && zero(r.rows.inner.strides[k]));
-    options.across4 &= vectorises_across(v, r.rows, k) || (r.inputs.size() > 1 && zero(r.rows.outer.strides[k]));
+    options.along4 &= vectorises_along(v, r.rows, k) || (r.inputs.size() > 1 && same(r.rows.inner.strides[k]));
+    options.across4 &= vectorises_across(v, r.rows, k) || (r.inputs.size() > 1 && same(r.rows.outer.strides[k]));
     std::int64_t size = 1;
     for (int d = 0; d < v.rank(); ++d) size *= v.strides()[d] == 0 ? 1 : v.shape()[d];
     if (size > most) {
