@@ -151,10 +151,11 @@ TEST_P(SortTest, TopKOfOrderedRows) {
 
 Sort random_sort(Rng& rng, bool top) {
   Sort c;
+  // Long rows are few, and of few axes: a slice's tensor is many times as large as it.
   const bool is_long = rng() % 3 == 0;
-  Shape shape = random_shape(rng, 1, 8, 2048);
+  Shape shape = is_long ? random_shape(rng, 1, 3, 16) : random_shape(rng, 1, 8, 2048);
   c.axis = random_int(rng, 0, shape.rank() - 1);
-  if (is_long) shape[c.axis] = random_int(rng, 1025, 6000) / std::max<std::int64_t>(element_count(shape) / std::max<std::int64_t>(shape[c.axis], 1) / 16, 1);
+  if (is_long) shape[c.axis] = random_int(rng, 1025, 6000);
   c.x = random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng), rng() % 2 ? Values::special : Values::ordinary);
   c.descending = rng() % 2;
   if (top) c.k = random_int(rng, 0, static_cast<int>(std::min<std::int64_t>(shape[c.axis], rng() % 2 ? 20 : 2000)));
