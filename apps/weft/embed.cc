@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "dtype.h"
+#include "gpu/device_impl.h"
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"
@@ -102,6 +103,9 @@ void run(const EmbedArguments& a) {
   }
   finish();
   writer.commit();
+  // What Dawn still has to keep of new pipelines, it keeps when the device goes.
+  const gpu::DiskCache* cache = encoder.device().is_gpu() ? encoder.device().gpu().impl().cache : nullptr;
+  if (!cache || cache->figures().stores == 0) leave();
 }
 
 }  // namespace

@@ -49,4 +49,8 @@ class Progress {
 
 double seconds_now();
 
+// Ends the process with success: the system takes a GPU's memory back in a moment, where doing it buffer by buffer
+// takes longer than to embed a sentence. All output must be committed.
+void leave();
+
 }  // namespace weft::app

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "gpu/device_impl.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/f16_packing.h"
 #include "kernels/library.h"
@@ -496,7 +497,7 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
   std::vector<gpu::Binding> bindings;
   for (const Slot& slot : slots_) bindings.push_back(slot.binding);
   commands_.dispatch({.key = key_,
-                      .make_wgsl = [this] { return wgsl(); },
+                      .make_wgsl = [this] { return stored_wgsl(); },
                       .bindings = bindings,
                       .params = std::as_bytes(std::span(param_values_)),
                       .workgroups = workgroups,
@@ -504,6 +505,19 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
                       .work = work,
                       .variant = variant_,
                       .why = why_});
+}
+
+std::string Call::stored_wgsl() const {
+  gpu::DiskCache* const cache = commands_.device().impl().cache;
+  if (!cache || sources_fingerprint().empty()) return wgsl();
+  const std::string name = std::format("wgsl {} {}{}: {}", sources_fingerprint(), capabilities_.minimum ? "minimum " : "",
+                                       capabilities_.subgroups ? "subgroups" : "plain", key_);
+  const auto key = std::as_bytes(std::span(name));
+  const std::vector<std::byte> stored = cache->load(key);
+  if (!stored.empty()) return std::string(reinterpret_cast<const char*>(stored.data()), stored.size());
+  std::string text = wgsl();
+  cache->store(key, std::as_bytes(std::span(text)));
+  return text;
 }
 
 void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, std::uint32_t z) {

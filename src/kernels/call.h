@@ -122,6 +122,8 @@ class Call {
   void record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work);
   std::string prelude() const;
   std::string wgsl() const;
+  // The same from the disk where an earlier process left it: rendering takes longer than reading.
+  std::string stored_wgsl() const;
 
   gpu::Commands& commands_;
   const gpu::Capabilities& capabilities_;
