@@ -8,7 +8,8 @@
 namespace weft::kernels {
 namespace {
 
-// The part's axes split: those along which indices change number the tuples, the others are rows of a tuple.
+// The part's axes split: a row is what one tuple of indices takes, each element of it to a place of its own; the other
+// axes number the tuples.
 struct Chains {
   Collapsed axes;                   // strides of whole, indices, part and heads; the tuples' axes first
   std::vector<std::int64_t> heads;  // of each indexed axis
@@ -22,7 +23,7 @@ Chains chains(const Selection& s) {
   Strides heads = Strides::filled(rank, 0);
   std::vector<int> order, row_axes;
   for (int d = 0; d < rank; ++d) {
-    if (s.indices.strides()[d] == 0) {
+    if (s.indices.strides()[d] == 0 && s.whole.strides()[d] != 0) {
       row_axes.push_back(d);
       result.row *= s.part.shape()[d];
       continue;
