@@ -68,7 +68,8 @@ std::string MatmulOp::label(std::span<const TensorType> in) const {
     if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) continue;
     // An addition goes by what is added: one row for all rows, or a tensor of the result's shape.
     std::string_view what = weft::name(node.op);
-    for (const int arg : node.args) {
+    for (int arg : node.args) {
+      while (arg >= 0 && nodes[arg].op == ScalarOp::cast) arg = nodes[arg].args[0];
       if (node.op != ScalarOp::add || arg < 0 || nodes[arg].op != ScalarOp::input || nodes[arg].input == 0) continue;
       const Shape& operand = in[nodes[arg].input + 1].shape;
       if (operand == shape) what = "residual";
