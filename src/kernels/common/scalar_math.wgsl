@@ -270,7 +270,7 @@ fn times_exp_f32(w: f32, x: f32, tail: f32) -> f32 {
 fn gelu_erf_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (is_beyond_f32(x, 14.5)) { return relu_f32(x); }
-  if (a < 1e-20) { return 0.5 * x; }       // v would be denormal
+  if (a < 0.5) { return 0.5 * x * (1.0 + erf_unit_f32(x * 0.70710678)); }
   let v = a / (a + 3.0);
   let h = high_part_f32(a);
   let tail = times_exp_f32(v * normal_tail_polynomial_f32(2.0 * v - 1.0), -0.5 * h * h, -0.5 * (a - h) * (a + h));
