@@ -93,15 +93,12 @@ void lay_across(RowPlan& plan, std::int64_t teams, const RowPlanOptions& options
   const Interleaving limits = plan.width == 4 ? kInterleaveFours : kInterleaveSingles;
   plan.interleave = std::min({limits.most, power_of_two_at_least(teams), largest});
   while (!options.cut && plan.interleave > limits.least && teams < plan.interleave * kManyWorkgroups) plan.interleave /= 2;
-  if (options.keep && plan.steps >= 16) {
-    const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, kept));
-    // Narrower than a line of memory, so that the row can be kept, but neighbours share the rest of it in a cache.
-    std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
-    while (whole * narrow > largest / 2 && narrow * plan.width * options.bytes >= 32) narrow /= 2;
-    if (whole * narrow <= largest / 2) {
-      plan.team = whole;
-      plan.interleave = narrow;
-    }
+  const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, kept));
+  // Narrower still, so that longer rows could be kept, is three times as slow (8192 rows of 8192, H200).
+  const std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
+  if (options.keep && plan.steps >= 16 && whole * narrow <= largest / 2) {
+    plan.team = whole;
+    plan.interleave = narrow;
   }
   if (options.cut) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
   while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps && plan.team * plan.interleave * 2 <= largest) {
@@ -134,6 +131,7 @@ bool runs_across(const Rows& rows, std::size_t k) {
 
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options) {
   RowPlan plan;
+  plan.cut = options.cut;
   plan.across = !options.along4 && (options.across4 || options.across);
   plan.width = options.along4 || options.across4 ? 4 : 1;
   plan.steps = plan.across ? rows.length : rows.length / plan.width;

@@ -42,6 +42,7 @@ struct RowPlan {
   std::uint32_t kept = 0;        // steps of each member that stay in registers; 0: too many, the row is read again
   std::int64_t steps = 0;        // of a row
   std::int64_t groups = 0;       // workgroups
+  bool cut = false;              // for rows in parts, as the options asked
 };
 
 struct RowPlanOptions {
@@ -49,7 +50,6 @@ struct RowPlanOptions {
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
   bool cut = false;                      // rows will be cut into parts, so that few of them are threads enough
-  int bytes = 4;                         // of an element
 };
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options);
 

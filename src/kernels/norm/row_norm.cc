@@ -61,7 +61,7 @@ void row_norm(Stream& stream, const RowNorm& norm) {
       })) {
     return;
   }
-  RowPlanOptions options{.along4 = true, .across4 = true, .across = runs_across(rows, 0), .keep = true, .bytes = bits(norm.x.dtype) / 8};
+  RowPlanOptions options{.along4 = true, .across4 = true, .across = runs_across(rows, 0), .keep = true};
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const View& view = operands[k].view;
     options.along4 &= vectorises_along(view, rows, k) || (k > 1 && shared_by_four(rows, k, false));

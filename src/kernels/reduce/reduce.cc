@@ -166,7 +166,7 @@ RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool
   }
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
-  return plan_rows(capabilities, r.rows, options);
+  return plan_cut(capabilities, r.rows, options);
 }
 
 std::string_view kind_of(DType type) {

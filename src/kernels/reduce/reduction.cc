@@ -28,16 +28,27 @@ Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::sp
   return split_rows(x.shape(), along, strides);
 }
 
+RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {
+  if (options.cut) {
+    // A second dispatch costs what a thread's few dozen steps do (H200).
+    options.cut = false;
+    const RowPlan whole = plan_rows(capabilities, rows, options);
+    if (whole.steps <= 32 * std::int64_t{whole.team}) return whole;
+    options.cut = true;
+  }
+  return plan_rows(capabilities, rows, options);
+}
+
 RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut) {
-  return plan_rows(capabilities, rows,
-                   {.along4 = vectorises_along(x, rows, 0),
-                    .across4 = vectorises_across(x, rows, 0),
-                    .across = runs_across(rows, 0),
-                    .cut = cut});
+  return plan_cut(capabilities, rows,
+                  {.along4 = vectorises_along(x, rows, 0),
+                   .across4 = vectorises_across(x, rows, 0),
+                   .across = runs_across(rows, 0),
+                   .cut = cut});
 }
 
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
-  if (plan.steps == 0) return {1, 0};
+  if (plan.steps == 0 || !plan.cut) return uncut(plan);
   const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
   const std::int64_t wanted = capabilities.software ? 256 : 1 << 18;
   const std::int64_t least = std::int64_t{plan.team} * (capabilities.software ? 16 : 4);  // steps that are worth a part

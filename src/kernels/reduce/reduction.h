@@ -12,6 +12,8 @@ namespace weft::kernels {
 // the name of `kernel`.
 Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes);
 
+// The plan with `options`; where they allow cutting rows and that does not pay, the one without.
+RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
 // `cut`: there is a workspace to cut rows with.
 RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut);
 

@@ -40,8 +40,7 @@ void run(Stream& stream, const View& x, const View& y, int axis, bool log) {
                                  {.along4 = vectorises_along(x, rows, 0) && vectorises_along(y, rows, 1),
                                   .across4 = vectorises_across(x, rows, 0) && vectorises_across(y, rows, 1),
                                   .across = runs_across(rows, 0),
-                                  .keep = true,
-                                  .bytes = bits(x.dtype) / 8});
+                                  .keep = true});
   call.read("x", x, plan.width).write("y", y, plan.width);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
   call.include("float_rows").set("logarithm", log);
