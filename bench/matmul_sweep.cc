@@ -89,7 +89,7 @@ double error(gpu::Device& device, const Case& c, const Operands& o) {
 }
 
 // Seconds for one product: `count` recorded once and replayed until `budget` is over.
-double time_variant(gpu::Device& device, const MatmulProblem& problem, const MatmulVariant& variant,
+double time_variant(gpu::Device& device, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& variant,
                     const std::optional<View>& workspace, double budget) {
   const auto run = [&](gpu::Recording& recording, int times) {
     const auto start = Clock::now();
@@ -100,13 +100,13 @@ double time_variant(gpu::Device& device, const MatmulProblem& problem, const Mat
     return seconds_since(start);
   };
   gpu::Recording one(device);
-  matmul_by(one, problem, nullptr, variant, workspace);
+  matmul_by(one, problem, epilogue, variant, workspace);
   run(one, 1);
   const double first = run(one, 1);
   if (first > budget) return first;
   constexpr int kBatch = 16;
   gpu::Recording many(device);
-  for (int i = 0; i < kBatch; ++i) matmul_by(many, problem, nullptr, variant, workspace);
+  for (int i = 0; i < kBatch; ++i) matmul_by(many, problem, epilogue, variant, workspace);
   const double each = run(many, 2) / (2 * kBatch);
   const int times = std::max(1, static_cast<int>(budget / 3 / (each * kBatch)));
   std::array<double, 3> t;
@@ -137,7 +137,7 @@ int main(int argc, char** argv) try {
       "512x384x1536,4096x384x384,4096x1536x384,4096x384x1536,32768x1536x384,32768x384x1536,1x4096x4096";
   double budget = 0.03;
   std::string matrix;
-  bool no_robustness = false, chosen = false, splits = false;
+  bool no_robustness = false, fused = false, chosen = false, splits = false;
   app.add_option("--adapter", adapter, "part of its name, or its number");
   app.add_option("--shapes", shapes, "MxNxK, separated by commas")->capture_default_str();
   app.add_option("--variants", variants, "parts of names to keep, separated by commas");
@@ -146,6 +146,7 @@ int main(int argc, char** argv) try {
   app.add_option("--layout", layout, "nt: b is [n, k]; nn: [k, n]")->capture_default_str();
   app.add_option("--seconds", budget, "for each variant")->capture_default_str();
   app.add_flag("--no-robustness", no_robustness, "without Dawn's bounds checks in shaders");
+  app.add_flag("--epilogue", fused, "with an epilogue (a factor of 1)");
   app.add_flag("--chosen", chosen, "only the variant that the library takes");
   app.add_flag("--splits", splits, "tiles also with k split in 2, 4 and 8");
   CLI11_PARSE(app, argc, argv);
@@ -162,10 +163,14 @@ int main(int argc, char** argv) try {
     }
     return false;
   };
+  Expression one;
+  const DType sum = product_type(type);
+  one.output(one.apply(ScalarOp::mul, {one.input(sum), one.constant(1, sum)}));
+  const Expression* const epilogue = fused ? &one : nullptr;
   bool right = true;
   for (const Case& c : parse_shapes(shapes)) {
     const Operands o = make_operands(device, c, type, layout == "nt");
-    const MatmulProblem problem = matmul_problem(o.va, o.vb, o.vy, {});
+    const MatmulProblem problem = matmul_problem(o.va, o.vb, o.vy, {epilogue, {}});
     const MatmulVariant choice = choose_variant(problem, device.capabilities(), ~std::uint64_t{0});
     std::vector<MatmulVariant> list;
     for (MatmulVariant v : matmul_variants()) {
@@ -200,7 +205,7 @@ int main(int argc, char** argv) try {
     std::printf("%lld x %lld x %lld\n", static_cast<long long>(c.m), static_cast<long long>(c.n), static_cast<long long>(c.k));
     // An idle GPU takes a while to reach its clock.
     const auto warm = Clock::now();
-    while (seconds_since(warm) < 0.06 && !device.capabilities().software) time_variant(device, problem, choice, {}, 0.02);
+    while (seconds_since(warm) < 0.06 && !device.capabilities().software) time_variant(device, problem, epilogue, choice, {}, 0.02);
     for (const MatmulVariant& v : list) {
       const std::string name = to_string(v);
       if (!can_run(v, problem, device.capabilities()) || (!keep(name) && !chosen)) continue;
@@ -211,7 +216,7 @@ int main(int argc, char** argv) try {
       if (const std::uint64_t bytes = workspace_bytes(v, problem)) {
         workspace = View(device.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
       }
-      const double t = time_variant(device, problem, v, workspace, budget);
+      const double t = time_variant(device, problem, epilogue, v, workspace, budget);
       const double e = error(device, c, o);
       right &= e < 8;
       std::printf("  %-32s %9.2f us %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(), t * 1e6, 2e-12 * work / t,

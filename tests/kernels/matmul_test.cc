@@ -296,7 +296,8 @@ std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, D
   if (const auto unit = matrix_unit(capabilities, type)) {
     const int deeper = 16 / bits(type);
     list.push_back(matrix_variant(16, 16, 32 * deeper, 8, 16, *unit, capabilities));
-    list.push_back(matrix_variant(16, 32, 16 * deeper, 16, 8, *unit, capabilities));
+    list.push_back(type == DType::f16 ? matrix_variant(16, 32, 16, 16, 8, *unit, capabilities)
+                                      : matrix_variant(16, 32, 32, 16, 16, *unit, capabilities));
   }
   return list;
 }

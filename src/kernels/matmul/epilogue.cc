@@ -4,6 +4,10 @@
 
 namespace weft::kernels {
 
+bool takes_matrices(const View& y, const MatmulProblem& problem, const Expression* expression) {
+  return !expression && y.dtype == product_type(problem.a.dtype) && rows_vectorise(y);
+}
+
 int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression, StoreUnit unit) {
   bool by_four = unit == StoreUnit::row_of_four && rows_vectorise(problem.y);
   for (const View& v : problem.operands) by_four &= bits(v.dtype) <= 32;
@@ -24,14 +28,14 @@ int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expr
   return width;
 }
 
-void add_partial_outputs(Call& call, const MatmulProblem& problem, const View& workspace) {
+void add_partial_outputs(Call& call, const MatmulProblem& problem, const View& workspace, StoreUnit unit) {
   Shape shape = problem.batch;
   shape.push_back(problem.m);
   shape.push_back(problem.n);
   const Strides strides = dense_strides(shape);
   Strides batch;
   for (int d = 0; d < problem.batch.rank(); ++d) batch.push_back(strides[d]);
-  const int width = problem.n % 4 == 0 && can_vectorise(workspace) ? 4 : 1;
+  const int width = unit == StoreUnit::row_of_four && problem.n % 4 == 0 && can_vectorise(workspace) ? 4 : 1;
   call.write("y", workspace, width).strides("y", batch);
   call.index_param("y_m", problem.n).index_param("y_n", 1).index_param("slice_stride", element_count(shape));
   call.include("matmul_store").set("y_width", width).set("operands", "").set("fused", false);

@@ -87,10 +87,12 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
                             workspace ? to_string(*workspace) : "none");
     }
     partial = View(workspace->buffer, workspace->offset, product_type(p.a.dtype), {count});
-    add_partial_outputs(call, p, *partial);
-  } else {
-    add_outputs(call, p, epilogue, tiles ? StoreUnit::row_of_four : StoreUnit::element);
   }
+  const bool whole = matrices && p.m % v.tile_m == 0 && p.n % v.tile_n == 0 &&
+                     (partial ? p.n % 4 == 0 && can_vectorise(*partial) : takes_matrices(p.y, p, epilogue));
+  const StoreUnit unit = whole ? StoreUnit::matrix : tiles ? StoreUnit::row_of_four : StoreUnit::element;
+  if (partial) add_partial_outputs(call, p, *partial, unit);
+  else add_outputs(call, p, epilogue, unit);
   call.set("splits", v.splits > 1);
   if (tiles) {
     const std::int64_t step = v.tile_k * v.slices;
@@ -100,6 +102,7 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
     call.set("edge_k", p.k % step != 0 || slice_k * (v.splits - 1) >= p.k);
     if (matrices) {
       call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
+      call.set("whole", whole).set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
       call.set("type", name(v.unit.operand)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);
       call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
     } else {

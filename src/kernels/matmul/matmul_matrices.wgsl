@@ -4,15 +4,20 @@
   to registers while this step's, in workgroup memory, are multiplied.
 
   type: of the operands, f16 or i8. Workgroup memory holds them as `cell`s (f16; four i8 in a u32), the units of all
-  offsets and pitches there. Tiles keep the order that the operands have in memory: rows of k (x_along_k) or of m or n;
-  each row is 16 bytes longer than its content, so that the matrix units' reads fall on all banks.
+  offsets and pitches there. A tile is cut into blocks, one for each row or column of subgroups: the place of a matrix
+  within its block is then a constant, and neither Tint's bounds checks nor a stride that they choose stand between the
+  matrix and the wide load that a GPU has for it. Blocks keep the order that the operand has in memory: rows of k
+  (x_along_k) or of m or n, each 16 bytes longer than its content, so that reads fall on all banks.
 
   x_width: elements of a load: 16 bytes of them, or 1. With rows of 64 (32) bytes the eight invocations that store
   together take rows 4 (2) apart, which fall on different banks.
 
-  Matrices give no access to single elements: results leave through workgroup memory, a row of matrices at a time.
+  whole: results are stored as they are, as matrices. Else, since matrices give no access to single elements, they leave
+  through workgroup memory, a few columns at a time: more memory would leave room for fewer workgroups. (An H200's driver
+  gives 48 KiB to all workgroups of a core: two of 128 × 128 × 32 fit only without that memory, and are 1.6 times as fast.)
 
-  Out-of-range rows and columns are clamped (what they give is never stored), out-of-range k gives zero.
+  x_edge: tiles reach past m (a) or n (b). Such rows and columns are clamped (what they give is never stored), k past its
+  end gives zero.
 #}
 {% set per_cell = 4 if type == 'i8' else 1 %}
 {% set cell = 'u32' if type == 'i8' else 'f16' %}
@@ -22,12 +27,17 @@
 {% set subgroups = tile_m // sub_m * subgroups_n %}
 {% set rows = sub_m // unit_m %}
 {% set cols = sub_n // unit_n %}
-{% set pitch_a = ((tile_k if a_along_k else tile_m) + wide) // per_cell %}
-{% set pitch_b = ((tile_k if b_along_k else tile_n) + wide) // per_cell %}
-{% set pitch_sums = sub_n + 4 %}
-var<workgroup> tile_a: array<{{ cell }}, {{ pitch_a * (tile_m if a_along_k else tile_k) }}>;
-var<workgroup> tile_b: array<{{ cell }}, {{ pitch_b * (tile_n if b_along_k else tile_k) }}>;
-var<workgroup> sums: array<{{ product }}, {{ subgroups * unit_m * pitch_sums }}>;
+{% set together = 2 if cols % 2 == 0 else 1 %}
+{# columns of matrices that leave at once #}
+{% set span = together * unit_n %}
+{% set pitch_a = ((tile_k if a_along_k else sub_m) + wide) // per_cell %}
+{% set pitch_b = ((tile_k if b_along_k else sub_n) + wide) // per_cell %}
+{% set pitch_sums = span + 4 %}
+var<workgroup> tile_a: array<array<{{ cell }}, {{ pitch_a * (sub_m if a_along_k else tile_k) }}>, {{ tile_m // sub_m }}>;
+var<workgroup> tile_b: array<array<{{ cell }}, {{ pitch_b * (sub_n if b_along_k else tile_k) }}>, {{ subgroups_n }}>;
+{% if not whole %}
+var<workgroup> sums: array<array<{{ product }}, {{ unit_m * pitch_sums }}>, {{ subgroups }}>;
+{% endif %}
 
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
@@ -51,8 +61,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set width = a_width if x == 'a' else b_width %}
 {% set tile = tile_m if x == 'a' else tile_n %}
 {% set pitch = pitch_a if x == 'a' else pitch_b %}
+{% set sub = sub_m if x == 'a' else sub_n %}
 {% set origin = 'at.m0' if x == 'a' else 'at.n0' %}
 {% set extent = 'p.m' if x == 'a' else 'p.n' %}
+{% set edge = a_edge if x == 'a' else b_edge %}
 {% set chunks = (tile_k if along_k else tile) // width %}
 {# of a row #}
 {% set long = tile if along_k else tile_k %}
@@ -61,30 +73,30 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {# rows that store together, and how far they are apart #}
 {% set apart = 8 // near if near > 1 else 1 %}
 {% set parts = (chunks * long + threads - 1) // threads %}
+{% set even = threads % (8 * chunks) == 0 %}
+{# then parts are whole groups of rows apart #}
 {% for t in range(parts) %}
 {% set s = x ~ t %}
   let id_{{ s }} = lid + {{ t * threads }}u;
+{% if even and t > 0 %}
+  let line_{{ s }} = line_{{ x }}0 + {{ t * threads // chunks }}u;
+  let part_{{ s }} = part_{{ x }}0;
+{% else %}
 {% if near > 1 %}
   let line_{{ s }} = id_{{ s }} / {{ 8 * chunks }}u * 8u + id_{{ s }} / {{ chunks }}u % {{ near }}u * {{ apart }}u + id_{{ s }} / {{ chunks * near }}u % {{ apart }}u;
 {% else %}
   let line_{{ s }} = id_{{ s }} / {{ chunks }}u;
 {% endif %}
   let part_{{ s }} = id_{{ s }} % {{ chunks }}u * {{ width }}u;
-{% if along_k %}
-  let k_{{ s }} = part_{{ s }};
-  let w_{{ s }} = line_{{ s }};
-{% else %}
-  let k_{{ s }} = line_{{ s }};
-  let w_{{ s }} = part_{{ s }};
 {% endif %}
-{% if width == 1 %}
-  let to_{{ s }} = line_{{ s }} * {{ pitch }}u + part_{{ s }}{{ ' / 4u' if per_cell == 4 else '' }};
-{% else %}
-  let to_{{ s }} = line_{{ s }} * {{ pitch }}u + id_{{ s }} % {{ chunks }}u * {{ width // per_cell }}u;
-{% endif %}
-  var at_{{ s }} = at_{{ x }}(c) + min({{ origin }} + w_{{ s }}, {{ extent }} - {{ 1 if along_k else width }}u) * p.{{ x }}_w + (k_begin + k_{{ s }}) * p.{{ x }}_k;
+  let k_{{ s }} = {{ 'part_' if along_k else 'line_' }}{{ s }};
+  let w_{{ s }} = {{ 'line_' if along_k else 'part_' }}{{ s }};
+  let to_{{ s }} = {{ '' if along_k else 'k_' ~ s ~ ' * ' ~ pitch ~ 'u + ' }}w_{{ s }} % {{ sub }}u{{ ' * ' ~ pitch ~ 'u + k_' ~ s ~ ' / ' ~ per_cell ~ 'u' if along_k else ' / ' ~ per_cell ~ 'u' }};
+{% if edge or t == 0 or not even %}
+  var at_{{ s }} = at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ extent ~ ' - ' ~ (1 if along_k else width) ~ 'u' if edge else '' }}) * p.{{ x }}_w + (k_begin + k_{{ s }}) * p.{{ x }}_k;
 {% if width > 1 %}
   at_{{ s }} = at_{{ s }} / {{ width }}u + p.{{ x }}_o;
+{% endif %}
 {% endif %}
   var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
 {% endfor %}
@@ -93,60 +105,76 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% for x in ['a', 'b'] %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set width = a_width if x == 'a' else b_width %}
-{% set count = (tile_m if x == 'a' else tile_n) * tile_k // width %}
-{% for t in range((count + threads - 1) // threads) %}
+{% set edge = a_edge if x == 'a' else b_edge %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set chunks = (tile_k if along_k else tile) // width %}
+{% set even = threads % (8 * chunks) == 0 %}
+{% for t in range((tile * tile_k // width + threads - 1) // threads) %}
 {% set s = x ~ t %}
-{% set value = x ~ '_buf[at_' ~ s ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(at_' ~ s ~ '))' %}
+{# Parts that are a certain number of rows apart share their address. #}
+{% set own = edge or t == 0 or not even %}
+{% set at = 'at_' ~ s if own else 'at_' ~ x ~ '0 + ' ~ t ~ 'u * ' ~ x ~ '_rows' %}
+{% set value = x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' %}
 {% if edge_k %}
     next_{{ s }} = {{ 'vec4<u32>()' if width > 1 else '0.0h' }};
     if ({{ k }} + k_{{ s }} < k_end) { next_{{ s }} = {{ value }}; }
 {% else %}
     next_{{ s }} = {{ value }};
 {% endif %}
-    at_{{ s }} += {{ x }}_step;
+{% endfor %}
+{% for t in range((tile * tile_k // width + threads - 1) // threads) %}
+{% if edge or t == 0 or not even %}
+    at_{{ x }}{{ t }} += {{ x }}_step;
+{% endif %}
 {% endfor %}
 {% endfor %}
 {% endmacro %}
 {% macro stage() %}
 {% for x in ['a', 'b'] %}
 {% set width = a_width if x == 'a' else b_width %}
+{% set sub = sub_m if x == 'a' else sub_n %}
 {% set count = (tile_m if x == 'a' else tile_n) * tile_k // width %}
 {% set parts = (count + threads - 1) // threads %}
 {% for t in range(parts) %}
 {% set s = x ~ t %}
 {% set guarded = count % threads != 0 and t == parts - 1 %}
     {{ 'if (id_' ~ s ~ ' < ' ~ count ~ 'u) ' if guarded else '' }}{
+{% set to = 'tile_' ~ x ~ '[w_' ~ s ~ ' / ' ~ sub ~ 'u][to_' ~ s %}
 {% if width == 1 %}
-      tile_{{ x }}[to_{{ s }}] = next_{{ s }};
+      {{ to }}] = next_{{ s }};
 {% elif type == 'i8' %}
 {% for j in range(4) %}
-      tile_{{ x }}[to_{{ s }} + {{ j }}u] = next_{{ s }}[{{ j }}];
+      {{ to }} + {{ j }}u] = next_{{ s }}[{{ j }}];
 {% endfor %}
 {% else %}
 {% for j in range(4) %}
       let h{{ j }} = bitcast<vec2<f16>>(next_{{ s }}[{{ j }}]);
 {% endfor %}
 {% for j in range(8) %}
-      tile_{{ x }}[to_{{ s }} + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+      {{ to }} + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
 {% endfor %}
 {% endif %}
     }
 {% endfor %}
 {% endfor %}
 {% endmacro %}
-{% macro load(x, kind, across, k) %}
+{% macro load(x, kind, block, across, k) %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set pitch = pitch_a if x == 'a' else pitch_b %}
 {% set shape = unit_k ~ ', ' ~ unit_m if x == 'a' else unit_n ~ ', ' ~ unit_k %}
 {% set order = 'row_major' if (x == 'a') == along_k else 'col_major' %}
-subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order }}>(&tile_{{ x }}, {% if along_k %}{{ across }} * {{ pitch }}u + {{ k // per_cell }}u{% else %}{{ k * pitch }}u + {{ across }}{{ ' / 4u' if per_cell == 4 else '' }}{% endif %}, {{ pitch }}u)
+subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order }}>(&tile_{{ x }}[{{ block }}], {{ across * pitch + k // per_cell if along_k else k * pitch + across // per_cell }}u, {{ pitch }}u)
 {%- endmacro %}
 
 {% for x in ['a', 'b'] %}
-  let {{ x }}_step = {{ tile_k }}u * p.{{ x }}_k{{ ' / ' ~ wide ~ 'u' if (a_width if x == 'a' else b_width) > 1 else '' }};
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set chunks = (tile_k if along_k else (tile_m if x == 'a' else tile_n)) // width %}
+  let {{ x }}_step = {{ tile_k }}u * p.{{ x }}_k{{ ' / ' ~ width ~ 'u' if width > 1 else '' }};
+  let {{ x }}_rows = {{ threads // chunks }}u * p.{{ x }}_{{ 'w' if along_k else 'k' }}{{ ' / ' ~ width ~ 'u' if width > 1 else '' }};
 {% endfor %}
-  let first_m = subgroup / {{ subgroups_n }}u % {{ tile_m // sub_m }}u * {{ sub_m }}u;
-  let first_n = subgroup % {{ subgroups_n }}u * {{ sub_n }}u;
+  let block_m = subgroup / {{ subgroups_n }}u % {{ tile_m // sub_m }}u;
+  let block_n = subgroup % {{ subgroups_n }}u;
 {% for i in range(rows) %}
 {% for j in range(cols) %}
   var r{{ i }}_{{ j }}: subgroup_matrix_result<{{ product }}, {{ unit_n }}, {{ unit_m }}>;
@@ -163,10 +191,10 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
 {% for k in range(tile_k // unit_k) %}
     {
 {% for i in range(rows) %}
-      let a{{ i }} = {{ load('a', 'left', '(first_m + ' ~ i * unit_m ~ 'u)', k * unit_k) }};
+      let a{{ i }} = {{ load('a', 'left', 'block_m', i * unit_m, k * unit_k) }};
 {% endfor %}
 {% for j in range(cols) %}
-      let b{{ j }} = {{ load('b', 'right', '(first_n + ' ~ j * unit_n ~ 'u)', k * unit_k) }};
+      let b{{ j }} = {{ load('b', 'right', 'block_n', j * unit_n, k * unit_k) }};
 {% endfor %}
 {% for i in range(rows) %}
 {% for j in range(cols) %}
@@ -178,19 +206,30 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   }
 
   let out = outputs(c, {{ 'at.slice' if splits else '0u' }});
+{% if whole %}
 {% for i in range(rows) %}
-  workgroupBarrier();
 {% for j in range(cols) %}
-  subgroupMatrixStore<row_major>(&sums, subgroup % {{ subgroups }}u * {{ unit_m * pitch_sums }}u + {{ j * unit_n }}u, r{{ i }}_{{ j }}, {{ pitch_sums }}u);
+  subgroupMatrixStore<row_major>(&y_buf, p.y_o + out.y + (at.m0 + block_m * {{ sub_m }}u + {{ i * unit_m }}u) * p.y_m + at.n0 + block_n * {{ sub_n }}u + {{ j * unit_n }}u, r{{ i }}_{{ j }}, p.y_m);
+{% endfor %}
+{% endfor %}
+{% else %}
+{% for i in range(rows) %}
+{% for j in range(cols // together) %}
+  workgroupBarrier();
+{% for l in range(together) %}
+  subgroupMatrixStore<row_major>(&sums[subgroup % {{ subgroups }}u], {{ l * unit_n }}u, r{{ i }}_{{ j * together + l }}, {{ pitch_sums }}u);
 {% endfor %}
   workgroupBarrier();
-  for (var e = lid; e < {{ subgroups * unit_m * sub_n // 4 }}u; e += {{ threads }}u) {
-    let owner = e / {{ unit_m * sub_n // 4 }}u;
-    let row = e / {{ sub_n // 4 }}u % {{ unit_m }}u;
-    let col = e % {{ sub_n // 4 }}u * 4u;
-    let start = (owner * {{ unit_m }}u + row) * {{ pitch_sums }}u + col;
-    store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row, at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + col,
-                 vec4<{{ product }}>(sums[start], sums[start + 1u], sums[start + 2u], sums[start + 3u]));
+  for (var e = lid; e < {{ subgroups * unit_m * span // 4 }}u; e += {{ threads }}u) {
+    let owner = e / {{ unit_m * span // 4 }}u;
+    let row = e / {{ span // 4 }}u % {{ unit_m }}u;
+    let col = e % {{ span // 4 }}u * 4u;
+    let start = row * {{ pitch_sums }}u + col;
+    store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row,
+                 at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
+                 vec4<{{ product }}>(sums[owner][start], sums[owner][start + 1u], sums[owner][start + 2u], sums[owner][start + 3u]));
   }
 {% endfor %}
+{% endfor %}
+{% endif %}
 }

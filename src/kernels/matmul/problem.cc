@@ -150,7 +150,10 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
   }
   p.m = m, p.n = n, p.k = k;
-  if (y.strides()[-1] != 1 && y.strides()[-2] == 1) {
+  p.plain = !epilogue.expression;
+  // A matrix times a vector is a vector times a matrix, too.
+  const bool vector = n == 1 && m > 1 && p.batch.rank() == 0;
+  if (vector || (y.strides()[-1] != 1 && y.strides()[-2] == 1)) {
     p.for_each_view([](View& view) { view = transposed(view); });
     std::swap(p.a, p.b);
     std::swap(p.m, p.n);

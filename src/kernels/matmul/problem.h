@@ -14,6 +14,8 @@ struct MatmulProblem {
   View a, b, y;
   std::vector<View> operands;
 
+  bool plain = false;  // no epilogue
+
   Shape batch;
   std::int64_t m = 0, n = 0, k = 0;
 
@@ -27,7 +29,8 @@ struct MatmulProblem {
 };
 
 // Checks the operands and brings them to normal form: leading dimensions broadcast; those that b does not have joined
-// with m; and where y is contiguous along m instead of n, the transposed product yᵀ = bᵀ·aᵀ. Throws InvalidArgument.
+// with m; and where y is contiguous along m instead of n, or n is 1, the
+// transposed product yᵀ = bᵀ·aᵀ. Throws InvalidArgument.
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
 
 // The type of the sums: f32 of floats, i32 of integers.

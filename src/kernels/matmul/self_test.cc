@@ -37,10 +37,11 @@ View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int6
   return View(buffer, offset, dtype, {rows, columns}, strides);
 }
 
-bool passes(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form) {
-  // A whole tile and a part of one each way, two steps of k.
+bool passes(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form,
+            bool whole) {
+  // Two tiles each way, two steps of k; the last tiles in part where results leave singly.
   const int wide = matrix_load_width(v.unit.operand);
-  const std::int64_t m = v.tile_m + wide, n = v.tile_n + wide, k = 2 * v.tile_k;
+  const std::int64_t m = 2 * v.tile_m - (whole ? 0 : wide), n = 2 * v.tile_n - (whole ? 0 : wide), k = 2 * v.tile_k;
   const View a = upload(device, v.unit.operand, m, k, a_form, true, a_value);
   const View b = upload(device, v.unit.operand, k, n, b_form, false, b_value);
   const DType type = product_type(v.unit.operand);
@@ -82,7 +83,7 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
   const std::string key =
       std::format("{} {}, a along {}, b along {}, kernel {:x}", to_string(v), name(v.unit.operand), text(a, "m"),
                   text(b, "n"), kernel);
-  return gpu::proven(device, key, [&] { return passes(device, v, a, b); });
+  return gpu::proven(device, key, [&] { return passes(device, v, a, b, false) && passes(device, v, a, b, true); });
 }
 
 }  // namespace weft::kernels

@@ -17,60 +17,23 @@ constexpr MatmulVariant direct(int m, int n, int threads) {
 }
 
 constexpr MatmulVariant kVariants[] = {
-    tile(128, 128, 16, 8, 8),
-    tile(128, 128, 16, 8, 8, true),
-    tile(128, 128, 8, 8, 8),
-    tile(128, 128, 8, 8, 8, true),
-    tile(128, 128, 32, 8, 8),
     tile(256, 128, 16, 16, 8),
-    tile(256, 128, 16, 16, 8, true),
-    tile(256, 128, 32, 16, 8),
-    tile(128, 128, 16, 16, 8),
-    tile(128, 128, 32, 16, 8),
-    tile(128, 128, 16, 8, 16),
-    tile(256, 64, 16, 16, 8),
-    tile(128, 64, 16, 16, 8),
-    tile(128, 64, 32, 8, 8),
+    tile(128, 128, 32, 8, 8),
     tile(128, 64, 16, 8, 8),
-    tile(128, 64, 16, 8, 8, true),
-    tile(64, 128, 16, 8, 8),
-    tile(64, 64, 16, 8, 8),
-    tile(64, 64, 32, 8, 8),
     tile(64, 64, 16, 8, 4),
     tile(64, 64, 16, 8, 4, true),
-    tile(64, 64, 16, 4, 4),
-    tile(64, 32, 32, 4, 4),
     tile(32, 64, 32, 4, 4),
     tile(32, 32, 32, 4, 4),
     tile(16, 32, 32, 4, 4),
-    sliced(64, 32, 32, 8, 4, 4),
     sliced(32, 32, 32, 4, 4, 2),
-    sliced(32, 32, 32, 4, 4, 4),
-    sliced(32, 32, 32, 8, 4, 4),
-    sliced(32, 16, 32, 4, 4, 4),
     sliced(16, 32, 32, 4, 4, 4),
-    sliced(16, 32, 32, 4, 4, 8),
-    sliced(16, 16, 32, 4, 4, 8),
-    dot(8, 8, 64),
     dot(8, 4, 32),
     dot(8, 4, 64),
     dot(4, 8, 32),
-    dot(4, 4, 32),
-    dot(2, 8, 64),
-    dot(1, 8, 64),
     dot(1, 4, 32),
-    dot(1, 4, 64),
-    dot(1, 2, 128),
-    dot(1, 2, 64),
-    dot(1, 8, 128),
-    dot(1, 4, 256),
-    dot(1, 2, 256),
-    dot(1, 1, 128),
-    dot(1, 1, 64),
     dot(1, 4, 128),
-    dot(8, 1, 64),
+    dot(1, 2, 256),
     direct(16, 4, 8),
-    direct(16, 2, 8),
     direct(8, 4, 8),
     direct(4, 4, 8),
     direct(1, 4, 8),
@@ -81,8 +44,8 @@ struct MatrixTile {
   int m, n, k, sub_m, sub_n;
 };
 constexpr MatrixTile kMatrixTiles[] = {
-    {128, 128, 32, 64, 64}, {128, 64, 32, 64, 32}, {64, 128, 32, 32, 64}, {64, 64, 32, 32, 32},
-    {64, 64, 64, 32, 32},   {32, 64, 64, 16, 32},  {32, 32, 64, 16, 16},  {16, 64, 64, 16, 16},
+    {256, 128, 32, 64, 64}, {128, 256, 32, 64, 64}, {128, 128, 32, 64, 64}, {128, 128, 32, 64, 32}, {128, 64, 32, 64, 32},
+    {64, 64, 64, 32, 32},   {32, 64, 64, 16, 32},   {32, 32, 64, 16, 16},   {16, 32, 64, 16, 16},
 };
 
 // Bytes of a row's padding, so that neighbouring rows start on different banks.
@@ -96,12 +59,12 @@ int MatmulVariant::workgroup_memory() const {
   switch (kind) {
     case MatmulKind::matrices: {
       // The layout of the operands decides whether a tile has rows of k or of m or n; the larger of both counts.
-      const auto tile = [&](int across) {
+      const auto tile = [&](int across, int sub) {
         const int size = element_bytes(unit);
-        return std::max(across * (tile_k * size + kRowPadding), tile_k * (across * size + kRowPadding));
+        return across / sub * std::max(sub * (tile_k * size + kRowPadding), tile_k * (sub * size + kRowPadding));
       };
-      const int subgroups = tile_m / thread_m * (tile_n / thread_n);
-      return tile(tile_m) + tile(tile_n) + subgroups * static_cast<int>(unit.m) * (thread_n + 4) * 4;
+      const int subgroups = tile_m / thread_m * (tile_n / thread_n), columns = std::min(thread_n, 2 * static_cast<int>(unit.n));
+      return tile(tile_m, thread_m) + tile(tile_n, thread_n) + subgroups * static_cast<int>(unit.m) * (columns + 4) * 4;
     }
     case MatmulKind::tile: return (tile_m + tile_n) * tile_k * 4 * (double_buffer ? 2 : 1) * slices;
     case MatmulKind::dot: return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
@@ -195,6 +158,7 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
     if (p.a.buffer == p.y.buffer || p.b.buffer == p.y.buffer) return false;
     // Bytes are taken sixteen at a time or not at all.
     const int wide = matrix_load_width(v.unit.operand);
+    if (v.thread_m % wide != 0 || v.thread_n % wide != 0) return false;  // a load lies in one subgroup's block
     return v.unit.operand == DType::f16 || (load_form(p.a, true, wide).width > 1 && load_form(p.b, false, wide).width > 1);
   }
   return true;
@@ -205,32 +169,83 @@ std::uint64_t workspace_bytes(const MatmulVariant& v, const MatmulProblem& p) {
   return static_cast<std::uint64_t>(v.splits) * static_cast<std::uint64_t>(p.batches() * p.m * p.n) * sizeof(float);
 }
 
-MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t /*workspace*/,
+namespace {
+
+// By measurement on an H200 (132 cores): a tile pays from about so many workgroups on.
+struct Threshold {
+  MatmulVariant variant;
+  std::int64_t groups;
+};
+
+std::int64_t groups_of(const MatmulVariant& v, const MatmulProblem& p) {
+  return p.batches() * ceil_div(p.m, v.tile_m) * ceil_div(p.n, v.tile_n);
+}
+
+std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::Capabilities& capabilities,
+                                             std::uint64_t workspace) {
+  const auto unit = matrix_unit(capabilities, p.a.dtype);
+  if (!unit || p.m < 16 || p.n < 16 || p.k < 32) return std::nullopt;
+  const int deeper = 2 / element_bytes(*unit);
+  const auto tile = [&](int m, int n, int k, int sub_m, int sub_n) {
+    return matrix_variant(m, n, k * deeper, sub_m, sub_n, *unit, capabilities);
+  };
+  // Two workgroups of this one fit a core if results leave as matrices.
+  const MatmulVariant whole = tile(128, 128, 32, 64, 64);
+  if (p.plain && p.m % 128 == 0 && p.n % 128 == 0 && groups_of(whole, p) >= 256 && can_run(whole, p, capabilities)) return whole;
+  for (const auto& [v, least] : {Threshold{tile(256, 128, 32, 64, 64), 128}, {tile(128, 128, 32, 64, 32), 90},
+                                 {tile(128, 64, 32, 64, 32), 70}, {tile(64, 64, 64, 32, 32), 70},
+                                 {tile(32, 64, 64, 16, 32), 70}}) {
+    if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
+  }
+  MatmulVariant smallest = tile(16, 32, 64, 16, 16);
+  if (!can_run(smallest, p, capabilities)) return std::nullopt;
+  if (p.k >= 1024 && groups_of(smallest, p) < 256) {
+    smallest.splits = 4;
+    if (workspace_bytes(smallest, p) > workspace) smallest.splits = 1;
+  }
+  return smallest;
+}
+
+// The tile with k split so that every core has something to do, if that is worth summing the parts.
+std::optional<MatmulVariant> choose_split(const MatmulProblem& p, const gpu::Capabilities& capabilities,
+                                          std::uint64_t workspace) {
+  constexpr std::int64_t kEnough = 380;
+  for (auto [v, least_k] : {std::pair(tile(128, 64, 16, 8, 8), 512), std::pair(tile(64, 64, 16, 8, 4), 96)}) {
+    if (!can_run(v, p, capabilities)) continue;
+    for (v.splits = 2; v.splits <= 8; v.splits *= 2) {
+      if (p.k / v.splits < least_k || workspace_bytes(v, p) > workspace) break;
+      if (groups_of(v, p) * v.splits >= kEnough) return v;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t workspace,
                              bool matrices) {
-  const auto groups = [&](const MatmulVariant& v) { return p.batches() * ceil_div(p.m, v.tile_m) * ceil_div(p.n, v.tile_n); };
   if (capabilities.software) {
     return direct(p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
-  constexpr std::int64_t kEnoughGroups = 250;  // for the cores of a large GPU
-  if (matrices && p.m >= 16 && p.n >= 16 && p.k >= 32) {
-    for (const MatmulVariant& v : matrix_variants(capabilities, p.a.dtype)) {
-      if (can_run(v, p, capabilities) && (groups(v) >= kEnoughGroups / 2 || v.tile_m * v.tile_n <= 1024)) return v;
-    }
+  if (matrices) {
+    if (const auto v = choose_matrices(p, capabilities, workspace)) return *v;
   }
   // Few rows or columns: tiles would stand idle in one direction.
-  const MatmulVariant skinny = p.m == 1   ? dot(1, 4, 32)
-                               : p.n == 1 ? dot(8, 1, 64)
+  const MatmulVariant skinny = p.m == 1   ? p.k >= 8192 ? dot(1, 2, 256) : dot(1, 4, 32)
                                : p.k >= 1024 && p.m <= 16 ? dot(8, 4, 64)
                                : p.m <= 4 ? dot(4, 8, 32)
                                           : dot(8, 4, 32);
   const MatmulVariant smallest = tile(32, 32, 32, 4, 4);
-  if ((p.m <= 16 || p.n <= 8 || groups(smallest) < kEnoughGroups) && can_run(skinny, p, capabilities)) return skinny;
-  // The largest tile that still gives every core something to do.
-  constexpr MatmulVariant kBySize[] = {tile(256, 128, 16, 16, 8), tile(128, 128, 32, 8, 8), tile(128, 64, 16, 8, 8),
-                                       tile(64, 64, 16, 4, 4),    tile(64, 64, 16, 8, 4),   tile(32, 64, 32, 4, 4)};
-  for (const MatmulVariant& v : kBySize) {
-    if (can_run(v, p, capabilities) && groups(v) >= kEnoughGroups) return v;
+  if ((p.m <= 16 || p.n <= 8) && can_run(skinny, p, capabilities)) return skinny;
+  for (const auto& [v, least] : {Threshold{tile(256, 128, 16, 16, 8), 380}, {tile(128, 128, 32, 8, 8), 500},
+                                 {tile(128, 64, 16, 8, 8), 500}}) {
+    if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
   }
+  if (const auto v = choose_split(p, capabilities, workspace)) return *v;
+  for (const auto& [v, least] : {Threshold{tile(64, 64, 16, 8, 4), 250}, {tile(32, 64, 32, 4, 4), 250}}) {
+    if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
+  }
+  if (groups_of(smallest, p) < 150 && can_run(skinny, p, capabilities)) return skinny;
   return p.m <= 16 ? tile(16, 32, 32, 4, 4) : smallest;
 }
 
