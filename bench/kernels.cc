@@ -55,6 +55,7 @@ double median(std::vector<double> values) {
 }
 
 bool close(double got, double expected, double tolerance) {
+  if (std::isnan(expected)) return std::isnan(got);
   return std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 

@@ -405,7 +405,7 @@ TEST(Compile, IntermediatesTakeLittleMoreThanIsAliveAtOnce) {
     // Places are multiples of 256 bytes: one more is too much where a graph takes next to nothing.
     if (report.liveness_bound < 4096) continue;
     ratios.push_back(static_cast<double>(report.planned_bytes) / static_cast<double>(report.liveness_bound));
-    EXPECT_LE(ratios.back(), 1.2) << "seed " << seed << ": " << report.planned_bytes << " for " << report.liveness_bound
+    EXPECT_LE(ratios.back(), 4.0 / 3) << "seed " << seed << ": " << report.planned_bytes << " for " << report.liveness_bound
                                   << ", " << report.steps.size() << " steps";
   }
   EXPECT_GE(std::ranges::count_if(ratios, [](double r) { return r <= 1.1; }), 45);

@@ -2,6 +2,7 @@
 // A new operation is an enumerator in weft/expression.h, a line here and a line in the table of expression_cpu.cc.
 //
 // What the operations do where WGSL, C++ and habit differ, on every device alike:
+//   - A GPU may drop the sign of an f16's NaN when it loads it; signbit and copysign then see a positive one.
 //   - Comparisons with NaN are false, `not_equal` true. min, max and clamp give NaN if an operand is NaN; fmin and fmax
 //     give the other operand (IEEE 754's minimumNumber and maximumNumber). For all of them -0 is less than +0.
 //     relu(NaN) = NaN, relu(-0) = +0, sign(±0) = +0, sign(NaN) = NaN.

@@ -128,7 +128,9 @@ void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProble
     mapped.emplace_back(a.mapped ? "yes" : "");
   }
   const bool wide = bits(problem.x.dtype) == 64;
-  const int lanes = wide ? 1 : 4;
+  // Packed elements are merged into their words one by one, so four of them in a thread gain nothing (and lavapipe
+  // loses iterations of that loop).
+  const int lanes = wide || bits(problem.y.dtype) < 8 ? 1 : 4;
   const bool flat = dense && problem.mode != Remap::keep && has_vectors(problem.y);
   // The elements of x that the kernel may reach: all.
   const bool x_vec = problem.axes[rank - 1].x_stride == 1 && has_vectors(problem.x);
