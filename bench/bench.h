@@ -67,6 +67,8 @@ class KernelBench {
   void measure(const std::string& name, Unit unit, double work, const std::function<void(Stream&)>& call,
                const std::function<bool()>& check);
 
+  // Works for a second: a GPU that slept takes that long to raise its clocks.
+  void wake();
   std::int64_t bytes() const;  // of the large tensors
   const Device& device() const { return device_; }
   bool wrong() const { return wrong_; }

@@ -142,6 +142,12 @@ void KernelBench::run(const std::function<void(Stream&)>& call, int times) {
   device_.wait();
 }
 
+void KernelBench::wake() {
+  if (!device_.is_gpu()) return;
+  const View v = poisoned({bytes() / 4});
+  for (const auto begin = Clock::now(); milliseconds_since(begin) < 1000;) run([&](Stream& s) { kernels::fill(s, 1, v); }, 20);
+}
+
 void KernelBench::measure(const std::string& name, Unit unit, double work, const std::function<void(Stream&)>& call,
                           const std::function<bool()>& check) {
   if (!options_.only.empty() && name.find(options_.only) == std::string::npos) return;
@@ -197,6 +203,7 @@ void KernelBench::report_estimates() {
 
 void bench_kernels(const Options& options, Report& report) {
   KernelBench b(Device::open(options.device), options, report);
+  b.wake();
   for (const auto& [family, cases] : families()) cases(b);
   b.report_estimates();
   if (b.wrong()) throw InternalError("a kernel gave a wrong result (see above)");
