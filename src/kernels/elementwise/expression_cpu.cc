@@ -79,7 +79,7 @@ CpuExpression::CpuExpression(const Expression& e) {
       step.function = node.type == DType::boolean             ? cpu_to_boolean(from)
                       : rounds && from == CpuRegister::f64 ? cpu_round_to_odd()
                                                               : cpu_conversion(from, to);
-      if (narrow) step.after = is_floating(type) ? After::saturate : After::wrap;
+      if (narrow) step.after = is_floating(type) || type == DType::c64 ? After::saturate : After::wrap;
       if (rounds) {
         step.after = After::round;
         step.round = node.type;
