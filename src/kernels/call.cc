@@ -355,7 +355,7 @@ void Call::resolve_bindings() {
     const View& view = views_[i];
     const auto [low, high] = view.layout.offset_range();
     const std::int64_t b = bits(view.dtype);
-    const std::uint64_t first = view.offset + static_cast<std::uint64_t>(low * b / 8);
+    const std::uint64_t first = view.offset + static_cast<std::uint64_t>((low * b) >> 3);  // of a packed type, down
     const std::uint64_t last = view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
     const bool writes = is_written(view.buffer);
     const auto shared = writes ? std::ranges::find(slots_, view.buffer, [](const Slot& s) { return s.binding.buffer; })

@@ -123,6 +123,14 @@ TEST_P(Copy, Fill) {
   }
 }
 
+// A reversed packed view whose lowest element is the upper half of the last byte before a binding's alignment.
+TEST_P(Copy, PackedElementsJustBelowABindingsAlignment) {
+  const View x = random_view(rng, {90}, DType::u4);
+  const View y(Buffer::host(512), 300, DType::u4, {90}, {-1});
+  copy(x, y, kSameBits, "to reversed");
+  copy(y, x, kSameBits, "from reversed");
+}
+
 TEST_P(Copy, Refusals) {
   gpu::Encoder encoder(device());
   const View a = to_device(device(), random_view(rng, {4}, DType::f32));

@@ -23,8 +23,8 @@ std::uint64_t load_bits(const View& view, std::int64_t offset) {
   const int b = bits(view.dtype);
   const std::byte* base = view.buffer.data() + view.offset;
   if (b < 8) {
-    const auto byte = static_cast<unsigned>(base[offset * b / 8]);
-    return byte >> (offset * b % 8) & ((1u << b) - 1);
+    const auto byte = static_cast<unsigned>(base[(offset * b) >> 3]);
+    return byte >> ((offset * b) & 7) & ((1u << b) - 1);
   }
   std::uint64_t value = 0;
   std::memcpy(&value, base + offset * (b / 8), static_cast<std::size_t>(b / 8));
@@ -34,9 +34,9 @@ void store_bits(const View& view, std::int64_t offset, std::uint64_t value) {
   const int b = bits(view.dtype);
   std::byte* base = view.buffer.data() + view.offset;
   if (b < 8) {
-    std::byte& byte = base[offset * b / 8];
-    const unsigned mask = ((1u << b) - 1) << (offset * b % 8);
-    byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~mask) | (static_cast<unsigned>(value) << (offset * b % 8)));
+    std::byte& byte = base[(offset * b) >> 3];
+    const unsigned mask = ((1u << b) - 1) << ((offset * b) & 7);
+    byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~mask) | (static_cast<unsigned>(value) << ((offset * b) & 7)));
     return;
   }
   std::memcpy(base + offset * (b / 8), &value, static_cast<std::size_t>(b / 8));
