@@ -12,7 +12,8 @@ namespace {
 // Orders of placement that are tried beyond the two natural ones. The sizes of real networks settle at once; a graph of
 // many odd sizes gains from shuffles, and then from moves of single items, as long as there is more than this to gain.
 constexpr int kShuffles = 24;
-constexpr int kMoves = 1500;
+constexpr int kMoves = 3000;
+constexpr double kTolerance = 0.02;  // at first, of what a move may lose
 constexpr double kGoodEnough = 1.02;
 // Placements compared with one another, over all moves: what a compilation may spend.
 constexpr std::size_t kMostComparisons = 20'000'000;
@@ -24,71 +25,92 @@ std::uint64_t aligned(std::uint64_t bytes) {
 class Planner {
  public:
   Planner(std::span<const PlanItem> items, std::span<const PlanStep> steps, std::uint64_t max_buffer)
-      : items_(items), max_buffer_(max_buffer), apart_(items.size()) {
+      : items_(items), max_buffer_(max_buffer), apart_(items.size()), together_(items.size()) {
     for (const PlanStep& step : steps) {
       for (std::size_t w = 0; w < step.writes.size(); ++w) {
         for (const int r : step.reads) keep_apart(step.writes[w], r);
         for (std::size_t k = 0; k < w; ++k) keep_apart(step.writes[w], step.writes[k]);
       }
     }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      sizes_.push_back(aligned(items[i].bytes));
+      for (std::size_t k = 0; k < items.size(); ++k) {
+        if (k != i && items[i].first <= items[k].last && items[k].first <= items[i].last) {
+          together_[i].push_back(static_cast<int>(k));
+        }
+      }
+    }
   }
 
   // Places items one after the other where they make the plan grow least.
-  MemoryPlan place(std::span<const int> order) const {
+  MemoryPlan place(std::span<const int> order) {
     MemoryPlan plan;
     plan.places.resize(items_.size());
     for (const int item : order) {
+      find_gaps(plan, item);
       Place best;
       std::uint64_t best_growth = 0;
       // The last candidate is a new buffer.
       for (int b = 0; b <= static_cast<int>(plan.buffers.size()); ++b) {
-        if (std::ranges::any_of(apart_[item], [&](int other) { return plan.places[other].buffer == b; })) continue;
+        const Gap& gap = gaps_[b];
+        if (gap.forbidden) continue;
         const std::uint64_t size = b < static_cast<int>(plan.buffers.size()) ? plan.buffers[b] : 0;
-        const std::uint64_t offset = free_offset(plan, b, item);
-        const std::uint64_t end = offset + aligned(items_[item].bytes);
-        if (end > max_buffer_ && offset > 0) continue;
+        const std::uint64_t end = gap.begin + sizes_[item];
+        if (end > max_buffer_ && gap.begin > 0) continue;
         const std::uint64_t growth = end > size ? end - size : 0;
         if (best.buffer < 0 || growth < best_growth) {
-          best = {b, offset};
+          best = {b, gap.begin};
           best_growth = growth;
         }
       }
       plan.places[item] = best;
       plan.buffers.resize(std::max<std::size_t>(plan.buffers.size(), best.buffer + 1));
-      plan.buffers[best.buffer] = std::max(plan.buffers[best.buffer], best.offset + aligned(items_[item].bytes));
+      plan.buffers[best.buffer] = std::max(plan.buffers[best.buffer], best.offset + sizes_[item]);
     }
     return plan;
   }
 
  private:
+  struct Gap {  // of a buffer: the first that holds the item for all of its life
+    std::uint64_t begin = 0;
+    bool found = false, forbidden = false;
+  };
+  struct Taken {
+    std::uint64_t begin, end;
+    int buffer;
+  };
+
   void keep_apart(int a, int b) {
     if (a == b) return;
     apart_[a].push_back(b);
     apart_[b].push_back(a);
   }
 
-  bool together(int a, int b) const { return items_[a].first <= items_[b].last && items_[b].first <= items_[a].last; }
-
-  // The first gap in the buffer that is wide enough for all of the item's life.
-  std::uint64_t free_offset(const MemoryPlan& plan, int buffer, int item) const {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      if (plan.places[i].buffer == buffer && together(static_cast<int>(i), item)) {
-        taken.emplace_back(plan.places[i].offset, plan.places[i].offset + aligned(items_[i].bytes));
-      }
+  void find_gaps(const MemoryPlan& plan, int item) {
+    gaps_.assign(plan.buffers.size() + 1, {});
+    for (const int other : apart_[item]) {
+      if (plan.places[other].buffer >= 0) gaps_[plan.places[other].buffer].forbidden = true;
     }
-    std::ranges::sort(taken);
-    std::uint64_t at = 0;
-    for (const auto& [begin, end] : taken) {
-      if (begin >= at + aligned(items_[item].bytes)) break;
-      at = std::max(at, end);
+    taken_.clear();
+    for (const int other : together_[item]) {
+      const Place& p = plan.places[other];
+      if (p.buffer >= 0 && !gaps_[p.buffer].forbidden) taken_.push_back({p.offset, p.offset + sizes_[other], p.buffer});
     }
-    return at;
+    std::ranges::sort(taken_, {}, &Taken::begin);
+    for (const Taken& t : taken_) {
+      Gap& gap = gaps_[t.buffer];
+      if (gap.found) continue;
+      gap.found = t.begin >= gap.begin + sizes_[item];
+      if (!gap.found) gap.begin = std::max(gap.begin, t.end);
+    }
   }
 
   std::span<const PlanItem> items_;
   std::uint64_t max_buffer_;
-  std::vector<std::vector<int>> apart_;
+  std::vector<std::uint64_t> sizes_;
+  std::vector<std::vector<int>> apart_, together_;
+  std::vector<Gap> gaps_;      // of find_gaps
+  std::vector<Taken> taken_;
 };
 
 }  // namespace
@@ -109,7 +131,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
       throw OutOfMemory("an intermediate of {} bytes is past this device's largest buffer of {}", item.bytes, max_buffer);
     }
   }
-  const Planner planner(items, steps, max_buffer);
+  Planner planner(items, steps, max_buffer);
   const std::uint64_t bound = liveness_bound(items, steps.size());
   std::vector<int> by_time(items.size());
   std::iota(by_time.begin(), by_time.end(), 0);
@@ -143,17 +165,30 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
     for (const auto& k : keyed) order.push_back(k.second);
     consider(std::move(order));
   }
-  // Sideways steps are taken too: they lead out of corners.
+  // Then single items move within the order, or two change places. Steps that lose a little are taken too, less and less
+  // of them: they lead out of corners.
   const std::size_t affordable = kMostComparisons / (items.size() * items.size());
   const int moves = static_cast<int>(std::min<std::size_t>(kMoves, affordable));
   std::uniform_int_distribution<std::size_t> any(0, items.size() - 1);
+  std::vector<int> order = best_order;
+  std::uint64_t bytes = best.bytes();
   for (int i = 0; i < moves && !good(kGoodEnough); ++i) {
-    std::vector<int> order = best_order;
+    std::vector<int> next = order;
     const std::size_t from = any(random), to = any(random);
-    const int item = order[from];
-    order.erase(order.begin() + static_cast<std::ptrdiff_t>(from));
-    order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), item);
-    consider(std::move(order));
+    if (i % 2) {
+      std::swap(next[from], next[to]);
+    } else {
+      const auto first = next.begin() + static_cast<std::ptrdiff_t>(std::min(from, to));
+      const auto last = next.begin() + static_cast<std::ptrdiff_t>(std::max(from, to));
+      if (from < to) std::rotate(first, first + 1, last + 1);
+      else std::rotate(first, last, last + 1);
+    }
+    MemoryPlan plan = planner.place(next);
+    const double tolerated = 1 + kTolerance * (moves - i) / moves;
+    if (static_cast<double>(plan.bytes()) > tolerated * static_cast<double>(bytes)) continue;
+    order = std::move(next);
+    bytes = plan.bytes();
+    if (bytes < best.bytes()) best = std::move(plan);
   }
   return best;
 }

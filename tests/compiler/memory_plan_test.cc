@@ -84,7 +84,7 @@ TEST(MemoryPlan, NothingToPlan) {
 }
 
 TEST(MemoryPlan, RandomGraphsKeepTheRules) {
-  double worst = 0;
+  std::vector<double> ratios;
   for (unsigned seed = 1; seed <= 200; ++seed) {
     std::mt19937 random(seed);
     const auto up_to = [&](int n) { return std::uniform_int_distribution<int>(0, n)(random); };
@@ -107,11 +107,12 @@ TEST(MemoryPlan, RandomGraphsKeepTheRules) {
     const std::uint64_t limit = up_to(1) ? kNoLimit : 200000;
     const MemoryPlan plan = plan_memory(c.items, c.steps, limit);
     test::check_plan(plan, c.items, c.steps, limit);
-    worst = std::max(worst, static_cast<double>(plan.bytes()) /
-                                static_cast<double>(std::max<std::uint64_t>(1, liveness_bound(c.items, c.steps.size()))));
+    if (limit != kNoLimit) continue;
+    ratios.push_back(static_cast<double>(plan.bytes()) / static_cast<double>(test::least_bytes(c.items, c.steps)));
   }
-  RecordProperty("worst_ratio", std::to_string(worst));
-  EXPECT_LT(worst, 2.5);
+  // Many items of odd sizes and lives that cross: harder than any network.
+  EXPECT_LE(*std::ranges::max_element(ratios), 1.3);
+  EXPECT_GE(std::ranges::count_if(ratios, [](double r) { return r <= 1.1; }), std::ssize(ratios) * 4 / 5);
 }
 
 }  // namespace
