@@ -86,7 +86,7 @@ def settings(weft):
         "# Settings\n\nEach has one name: a flag of every command of `weft`, an environment variable, and an option in the API. The "
         "option wins over the flag, that over the variable, that over the default.\n\n")
     rows = []
-    for match in re.finditer(r"^ +(--[\w-]+) ([a-zA-Z|]+)\s+(.*?) ?\[(WEFT_\w+)\]", re.sub(r"\n {30,}", " ", usage), re.MULTILINE):
+    for match in re.finditer(r"^ +(--[\w-]+) ([\w|]+)\s+(.*?) ?\[(WEFT_\w+)\]", re.sub(r"\n {30,}", " ", usage), re.MULTILINE):
         rows.append([f"`{match[1]}`", f"`{match[4]}`", f"`{match[2]}`", re.sub(r"\s+", " ", match[3].strip())])
     if not rows:
         sys.exit("generate.py: weft --help shows no settings")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "weft/compile.h"
@@ -12,12 +13,12 @@ inline void add_dtype(CLI::App& command, std::string& dtype) {
   command
       .add_option("--dtype", dtype,
                   "What weights and what lies between kernels are stored in: f32, f16, or auto (f16 where it keeps the error "
-                  "bound; WEFT_LOG=precision says where)")
-      ->check(CLI::IsMember({"f32", "f16", "auto"}))
-      ->capture_default_str();
+                  "bound; WEFT_LOG=precision says where). By default what --precision says")
+      ->check(CLI::IsMember({"f32", "f16", "auto"}));
 }
 
-inline Precision precision_of(const std::string& dtype) {
+inline std::optional<Precision> precision_of(const std::string& dtype) {
+  if (dtype.empty()) return std::nullopt;
   if (dtype == "f16") return Precision::f16;
   return dtype == "auto" ? Precision::automatic : Precision::strict;
 }

@@ -20,7 +20,7 @@ namespace weft::app {
 namespace {
 
 struct EmbedArguments : SentenceArguments {
-  std::string device, output = "-", dtype = "f32";
+  std::string device, output = "-", dtype;
   int batch = 32;
   bool quiet = false;
 };

@@ -51,7 +51,7 @@ std::string render(const std::string& dot) {
 
 struct GraphArguments {
   std::string model;
-  std::string output = "graph.svg", dtype = "f32";
+  std::string output = "graph.svg", dtype;
   int batch = 1;
   int length = 32;
   bool compiled = false;

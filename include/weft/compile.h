@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,8 +74,9 @@ struct CompileOptions {
   bool constant_folding = true;
   bool packed_qkv = true;     // products of one tensor with several weights, such as q, k and v, run as one
   std::shared_ptr<ConstantStore> constants;  // none: the executable's own
-  Precision precision = Precision::strict;
-  // Decides for the weights whose name holds the text, before anything is measured: true is f16.
+  std::optional<Precision> precision;  // none: what Flag::precision says, strict by default
+  // Decides for the weights whose name holds the text, before anything is measured: true is f16. What Flag::force_f16
+  // says comes after these.
   std::vector<std::pair<std::string, bool>> force_f16;
   bool restorable = true;  // keep what constants are made from, so that restore() works
 };

@@ -13,7 +13,7 @@ namespace weft {
 
 enum class Flag : std::uint8_t {
   adapter, backend, minimum_device, f16, subgroups, matrices, fusion, packed_qkv, validation, robustness, debug_labels,
-  cache_dir, memory_limit, binding_limit, dispatch_limit, always_upload, dispatch_only, dispatch_report, dump_values,
+  precision, force_f16, cache_dir, memory_limit, binding_limit, dispatch_limit, always_upload, dispatch_only, dispatch_report, dump_values,
   dump_wgsl, log,
 };
 
@@ -21,6 +21,7 @@ enum class FlagKind : std::uint8_t {
   text,
   toggle,  // "on" or "off"; also 1/0, true/false, yes/no
   bytes,   // a count with an optional suffix K, M, G or T (powers of 1024)
+  choice,  // one of FlagInfo::choices
 };
 
 struct FlagInfo {
@@ -30,6 +31,7 @@ struct FlagInfo {
   std::string_view environment;    // "WEFT_MEMORY_LIMIT"
   std::string_view default_value;
   std::string_view help;           // one sentence
+  std::string_view choices = {};   // "strict|f16|auto"
 };
 
 // All of them, in the order in which help prints them.

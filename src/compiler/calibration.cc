@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -29,99 +30,154 @@ double seconds_of(F&& work) {
   return seconds_since(start);
 }
 
+// A call that is measured. On a GPU it is recorded, and its kernels compile from here on, side by side with others'.
+struct Measured {
+  Call call;
+  std::shared_ptr<gpu::Recording> recording;
+};
+
 class Meter {
  public:
   explicit Meter(const Device& device) : device_(device) {}
   bool software() const { return !device_.is_gpu() || device_.gpu().capabilities().software; }
 
+  // For WEFT_LOG=calibration: what took how long.
+  void mark(std::string_view part) {
+    if (log_topic("calibration")) log_message(LogLevel::info, std::format("{:7.1f} ms  {}", seconds_since(start_) * 1e3, part));
+    start_ = Clock::now();
+  }
+
   View tensor(const Shape& shape, DType dtype = DType::f32) {
     const View v(device_.allocate(byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)))), 0, dtype, shape);
-    run([&](Stream& s) { kernels::fill(s, 1, v); }, 1);
+    run(prepare([&](Stream& s) { kernels::fill(s, 1, v); }), 1);
     return v;
   }
 
-  // The time of `times` runs of `call` in one submit, waited for.
-  double run(const Call& call, int times) {
-    if (!device_.is_gpu()) {
+  Measured prepare(Call call) {
+    Measured m{std::move(call), nullptr};
+    if (device_.is_gpu()) {
+      m.recording = std::make_shared<gpu::Recording>(device_.gpu());
+      m.call(*m.recording);
+    }
+    return m;
+  }
+
+  // The time of `times` runs in one submit, waited for.
+  double run(const Measured& m, int times) {
+    if (!m.recording) {
       cpu::Executor executor;
       return seconds_of([&] {
-        for (int i = 0; i < times; ++i) call(executor);
+        for (int i = 0; i < times; ++i) m.call(executor);
       });
     }
-    gpu::Recording recording(device_.gpu());
-    call(recording);
-    recording.finish();
+    m.recording->finish();
     device_.wait();
     return seconds_of([&] {
       gpu::Encoder encoder(device_.gpu());
-      for (int i = 0; i < times; ++i) encoder.replay(recording);
+      for (int i = 0; i < times; ++i) encoder.replay(*m.recording);
       encoder.submit();
       device_.wait();
     });
   }
 
-  // The time of a run among many: what `span` seconds hold, at least three.
-  double slope(const Call& call, double span = 0.02) {
-    double once = std::min(run(call, 1), run(call, 1));
+  // The time of a run among many: what `span` seconds hold, at least three. Measured until two agree.
+  double slope(const Measured& m, double span = 0.02) {
+    constexpr double kAgree = 0.02;
+    double once = std::min(run(m, 1), run(m, 1));
     const int times = static_cast<int>(std::clamp(span / std::max(once, 1e-9), 3.0, 4000.0));
-    double many = run(call, times);
-    // Short ones again: what disturbs a measurement only makes it longer.
-    for (int i = 0; i < 3 && many < 2 * span; ++i) {
-      once = std::min(once, run(call, 1));
-      many = std::min(many, run(call, times));
+    double many = run(m, times), error = 1;
+    // What disturbs a measurement only makes it longer.
+    for (int i = 0; i < 3 && error > kAgree && many < 2 * span; ++i) {
+      once = std::min(once, run(m, 1));
+      const double again = run(m, times);
+      error = std::abs(again - many) / std::min(again, many);
+      many = std::min(again, many);
     }
     return many > once ? (many - once) / (times - 1) : many / times;
   }
 
  private:
   Device device_;
+  Clock::time_point start_ = Clock::now();
 };
 
-double measure_copy(Meter& meter, const Device& device) {
-  std::uint64_t bytes = meter.software() ? 32 << 20 : 256 << 20;
-  if (device.is_gpu()) bytes = std::min(bytes, device.gpu().capabilities().max_binding);
-  const auto count = static_cast<std::int64_t>(bytes / 4);
-  const View x = meter.tensor({count}), y = meter.tensor({count});
-  const Call copy = [&](Stream& s) { kernels::copy(s, x, y); };
-  // A GPU raises its clocks only under load.
-  if (!meter.software()) {
-    for (const auto start = Clock::now(); seconds_since(start) < 0.1;) meter.run(copy, 20);
-  }
-  return 2 * static_cast<double>(bytes) / meter.slope(copy);
-}
+struct Product {
+  const char* name;
+  DType dtype;
+  std::function<void(Stream&, const View&, const View&, const View&)> run;
+  double Calibration::*rate;
+};
 
-// Of products of growing size, the one that takes long enough to tell.
-double product_rate(Meter& meter, DType dtype, const std::function<void(Stream&, const View&, const View&, const View&)>& product) {
-  double rate = 0;
-  for (std::int64_t n = 256; n <= 4096; n *= 2) {
-    const View a = meter.tensor({n, n}, dtype), b = meter.tensor({n, n}, dtype), y = meter.tensor({n, n}, dtype);
-    const Call call = [&](Stream& s) { product(s, a, b, y); };
-    meter.run(call, 1);
-    const double flops = 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
-    const double guess = meter.run(call, 1);
-    if (guess < 2e-3 && n < 4096) continue;
-    rate = flops / meter.slope(call);
-    break;
-  }
-  return rate;
-}
-
-void measure_products(Meter& meter, const Device& device, Calibration& c) {
+std::vector<Product> products(const Device& device) {
   const auto usual = [](Stream& s, const View& a, const View& b, const View& y) { kernels::matmul(s, a, b, y); };
-  c.f32_rate = product_rate(meter, DType::f32, usual);
-  const bool matrices = device.is_gpu() && !device.gpu().capabilities().matrix_shapes.empty();
-  if (!matrices) {
-    c.f16_rate = product_rate(meter, DType::f16, usual);
-    return;
+  std::vector<Product> list{{"products, f32", DType::f32, usual, &Calibration::f32_rate}};
+  if (!device.is_gpu() || device.gpu().capabilities().matrix_shapes.empty()) {
+    list.push_back({"products, f16", DType::f16, usual, &Calibration::f16_rate});
+    return list;
   }
   // Without the matrix units: the form that a device without them would take.
   gpu::Capabilities plain = device.gpu().capabilities();
   plain.matrix_shapes.clear();
-  c.f16_rate = product_rate(meter, DType::f16, [&](Stream& s, const View& a, const View& b, const View& y) {
+  const auto by_plain = [plain](Stream& s, const View& a, const View& b, const View& y) {
     const auto problem = kernels::matmul_problem(a, b, y, {});
     kernels::matmul_by(*s.gpu(), problem, nullptr, kernels::choose_variant(problem, plain, 0), {});
-  });
-  c.matrix_rate = product_rate(meter, DType::f16, usual);
+  };
+  list.push_back({"products, f16", DType::f16, by_plain, &Calibration::f16_rate});
+  // Last: its self-test is waited for, while the others' kernels compile.
+  list.push_back({"cooperative matrices", DType::f16, usual, &Calibration::matrix_rate});
+  return list;
+}
+
+// Copying, and products: all kernels compile side by side before the clocks are raised and times are taken.
+void measure_rates(Meter& meter, const Device& device, Calibration& c) {
+  std::uint64_t bytes = meter.software() ? 32 << 20 : 256 << 20;
+  if (device.is_gpu()) bytes = std::min(bytes, device.gpu().capabilities().max_binding);
+  const auto count = static_cast<std::int64_t>(bytes / 4);
+  const View x = meter.tensor({count}), y = meter.tensor({count});
+  const Measured copy = meter.prepare([&](Stream& s) { kernels::copy(s, x, y); });
+  const auto bandwidth = [&](double seconds) { return 2 * static_cast<double>(bytes) / seconds; };
+  // Sizes that take long enough to tell: on a software device they are tried, which costs no new kernel; a GPU's is
+  // guessed from how fast it copies, for each size is another tile, and another kernel to compile.
+  std::vector<std::int64_t> sizes{256, 512, 1024, 2048, 4096};
+  if (!meter.software()) {
+    meter.run(copy, 1);
+    const double guess = bandwidth(meter.run(copy, 4) / 4);
+    sizes = {guess > 5e11 ? 4096 : guess > 1e11 ? 2048 : 1024};
+  }
+  meter.mark("a first copy");
+
+  const std::vector<Product> list = products(device);
+  const auto prepare = [&](const Product& product, std::int64_t n) {
+    const View a = meter.tensor({n, n}, product.dtype), b = meter.tensor({n, n}, product.dtype);
+    const View result = meter.tensor({n, n}, product.dtype);
+    return meter.prepare([=](Stream& s) { product.run(s, a, b, result); });
+  };
+  std::vector<Measured> first;
+  for (const Product& product : list) {
+    first.push_back(prepare(product, sizes[0]));
+    meter.mark(std::format("recording {}", product.name));
+  }
+  for (const Measured& m : first) meter.run(m, 1);
+  meter.mark("compiling them");
+
+  // A GPU raises its clocks only under load.
+  if (!meter.software()) {
+    for (const auto start = Clock::now(); seconds_since(start) < 0.1;) meter.run(copy, 20);
+    meter.mark("raising the clocks");
+  }
+  c.copy_bandwidth = bandwidth(meter.slope(copy));
+  meter.mark("copying");
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    for (const std::int64_t n : sizes) {
+      const Measured m = n == sizes[0] ? first[k] : prepare(list[k], n);
+      if (n != sizes[0]) meter.run(m, 1);
+      if (n != sizes.back() && meter.run(m, 1) < 2e-3) continue;
+      const auto size = static_cast<double>(n);
+      c.*list[k].rate = 2 * size * size * size / meter.slope(m);
+      break;
+    }
+    meter.mark(list[k].name);
+  }
 }
 
 void measure_dispatches(Meter& meter, const Device& device, Calibration& c) {
@@ -129,12 +185,12 @@ void measure_dispatches(Meter& meter, const Device& device, Calibration& c) {
   const View x = meter.tensor({256}), y = meter.tensor({256});
   std::vector<View> others;
   for (int i = 0; i < 8; ++i) others.push_back(meter.tensor({256}));
-  const double apart = meter.slope([&](Stream& s) {
+  const double apart = meter.slope(meter.prepare([&](Stream& s) {
     for (int i = 0; i < kCount; ++i) kernels::copy(s, x, others[i % others.size()]);
-  }, 0.01);
-  const double dependent = meter.slope([&](Stream& s) {
+  }), 0.01);
+  const double dependent = meter.slope(meter.prepare([&](Stream& s) {
     for (int i = 0; i < kCount; ++i) i % 2 ? kernels::copy(s, y, x) : kernels::copy(s, x, y);
-  }, 0.01);
+  }), 0.01);
   c.dispatch_seconds = apart / kCount;
   c.barrier_seconds = std::max(dependent - apart, 0.0) / kCount;
   if (!device.is_gpu()) {
@@ -183,11 +239,11 @@ void measure_transfers(Meter& meter, const Device& device, Calibration& c) {
   std::ranges::nth_element(trips, trips.begin() + 10);
   c.round_trip_seconds = trips[10];
 
-  const std::uint64_t bytes = meter.software() ? 16 << 20 : 64 << 20;
+  const std::uint64_t bytes = meter.software() ? 16 << 20 : 32 << 20;
   const Buffer target = device.allocate(bytes);
   std::vector<std::byte> host(bytes, std::byte{1});
   double up = std::numeric_limits<double>::max(), down = up;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 3; ++i) {
     up = std::min(up, seconds_of([&] {
       device.upload(target, 0, host);
       device.wait();
@@ -222,10 +278,11 @@ Calibration Calibration::measure(const Device& device) {
   Calibration c;
   std::tie(c.device, c.driver) = compiler::identity_of(device);
   Meter meter(device);
-  c.copy_bandwidth = measure_copy(meter, device);
-  measure_products(meter, device, c);
+  measure_rates(meter, device, c);
   measure_dispatches(meter, device, c);
+  meter.mark("dispatches");
   measure_transfers(meter, device, c);
+  meter.mark("transfers");
   if (device.is_gpu()) device.gpu().trim();
   c.measured_seconds = seconds_since(start);
   log(LogLevel::info, "calibrated {} in {:.2f} s", c.device, c.measured_seconds);

@@ -12,18 +12,36 @@ namespace weft {
 
 namespace {
 
+// What the options leave open, the flags say.
+CompileOptions resolved(CompileOptions options) {
+  if (!options.precision) {
+    const std::string text = flag_text(Flag::precision);
+    options.precision = text == "f16" ? Precision::f16 : text == "auto" ? Precision::automatic : Precision::strict;
+  }
+  const std::string forced = flag_text(Flag::force_f16);
+  for (std::string_view rest = forced; !rest.empty();) {
+    const auto comma = rest.find(',');
+    std::string_view part = rest.substr(0, comma);
+    const bool narrow = !part.starts_with('-');
+    if (!narrow) part.remove_prefix(1);
+    if (!part.empty()) options.force_f16.emplace_back(part, narrow);
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  options.fusion = options.fusion && flag_on(Flag::fusion);
+  options.packed_qkv = options.fusion && options.packed_qkv && flag_on(Flag::packed_qkv);
+  return options;
+}
+
+// By options that are resolved.
 Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options,
                 std::vector<PrecisionDecision>* decisions) {
-  compiler::PassContext context{compiler::Target::of(device), options, decisions};
-  context.options.fusion = options.fusion && flag_on(Flag::fusion);
-  context.options.packed_qkv = context.options.fusion && options.packed_qkv && flag_on(Flag::packed_qkv);
-  return compiler::run_passes(graph, context);
+  return compiler::run_passes(graph, {compiler::Target::of(device), options, decisions});
 }
 
 }  // namespace
 
 Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options) {
-  return optimized(graph, device, options, nullptr);
+  return optimized(graph, device, resolved(options), nullptr);
 }
 
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
@@ -33,7 +51,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
     throw InvalidArgument("compile: the constant store is for {}, the graph for {}", store->device().name(),
                           device.name());
   }
-  CompileOptions with_store = options;
+  CompileOptions with_store = resolved(options);
   with_store.constants = store;
   std::vector<PrecisionDecision> decisions;
   const Graph ready = optimized(graph, device, with_store, &decisions);
@@ -59,10 +77,11 @@ ExecutableCache::ExecutableCache(Device device, std::size_t capacity)
     : state_(std::make_shared<State>(State{std::move(device), std::max<std::size_t>(capacity, 1), {}})) {}
 
 Executable ExecutableCache::get(const std::string& key, const std::function<Graph()>& build,
-                                const CompileOptions& options) {
+                                const CompileOptions& asked) {
+  const CompileOptions options = resolved(asked);
   auto& entries = state_->entries;
   std::string full_key = std::format("{} fusion={} folding={} packed={} precision={}", key, options.fusion,
-                                     options.constant_folding, options.packed_qkv, static_cast<int>(options.precision));
+                                     options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision));
   for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
   const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {

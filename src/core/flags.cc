@@ -26,6 +26,11 @@ constexpr FlagInfo kFlags[] = {
     {Flag::fusion, FlagKind::toggle, "fusion", "WEFT_FUSION", "on", "Fuse operations into one kernel."},
     {Flag::packed_qkv, FlagKind::toggle, "packed-qkv", "WEFT_PACKED_QKV", "on",
      "Run products of one tensor with several weights, such as attention's q, k and v, as one."},
+    {Flag::precision, FlagKind::choice, "precision", "WEFT_PRECISION", "strict",
+     "What may be stored as f16: nothing (strict), all that may be (f16), or what keeps the error bound (auto).",
+     "strict|f16|auto"},
+    {Flag::force_f16, FlagKind::text, "force-f16", "WEFT_FORCE_F16", "",
+     "Weights that are f16 whatever is measured: parts of their names, separated by commas; after a minus they stay f32."},
     {Flag::validation, FlagKind::toggle, "validation", "WEFT_VALIDATION", "on",
      "Let WebGPU check every call; off is faster and trusts the kernels."},
     {Flag::robustness, FlagKind::toggle, "robustness", "WEFT_ROBUSTNESS", "on",
@@ -52,8 +57,8 @@ constexpr FlagInfo kFlags[] = {
     {Flag::dump_wgsl, FlagKind::text, "dump-wgsl", "WEFT_DUMP_WGSL", "",
      "A directory to which the WGSL of every kernel that is compiled is written."},
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
-     "What is said on standard error: off, warn, info, debug, and the topics schedule, passes and start, separated by"
-     " commas."},
+     "What is said on standard error: off, warn, info, debug, and the topics schedule, passes, precision, calibration and"
+     " start, separated by commas."},
 };
 
 struct Overrides {
@@ -100,7 +105,17 @@ std::optional<std::uint64_t> parse_bytes(const FlagInfo& flag, std::string_view 
   return count << (10 * power);
 }
 
+void check_choice(const FlagInfo& flag, std::string_view value) {
+  for (std::string_view rest = flag.choices; !rest.empty();) {
+    const auto bar = rest.find('|');
+    if (rest.substr(0, bar) == value) return;
+    rest = bar == std::string_view::npos ? "" : rest.substr(bar + 1);
+  }
+  throw InvalidArgument("{} (--{}) is '{}'; it takes {}", flag.environment, flag.name, value, flag.choices);
+}
+
 void check(const FlagInfo& flag, std::string_view value) {
+  if (flag.kind == FlagKind::choice) check_choice(flag, value);
   if (flag.kind == FlagKind::toggle) parse_toggle(flag, value);
   if (flag.kind == FlagKind::bytes) parse_bytes(flag, value);
 }
@@ -124,7 +139,9 @@ std::string flag_text(Flag flag) {
   }
   // An empty variable is one that is not set.
   const char* value = std::getenv(std::string(f.environment).c_str());
-  return value && *value ? value : std::string(f.default_value);
+  if (!value || !*value) return std::string(f.default_value);
+  if (f.kind == FlagKind::choice) check_choice(f, value);
+  return value;
 }
 
 bool flag_on(Flag flag) { return parse_toggle(info(flag), flag_text(flag)); }

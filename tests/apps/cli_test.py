@@ -162,6 +162,13 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(said, r"precision: layers\.0\.output f32 \[32, 16\] f32: error .*, the bound is")
         self.assertRegex(said, r"precision: layers\.0\.intermediate f32 \[16, 32\] f32: .*exact")
         self.assert_fails(self.embed("--dtype", "half", "-"), "--dtype", code=2)
+        # The flag and the variable do the same, and --dtype wins.
+        for arguments, env in ((("--precision", "f16"), {}), ((), {"WEFT_PRECISION": "f16"})):
+            said = self.embed(*arguments, "-", env={"WEFT_LOG": "precision", **env}).stderr.decode()
+            self.assertRegex(said, r"precision: layers\.0\.output f32 \[32, 16\] f16: ")
+        said = self.embed("--dtype", "f32", "-", env={"WEFT_LOG": "precision", "WEFT_PRECISION": "f16"}).stderr.decode()
+        self.assertNotIn("precision:", said)
+        self.assert_fails(self.embed("-", env={"WEFT_PRECISION": "half"}), "strict|f16|auto")
 
     def test_no_sentence_gives_no_vector(self):
         process = self.embed("-", stdin=b"")

@@ -5,6 +5,8 @@
 
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
+#include "weft/error.h"
+#include "weft/flags.h"
 
 namespace weft {
 namespace {
@@ -96,6 +98,7 @@ struct PrecisionTest : testing::TestWithParam<std::string> {
     }
     return off / largest;
   }
+  void TearDown() override { reset_flags(); }
   Device device = test::device_named(GetParam());
   Executable exe;
 };
@@ -147,6 +150,33 @@ TEST_P(PrecisionTest, WeightsThatOscillateStayAndSoDoesWhatComesBefore) {
   d = decide(layers(ordinary(96, 80, 2)), {.precision = Precision::f16, .force_f16 = {{"last", false}}});
   EXPECT_FALSE(d.at("last").f16);
   EXPECT_TRUE(d.at("middle").f16);
+}
+
+TEST_P(PrecisionTest, FlagsDecideWhatTheOptionsLeaveOpen) {
+  const Graph g = layers(ordinary(96, 80, 2));
+  set_flag(Flag::precision, "auto");
+  set_flag(Flag::force_f16, "-first,middle");
+  auto d = decide(g, {});
+  EXPECT_FALSE(d.at("first").f16);
+  EXPECT_TRUE(d.at("middle").f16);
+  EXPECT_THAT(d.at("middle").reason, HasSubstr("forced"));
+  EXPECT_TRUE(d.at("last").f16);
+  EXPECT_GT(d.at("last").error, 0) << "measured";
+  d = decide(g, {.force_f16 = {{"first", true}}});
+  EXPECT_TRUE(d.at("first").f16) << "the option wins";
+  EXPECT_TRUE(decide(g, {.precision = Precision::strict}).empty());
+  ExecutableCache cache(device);
+  const auto f16 = [&](const char* precision) {
+    set_flag(Flag::precision, precision);
+    return cache.get("graph", [] { return layers(ordinary(96, 80, 2)); }).report().precision.size();
+  };
+  EXPECT_EQ(f16("f16"), 4u);
+  EXPECT_EQ(f16("strict"), 0u);
+  EXPECT_EQ(f16("f16"), 4u);
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_THROW(set_flag(Flag::precision, "half"), InvalidArgument);
+  reset_flags();
+  EXPECT_TRUE(decide(g, {}).empty());
 }
 
 TEST_P(PrecisionTest, OutliersStay) {

@@ -249,7 +249,7 @@ class Narrower {
 }  // namespace
 
 Graph store_half(const Graph& graph, const PassContext& context) {
-  if (context.options.precision == Precision::strict) return without_dead(graph);
+  if (context.options.precision.value_or(Precision::strict) == Precision::strict) return without_dead(graph);
   return Narrower(graph, context).run();
 }
 
