@@ -5,6 +5,8 @@
 
 namespace weft::cpu {
 
+class Kept;
+
 class Executor final : public Stream {
  public:
   // `threads`: 0 takes all cores that the process may use.
@@ -12,8 +14,13 @@ class Executor final : public Stream {
   Executor* cpu() override { return this; }
   int threads() const { return threads_; }
 
+  // Where kernels keep other forms of operands that are constants (cpu/kept.h); null: nowhere.
+  Kept* kept() const { return kept_; }
+  void keep(Kept* kept) { kept_ = kept; }
+
  private:
   int threads_;
+  Kept* kept_ = nullptr;
 };
 
 }  // namespace weft::cpu

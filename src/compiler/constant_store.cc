@@ -27,13 +27,15 @@ Buffer ConstantStore::get(const ConstantPtr& constant) {
     const TensorData data = constant->data();
     const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
     const std::uintptr_t element = std::max(bits(data.dtype) / 8, 1);
-    if (address % element == 0) {
+    const bool in_place = address % element == 0;
+    if (in_place) {
       buffer = Buffer::borrow(data.bytes, data.owner);
-      if (!constant->is_recipe()) return buffer;
     } else {
       buffer = device_.allocate(buffer_size(data.bytes.size()));
       device_.upload(buffer, 0, data.bytes);
     }
+    if (constant->shareable()) kept_.add(buffer, constant->owners());
+    if (in_place && !constant->is_recipe()) return buffer;
   }
   if (constant->shareable()) {
     bytes_ += buffer.size();
@@ -77,6 +79,7 @@ void ConstantStore::drop_unfilled() {
 }
 
 void ConstantStore::drop_orphans() {
+  kept_.drop_orphans();
   std::erase_if(entries_, [&](const auto& entry) {
     const bool alive = std::ranges::none_of(entry.second.owners, [](const auto& o) { return o.expired(); });
     if (!alive) bytes_ -= entry.second.buffer.size();

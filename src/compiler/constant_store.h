@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "cpu/kept.h"
 #include "graph/constant.h"
 #include "weft/compile.h"
 
@@ -23,6 +24,8 @@ class ConstantStore {
   void drop_unfilled();
   // Forgets constants whose owners are gone: their addresses say nothing any more. Comes before get().
   void drop_orphans();
+  // Other forms of constants, which the CPU's kernels make.
+  cpu::Kept& kept() { return kept_; }
   // What f16 would cost the constant (compiler/precision.h): measured at the first request.
   double f16_error(const Constant& constant, const std::function<double()>& measure);
   // Of what is kept for later requests.
@@ -65,6 +68,7 @@ class ConstantStore {
 
   Device device_;
   std::map<std::string, Entry, std::less<>> entries_;
+  cpu::Kept kept_;
   std::map<std::string, Measured, std::less<>> measured_;
   std::mutex measuring_;
   std::vector<Unfilled> unfilled_;

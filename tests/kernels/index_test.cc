@@ -1,4 +1,5 @@
 // Gathers by element and by tuple, scatters: on a GPU against the CPU, and against their definitions.
+#include <cstring>
 #include <set>
 
 #include "support/differential.h"
@@ -240,6 +241,25 @@ TEST(IndexTwin, Definitions) {
   kernels::scatter_elements(executor, ScatterOp::max, host_view(DType::i8, {1, 3}, std::vector<double>{-1, -2, 0}),
                             host_view(DType::i32, {1, 3}, std::vector<double>{9, 2, 5}), x, 0);
   EXPECT_THAT(values(x), ElementsAre(1, 4, 5, 9, 8, 9));
+}
+
+TEST(IndexTwin, ManyCoresScatterAsOneDoes) {
+  Rng rng(11);
+  for (const Shapes& s : {Shapes{Form::rows, {300, 64}, {2000}, {2000, 64}, 0}, Shapes{Form::rows, {500}, {70000}, {70000}, 0},
+                          Shapes{Form::elements, {40, 700}, {90, 700}, {90, 700}, 0},
+                          Shapes{Form::elements, {2, 900}, {2, 40000}, {2, 40000}, 1},
+                          Shapes{Form::tuples, {50, 60}, {40000, 2}, {40000}, 0}}) {
+    for (const ScatterOp op : {ScatterOp::assign, ScatterOp::add}) {
+      const View indices = random_indices(rng, s, Kind::dense, true);
+      const View updates = random_view(rng, s.part, DType::f32), y = random_view(rng, s.whole, DType::f32);
+      const View other(Buffer::host(y.buffer.size()), 0, DType::f32, s.whole);
+      std::memcpy(other.buffer.data(), y.buffer.data(), y.buffer.size());
+      cpu::Executor one(1), four(4);
+      scatter(one, s, op, indices, updates, y);
+      scatter(four, s, op, indices, updates, other);
+      ASSERT_EQ(std::memcmp(other.buffer.data(), y.buffer.data(), y.buffer.size()), 0) << to_string(updates);
+    }
+  }
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ TEST_F(MatmulCpu, AgreesWithNumPy) {
     expect_within(y, e, std::format("twin, case {}", i));
     e = expect_product(a, b, want.shape());
     matmul(executor_, a, b, y);
-    expect_within(y, e, std::format("oneDNN, case {}", i));
+    expect_within(y, e, std::format("cpu, case {}", i));
   }
 }
 
@@ -167,7 +167,7 @@ class Matmul : public testing::TestWithParam<std::string> {
     return test::to_host(device_, out);
   }
 
-  // The device's choice, oneDNN and the twin, all against the double loop.
+  // The device's choice, the cpu and the twin, all against the double loop.
   void check_all(const View& a, const View& b, const View& y, const std::string& what) {
     const Expected e = expect_product(a, b, y.shape());
     const std::array inputs{a, b};
@@ -176,7 +176,7 @@ class Matmul : public testing::TestWithParam<std::string> {
     });
     expect_within(gpu, e, what + " on the device");
     matmul(executor_, a, b, y);
-    expect_within(y, e, what + " by oneDNN");
+    expect_within(y, e, what + " on the cpu");
     if (y.count() <= 4096) {
       matmul_reference(matmul_problem(a, b, y, {}), nullptr);
       expect_within(y, e, what + " by the twin");
@@ -391,7 +391,7 @@ TEST_P(Matmul, Epilogues) {
         });
         expect_within(got, want, what + " on the device");
         matmul(executor_, a, b, y, {&e, operands});
-        expect_within(y, want, what + " by oneDNN");
+        expect_within(y, want, what + " on the cpu");
         matmul_reference(matmul_problem(a, b, y, {&e, operands}), &e);
         expect_within(y, want, what + " by the twin");
         if (type != DType::f32) continue;

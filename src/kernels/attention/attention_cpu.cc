@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
+#include "kernels/elementwise/block_memory.h"
 #include "kernels/twin.h"
 
 namespace weft::kernels {
@@ -34,6 +35,17 @@ constexpr int kColumns = 16;  // of the result at once, at most
 // `count` elements of any float type as f32; booleans as what a mask adds.
 void widen(const View& view, std::int64_t start, std::int64_t stride, std::int64_t count, float* out,
            std::int64_t out_stride) {
+  if (widens_to_f32(view.dtype)) {
+    const LoadBlock load = load_block(view.dtype);
+    const std::byte* const base = view.buffer.data() + view.offset;
+    float values[256];
+    for (std::int64_t at = 0; at < count; at += 256) {
+      const int n = static_cast<int>(std::min<std::int64_t>(256, count - at));
+      load(base, start + at * stride, stride, n, out_stride == 1 ? out + at : values);
+      for (int i = 0; out_stride != 1 && i < n; ++i) out[(at + i) * out_stride] = values[i];
+    }
+    return;
+  }
   with_type(view.dtype, [&]<class T>() {
     if constexpr (std::is_convertible_v<T, float>) {
       const T* source = data<const T>(view) + start;
@@ -176,6 +188,18 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
     widen(*a.mask, place(*a.mask, row), a.mask->strides()[3], b.keys, bias + i, size);
   }
   run(b);
+  if (widens_to_f32(a.y.dtype)) {
+    const StoreBlock store = store_block(a.y.dtype);
+    float values[256];
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t d = 0; d < a.value_dim; d += 256) {
+        const int n = static_cast<int>(std::min<std::int64_t>(256, a.value_dim - d));
+        for (int e = 0; e < n; ++e) values[e] = b.o[(d + e) * size + i];
+        store(a.y.buffer.data() + a.y.offset, place(a.y, first + i) + d * a.y.strides()[3], a.y.strides()[3], n, values);
+      }
+    }
+    return;
+  }
   with_type(a.y.dtype, [&]<class T>() {
     if constexpr (std::is_constructible_v<T, float>) {
       for (std::int64_t i = 0; i < count; ++i) {

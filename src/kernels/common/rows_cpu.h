@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/common/rows.h"
+#include "kernels/elementwise/block_memory.h"
 #include "kernels/twin.h"
 
 // Compiled once for each level of vector instructions; the loader picks. Not under sanitizers, whose runtime is not up
@@ -51,6 +52,12 @@ class RowReader {
 
   // buffer[r * length + j] = element j of row first + r.
   void gather(std::int64_t first, std::int64_t count, T* buffer) const {
+    if (by_blocks()) {
+      for_each_block(first, count, [&, load = load_block(view_.dtype)](std::int64_t at, std::int64_t to, int n) {
+        load(view_.buffer.data() + view_.offset, at, 1, n, buffer + to);
+      });
+      return;
+    }
     with_type(view_.dtype, [&]<class X>() {
       if constexpr (std::is_convertible_v<X, T>) {
         walk<X>(first, count, [&](const X& element, std::int64_t at) { buffer[at] = static_cast<T>(element); });
@@ -58,6 +65,12 @@ class RowReader {
     });
   }
   void scatter(std::int64_t first, std::int64_t count, const T* buffer) const {
+    if (by_blocks()) {
+      for_each_block(first, count, [&, store = store_block(view_.dtype)](std::int64_t at, std::int64_t from, int n) {
+        store(view_.buffer.data() + view_.offset, at, 1, n, buffer + from);
+      });
+      return;
+    }
     with_type(view_.dtype, [&]<class X>() {
       if constexpr (std::is_convertible_v<X, T>) {
         walk<X>(first, count, [&](X& element, std::int64_t at) { element = X(static_cast<float_for<X>>(buffer[at])); });
@@ -68,6 +81,19 @@ class RowReader {
  private:
   template <class X>
   using float_for = std::conditional_t<std::is_same_v<X, double>, double, float>;
+
+  // Rows that lie side by side, of a type whose blocks are converted by vector code.
+  bool by_blocks() const { return std::is_same_v<T, float> && steps_.contiguous() && widens_to_f32(view_.dtype); }
+  template <class F>
+  void for_each_block(std::int64_t first, std::int64_t count, F&& f) const {
+    constexpr std::int64_t kMost = 1 << 20;
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t start = offset_of(outer_, first + r);
+      for (std::int64_t j = 0; j < length_; j += kMost) {
+        f(start + j, r * length_ + j, static_cast<int>(std::min(kMost, length_ - j)));
+      }
+    }
+  }
 
   template <class X, class F>
   void walk(std::int64_t first, std::int64_t count, F&& f) const {

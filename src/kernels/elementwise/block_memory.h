@@ -16,6 +16,9 @@ using StoreBlock = void (*)(std::byte* data, std::int64_t first, std::int64_t st
 LoadBlock load_block(DType type);
 StoreBlock store_block(DType type);
 
+// True of the types whose registers are f32.
+inline bool widens_to_f32(DType type) { return is_floating(type) && bits(type) <= 32; }
+
 // Rounds f32 registers to a narrower float's values, in place.
 void round_block(DType type, float* registers, int n);
 

@@ -1,4 +1,5 @@
-// Scatters on the CPU: the updates one after the other.
+// Scatters on the CPU. What goes to one place is combined in the order of the updates, by one thread: threads share out
+// the places, not the updates.
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/index/scatter.h"
@@ -32,11 +33,11 @@ T combined(ScatterOp op, T a, T b) {
   }
 }
 
-// Calls f(element of the whole, element of the part) for each pair, in the order of the part.
+// Calls f(element of the whole, element of the part) for each pair whose first index is in [low, high), in the order of
+// the part. `c` holds the strides of whole, indices and part.
 template <class F>
-void for_each_pair(const Selection& s, F&& f) {
-  const Strides strides[] = {s.whole.strides(), s.indices.strides(), s.part.strides()};
-  Collapsed c = collapse(s.part.shape(), strides);
+void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_t, 3>& start, std::int64_t low,
+                   std::int64_t high, F&& f) {
   // Rows of one tuple if the last axis is not one of the indices' own.
   const bool has_rows = !c.shape.empty() && c.strides[1].back() == 0;
   std::int64_t length = 1, to_stride = 0, from_stride = 0;
@@ -48,23 +49,50 @@ void for_each_pair(const Selection& s, F&& f) {
     for (Strides& st : c.strides) st.pop_back();
   }
   for_each_offset<3>(c.shape, {c.strides[0], c.strides[1], c.strides[2]}, [&](std::int64_t to, std::int64_t tuple, std::int64_t from) {
+    to += start[0];
+    from += start[2];
     for (int k = 0; k < static_cast<int>(s.axes.size()); ++k) {
-      const std::int64_t index = index_at(s, tuple, k);
-      if (index < 0) return;
+      const std::int64_t index = index_at(s, tuple + start[1], k);
+      if (index < 0 || (k == 0 && (index < low || index >= high))) return;
       to += index * s.axes[k].stride;
     }
     for (std::int64_t j = 0; j < length; ++j) f(to + j * to_stride, from + j * from_stride);
   });
 }
 
+// The same for all pairs, on the executor's cores. Parts of an axis along which the whole moves too go to different
+// places; where there is none, each core takes the indices of a range.
+template <class F>
+void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
+  const Strides strides[] = {s.whole.strides(), s.indices.strides(), s.part.strides()};
+  const Collapsed c = collapse(s.part.shape(), strides);
+  constexpr std::int64_t kEvery = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t count = element_count(c.shape);
+  const std::int64_t parts = std::clamp<std::int64_t>(count / 16384, 1, executor.threads());
+  int axis = -1;
+  for (int d = 0; d < c.shape.rank(); ++d) {
+    if (c.strides[0][d] != 0 && c.shape[d] >= parts && (axis < 0 || c.shape[d] > c.shape[axis])) axis = d;
+  }
+  if (parts == 1 || (axis < 0 && s.axes.empty())) return for_each_pair(s, c, {}, 0, kEvery, f);
+  const std::int64_t extent = axis < 0 ? s.axes[0].size : c.shape[axis];
+  parallel(executor, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t low = extent * begin / parts, high = extent * end / parts;
+    if (axis < 0) return for_each_pair(s, c, {}, low, high, f);
+    Collapsed share = c;
+    share.shape[axis] = high - low;
+    for_each_pair(s, std::move(share), {low * c.strides[0][axis], low * c.strides[1][axis], low * c.strides[2][axis]}, 0, kEvery, f);
+  });
+}
+
 }  // namespace
 
-void scatter_cpu(cpu::Executor&, ScatterOp op, const Selection& s) {
+void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& s) {
   if (bits(s.whole.dtype) < 8) {
     const auto load = load_block(s.whole.dtype);
     std::byte* y = s.whole.buffer.data() + s.whole.offset;
     const std::byte* updates = s.part.buffer.data() + s.part.offset;
-    for_each_pair(s, [&](std::int64_t to, std::int64_t from) {
+    cpu::Executor one_core(1);  // packed elements share bytes
+    for_each_pair(one_core, s, [&](std::int64_t to, std::int64_t from) {
       std::int64_t a = 0, b = 0;
       load(y, to, 0, 1, &a);
       load(updates, from, 0, 1, &b);
@@ -77,16 +105,16 @@ void scatter_cpu(cpu::Executor&, ScatterOp op, const Selection& s) {
     // Booleans are bytes that stay as they are when they are only moved.
     if (op == ScatterOp::assign) {
       using Bits = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-      return for_each_pair(s, [y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](std::int64_t to, std::int64_t from) {
+      return for_each_pair(executor, s, [y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](std::int64_t to, std::int64_t from) {
         y[to] = updates[from];
       });
     }
     if constexpr (std::is_same_v<T, bool>) {
-      for_each_pair(s, [op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](std::int64_t to, std::int64_t from) {
+      for_each_pair(executor, s, [op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](std::int64_t to, std::int64_t from) {
         y[to] = op == ScatterOp::min ? y[to] && updates[from] : y[to] || updates[from];
       });
     } else {
-      for_each_pair(s, [op, y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
+      for_each_pair(executor, s, [op, y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
         y[to] = combined(op, y[to], updates[from]);
       });
     }

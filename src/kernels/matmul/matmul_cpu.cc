@@ -1,70 +1,28 @@
-// The matrix product on the CPU's cores: oneDNN multiplies blocks that stay in a core's cache, and the epilogue runs
-// over each block while it is there.
-#include <map>
-
-#include "cpu/onednn.h"
+// The matrix product on the CPU's cores: panels (panels_cpu.h) multiply blocks of y that stay in a core's cache, and the
+// epilogue runs over each block while it is there.
+#include "cpu/kept.h"
+#include "kernels/call.h"
+#include "kernels/elementwise/block_memory.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/panels_cpu.h"
 #include "kernels/matmul/row_store.h"
 #include "kernels/twin.h"
 
 namespace weft::kernels {
 namespace {
 
-using dnnl::memory;
-
-// A product of two matrices as oneDNN compiles it.
-struct BlockKey {
-  std::int64_t m, n, k, a_row, a_col, b_row, b_col, pitch;
-  DType type;
-  auto operator<=>(const BlockKey&) const = default;
-};
-
-// One compiled product with its memory objects; belongs to one thread.
-struct Block {
-  dnnl::matmul matmul;
-  memory a, b, y;
-  std::unordered_map<int, memory> arguments;
-
-  explicit Block(const BlockKey& key) {
-    const auto type = key.type == DType::f32 ? memory::data_type::f32
-                      : key.type == DType::f16 ? memory::data_type::f16 : memory::data_type::bf16;
-    const dnnl::engine& engine = cpu::onednn_engine();
-    const memory::desc a_desc({key.m, key.k}, type, memory::dims{key.a_row, key.a_col});
-    const memory::desc b_desc({key.k, key.n}, type, memory::dims{key.b_row, key.b_col});
-    const memory::desc y_desc({key.m, key.n}, memory::data_type::f32, memory::dims{key.pitch, 1});
-    matmul = dnnl::matmul(dnnl::matmul::primitive_desc(engine, a_desc, b_desc, y_desc));
-    a = memory(a_desc, engine, nullptr);
-    b = memory(b_desc, engine, nullptr);
-    y = memory(y_desc, engine, nullptr);
-    arguments = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}};
+// Memory of a thread's own that only grows.
+class Scratch {
+ public:
+  float* need(std::int64_t count) {
+    const auto bytes = static_cast<std::uint64_t>(count) * sizeof(float);
+    if (buffer_.size() < bytes) buffer_ = Buffer::host(bytes);
+    return reinterpret_cast<float*>(buffer_.data());
   }
 
-  void run(std::byte* a_data, std::byte* b_data, float* y_data) {
-    a.set_data_handle(a_data);
-    b.set_data_handle(b_data);
-    y.set_data_handle(y_data);
-    matmul.execute(cpu::onednn_stream(), arguments);
-  }
+ private:
+  Buffer buffer_;
 };
-
-// This thread's compiled products. Shapes may go on changing, so it starts again when it has very many.
-Block& block(const BlockKey& key) {
-  constexpr std::size_t kMost = 512;
-  thread_local std::map<BlockKey, Block> blocks;
-  if (blocks.size() > kMost) blocks.clear();
-  auto found = blocks.find(key);
-  if (found == blocks.end()) found = blocks.emplace(key, Block(key)).first;
-  return found->second;
-}
-
-// True if oneDNN has vector code for matrices laid out like this: one unit stride, no overlap.
-bool is_plain(const View& view) {
-  const auto fits = [&](int inner, int outer) {
-    return (view.strides()[inner] == 1 || view.shape()[inner] == 1) &&
-           (view.strides()[outer] >= view.shape()[inner] || view.shape()[outer] == 1);
-  };
-  return fits(-1, -2) || fits(-2, -1);
-}
 
 // The matrices in type `to`, dense each; batches that repeat (stride 0) are kept once.
 View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
@@ -99,71 +57,216 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
   return result;
 }
 
+// b as the panel loops take it.
+class RightSide {
+ public:
+  RightSide(cpu::Executor& executor, const MatmulProblem& p) : loops_(panel_loops()), k_(p.k), view_(p.b), batch_(p.batch) {
+    const auto plain = [&](int inner, int outer) {
+      return panel_type(view_.dtype) >= 0 && (view_.strides()[inner] == 1 || view_.shape()[inner] == 1) &&
+             (view_.strides()[outer] >= 0 || view_.shape()[outer] == 1);
+    };
+    if (cpu::Kept* kept = executor.kept()) {
+      memory_ = kept->form(view_, "panels", [&] { return panels(executor); });
+    }
+    if (memory_) {
+      use_panels();
+      return;
+    }
+    // Packing pays from some rows on.
+    if (p.m < 24 && plain(-2, -1)) {
+      form_ = Form::columns;
+      row_ = view_.strides()[-1];
+    } else if (p.m < 24 && plain(-1, -2) && p.n % loops_.width == 0) {
+      form_ = Form::in_place;
+      row_ = view_.strides()[-2];
+    } else {
+      memory_ = panels(executor);
+      use_panels();
+      return;
+    }
+    type_ = panel_type(view_.dtype);
+    data_ = view_.buffer.data() + view_.offset;
+    batch_strides_ = batch_strides(view_);
+  }
+
+  // Columns come in such portions, and whole panels of them are written.
+  std::int64_t unit() const { return form_ == Form::columns ? 4 : loops_.width; }
+  bool writes_only(std::int64_t cols) const { return form_ == Form::columns || cols % loops_.width == 0; }
+
+  // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or is added to y. `col` is a multiple of unit().
+  void multiply(const float* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col, std::int64_t cols,
+                std::int64_t k, std::int64_t depth, float* y, std::int64_t pitch, bool add) const {
+    const std::int64_t size = type_ == 0 ? 4 : 2, width = loops_.width;
+    const std::int64_t first = offset_of({batch_, batch_strides_}, batch);
+    const auto at = [&](std::int64_t element) { return data_ + (first + element) * size; };
+    PanelRun r{a, a_row, nullptr, row_, y, pitch, rows, cols, depth, add};
+    if (form_ == Form::columns) {
+      r.b = at(col * row_ + k);
+      return loops_.dots[type_](r);
+    }
+    for (std::int64_t c = col; c < col + cols; c += width, r.y += width) {
+      r.b = form_ == Form::panels ? at((c / width * k_ + k) * width) : at(k * row_ + c);
+      loops_.panel[type_](r);
+    }
+  }
+
+ private:
+  enum class Form : std::uint8_t { panels, in_place, columns };
+
+  // A matrix as panels takes so many elements.
+  std::int64_t panel_elements() const { return ceil_div(view_.shape()[-1], loops_.width) * loops_.width * k_; }
+
+  void use_panels() {
+    form_ = Form::panels;
+    type_ = std::max(panel_type(view_.dtype), 0);
+    data_ = memory_.data();
+    row_ = loops_.width;
+    batch_strides_ = panel_strides();
+  }
+  // Batches that repeat (stride 0) are kept once.
+  Strides panel_strides() const {
+    Strides strides = batch_strides(view_);
+    std::int64_t next = panel_elements();
+    for (int d = batch_.rank() - 1; d >= 0; --d) {
+      if (strides[d] == 0) continue;
+      strides[d] = next;
+      next *= batch_[d];
+    }
+    return strides;
+  }
+
+  Buffer panels(cpu::Executor& executor) const {
+    const bool direct = panel_type(view_.dtype) >= 0 && (view_.strides()[-2] == 1 || view_.strides()[-1] == 1 || k_ == 1);
+    const View from = direct ? view_ : packed(executor, view_);
+    const Strides strides = panel_strides();
+    Shape distinct;
+    for (int d = 0; d < batch_.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch_[d]);
+    const int type = panel_type(from.dtype);
+    const std::int64_t size = type == 0 ? 4 : 2, n = from.shape()[-1], width = loops_.width, across = ceil_div(n, width);
+    const std::int64_t matrices = element_count(distinct);
+    const Buffer memory = Buffer::host(static_cast<std::uint64_t>(matrices * panel_elements() * size));
+    const std::int64_t grain = std::max<std::int64_t>(1, 16384 / (k_ * width));
+    parallel(executor, matrices * across, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t col = i % across * width, cols = std::min(width, n - col);
+        const std::int64_t at = offset_of({distinct, batch_strides(from)}, i / across) + col * from.strides()[-1];
+        const std::byte* source = from.buffer.data() + from.offset + at * size;
+        std::byte* target = memory.data() + (offset_of({distinct, strides}, i / across) + col * k_) * size;
+        if (from.strides()[-2] == 1 || k_ == 1) {
+          loops_.pack[type](source, from.strides()[-1], k_, cols, width, target);
+          continue;
+        }
+        for (std::int64_t k = 0; k < k_; ++k, target += width * size) {
+          std::memcpy(target, source + k * from.strides()[-2] * size, static_cast<std::size_t>(cols * size));
+          std::memset(target + cols * size, 0, static_cast<std::size_t>((width - cols) * size));
+        }
+      }
+    });
+    return memory;
+  }
+
+  const PanelLoops& loops_;
+  Form form_ = Form::panels;
+  int type_ = 0;
+  std::int64_t k_, row_ = 0;
+  const std::byte* data_ = nullptr;
+  View view_;
+  Shape batch_;
+  Strides batch_strides_;
+  Buffer memory_;
+};
+
+// The rows of a, as f32 with k side by side: where they lie, or a copy of some of them.
+class LeftSide {
+ public:
+  explicit LeftSide(const View& view) : view_(view), load_(load_block(view.dtype)) {
+    in_place_ = view.dtype == DType::f32 && (view.strides()[-1] == 1 || view.shape()[-1] == 1);
+    // Rows a page apart would throw each other out of the nearest cache.
+    if (view.strides()[-2] % 1024 == 0 && view.shape()[-2] > 4) in_place_ = false;
+  }
+  // Sets the distance of the rows.
+  const float* rows(const Shape& batch, std::int64_t index, std::int64_t row, std::int64_t rows, std::int64_t k,
+                    std::int64_t depth, Scratch& scratch, std::int64_t& pitch) const {
+    const std::int64_t along = view_.strides()[-1], down = view_.strides()[-2];
+    const std::int64_t first = batch_offset(view_, batch, index) + row * down + k * along;
+    if (in_place_) {
+      pitch = down;
+      return data<const float>(view_) + first;
+    }
+    pitch = depth + 16;
+    float* const copy = scratch.need(rows * pitch);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      load_(view_.buffer.data() + view_.offset, first + i * down, along, static_cast<int>(depth), copy + i * pitch);
+    }
+    return copy;
+  }
+
+ private:
+  View view_;
+  LoadBlock load_;
+  bool in_place_;
+};
+
 // How y is cut into blocks that a core works on.
 struct Cut {
   std::int64_t rows, cols;
 };
 
-Cut cut(const MatmulProblem& p, int threads) {
-  constexpr std::int64_t kBlock = 128 << 10;        // elements: half of a common second-level cache
-  constexpr std::int64_t kLeastWork = 512 << 10;    // multiplications worth a task of their own
-  Cut c{p.m, p.n};
-  const auto halve = [](std::int64_t& size, std::int64_t unit) { size = (size / 2 + unit - 1) / unit * unit; };
-  // Columns split before rows where rows are few: b's columns are then packed once only.
-  const auto split = [&] {
-    if (c.cols > 64 && (c.rows <= 256 || c.rows < c.cols)) halve(c.cols, 64);
-    else if (c.rows > 32) halve(c.rows, 16);
-    else return false;
-    return true;
-  };
-  while (c.rows * c.cols > kBlock && split()) {
-  }
-  const auto blocks = [&] { return p.batches() * ((p.m + c.rows - 1) / c.rows) * ((p.n + c.cols - 1) / c.cols); };
+Cut cut(const MatmulProblem& p, int threads, std::int64_t unit) {
+  constexpr std::int64_t kRows = 96, kBlock = 64 << 10;  // elements of a block: a part of the second-level cache
+  constexpr std::int64_t kLeastWork = 512 << 10;         // multiplications worth a task of their own
+  const auto round_up = [](std::int64_t size, std::int64_t to) { return ceil_div(size, to) * to; };
+  Cut c{round_up(ceil_div(p.m, ceil_div(p.m, kRows)), 8), round_up(p.n, unit)};
   const std::int64_t work = p.batches() * p.m * p.n * p.k;
-  while (threads > 1 && blocks() < threads * (work > 64 * kLeastWork ? 4 : 1) && c.rows * c.cols * p.k > 2 * kLeastWork &&
-         split()) {
-  }
+  const std::int64_t wanted = threads == 1 ? 1 : threads * (work > 8 * kLeastWork ? 4 : 1);
+  const auto blocks = [&] { return p.batches() * ceil_div(p.m, c.rows) * ceil_div(p.n, c.cols); };
+  const auto too_few = [&] { return blocks() < wanted && c.rows * c.cols * p.k > 2 * kLeastWork; };
+  while (c.cols > unit && (c.rows * c.cols > kBlock || too_few())) c.cols = round_up(c.cols / 2, unit);
+  while (c.rows > 8 && too_few()) c.rows = round_up(c.rows / 2, 8);
   return c;
 }
 
-// A product with an empty k, or with one that oneDNN need not see.
+// A product with an empty k.
 void store_zeros(const MatmulProblem& p, const RowStore& store) {
   const std::vector<float> row(static_cast<std::size_t>(p.n));
   for (std::int64_t batch = 0; batch < p.batches(); ++batch) store.rows(row.data(), 0, batch, 0, p.m, 0, p.n);
 }
 
-// Integers: 8-bit ones as f32 by oneDNN, as many at a time as an f32 sums exactly; wider ones by a plain loop.
+// Integers: 8-bit ones as f32, as many at a time as an f32 sums exactly; wider ones by a plain loop.
 void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
   const auto largest = [](DType t) { return t == DType::u8 ? 255 : t == DType::i8 ? 128 : 0; };
   const std::int64_t exact = largest(p.a.dtype) && largest(p.b.dtype)
                                  ? (std::int64_t{1} << 24) / (largest(p.a.dtype) * largest(p.b.dtype)) : 0;
-  const View a = packed(executor, p.a, exact ? DType::f32 : DType::i32);
-  const View b = packed(executor, p.b, exact ? DType::f32 : DType::i32);
+  MatmulProblem wide = p;
+  wide.a = packed(executor, p.a, exact ? DType::f32 : DType::i32);
+  wide.b = packed(executor, p.b, exact ? DType::f32 : DType::i32);
+  std::optional<RightSide> right;
+  if (exact) right.emplace(executor, wide);
   constexpr std::int64_t kRows = 32, kCols = 256;
-  const std::int64_t across = (p.n + kCols - 1) / kCols, down = (p.m + kRows - 1) / kRows;
+  const std::int64_t across = ceil_div(p.n, kCols), down = ceil_div(p.m, kRows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
-    const cpu::OneThread one;
     std::vector<float> part(exact ? kRows * kCols : 0);
     std::vector<std::uint32_t> sums(kRows * kCols);  // wraps
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = i / (across * down), row = i / across % down * kRows, col = i % across * kCols;
       const std::int64_t rows = std::min(kRows, p.m - row), cols = std::min(kCols, p.n - col);
-      const std::int64_t a0 = batch_offset(a, p.batch, batch) + row * p.k, b0 = batch_offset(b, p.batch, batch) + col;
+      const std::int64_t a0 = batch_offset(wide.a, p.batch, batch) + row * p.k, b0 = batch_offset(wide.b, p.batch, batch) + col;
       std::ranges::fill(sums, 0u);
       for (std::int64_t k = 0; exact && k < p.k; k += exact) {
-        block({rows, cols, std::min(exact, p.k - k), p.k, 1, p.n, 1, cols, DType::f32})
-            .run(reinterpret_cast<std::byte*>(data<float>(a) + a0 + k),
-                 reinterpret_cast<std::byte*>(data<float>(b) + b0 + k * p.n), part.data());
-        for (std::int64_t e = 0; e < rows * cols; ++e) sums[e] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[e]));
+        right->multiply(data<const float>(wide.a) + a0 + k, p.k, rows, batch, col, cols, k, std::min(exact, p.k - k),
+                        part.data(), kCols, false);
+        for (std::int64_t e = 0; e < rows * kCols; ++e) {
+          if (e % kCols < cols) sums[e] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[e]));
+        }
       }
       for (std::int64_t r = 0; !exact && r < rows; ++r) {
         for (std::int64_t k = 0; k < p.k; ++k) {
-          const std::uint32_t x = data<const std::uint32_t>(a)[a0 + r * p.k + k];
-          const std::uint32_t* const w = data<const std::uint32_t>(b) + b0 + k * p.n;
-          for (std::int64_t c = 0; c < cols; ++c) sums[r * cols + c] += x * w[c];
+          const std::uint32_t x = data<const std::uint32_t>(wide.a)[a0 + r * p.k + k];
+          const std::uint32_t* const w = data<const std::uint32_t>(wide.b) + b0 + k * p.n;
+          for (std::int64_t c = 0; c < cols; ++c) sums[r * kCols + c] += x * w[c];
         }
       }
-      store.rows(sums.data(), cols, batch, row, rows, col, cols);
+      store.rows(sums.data(), kCols, batch, row, rows, col, cols);
     }
   });
 }
@@ -174,37 +277,31 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
   const RowStore store(p, epilogue);
   if (p.k == 0) return store_zeros(p, store);
   if (product_type(p.a.dtype) == DType::i32) return integers(executor, p, store);
-  const View a = p.a.dtype == DType::f32 && is_plain(p.a) ? p.a : packed(executor, p.a);
-  const View b = p.b.dtype == DType::f32 && is_plain(p.b) ? p.b : packed(executor, p.b);
-  const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1 && p.y.strides()[-2] >= p.n;
+  const RightSide right(executor, p);
+  const LeftSide left(p.a.dtype == DType::f64 ? packed(executor, p.a) : p.a);
+  const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1;
 
-  const Cut size = cut(p, executor.threads());
-  const std::int64_t across = (p.n + size.cols - 1) / size.cols, down = (p.m + size.rows - 1) / size.rows;
-  // Where a size of 1 leaves a stride open, one that makes the matrix plain.
-  const auto stride = [](const View& view, int d) {
-    const int other = d == -1 ? -2 : -1;
-    if (view.shape()[d] != 1) return view.strides()[d];
-    return view.strides()[other] == 1 ? view.shape()[other] : 1;
-  };
+  constexpr std::int64_t kDepth = 1024;  // of k at a time, where it is long
+  const Cut size = cut(p, executor.threads(), right.unit());
+  const std::int64_t across = ceil_div(p.n, size.cols), down = ceil_div(p.m, size.rows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
-    const cpu::OneThread one;
-    thread_local std::vector<float> scratch;
+    thread_local Scratch a_scratch, y_scratch;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = i / (across * down);
       const std::int64_t row = i / across % down * size.rows, col = i % across * size.cols;
       const std::int64_t rows = std::min(size.rows, p.m - row), cols = std::min(size.cols, p.n - col);
-      float* y;
-      if (straight) {
-        y = data<float>(p.y) + batch_offset(p.y, p.batch, batch) + row * p.y.strides()[-2] + col;
-      } else {
-        scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(rows * cols)));
-        y = scratch.data();
+      const bool in_place = straight && right.writes_only(cols);
+      const std::int64_t pitch = in_place ? p.y.strides()[-2] : ceil_div(cols, right.unit()) * right.unit();
+      float* const y = in_place ? data<float>(p.y) + batch_offset(p.y, p.batch, batch) + row * pitch + col
+                                : y_scratch.need(rows * pitch);
+      const std::int64_t step = p.k < 2 * kDepth ? p.k : kDepth;
+      for (std::int64_t k = 0; k < p.k; k += step) {
+        const std::int64_t depth = std::min(step, p.k - k);
+        std::int64_t a_row = 0;
+        const float* const a = left.rows(p.batch, batch, row, rows, k, depth, a_scratch, a_row);
+        right.multiply(a, a_row, rows, batch, col, cols, k, depth, y, pitch, k > 0);
       }
-      const std::int64_t pitch = straight ? p.y.strides()[-2] : cols;
-      block({rows, cols, p.k, stride(a, -2), stride(a, -1), stride(b, -2), stride(b, -1), pitch, DType::f32})
-          .run(reinterpret_cast<std::byte*>(data<float>(a) + batch_offset(a, p.batch, batch) + row * a.strides()[-2]),
-               reinterpret_cast<std::byte*>(data<float>(b) + batch_offset(b, p.batch, batch) + col * b.strides()[-1]), y);
-      if (!straight) store.rows(y, cols, batch, row, rows, col, cols);
+      if (!in_place) store.rows(y, pitch, batch, row, rows, col, cols);
     }
   });
 }

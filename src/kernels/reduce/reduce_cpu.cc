@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/common/rows_cpu.h"
+#include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/expression_cpu.h"
 
 namespace weft::kernels {
@@ -128,6 +129,13 @@ struct Access {
   void (*store)(std::byte* base, std::int64_t offset, T value);
   T least, largest;  // of the view's type
 };
+template <class X>
+constexpr DType narrow_type() {
+  return std::is_same_v<X, float16>      ? DType::f16
+         : std::is_same_v<X, bfloat16>   ? DType::bf16
+         : std::is_same_v<X, float8_e4m3> ? DType::f8e4m3
+                                          : DType::f8e5m2;
+}
 template <class T>
 Access<T> access(DType type, bool truth) {
   return with_type(type, [truth]<class X>() -> Access<T> {
@@ -145,6 +153,17 @@ Access<T> access(DType type, bool truth) {
         const X* x = reinterpret_cast<const X*>(base) + offset;
         for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(x[i * stride]);
       };
+      if constexpr (std::is_same_v<T, double> && std::is_class_v<X>) {  // narrow floats
+        a.load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
+          static const LoadBlock load = load_block(narrow_type<X>());
+          float wide[256];
+          for (std::int64_t at = 0; at < count; at += 256) {
+            const int n = static_cast<int>(std::min<std::int64_t>(256, count - at));
+            load(base, offset + at * stride, stride, n, wide);
+            for (int i = 0; i < n; ++i) values[at + i] = static_cast<T>(wide[i]);
+          }
+        };
+      }
       if (truth) {
         a.load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
           // A boolean is any byte here, of which only zero is false.

@@ -1,0 +1,193 @@
+// The inner loops of panels_cpu.cc, which includes this once for each instruction set, in a namespace of its own: so no
+// guard, no includes, and nothing here calls a library, whose inline functions would be compiled for it as well.
+
+// `lanes` numbers of each kind.
+template <int lanes>
+struct Simd {
+  typedef float Floats __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+  typedef std::uint32_t Words __attribute__((vector_size(4 * lanes)));
+  typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
+};
+
+// Stored numbers, a vector at a time, as f32.
+struct F32 {
+  using Stored = float;
+  template <int lanes>
+  static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
+    v = *reinterpret_cast<const typename Simd<lanes>::Floats*>(p);
+  }
+};
+
+struct BF16 {
+  using Stored = std::uint16_t;
+  template <int lanes>
+  static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
+    using S = Simd<lanes>;
+    const typename S::Halves h = *reinterpret_cast<const typename S::Halves*>(p);
+    v = __builtin_bit_cast(typename S::Floats, __builtin_convertvector(h, typename S::Words) << 16);
+  }
+};
+
+struct F16 {
+  using Stored = std::uint16_t;
+  template <int lanes>
+  static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
+    using S = Simd<lanes>;
+    const typename S::Halves h = *reinterpret_cast<const typename S::Halves*>(p);
+#if WEFT_X86
+    if constexpr (lanes == 16) {
+      v = __builtin_bit_cast(typename S::Floats, _mm512_cvtph_ps(__builtin_bit_cast(__m256i, h)));
+      return;
+    } else if constexpr (lanes == 8) {
+      v = __builtin_bit_cast(typename S::Floats, _mm256_cvtph_ps(__builtin_bit_cast(__m128i, h)));
+      return;
+    }
+#endif
+    // The exponent is 112 too small; multiplying mends it and normalises denormals.
+    const typename S::Words w = __builtin_convertvector(h, typename S::Words), magnitude = w & 0x7fffu;
+    const auto scaled = __builtin_bit_cast(typename S::Floats, magnitude << 13) * 0x1p112f;
+    auto b = __builtin_bit_cast(typename S::Words, scaled);
+    b = magnitude >= 0x7c00u ? b | 0x7f800000u : b;
+    v = __builtin_bit_cast(typename S::Floats, b | (w & 0x8000u) << 16);
+  }
+};
+
+// rows × 2 vectors of the product.
+template <class B, int lanes, int rows>
+inline __attribute__((always_inline)) void tile(const PanelRun& r, std::int64_t row) {
+  using V = typename Simd<lanes>::Floats;
+  const float* const a = r.a + row * r.a_row;
+  float* const y = r.y + row * r.pitch;
+  V sum[rows][2];
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < 2; ++j) sum[i][j] = r.add ? *reinterpret_cast<const V*>(y + i * r.pitch + j * lanes) : V{};
+  }
+  const auto* b = static_cast<const typename B::Stored*>(r.b);
+  for (std::int64_t k = 0; k < r.depth; ++k, b += r.b_row) {
+    V w[2];
+    B::template load<lanes>(b, w[0]);
+    B::template load<lanes>(b + lanes, w[1]);
+    for (int i = 0; i < rows; ++i) {
+      const float x = a[i * r.a_row + k];
+      for (int j = 0; j < 2; ++j) sum[i][j] += w[j] * x;
+    }
+  }
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < 2; ++j) *reinterpret_cast<V*>(y + i * r.pitch + j * lanes) = sum[i][j];
+  }
+}
+
+// A panel of 2 · lanes columns.
+template <class B, int lanes, int most>
+void panel(const PanelRun& r) {
+  std::int64_t row = 0;
+  for (; row + most <= r.rows; row += most) tile<B, lanes, most>(r, row);
+  if constexpr (most > 4) {
+    if (row + 4 <= r.rows) tile<B, lanes, 4>(r, row), row += 4;
+  }
+  if (row + 2 <= r.rows) tile<B, lanes, 2>(r, row), row += 2;
+  if (row < r.rows) tile<B, lanes, 1>(r, row);
+}
+
+// `cols` columns, whose k lie side by side each, from column `col` on.
+template <class B, int lanes, int rows, int cols>
+inline __attribute__((always_inline)) void dots(const PanelRun& r, std::int64_t row, std::int64_t col) {
+  using V = typename Simd<lanes>::Floats;
+  using Stored = typename B::Stored;
+  const float* const a = r.a + row * r.a_row;
+  const Stored* const b = static_cast<const Stored*>(r.b) + col * r.b_row;
+  V sum[rows][cols];
+  for (auto& s : sum) {
+    for (V& v : s) v = V{};
+  }
+  const auto add = [&](const auto& a_at, const auto& b_at) __attribute__((always_inline)) {
+    V x[rows], w;
+    for (int i = 0; i < rows; ++i) F32::load<lanes>(a_at(i), x[i]);
+    for (int j = 0; j < cols; ++j) {
+      B::template load<lanes>(b_at(j), w);
+      for (int i = 0; i < rows; ++i) sum[i][j] += w * x[i];
+    }
+  };
+  std::int64_t k = 0;
+  for (; k + lanes <= r.depth; k += lanes) {
+    add([&](int i) __attribute__((always_inline)) { return a + i * r.a_row + k; },
+        [&](int j) __attribute__((always_inline)) { return b + j * r.b_row + k; });
+  }
+  if (k < r.depth) {
+    float x[rows][lanes] = {};
+    Stored w[cols][lanes] = {};
+    for (std::int64_t e = k; e < r.depth; ++e) {
+      for (int i = 0; i < rows; ++i) x[i][e - k] = a[i * r.a_row + e];
+      for (int j = 0; j < cols; ++j) w[j][e - k] = b[j * r.b_row + e];
+    }
+    add([&](int i) __attribute__((always_inline)) { return x[i]; },
+        [&](int j) __attribute__((always_inline)) { return w[j]; });
+  }
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < cols; ++j) {
+      float total = 0;
+      for (int e = 0; e < lanes; ++e) total += sum[i][j][e];
+      float& y = r.y[(row + i) * r.pitch + col + j];
+      y = r.add ? y + total : total;
+    }
+  }
+}
+
+template <class B, int lanes, int rows>
+inline __attribute__((always_inline)) void dot_rows(const PanelRun& r, std::int64_t row) {
+  std::int64_t col = 0;
+  for (; col + 4 <= r.cols; col += 4) dots<B, lanes, rows, 4>(r, row, col);
+  for (; col < r.cols; ++col) dots<B, lanes, rows, 1>(r, row, col);
+}
+
+template <class B, int lanes>
+void dot_panel(const PanelRun& r) {
+  std::int64_t row = 0;
+  for (; row + 4 <= r.rows; row += 4) dot_rows<B, lanes, 4>(r, row);
+  if (row + 2 <= r.rows) dot_rows<B, lanes, 2>(r, row), row += 2;
+  if (row < r.rows) dot_rows<B, lanes, 1>(r, row);
+}
+
+// y[i][j] = x[j][i] for 8 × 8 elements of 32 or 16 bits, rows x_row and y_row apart.
+template <class T>
+inline __attribute__((always_inline)) void transpose8(const T* x, std::int64_t x_row, T* y, std::int64_t y_row) {
+  typedef T V __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+  V r[8], s[8];
+  for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const V*>(x + i * x_row);
+  // Three times rows i and i + 4 riffled together: each moves an index bit from the row to the column.
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < 4; ++i) {
+      s[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      s[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 8; ++i) r[i] = s[i];
+  }
+  for (int i = 0; i < 8; ++i) *reinterpret_cast<V*>(y + i * y_row) = r[i];
+}
+
+// A panel of `width` columns from columns whose k lie side by side.
+template <class T>
+void pack(const void* from, std::int64_t stride, std::int64_t depth, std::int64_t cols, std::int64_t width, void* to) {
+  const T* const b = static_cast<const T*>(from);
+  T* const out = static_cast<T*>(to);
+  for (std::int64_t k = 0; k < depth; k += 8) {
+    for (std::int64_t col = 0; col < width; col += 8) {
+      if (k + 8 <= depth && col + 8 <= cols) {
+        transpose8(b + col * stride + k, stride, out + k * width + col, width);
+        continue;
+      }
+      for (std::int64_t e = k; e < depth && e < k + 8; ++e) {
+        for (std::int64_t c = col; c < col + 8; ++c) out[e * width + c] = c < cols ? b[c * stride + e] : T{};
+      }
+    }
+  }
+}
+
+// The forms for this instruction set.
+template <int lanes, int rows>
+constexpr PanelLoops loops() {
+  return {2 * lanes,
+          {panel<F32, lanes, rows>, panel<F16, lanes, rows>, panel<BF16, lanes, rows>},
+          {dot_panel<F32, lanes>, dot_panel<F16, lanes>, dot_panel<BF16, lanes>},
+          {pack<float>, pack<std::uint16_t>, pack<std::uint16_t>}};
+}
