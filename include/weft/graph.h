@@ -273,7 +273,9 @@ Value log_softmax(Value x, int axis = -1);
 // Over the last axes: those of scale, else of bias, else the last one, or from `first_axis` on. Both may be empty.
 Value layer_norm(Value x, Value scale, Value bias, double epsilon);
 Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis);
-Value matmul(Value a, Value b);  // of two float types: f32
+// Of one float type: that type, of two: f32; of integers of 8 to 32 bits: i32, sums wrap; of c64, with c64 or floats: c64.
+// `result` may be any float type for floats, i32 or u32 for integers: the sums are converted once.
+Value matmul(Value a, Value b, std::optional<DType> result = {});
 // Over the last axes, those of scale, which may be empty: then over the last one.
 Value rms_norm(Value x, Value scale, double epsilon);
 // Scale and bias, of a value a channel, may be empty. Batch norm is elementwise operations, which fuse with others.

@@ -544,6 +544,31 @@ TEST_P(Matmul, Integers) {
   }
 }
 
+// Bytes along k are multiplied four at a time, by every form: with odd sizes, and of values at the ends of their range.
+TEST_P(Matmul, BytesInWords) {
+  for (const DType type : {DType::i8, DType::u8}) {
+    for (const char* name : {"tile_64x64x16_8x4_double", "tile_32x32x32_4x4", "tile_32x32x32_4x4_slices2", "dot_8x4_32",
+                             "dot_1x2_256", "direct_4x4_8"}) {
+      if (device_.adapter().backend == "opengles" && type == DType::u8) continue;  // it compiles slowly
+      const std::int64_t m = 37, n = 43, k = 148;
+      const View a = test::random_view(rng_, {m, k}, type, Kind::dense, test::Values::special);
+      const View b = transposed(test::random_view(rng_, {n, k}, type, Kind::dense, test::Values::special));
+      for (std::int64_t i = 0; i < k; ++i) {  // the largest sums there are
+        test::set_element_bits(a, i, type == DType::i8 ? 0x80 : 0xff);
+        test::set_element_bits(b, i * n, type == DType::i8 ? 0x80 : 0xff);
+      }
+      const View y = test::random_view(rng_, {m, n}, DType::i32);
+      if (!can_run(named(name), matmul_problem(a, b, y, {}), device_.capabilities())) continue;
+      const View got = on_device(y, std::array{a, b}, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
+        matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name), {});
+      });
+      matmul_reference(matmul_problem(a, b, y, {}), nullptr);
+      EXPECT_EQ(test::value(y, 0), k * (type == DType::i8 ? 128 * 128 : 255 * 255));
+      test::expect_close(got, y, test::kSameBits, std::format("{} of {}", name, weft::name(type)));
+    }
+  }
+}
+
 // c64 against sums of its parts in double; both complex, and one real.
 TEST_P(Matmul, Complex) {
   const std::pair<DType, DType> types[] = {{DType::c64, DType::c64}, {DType::c64, DType::f32}, {DType::f16, DType::c64}};
@@ -606,8 +631,16 @@ test::Problem random_product(test::Rng& rng) {
   }
   p.what = std::format("{} · {} = {}{}", to_string(p.inputs[0]), to_string(p.inputs[1]), to_string(p.outputs[0]),
                        fused ? ", bias " + to_string(p.inputs[2]) : "");
-  p.call = [e, fused](Stream& s, auto in, auto out) {
-    if (fused) matmul(s, in[0], in[1], out[0], {e.get(), in.subspan(2)});
+  // On a GPU one of its forms, whether it would be chosen there or not; or what is chosen.
+  const auto form = static_cast<std::size_t>(random_int(rng, 0, 2 * static_cast<int>(matmul_variants().size())));
+  p.call = [e, fused, form](Stream& s, auto in, auto out) {
+    const Epilogue epilogue = fused ? Epilogue{e.get(), in.subspan(2)} : Epilogue{};
+    if (s.gpu() && form < matmul_variants().size()) {
+      const MatmulProblem problem = matmul_problem(in[0], in[1], out[0], epilogue);
+      const MatmulVariant& v = matmul_variants()[form];
+      if (can_run(v, problem, s.gpu()->device().capabilities())) return matmul_by(*s.gpu(), problem, epilogue.expression, v, {});
+    }
+    if (fused) matmul(s, in[0], in[1], out[0], epilogue);
     else matmul(s, in[0], in[1], out[0]);
   };
   // Two sums of k products of normal numbers, each within k · 2^-24 · Σ|a·b|, which is about k · 2^-24 · 0.7 k.

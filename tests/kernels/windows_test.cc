@@ -1,5 +1,7 @@
 // Tensors that are larger than what a dispatch may bind, and work that is longer than one may take: on a device whose
 // limits are forced down.
+#include "compiler/bound.h"
+#include "compiler/evaluate.h"
 #include "support/kernel_test.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -71,10 +73,121 @@ TEST_F(WindowsTest, Rows) {
   }
 }
 
+TEST_F(WindowsTest, ScansArgumentsAndVariances) {
+  for (const Kind kind : {Kind::dense, Kind::transposed}) {
+    const View x = random_view(rng, {5, 90, 128}, DType::f32, kind), y = random_view(rng, {5, 90, 128}, DType::f32);
+    for (const int axis : {1, -1}) {
+      if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
+      both({x}, {y}, [axis](Stream& s, auto in, auto out) {
+        kernels::scan(s, kernels::ScanOp::sum, in[0], out[0], axis, {});
+      }, {.absolute = 1e-4});
+      const View which = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::i32);
+      both({x}, {which}, [axis](Stream& s, auto in, auto out) {
+        kernels::arg_reduce(s, kernels::ArgOp::max, in[0], out[0], std::array{axis});
+      }, kSameBits);
+      const View spread = random_view(rng, which.shape(), DType::f32);
+      both({x}, {spread}, [axis](Stream& s, auto in, auto out) {
+        kernels::reduce(s, kernels::ReduceOp::variance, in[0], out[0], std::array{axis}, {}, 1);
+      }, {.absolute = 1e-5});
+    }
+  }
+}
+
+// Rows longer than a binding: windows of them leave accumulators in the workspace.
+TEST_F(WindowsTest, LongRows) {
+  using enum kernels::ReduceOp;
+  struct Case {
+    Shape shape;
+    std::vector<int> axes;
+    Kind kind;
+  };
+  for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
+                        Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
+                        Case{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
+    Shape kept;
+    for (int d = 0; d < c.shape.rank(); ++d) {
+      if (std::ranges::find(c.axes, d) == c.axes.end()) kept.push_back(c.shape[d]);
+    }
+    for (const auto& [op, type, result] :
+         {std::tuple{sum, DType::f32, DType::f32}, {mean, DType::f16, DType::f16}, {max, DType::f32, DType::f32},
+          {log_sum_exp, DType::f32, DType::f32}, {l2, DType::f32, DType::f32}, {sum, DType::i8, DType::i32},
+          {prod, DType::i64, DType::i64}, {any, DType::f32, DType::boolean}, {count, DType::u8, DType::i64}}) {
+      const View x = random_view(rng, c.shape, type, c.kind), y = random_view(rng, kept, result);
+      both({x}, {y}, [&](Stream& s, auto in, auto out) {
+        std::optional<View> workspace;
+        if (const auto bytes = kernels::reduce_workspace(s, op, in[0], out[0], c.axes)) {
+          workspace = View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+        }
+        kernels::reduce(s, op, in[0], out[0], c.axes, workspace);
+      }, is_floating(result) ? Tolerance{.ulp = 16, .absolute = op == sum ? 3e-3 : 1e-5} : kSameBits);
+    }
+  }
+  // With work on both sides, through a graph.
+  const Graph g = [] {
+    Graph graph;
+    const Value a = graph.input("x", DType::f32, {2, 40000}), b = graph.input("b", DType::f32, {2});
+    graph.output("y", relu(reduce(ReduceOp::sum, exp(a) * 0.001, std::vector<int>{1}, false) + b));
+    return graph;
+  }();
+  const Device gpu(*device);
+  const Executable exe = compile(g, gpu);
+  EXPECT_EQ(exe.report().steps.size(), 1u) << exe.report().graph;
+  const std::map<std::string, TensorData> inputs{{"x", noise({2, 40000}, 1)}, {"b", noise({2}, 2)}};
+  const Bound bound(gpu, g, inputs);
+  Executable run = exe;
+  bound.run(run);
+  bound.compare(compiler::evaluate(g, inputs), "a sum of long rows");
+}
+
 TEST_F(WindowsTest, Products) {
   const View a = random_view(rng, {300, 60}, DType::f32), b = random_view(rng, {60, 250}, DType::f32);
   const View y = random_view(rng, {300, 250}, DType::f32);
   both({a, b}, {y}, [](Stream& s, auto in, auto out) { kernels::matmul(s, in[0], in[1], out[0]); }, {.absolute = 1e-3});
+}
+
+// Tables, indices and results past a binding; of each index the window that holds it does the work.
+TEST_F(WindowsTest, Selections) {
+  using enum ScatterOp;
+  const auto indices = [&](const Shape& shape, DType type, int size) {
+    const View v = random_view(rng, shape, type);
+    for (std::int64_t i = 0; i < v.count(); ++i) {
+      set_element_bits(v, i, static_cast<std::uint64_t>(static_cast<std::int64_t>(rng() % (2 * size)) - size));
+    }
+    return v;
+  };
+  const auto gather = [](int axis) {
+    return [axis](Stream& s, auto in, auto out) { kernels::gather(s, in[0], in[1], out[0], axis); };
+  };
+  for (const DType type : {DType::f32, DType::f16, DType::u4, DType::u64}) {
+    const View table = random_view(rng, {6000, 40}, type);
+    both({table, indices({500}, DType::i32, 6000)}, {random_view(rng, {500, 40}, type)}, gather(0), kSameBits);
+    const View wide = random_view(rng, {40, 6000}, type, Kind::transposed);
+    both({wide, indices({9}, DType::i64, 6000)}, {random_view(rng, {40, 9}, type)}, gather(1), kSameBits);
+  }
+  const View table = random_view(rng, {300, 20, 30}, DType::f32, Kind::reversed);
+  both({table, indices({300, 7, 30}, DType::i32, 20)}, {random_view(rng, {300, 7, 30}, DType::f32)}, [](Stream& s, auto in, auto out) {
+    kernels::gather_elements(s, in[0], in[1], out[0], 1);
+  }, kSameBits);
+  View tuples = indices({90, 2}, DType::i32, 20);
+  both({table, tuples}, {random_view(rng, {90, 30}, DType::f32)}, [](Stream& s, auto in, auto out) {
+    kernels::gather_nd(s, in[0], in[1], out[0], 0);
+  }, kSameBits);
+
+  for (const auto& [op, type] : {std::pair{assign, DType::f32}, {add, DType::f32}, {max, DType::f16}, {add, DType::u8}, {assign, DType::i8}}) {
+    const View by = indices({300}, DType::i32, 2000);
+    if (op == assign) {
+      for (std::int64_t i = 0; i < 300; ++i) set_element_bits(by, i, static_cast<std::uint64_t>(6 * i));  // each once
+    }
+    both({by, random_view(rng, {300, 90}, type)}, {random_view(rng, {2000, 90}, type)}, [op](Stream& s, auto in, auto out) {
+      kernels::scatter(s, op, in[0], in[1], out[0], 0);
+    }, op == add ? Tolerance{.absolute = 1e-5} : kSameBits);
+  }
+  both({indices({200, 3, 30}, DType::i32, 20), random_view(rng, {200, 3, 30}, DType::f32)}, {table}, [](Stream& s, auto in, auto out) {
+    kernels::scatter_elements(s, add, in[0], in[1], out[0], 1);
+  }, {.absolute = 1e-5});
+  both({tuples, random_view(rng, {90, 30}, DType::f32)}, {table}, [](Stream& s, auto in, auto out) {
+    kernels::scatter_nd(s, max, in[0], in[1], out[0], 0);
+  }, kSameBits);
 }
 
 TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {

@@ -35,7 +35,7 @@ enum class ReduceOp : std::uint8_t {
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
             const std::optional<View>& workspace = {}, double correction = 0);
 // Bytes of scratch (at a multiple of 16 bytes) with which this reduction of few long rows is fastest on that stream (0:
-// none). A call without runs all the same.
+// none). A call without runs all the same, unless a row is longer than a binding: that is Unsupported without it.
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes);
 
 // Elementwise work on both sides of a reduction, done by its kernel.

@@ -76,14 +76,16 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Value {
     const auto* second = node.as<MatmulOp>();
-    if (!second || second->epilogue()) return {};
+    if (!second || second->epilogue() || second->result()) return {};
     const Value weights = node.inputs()[0];
     const Value v = node.inputs()[1];
     const auto* softmax = op_of<SoftmaxOp>(weights);
     if (!softmax || softmax->axis() != weights.rank() - 1 || !r.uses().only(weights, node)) return {};
 
     const auto found = trace(r.uses(), {input_of(weights), 1, {}}, *weights.node());
-    if (!found || op_of<MatmulOp>(found->product)->epilogue()) return {};
+    if (!found) return {};
+    const auto* first = op_of<MatmulOp>(found->product);
+    if (first->epilogue() || first->result()) return {};
     const Scores& s = *found;
     const Value q = input_of(s.product, 0);
     const Value k = input_of(s.product, 1);  // transposed

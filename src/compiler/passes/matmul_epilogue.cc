@@ -21,14 +21,15 @@ Graph matmul_epilogue(const Graph& graph, const PassContext& context) {
     Value best;
     for (const Value& v : node.inputs()) {
       const auto* op = op_of<MatmulOp>(v);
-      if (!op || op->epilogue() || v.shape() != node.types()[0].shape || !r.uses().only(v, node)) continue;
+      if (!op || op->epilogue() || v.dtype() == DType::c64 || v.shape() != node.types()[0].shape) continue;
+      if (!r.uses().only(v, node)) continue;
       if (!best || work(v) > work(best)) best = v;
     }
     if (!best) return {};
 
     std::vector<Value> operands{r.at(input_of(best, 0)), r.at(input_of(best, 1))};
     Expression e;
-    const int product = e.input(DType::f32);
+    const int product = e.input(is_floating(best.dtype()) ? DType::f32 : DType::i32);
     const int value = e.cast(product, best.dtype());
     std::vector<int> args;
     std::map<std::pair<Node*, int>, int> numbers;

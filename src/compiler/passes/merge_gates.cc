@@ -21,7 +21,10 @@ std::vector<Value> gates(const Node& node, const Uses& uses) {
     if (!op || op->epilogue() || !uses.only(v, node) || std::ranges::find(found, v) != found.end()) continue;
     const Value b = input_of(v, 1);
     if (b.rank() != 2 || !is_constant(b)) continue;
-    if (!found.empty() && (input_of(v) != input_of(found[0]) || b.dtype() != input_of(found[0], 1).dtype())) continue;
+    const auto alike = [&](Value other) {
+      return input_of(v) == input_of(other) && b.dtype() == input_of(other, 1).dtype() && v.dtype() == other.dtype();
+    };
+    if (!found.empty() && !alike(found[0])) continue;
     found.push_back(v);
   }
   if (found.size() < 2) found.clear();
@@ -40,7 +43,7 @@ Graph merge_gates(const Graph& graph, const PassContext& context) {
     if (found.empty()) return {};
     std::vector<Value> weights;
     for (const Value& v : found) weights.push_back(r.constant_at(input_of(v, 1)).T());
-    const Value all = matmul(r.at(input_of(found[0])), concat(weights, 0).T());
+    const Value all = apply(found[0].node()->shared_op(), {r.at(input_of(found[0])), concat(weights, 0).T()});
     std::vector<Value> operands = r.at(node.inputs());
     std::int64_t at = 0;
     for (const Value& v : found) {

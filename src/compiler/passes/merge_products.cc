@@ -40,6 +40,7 @@ Graph merge_products(const Graph& graph, const PassContext& context) {
     if (!r.uses().live(*node) || !fits(*node, r.uses())) continue;
     const Value a = node->inputs()[0];
     std::string key = std::format("%{}.{} {}", a.node()->id(), a.index(), node->op().identity());
+    for (const Value& v : node->inputs()) key += std::format(" {}", weft::name(v.dtype()));
     groups[key].push_back(node.get());
     group_of[node.get()] = std::move(key);
   }

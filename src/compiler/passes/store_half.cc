@@ -41,6 +41,7 @@ Value weights_of(const Node& node) {
   const int operand = node.as<MatmulOp>() ? 1 : node.as<GatherOp>() ? 0 : -1;
   if (operand < 0) return {};
   const Value v = node.inputs()[operand];
+  if (node.types()[0].dtype == DType::c64) return {};
   return v.dtype() == DType::f32 && op_of<ConstantOp>(root_of(v)) ? v : Value();
 }
 
@@ -210,12 +211,13 @@ class Narrower {
 
   std::vector<Value> emit_product(const Node& node, const MatmulOp& op, std::vector<Value> inputs, DType result) {
     const DType plain = inputs[0].dtype() == inputs[1].dtype() ? inputs[0].dtype() : DType::f32;
-    if (!op.epilogue() && plain == result) return copy(node, make_op<MatmulOp>(), std::move(inputs));
+    if (!op.epilogue()) {
+      return copy(node, plain == result ? make_op<MatmulOp>() : make_op<MatmulOp>(result), std::move(inputs));
+    }
     Expression e;
-    std::vector<int> args{e.input(DType::f32)};
+    std::vector<int> args{e.input(is_floating(node.inputs()[0].dtype()) ? DType::f32 : DType::i32)};
     add_inputs(e, args, node, inputs, 2);
-    const int y = op.epilogue() ? splice(e, *op.epilogue(), args)[0] : args[0];
-    e.output(e.cast(y, result));
+    e.output(e.cast(splice(e, *op.epilogue(), args)[0], result));
     return copy(node, make_op<MatmulOp>(std::move(e)), std::move(inputs));
   }
 

@@ -9,13 +9,17 @@ namespace weft {
 class MatmulOp final : public Op {
  public:
   MatmulOp() = default;
-  // Input 0 of the expression is the product's element, f32; the others are the further operands, which broadcast to
-  // the result.
+  // Without an epilogue: the type of the result, instead of what matmul() in weft/graph.h says.
+  explicit MatmulOp(DType result) : result_(result) {}
+  // Input 0 of the expression is the product's element, f32 of floats, i32 of integers; the others are the further
+  // operands, which broadcast to the result.
   explicit MatmulOp(Expression epilogue) : epilogue_(std::move(epilogue)) {}
+  const std::optional<DType>& result() const { return result_; }
   const std::optional<Expression>& epilogue() const { return epilogue_; }
 
   std::string_view name() const override { return "matmul"; }
   void fields(Fields& f) const override {
+    if (result_) f.add("type", weft::name(*result_));
     if (epilogue_) f.add("epilogue", epilogue_->to_string());
   }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
@@ -26,6 +30,7 @@ class MatmulOp final : public Op {
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
+  std::optional<DType> result_;
   std::optional<Expression> epilogue_;
 };
 

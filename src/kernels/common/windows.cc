@@ -24,7 +24,9 @@ int longest_axis(const View& view, const AxisMask& may_cut) {
   return axis;
 }
 
-View part_of(const View& view, int axis, std::int64_t begin, std::int64_t size) {
+}  // namespace
+
+View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size) {
   View part = view;
   const std::int64_t bit = begin * view.strides()[axis] * bits(view.dtype);
   if (bit % 8 != 0) throw Unsupported("{} cannot be cut for this device's bindings: its parts begin inside a byte", to_string(view));
@@ -33,31 +35,35 @@ View part_of(const View& view, int axis, std::int64_t begin, std::int64_t size) 
   return part;
 }
 
-}  // namespace
+std::int64_t first_half(std::int64_t size) {
+  const std::int64_t unit = size >= 128 ? 64 : size >= 16 ? 8 : 1;
+  return ceil_div(ceil_div(size, 2), unit) * unit;
+}
+
+int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view, const AxisMask& may_cut) {
+  // A binding may start up to an alignment before its view, and ends at a multiple of 16.
+  const bool far = span_bytes(view) > capabilities.max_binding - capabilities.storage_alignment - 16;
+  if (!far && view.count() <= kMostElements) return -1;
+  const int axis = longest_axis(view, may_cut);
+  if (axis < 0 && far) {
+    throw Unsupported("{}: {} takes {} bytes where it cannot be cut; this device binds {}", kernel, to_string(view),
+                      span_bytes(view), capabilities.max_binding);
+  }
+  return axis;
+}
 
 bool in_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                 const AxisMask& may_cut, const std::function<void(std::span<const View>)>& run) {
-  // A binding may start up to an alignment before its view, and ends at a multiple of 16.
-  const std::uint64_t limit = capabilities.max_binding - capabilities.storage_alignment - 16;
   int axis = -1;
   for (const View& v : views) {
-    const bool far = span_bytes(v) > limit;
-    if (!far && v.count() <= kMostElements) continue;
-    axis = longest_axis(v, may_cut);
-    if (axis >= 0) break;
-    if (far) {
-      throw Unsupported("{}: {} takes {} bytes where it cannot be cut; this device binds {}", kernel, to_string(v),
-                        span_bytes(v), capabilities.max_binding);
-    }
+    if ((axis = axis_to_cut(capabilities, kernel, v, may_cut)) >= 0) break;
   }
   if (axis < 0) return false;
-  // Parts start at multiples of 64, so that they vectorise as the whole does.
   const std::int64_t size = views[0].shape()[axis];
-  const std::int64_t unit = size >= 128 ? 64 : size >= 16 ? 8 : 1;
-  const std::int64_t half = ceil_div(size / 2, unit) * unit;
+  const std::int64_t half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
     std::vector<View> parts;
-    for (const View& v : views) parts.push_back(part_of(v, axis, begin, count));
+    for (const View& v : views) parts.push_back(part_along(v, axis, begin, count));
     if (!in_windows(capabilities, kernel, parts, may_cut, run)) run(parts);
   }
   return true;

@@ -15,6 +15,13 @@ namespace weft::kernels {
 bool in_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                 const AxisMask& may_cut, const std::function<void(std::span<const View>)>& run);
 
+// The steps of that, for kernels with more to do. The axis to halve for a view, -1 if it fits. Throws Unsupported if none
+// is left that may be cut.
+int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view, const AxisMask& may_cut);
+// Parts start at multiples of 64, so that they vectorise as the whole does.
+std::int64_t first_half(std::int64_t size);
+View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size);
+
 // Every axis: for kernels whose elements do not depend on each other.
 inline AxisMask every_axis() {
   AxisMask all;

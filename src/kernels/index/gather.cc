@@ -8,7 +8,10 @@
 
 namespace weft::kernels {
 
-void gather_gpu(gpu::Commands& commands, const Selection& selection) {
+namespace {
+
+// What fits bindings.
+void record(gpu::Commands& commands, const Selection& selection) {
   const SelectedRows r = rows_of_bits(selection);
   Call call(commands, "gather");
   // Of x, as much as is taken.
@@ -19,8 +22,6 @@ void gather_gpu(gpu::Commands& commands, const Selection& selection) {
   add_rows(call, r, "x", "y", workgroup);
   call.dispatch_groups("gather", ceil_div(r.groups, workgroup));
 }
-
-namespace {
 
 void run(Stream& stream, std::string_view name, const Selection& s) {
   for (int i = 0; i < s.part.rank(); ++i) {
@@ -34,6 +35,11 @@ void run(Stream& stream, std::string_view name, const Selection& s) {
 }
 
 }  // namespace
+
+void gather_gpu(gpu::Commands& commands, const Selection& selection) {
+  in_index_windows(commands.device().capabilities(), "gather", selection,
+                   [&](const Selection& part) { record(commands, part); });
+}
 
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis) {
   run(stream, "gather", select_rows("gather", x, indices, y, axis));

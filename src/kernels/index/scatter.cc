@@ -83,7 +83,10 @@ std::string scatter_formula(ScatterOp op, DType type) {
   return formula;
 }
 
-void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
+namespace {
+
+// What fits bindings.
+void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
   const SelectedRows r = op == ScatterOp::assign ? rows_of_bits(selection) : rows_of(selection);
   const View& whole = r.selection.whole;
   const bool words = op != ScatterOp::assign || (r.width == 1 && bits(whole.dtype) < 32);
@@ -101,6 +104,13 @@ void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selecti
       .set("per_word", per_word)
       .set("mask", (std::int64_t{1} << bits(whole.dtype)) - 1)
       .dispatch_groups("scatter", ceil_div(r.groups, workgroup));
+}
+
+}  // namespace
+
+void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
+  in_index_windows(commands.device().capabilities(), "scatter", selection,
+                   [&](const Selection& part) { record(commands, op, part); });
 }
 
 void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,

@@ -37,7 +37,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for k in range(components) %}
   let index{{ k }} = load_indices(tuple + {{ k }}u * p.component_stride);
   if (!index_inside(index{{ k }}, p.size{{ k }})) { return; }
+{% if windowed %}
+  let place{{ k }} = index_clamped(index{{ k }}, p.size{{ k }}) - p.first{{ k }};
+  if (place{{ k }} >= p.count{{ k }}) { return; }
+  to += place{{ k }} * p.stride{{ k }};
+{% else %}
   to += index_clamped(index{{ k }}, p.size{{ k }}) * p.stride{{ k }};
+{% endif %}
 {% endfor %}
   let source = at_updates(c) + g * {{ width }}u * p.updates_inner;
 {% if width == 4 %}

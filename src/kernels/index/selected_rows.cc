@@ -63,9 +63,13 @@ void add_axes(Call& call, const Selection& selection) {
   call.include("index").set("index_kind", index_kind(selection.indices.dtype));
   call.set("components", static_cast<int>(selection.axes.size()));
   call.index_param("component_stride", selection.component_stride);
+  const bool windowed =
+      std::ranges::any_of(selection.axes, [](const IndexedAxis& axis) { return axis.count != axis.size; });
+  call.set("windowed", windowed);
   for (std::size_t k = 0; k < selection.axes.size(); ++k) {
-    call.index_param(std::format("size{}", k), selection.axes[k].size);
-    call.index_param(std::format("stride{}", k), selection.axes[k].stride);
+    const IndexedAxis& axis = selection.axes[k];
+    call.index_param(std::format("size{}", k), axis.size).index_param(std::format("stride{}", k), axis.stride);
+    if (windowed) call.index_param(std::format("first{}", k), axis.first).index_param(std::format("count{}", k), axis.count);
   }
 }
 

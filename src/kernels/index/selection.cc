@@ -117,7 +117,7 @@ View reachable_whole(const Selection& selection) {
   View whole = selection.whole;
   auto [low, high] = whole.layout.offset_range();
   for (const IndexedAxis& axis : selection.axes) {
-    const std::int64_t reach = (axis.size - 1) * axis.stride;
+    const std::int64_t reach = (axis.count - 1) * axis.stride;
     (reach < 0 ? low : high) += reach;
   }
   whole.layout = {{2, 2}, {low, high}};

@@ -1,16 +1,18 @@
 // Elements of a tensor chosen by indices: what gather and scatter share.
 #pragma once
 
+#include <functional>
 #include <string_view>
 #include <vector>
 
-#include "weft/view.h"
+#include "weft/gpu.h"
 
 namespace weft::kernels {
 
-// An axis of the whole that an index moves along.
+// An axis of the whole that an index moves along. Of a whole that is seen in part, indices first…first+count-1 are there.
 struct IndexedAxis {
   std::int64_t size, stride;
+  std::int64_t first = 0, count = size;
 };
 
 // A checked selection over the axes of the part: whole and indices as those axes walk them (stride 0 where they have no
@@ -32,6 +34,11 @@ std::string_view index_kind(DType type);
 // The whole and the indices with layouts of the ranges that the selection may reach.
 View reachable_whole(const Selection& selection);
 View reachable_indices(const Selection& selection);
+
+// Calls `run` with parts of the selection whose views each fit a binding: parts of the part, and windows of the indexed
+// axes, for elements whose indices lie there. Throws Unsupported, naming `kernel`, where nothing is left to cut.
+void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& selection,
+                      const std::function<void(const Selection&)>& run);
 
 // The index numbered `component` of the tuple at element `at`, counted from the start; -1 if it is outside.
 std::int64_t index_at(const Selection& selection, std::int64_t at, int component);

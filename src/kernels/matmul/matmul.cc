@@ -49,11 +49,39 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   call.dispatch_groups("matmul", ceil_div(p.batches() * p.m * quads, threads));
 }
 
-void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const MatmulVariant& v,
+// Operands of 8 bits that lie along k as words of four, as dot4I8Packed and dot4U8Packed take them; nothing if the device
+// has not these, or the operands lie otherwise.
+std::optional<MatmulProblem> in_words(const gpu::Device& device, const MatmulProblem& problem) {
+  const DType type = problem.a.dtype;
+  if (bits(type) != 8 || is_floating(type) || problem.b.dtype != type || problem.k % 4 != 0) return std::nullopt;
+  if (device.capabilities().minimum || !device.webgpu().GetAdapter().GetInstance().HasWGSLLanguageFeature(
+                                           wgpu::WGSLLanguageFeatureName::Packed4x8IntegerDotProduct)) {
+    return std::nullopt;
+  }
+  MatmulProblem p = problem;
+  p.k /= 4;
+  for (View* view : {&p.a, &p.b}) {
+    const int along_k = view->rank() - (view == &p.a ? 1 : 2);
+    Layout layout = view->layout;
+    if (layout.strides[along_k] != 1 || view->offset % 4 != 0 || view->buffer == p.y.buffer) return std::nullopt;
+    for (int d = 0; d < view->rank(); ++d) {
+      if (d == along_k) continue;
+      if (layout.shape[d] != 1 && layout.strides[d] % 4 != 0) return std::nullopt;
+      layout.strides[d] /= 4;
+    }
+    layout.shape[along_k] /= 4;
+    *view = View(view->buffer, view->offset, DType::u32, layout.shape, layout.strides);
+  }
+  return p;
+}
+
+void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& workspace) {
   static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   const bool matrices = v.kind == MatmulKind::matrices, tiles = matrices || v.kind == MatmulKind::tile;
+  const std::optional<MatmulProblem> words = matrices ? std::nullopt : in_words(commands.device(), problem);
+  const MatmulProblem& p = words ? *words : problem;
   const int wide = matrices ? matrix_load_width(p.a.dtype) : 4;
   LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
   if (!tiles) {  // these take fours along k only
@@ -77,6 +105,7 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
   call.set("product", compute_type(product_type(p.a.dtype)));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
+  if (!matrices) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
   if (v.kind != MatmulKind::dot) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
 
   std::optional<View> partial;
@@ -114,7 +143,7 @@ void record(gpu::Commands& commands, const MatmulProblem& p, const Expression* e
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);
   const double products = static_cast<double>(p.batches() * p.m * p.n);
   const int after = epilogue && v.splits == 1 ? epilogue->operation_count() : 0;
-  call.cost({.flops = products * (2.0 * static_cast<double>(p.k) + after),
+  call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + after),
              .arithmetic = matrices                     ? Arithmetic::matrix
                            : p.a.dtype == DType::f16 ? Arithmetic::f16
                                                       : Arithmetic::f32});

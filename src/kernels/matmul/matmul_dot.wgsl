@@ -5,8 +5,10 @@
 
   b_width 8: b's 16-bit floats (b_type) come 16 bytes at a time, which a matrix–vector product's rate hangs on; a, read
   again and again from the cache, in two parts.
+  packed: the function that multiplies four integers of 8 bits; elements are then words of four, along k.
 #}
 {% set step = b_width %}
+{% set element = 'u32' if packed else product %}
 {% set quads = 2 if step == 8 else 1 %}
 {% if step == 8 %}
 fn pair(w: u32) -> vec2<f32> {
@@ -51,7 +53,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   for (var k = lid * {{ step }}u; k < p.k; k += {{ threads * step }}u) {
 {% for i in range(tile_m) %}
 {% for q in range(quads) %}
-    let a{{ i }}_{{ q }} = {% if a_width == 4 %}vec4<{{ product }}>(load4_a(a_at{{ i }} + k + {{ q * 4 }}u)){% else %}{{ product }}(load_a(a_at{{ i }} + k)){% endif %};
+    let a{{ i }}_{{ q }} = {% if a_width == 4 %}vec4<{{ element }}>(load4_a(a_at{{ i }} + k + {{ q * 4 }}u)){% else %}{{ element }}(load_a(a_at{{ i }} + k)){% endif %};
 {% endfor %}
 {% endfor %}
 {% for j in range(tile_n) %}
@@ -60,7 +62,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     let b{{ j }}_0 = vec4<f32>(pair(w{{ j }}.x), pair(w{{ j }}.y));
     let b{{ j }}_1 = vec4<f32>(pair(w{{ j }}.z), pair(w{{ j }}.w));
 {% else %}
-    let b{{ j }}_0 = {% if step == 4 %}vec4<{{ product }}>(load4_b(b_at{{ j }} + k)){% else %}{{ product }}(load_b(b_at{{ j }} + k)){% endif %};
+    let b{{ j }}_0 = {% if step == 4 %}vec4<{{ element }}>(load4_b(b_at{{ j }} + k)){% else %}{{ element }}(load_b(b_at{{ j }} + k)){% endif %};
 {% endif %}
 {% endfor %}
 {% for i in range(tile_m) %}
@@ -69,7 +71,12 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set a = 'a' ~ i ~ '_' ~ q %}
 {% set b = 'b' ~ j ~ '_' ~ q %}
 {% set r = 'r' ~ i ~ '_' ~ j %}
-{% if step == 1 %}
+{% if packed %}
+{% set lanes = ['.x', '.y', '.z', '.w'] if step == 4 else [''] %}
+{% for part in lanes %}
+    {{ r }} += i32({{ packed }}({{ a }}{{ part }}, {{ b }}{{ part }}));
+{% endfor %}
+{% elif step == 1 %}
     {{ r }} = {% if product == 'f32' %}fma({{ a }}, {{ b }}, {{ r }}){% else %}{{ a }} * {{ b }} + {{ r }}{% endif %};
 {% elif product == 'f32' %}
     {{ r }} = fma({{ a }}.x, {{ b }}.x, fma({{ a }}.y, {{ b }}.y, fma({{ a }}.z, {{ b }}.z, fma({{ a }}.w, {{ b }}.w, {{ r }}))));

@@ -13,7 +13,9 @@
   a_along_k, a_width: how an operand comes from memory: neighbouring invocations (and the components of a vec4, at width
   4) along k, or along m or n. Out-of-range rows and columns are clamped (what they give is never stored), out-of-range
   k gives zero.
+  packed: the function that multiplies four integers of 8 bits; elements are then words of four, along k.
 #}
+{% set element = 'u32' if packed else product %}
 {% set quads = tile_k // 4 %}
 {% set threads_m = tile_m // thread_m %}
 {% set threads_n = tile_n // thread_n %}
@@ -30,8 +32,8 @@
 {% set lanes = lanes_n * lanes_m %}
 {% set blocks_n = threads_n // lanes_n %}
 
-var<workgroup> tile_a: array<vec4<{{ product }}>, {{ slices * buffers * tile_k * tile_m // 4 }}>;
-var<workgroup> tile_b: array<vec4<{{ product }}>, {{ slices * buffers * tile_k * tile_n // 4 }}>;
+var<workgroup> tile_a: array<vec4<{{ element }}>, {{ slices * buffers * tile_k * tile_m // 4 }}>;
+var<workgroup> tile_b: array<vec4<{{ element }}>, {{ slices * buffers * tile_k * tile_n // 4 }}>;
 
 @compute @workgroup_size({{ threads * slices }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
@@ -84,7 +86,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endif %}
   var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ origin }} + {{ x }}_w{{ t }}, {{ extent }} - {{ '1u' if along_k else width ~ 'u' }}) * p.{{ x }}_w
       + (k_begin + {{ x }}_k{{ t }}) * p.{{ x }}_k;
-  var {{ x }}_next{{ t }}: {{ 'vec4<' ~ product ~ '>' if width == 4 else product }};
+  var {{ x }}_next{{ t }}: {{ 'vec4<' ~ element ~ '>' if width == 4 else element }};
 {% endfor %}
 {% endfor %}
 
@@ -106,9 +108,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set count = tile * tile_k // width %}
 {% set parts = (count + threads - 1) // threads %}
 {% for t in range(parts) %}
-{% set value = 'vec4<' ~ product ~ '>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if width == 4 else product ~ '(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
+{% set value = 'vec4<' ~ element ~ '>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if width == 4 else element ~ '(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
 {% if edge_k %}
-    {{ x }}_next{{ t }} = {{ 'vec4<' ~ product ~ '>()' if width == 4 else product ~ '(0)' }};
+    {{ x }}_next{{ t }} = {{ 'vec4<' ~ element ~ '>()' if width == 4 else element ~ '(0)' }};
     if ({{ k }} + {{ x }}_k{{ t }} < k_end) { {{ x }}_next{{ t }} = {{ value }}; }
 {% elif count % threads != 0 and t == parts - 1 %}
     if ({{ x }}_id{{ t }} < {{ count }}u) { {{ x }}_next{{ t }} = {{ value }}; }
@@ -170,7 +172,13 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}
+{% if packed %}
+{% set a = 'a' ~ i // 4 ~ '[' ~ i % 4 ~ ']' %}
+{% set dots = packed ~ '(' ~ a ~ ', b' ~ h %}
+        r{{ i }}_{{ h }} += vec4<i32>(i32({{ dots }}.x)), i32({{ dots }}.y)), i32({{ dots }}.z)), i32({{ dots }}.w)));
+{% else %}
         r{{ i }}_{{ h }} = {% if product == 'f32' %}fma(vec4<f32>(a{{ i // 4 }}[{{ i % 4 }}]), b{{ h }}, r{{ i }}_{{ h }}){% else %}a{{ i // 4 }}[{{ i % 4 }}] * b{{ h }} + r{{ i }}_{{ h }}{% endif %};
+{% endif %}
 {% endfor %}
 {% endfor %}
       }
@@ -213,14 +221,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   workgroupBarrier();
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}
-  tile_a[slot * {{ tile_m * tile_n // 4 }}u + {{ (i * groups_n + h) * threads }}u + id] = r{{ i }}_{{ h }};
+  tile_a[slot * {{ tile_m * tile_n // 4 }}u + {{ (i * groups_n + h) * threads }}u + id] = {{ 'bitcast<vec4<u32>>(' if packed else '(' }}r{{ i }}_{{ h }});
 {% endfor %}
 {% endfor %}
   workgroupBarrier();
   for (var e = slot; e < {{ thread_m * groups_n }}u; e += {{ slices }}u) {
     let cell = (e % {{ thread_m * groups_n }}u) * {{ threads }}u + id;
-    var sum = tile_a[cell];
-    for (var other = 1u; other < {{ slices }}u; other++) { sum += tile_a[other * {{ tile_m * tile_n // 4 }}u + cell]; }
+    var sum = {{ 'bitcast<vec4<i32>>(' if packed else '(' }}tile_a[cell]);
+    for (var other = 1u; other < {{ slices }}u; other++) { sum += {{ 'bitcast<vec4<i32>>(' if packed else '(' }}tile_a[other * {{ tile_m * tile_n // 4 }}u + cell]); }
     let i = e / {{ groups_n }}u;
     store_result(out, at.m0 + i / 4u * {{ threads_m * 4 }}u + i % 4u + ty * 4u, at.n0 + (e % {{ groups_n }}u * {{ threads_n }}u + tx) * 4u, sum);
   }

@@ -55,6 +55,11 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
 
   const std::string_view name = kNames[static_cast<int>(op)];
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  if (in_reduced_windows(capabilities, name, x, y, axes, [&](const View& part, const View& result) {
+        arg_reduce(stream, op, part, result, axes);
+      })) {
+    return;
+  }
   // NaN has the greatest key both ways.
   const KeyRule rule(x.dtype, op == ArgOp::min);
   const View raw = as_raw(x);

@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduction.h"
 
+#include "kernels/common/windows.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -26,6 +27,24 @@ Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::sp
   }
   const std::array<Strides, 2> strides{x.strides(), y_strides};
   return split_rows(x.shape(), along, strides);
+}
+
+bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x, const View& y,
+                        std::span<const int> axes, const std::function<void(const View& x, const View& y)>& run) {
+  AxisMask kept = every_axis();
+  for (const int axis : axes) kept[axis < 0 ? axis + x.rank() : axis] = false;
+  View spread = y;
+  spread.layout = {x.shape(), Strides::filled(x.rank(), 0)};
+  for (int d = 0, at = 0; d < x.rank(); ++d) {
+    if (kept[d]) spread.layout.strides[d] = y.strides()[y.rank() == x.rank() ? d : at++];
+  }
+  return in_windows(capabilities, kernel, std::array{x, spread}, kept, [&](std::span<const View> part) {
+    View result = part[1];
+    for (int d = 0; d < x.rank(); ++d) {
+      if (!kept[d]) result.layout.shape[d] = 1;
+    }
+    run(part[0], result);
+  });
 }
 
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {

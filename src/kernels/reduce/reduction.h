@@ -2,6 +2,8 @@
 // in the workspace, which a second call joins.
 #pragma once
 
+#include <functional>
+
 #include "kernels/common/rows.h"
 #include "weft/cpu.h"
 #include "weft/view.h"
@@ -11,6 +13,11 @@ namespace weft::kernels {
 // x and y as operands 0 and 1. y has x's shape with the sizes of `axes` 1, or without them. Throws InvalidArgument in
 // the name of `kernel`.
 Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes);
+
+// Calls `run` with parts of fewer rows, y with x's rank, where a view is larger than a binding. False, and nothing is
+// called, if both fit. Throws Unsupported where a row does not.
+bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x, const View& y,
+                        std::span<const int> axes, const std::function<void(const View& x, const View& y)>& run);
 
 // The plan with `options`; where they allow cutting rows and that does not pay, the one without.
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);

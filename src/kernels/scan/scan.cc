@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/common/rows.h"
+#include "kernels/common/windows.h"
 #include "kernels/scan/scan_cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/scan.h"
@@ -143,6 +144,12 @@ void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, con
     if (v->dtype == DType::f64) throw Unsupported("scan {}: {} runs on the CPU only", op_name(op), to_string(*v));
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  AxisMask others = every_axis();
+  others[axis < 0 ? axis + x.rank() : axis] = false;
+  if (in_windows(capabilities, op_name(op), std::array{x, y}, others,
+                 [&](std::span<const View> part) { scan(stream, op, part[0], part[1], axis, options); })) {
+    return;
+  }
   const RowPlan whole = plan(capabilities, x, y, rows);
   const Parts parts = cut(capabilities, rows, whole);
   if (!workspace || parts.count == 1) {

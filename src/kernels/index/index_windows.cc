@@ -1,0 +1,64 @@
+// Selections from tables that are larger than a binding.
+#include "kernels/common/windows.h"
+#include "kernels/index/selection.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+
+std::int64_t span_bits(const View& view) {
+  const auto [low, high] = view.layout.offset_range();
+  return (high - low + 1) * bits(view.dtype);
+}
+
+Selection along_part(Selection s, int axis, std::int64_t begin, std::int64_t size) {
+  for (View* v : {&s.whole, &s.indices, &s.part}) *v = part_along(*v, axis, begin, size);
+  return s;
+}
+
+Selection along_index(Selection s, int k, std::int64_t begin, std::int64_t size) {
+  View axis = s.whole;  // moved along it
+  axis.layout = {{s.axes[k].count}, {s.axes[k].stride}};
+  s.whole.offset = part_along(axis, 0, begin, size).offset;
+  s.axes[k].first += begin;
+  s.axes[k].count = size;
+  return s;
+}
+
+}  // namespace
+
+void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& s,
+                      const std::function<void(const Selection&)>& run) {
+  // A binding may start up to an alignment before its view, and ends at a multiple of 16 bytes.
+  const auto limit = static_cast<std::int64_t>(capabilities.max_binding - capabilities.storage_alignment - 16) * 8;
+  const View whole = reachable_whole(s), indices = reachable_indices(s);
+  const View* far = span_bits(whole) > limit     ? &s.whole
+                    : span_bits(indices) > limit ? &s.indices
+                    : span_bits(s.part) > limit || s.part.count() > kMostElements ? &s.part : nullptr;
+  if (!far) return run(s);
+  // Where it reaches farthest: along one of the part's axes, or along one that indices move on.
+  int axis = -1, indexed = -1;
+  std::int64_t longest = 0;
+  for (int d = 0; d < far->rank(); ++d) {
+    const std::int64_t reach = std::abs(far->strides()[d]) * (far->shape()[d] - 1);
+    if (reach > longest) longest = reach, axis = d;
+  }
+  for (std::size_t k = 0; far == &s.whole && k < s.axes.size(); ++k) {
+    const std::int64_t reach = std::abs(s.axes[k].stride) * (s.axes[k].count - 1);
+    if (reach > longest) longest = reach, indexed = static_cast<int>(k);
+  }
+  if (longest == 0) {
+    throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", kernel, to_string(*far),
+                      capabilities.max_binding);
+  }
+  const std::int64_t size = indexed >= 0 ? s.axes[indexed].count : s.part.shape()[axis];
+  const std::int64_t half = first_half(size);
+  for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
+    in_index_windows(capabilities, kernel,
+                     indexed >= 0 ? along_index(s, indexed, begin, count) : along_part(s, axis, begin, count), run);
+  }
+}
+
+}  // namespace weft::kernels
