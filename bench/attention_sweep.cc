@@ -14,6 +14,9 @@
 
 using namespace weft;
 using kernels::AttentionCall;
+using kernels::AttentionKind;
+using kernels::attention_can_run;
+using kernels::attention_workspace_bytes;
 using kernels::AttentionVariant;
 using Clock = std::chrono::steady_clock;
 
@@ -25,8 +28,8 @@ struct Options {
   std::string adapter, dtype = "f32", mask = "keys", only;
   std::vector<std::string> variants;
   std::vector<std::string> shapes{"1x16", "1x128", "1x512", "32x128", "32x512", "256x128", "256x512"};
-  double seconds = 55, warm_up = 0.06;
-  int heads = 12, kv_heads = 0, dim = 32;
+  double seconds = 55, warm_up = 0.4;
+  int heads = 12, kv_heads = 0, dim = 32, queries = 0;
   bool causal = false, minimum = false, validation = false, robustness = true, all = false;
 };
 
@@ -43,66 +46,93 @@ std::vector<std::byte> random_values(DType type, std::int64_t count) {
   return bytes;
 }
 
-// Packed [batch, length, heads + 2·kv_heads, dim] seen as q, k and v, as a QKV projection leaves it; y like it.
+// Packed [batch, length, heads + 2·kv_heads, dim] seen as q, k and v, as a QKV projection leaves it; y like it. With
+// --queries: caches of keys and values [batch, kv_heads, length, dim] one after the other, then that many queries.
 struct Problem {
-  std::int64_t batch, length;
+  std::int64_t batch, length, queries;
   DType type;
   View q, k, v, y;
   std::optional<View> mask;
   kernels::AttentionOptions options;
 
   static std::int64_t packed_count(const Options& o, std::int64_t batch, std::int64_t length) {
-    return batch * length * (o.heads + 2 * o.kv_heads) * o.dim;
+    return batch * (length * 2 * o.kv_heads + (o.queries ? o.queries : length) * o.heads) * o.dim;
   }
   static std::int64_t y_count(const Options& o, std::int64_t batch, std::int64_t length) {
-    return batch * length * o.heads * o.dim;
+    return batch * (o.queries ? o.queries : length) * o.heads * o.dim;
   }
   Problem(const Options& o, std::int64_t batch, std::int64_t length, DType type, const Buffer& packed,
           const Buffer& mask_buffer, const Buffer& out)
-      : batch(batch), length(length), type(type) {
+      : batch(batch), length(length), queries(o.queries ? o.queries : length), type(type) {
     const std::int64_t token = (o.heads + 2 * o.kv_heads) * o.dim;
     const auto element = static_cast<std::uint64_t>(bits(type) / 8);
     auto part = [&](std::int64_t first_head, std::int64_t heads) {
       return View(packed, static_cast<std::uint64_t>(first_head * o.dim) * element, type, {batch, heads, length, o.dim},
                   {length * token, o.dim, token, 1});
     };
-    q = part(0, o.heads);
-    k = part(o.heads, o.kv_heads);
-    v = part(o.heads + o.kv_heads, o.kv_heads);
-    y = View(out, 0, type, {batch, o.heads, length, o.dim}, {length * o.heads * o.dim, o.dim, o.heads * o.dim, 1});
+    if (o.queries) {
+      const std::int64_t one = length * o.kv_heads * o.dim, sequence = 2 * one + queries * o.heads * o.dim;
+      const auto cache = [&](std::int64_t first, std::int64_t heads, std::int64_t length) {
+        return View(packed, static_cast<std::uint64_t>(first) * element, type, {batch, heads, length, o.dim},
+                    {sequence, length * o.dim, o.dim, 1});
+      };
+      k = cache(0, o.kv_heads, length);
+      v = cache(one, o.kv_heads, length);
+      q = cache(2 * one, o.heads, queries);
+    } else {
+      q = part(0, o.heads);
+      k = part(o.heads, o.kv_heads);
+      v = part(o.heads + o.kv_heads, o.kv_heads);
+    }
+    y = View(out, 0, type, {batch, o.heads, queries, o.dim}, {queries * o.heads * o.dim, o.dim, o.heads * o.dim, 1});
     if (o.mask == "keys") mask = View(mask_buffer, 0, DType::boolean, {batch, 1, 1, length});
     options = {.scale = 1 / std::sqrt(static_cast<float>(o.dim)), .causal = o.causal};
   }
   AttentionCall call() const { return AttentionCall(q, k, v, mask, y, options); }
 };
 
-std::string text(const AttentionVariant& v) {
-  if (v.tiles) return std::format("tiles  threads {:3} rows {}", v.threads, v.rows);
-  return std::format("{} threads {:3} rows {} splits {} chunk {} tile {:3}", v.staged ? "staged" : "direct", v.threads,
-                     v.rows, v.splits, v.chunk, v.staged ? v.tile : 0);
-}
-
-// "staged:128:2:4:8:64": form, threads, rows, splits, chunk, tile.
-AttentionVariant parse_variant(const std::string& s) {
+// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile of lanes (staged, direct), lanes, chunk, parts of
+// few (ahead: with keys loaded a step ahead), and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and
+// columns, rows of a subgroup, tile, buffers, parts.
+AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& capabilities) {
   AttentionVariant v;
-  char form[8] = "";
-  const int read = std::sscanf(s.c_str(), "%7[a-z]:%d:%d:%d:%d:%d", form, &v.threads, &v.rows, &v.splits, &v.chunk, &v.tile);
-  v.tiles = form == std::string("tiles");
-  v.staged = form == std::string("staged");
-  if (read < 2 || (!v.tiles && !v.staged && form != std::string("direct"))) {
-    throw InvalidArgument("--variants: '{}' is not staged|direct|tiles:threads:rows:splits:chunk:tile", s);
+  char form[9] = "";
+  int more[4] = {0, 0, 0, 0};
+  const int read = std::sscanf(s.c_str(), "%8[a-z]:%d:%d:%d:%d:%d:%d", form, &v.threads, &v.rows, &more[0], &more[1], &more[2], &more[3]);
+  const std::string kind = form;
+  const auto take = [&](int& target, int i) {
+    if (read > 3 + i) target = more[i];
+  };
+  if (kind == "tiles") {
+    v.kind = AttentionKind::tiles;
+    take(v.parts, 0);
+  } else if (kind == "few" || kind == "ahead" || kind == "lazy") {
+    v.kind = AttentionKind::few;
+    v.ahead = kind == "ahead";
+    v.lazy = kind == "lazy";
+    take(v.lanes, 0), take(v.chunk, 1), take(v.parts, 2);
+  } else if (kind == "matrices") {
+    const auto found = kernels::attention_matrices(capabilities, v.threads, v.rows, more[0], more[1], more[2]);
+    if (!found) throw Unsupported("--variants: {}: no cooperative matrices of f16 here", s);
+    v = *found;
+    if (read > 6) v.parts = more[3];
+  } else if (kind == "staged" || kind == "direct") {
+    v.staged = kind == "staged";
+    take(v.splits, 0), take(v.chunk, 1), take(v.tile, 2);
+  } else {
+    throw InvalidArgument("--variants: '{}' is not staged|direct|tiles|few|ahead|matrices:…", s);
   }
   return v;
 }
 
+std::string text(const AttentionVariant& v) { return to_string(v) + (v.kind == AttentionKind::lanes ? std::format("_chunk{}_tile{}{}", v.chunk, v.tile, v.staged ? "" : "_direct") : ""); }
+
 std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const AttentionCall& call, const Options& o) {
-  std::vector<AttentionVariant> list{choose_attention(caps, call)};
+  std::vector<AttentionVariant> list{choose_attention(caps, call, 1 << 28)};
   auto add = [&](AttentionVariant v) {
-    const bool fits = kernels::attention_workgroup_memory(v, call) <= caps.max_workgroup_memory &&
-                      v.threads <= static_cast<int>(caps.max_workgroup_size) && v.tile % (v.splits * v.chunk) == 0;
-    if (fits) list.push_back(v);
+    if (attention_can_run(v, call, caps)) list.push_back(v);
   };
-  for (const std::string& v : o.variants) add(parse_variant(v));
+  for (const std::string& v : o.variants) add(parse_variant(v, caps));
   if (!o.variants.empty()) return list;
   if (caps.software) {
     for (int threads : {8, 32, 128}) {
@@ -113,6 +143,27 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
       }
     }
     if (o.all) add({.threads = 128});
+    return list;
+  }
+  for (const auto [m, n, rows] : {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {4, 1, 16}, {2, 2, 32}, {4, 1, 32}, {4, 2, 32}}) {
+    for (int tile : {16, 32, 64}) {
+      for (int buffers : {0, 1, 2}) {
+        if (const auto v = kernels::attention_matrices(caps, m, n, rows, tile, buffers); v && call.rows() > 16) add(*v);
+      }
+    }
+  }
+  if (call.rows() <= 16) {
+    for (int parts : {16, 32, 64, 128, 256}) {
+      for (int lanes : {4, 8, 16}) {
+        for (int chunk : {2, 4, 8}) {
+          add({.kind = AttentionKind::few, .rows = list[0].rows, .chunk = chunk, .lanes = lanes, .parts = parts});
+        }
+      }
+    }
+    for (int threads : {64, 256}) {
+      add({.kind = AttentionKind::few, .threads = threads, .rows = list[0].rows, .lanes = 16, .parts = 128});
+    }
+    add({.kind = AttentionKind::tiles, .rows = 2, .parts = 64});
     return list;
   }
   for (int rows : {1, 2}) {
@@ -126,7 +177,7 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
   add({.threads = 256, .splits = 8, .tile = 64});
   add({.threads = 64, .splits = 4, .tile = 64});
   add({.staged = false, .threads = 128, .chunk = 8});
-  for (int rows : {2, 4}) add({.tiles = true, .threads = 128, .rows = rows});
+  for (int rows : {2, 4}) add({.kind = AttentionKind::tiles, .threads = 128, .rows = rows});
   return list;
 }
 
@@ -153,10 +204,11 @@ struct Times {
 };
 
 // Enough calls in a submit that its fixed cost is lost among them.
-Times measure(gpu::Device& device, const AttentionCall& call, const AttentionVariant& variant, double warm_up) {
+Times measure(gpu::Device& device, const AttentionCall& call, const AttentionVariant& variant,
+              const std::optional<View>& workspace, double warm_up) {
   auto run = [&](int count) {
     gpu::Recording recording(device);
-    for (int i = 0; i < count; ++i) attention_gpu(recording, call, variant);
+    for (int i = 0; i < count; ++i) attention_gpu(recording, call, &variant, workspace);
     return recording;
   };
   auto timed = [&](gpu::Recording& recording) {
@@ -212,6 +264,10 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
   cpu::Executor executor;
   std::vector<std::vector<std::byte>> expected;
   for (std::int64_t b : {std::int64_t{0}, batch - 1}) {
+    if (b == 0 && !expected.empty()) {
+      expected.push_back(expected[0]);
+      break;
+    }
     const Buffer packed_cpu = Buffer::host(packed.size()), mask_cpu = Buffer::host(static_cast<std::uint64_t>(length));
     const Buffer y_cpu = Buffer::host(y_bytes);
     std::ranges::copy(packed, packed_cpu.data());
@@ -222,7 +278,8 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
 
   const Problem problem(o, batch, length, type, packed_gpu, mask_gpu, y_gpu);
   const AttentionCall call = problem.call();
-  const double flop = 4.0 * batch * o.heads * length * length * o.dim;
+  const double flop = 4.0 * batch * o.heads * problem.queries * length * o.dim * (o.causal && !o.queries ? 0.5 : 1);
+  const double read = static_cast<double>(bytes) + static_cast<double>(y_bytes) * batch;
   const std::vector<std::byte> poison(y_bytes, std::byte{0xff});
   bool first = true;
   for (const AttentionVariant& v : variants(device.capabilities(), call, o)) {
@@ -232,18 +289,22 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
       return;
     }
     for (std::int64_t b : {std::int64_t{0}, batch - 1}) device.upload(y_gpu, static_cast<std::uint64_t>(b) * y_bytes, poison);
+    std::optional<View> workspace;
+    if (const std::uint64_t size = attention_workspace_bytes(v, call)) {
+      workspace = View(device.allocate(size), 0, DType::u8, {static_cast<std::int64_t>(size)});
+    }
     const auto compile_start = Clock::now();
     gpu::Encoder encoder(device);
-    attention_gpu(encoder, call, v);
+    attention_gpu(encoder, call, &v, workspace);
     encoder.submit();
     double error = distance(device.read(y_gpu, 0, y_bytes).get(), expected[0], type);
     const double first_run = seconds_since(compile_start);
     error = std::max(error, distance(device.read(y_gpu, static_cast<std::uint64_t>(batch - 1) * y_bytes, y_bytes).get(),
                                      expected[1], type));
-    const Times time = measure(device, call, v, o.warm_up);
-    std::printf("%4lldx%-4lld %-52s %10.2f us (best %10.2f, cpu %10.2f) %9.1f GFLOP/s  error %.1e  first run %.0f ms%s\n",
+    const Times time = measure(device, call, v, workspace, o.warm_up);
+    std::printf("%4lldx%-4lld %-52s %10.2f us (best %10.2f, cpu %10.2f) %9.1f GFLOP/s %7.1f GB/s  error %.1e  first run %.0f ms%s\n",
                 static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(), time.median * 1e6, time.best * 1e6, time.cpu * 1e6,
-                flop / time.median * 1e-9, error, first_run * 1e3, first ? "  (chosen)" : "");
+                flop / time.median * 1e-9, read / time.median * 1e-9, error, first_run * 1e3, first ? "  (chosen)" : "");
     std::fflush(stdout);
     first = false;
   }
@@ -260,13 +321,14 @@ int main(int argc, char** argv) try {
   app.add_option("--heads", o.heads);
   app.add_option("--kv-heads", o.kv_heads, "Heads of keys and values (default: as many as --heads)");
   app.add_option("--dim", o.dim, "Of a head");
+  app.add_option("--queries", o.queries, "Over caches of as many keys as the shape says (default: as many as keys)");
   app.add_option("--dtype", o.dtype, "Storage")->check(CLI::IsMember({"f32", "f16", "bf16"}));
   app.add_option("--mask", o.mask, "keys: boolean [batch, 1, 1, keys], as encoders use; none")
       ->check(CLI::IsMember({"keys", "none"}));
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
   app.add_option("--seconds", o.seconds, "Start nothing new after this long");
   app.add_option("--warm-up", o.warm_up, "Seconds before each measurement");
-  app.add_option("--variants", o.variants, "These only: form:threads:rows:splits:chunk:tile, form staged, direct or tiles")
+  app.add_option("--variants", o.variants, "These only: staged|direct:threads:rows:splits:chunk:tile, few|ahead:threads:rows:lanes:chunk:parts, tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
       ->delimiter(',');
   app.add_flag("--causal", o.causal);
   app.add_flag("--all", o.all, "More variants on a software adapter");

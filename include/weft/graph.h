@@ -293,6 +293,8 @@ struct TopK {
   Value values, indices;  // indices are i32
 };
 TopK top_k(Value x, std::int64_t k, int axis = -1, bool largest = true);
-Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options);  // mask may be empty
+// mask and the lengths (i32 or u32 [batch]) may be empty.
+Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options, Value query_lengths = {},
+                Value key_lengths = {});
 
 }  // namespace weft

@@ -306,10 +306,22 @@ std::vector<KernelInfo> make_rows() {
   add("matmul", "matmul", "a b", "y", "", "matrix product of the last two axes, the others broadcast",
       [](Stream& s, const Reader& r) { matmul(s, r.in(0), r.in(1), r.out(0), {}, r.workspace()); },
       [](Stream& s, const Reader& r) { return matmul_workspace(s, r.in(0), r.in(1), r.out(0)); });
-  add("attention", "attention", "q k v mask?", "y", "scale:number=1 causal:integer=0",
-      "softmax(scale q k^T + mask) v without a score matrix", [](Stream& s, const Reader& r) {
-        attention(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0),
-                  {.scale = static_cast<float>(r.number("scale")), .causal = r.flag("causal")});
+  const auto seen = [](const Reader& r) {
+    return AttentionOptions{.scale = static_cast<float>(r.number("scale")),
+                            .causal = r.flag("causal"),
+                            .window_left = r.integer("window_left"),
+                            .window_right = r.integer("window_right"),
+                            .top_left = r.flag("top_left")};
+  };
+  const auto lengths = [](const Reader& r) { return AttentionLengths{r.maybe(4), r.maybe(5)}; };
+  add("attention", "attention", "q k v mask? query_lengths? key_lengths?", "y",
+      "scale:number=1 causal:integer=0 window_left:integer=-1 window_right:integer=-1 top_left:integer=0",
+      "softmax(scale q k^T + mask) v without a score matrix",
+      [=](Stream& s, const Reader& r) {
+        attention(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0), seen(r), lengths(r), r.workspace());
+      },
+      [=](Stream& s, const Reader& r) {
+        return attention_workspace(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0), seen(r), lengths(r));
       });
   return rows;
 }

@@ -174,6 +174,23 @@ Graph bert_layer(std::int64_t batch, std::int64_t length, std::int64_t hidden, s
   return g;
 }
 
+// Lengths and a window reach the kernel, and so does its scratch for few queries over many keys.
+TEST_P(CompileTest, AttentionWithLengthsAndAWindow) {
+  Graph g;
+  const Value q = g.input("q", DType::f32, {2, 4, 1, 32}), k = g.input("k", DType::f32, {2, 2, 1100, 32});
+  const Value v = g.input("v", DType::f32, {2, 2, 1100, 32}), lengths = g.input("lengths", DType::i32, {2});
+  g.output("all", attention(q, k, v, {}, {.scale = 0.2f}, {}, lengths));
+  g.output("near", attention(q, k, v, {}, {.scale = 0.2f, .window_left = 40}, {}, lengths));
+  Executable exe = compile(g, device);
+  std::map<std::string, TensorData> data{{"q", noise({2, 4, 1, 32}, 1)}, {"k", noise({2, 2, 1100, 32}, 2)}, {"v", noise({2, 2, 1100, 32}, 3)}};
+  const std::int32_t values[] = {1100, 700};
+  data.emplace("lengths", TensorData::of<std::int32_t>(DType::i32, {2}, values));
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  bound.compare(compiler::evaluate(g, data), "lengths and a window");
+  check_schedule(g, device);
+}
+
 TEST_P(CompileTest, ABertLayerIsSevenSteps) {
   const Graph g = bert_layer(2, 16, 64, 4, 256);
   Executable exe = compile(g, device);

@@ -114,6 +114,11 @@ TEST_F(GraphTest, InfersProducts) {
   const Value k = f32({2, 4, 7, 16});
   const Value v = f32({2, 4, 7, 32});
   EXPECT_EQ(attention(q, k, v, f32({2, 1, 1, 7}), {}).shape(), (Shape{2, 8, 5, 32}));
+  const Value lengths = graph.input("lengths", DType::i32, {2});
+  EXPECT_EQ(attention(q, k, v, {}, {.window_left = 3}, lengths, lengths).shape(), (Shape{2, 8, 5, 32}));
+  EXPECT_THAT(attention(q, k, v, {}, {.window_left = 3, .top_left = true}, {}, lengths).node()->op().to_string(),
+              HasSubstr("window_left=3, top_left=true, mask=false, query_lengths=false, key_lengths=true"));
+  EXPECT_THAT(message([&] { attention(q, k, v, {}, {}, f32({2})); }), HasSubstr("lengths are f32 [2], expected i32 or u32 [2]"));
   EXPECT_THAT(message([&] { attention(k, q, v, {}, {}); }), HasSubstr("k and v have different numbers of heads"));
   EXPECT_THAT(message([&] { attention(q, k, v, f32({3, 1, 1, 7}), {}); }), HasSubstr("mask [3, 1, 1, 7] does not broadcast"));
 }

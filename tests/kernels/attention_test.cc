@@ -1,101 +1,11 @@
-#include "kernels/attention/attention.h"
-
-#include "support/kernel_test.h"
+#include "attention_cases.h"
 #include "support/npy.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
 namespace {
 
-using test::Kind;
-using test::random_view;
-using test::Rng;
-using test::Tolerance;
-
-// What the mask depends on; the other axes are broadcast.
-enum class Mask { none, keys, rows, heads, everything };
-
-struct Case {
-  std::int64_t batch = 1, heads = 2, kv_heads = 2, queries = 16, keys = 16, dim = 32, value_dim = 32;
-  Mask mask = Mask::none;
-  DType mask_type = DType::boolean;
-  bool causal = false;
-  DType type = DType::f32;
-  Kind q_kind = Kind::dense, k_kind = Kind::dense, v_kind = Kind::dense, y_kind = Kind::dense;
-
-  AttentionOptions options() const { return {.scale = 1 / std::sqrt(static_cast<float>(dim)), .causal = causal}; }
-};
-
-std::string text(const Case& c) {
-  return std::format("batch {} heads {}/{} queries {} keys {} dim {}/{} mask {} of {} causal {} {} {} {} {} {}", c.batch,
-                     c.heads, c.kv_heads, c.queries, c.keys, c.dim, c.value_dim, static_cast<int>(c.mask),
-                     name(c.mask_type), c.causal, name(c.type), to_string(c.q_kind), to_string(c.k_kind),
-                     to_string(c.v_kind), to_string(c.y_kind));
-}
-
-std::string text(const AttentionVariant& v) {
-  return std::format("; variant: tiles {} staged {} threads {} rows {} splits {} chunk {} tile {}", v.tiles, v.staged,
-                     v.threads, v.rows, v.splits, v.chunk, v.tile);
-}
-
-struct Operands {
-  std::vector<View> inputs;  // q, k, v and perhaps the mask
-  View y;
-};
-
-Operands operands(Rng& rng, const Case& c) {
-  Operands o;
-  o.inputs = {random_view(rng, {c.batch, c.heads, c.queries, c.dim}, c.type, c.q_kind),
-              random_view(rng, {c.batch, c.kv_heads, c.keys, c.dim}, c.type, c.k_kind),
-              random_view(rng, {c.batch, c.kv_heads, c.keys, c.value_dim}, c.type, c.v_kind)};
-  if (c.mask == Mask::keys) o.inputs.push_back(random_view(rng, {c.batch, 1, 1, c.keys}, c.mask_type));
-  if (c.mask == Mask::rows) o.inputs.push_back(random_view(rng, {c.queries, c.keys}, c.mask_type));
-  if (c.mask == Mask::heads) o.inputs.push_back(random_view(rng, {c.heads, 1, c.keys}, c.mask_type));
-  if (c.mask == Mask::everything) {
-    o.inputs.push_back(random_view(rng, {c.batch, c.heads, c.queries, c.keys}, c.mask_type, Kind::transposed));
-  }
-  o.y = random_view(rng, {c.batch, c.heads, c.queries, c.value_dim}, c.type, c.y_kind);
-  return o;
-}
-
-// Averages of values of about 1 with weights from scores of a few units. A score's rounding error is some
-// 2^-24 · |score| · √dim ≤ 5e-6, a weight's relative error that and exp's few units in the last place, and an average's
-// error a weight's times |v| ≤ 5; 1e-5 was never reached. Narrow outputs are rounded once more: half a unit, and a
-// neighbour when the two sides round differently.
-Tolerance tolerance(DType type) { return {.ulp = type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-5}; }
-
-// The call on the GPU (that variant, or the one which is chosen) against the twin.
-void check(gpu::Device& device, const Operands& o, const AttentionOptions& options, const std::string& what,
-           const AttentionVariant* variant = nullptr, std::optional<Tolerance> allowed = {}) {
-  const std::vector<View> outputs{o.y};
-  run_both(
-      device, o.inputs, outputs,
-      [&](Stream& stream, std::span<const View> in, std::span<const View> out) {
-        const std::optional<View> mask = in.size() > 3 ? std::optional(in[3]) : std::nullopt;
-        if (!stream.gpu()) return attention_twin(AttentionCall(in[0], in[1], in[2], mask, out[0], options));
-        if (!variant) return attention(stream, in[0], in[1], in[2], mask, out[0], options);
-        attention_gpu(*stream.gpu(), AttentionCall(in[0], in[1], in[2], mask, out[0], options), *variant);
-      },
-      allowed.value_or(tolerance(o.y.dtype)), what + (variant ? text(*variant) : ""));
-}
-
-void check(gpu::Device& device, const Case& c, const AttentionVariant* variant = nullptr) {
-  SCOPED_TRACE(text(c));
-  Rng rng(7);
-  check(device, operands(rng, c), c.options(), text(c), variant);
-}
-
-// The vectorised CPU form against the twin.
-void check_cpu(const Operands& o, const AttentionOptions& options, const std::string& what,
-               std::optional<Tolerance> allowed = {}) {
-  const std::optional<View> mask = o.inputs.size() > 3 ? std::optional(o.inputs[3]) : std::nullopt;
-  View expected = o.y;
-  expected.buffer = Buffer::host(o.y.buffer.size());
-  attention_twin(AttentionCall(o.inputs[0], o.inputs[1], o.inputs[2], mask, expected, options));
-  cpu::Executor executor;
-  attention(executor, o.inputs[0], o.inputs[1], o.inputs[2], mask, o.y, options);
-  if (o.y.count()) test::expect_close(o.y, expected, allowed.value_or(tolerance(o.y.dtype)), what);
-}
+using Case = AttentionCase;
 
 // Sizes on both sides of every tile, chunk and vector.
 std::vector<Case> sizes() {
@@ -170,7 +80,7 @@ TEST(AttentionCpu, EqualsTwin) {
   cases.push_back({.batch = 3, .queries = 65, .keys = 65, .dim = 33, .value_dim = 31});
   for (const Case& c : cases) {
     Rng rng(3);
-    check_cpu(operands(rng, c), c.options(), text(c));
+    check_attention_cpu(operands(rng, c), c.options(), text(c));
   }
 }
 
@@ -205,9 +115,9 @@ TEST(AttentionCpu, BadCallsAreNamed) {
 
 struct Special {
   std::string name;
-  Operands operands;
+  AttentionOperands operands;
   AttentionOptions options;
-  Tolerance allowed = tolerance(DType::f32);
+  Tolerance allowed = attention_tolerance(DType::f32);
 };
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -226,7 +136,7 @@ std::vector<Special> specials() {
       c.batch = mask == Mask::keys ? 2 : 1;
       c.mask = mask;
       c.mask_type = type;
-      Operands o = operands(rng, c);
+      AttentionOperands o = operands(rng, c);
       const View& m = o.inputs[3];
       for (std::int64_t i = 0; i < m.count(); ++i) {
         const bool hide = i < c.keys || i % 3 == 0;  // the first batch or query wholly
@@ -240,12 +150,12 @@ std::vector<Special> specials() {
     Case c = base;
     c.mask = Mask::keys;
     c.mask_type = DType::f32;
-    Operands o = operands(rng, c);
+    AttentionOperands o = operands(rng, c);
     for (std::int64_t i = 0; i < c.keys; ++i) set(o.inputs[3], i, std::numeric_limits<float>::lowest());
     list.push_back({"lowest finite mask", o, c.options()});
   }
   {  // Huge scores, all of them whole numbers that f32 holds exactly, so that only exp's error is left.
-    Operands o = operands(rng, base);
+    AttentionOperands o = operands(rng, base);
     std::uniform_int_distribution<int> whole(-16, 16);
     for (int part : {0, 1}) {
       for (std::int64_t i = 0; i < o.inputs[part].count(); ++i) set(o.inputs[part], i, static_cast<float>(whole(rng)));
@@ -253,7 +163,7 @@ std::vector<Special> specials() {
     list.push_back({"scores of 1e4", o, {.scale = 8}});
   }
   {  // Scores of one size, far from zero: the weights come from differences alone.
-    Operands o = operands(rng, base);
+    AttentionOperands o = operands(rng, base);
     for (std::int64_t i = 0; i < o.inputs[0].count(); ++i) set(o.inputs[0], i, i % 8 == 0 ? 1e4f : 0.0f);
     for (std::int64_t i = 0; i < o.inputs[1].count(); ++i) set(o.inputs[1], i, i % 8 == 0 ? 1.0f : -1.0f);
     list.push_back({"equal scores of 1e4", o, {}});
@@ -262,7 +172,7 @@ std::vector<Special> specials() {
   }
   // NaN and infinity: a score of NaN or +inf leaves its row without a number, -inf hides the key.
   for (float x : {std::nanf(""), kInfinity, -kInfinity}) {
-    Operands o = operands(rng, base);
+    AttentionOperands o = operands(rng, base);
     set(o.inputs[0], 2 * 8 + 3, x);  // query 2 of head 0
     list.push_back({std::format("{} in q", x), o, base.options()});
     o = operands(rng, base);
@@ -289,7 +199,7 @@ std::vector<Special> specials() {
 }
 
 TEST(AttentionCpu, SpecialValues) {
-  for (const Special& s : specials()) check_cpu(s.operands, s.options, s.name, s.allowed);
+  for (const Special& s : specials()) check_attention_cpu(s.operands, s.options, s.name, s.allowed);
 }
 
 // ---- The GPU against the twin
@@ -307,18 +217,23 @@ class Attention : public testing::TestWithParam<std::string> {
         {.threads = 128, .rows = 2, .splits = 4, .chunk = 2, .tile = 32},
         {.threads = 64, .splits = 8, .chunk = 1, .tile = 8},
         {.staged = false, .threads = 16, .rows = 2, .chunk = 2},
-        {.tiles = true, .threads = 128, .rows = 2},
-        {.tiles = true, .threads = 64, .rows = 4},
+        {.kind = AttentionKind::tiles, .threads = 128, .rows = 2},
+        {.kind = AttentionKind::tiles, .threads = 64, .rows = 4},
+        {.threads = 64, .splits = 2, .tile = 32, .parts = 3},
+        {.staged = false, .threads = 8, .chunk = 2, .parts = 2},
+        {.kind = AttentionKind::tiles, .threads = 64, .rows = 2, .parts = 5},
+        {.kind = AttentionKind::few, .threads = 64, .rows = 2, .chunk = 2, .lanes = 4},
+        {.kind = AttentionKind::few, .threads = 32, .rows = 3, .chunk = 1, .lanes = 8, .parts = 4},
     };
   }
 };
 
 TEST_P(Attention, Sizes) {
-  for (const Case& c : sizes()) check(device(), c);
+  for (const Case& c : sizes()) check_attention(device(), c);
 }
 
 TEST_P(Attention, Kinds) {
-  for (const Case& c : kinds()) check(device(), c);
+  for (const Case& c : kinds()) check_attention(device(), c);
 }
 
 TEST_P(Attention, EveryVariant) {
@@ -329,17 +244,17 @@ TEST_P(Attention, EveryVariant) {
       {.queries = 1, .keys = 130, .dim = 8, .value_dim = 8, .type = DType::f16},
   };
   for (const AttentionVariant& v : variants()) {
-    for (const Case& c : cases) check(device(), c, &v);
+    for (const Case& c : cases) check_attention(device(), c, &v);
   }
 }
 
 TEST_P(Attention, EveryVariantWithSpecialValues) {
   std::vector<AttentionVariant> some = variants();
-  some = {some[3], some[6]};  // with splits, and tiles
+  some = {some[3], some[10], some[12]};  // with splits, tiles, parts, few
   for (const Special& s : specials()) {
-    check(device(), s.operands, s.options, s.name, nullptr, s.allowed);
+    check_attention(device(), s.operands, s.options, s.name, nullptr, s.allowed);
     if (s.operands.y.count() == 0) continue;
-    for (const AttentionVariant& v : some) check(device(), s.operands, s.options, s.name, &v, s.allowed);
+    for (const AttentionVariant& v : some) check_attention(device(), s.operands, s.options, s.name, &v, s.allowed);
   }
 }
 
@@ -357,17 +272,17 @@ TEST_P(Attention, PackedProjection) {
     const View memory = random_view(rng, {batch, length, heads, dim}, DType::f32);
     const View y = memory.permuted(std::array{0, 2, 1, 3});
     const View mask = random_view(rng, {batch, 1, 1, length}, DType::boolean);
-    check(device(), {{part(0), part(1), part(2), mask}, y}, {.scale = 0.2f}, "packed");
-    check(device(), {{part(0), part(1), part(2), mask}, part(0)}, {.scale = 0.2f}, "packed, in place of q");
+    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, y), {.scale = 0.2f}, "packed");
+    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f}, "packed, in place of q");
     const AttentionVariant staged{.threads = 64, .splits = 2};
-    check(device(), {{part(0), part(1), part(2), mask}, part(0)}, {.scale = 0.2f}, "packed, in place of q", &staged);
+    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f}, "packed, in place of q", &staged);
   }
 }
 
 // More workgroups than a dimension of a dispatch holds.
 TEST_P(Attention, ManyHeads) {
   const Case c{.batch = 66000, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 2, .dim = 4, .value_dim = 4};
-  check(device(), c);
+  check_attention(device(), c);
 }
 
 // What is chosen fits the device it is chosen for, whatever the shape.
@@ -388,11 +303,11 @@ TEST(AttentionChoice, FitsTheDevice) {
         const View q(buffer, 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});
         const View y(Buffer::host(4096), 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});
         const AttentionCall call(q, q, q, std::nullopt, y, {});
-        const AttentionVariant v = choose_attention(caps, call);
-        EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << text(v) << " dim " << dim;
-        EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << text(v);
-        EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << text(v) << " dim " << dim;
-        EXPECT_EQ(v.threads % v.splits, 0) << text(v);
+        const AttentionVariant v = choose_attention(caps, call, 1 << 24);
+        EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << to_string(v) << " dim " << dim;
+        EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << to_string(v);
+        EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << to_string(v) << " dim " << dim;
+        EXPECT_EQ(v.threads % v.splits, 0) << to_string(v);
       }
     }
   }

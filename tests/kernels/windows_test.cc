@@ -47,6 +47,35 @@ TEST_F(WindowsTest, Elementwise) {
   both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, {});
 }
 
+// q and y are cut by heads and queries, keys by batch and heads; windows and lengths stay what they were.
+TEST_F(WindowsTest, Attention) {
+  const auto call = [](const kernels::AttentionOptions& options) {
+    return [=](Stream& s, std::span<const View> in, std::span<const View> out) {
+      kernels::attention(s, in[0], in[1], in[2], in[3], out[0], options, {in[4], in[5]});
+    };
+  };
+  for (const auto& [queries, keys, options] :
+       {std::tuple{700, 50, kernels::AttentionOptions{.scale = 0.3f, .window_left = 20, .window_right = 3}},
+        {40, 300, kernels::AttentionOptions{.scale = 0.3f, .causal = true}}}) {
+    const View q = random_view(rng, {2, 4, queries, 32}, DType::f32), k = random_view(rng, {2, 2, keys, 32}, DType::f32);
+    const View v = random_view(rng, {2, 2, keys, 32}, DType::f32), y = random_view(rng, {2, 4, queries, 32}, DType::f32);
+    const View mask = random_view(rng, {2, 1, queries, keys}, DType::boolean);
+    const View q_lengths = host_view(DType::i32, {2}, std::vector<double>{queries - 100.0, 1000.0});
+    const View k_lengths = host_view(DType::u32, {2}, std::vector<double>{keys - 7.0, keys + 9.0});
+    both({q, k, v, mask, q_lengths, k_lengths}, {y}, call(options), {.absolute = 2e-5});
+  }
+  // One head of keys that no binding holds.
+  const View q = random_view(rng, {1, 1, 2, 32}, DType::f32), k = random_view(rng, {1, 1, 600, 32}, DType::f32);
+  const View on_device = to_device(*device, k);
+  gpu::Encoder encoder(*device);
+  try {
+    kernels::attention(encoder, to_device(*device, q), on_device, on_device, {}, to_device(*device, q), {});
+    ADD_FAILURE() << "accepted";
+  } catch (const Unsupported& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("takes 76800 bytes where it cannot be cut; this device binds 65536"));
+  }
+}
+
 TEST_F(WindowsTest, Transposition) {
   const View x = random_view(rng, {3, 260, 140}, DType::f32, Kind::transposed), y = random_view(rng, {3, 260, 140}, DType::f32);
   both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, kSameBits);

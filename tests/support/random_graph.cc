@@ -289,7 +289,9 @@ class Generator {
       const Value k = leaf({batch, heads, keys, dim}), v = leaf({batch, heads, keys, dim});
       const float scale = 1 / std::sqrt(static_cast<float>(dim));
       if (up_to(1)) return attention(leaf({batch, heads * 2, queries, dim}), k, v, truth({queries, keys}), {.scale = scale});
-      return attention(leaf({batch, heads * 2, keys, dim}), k, v, {}, {.scale = scale, .causal = true});
+      kernels::AttentionOptions options{.scale = scale, .causal = up_to(1) == 0};
+      if (up_to(1)) options.window_left = up_to(4);
+      return attention(leaf({batch, heads * 2, keys, dim}), k, v, {}, options);
     }
     const Value q = operand(queries), k = operand(keys), v = operand(keys);
     const double scale = 1 / std::sqrt(static_cast<double>(dim));

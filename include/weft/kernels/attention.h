@@ -1,6 +1,7 @@
 // Scaled dot-product attention. Conventions that all kernels share are in weft/kernels.h.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "weft/stream.h"
@@ -8,9 +9,21 @@
 
 namespace weft::kernels {
 
+// Which keys a query sees, beside what a mask hides. Query i stands at key i + keys - queries, so that the last query
+// stands at the last key (with lengths: key length - query length), or at key i if `top_left`. It sees the keys from
+// `window_left` before that place to `window_right` behind it; negative: all of them on that side. `causal` is a
+// window_right of 0. A query before the first key, or whose window holds no key, sees none.
 struct AttentionOptions {
   float scale = 1;       // of q·k
-  bool causal = false;   // query i sees keys up to i + (keys - queries)
+  bool causal = false;
+  std::int64_t window_left = -1, window_right = -1;
+  bool top_left = false;
+};
+
+// How much of each sequence of a batch there is: i32 or u32 [batch], taken into 0…queries and 0…keys. Keys past their
+// length are hidden and neither they nor their values are read; queries past theirs see no key.
+struct AttentionLengths {
+  std::optional<View> queries, keys;
 };
 
 // y = softmax(scale · q·kᵀ + mask) · v with online softmax: no score matrix in memory.
@@ -19,9 +32,17 @@ struct AttentionOptions {
 // [batch, heads, queries, keys]: boolean (false hides) or a float that is added. A query that sees no key gives zeros.
 // f32, f16 and bf16 in any mixture, arithmetic in f32; any strides, dim and value_dim (up to 64: one pass in registers).
 // A score of -inf, however it came about, hides its key; a NaN or +inf among a query's scores makes its row NaN. A hidden
-// key's weight is zero, so only NaN or infinity in its v can reach the result. y may be q itself, not k or v.
+// key's weight is zero, so only NaN or infinity in its v can reach the result; tiles of keys that nobody sees are not
+// read. y may be q itself (up to 256 columns), not k or v.
+// Past a binding's limit the work is cut by batch, heads and queries; keys or values of one head may not exceed it.
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022.
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
-               const AttentionOptions& options);
+               const AttentionOptions& options, const AttentionLengths& lengths = {},
+               const std::optional<View>& workspace = {});
+// Bytes of scratch with which few queries over many keys run fastest: several workgroups share out the keys of a query
+// and leave partial results there (Dao et al., "Flash-Decoding", 2023). Any dense view of as many bytes will do, at a
+// multiple of 16; with less, fewer share.
+std::uint64_t attention_workspace(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
+                                  const View& y, const AttentionOptions& options, const AttentionLengths& lengths = {});
 
 }  // namespace weft::kernels

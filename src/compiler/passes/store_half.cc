@@ -163,7 +163,7 @@ class Narrower {
       return emit_reduction(node, *op, std::move(inputs));
     }
     if (const auto* op = node.as<AttentionOp>()) {
-      return copy(node, make_op<AttentionOp>(op->options(), result), std::move(inputs));
+      return copy(node, make_op<AttentionOp>(op->with_result(result)), std::move(inputs));
     }
     if (const auto* op = node.as<SoftmaxOp>()) {
       return copy(node, make_op<SoftmaxOp>(op->axis(), result), std::move(inputs));

@@ -1,5 +1,7 @@
 #include "graph/ops/attention.h"
 
+#include <algorithm>
+
 #include "graph/graph.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
@@ -23,9 +25,10 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
   }
   if (k.shape[2] != v.shape[2]) fail("k and v have different lengths");
   if (k.shape[3] != q.shape[3]) fail("q and k have different head sizes");
-  if (in.size() > 3) {
+  std::size_t next = 3;
+  if (operands_.mask) {
     const Shape scores{q.shape[0], q.shape[1], q.shape[2], k.shape[2]};
-    const TensorType& mask = in[3];
+    const TensorType& mask = in[next++];
     if (mask.dtype != DType::boolean && !is_floating(mask.dtype)) {
       fail(std::format("the mask is {}, expected bool or a float type", weft::to_string(mask)));
     }
@@ -36,27 +39,80 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
                        weft::to_string(scores)));
     }
   }
+  for (const bool there : {operands_.query_lengths, operands_.key_lengths}) {
+    if (!there) continue;
+    const TensorType& lengths = in[next++];
+    if ((lengths.dtype != DType::i32 && lengths.dtype != DType::u32) || lengths.shape != Shape{q.shape[0]}) {
+      fail(std::format("lengths are {}, expected i32 or u32 [{}]", weft::to_string(lengths), q.shape[0]));
+    }
+  }
   return {{result_.value_or(q.dtype), {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
 }
 
-void AttentionOp::lower(const Launch& call) const {
+void AttentionOp::fields(Fields& f) const {
+  f.add("scale", static_cast<double>(options_.scale));
+  if (options_.causal) f.add("causal", true);
+  if (options_.window_left >= 0) f.add("window_left", options_.window_left);
+  if (options_.window_right >= 0) f.add("window_right", options_.window_right);
+  if (options_.top_left) f.add("top_left", true);
+  if (operands_.query_lengths || operands_.key_lengths) {
+    f.add("mask", operands_.mask);
+    f.add("query_lengths", operands_.query_lengths);
+    f.add("key_lengths", operands_.key_lengths);
+  }
+  if (result_) f.add("type", weft::name(*result_));
+}
+
+struct AttentionOp::Call {
   std::optional<View> mask;
-  if (call.inputs.size() > 3) mask = call.inputs[3];
-  kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], mask, call.outputs[0], options_);
+  kernels::AttentionLengths lengths;
+};
+
+AttentionOp::Call AttentionOp::call_of(const Launch& call) const {
+  Call c;
+  std::size_t next = 3;
+  if (operands_.mask) c.mask = call.inputs[next++];
+  if (operands_.query_lengths) c.lengths.queries = call.inputs[next++];
+  if (operands_.key_lengths) c.lengths.keys = call.inputs[next++];
+  return c;
+}
+
+void AttentionOp::lower(const Launch& call) const {
+  const Call c = call_of(call);
+  kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0], options_, c.lengths,
+                     call.workspace);
+}
+
+std::uint64_t AttentionOp::workspace(const Launch& call) const {
+  const Call c = call_of(call);
+  return kernels::attention_workspace(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0],
+                                      options_, c.lengths);
 }
 
 Work AttentionOp::work(const Launch& call) const {
   Work w = Op::work(call);
   const auto queries = static_cast<double>(call.inputs[0].count() + call.outputs[0].count());
-  w.flops = 2 * queries * static_cast<double>(call.inputs[1].shape()[2]) * (options_.causal ? 0.5 : 1);
+  double keys = static_cast<double>(call.inputs[1].shape()[2]);
+  const bool right = options_.causal || options_.window_right >= 0;
+  if (right && options_.window_left >= 0) {
+    const std::int64_t to_right = options_.causal ? 0 : options_.window_right;
+    keys = std::min(keys, static_cast<double>(options_.window_left + to_right + 1));
+  } else if (options_.causal) {
+    keys *= 0.5;
+  }
+  w.flops = 2 * queries * keys;
   return w;
 }
 
-Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options) {
+Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options, Value query_lengths,
+                Value key_lengths) {
   if (!q || !k || !v) throw InvalidArgument("attention: q, k or v is an empty Value");
   std::vector<Value> operands{q, k, v};
-  if (mask) operands.push_back(mask);
-  return apply(make_op<AttentionOp>(options), std::move(operands));
+  for (const Value& more : {mask, query_lengths, key_lengths}) {
+    if (more) operands.push_back(more);
+  }
+  const AttentionOp::Operands named{static_cast<bool>(mask), static_cast<bool>(query_lengths), static_cast<bool>(key_lengths)};
+  return apply(make_op<AttentionOp>(options, named), std::move(operands));
 }
 
 }  // namespace weft

@@ -6,25 +6,29 @@
 
 namespace weft {
 
-// Operands: q, k, v, and a mask or not.
+// Operands: q, k, v, then those of mask, query lengths and key lengths that `operands` names.
 class AttentionOp final : public Op {
  public:
+  struct Operands {
+    bool mask = false, query_lengths = false, key_lengths = false;
+  };
   // The result has q's type unless `result` names one.
-  explicit AttentionOp(kernels::AttentionOptions options, std::optional<DType> result = {})
-      : options_(options), result_(result) {}
-  const kernels::AttentionOptions& options() const { return options_; }
+  AttentionOp(kernels::AttentionOptions options, Operands operands, std::optional<DType> result = {})
+      : options_(options), operands_(operands), result_(result) {}
+  AttentionOp with_result(DType type) const { return {options_, operands_, type}; }
   std::string_view name() const override { return "attention"; }
-  void fields(Fields& f) const override {
-    f.add("scale", static_cast<double>(options_.scale));
-    if (options_.causal) f.add("causal", true);
-    if (result_) f.add("type", weft::name(*result_));
-  }
+  void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
   Work work(const Launch& call) const override;
 
  private:
+  struct Call;  // the kernel's arguments
+  Call call_of(const Launch& call) const;
+
   kernels::AttentionOptions options_;
+  Operands operands_;
   std::optional<DType> result_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "weft/cpu.h"
 #include "weft/gpu.h"
@@ -13,35 +14,86 @@ namespace weft::kernels {
 struct AttentionCall {
   View q, k, v, y;
   std::optional<View> mask;  // broadcast to [batch, heads, queries, keys]
-  AttentionOptions options;
+  AttentionOptions options;  // causal said as window_right; no window that reaches past everything
+  AttentionLengths lengths;
   std::int64_t batch = 0, kv_heads = 0, group = 0, queries = 0, keys = 0, dim = 0, value_dim = 0;
+  // Of a call that is part of a larger one: its first query, and how many there are in all.
+  std::int64_t first_query = 0, all_queries = 0;
 
   // Throws InvalidArgument, Unsupported.
   AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
-                const AttentionOptions& options);
+                const AttentionOptions& options, const AttentionLengths& lengths = {});
 
   // Queries that share one head of keys and values: row r is query r % queries of head group·kv_head + r / queries.
   std::int64_t rows() const { return group * queries; }
   // The mask is there and says the same for all rows of a kv_head.
   bool mask_is_per_key() const;
+  // Some queries see some keys only, masks aside.
+  bool has_window() const { return options.window_left >= 0 || options.window_right >= 0; }
+
+  // On the CPU: the keys first…end-1 that a query of this call sees, masks aside.
+  struct Keys {
+    std::int64_t first = 0, end = 0;
+  };
+  Keys seen(std::int64_t batch, std::int64_t query) const;
+  // How many keys a query sees at most on average, by shapes alone.
+  double mean_keys() const;
+
+  // The part of it with `count` batches, heads of keys, heads of a group or queries from `begin` on.
+  enum class Axis { batch, kv_heads, group, queries };
+  std::int64_t size(Axis axis) const;
+  AttentionCall part(Axis axis, std::int64_t begin, std::int64_t count) const;
+};
+
+enum class AttentionKind : std::uint8_t {
+  lanes,  // attention_lanes.wgsl: an invocation a query, all in registers
+  tiles,  // attention_tiles.wgsl: any size
+  few,    // attention_few.wgsl: few rows over many keys, by subgroups
+  matrices,  // attention_matrices.wgsl: f16 on cooperative matrices
 };
 
 // How a GPU computes it.
 struct AttentionVariant {
-  bool tiles = false;   // attention_tiles.wgsl (any size), else attention_lanes.wgsl (all in registers)
+  AttentionKind kind = AttentionKind::lanes;
   bool staged = true;   // lanes: keys and values through workgroup memory
   int threads = 128;    // a workgroup
-  int rows = 1;         // of an invocation
+  int rows = 1;         // of an invocation; few: of a workgroup; matrices: of a subgroup
   int splits = 1;       // lanes: groups of invocations that share out the keys; a power of two
-  int chunk = 4;        // lanes: keys between two looks at the running maximum
-  int tile = 32;        // lanes: keys in workgroup memory, a multiple of splits · chunk
+  int chunk = 4;        // lanes, few: keys between two looks at the running maximum
+  int tile = 32;        // lanes: keys in workgroup memory, a multiple of splits · chunk; matrices: keys of a step
+  int lanes = 16;       // few: invocations that share a key; a power of two
+  bool ahead = false;   // few: keys are loaded a step ahead
+  bool lazy = false;    // few: work is skipped by branches where nothing changes
+  int subgroups_m = 1, subgroups_n = 1;  // matrices: subgroups along rows, and along keys and columns
+  int buffers = 1;      // matrices: of workgroup memory for keys and values: 0, 1 or 2
+  gpu::MatrixShape unit{};  // matrices: what a subgroup multiplies at once
+  int parts = 1;        // workgroups that share out the keys; attention_combine.wgsl joins their results
 };
 
-AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call);
+// "lanes_128x1_split2", "tiles_128x2_parts8".
+std::string to_string(const AttentionVariant& variant);
+
+// One on cooperative matrices; nothing if the device has none that fit.
+std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m, int subgroups_n,
+                                                   int rows, int tile, int buffers);
+// Law 10: true if the device has computed a small problem of the call's sizes rightly by this variant. Asked again, it
+// remembers.
+bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
+// True if the device and the operands allow it.
+bool attention_can_run(const AttentionVariant& variant, const AttentionCall& call, const gpu::Capabilities& capabilities);
+// `workspace` bytes may be used by parts.
+AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call, std::uint64_t workspace,
+                                  bool matrices = true);
+// few: elements of keys or values in one load: 8 of 16 bits, or 4.
+int attention_load_unit(const View& view, const AttentionCall& call);
 // Bytes of workgroup memory that it takes.
 std::int64_t attention_workgroup_memory(const AttentionVariant& variant, const AttentionCall& call);
+// Bytes of scratch that its parts need.
+std::uint64_t attention_workspace_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
-void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant& variant);
+// Records the call by that variant, or by the one that is chosen; larger ones than a binding holds in parts.
+void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant* variant,
+                   const std::optional<View>& workspace);
 
 // What the device `cpu` runs: vectorised over queries, on all cores.
 void attention_cpu(cpu::Executor& executor, const AttentionCall& call);

@@ -46,15 +46,15 @@ void attend(const Block& b) {
   }
   for (std::int64_t d = 0; d < (b.value_dim + at_once - 1) / at_once * at_once * size; ++d) b.o[d] = 0;
 
-  for (std::int64_t base = 0; base < b.keys; base += kTile) {
-    const int count = static_cast<int>(b.keys - base < kTile ? b.keys - base : kTile);
+  for (std::int64_t base = b.begin; base < b.end; base += kTile) {
+    const int count = static_cast<int>(b.end - base < kTile ? b.end - base : kTile);
     V top[vectors];
     for (int i = 0; i < vectors; ++i) top[i] = m[i];
     for (int j = 0; j < count; j += at_once) {
       const float* k[at_once];
       V s[at_once][vectors];
       for (int c = 0; c < at_once; ++c) {
-        k[c] = b.k + (base + j + c < b.keys ? base + j + c : b.keys - 1) * b.k_stride;
+        k[c] = b.k + (base + j + c < b.end ? base + j + c : b.end - 1) * b.k_stride;
         for (int i = 0; i < vectors; ++i) s[c][i] = V{};
       }
       for (std::int64_t d = 0; d < b.dim; ++d) {
@@ -68,9 +68,11 @@ void attend(const Block& b) {
           V score = s[c][i];
           if (b.key_bias) score += b.key_bias[key];
           if (b.bias) score += *reinterpret_cast<const V*>(b.bias + key * size + i * width);
-          if (b.visible) {
-            const I& visible = *reinterpret_cast<const I*>(b.visible + i * width);
-            score = static_cast<std::int32_t>(key) - I{} < visible ? score : kHidden - V{};
+          if (b.seen_first) {
+            const I& first = *reinterpret_cast<const I*>(b.seen_first + i * width);
+            const I& end = *reinterpret_cast<const I*>(b.seen_end + i * width);
+            const I place = static_cast<std::int32_t>(key) - I{};
+            score = (place >= first) & (place < end) ? score : kHidden - V{};
           }
           S::at(b.scores + (j + c) * size + i * width) = score;
           top[i] = score > top[i] ? score : top[i];

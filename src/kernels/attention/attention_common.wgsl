@@ -15,31 +15,102 @@ fn {{ x }}_at(i: u32, d: u32) -> vec4<f32> {
 {% endif %}
 }
 {% endmacro %}
+{% if not raw_q %}
 {{ loader("q", vec_q, dim) }}
+{% endif %}
+{% if not raw_k %}
 {{ loader("k", vec_k, dim) }}
+{% endif %}
+{% if not raw_v %}
 {{ loader("v", vec_v, value_dim) }}
+{% endif %}
 // Where the vector of a row starts, given the strides of batch, head and query.
 fn row_start(batch: u32, kv_head: u32, row: u32, of_batch: u32, of_head: u32, of_query: u32) -> u32 {
   return batch * of_batch + (kv_head * p.group + row / p.queries) * of_head + (row % p.queries) * of_query;
 }
 
-// How many keys a row sees: the first so many.
-fn visible_keys(row: u32) -> u32 {
-{% if causal %}
-  return u32(clamp(i32(row % p.queries) + 1 + i32(p.keys) - i32(p.queries), 0, i32(p.keys)));
+{% if shared_lengths %}
+// Lengths that lie in the buffer which is written: one invocation reads them for all.
+var<workgroup> lengths_read: vec2<u32>;
+{% endif %}
+{% macro length(name, type, most) -%}
+{{ "u32(clamp(load_" ~ name ~ "(batch * p." ~ name ~ "_b), 0, i32(" ~ most ~ ")))" if type == "i32" else "min(load_" ~ name ~ "(batch * p." ~ name ~ "_b), " ~ most ~ ")" }}
+{%- endmacro %}
+// How many queries and keys the sequences of a batch have.
+fn lengths_at(batch: u32) -> vec2<u32> {
+  return vec2<u32>({% if query_lengths %}{{ length("query_lengths", query_lengths_type, "p.all_queries") }}{% else %}p.all_queries{% endif %},
+                   {% if key_lengths %}{{ length("key_lengths", key_lengths_type, "p.keys") }}{% else %}p.keys{% endif %});
+}
+
+// The keys x…y-1 that a query sees, masks aside; `lengths` are its batch's. Counted through the whole of a call.
+fn seen_by(query: u32, lengths: vec2<u32>) -> vec2<u32> {
+{% if query_lengths %}
+  if (query >= lengths.x) { return vec2<u32>(); }
+{% endif %}
+{% if left or right %}
+  let place = i32(query){% if not top_left %} + i32(lengths.y) - i32(lengths.x){% endif %};
+{% endif %}
+{% if left %}
+  let first = u32(clamp(place - p.window_left, 0, i32(lengths.y)));
 {% else %}
-  return p.keys;
+  let first = 0u;
+{% endif %}
+{% if right %}
+  return vec2<u32>(first, max(first, u32(clamp(place + p.window_right + 1, 0, i32(lengths.y)))));
+{% else %}
+  return vec2<u32>(first, lengths.y);
 {% endif %}
 }
 
-// How many keys the rows first…last see at most.
-fn visible_to_any(first: u32, last: u32) -> u32 {
-{% if causal %}
-  return visible_keys(select(last, p.queries - 1u, first / p.queries != last / p.queries));
+fn seen_by_row(row: u32, lengths: vec2<u32>) -> vec2<u32> {
+  return seen_by(row % p.queries + p.first_query, lengths);
+}
+
+// The keys x…y-1 outside of which the rows first…last see none.
+fn seen_by_rows(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
+{% if left or right or query_lengths %}
+  let all = first / p.queries != last / p.queries;
+  let from_query = select(first % p.queries, 0u, all) + p.first_query;
+  var to_query = select(last % p.queries, p.queries - 1u, all) + p.first_query;
+{% if query_lengths %}
+  if (from_query >= lengths.x) { return vec2<u32>(); }
+  to_query = min(to_query, lengths.x - 1u);
+{% endif %}
+  return vec2<u32>(seen_by(from_query, lengths).x, seen_by(to_query, lengths).y);
 {% else %}
-  return p.keys;
+  return vec2<u32>(0u, lengths.y);
 {% endif %}
 }
+
+// The keys x…y-1 that each of the rows first…last sees; none if y < x.
+fn seen_by_all(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
+{% if left or right or query_lengths %}
+  let all = first / p.queries != last / p.queries;
+  let from_query = select(first % p.queries, 0u, all) + p.first_query;
+  let to_query = select(last % p.queries, p.queries - 1u, all) + p.first_query;
+{% if query_lengths %}
+  if (to_query >= lengths.x) { return vec2<u32>(1u, 0u); }
+{% endif %}
+  return vec2<u32>(seen_by(to_query, lengths).x, seen_by(from_query, lengths).y);
+{% else %}
+  return vec2<u32>(0u, lengths.y);
+{% endif %}
+}
+{% if parts %}
+
+// Of these keys, those that a part of them takes; parts are multiples of `unit`.
+fn share_of(keys: vec2<u32>, part: u32, unit: u32) -> vec2<u32> {
+  let size = ((keys.y - keys.x + p.parts - 1u) / p.parts + unit - 1u) / unit * unit;
+  let first = min(keys.x + part * size, keys.y);
+  return vec2<u32>(first, min(first + size, keys.y));
+}
+
+// Where a row's results of a part lie in `partial`: its sums of values, {{ v4_all }} vectors, and behind them its
+// maximum and its sum of weights.
+fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
+  return p.partial_o + (((batch * p.kv_heads + kv_head) * p.rows + row) * p.parts + part) * {{ v4_all + 1 }}u;
+}
+{% endif %}
 
 {% if mask != "none" %}
 // What the mask adds to a score; p.hidden is -inf, which WGSL has no literal for.

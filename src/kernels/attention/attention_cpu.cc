@@ -86,7 +86,7 @@ struct Rows {
 // One block of queries with everything that its arithmetic touches. `size` queries lie side by side.
 struct Block {
   int size = 0;
-  std::int64_t keys = 0;             // that any of them sees
+  std::int64_t begin = 0, end = 0;   // of the keys that any of them sees
   std::int64_t dim = 0, value_dim = 0;
   const float* k = nullptr;          // [keys][dim], rows k_stride apart
   const float* v = nullptr;          // [keys][value_dim], rows v_stride apart
@@ -96,7 +96,8 @@ struct Block {
   float* scores = nullptr;           // [kTile][size]
   const float* key_bias = nullptr;   // [keys], or none
   const float* bias = nullptr;       // [keys][size], or none
-  const std::int32_t* visible = nullptr;  // [size]: how many keys each query sees, or none: all
+  const std::int32_t* seen_first = nullptr;  // [size]: the keys that each query sees, or none: all of them
+  const std::int32_t* seen_end = nullptr;
 };
 
 // The arithmetic, compiled for each instruction set.
@@ -156,7 +157,7 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   const std::int64_t o_columns = (a.value_dim + kColumns - 1) / kColumns * kColumns;
   const bool row_bias = a.mask && !key_bias && a.keys > 0;
   b.q = scratch.need(size * (a.dim + o_columns + kTile + (row_bias ? a.keys : 0)));
-  alignas(64) std::int32_t visible[32];
+  alignas(64) std::int32_t seen_first[32], seen_end[32];
   b.o = b.q + a.dim * size;
   b.scores = b.o + o_columns * size;
   float* bias = b.scores + kTile * size;
@@ -168,7 +169,6 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   b.v_stride = v.stride;
   b.key_bias = key_bias;
   if (row_bias) b.bias = bias;
-  if (a.options.causal) b.visible = visible;
 
   auto place = [&](const View& view, std::int64_t row) {
     const Strides& s = view.strides();
@@ -177,15 +177,22 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   for (std::int64_t i = 0; i < size; ++i) {
     const std::int64_t row = first + std::min(i, count - 1);  // the last again where there are no more
     widen(a.q, place(a.q, row), a.q.strides()[3], a.dim, b.q + i, size);
-    const std::int64_t sees = a.options.causal
-        ? std::clamp<std::int64_t>(row % a.queries + 1 + a.keys - a.queries, 0, a.keys) : a.keys;
-    visible[i] = static_cast<std::int32_t>(sees);
-    b.keys = std::max(b.keys, sees);
+    const AttentionCall::Keys seen = a.seen(batch, row % a.queries);
+    seen_first[i] = static_cast<std::int32_t>(seen.first);
+    seen_end[i] = static_cast<std::int32_t>(seen.end);
+    if (seen.first == seen.end) continue;
+    b.begin = b.end == 0 ? seen.first : std::min(b.begin, seen.first);
+    b.end = std::max(b.end, seen.end);
+  }
+  if (a.has_window() || a.lengths.queries || a.lengths.keys) {
+    b.seen_first = seen_first;
+    b.seen_end = seen_end;
   }
   for (std::int64_t i = 0; i < a.dim * size; ++i) b.q[i] *= a.options.scale;
   for (std::int64_t i = 0; row_bias && i < size; ++i) {
     const std::int64_t row = first + std::min(i, count - 1);
-    widen(*a.mask, place(*a.mask, row), a.mask->strides()[3], b.keys, bias + i, size);
+    const std::int64_t stride = a.mask->strides()[3];
+    widen(*a.mask, place(*a.mask, row) + b.begin * stride, stride, b.end - b.begin, bias + b.begin * size + i, size);
   }
   run(b);
   if (widens_to_f32(a.y.dtype)) {

@@ -15,7 +15,7 @@ var<workgroup> v_tile: array<array<vec4<f32>, {{ v4 }}>, {{ v_rows }}>;
 var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% endif %}
 {% if splits > 1 %}
-var<workgroup> partial: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum and sum of a row
+var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum and sum of a row
 {% endif %}
 {% endif %}
 
@@ -24,9 +24,26 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         @builtin(local_invocation_index) t: u32) {
   let block = group_index(wg, groups);
   if (block >= p.blocks) { return; }
-  let first_row = block % p.row_blocks * block_rows;
-  let batch = block / p.row_blocks / p.kv_heads;
-  let kv_head = block / p.row_blocks % p.kv_heads;
+{% if parts %}
+  let part = block % p.parts;
+  let at = block / p.parts;
+{% else %}
+  let at = block;
+{% endif %}
+  let first_row = at % p.row_blocks * block_rows;
+  let batch = at / p.row_blocks / p.kv_heads;
+  let kv_head = at / p.row_blocks % p.kv_heads;
+{% if shared_lengths and staged %}
+  if (t == 0u) { lengths_read = lengths_at(batch); }
+  let lengths = workgroupUniformLoad(&lengths_read);
+{% else %}
+  let lengths = lengths_at(batch);
+{% endif %}
+{% if parts %}
+  let keys = share_of(seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths), part, {{ chunk * splits }}u);
+{% else %}
+  let keys = seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths);
+{% endif %}
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
   let lane = t % lanes;
@@ -45,7 +62,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let mask{{ r }} = row_start(batch, kv_head, row{{ r }}, p.mask_b, p.mask_h, p.mask_i);
 {% endif %}
 {% if bounded %}
-  let visible{{ r }} = visible_keys(row{{ r }});
+  let seen{{ r }} = seen_by_row(row{{ r }}, lengths);
+  let first{{ r }} = seen{{ r }}.x;
+  let count{{ r }} = {% if parts %}max(min(seen{{ r }}.y, keys.y), first{{ r }}){% else %}seen{{ r }}.y{% endif %} - first{{ r }};
 {% endif %}
   var m{{ r }} = lowest;
   var l{{ r }} = 0.0;
@@ -54,36 +73,35 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% endfor %}
 
-  let end = visible_to_any(first_row, min(first_row + block_rows, p.rows) - 1u);
 {% if staged %}
-  for (var base = 0u; base < end; base += tile) {
-    let count = min(tile, (end - base + {{ chunk - 1 }}u) / {{ chunk }}u * {{ chunk }}u);
+  for (var base = keys.x; base < keys.y; base += tile) {
+    let count = min(tile, (keys.y - base + {{ chunk - 1 }}u) / {{ chunk }}u * {{ chunk }}u);
     workgroupBarrier();
     for (var i = t; i < count * {{ d4 }}u; i += threads) {
-      let key = min(base + i / {{ d4 }}u, p.keys - 1u);
+      let key = min(base + i / {{ d4 }}u, lengths.y - 1u);
       k_tile[i / {{ d4 }}u][i % {{ d4 }}u] = k_at(k_start + key * p.k_i, i % {{ d4 }}u * 4u);
     }
     for (var i = t; i < count * {{ v4 }}u; i += threads) {
-      let key = min(base + i / {{ v4 }}u, p.keys - 1u);
+      let key = min(base + i / {{ v4 }}u, lengths.y - 1u);
       v_tile[i / {{ v4 }}u][i % {{ v4 }}u] = v_at(v_start + key * p.v_i, i % {{ v4 }}u * 4u);
     }
 {% if mask == "keys" %}
     for (var i = t; i < count; i += threads) {
-      bias_tile[i] = bias(mask_start + min(base + i, p.keys - 1u) * p.mask_k);
+      bias_tile[i] = bias(mask_start + min(base + i, lengths.y - 1u) * p.mask_k);
     }
 {% endif %}
     workgroupBarrier();
     for (var j = split * {{ chunk }}u; j < count; j += {{ splits * chunk }}u) {
 {% else %}
   {
-    for (var j = 0u; j < end; j += {{ chunk }}u) {
+    for (var j = keys.x; j < keys.y; j += {{ chunk }}u) {
 {% endif %}
 {% for c in range(chunk) %}
 {% if staged %}
       let k{{ c }} = &k_tile[j + {{ c }}u];
       let v{{ c }} = &v_tile[j + {{ c }}u];
 {% else %}
-      let key{{ c }} = min(j + {{ c }}u, p.keys - 1u);
+      let key{{ c }} = min(j + {{ c }}u, lengths.y - 1u);
       let k{{ c }} = k_start + key{{ c }} * p.k_i;
       let v{{ c }} = v_start + key{{ c }} * p.v_i;
 {% endif %}
@@ -109,10 +127,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% if mask == "keys" %}
       s{{ r }}_{{ c }} += bias{{ c }};
 {% elif mask == "rows" %}
-      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, p.keys - 1u){% else %}key{{ c }}{% endif %} * p.mask_k);
+      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, lengths.y - 1u){% else %}key{{ c }}{% endif %} * p.mask_k);
 {% endif %}
 {% if bounded %}
-      s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u < visible{{ r }});
+      s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u - first{{ r }} < count{{ r }});
 {% endif %}
 {% endfor %}
 {% endfor %}
@@ -149,7 +167,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for r in range(rows) %}
       {
         let slot = ((split - half) * {{ rows }}u + {{ r }}u) * lanes + lane;
-        partial[slot] = vec2<f32>(m{{ r }}, l{{ r }});
+        handed[slot] = vec2<f32>(m{{ r }}, l{{ r }});
 {% for d in range(v4) %}
         v_tile[slot][{{ d }}] = o{{ r }}_{{ d }};
 {% endfor %}
@@ -161,7 +179,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for r in range(rows) %}
       {
         let slot = (split * {{ rows }}u + {{ r }}u) * lanes + lane;
-        let other = partial[slot];
+        let other = handed[slot];
         let n = max(m{{ r }}, other.x);
         let mine = exp(m{{ r }} - n);
         let theirs = exp(other.x - n);
@@ -178,6 +196,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 
 {% for r in range(rows) %}
   if (split == 0u && first_row + lane + {{ r }}u * lanes < p.rows) {
+{% if parts %}
+    let to = partial_at(batch, kv_head, row{{ r }}, part);
+{% for d in range(v4) %}
+    partial_buf[to + {{ d }}u] = o{{ r }}_{{ d }};
+{% endfor %}
+    partial_buf[to + {{ v4 }}u] = vec4<f32>(m{{ r }}, l{{ r }}, 0.0, 0.0);
+{% else %}
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
     let f = select(1.0 / l{{ r }}, 0.0, l{{ r }} == 0.0);  // no key seen: zeros
 {% for d in range(v4) %}
@@ -191,6 +216,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% endif %}
 {% endfor %}
+{% endif %}
   }
 {% endfor %}
 }

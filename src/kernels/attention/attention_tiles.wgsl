@@ -10,7 +10,7 @@ const tile = 32u;    // keys
 var<workgroup> q_tile: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
 var<workgroup> kv_tile: array<array<vec4<f32>, 9>, 32>;
 var<workgroup> weights: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
-var<workgroup> partial: array<array<f32, 8>, {{ threads // 8 * rows }}>;
+var<workgroup> sums: array<array<f32, 8>, {{ threads // 8 * rows }}>;
 
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -18,10 +18,26 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let group = group_index(wg, groups);
   if (group >= p.blocks) { return; }
   let first_column = group % p.column_blocks * 256u;
+{% if parts %}
+  let part = group / p.column_blocks % p.parts;
+  let block = group / p.column_blocks / p.parts;
+{% else %}
   let block = group / p.column_blocks;
+{% endif %}
   let first_row = block % p.row_blocks * block_rows;
   let batch = block / p.row_blocks / p.kv_heads;
   let kv_head = block / p.row_blocks % p.kv_heads;
+{% if shared_lengths %}
+  if (t == 0u) { lengths_read = lengths_at(batch); }
+  let lengths = workgroupUniformLoad(&lengths_read);
+{% else %}
+  let lengths = lengths_at(batch);
+{% endif %}
+{% if parts %}
+  let keys = share_of(seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths), part, tile);
+{% else %}
+  let keys = seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths);
+{% endif %}
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
   let x = t % 8u;
@@ -32,7 +48,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let mask{{ r }} = row_start(batch, kv_head, row{{ r }}, p.mask_b, p.mask_h, p.mask_i);
 {% endif %}
 {% if bounded %}
-  let visible{{ r }} = visible_keys(row{{ r }});
+  let seen{{ r }} = seen_by_row(row{{ r }}, lengths);
+  let first{{ r }} = seen{{ r }}.x;
+  let count{{ r }} = {% if parts %}max(min(seen{{ r }}.y, keys.y), first{{ r }}){% else %}seen{{ r }}.y{% endif %} - first{{ r }};
 {% endif %}
   var m{{ r }} = lowest;
   var l{{ r }} = 0.0;                // of the keys that this invocation saw
@@ -41,8 +59,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% endfor %}
 
-  let end = visible_to_any(first_row, min(first_row + block_rows, p.rows) - 1u);
-  for (var base = 0u; base < end; base += tile) {
+  for (var base = keys.x; base < keys.y; base += tile) {
     // Scores of keys 4x…4x+3 of the tile.
 {% for r in range(rows) %}
     var s{{ r }} = vec4<f32>();
@@ -62,7 +79,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         let d = d0 + i % 8u * 4u;
         let key = i / 8u;
         var e = vec4<f32>();
-        if (d < {{ dim }}u) { e = k_at(k_start + min(base + key, p.keys - 1u) * p.k_i, d); }
+        if (d < {{ dim }}u) { e = k_at(k_start + min(base + key, lengths.y - 1u) * p.k_i, d); }
         kv_tile[key % 4u * 8u + key / 4u][i % 8u] = e;    // neighbours in x find neighbouring rows
       }
       workgroupBarrier();
@@ -83,18 +100,18 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for r in range(rows) %}
 {% for j in range(4) %}
 {% if mask != "none" %}
-    s{{ r }}[{{ j }}] += bias(mask{{ r }} + min(base + x * 4u + {{ j }}u, p.keys - 1u) * p.mask_k);
+    s{{ r }}[{{ j }}] += bias(mask{{ r }} + min(base + x * 4u + {{ j }}u, lengths.y - 1u) * p.mask_k);
 {% endif %}
 {% if bounded %}
-    s{{ r }}[{{ j }}] = select(p.hidden, s{{ r }}[{{ j }}], base + x * 4u + {{ j }}u < visible{{ r }});
+    s{{ r }}[{{ j }}] = select(p.hidden, s{{ r }}[{{ j }}], base + x * 4u + {{ j }}u - first{{ r }} < count{{ r }});
 {% endif %}
 {% endfor %}
-    partial[own + {{ r }}u][x] = max(max(s{{ r }}.x, s{{ r }}.y), max(s{{ r }}.z, s{{ r }}.w));
+    sums[own + {{ r }}u][x] = max(max(s{{ r }}.x, s{{ r }}.y), max(s{{ r }}.z, s{{ r }}.w));
 {% endfor %}
     workgroupBarrier();
 {% for r in range(rows) %}
     var n{{ r }} = m{{ r }};
-    for (var i = 0u; i < 8u; i++) { n{{ r }} = max(n{{ r }}, partial[own + {{ r }}u][i]); }
+    for (var i = 0u; i < 8u; i++) { n{{ r }} = max(n{{ r }}, sums[own + {{ r }}u][i]); }
     let shrink{{ r }} = exp(m{{ r }} - n{{ r }});
     m{{ r }} = n{{ r }};
     s{{ r }} = exp(s{{ r }} - n{{ r }});
@@ -110,7 +127,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       for (var i = t; i < tile * 8u; i += threads) {
         let d = first_column + {{ i * 32 }}u + i % 8u * 4u;
         var e = vec4<f32>();
-        if (d < {{ value_dim }}u) { e = v_at(v_start + min(base + i / 8u, p.keys - 1u) * p.v_i, d); }
+        if (d < {{ value_dim }}u) { e = v_at(v_start + min(base + i / 8u, lengths.y - 1u) * p.v_i, d); }
         kv_tile[i / 8u][i % 8u] = e;
       }
       workgroupBarrier();
@@ -133,13 +150,23 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 
   workgroupBarrier();
 {% for r in range(rows) %}
-  partial[own + {{ r }}u][x] = l{{ r }};
+  sums[own + {{ r }}u][x] = l{{ r }};
 {% endfor %}
   workgroupBarrier();
 {% for r in range(rows) %}
   if (first_row + own + {{ r }}u < p.rows) {
     var l = 0.0;
-    for (var i = 0u; i < 8u; i++) { l += partial[own + {{ r }}u][i]; }
+    for (var i = 0u; i < 8u; i++) { l += sums[own + {{ r }}u][i]; }
+{% if parts %}
+    let to = partial_at(batch, kv_head, row{{ r }}, part);
+{% for i in range(slices) %}
+    {
+      let d = first_column / 4u + {{ i * 8 }}u + x;
+      if (d < {{ v4_all }}u) { partial_buf[to + d] = o{{ r }}_{{ i }}; }
+    }
+{% endfor %}
+    if (x == 0u) { partial_buf[to + {{ v4_all }}u] = vec4<f32>(m{{ r }}, l, 0.0, 0.0); }
+{% else %}
     let f = select(1.0 / l, 0.0, l == 0.0);    // no key seen: zeros
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
 {% for i in range(slices) %}
@@ -154,6 +181,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
     }
 {% endfor %}
+{% endif %}
   }
 {% endfor %}
 }

@@ -36,28 +36,29 @@ void attention_twin(const AttentionCall& a) {
     const std::int64_t query = row % a.queries;
     const std::int64_t head = row / a.queries;  // counted through the batch
     const std::int64_t kv = head / a.group;
+    const AttentionCall::Keys seen = a.seen(head / heads, query);
     double highest = kHidden;
     bool nan = false;
-    for (std::int64_t key = 0; key < a.keys; ++key) {
+    for (std::int64_t key = seen.first; key < seen.end; ++key) {
       double score = 0;
       for (std::int64_t d = 0; d < a.dim; ++d) score += q[row * a.dim + d] * k[(kv * a.keys + key) * a.dim + d];
       score *= a.options.scale;
       if (boolean && mask[row * a.keys + key] == 0) score = kHidden;
       if (a.mask && !boolean) score += mask[row * a.keys + key];
-      if (a.options.causal && key > query + a.keys - a.queries) score = kHidden;
       weights[key] = score;
       nan |= std::isnan(score);
       highest = std::max(highest, score);
     }
     double sum = 0;
-    for (double& w : weights) {
+    for (std::int64_t key = seen.first; key < seen.end; ++key) {
+      double& w = weights[key];
       // Nothing is visible where even the highest is -inf; an infinite score leaves no number.
       w = nan ? std::nan("") : highest == kHidden ? 0 : std::exp(w - highest);
       sum += w;
     }
     for (std::int64_t d = 0; d < a.value_dim; ++d) {
       double value = 0;
-      for (std::int64_t key = 0; key < a.keys; ++key) {
+      for (std::int64_t key = seen.first; key < seen.end; ++key) {
         value += weights[key] * v[(kv * a.keys + key) * a.value_dim + d];
       }
       y.push_back(sum == 0 ? 0 : value / sum);

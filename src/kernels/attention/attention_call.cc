@@ -1,0 +1,200 @@
+// Checks of an attention call, what its queries see, and its parts.
+#include <algorithm>
+
+#include "kernels/attention/attention.h"
+#include "kernels/twin.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+// Places of queries and keys are computed in i32 on a GPU, with windows added.
+constexpr std::int64_t kLongest = std::int64_t{1} << 29;
+// What one workgroup computes of a row; others still read q when it writes.
+constexpr std::int64_t kMostColumnsInPlace = 256;
+
+void check_operand(const char* name, const View& view) {
+  if (view.rank() != 4) {
+    throw InvalidArgument("attention: {} is {}, expected [batch, heads, length, dim]", name, to_string(view));
+  }
+  if (view.dtype != DType::f32 && view.dtype != DType::f16 && view.dtype != DType::bf16) {
+    throw Unsupported("attention: {} is {}; f32, f16 and bf16 are supported", name, to_string(view));
+  }
+}
+
+void check_size(const char* name, const View& view, int axis, const char* what, std::int64_t expected) {
+  if (view.shape()[axis] == expected) return;
+  throw InvalidArgument("attention: {} is {}, its axis {} ({}) must be {}", name, to_string(view), axis, what, expected);
+}
+
+void check_lengths(const char* name, const std::optional<View>& view, std::int64_t batch) {
+  if (!view) return;
+  if (view->dtype != DType::i32 && view->dtype != DType::u32) {
+    throw Unsupported("attention: the lengths of {} are {}; i32 and u32 are supported", name, to_string(*view));
+  }
+  if (view->shape() != Shape{batch}) {
+    throw InvalidArgument("attention: the lengths of {} are {}, expected [{}], one for each of the batch", name,
+                          to_string(*view), batch);
+  }
+}
+
+bool same_view(const View& a, const View& b) {
+  return a.buffer == b.buffer && a.offset == b.offset && a.dtype == b.dtype && a.layout == b.layout;
+}
+
+std::int64_t length_at(const std::optional<View>& lengths, std::int64_t batch, std::int64_t most) {
+  if (!lengths) return most;
+  const std::int64_t i = batch * lengths->strides()[0];
+  const std::int64_t value = lengths->dtype == DType::i32 ? std::int64_t{data<const std::int32_t>(*lengths)[i]}
+                                                          : std::int64_t{data<const std::uint32_t>(*lengths)[i]};
+  return std::clamp<std::int64_t>(value, 0, most);
+}
+
+// Elements begin…begin+count-1 along an axis.
+View cut(const View& view, int axis, std::int64_t begin, std::int64_t count) {
+  View v = view;
+  v.offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(v.offset) + begin * v.strides()[axis] * bits(v.dtype) / 8);
+  v.layout.shape[axis] = count;
+  return v;
+}
+
+}  // namespace
+
+AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
+                             const AttentionOptions& options, const AttentionLengths& lengths)
+    : q(q), k(k), v(v), y(y), options(options), lengths(lengths) {
+  check_operand("q", q);
+  check_operand("k", k);
+  check_operand("v", v);
+  check_operand("y", y);
+  batch = q.shape()[0];
+  kv_heads = k.shape()[1];
+  queries = all_queries = q.shape()[2];
+  keys = k.shape()[2];
+  dim = q.shape()[3];
+  value_dim = v.shape()[3];
+  const std::int64_t heads = q.shape()[1];
+  check_size("k", k, 0, "batch", batch);
+  check_size("v", v, 0, "batch", batch);
+  check_size("v", v, 1, "heads, as k's", kv_heads);
+  check_size("v", v, 2, "keys, as k's", keys);
+  check_size("k", k, 3, "dim, as q's", dim);
+  if (dim == 0) throw InvalidArgument("attention: q is {}, its dim must not be 0", to_string(q));
+  if (kv_heads == 0 ? heads != 0 : heads % kv_heads != 0) {
+    throw InvalidArgument("attention: q has {} heads, not a multiple of the {} of k", heads, kv_heads);
+  }
+  if (queries > kLongest || keys > kLongest) {
+    throw Unsupported("attention: {} queries and {} keys; up to {} are supported", queries, keys, kLongest);
+  }
+  group = kv_heads == 0 ? 1 : heads / kv_heads;
+  const Shape expected{batch, heads, queries, value_dim};
+  if (y.shape() != expected) {
+    throw InvalidArgument("attention: y is {}, expected {}", to_string(y), weft::to_string(expected));
+  }
+  if (same_view(y, k) || same_view(y, v)) {
+    throw InvalidArgument("attention: y may not be the same memory as k or v, which other queries still read");
+  }
+  if (same_view(y, q) && value_dim > kMostColumnsInPlace) {
+    throw InvalidArgument("attention: y may be the same memory as q up to {} columns, not {}", kMostColumnsInPlace, value_dim);
+  }
+  check_lengths("queries", lengths.queries, batch);
+  check_lengths("keys", lengths.keys, batch);
+  AttentionOptions& o = this->options;
+  if (o.causal) o.window_right = 0;
+  o.causal = false;
+  const std::int64_t everything = queries + keys;
+  for (std::int64_t* window : {&o.window_left, &o.window_right}) {
+    if (*window < 0 || *window >= everything) *window = -1;
+  }
+  if (!mask) return;
+  if (mask->dtype != DType::boolean && mask->dtype != DType::f32 && mask->dtype != DType::f16 &&
+      mask->dtype != DType::bf16) {
+    throw Unsupported("attention: mask is {}; bool, f32, f16 and bf16 are supported", to_string(*mask));
+  }
+  const Shape scores{batch, heads, queries, keys};
+  bool fits = mask->rank() <= 4;
+  for (int i = 1; fits && i <= mask->rank(); ++i) fits = mask->shape()[-i] == 1 || mask->shape()[-i] == scores[-i];
+  if (!fits) {
+    throw InvalidArgument("attention: mask is {}, which does not broadcast to [batch, heads, queries, keys] = {}",
+                          to_string(*mask), weft::to_string(scores));
+  }
+  this->mask = mask->broadcast_to(scores);
+}
+
+bool AttentionCall::mask_is_per_key() const {
+  if (!mask) return false;
+  const Strides& s = mask->strides();
+  return (queries == 1 || s[2] == 0) && (group == 1 || s[1] == 0);
+}
+
+AttentionCall::Keys AttentionCall::seen(std::int64_t batch, std::int64_t query) const {
+  const std::int64_t q_length = length_at(lengths.queries, batch, all_queries);
+  const std::int64_t k_length = length_at(lengths.keys, batch, keys);
+  const std::int64_t i = first_query + query;
+  if (i >= q_length) return {};
+  const std::int64_t place = options.top_left ? i : i + k_length - q_length;
+  Keys seen{0, k_length};
+  if (options.window_left >= 0) seen.first = std::clamp<std::int64_t>(place - options.window_left, 0, k_length);
+  if (options.window_right >= 0) seen.end = std::clamp<std::int64_t>(place + options.window_right + 1, 0, k_length);
+  seen.end = std::max(seen.end, seen.first);
+  return seen;
+}
+
+double AttentionCall::mean_keys() const {
+  AttentionCall plain = *this;
+  plain.lengths = {};
+  constexpr std::int64_t kSamples = 16;
+  double sum = 0;
+  for (std::int64_t i = 0; i < kSamples; ++i) {
+    const Keys seen = plain.seen(0, (2 * i + 1) * queries / (2 * kSamples));
+    sum += static_cast<double>(seen.end - seen.first);
+  }
+  return sum / kSamples;
+}
+
+std::int64_t AttentionCall::size(Axis axis) const {
+  switch (axis) {
+    case Axis::batch: return batch;
+    case Axis::kv_heads: return kv_heads;
+    case Axis::group: return group;
+    case Axis::queries: return queries;
+  }
+  return 0;
+}
+
+AttentionCall AttentionCall::part(Axis axis, std::int64_t begin, std::int64_t count) const {
+  AttentionCall a = *this;
+  const auto cut_both = [&](int of, std::int64_t first, std::int64_t size) {
+    a.q = cut(a.q, of, first, size);
+    a.y = cut(a.y, of, first, size);
+    if (a.mask) a.mask = cut(*a.mask, of, first, size);
+  };
+  switch (axis) {
+    case Axis::batch:
+      a.batch = count;
+      cut_both(0, begin, count);
+      a.k = cut(a.k, 0, begin, count);
+      a.v = cut(a.v, 0, begin, count);
+      if (a.lengths.queries) a.lengths.queries = cut(*a.lengths.queries, 0, begin, count);
+      if (a.lengths.keys) a.lengths.keys = cut(*a.lengths.keys, 0, begin, count);
+      break;
+    case Axis::kv_heads:
+      a.kv_heads = count;
+      cut_both(1, begin * group, count * group);
+      a.k = cut(a.k, 1, begin, count);
+      a.v = cut(a.v, 1, begin, count);
+      break;
+    case Axis::group:  // of one head of keys
+      a.group = count;
+      cut_both(1, begin, count);
+      break;
+    case Axis::queries:
+      a.queries = count;
+      a.first_query += begin;
+      cut_both(2, begin, count);
+      break;
+  }
+  return a;
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,370 @@
+{#
+  Attention on cooperative-matrix units. A workgroup computes block_rows rows of y; its subgroups stand in subgroups_m ×
+  subgroups_n: each has sub_rows rows, and of the scores tile / subgroups_n keys, of y value_dim / subgroups_n columns. q
+  and the sums of y stay in matrices; scores leave them through workgroup memory, because nothing else gives access to
+  single elements, and come back as weights of f16.
+
+  The sums are not rescaled whenever a row's maximum grows, which would lead them through workgroup memory too: weights
+  refer to an older maximum until it is passed by so much (kGrowth) that they could leave f16's range.
+
+  buffers: 0: matrices of keys and values are loaded straight from storage; 1: keys, then values of a tile lie in the same
+  workgroup memory; 2: each have their own, and there are fewer barriers.
+#}
+{% set block_rows = subgroups_m * sub_rows %}
+{% set team = threads // block_rows %}
+{# invocations of a row #}
+{% set own = tile // team %}
+{# of its keys, an invocation's #}
+{% set pitch_s = tile + 4 %}
+{% set pitch_w = tile + 8 %}
+{% set pitch_k = dim + 8 %}
+{% set pitch_v = value_dim + 8 %}
+{% if buffers == 1 %}
+{% if pitch_k < pitch_v %}{% set pitch_k = pitch_v %}{% endif %}
+{% set pitch_v = pitch_k %}
+{% endif %}
+{% set k_tile = "keys_tile" %}
+{% set v_tile = "keys_tile" if buffers == 1 else "values_tile" %}
+{% set row_units = sub_rows // unit_m %}
+{# matrices of a subgroup #}
+{% set key_units = tile // subgroups_n // unit_n %}
+{% set q_cols = dim // unit_k %}
+{% set o_cols = value_dim // subgroups_n // unit_n %}
+{% set q_round = tile if tile < dim else dim %}
+{# columns of q that come in at once, and of y that go out #}
+{% set o_round = tile if tile < value_dim else value_dim %}
+{% set o_share = o_round // subgroups_n %}
+const threads = {{ threads }}u;
+const tile = {{ tile }}u;
+const kGrowth = 5.0;    // e^5 = 148, and f16 ends at 65,504
+
+{% if buffers > 0 %}
+var<workgroup> keys_tile: array<f16, {{ tile * pitch_k }}>;
+{% endif %}
+{% if buffers == 2 %}
+var<workgroup> values_tile: array<f16, {{ tile * pitch_v }}>;
+{% endif %}
+var<workgroup> scores: array<f32, {{ block_rows * pitch_s }}>;
+var<workgroup> weights: array<f16, {{ block_rows * pitch_w }}>;
+var<workgroup> shrinks: array<f32, {{ block_rows }}>;
+var<workgroup> grown: atomic<u32>;
+{% if mask == "keys" %}
+var<workgroup> bias_tile: array<f32, {{ tile }}>;
+{% endif %}
+{% set left_type = "subgroup_matrix_left<f16, " ~ unit_k ~ ", " ~ unit_m ~ ">" %}
+{% set right_type = "subgroup_matrix_right<f16, " ~ unit_n ~ ", " ~ unit_k ~ ">" %}
+{% set result_type = "subgroup_matrix_result<f32, " ~ unit_n ~ ", " ~ unit_m ~ ">" %}
+
+{# A tile's keys or values to registers, and from there to workgroup memory. #}
+{% macro fetch(x, size, from) %}
+{% for i in range((tile * size // 8 + threads - 1) // threads) %}
+{% set id = "t + " ~ i * threads ~ "u" %}
+    next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, lengths.y - 1u) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
+{% endfor %}
+{% endmacro %}
+{% macro stage(x, name, size, pitch) %}
+{% set count = tile * size // 8 %}
+{% for i in range((count + threads - 1) // threads) %}
+    {{ "if (t + " ~ i * threads ~ "u < " ~ count ~ "u) " if (i + 1) * threads > count else "" }}{
+      let id = t + {{ i * threads }}u;
+      let to = id / {{ size // 8 }}u * {{ pitch }}u + id % {{ size // 8 }}u * 8u;
+{% for j in range(4) %}
+      let h{{ j }} = bitcast<vec2<f16>>(next_{{ x }}{{ i }}[{{ j }}]);
+{% endfor %}
+{% for j in range(8) %}
+      {{ name }}[to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+{% endfor %}
+    }
+{% endfor %}
+{% endmacro %}
+{# What an invocation does with its row of scores; `bounded`: some rows do not see all keys of the tile. #}
+{% macro softmax(bounded) %}
+{% for j in range(tile) %}
+    s[{{ j }}] = scores[row * {{ pitch_s }}u + {{ j }}u] * p.scale{% if mask == "keys" %} + bias_tile[{{ j }}]{% elif mask == "rows" %} + bias(mask_start + min(from_key + {{ j }}u, lengths.y - 1u) * p.mask_k){% endif %};
+{% if bounded %}
+    s[{{ j }}] = select(p.hidden, s[{{ j }}], from_key + {{ j }}u - seen.x < count{% if buffers == 0 %} && from_key + {{ j }}u >= base{% endif %});
+{% endif %}
+    top = max(top, s[{{ j }}]);
+{% endfor %}
+{% endmacro %}
+
+@compute @workgroup_size(threads)
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32, @builtin(subgroup_id) subgroup: u32) {
+  let block = group_index(wg, groups);
+  if (block >= p.blocks) { return; }
+{% if parts %}
+  let key_part = block % p.parts;
+  let at = block / p.parts;
+{% else %}
+  let at = block;
+{% endif %}
+{% if right %}
+  let first_row = (p.row_blocks - 1u - at % p.row_blocks) * {{ block_rows }}u;    // those that see most come first
+{% else %}
+  let first_row = at % p.row_blocks * {{ block_rows }}u;
+{% endif %}
+  let batch = at / p.row_blocks / p.kv_heads;
+  let kv_head = at / p.row_blocks % p.kv_heads;
+  let k_start = batch * p.k_b + kv_head * p.k_h;
+  let v_start = batch * p.v_b + kv_head * p.v_h;
+{% if shared_lengths %}
+  if (t == 0u) { lengths_read = lengths_at(batch); }
+  let lengths = workgroupUniformLoad(&lengths_read);
+{% else %}
+  let lengths = lengths_at(batch);
+{% endif %}
+  let last_row = min(first_row + {{ block_rows }}u, p.rows) - 1u;
+{% if parts %}
+  let keys = share_of(seen_by_rows(first_row, last_row, lengths), key_part, tile);
+  let by_all = min(seen_by_all(first_row, last_row, lengths), vec2<u32>(0xffffffffu, keys.y));
+{% else %}
+  let keys = seen_by_rows(first_row, last_row, lengths);
+  let by_all = seen_by_all(first_row, last_row, lengths);
+{% endif %}
+  // Zero, but no compiler knows: NVIDIA's (580.159) takes matrices that a loop loads from a constant place in workgroup
+  // memory for the same in every round.
+  let nothing = min(subgroup, p.nothing);
+  let at_m = subgroup / {{ subgroups_n }}u % {{ subgroups_m }}u + nothing;
+  let at_n = subgroup % {{ subgroups_n }}u + nothing;
+
+  // This invocation's row, of which `team` invocations each have a part.
+  let row = t / {{ team }}u;
+  let part = t % {{ team }}u;
+  let own_row = min(first_row + row, p.rows - 1u);
+  let seen = seen_by_row(own_row, lengths);
+  let count = {% if parts %}max(min(seen.y, keys.y), seen.x){% else %}seen.y{% endif %} - seen.x;
+  var m = lowest;
+  var l = 0.0;                // of the keys of this part
+  var begun = false;          // some key was seen
+{% if mask == "rows" %}
+  let mask_start = row_start(batch, kv_head, own_row, p.mask_b, p.mask_h, p.mask_i);
+{% elif mask == "keys" %}
+  let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
+{% endif %}
+  if (t == 0u) { atomicStore(&grown, 0u); }
+
+{% for i in range(row_units) %}
+{% for k in range(q_cols) %}
+  var q{{ i }}_{{ k }}: {{ left_type }};
+{% endfor %}
+{% for j in range(o_cols) %}
+  var o{{ i }}_{{ j }}: {{ result_type }};
+{% endfor %}
+{% endfor %}
+  let q_start = row_start(batch, kv_head, own_row, p.q_b, p.q_h, p.q_i);
+{% for c in range(dim // q_round) %}
+{% for e in range(q_round // team // 8) %}
+  {
+    let d = part * {{ q_round // team }}u + {{ e * 8 }}u;
+    let words = q_buf[p.q_o + (q_start + {{ c * q_round }}u + d) / 8u];
+    let to = row * {{ pitch_w }}u + d;
+{% for j in range(4) %}
+    let h{{ j }} = bitcast<vec2<f16>>(words[{{ j }}]);
+{% endfor %}
+{% for j in range(8) %}
+    weights[to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+{% endfor %}
+  }
+{% endfor %}
+  workgroupBarrier();
+{% for i in range(row_units) %}
+{% for k in range(q_round // unit_k) %}
+  q{{ i }}_{{ c * q_round // unit_k + k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_w }}u + {{ k * unit_k }}u, {{ pitch_w }}u);
+{% endfor %}
+{% endfor %}
+  workgroupBarrier();
+{% endfor %}
+
+{% if buffers > 0 %}
+{% for i in range((tile * dim // 8 + threads - 1) // threads) %}
+  var next_k{{ i }}: vec4<u32>;
+{% endfor %}
+{% for i in range((tile * value_dim // 8 + threads - 1) // threads) %}
+  var next_v{{ i }}: vec4<u32>;
+{% endfor %}
+  if (keys.x < keys.y) {
+{{ fetch("k", dim, "keys.x") }}
+  }
+{% if buffers == 2 %}
+{{ stage("k", k_tile, dim, pitch_k) }}
+  workgroupBarrier();
+{% endif %}
+{% endif %}
+  for (var base = keys.x; base < keys.y; base += tile) {
+{% if buffers == 0 %}
+    // The last tile may begin among the keys of the one before it, which are hidden then.
+    let from_key = min(base, p.keys - tile);
+{% else %}
+    let from_key = base;
+{% endif %}
+{% if buffers == 1 %}
+{{ stage("k", k_tile, dim, pitch_k) }}
+    workgroupBarrier();
+{% endif %}
+{% if buffers > 0 %}
+{{ fetch("v", value_dim, "base") }}
+{% endif %}
+{% if buffers == 2 %}
+    if (base + tile < keys.y) {
+{{ fetch("k", dim, "base + tile") }}
+    }
+{% endif %}
+{% if mask == "keys" %}
+    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(from_key + i, lengths.y - 1u) * p.mask_k); }
+{% endif %}
+    {
+{% for i in range(row_units) %}
+{% for j in range(key_units) %}
+      var s{{ i }}_{{ j }} = {{ result_type }}();    // said, because a declaration alone does not clear it in a loop
+{% endfor %}
+{% endfor %}
+{% for k in range(q_cols) %}
+{% for j in range(key_units) %}
+      {
+        let key = at_n * {{ tile // subgroups_n }}u + {{ j * unit_n }}u;
+{% if buffers == 0 %}
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&k_buf, p.k_o + k_start + (from_key + key) * p.k_i + {{ k * unit_k }}u, p.k_i);
+{% else %}
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&{{ k_tile }}, key * {{ pitch_k }}u + {{ k * unit_k }}u, {{ pitch_k }}u);
+{% endif %}
+{% for i in range(row_units) %}
+        s{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(q{{ i }}_{{ k }}, right, s{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+{% endfor %}
+{% for i in range(row_units) %}
+{% for j in range(key_units) %}
+      subgroupMatrixStore<row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ tile // subgroups_n }}u + {{ j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+    }
+    workgroupBarrier();
+
+    var s: array<f32, {{ tile }}>;
+    var top = p.hidden;
+    if (from_key >= max(by_all.x, base) && from_key + tile <= by_all.y) {
+{{ softmax(false) }}
+    } else {
+{{ softmax(true) }}
+    }
+    var shrink = 1.0;
+    if (begun && top > m + kGrowth) {
+      shrink = exp(m - top);
+      m = top;
+      l *= shrink;
+      atomicStore(&grown, 1u);
+    }
+    if (!begun && top > p.hidden) {
+      m = top;
+      begun = true;
+    }
+    if (part == 0u) { shrinks[row] = shrink; }
+{% for j in range(own) %}
+    {
+{% if team == 1 %}
+      let w = exp(s[{{ j }}] - m);
+{% else %}
+      let w = exp({% for i in range(team - 1) %}select({% endfor %}s[{{ (team - 1) * own + j }}]{% for i in range(team - 1) %}, s[{{ (team - 2 - i) * own + j }}], part == {{ team - 2 - i }}u){% endfor %} - m);
+{% endif %}
+      l += w;
+      weights[row * {{ pitch_w }}u + part * {{ own }}u + {{ j }}u] = f16(w);
+    }
+{% endfor %}
+{% if buffers > 0 %}
+{{ stage("v", v_tile, value_dim, pitch_v) }}
+{% endif %}
+{% if buffers == 2 %}
+    if (base + tile < keys.y) {
+{{ stage("k", k_tile, dim, pitch_k) }}
+    }
+{% endif %}
+    if (workgroupUniformLoad(&grown) != 0u) {
+{% for c in range(value_dim // o_round) %}
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+      subgroupMatrixStore<row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ o_share }}u + {{ j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+      workgroupBarrier();
+      for (var i = 0u; i < {{ o_round // team }}u; i++) { scores[row * {{ pitch_s }}u + part * {{ o_round // team }}u + i] *= shrinks[row]; }
+      workgroupBarrier();
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+      o{{ i }}_{{ c * o_share // unit_n + j }} = subgroupMatrixLoad<{{ result_type }}, row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ o_share }}u + {{ j * unit_n }}u, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+      workgroupBarrier();
+{% endfor %}
+      if (t == 0u) { atomicStore(&grown, 0u); }
+    }
+{% if buffers == 1 %}
+    if (base + tile < keys.y) {
+{{ fetch("k", dim, "base + tile") }}
+    }
+{% endif %}
+{% for k in range(tile // unit_k) %}
+    {
+{% for i in range(row_units) %}
+      let left{{ i }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_w }}u + {{ k * unit_k }}u, {{ pitch_w }}u);
+{% endfor %}
+{% for j in range(o_cols) %}
+      {
+        let column = at_n * {{ value_dim // subgroups_n }}u + {{ j * unit_n }}u;
+{% if buffers == 0 %}
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&v_buf, p.v_o + v_start + (from_key + {{ k * unit_k }}u) * p.v_i + column, p.v_i);
+{% else %}
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&{{ v_tile }}, {{ k * unit_k * pitch_v }}u + column, {{ pitch_v }}u);
+{% endif %}
+{% for i in range(row_units) %}
+        o{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left{{ i }}, right, o{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+    }
+{% endfor %}
+{% if buffers == 1 %}
+    workgroupBarrier();
+{% endif %}
+  }
+
+  workgroupBarrier();
+{% if team > 1 %}
+  scores[t] = l;
+  workgroupBarrier();
+  l = {% for i in range(team) %}{{ " + " if i else "" }}scores[row * {{ team }}u + {{ i }}u]{% endfor %};
+  workgroupBarrier();
+{% endif %}
+{% if parts %}
+  let to = partial_at(batch, kv_head, own_row, key_part);
+  if (part == 0u && first_row + row < p.rows) { partial_buf[to + {{ v4_all }}u] = vec4<f32>(m, l, 0.0, 0.0); }
+{% else %}
+  let f = select(1.0 / l, 0.0, l == 0.0);    // no key seen: zeros
+  let y = row_start(batch, kv_head, own_row, p.y_b, p.y_h, p.y_i);
+{% endif %}
+{% for c in range(value_dim // o_round) %}
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+  subgroupMatrixStore<row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ o_share }}u + {{ j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+  workgroupBarrier();
+  if (first_row + row < p.rows) {
+{% for e in range(o_round // team // 4) %}
+    {
+      let x = part * {{ o_round // team }}u + {{ e * 4 }}u;
+      let start = row * {{ pitch_s }}u + x;
+      let column = x / {{ o_share }}u * {{ value_dim // subgroups_n }}u + {{ c * o_share }}u + x % {{ o_share }}u;
+      let sum = vec4<f32>(scores[start], scores[start + 1u], scores[start + 2u], scores[start + 3u]);
+{% if parts %}
+      partial_buf[to + column / 4u] = sum;
+{% else %}
+      store4_y(y + column, sum * f);
+{% endif %}
+    }
+{% endfor %}
+  }
+  workgroupBarrier();
+{% endfor %}
+}

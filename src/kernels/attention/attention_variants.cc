@@ -1,0 +1,172 @@
+// Which form of the attention kernels a call takes.
+#include <algorithm>
+#include <format>
+
+#include "kernels/attention/attention.h"
+#include "kernels/call.h"
+#include "kernels/matmul/variants.h"
+
+namespace weft::kernels {
+namespace {
+
+// Workgroups of 128 that keep a large GPU's memory busy, and keys below which a part is not worth its second pass.
+constexpr std::int64_t kEnoughGroups = 512;
+constexpr std::int64_t kLeastKeys = 256;
+
+// Workgroups that work on different rows.
+std::int64_t row_groups(const AttentionVariant& v, const AttentionCall& a) {
+  const std::int64_t rows = v.kind == AttentionKind::few        ? v.rows
+                            : v.kind == AttentionKind::matrices ? v.subgroups_m * v.rows
+                            : v.kind == AttentionKind::tiles ? v.threads / 8 * v.rows
+                                                             : v.threads / v.splits * v.rows;
+  return a.batch * a.kv_heads * ceil_div(a.rows(), rows);
+}
+
+// Numbers of one operand that an invocation of kind few holds: of all its rows.
+std::int64_t held(const AttentionVariant& v, std::int64_t size, int unit) {
+  return v.rows * ceil_div(size, v.lanes * unit) * unit;
+}
+
+bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const gpu::Capabilities& capabilities) {
+  const auto unit = matrix_unit(capabilities, DType::f16);
+  if (!unit || v.unit != *unit || a.keys == 0) return false;
+  for (const View* operand : {&a.q, &a.k, &a.v}) {
+    if (operand->dtype != DType::f16 || attention_load_unit(*operand, a) != 8) return false;
+  }
+  if (!can_vectorise(a.y) || a.value_dim % 4 != 0) return false;
+  // Straight from storage, tiles lie wholly within the keys, and what is behind a length would be read.
+  if (v.buffers == 0 && (a.keys < v.tile || a.lengths.keys)) return false;
+  const auto m = static_cast<int>(unit->m), n = static_cast<int>(unit->n), k = static_cast<int>(unit->k);
+  const int block = v.subgroups_m * v.rows, team = v.threads / block;
+  if (v.threads % block != 0 || v.rows % m != 0 || v.tile % team != 0) return false;
+  if (v.tile % (n * v.subgroups_n) != 0 || v.tile % k != 0) return false;
+  constexpr std::int64_t kWidest = 256;
+  const std::int64_t q_round = std::min<std::int64_t>(v.tile, a.dim), o_round = std::min<std::int64_t>(v.tile, a.value_dim);
+  return a.dim <= kWidest && a.value_dim <= kWidest && a.dim % q_round == 0 && q_round % k == 0 && q_round % (team * 8) == 0 &&
+         a.value_dim % o_round == 0 && o_round % (n * v.subgroups_n) == 0 && o_round % (team * 4) == 0;
+}
+
+}  // namespace
+
+std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m, int subgroups_n,
+                                                   int rows, int tile, int buffers) {
+  const auto unit = matrix_unit(capabilities, DType::f16);
+  if (!unit) return std::nullopt;
+  AttentionVariant v{.kind = AttentionKind::matrices, .rows = rows, .tile = tile, .subgroups_m = subgroups_m,
+                     .subgroups_n = subgroups_n, .buffers = buffers, .unit = *unit};
+  v.threads = subgroups_m * subgroups_n * static_cast<int>(capabilities.subgroup_max);
+  return v;
+}
+
+int attention_load_unit(const View& view, const AttentionCall& call) {
+  if (bits(view.dtype) != 16 || view.buffer == call.y.buffer || view.offset % 16 != 0) return 4;
+  if (view.strides()[3] != 1 || view.shape()[3] % 8 != 0) return 4;
+  for (int i = 0; i < 3; ++i) {
+    if (view.shape()[i] != 1 && view.strides()[i] % 8 != 0) return 4;
+  }
+  return 8;
+}
+
+std::string to_string(const AttentionVariant& v) {
+  const std::string parts = v.parts > 1 ? std::format("_parts{}", v.parts) : "";
+  if (v.kind == AttentionKind::tiles) return std::format("tiles_{}x{}{}", v.threads, v.rows, parts);
+  if (v.kind == AttentionKind::matrices) {
+    return std::format("matrices_{}x{}_rows{}_tile{}_buffers{}_by_{}x{}x{}{}", v.subgroups_m, v.subgroups_n, v.rows, v.tile,
+                       v.buffers, v.unit.m, v.unit.n, v.unit.k, parts);
+  }
+  if (v.kind == AttentionKind::few) return std::format("few_{}x{}_lanes{}_chunk{}{}{}{}", v.threads, v.rows, v.lanes, v.chunk, v.ahead ? "_ahead" : "", v.lazy ? "_lazy" : "", parts);
+  return std::format("lanes_{}x{}_split{}{}", v.threads, v.rows, v.splits, parts);
+}
+
+std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
+  if (v.kind == AttentionKind::tiles) return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 8;
+  if (v.kind == AttentionKind::matrices) {
+    const std::int64_t block = v.subgroups_m * v.rows, k = call.dim + 8, values = call.value_dim + 8;
+    const std::int64_t rows = v.buffers == 2 ? k + values : v.buffers == 1 ? std::max(k, values) : 0;
+    return v.tile * rows * 2 + block * ((v.tile + 4) * 4 + (v.tile + 8) * 2 + 4) + v.tile * 4 + 16;
+  }
+  if (v.kind == AttentionKind::few) return v.threads / v.lanes * v.rows * 8 + v.threads * 16 + 8;
+  if (!v.staged) return 0;
+  const std::int64_t handed_over = v.splits > 1 ? v.threads / 2 * v.rows : 0;  // rows between splits
+  const std::int64_t tile = v.tile;
+  return tile * ceil_div(call.dim, 4) * 16 + std::max(tile, handed_over) * ceil_div(call.value_dim, 4) * 16 +
+         (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + 8;
+}
+
+bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, const gpu::Capabilities& capabilities) {
+  if (v.threads > static_cast<int>(capabilities.max_workgroup_size)) return false;
+  if (attention_workgroup_memory(v, call) > capabilities.max_workgroup_memory) return false;
+  if (v.kind == AttentionKind::tiles) return v.threads % 8 == 0;
+  if (v.kind == AttentionKind::few) {
+    constexpr std::int64_t kMostHeld = 64;  // registers, and as many again for the results
+    return capabilities.subgroups && v.lanes <= static_cast<int>(capabilities.subgroup_min) && v.threads % v.lanes == 0 &&
+           held(v, call.dim, attention_load_unit(call.k, call)) <= kMostHeld &&
+           held(v, call.value_dim, attention_load_unit(call.v, call)) <= kMostHeld;
+  }
+  if (v.kind == AttentionKind::matrices) return can_run_matrices(v, call, capabilities);
+  // Wider heads would be kept in registers that no GPU has.
+  return std::max(call.dim, call.value_dim) <= 128 && v.threads % v.splits == 0 && v.tile % (v.splits * v.chunk) == 0;
+}
+
+std::uint64_t attention_workspace_bytes(const AttentionVariant& v, const AttentionCall& call) {
+  if (v.parts == 1) return 0;
+  return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * v.parts * (ceil_div(call.value_dim, 4) + 1)) * 16;
+}
+
+AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call, std::uint64_t workspace,
+                                  bool) {
+  const std::int64_t widest = std::max(call.dim, call.value_dim);
+  AttentionVariant variant;
+  if (capabilities.software && widest <= 128) {
+    // Lanes are SIMD lanes: a workgroup of one subgroup, nothing shared, nothing to wait for. Two rows a lane halve the
+    // loads of keys and values, at the price of registers that live on the stack anyway.
+    variant.staged = false;
+    variant.threads = static_cast<int>(workgroup_size(capabilities, 8));
+    if (widest <= 64 && call.rows() > variant.threads) variant.rows = 2;
+    return variant;
+  }
+  variant.threads = static_cast<int>(workgroup_size(capabilities, 128));
+  AttentionVariant few = variant;
+  few.kind = AttentionKind::few;
+  const int unit = std::min(attention_load_unit(call.k, call), attention_load_unit(call.v, call));
+  few.lanes = 4;
+  while (few.lanes < 16 && few.lanes * unit < widest) few.lanes *= 2;
+  constexpr std::int64_t kFew = 16, kRows = 8;
+  const std::int64_t blocks = ceil_div(call.rows(), kRows);
+  few.rows = static_cast<int>(ceil_div(call.rows(), std::max<std::int64_t>(blocks, 1)));
+  while (few.rows > 1 && !attention_can_run(few, call, capabilities)) few.rows = (few.rows + 1) / 2;
+  if (!capabilities.software && call.rows() <= kFew && attention_can_run(few, call, capabilities)) {
+    variant = few;
+  } else if (widest > 64) {
+    variant.kind = AttentionKind::tiles;
+    variant.rows = 2;
+  } else {
+    // Enough invocations to fill a large GPU come first.
+    constexpr std::int64_t kEnough = 32768;
+    const std::int64_t rows = call.batch * call.kv_heads * call.rows();
+    while (variant.splits < 8 && rows * variant.splits < kEnough && call.keys > variant.splits * variant.chunk) {
+      variant.splits *= 2;
+    }
+    // With nobody to share the keys with, small tiles leave room for more workgroups on a core: on an H200, 321 µs with
+    // 32 keys and 392 with 64 at 256 × 12 heads of 32 × 128 keys; two rows an invocation took 600.
+    variant.tile = variant.splits == 1 ? 32 : 64;
+    while (variant.tile > variant.splits * variant.chunk &&
+           attention_workgroup_memory(variant, call) > capabilities.max_workgroup_memory) {
+      variant.tile /= 2;
+    }
+    while (variant.splits > 1 && attention_workgroup_memory(variant, call) > capabilities.max_workgroup_memory) {
+      variant.splits /= 2;
+    }
+  }
+  if (capabilities.software) return variant;
+  const std::int64_t wanted = std::min(kEnoughGroups / row_groups(variant, call), call.keys / kLeastKeys);
+  if (wanted > 1) {
+    AttentionVariant one = variant;
+    one.parts = 2;
+    const auto affordable = static_cast<std::int64_t>(2 * workspace / std::max<std::uint64_t>(attention_workspace_bytes(one, call), 1));
+    variant.parts = static_cast<int>(std::max<std::int64_t>(1, std::min({wanted, affordable, std::int64_t{256}})));
+  }
+  return variant;
+}
+
+}  // namespace weft::kernels

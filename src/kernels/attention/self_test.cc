@@ -1,0 +1,72 @@
+// Law 10 for attention on cooperative matrices.
+#include <cmath>
+#include <cstring>
+#include <format>
+
+#include "gpu/proof.h"
+#include "kernels/attention/attention.h"
+#include "kernels/source.h"
+#include "kernels/twin.h"
+#include "weft/small_float.h"
+
+namespace weft::kernels {
+namespace {
+
+// Numbers without a pattern that a transposition would keep; later keys give larger scores, so that maxima grow.
+float value_at(std::int64_t i, int salt) {
+  const std::uint32_t bits = (static_cast<std::uint32_t>(i) + 77u) * 2654435761u + static_cast<std::uint32_t>(salt) * 40503u;
+  return static_cast<float>(static_cast<int>(bits >> 16 & 255) - 128) / 64;
+}
+
+bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t dim, std::int64_t value_dim, bool causal) {
+  // Two heads that share keys, one and a half blocks of rows in all, two steps of keys and a piece of one.
+  const std::int64_t queries = v.subgroups_m * v.rows * 3 / 4, keys = 2 * v.tile + 3;
+  const auto host = [&](const Shape& shape, int salt, float growth) {
+    const View view(Buffer::host(static_cast<std::uint64_t>((element_count(shape) * 2 + 15) / 16 * 16)), 0, DType::f16, shape);
+    for (std::int64_t i = 0; i < view.count(); ++i) {
+      const float factor = 1 + growth * static_cast<float>(i / shape[3] % shape[2]) / static_cast<float>(shape[2]);
+      data<float16>(view)[i] = float16(value_at(i, salt) * factor);
+    }
+    return view;
+  };
+  const View q = host({1, 2, queries, dim}, 1, 0), k = host({1, 1, keys, dim}, 2, 8), values = host({1, 1, keys, value_dim}, 3, 0);
+  const View y = host({1, 2, queries, value_dim}, 4, 0);
+  const AttentionOptions options{.scale = 2 / std::sqrt(static_cast<float>(dim)), .causal = causal};
+  attention_twin(AttentionCall(q, k, values, {}, y, options));
+
+  const auto upload = [&](View view) {
+    const Buffer host_buffer = view.buffer;
+    view.buffer = device.allocate(host_buffer.size());
+    device.upload(view.buffer, 0, std::span<const std::byte>(host_buffer.data(), host_buffer.size()));
+    return view;
+  };
+  View result = y;
+  result.buffer = device.allocate(y.buffer.size());
+  device.upload(result.buffer, 0, std::vector<std::byte>(y.buffer.size(), std::byte{0xff}));
+  gpu::Encoder encoder(device);
+  attention_gpu(encoder, AttentionCall(upload(q), upload(k), upload(values), {}, result, options), &v, {});
+  gpu::Readback read = encoder.read(result.buffer, 0, y.buffer.size());
+  encoder.submit();
+  const std::vector<std::byte> got = read.get();
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    float16 value;
+    std::memcpy(&value, &got[static_cast<std::size_t>(i) * 2], 2);
+    // Averages of values of up to 2 by weights that are rounded to f16, and stored as f16.
+    if (!(std::abs(static_cast<float>(value) - static_cast<float>(data<const float16>(y)[i])) < 4e-3f)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call) {
+  // The verdict is of this text of the kernel.
+  static const std::size_t kernel =
+      std::hash<std::string>()(kernel_source("attention_matrices") + kernel_source("attention_common"));
+  const std::string key = std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim, call.value_dim, kernel);
+  return gpu::proven(device, key, [&] {
+    return passes(device, variant, call.dim, call.value_dim, false) && passes(device, variant, call.dim, call.value_dim, true);
+  });
+}
+
+}  // namespace weft::kernels
