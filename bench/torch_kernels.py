@@ -139,9 +139,12 @@ class Bench:
         products = [(n, n, n) for n in (1024, 2048, 4096, 8192)]
         products += [(t, n, k) for t in (16, 128, 4096, 32768) for n, k in ((1152, 384), (384, 384), (1536, 384), (384, 1536))]
         for kind in ("f32", "f16"):
-            for m, n, k in products + [(1, 14336, 4096)]:
+            for m, n, k in products + [(1, 14336, 4096), (4, 14336, 4096)]:
                 self.measure(f"matmul {kind} [{m}, {k}] x [{n}, {k}]T", "TFLOP/s", 2.0 * m * n * k,
                              lambda a, b: a @ b.T, self.random((m, k), kind), self.random((n, k), kind))
+            for m, n, k in [(1, 14336, 4096), (4, 14336, 4096)]:
+                self.measure(f"matmul {kind} [{m}, {k}] x [{k}, {n}]", "TFLOP/s", 2.0 * m * n * k,
+                             torch.matmul, self.random((m, k), kind), self.random((k, n), kind))
 
 
 def main():

@@ -6,20 +6,25 @@
 namespace weft::bench {
 namespace {
 
-void product(KernelBench& b, DType type, std::int64_t m, std::int64_t n, std::int64_t k) {
+// `rows`: w lies as [k, n], else as [n, k].
+void product(KernelBench& b, DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool rows = false) {
   const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   // Software devices and CPUs would take minutes for what a GPU does in one.
   if (b.bytes() < 256 << 20 && flop > 2e10) return;
   constexpr std::array<int, 2> kTransposed{1, 0};
-  const View a = b.random({m, k}, type), w = b.random({n, k}, type), y = b.poisoned({m, n}, type);
-  const View bt = w.permuted(kTransposed);
+  const View a = b.random({m, k}, type), w = b.random(rows ? Shape{k, n} : Shape{n, k}, type);
+  const View y = b.poisoned({m, n}, type == DType::i8 ? DType::i32 : type), bt = rows ? w : w.permuted(kTransposed);
   const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::matmul_workspace(s, a, bt, y); }));
-  b.measure(std::format("matmul {} [{}, {}] x [{}, {}]T", name(type), m, k, n, k), Unit::flop, flop,
+  b.measure(std::format("matmul {} [{}, {}] x [{}, {}]{}", name(type), m, k, rows ? k : n, rows ? n : k, rows ? "" : "T"), Unit::flop, flop,
             [&](Stream& s) { kernels::matmul(s, a, bt, y, {}, workspace); }, [&] {
               const std::int64_t i = m - 1, j = n / 2 + 1;
-              const auto ra = b.read(a, i * k, k), rw = b.read(w, j * k, k);
+              const auto ra = b.read(a, i * k, k);
+              std::vector<double> rw;
+              if (!rows) rw = b.read(w, j * k, k);
               double sum = 0;
-              for (std::int64_t t = 0; t < k; ++t) sum += ra[static_cast<std::size_t>(t)] * rw[static_cast<std::size_t>(t)];
+              for (std::int64_t t = 0; t < k; ++t) {
+                sum += ra[static_cast<std::size_t>(t)] * (rows ? b.read(w, t * n + j, 1)[0] : rw[static_cast<std::size_t>(t)]);
+              }
               return close(b.read(y, i * n + j, 1)[0], sum, type == DType::f32 ? 1e-4 : 4e-3);
             });
 }
@@ -32,8 +37,12 @@ void cases(KernelBench& b) {
         product(b, type, tokens, n, k);
       }
     }
-    product(b, type, 1, 14336, 4096);
+    for (const std::int64_t m : {1, 4}) {
+      for (const bool rows : {false, true}) product(b, type, m, 14336, 4096, rows);
+    }
   }
+  product(b, DType::i8, 1, 14336, 4096);
+  product(b, DType::i8, 4096, 4096, 4096);
 }
 
 const bool registered = register_cases("matmul", cases);

@@ -133,13 +133,14 @@ TEST_P(FusionTest, WhatOnlyLooksLikeSoftmax) {
 }
 
 TEST_P(FusionTest, LayerNormWrittenOut) {
-  for (int form = 0; form < 4; ++form) {
+  for (int form = 0; form < 5; ++form) {
     Graph g;
     const Value x = g.input("x", DType::f32, {5, 3, 32});
     const Value d = x - reduce(ReduceOp::mean, x, {2}, true);
     const Value square = form == 0 ? d * d : form == 1 ? unary(ScalarOp::square, d)
                                                        : binary(ScalarOp::pow, d, g.scalar(2, DType::f32));
-    const Value inside = reduce(ReduceOp::mean, square, {2}, true) + 1e-5;
+    const Value squares = form == 4 ? variance(x, {2}, 0, true) : reduce(ReduceOp::mean, square, {2}, true);
+    const Value inside = squares + 1e-5;
     Value y = form % 2 ? d * rsqrt(inside) : d / sqrt(inside);
     if (form > 0) y = y * g.input("scale", DType::f32, {32});
     if (form > 1) y = g.input("bias", DType::f32, {1, 1, 32}) + y;
@@ -149,6 +150,16 @@ TEST_P(FusionTest, LayerNormWrittenOut) {
     if (form > 1) data.emplace("bias", noise({1, 1, 32}, 3));
     EXPECT_EQ(run(g, data, 1e-4f), Labels{"layer_norm [5, 3, 32]"}) << form;
   }
+}
+
+// A sample's variance is none of a layer norm, nor is one over another axis.
+TEST_P(FusionTest, OtherVariancesStay) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {8, 8});
+  const Value d = x - reduce(ReduceOp::mean, x, {1}, true);
+  g.output("sample", d / sqrt(variance(x, {1}, 1, true) + 1e-5));
+  g.output("columns", d / sqrt(variance(x, {0}, 0, true) + 1e-5));
+  for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}})) EXPECT_EQ(label.find("layer_norm"), std::string::npos);
 }
 
 TEST_P(FusionTest, RmsNormWrittenOut) {

@@ -245,6 +245,9 @@ TEST_P(Matmul, Variants) {
     MatmulVariant v = named("tile_32x32x32_4x4");
     v.splits = splits;
     variants.push_back(v);
+    v = named("columns_4x128_128");
+    v.splits = splits;
+    variants.push_back(v);
   }
   int index = 0;
   for (const MatmulVariant& v : variants) {
@@ -252,7 +255,7 @@ TEST_P(Matmul, Variants) {
     if (device_.adapter().backend == "opengles" && (&v - variants.data()) % 4 != 0) continue;
     for (const bool odd : {false, true}) {
       const std::int64_t m = odd ? 133 : 136, n = odd ? 71 : 140, k = odd ? 37 : 100;
-      const bool a_transposed = v.kind != MatmulKind::dot && index % 2, b_transposed = v.kind == MatmulKind::dot || index % 4 < 2;
+      const bool a_transposed = v.kind != MatmulKind::dot && index % 2, b_transposed = v.kind == MatmulKind::dot || (v.kind != MatmulKind::columns && index % 4 < 2);
       ++index;
       const auto make = [&](std::int64_t rows, std::int64_t columns, bool flip) {
         const View view = test::random_view(rng_, flip ? Shape{columns, rows} : Shape{rows, columns}, DType::f32);

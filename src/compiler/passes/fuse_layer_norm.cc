@@ -32,6 +32,15 @@ bool is_square(const Term& t, const Term& of) {
   return t.is(ScalarOp::pow) && t.arg(0) == of && t.arg(1).number() == 2.0;
 }
 
+// The variance of the norm's x over its axes, as an operation of its own.
+bool is_variance(const Term& t, const Norm& norm) {
+  const Node* node = t.value() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
+  const auto* op = node ? node->as<VarianceOp>() : nullptr;
+  if (!op || op->moment() != ReduceOp::variance || op->correction() != 0 || node->inputs()[0] != norm.x) return false;
+  const auto rank = static_cast<std::size_t>(norm.x.rank() - norm.first_axis);
+  return op->axes().size() == rank && op->axes()[0] == norm.first_axis;
+}
+
 // deviation · 1 / root, where `inside` is what stands under the root.
 std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape& shape, bool centred) {
   if (!inside.is(ScalarOp::add) || (centred && !deviation.is(ScalarOp::sub))) return std::nullopt;
@@ -47,6 +56,10 @@ std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape
   for (const int i : {0, 1}) {
     const auto epsilon = inside.arg(i).number();
     int first_axis = -1;
+    if (norm.centred && epsilon && is_variance(inside.arg(1 - i), norm)) {
+      norm.epsilon = *epsilon;
+      return norm;
+    }
     const auto squares = mean_of(inside.arg(1 - i), shape, first_axis);
     if (!epsilon || !squares || !is_square(Term(*squares), deviation)) continue;
     if (norm.centred && first_axis != norm.first_axis) continue;

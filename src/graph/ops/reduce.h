@@ -44,6 +44,9 @@ class VarianceOp final : public Op {
   // `axes` ascend.
   VarianceOp(ReduceOp op, std::vector<int> axes, bool keep_dims, double correction)
       : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims), correction_(correction) {}
+  ReduceOp moment() const { return op_; }
+  const std::vector<int>& axes() const { return axes_; }
+  double correction() const { return correction_; }
   std::string_view name() const override { return op_ == ReduceOp::variance ? "variance" : "deviation"; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

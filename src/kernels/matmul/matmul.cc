@@ -25,6 +25,7 @@ std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabiliti
     case MatmulKind::tile: return "the largest tile that still gives every core work";
     case MatmulKind::matrices: return "cooperative matrices, which have proved themselves here";
     case MatmulKind::dot: return "few rows, few columns or little work: lanes split k";
+    case MatmulKind::columns: return "few rows, and b's rows are contiguous";
     case MatmulKind::direct: break;
   }
   return capabilities.software ? "a software device: no workgroup memory" : "asked for";
@@ -77,16 +78,22 @@ std::optional<MatmulProblem> in_words(const gpu::Device& device, const MatmulPro
 
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& workspace) {
-  static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices"};
+  static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices",
+                                                   "matmul_columns"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
-  const bool matrices = v.kind == MatmulKind::matrices, tiles = matrices || v.kind == MatmulKind::tile;
-  const std::optional<MatmulProblem> words = matrices ? std::nullopt : in_words(commands.device(), problem);
+  const bool matrices = v.kind == MatmulKind::matrices, columns = v.kind == MatmulKind::columns;
+  const bool tiles = matrices || columns || v.kind == MatmulKind::tile;
+  const std::optional<MatmulProblem> words = matrices || columns ? std::nullopt : in_words(commands.device(), problem);
   const MatmulProblem& p = words ? *words : problem;
   const int wide = matrices ? matrix_load_width(p.a.dtype) : 4;
   LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
   if (!tiles) {  // these take fours along k only
     if (!a.along_k) a.width = 1;
     if (!b.along_k) b.width = 1;
+  }
+  if (columns) {
+    a.width = 1;
+    if (b.along_k) b.width = 1;
   }
   if (v.kind == MatmulKind::dot) {
     a.width = b.width = std::min(a.width, b.width);
@@ -134,7 +141,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
       call.set("whole", whole).set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
       call.set("type", name(v.unit.operand)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);
       call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
-    } else {
+    } else if (!columns) {
       call.set("double_buffer", v.double_buffer).set("slices", v.slices);
     }
     if (v.splits > 1) call.index_param("slice_k", slice_k).index_param("batches", p.batches());

@@ -118,7 +118,7 @@ class RightSide {
 
   void use_panels() {
     form_ = Form::panels;
-    type_ = std::max(panel_type(view_.dtype), 0);
+    type_ = direct() ? panel_type(view_.dtype) : 0;
     data_ = memory_.data();
     row_ = loops_.width;
     batch_strides_ = panel_strides();
@@ -135,9 +135,13 @@ class RightSide {
     return strides;
   }
 
+  // Whether panels are made of b as it lies, in its own type; else of a copy in f32.
+  bool direct() const {
+    return panel_type(view_.dtype) >= 0 && (view_.strides()[-2] == 1 || view_.strides()[-1] == 1 || k_ == 1);
+  }
+
   Buffer panels(cpu::Executor& executor) const {
-    const bool direct = panel_type(view_.dtype) >= 0 && (view_.strides()[-2] == 1 || view_.strides()[-1] == 1 || k_ == 1);
-    const View from = direct ? view_ : packed(executor, view_);
+    const View from = direct() ? view_ : packed(executor, view_);
     const Strides strides = panel_strides();
     Shape distinct;
     for (int d = 0; d < batch_.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch_[d]);

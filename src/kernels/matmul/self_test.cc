@@ -38,19 +38,32 @@ View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int6
   return View(buffer, offset, dtype, {rows, columns}, strides);
 }
 
-bool passes(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form,
-            bool whole) {
+// A product whose kernel compiles from here on, with what it is to give.
+struct Trial {
+  std::int64_t m, n, k;
+  View y;
+  gpu::Recording recording;
+};
+
+Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form, bool whole) {
   // Two tiles each way, two steps of k; the last tiles in part where results leave singly.
   const int wide = matrix_load_width(v.unit.operand);
   const std::int64_t m = 2 * v.tile_m - (whole ? 0 : wide), n = 2 * v.tile_n - (whole ? 0 : wide), k = 2 * v.tile_k;
   const View a = upload(device, v.unit.operand, m, k, a_form, true, a_value);
   const View b = upload(device, v.unit.operand, k, n, b_form, false, b_value);
-  const DType type = product_type(v.unit.operand);
   const auto count = static_cast<std::size_t>(m * n);
-  const View y(device.allocate(count * 4), 0, type, {m, n});
+  const View y(device.allocate(count * 4), 0, product_type(v.unit.operand), {m, n});
   device.upload(y.buffer, 0, std::vector<std::byte>(count * 4, std::byte{0xff}));
+  Trial trial{m, n, k, y, gpu::Recording(device)};
+  matmul_by(trial.recording, matmul_problem(a, b, y, {}), nullptr, v, std::nullopt);
+  return trial;
+}
+
+bool passes(const gpu::Device& device, Trial& trial) {
+  const auto& [m, n, k, y, recording] = trial;
+  const auto count = static_cast<std::size_t>(m * n);
   gpu::Encoder encoder(device);
-  matmul_by(encoder, matmul_problem(a, b, y, {}), nullptr, v, std::nullopt);
+  encoder.replay(trial.recording);
   gpu::Readback read = encoder.read(y.buffer, 0, count * 4);
   encoder.submit();
   const std::vector<std::byte> got = read.get();
@@ -73,7 +86,7 @@ bool passes(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a
       std::int32_t integer;
       std::memcpy(&real, at, 4);
       std::memcpy(&integer, at, 4);
-      if (type == DType::f32 ? real != static_cast<float>(sum) : integer != sum) return false;
+      if (y.dtype == DType::f32 ? real != static_cast<float>(sum) : integer != sum) return false;
     }
   }
   return true;
@@ -94,7 +107,10 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
   const std::string key =
       std::format("{} {}, a along {}, b along {}, kernel {:x}", to_string(v), name(v.unit.operand), text(a, "m"),
                   text(b, "n"), kernel);
-  return gpu::proven(device, key, [&] { return passes(device, v, a, b, false) && passes(device, v, a, b, true); });
+  return gpu::proven(device, key, [&] {
+    Trial parts = start(device, v, a, b, false), whole = start(device, v, a, b, true);
+    return passes(device, parts) && passes(device, whole);
+  });
 }
 
 }  // namespace weft::kernels

@@ -12,6 +12,9 @@ constexpr MatmulVariant sliced(int m, int n, int k, int thread_m, int thread_n, 
   return {MatmulKind::tile, m, n, k, thread_m, thread_n, m / thread_m * (n / thread_n) * slices, false, slices};
 }
 constexpr MatmulVariant dot(int m, int n, int threads) { return {MatmulKind::dot, m, n, 0, 0, 0, threads}; }
+constexpr MatmulVariant columns(int m, int threads) {
+  return {MatmulKind::columns, m, 128, threads / 32 * 4, 0, 0, threads};
+}
 constexpr MatmulVariant direct(int m, int n, int threads) {
   return {MatmulKind::direct, m, n * threads, 0, m, n, threads};
 }
@@ -33,6 +36,11 @@ constexpr MatmulVariant kVariants[] = {
     dot(1, 4, 32),
     dot(1, 4, 128),
     dot(1, 2, 256),
+    columns(1, 256),
+    columns(2, 256),
+    columns(4, 256),
+    columns(1, 128),
+    columns(4, 128),
     direct(16, 4, 8),
     direct(8, 4, 8),
     direct(4, 4, 8),
@@ -68,6 +76,7 @@ int MatmulVariant::workgroup_memory() const {
     }
     case MatmulKind::tile: return (tile_m + tile_n) * tile_k * 4 * (double_buffer ? 2 : 1) * slices;
     case MatmulKind::dot: return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
+    case MatmulKind::columns: return threads * 16;
     case MatmulKind::direct: return 0;
   }
   return 0;
@@ -80,6 +89,8 @@ std::string to_string(const MatmulVariant& v) {
                          v.double_buffer ? "_double" : "", v.slices > 1 ? std::format("_slices{}", v.slices) : "",
                          v.splits > 1 ? std::format("_split{}", v.splits) : "");
     case MatmulKind::dot: return std::format("dot_{}x{}_{}", v.tile_m, v.tile_n, v.threads);
+    case MatmulKind::columns:
+      return std::format("columns_{}x{}_{}{}", v.tile_m, v.tile_n, v.threads, v.splits > 1 ? std::format("_split{}", v.splits) : "");
     case MatmulKind::direct: return std::format("direct_{}x{}_{}", v.thread_m, v.thread_n, v.threads);
     case MatmulKind::matrices:
       return std::format("matrices_{}x{}x{}_{}x{}_by_{}x{}x{}{}", v.tile_m, v.tile_n, v.tile_k, v.thread_m, v.thread_n,
@@ -151,6 +162,7 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
   if (static_cast<std::uint32_t>(v.threads) > capabilities.max_workgroup_size) return false;
   if (static_cast<std::uint32_t>(v.workgroup_memory()) > capabilities.max_workgroup_memory) return false;
   if (v.kind == MatmulKind::dot) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
+  if (v.kind == MatmulKind::columns) return p.b.strides()[-1] == 1;
   if (v.kind == MatmulKind::matrices) {
     if (p.a.dtype != v.unit.operand || p.b.dtype != v.unit.operand) return false;
     if (std::ranges::find(capabilities.matrix_shapes, v.unit) == capabilities.matrix_shapes.end()) return false;
@@ -220,6 +232,18 @@ std::optional<MatmulVariant> choose_split(const MatmulProblem& p, const gpu::Cap
   return std::nullopt;
 }
 
+// Few rows of a and contiguous rows of b: split k until every core has enough in flight.
+std::optional<MatmulVariant> choose_columns(const MatmulProblem& p, const gpu::Capabilities& capabilities,
+                                            std::uint64_t workspace) {
+  constexpr std::int64_t kEnough = 528, kLeastK = 128;
+  const int threads = capabilities.max_workgroup_size >= 256 ? 256 : 128;
+  MatmulVariant v = columns(p.m == 1 ? 1 : p.m == 2 && threads == 256 ? 2 : 4, threads);
+  if (p.m > 8 || p.n < 32 || !can_run(v, p, capabilities)) return std::nullopt;
+  while (groups_of(v, p) * v.splits < kEnough && p.k / v.splits >= 2 * kLeastK) v.splits *= 2;
+  while (v.splits > 1 && workspace_bytes(v, p) > workspace) v.splits /= 2;
+  return v;
+}
+
 }  // namespace
 
 MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t workspace,
@@ -237,6 +261,7 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
                                           : dot(8, 4, 32);
   const MatmulVariant smallest = tile(32, 32, 32, 4, 4);
   if ((p.m <= 16 || p.n <= 8) && can_run(skinny, p, capabilities)) return skinny;
+  if (const auto v = choose_columns(p, capabilities, workspace)) return *v;
   for (const auto& [v, least] : {Threshold{tile(256, 128, 16, 16, 8), 380}, {tile(128, 128, 32, 8, 8), 500},
                                  {tile(128, 64, 16, 8, 8), 500}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;

@@ -16,24 +16,25 @@ enum class MatmulKind : std::uint8_t {
   dot,     // matmul_dot.wgsl: invocations split k; both operands contiguous along k
   direct,  // matmul_direct.wgsl: no workgroup memory; for software devices
   matrices,  // matmul_matrices.wgsl: cooperative matrices
+  columns,  // matmul_columns.wgsl: few rows, b's rows contiguous
 };
 
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
   int tile_m = 0, tile_n = 0;  // a workgroup's part of y
-  int tile_k = 0;              // step of k (kinds tile and matrices)
+  int tile_k = 0;              // step of k (kinds tile, matrices and columns)
   int thread_m = 0, thread_n = 0;  // an invocation's part of y (kinds tile and direct), a subgroup's (matrices)
   int threads = 0;             // invocations of a workgroup
   bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
   int slices = 1;              // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
-  int splits = 1;              // kinds tile and matrices: k in that many slices, summed by matmul_reduce.wgsl
+  int splits = 1;              // kinds tile, matrices and columns: k in that many slices, summed by matmul_reduce.wgsl
   gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
 
   int workgroup_memory() const;  // bytes
   bool operator==(const MatmulVariant&) const = default;
 };
 
-// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8",
+// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8", "columns_1x128_256",
 // "matrices_128x128x32_64x64_by_16x16x16".
 std::string to_string(const MatmulVariant& variant);
 
