@@ -4,7 +4,7 @@
 #include "kernels/common/windows.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/reduce/reduce_cpu.h"
-#include "kernels/reduce/reduction.h"
+#include "kernels/reduce/reduce_windows.h"
 #include "kernels/reduce/variance.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
@@ -141,8 +141,44 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
   return r;
 }
 
-// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four.
-RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut) {
+std::string_view kind_of(DType type) {
+  if (is_floating(type)) return "float";
+  if (bits(type) == 64) return is_signed(type) ? "long" : "ulong";
+  return is_signed(type) ? "int" : "uint";
+}
+
+// The bits with which an accumulator of elements of type `x` starts, as the shader's type has them.
+std::uint64_t identity_bits(ReduceOp op, DType x) {
+  const auto& [name, takes, start] = kOps[static_cast<int>(op)];
+  if (takes == Takes::anything) return static_cast<std::uint64_t>(start);
+  if (is_floating(x)) return std::bit_cast<std::uint32_t>(static_cast<float>(start));
+  const std::uint64_t largest = ~std::uint64_t{0} >> (64 - bits(x) + (is_signed(x) ? 1 : 0));
+  if (start == kInf) return largest;
+  if (start == -kInf) return is_signed(x) ? ~largest : 0;
+  return static_cast<std::uint64_t>(start);
+}
+
+// The expression as a WGSL function of another name than `expression`.
+std::string function_named(std::string_view name, const Expression& e) {
+  const std::string text = expression_wgsl(e, 1);
+  constexpr std::string_view kHead = "fn expression(";
+  const std::size_t at = text.find(kHead);
+  return std::format("{}fn {}({}", text.substr(0, at), name, text.substr(at + kHead.size()));
+}
+
+}  // namespace
+
+std::string_view reduce_name(ReduceOp op) { return kOps[static_cast<int>(op)].name; }
+
+DType reduce_accumulator(ReduceOp op, DType x) {
+  if (op == ReduceOp::log_sum_exp) return DType::c64;  // maximum and sum
+  if (kOps[static_cast<int>(op)].takes == Takes::anything) return DType::u32;
+  if (is_floating(x)) return DType::f32;
+  if (bits(x) == 64) return x;
+  return is_signed(x) ? DType::i32 : DType::u32;
+}
+
+RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut) {
   // Fours do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
   RowPlanOptions options{.along4 = true, .across4 = true, .cut = cut};
@@ -169,41 +205,7 @@ RowPlan plan(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool
   return plan_cut(capabilities, r.rows, options);
 }
 
-std::string_view kind_of(DType type) {
-  if (is_floating(type)) return "float";
-  if (bits(type) == 64) return is_signed(type) ? "long" : "ulong";
-  return is_signed(type) ? "int" : "uint";
-}
-
-// The type of an accumulator in the workspace.
-DType accumulator(ReduceOp op, DType x) {
-  if (op == ReduceOp::log_sum_exp) return DType::c64;  // maximum and sum
-  if (kOps[static_cast<int>(op)].takes == Takes::anything) return DType::u32;
-  if (is_floating(x)) return DType::f32;
-  if (bits(x) == 64) return x;
-  return is_signed(x) ? DType::i32 : DType::u32;
-}
-
-// The bits with which an accumulator of elements of type `x` starts, as the shader's type has them.
-std::uint64_t identity_bits(ReduceOp op, DType x) {
-  const auto& [name, takes, start] = kOps[static_cast<int>(op)];
-  if (takes == Takes::anything) return static_cast<std::uint64_t>(start);
-  if (is_floating(x)) return std::bit_cast<std::uint32_t>(static_cast<float>(start));
-  const std::uint64_t largest = ~std::uint64_t{0} >> (64 - bits(x) + (is_signed(x) ? 1 : 0));
-  if (start == kInf) return largest;
-  if (start == -kInf) return is_signed(x) ? ~largest : 0;
-  return static_cast<std::uint64_t>(start);
-}
-
-// The expression as a WGSL function of another name than `expression`.
-std::string function_named(std::string_view name, const Expression& e) {
-  const std::string text = expression_wgsl(e, 1);
-  constexpr std::string_view kHead = "fn expression(";
-  const std::size_t at = text.find(kHead);
-  return std::format("{}fn {}({}", text.substr(0, at), name, text.substr(at + kHead.size()));
-}
-
-void record(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
+void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
             std::int64_t length) {
   const OpInfo& info = kOps[static_cast<int>(r.op)];
   Call call(*stream.gpu(), r.op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce");
@@ -242,28 +244,7 @@ void record(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const P
   call.dispatch_groups(info.name, plan.groups * parts.count);
 }
 
-// All views over the axes of what is reduced: the inputs, y, the operands. y's strides are 0 along reduced axes.
-std::vector<View> over_all_axes(const ReduceProblem& r, const AxisMask& kept) {
-  const int rank = r.shape.rank();
-  std::vector<View> views = r.inputs;
-  const auto add = [&](const View& v) {
-    View spread = v;
-    spread.layout = {r.shape, Strides::filled(rank, 0)};
-    for (int d = 0, at = 0; d < rank; ++d) {
-      if (kept[d]) spread.layout.strides[d] = v.strides()[v.rank() == rank ? d : at++];
-    }
-    views.push_back(spread);
-  };
-  add(r.y);
-  for (const View& v : r.operands) add(v);
-  return views;
-}
-
-AxisMask kept_axes(const ReduceProblem& r, std::span<const int> axes) {
-  AxisMask kept = every_axis();
-  for (const int axis : axes) kept[axis < 0 ? axis + r.shape.rank() : axis] = false;
-  return kept;
-}
+namespace {
 
 // In parts of fewer rows, where an operand is larger than a binding; false, and nothing is done, if all fit.
 bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes, const ReduceWork& work) {
@@ -284,165 +265,9 @@ bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes,
                     });
 }
 
-// How rows that are longer than a binding are cut: into pieces of a grid over all axes. Each piece leaves `parts.count`
-// accumulators for each of its rows.
-struct RowWindows {
-  AxisMask kept{};
-  Shape piece;
-  std::int64_t rows = 1, count = 1;  // of a piece; pieces that share rows
-  Parts parts;
-};
-
-// The problem that a first call on a piece solves: accumulators into `y`.
-ReduceProblem problem_of_piece(const ReduceProblem& r, const AxisMask& kept, std::span<const View> inputs, const View& y,
-                               const Strides& y_strides) {
-  ReduceProblem p = r;
-  p.shape = inputs[0].shape();
-  p.inputs.assign(inputs.begin(), inputs.end());
-  p.y = y;
-  p.after = nullptr;
-  p.operands.clear();
-  AxisMask along{};
-  std::vector<Strides> strides;
-  for (const View& v : inputs) strides.push_back(v.strides());
-  strides.push_back(y_strides);
-  for (int d = 0; d < p.shape.rank(); ++d) along[d] = !kept[d];
-  p.rows = split_rows(p.shape, along, strides);
-  return p;
-}
-
-// The first piece of a view.
-View over(const View& view, const Shape& piece) {
-  View v = view;
-  v.layout.shape = piece;
-  return v;
-}
-
-// Nothing if whole rows fit.
-std::optional<RowWindows> row_windows(const gpu::Capabilities& capabilities, const ReduceProblem& r,
-                                      std::span<const int> axes) {
-  RowWindows w{.kept = kept_axes(r, axes), .piece = r.shape};
-  const std::vector<View> views = over_all_axes(r, w.kept);
-  bool cut = false;
-  for (std::size_t k = 0; k < views.size();) {
-    const int axis = axis_to_cut(capabilities, kOps[static_cast<int>(r.op)].name, over(views[k], w.piece), every_axis());
-    if (axis < 0) {
-      ++k;
-      continue;
-    }
-    w.piece[axis] = first_half(w.piece[axis]);
-    cut |= !w.kept[axis];
-  }
-  if (!cut) return std::nullopt;
-  for (int d = 0; d < r.shape.rank(); ++d) {
-    if (w.kept[d]) w.rows *= w.piece[d];
-    else w.count *= ceil_div(r.shape[d], w.piece[d]);
-  }
-  std::vector<View> inputs;
-  for (const View& v : r.inputs) inputs.push_back(over(v, w.piece));
-  const ReduceProblem p = problem_of_piece(r, w.kept, inputs, r.y, Strides::filled(r.shape.rank(), 0));
-  w.parts = cut_rows(capabilities, p.rows, plan(capabilities, p, true));
-  return w;
-}
-
-// The pieces of the axes that `mask` marks, one after the other: f(where each begins).
-template <class F>
-void for_each_piece(const Shape& shape, const Shape& piece, const AxisMask& mask, bool value, F&& f) {
-  Dims begin = Dims::filled(shape.rank(), 0);
-  for (;;) {
-    f(begin);
-    int d = shape.rank() - 1;
-    for (; d >= 0; --d) {
-      if (mask[d] != value) continue;
-      if ((begin[d] += piece[d]) < shape[d]) break;
-      begin[d] = 0;
-    }
-    if (d < 0) return;
-  }
-}
-
-// The accumulators lie as [rows of a piece, pieces that share them, parts].
-void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWindows& w, const View& workspace) {
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const std::vector<View> views = over_all_axes(r, w.kept);
-  const int rank = r.shape.rank();
-  const DType type = accumulator(r.op, r.dtype);
-  const std::int64_t slots = w.count * w.parts.count;
-  const auto piece_of = [&](const View& v, const Dims& begin, bool all) {
-    View part = v;
-    for (int d = 0; d < rank; ++d) {
-      if (!all && !w.kept[d]) continue;
-      part = part_along(part, d, begin[d], std::min(w.piece[d], r.shape[d] - begin[d]));
-    }
-    return part;
-  };
-  for_each_piece(r.shape, w.piece, w.kept, true, [&](const Dims& rows_begin) {
-    // Over the axes of x, where a row's accumulators are.
-    Strides listed = Strides::filled(rank, 0);
-    Shape rows_shape;
-    std::int64_t rows = 1;
-    for (int d = rank - 1; d >= 0; --d) {
-      if (!w.kept[d]) continue;
-      listed[d] = rows * slots;
-      rows *= std::min(w.piece[d], r.shape[d] - rows_begin[d]);
-    }
-    std::int64_t slot = 0;
-    for_each_piece(r.shape, w.piece, w.kept, false, [&](const Dims& along_begin) {
-      Dims begin = rows_begin;
-      for (int d = 0; d < rank; ++d) {
-        if (!w.kept[d]) begin[d] = along_begin[d];
-      }
-      std::vector<View> inputs;
-      for (std::size_t k = 0; k < r.inputs.size(); ++k) inputs.push_back(piece_of(views[k], begin, true));
-      const View y(workspace.buffer, workspace.offset + static_cast<std::uint64_t>(slot) * byte_size(type, 1), type,
-                   {rows, w.parts.count}, {slots, 1});
-      const ReduceProblem p = problem_of_piece(r, w.kept, inputs, y, listed);
-      const RowPlan own = plan(capabilities, p, w.parts.count > 1);
-      const std::int64_t team = own.team;
-      record(stream, p, own, {w.parts.count, ceil_div(ceil_div(own.steps, w.parts.count), team) * team}, Stage::first,
-             r.rows.length);
-      slot += w.parts.count;
-    });
-
-    ReduceProblem second = r;
-    second.dtype = type;
-    second.before = nullptr;
-    second.inputs = {View(workspace.buffer, workspace.offset, type, {rows, slots})};
-    std::vector<Strides> strides(1);
-    for (int d = 0; d < rank; ++d) {
-      if (!w.kept[d]) continue;
-      rows_shape.push_back(std::min(w.piece[d], r.shape[d] - rows_begin[d]));
-      strides[0].push_back(listed[d]);
-    }
-    rows_shape.push_back(slots);
-    strides[0].push_back(1);
-    second.operands.clear();
-    for (std::size_t k = r.inputs.size(); k < views.size(); ++k) {
-      const View part = piece_of(views[k], rows_begin, false);
-      if (k == r.y_index()) second.y = part;
-      else second.operands.push_back(part);
-      Strides& own = strides.emplace_back();
-      for (int d = 0; d < rank; ++d) {
-        if (w.kept[d]) own.push_back(part.strides()[d]);
-      }
-      own.push_back(0);
-    }
-    AxisMask along{};
-    along[rows_shape.rank() - 1] = true;
-    second.rows = split_rows(rows_shape, along, strides);
-    const bool fours = r.op != ReduceOp::log_sum_exp && vectorises_along(second.inputs[0], second.rows, 0);
-    const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = fours});
-    record(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
-  });
-}
-
 std::uint64_t workspace_bytes(const ReduceProblem& r, const Parts& parts) {
   if (parts.count == 1) return 0;
-  return byte_size(accumulator(r.op, r.dtype), static_cast<std::uint64_t>(r.rows.count * parts.count));
-}
-
-std::uint64_t workspace_bytes(const ReduceProblem& r, const RowWindows& w) {
-  return byte_size(accumulator(r.op, r.dtype), static_cast<std::uint64_t>(w.rows * w.count * w.parts.count));
+  return byte_size(reduce_accumulator(r.op, r.dtype), static_cast<std::uint64_t>(r.rows.count * parts.count));
 }
 
 }  // namespace
@@ -452,8 +277,8 @@ std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View
   const ReduceProblem r = check(op, inputs, y, axes, work);
   if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  if (const auto windows = row_windows(capabilities, r, axes)) return workspace_bytes(r, *windows);
-  return workspace_bytes(r, cut_rows(capabilities, r.rows, plan(capabilities, r, true)));
+  if (const auto windows = row_windows(capabilities, r, axes)) return window_bytes(r, *windows);
+  return workspace_bytes(r, cut_rows(capabilities, r.rows, plan_reduce(capabilities, r, true)));
 }
 
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
@@ -472,7 +297,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   if (const auto windows = row_windows(capabilities, r, axes)) {
-    const std::uint64_t needed = workspace_bytes(r, *windows);
+    const std::uint64_t needed = window_bytes(r, *windows);
     if (!workspace || !workspace->is_dense() ||
         byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed) {
       throw Unsupported("reduce {}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace "
@@ -482,13 +307,13 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
     return reduce_in_row_windows(stream, r, *windows, *workspace);
   }
   if (in_parts(stream, r, axes, work)) return;
-  const RowPlan whole = plan(capabilities, r, workspace.has_value());
+  const RowPlan whole = plan_reduce(capabilities, r, workspace.has_value());
   const Parts parts = cut_rows(capabilities, r.rows, whole);
   if (!workspace || parts.count == 1) {
-    return record(stream, r, whole, {1, whole.steps}, Stage::whole, r.rows.length);
+    return record_reduce(stream, r, whole, {1, whole.steps}, Stage::whole, r.rows.length);
   }
   // The accumulators: for each row, in row-major order, those of its parts.
-  const DType type = accumulator(op, r.dtype);
+  const DType type = reduce_accumulator(op, r.dtype);
   const View partial = partials("reduce", *workspace, type, r.rows, parts);
   Strides listed = dense_strides(r.rows.outer.shape);
   for (auto& s : listed) s *= parts.count;
@@ -502,7 +327,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   first.rows.outer.strides.push_back(listed);
   first.rows.inner.strides.resize(r.y_index());
   first.rows.inner.strides.push_back(none);
-  record(stream, first, whole, parts, Stage::first, r.rows.length);
+  record_reduce(stream, first, whole, parts, Stage::first, r.rows.length);
 
   // y's rows stand where they stood; the partials' are a list.
   ReduceProblem second = r;
@@ -518,7 +343,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   }
   const bool fours = op != ReduceOp::log_sum_exp && vectorises_along(partial, second.rows, 0);
   const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = fours});
-  record(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
+  record_reduce(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
 }
 
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
