@@ -12,9 +12,12 @@ void compact_cpu(const CompactProblem& problem) {
   const View& list = problem.list;
   const LoadBlock load_mask = load_block(mask.dtype);
   const bool f64 = mask.dtype == DType::f64, f32 = !f64 && is_floating(mask.dtype);
+  const bool boolean = mask.dtype == DType::boolean;
+  const std::byte* const mask_bytes = mask.buffer.data() + mask.offset;
   const auto is_true = [&](std::int64_t at) {
+    if (boolean) return mask_bytes[at] != std::byte{0};
     std::uint64_t v = 0;
-    load_mask(mask.buffer.data() + mask.offset, at, 0, 1, &v);
+    load_mask(mask_bytes, at, 0, 1, &v);
     if (f32) return (v & 0x7fffffffu) != 0;
     if (mask.dtype == DType::c64) return (v & 0x7fffffff7fffffffu) != 0;
     return f64 ? v << 1 != 0 : v != 0;
@@ -23,6 +26,10 @@ void compact_cpu(const CompactProblem& problem) {
   const auto move = [&](const View& from, std::int64_t at, const View& to, std::int64_t target) {
     const std::byte* x = from.buffer.data() + from.offset;
     std::byte* y = to.buffer.data() + to.offset;
+    if (b == 32) {
+      std::memcpy(y + target * 4, x + at * 4, 4);
+      return;
+    }
     if (b >= 8) {
       std::memcpy(y + target * b / 8, x + at * b / 8, b / 8);
       return;
@@ -49,6 +56,7 @@ void compact_cpu(const CompactProblem& problem) {
                          }
                          ++k;
                        }
+                       if (moves) return;
                        for (int d = mask.rank() - 1; d >= 0 && ++index[d] == mask.shape()[d]; --d) index[d] = 0;
                      });
   *data<std::uint32_t>(problem.count) = k;

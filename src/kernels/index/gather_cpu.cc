@@ -11,9 +11,17 @@ namespace {
 std::int64_t clamped(const Selection& s, std::int64_t at, int component) {
   const std::int64_t index = index_at(s, at, component);
   if (index >= 0) return index;
-  std::int64_t raw = 0;
-  load_block(s.indices.dtype)(s.indices.buffer.data() + s.indices.offset, at + component * s.component_stride, 0, 1, &raw);
-  return raw < 0 && is_signed(s.indices.dtype) ? 0 : s.axes[component].size - 1;
+  return raw_index_at(s, at, component) < 0 && is_signed(s.indices.dtype) ? 0 : s.axes[component].size - 1;
+}
+
+// An element of a type of whole bytes.
+void move_element(const std::byte* from, std::byte* to, int bytes) {
+  switch (bytes) {
+    case 1: *to = *from; break;
+    case 2: std::memcpy(to, from, 2); break;
+    case 4: std::memcpy(to, from, 4); break;
+    default: std::memcpy(to, from, 8);
+  }
 }
 
 }  // namespace
@@ -42,11 +50,26 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
   cpu::Executor one_core(1);  // packed elements share bytes
   parallel(b < 8 ? one_core : executor, element_count(rows[0].shape), std::max<std::int64_t>(1, 8192 / length),
            [&](std::int64_t begin, std::int64_t end) {
-             for (std::int64_t i = begin; i < end; ++i) {
-               std::int64_t from = offset_of(rows[0], i);
-               const std::int64_t tuple = offset_of(rows[1], i);
+             const int rank = rows[0].rank();
+             Dims index = Dims::filled(rank, 0);
+             std::array<std::int64_t, 3> start{};
+             for (std::int64_t d = rank - 1, rest = begin; d >= 0; --d) {
+               index[d] = rest % rows[0].shape[d];
+               rest /= rows[0].shape[d];
+               for (int k = 0; k < 3; ++k) start[k] += index[d] * rows[k].strides[d];
+             }
+             const auto next = [&] {
+               for (int d = rank - 1; d >= 0; --d) {
+                 const bool wraps = ++index[d] == rows[0].shape[d];
+                 for (int k = 0; k < 3; ++k) start[k] += wraps ? rows[k].strides[d] * (1 - rows[k].shape[d]) : rows[k].strides[d];
+                 if (!wraps) return;
+                 index[d] = 0;
+               }
+             };
+             for (std::int64_t i = begin; i < end; ++i, next()) {
+               std::int64_t from = start[0];
+               const std::int64_t tuple = start[1], to = start[2];
                for (int k = 0; k < static_cast<int>(problem.axes.size()); ++k) from += clamped(problem, tuple, k) * problem.axes[k].stride;
-               const std::int64_t to = offset_of(rows[2], i);
                const std::byte* x = problem.whole.buffer.data() + problem.whole.offset;
                std::byte* y = problem.part.buffer.data() + problem.part.offset;
                if (b < 8) {
@@ -56,11 +79,13 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
                    load_block(problem.whole.dtype)(x, from + j * sx, 0, 1, &value);
                    store_block(problem.part.dtype)(y, to + j * sy, 0, 1, &value);
                  }
+               } else if (length == 1) {
+                 move_element(x + from * b / 8, y + to * b / 8, b / 8);
                } else if (sx == 1 && sy == 1) {
                  std::memcpy(y + to * b / 8, x + from * b / 8, static_cast<std::size_t>(length) * b / 8);
                } else {
                  for (std::int64_t j = 0; j < length; ++j) {
-                   std::memcpy(y + (to + j * sy) * b / 8, x + (from + j * sx) * b / 8, b / 8);
+                   move_element(x + (from + j * sx) * b / 8, y + (to + j * sy) * b / 8, b / 8);
                  }
                }
              }

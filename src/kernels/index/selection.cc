@@ -1,6 +1,5 @@
 #include "kernels/index/selection.h"
 
-#include "kernels/elementwise/block_memory.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -133,12 +132,27 @@ View reachable_indices(const Selection& selection) {
   return indices;
 }
 
+std::int64_t raw_index_at(const Selection& selection, std::int64_t at, int component) {
+  const View& indices = selection.indices;
+  const std::byte* const start = indices.buffer.data() + indices.offset;
+  const std::int64_t element = at + component * selection.component_stride;
+  const auto read = [&]<class T>(T) { return static_cast<std::int64_t>(reinterpret_cast<const T*>(start)[element]); };
+  switch (indices.dtype) {
+    case DType::i8: return read(std::int8_t{});
+    case DType::u8: return read(std::uint8_t{});
+    case DType::i16: return read(std::int16_t{});
+    case DType::u16: return read(std::uint16_t{});
+    case DType::i32: return read(std::int32_t{});
+    case DType::u32: return read(std::uint32_t{});
+    default: return read(std::int64_t{});
+  }
+}
+
 std::int64_t index_at(const Selection& selection, std::int64_t at, int component) {
   const View& indices = selection.indices;
   const std::int64_t size = selection.axes[component].size;
-  std::int64_t index = 0;
-  load_block(indices.dtype)(indices.buffer.data() + indices.offset, at + component * selection.component_stride, 0, 1, &index);
-  if (info(indices.dtype).kind == DTypeKind::unsigned_integer) {
+  std::int64_t index = raw_index_at(selection, at, component);
+  if (!is_signed(indices.dtype)) {
     return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(size) ? index : -1;
   }
   if (index < 0 && index >= -size) index += size;

@@ -40,6 +40,8 @@ View reachable_indices(const Selection& selection);
 void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& selection,
                       const std::function<void(const Selection&)>& run);
 
+// An index as it is stored: the one numbered `component` of the tuple at element `at`. u64 keeps its bits.
+std::int64_t raw_index_at(const Selection& selection, std::int64_t at, int component);
 // The index numbered `component` of the tuple at element `at`, counted from the start; -1 if it is outside.
 std::int64_t index_at(const Selection& selection, std::int64_t at, int component);
 

@@ -16,7 +16,7 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
 // The plain twin: a loop with double accumulation. What tests compare everything with.
 void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);
 
-// The product on the executor's cores, by oneDNN.
+// The product on the executor's cores.
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& problem, const Expression* epilogue);
 
 }  // namespace weft::kernels

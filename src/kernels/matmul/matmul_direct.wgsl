@@ -6,8 +6,9 @@
   2 for the multiplication and the addition (it has no fused form); 40 / thread_m for b (a gather); 7 / thread_n for a
   (an address that all lanes share is one scalar load with a range check, and is spread over the lanes); 3 / 4 for
   keeping the sums across iterations under the execution mask. Sums past 32 registers live in the nearest cache, which
-  costs less than more loads. GFLOP/s on two cores at 1536 × 384 for thread_m × thread_n: 4×1 20, 16×1 32, 16×2 47,
-  16×4 62, 32×4 68; a staged in workgroup memory is no faster (it is range-checked too), and gives 16×2 38.
+  costs less than more loads. Processor time at 128 × 1536 × 384, the best of several runs, in parts of that of 16×4:
+  32×4 0.76, 48×4 0.78, 32×5 0.84, 32×3 0.89, 24×4 0.90, 64×4 0.98, 32×2 1.16, 16×8 1.21; k unrolled twice or four times
+  is slower.
 #}
 {% set step = 4 if a_width == 4 or b_width == 4 else 1 %}
 {% set element = 'u32' if packed else product %}

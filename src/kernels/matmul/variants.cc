@@ -41,6 +41,7 @@ constexpr MatmulVariant kVariants[] = {
     columns(4, 256),
     columns(1, 128),
     columns(4, 128),
+    direct(32, 4, 8),
     direct(16, 4, 8),
     direct(8, 4, 8),
     direct(4, 4, 8),
@@ -249,7 +250,9 @@ std::optional<MatmulVariant> choose_columns(const MatmulProblem& p, const gpu::C
 MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t workspace,
                              bool matrices) {
   if (capabilities.software) {
-    return direct(p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
+    // 32 rows take three quarters of the time that 16 take, if not too many of them are beyond the end.
+    const bool tall = p.m >= 96 || ceil_div(p.m, 32) * 2 == ceil_div(p.m, 16);
+    return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
   if (matrices) {
     if (const auto v = choose_matrices(p, capabilities, workspace)) return *v;

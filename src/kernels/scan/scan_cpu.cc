@@ -118,9 +118,13 @@ void run(cpu::Executor& executor, const View& x, const View& y, const Rows& rows
   const std::int64_t sx = options.reverse ? -stride(0) : stride(0), sy = options.reverse ? -stride(1) : stride(1);
   const auto first = [&](int k) { return options.reverse ? stride(k) * (n - 1) : 0; };
   const auto step = [&](Op& op, T v) {
+    if (!options.exclusive) {
+      op.take(v);
+      return static_cast<T>(op.result());
+    }
     const T before = static_cast<T>(op.result());
     op.take(v);
-    return options.exclusive ? before : static_cast<T>(op.result());
+    return before;
   };
   if (!runs_across(rows, 0)) {
     parallel(executor, rows.count, std::max<std::int64_t>(16384 / n, 1), [&](std::int64_t begin, std::int64_t end) {
