@@ -1,7 +1,8 @@
 {#
   Matrix product on cooperative-matrix units. A workgroup computes tile_m × tile_n elements, each of its subgroups sub_m ×
   sub_n of them as matrices of unit_m × unit_n; k is walked in steps of tile_k. The next step's operands are on their way
-  to registers while this step's, in workgroup memory, are multiplied.
+  to registers while this step's, in workgroup memory, are multiplied. With `spread` their loads lie between the first
+  products: all at once, they would keep the matrices' loads waiting.
 
   type: of the operands, f16 or i8. Workgroup memory holds them as `cell`s (f16; four i8 in a u32), the units of all
   offsets and pitches there. A tile is cut into blocks, one for each row or column of subgroups: the place of a matrix
@@ -9,12 +10,14 @@
   matrix and the wide load that a GPU has for it. Blocks keep the order that the operand has in memory: rows of k
   (x_along_k) or of m or n, each 16 bytes longer than its content, so that reads fall on all banks.
 
-  x_width: elements of a load: 16 bytes of them, or 1. With rows of 64 (32) bytes the eight invocations that store
-  together take rows 4 (2) apart, which fall on different banks.
+  x_width: elements of a load: 16 bytes of them, or 1. NVIDIA's compiler stores eight f16 as two times 8 bytes, which
+  would meet on the same banks, 16 bytes apart. So workgroup memory has k in another order (`halves`; the sum does not
+  care, if a and b agree): the first four of every eight, then the last four. Then 8 bytes of neighbours are neighbours.
+  Invocations that store together (eight with 16 bytes each, sixteen with 8) take rows that fall on different banks.
 
   whole: results are stored as they are, as matrices. Else, since matrices give no access to single elements, they leave
-  through workgroup memory, a few columns at a time: more memory would leave room for fewer workgroups. (An H200's driver
-  gives 48 KiB to all workgroups of a core: two of 128 × 128 × 32 fit only without that memory, and are 1.6 times as fast.)
+  through workgroup memory, `columns` of matrices of `slots` subgroups at a time: more memory would leave room for fewer
+  workgroups (an H200's driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
 
   x_edge: tiles reach past m (a) or n (b). Such rows and columns are clamped (what they give is never stored), k past its
   end gives zero.
@@ -23,22 +26,23 @@
 {% set cell = 'u32' if type == 'i8' else 'f16' %}
 {% set wide = 16 if type == 'i8' else 8 %}
 {# elements of 16 bytes #}
+{% set halves = type == 'f16' and a_width > 1 and b_width > 1 and (a_along_k or b_along_k) %}
 {% set subgroups_n = tile_n // sub_n %}
 {% set subgroups = tile_m // sub_m * subgroups_n %}
 {% set rows = sub_m // unit_m %}
 {% set cols = sub_n // unit_n %}
-{% set together = 2 if cols % 2 == 0 else 1 %}
-{# columns of matrices that leave at once #}
-{% set span = together * unit_n %}
+{% set span = columns * unit_n %}
 {% set pitch_a = ((tile_k if a_along_k else sub_m) + wide) // per_cell %}
 {% set pitch_b = ((tile_k if b_along_k else sub_n) + wide) // per_cell %}
 {% set pitch_sums = span + 4 %}
 var<workgroup> tile_a: array<array<{{ cell }}, {{ pitch_a * (sub_m if a_along_k else tile_k) }}>, {{ tile_m // sub_m }}>;
 var<workgroup> tile_b: array<array<{{ cell }}, {{ pitch_b * (sub_n if b_along_k else tile_k) }}>, {{ subgroups_n }}>;
 {% if not whole %}
-var<workgroup> sums: array<array<{{ product }}, {{ unit_m * pitch_sums }}>, {{ subgroups }}>;
+var<workgroup> sums: array<array<{{ product }}, {{ unit_m * pitch_sums }}>, {{ slots }}>;
 {% endif %}
 
+{# One subgroup after the other stores: which is uniform in each. #}
+@diagnostic(off, chromium.subgroup_matrix_uniformity)
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>, @builtin(subgroup_id) subgroup: u32) {
@@ -69,7 +73,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {# of a row #}
 {% set long = tile if along_k else tile_k %}
 {# rows #}
-{% set near = 8 // chunks if chunks < 8 and width > 1 and long % 8 == 0 else 1 %}
+{% set abreast = 16 if halves and along_k else 8 %}
+{% set near = abreast // chunks if chunks < abreast and width > 1 and long % 8 == 0 else 1 %}
 {# rows that store together, and how far they are apart #}
 {% set apart = 8 // near if near > 1 else 1 %}
 {% set parts = (chunks * long + threads - 1) // threads %}
@@ -91,7 +96,12 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endif %}
   let k_{{ s }} = {{ 'part_' if along_k else 'line_' }}{{ s }};
   let w_{{ s }} = {{ 'line_' if along_k else 'part_' }}{{ s }};
-  let to_{{ s }} = {{ '' if along_k else 'k_' ~ s ~ ' * ' ~ pitch ~ 'u + ' }}w_{{ s }} % {{ sub }}u{{ ' * ' ~ pitch ~ 'u + k_' ~ s ~ ' / ' ~ per_cell ~ 'u' if along_k else ' / ' ~ per_cell ~ 'u' }};
+{% if along_k %}
+  let to_{{ s }} = w_{{ s }} % {{ sub }}u * {{ pitch }}u + k_{{ s }} / {{ 2 if halves else per_cell }}u;
+{% else %}
+  let row_{{ s }} = {{ 'k_' ~ s ~ ' / 4u % 2u * ' ~ tile_k // 2 ~ 'u + k_' ~ s ~ ' / 8u * 4u + k_' ~ s ~ ' % 4u' if halves else 'k_' ~ s }};
+  let to_{{ s }} = row_{{ s }} * {{ pitch }}u + w_{{ s }} % {{ sub }}u / {{ per_cell }}u;
+{% endif %}
 {% if edge or t == 0 or not even %}
   var at_{{ s }} = at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ extent ~ ' - ' ~ (1 if along_k else width) ~ 'u' if edge else '' }}) * p.{{ x }}_w + (k_begin + k_{{ s }}) * p.{{ x }}_k;
 {% if width > 1 %}
@@ -101,7 +111,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
 {% endfor %}
 {% endfor %}
-{% macro fetch(k) %}
+{% set loads_a = (tile_m * tile_k // a_width + threads - 1) // threads %}
+{% set loads = loads_a + (tile_n * tile_k // b_width + threads - 1) // threads %}
+{# Loads `from` to `to`-1 of a step: a's parts, then b's. #}
+{% macro fetch(k, from, to) %}
 {% for x in ['a', 'b'] %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set width = a_width if x == 'a' else b_width %}
@@ -109,7 +122,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set tile = tile_m if x == 'a' else tile_n %}
 {% set chunks = (tile_k if along_k else tile) // width %}
 {% set even = threads % (8 * chunks) == 0 %}
-{% for t in range((tile * tile_k // width + threads - 1) // threads) %}
+{% set before = 0 if x == 'a' else loads_a %}
+{% set parts = (tile * tile_k // width + threads - 1) // threads %}
+{% for t in range(parts) %}
+{% if before + t >= from and before + t < to %}
 {% set s = x ~ t %}
 {# Parts that are a certain number of rows apart share their address. #}
 {% set own = edge or t == 0 or not even %}
@@ -121,17 +137,21 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% else %}
     next_{{ s }} = {{ value }};
 {% endif %}
+{% endif %}
 {% endfor %}
-{% for t in range((tile * tile_k // width + threads - 1) // threads) %}
+{% if before + parts > from and before + parts <= to %}
+{% for t in range(parts) %}
 {% if edge or t == 0 or not even %}
     at_{{ x }}{{ t }} += {{ x }}_step;
 {% endif %}
 {% endfor %}
+{% endif %}
 {% endfor %}
 {% endmacro %}
 {% macro stage() %}
 {% for x in ['a', 'b'] %}
 {% set width = a_width if x == 'a' else b_width %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set sub = sub_m if x == 'a' else sub_n %}
 {% set count = (tile_m if x == 'a' else tile_n) * tile_k // width %}
 {% set parts = (count + threads - 1) // threads %}
@@ -151,7 +171,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       let h{{ j }} = bitcast<vec2<f16>>(next_{{ s }}[{{ j }}]);
 {% endfor %}
 {% for j in range(8) %}
-      {{ to }} + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+      {{ to }} + {{ j + (tile_k // 2 - 4 if halves and along_k and j > 3 else 0) }}u] = h{{ j // 2 }}[{{ j % 2 }}];
 {% endfor %}
 {% endif %}
     }
@@ -180,14 +200,16 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   var r{{ i }}_{{ j }}: subgroup_matrix_result<{{ product }}, {{ unit_n }}, {{ unit_m }}>;
 {% endfor %}
 {% endfor %}
-{{ fetch('k_begin') }}
+{{ fetch('k_begin', 0, loads) }}
   for (var s = 0u; s < steps; s++) {
     workgroupBarrier();
 {{ stage() }}
     workgroupBarrier();
+{% if not spread %}
     if (s + 1u < steps) {
-{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u') }}
+{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u', 0, loads) }}
     }
+{% endif %}
 {% for k in range(tile_k // unit_k) %}
     {
 {% for i in range(rows) %}
@@ -200,6 +222,11 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
 {% for j in range(cols) %}
       r{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}, b{{ j }}, r{{ i }}_{{ j }});
 {% endfor %}
+{% if spread and k == 0 %}
+      if (s + 1u < steps) {
+{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u', loads * i // rows, loads * (i + 1) // rows) }}
+      }
+{% endif %}
 {% endfor %}
     }
 {% endfor %}
@@ -214,21 +241,26 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
 {% endfor %}
 {% else %}
 {% for i in range(rows) %}
-{% for j in range(cols // together) %}
+{% for j in range(cols // columns) %}
+{% for g in range(subgroups // slots) %}
   workgroupBarrier();
-{% for l in range(together) %}
-  subgroupMatrixStore<row_major>(&sums[subgroup % {{ subgroups }}u], {{ l * unit_n }}u, r{{ i }}_{{ j * together + l }}, {{ pitch_sums }}u);
+  {{ 'if (subgroup / ' ~ slots ~ 'u == ' ~ g ~ 'u) ' if slots < subgroups else '' }}{
+{% for l in range(columns) %}
+  subgroupMatrixStore<row_major>(&sums[subgroup % {{ slots }}u], {{ l * unit_n }}u, r{{ i }}_{{ j * columns + l }}, {{ pitch_sums }}u);
 {% endfor %}
+  }
   workgroupBarrier();
-  for (var e = lid; e < {{ subgroups * unit_m * span // 4 }}u; e += {{ threads }}u) {
-    let owner = e / {{ unit_m * span // 4 }}u;
+  for (var e = lid; e < {{ slots * unit_m * span // 4 }}u; e += {{ threads }}u) {
+    let owner = e / {{ unit_m * span // 4 }}u + {{ g * slots }}u;
     let row = e / {{ span // 4 }}u % {{ unit_m }}u;
     let col = e % {{ span // 4 }}u * 4u;
     let start = row * {{ pitch_sums }}u + col;
+    let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
     store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row,
                  at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
-                 vec4<{{ product }}>(sums[owner][start], sums[owner][start + 1u], sums[owner][start + 2u], sums[owner][start + 3u]));
+                 vec4<{{ product }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u]));
   }
+{% endfor %}
 {% endfor %}
 {% endfor %}
 {% endif %}

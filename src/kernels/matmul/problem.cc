@@ -150,7 +150,6 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
   }
   p.m = m, p.n = n, p.k = k;
-  p.plain = !epilogue.expression && y.dtype == product_type(a.dtype);
   // A matrix times a vector is a vector times a matrix, too.
   const bool vector = n == 1 && m > 1 && p.batch.rank() == 0;
   if (vector || (y.strides()[-1] != 1 && y.strides()[-2] == 1)) {

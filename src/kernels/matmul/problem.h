@@ -14,7 +14,6 @@ struct MatmulProblem {
   View a, b, y;
   std::vector<View> operands;
 
-  bool plain = false;  // no epilogue, and y holds sums as they are
 
   Shape batch;
   std::int64_t m = 0, n = 0, k = 0;

@@ -53,34 +53,57 @@ struct MatrixTile {
   int m, n, k, sub_m, sub_n;
 };
 constexpr MatrixTile kMatrixTiles[] = {
-    {256, 128, 32, 64, 64}, {128, 256, 32, 64, 64}, {128, 128, 32, 64, 64}, {128, 128, 32, 64, 32}, {128, 64, 32, 64, 32},
+    {256, 128, 32, 64, 64}, {128, 256, 32, 64, 64}, {128, 128, 32, 64, 64}, {128, 64, 32, 64, 32},
     {64, 64, 64, 32, 32},   {32, 64, 64, 16, 32},   {32, 32, 64, 16, 16},   {16, 32, 64, 16, 16},
 };
 
 // Bytes of a row's padding, so that neighbouring rows start on different banks.
 constexpr int kRowPadding = 16;
 
+// Workgroup memory that leaves room for a second workgroup on a core with 48 KiB.
+constexpr int kSharedMemory = 23 * 1024 + 512;
+// Workgroup memory of a core with one workgroup.
+constexpr int kOwnMemory = 48 * 1024;
+
 int element_bytes(const gpu::MatrixShape& unit) { return bits(unit.operand) / 8; }
+
+int subgroups(const MatmulVariant& v) { return v.tile_m / v.thread_m * (v.tile_n / v.thread_n); }
+
+// Bytes of the operands' tiles. Their layouts decide whether a tile has rows of k or of m or n; the larger of both counts.
+int operand_memory(const MatmulVariant& v) {
+  const auto tile = [&](int across, int sub) {
+    const int size = element_bytes(v.unit);
+    return across / sub * std::max(sub * (v.tile_k * size + kRowPadding), v.tile_k * (sub * size + kRowPadding));
+  };
+  return tile(v.tile_m, v.thread_m) + tile(v.tile_n, v.thread_n);
+}
+
+// Bytes of a subgroup's results on their way out.
+int result_memory(const MatmulVariant& v) {
+  return static_cast<int>(v.unit.m) * (v.result_columns() * static_cast<int>(v.unit.n) + kRowPadding / 4) * 4;
+}
 
 }  // namespace
 
 int MatmulVariant::workgroup_memory() const {
   switch (kind) {
-    case MatmulKind::matrices: {
-      // The layout of the operands decides whether a tile has rows of k or of m or n; the larger of both counts.
-      const auto tile = [&](int across, int sub) {
-        const int size = element_bytes(unit);
-        return across / sub * std::max(sub * (tile_k * size + kRowPadding), tile_k * (sub * size + kRowPadding));
-      };
-      const int subgroups = tile_m / thread_m * (tile_n / thread_n), columns = std::min(thread_n, 2 * static_cast<int>(unit.n));
-      return tile(tile_m, thread_m) + tile(tile_n, thread_n) + subgroups * static_cast<int>(unit.m) * (columns + 4) * 4;
-    }
+    case MatmulKind::matrices: return operand_memory(*this) + result_slots() * result_memory(*this);
     case MatmulKind::tile: return (tile_m + tile_n) * tile_k * 4 * (double_buffer ? 2 : 1) * slices;
     case MatmulKind::dot: return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
     case MatmulKind::columns: return threads * 16;
     case MatmulKind::direct: return 0;
   }
   return 0;
+}
+
+int MatmulVariant::result_columns() const { return thread_n / static_cast<int>(unit.n) % 2 == 0 ? 2 : 1; }
+
+int MatmulVariant::result_slots() const {
+  const int operands = operand_memory(*this), each = result_memory(*this);
+  const int room = (operands + each <= kSharedMemory ? kSharedMemory : kOwnMemory) - operands;
+  int slots = subgroups(*this);
+  while (slots > 1 && (subgroups(*this) % slots != 0 || slots * each > room)) --slots;
+  return slots;
 }
 
 std::string to_string(const MatmulVariant& v) {
@@ -202,10 +225,7 @@ std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::
   const auto tile = [&](int m, int n, int k, int sub_m, int sub_n) {
     return matrix_variant(m, n, k * deeper, sub_m, sub_n, *unit, capabilities);
   };
-  // Two workgroups of this one fit a core if results leave as matrices.
-  const MatmulVariant whole = tile(128, 128, 32, 64, 64);
-  if (p.plain && p.m % 128 == 0 && p.n % 128 == 0 && groups_of(whole, p) >= 256 && can_run(whole, p, capabilities)) return whole;
-  for (const auto& [v, least] : {Threshold{tile(256, 128, 32, 64, 64), 128}, {tile(128, 128, 32, 64, 32), 90},
+  for (const auto& [v, least] : {Threshold{tile(128, 128, 32, 64, 64), 128},
                                  {tile(128, 64, 32, 64, 32), 70}, {tile(64, 64, 64, 32, 32), 70},
                                  {tile(32, 64, 64, 16, 32), 70}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;

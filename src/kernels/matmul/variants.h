@@ -31,6 +31,9 @@ struct MatmulVariant {
   gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
 
   int workgroup_memory() const;  // bytes
+  // Kind matrices: what leaves through workgroup memory at once, columns of matrices and subgroups.
+  int result_columns() const;
+  int result_slots() const;
   bool operator==(const MatmulVariant&) const = default;
 };
 
