@@ -92,7 +92,7 @@ struct Problem {
 };
 
 // "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile of lanes (staged, direct), lanes, chunk, parts of
-// few (ahead: with keys loaded a step ahead), and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and
+// few, and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and
 // columns, rows of a subgroup, tile, buffers, parts.
 AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& capabilities) {
   AttentionVariant v;
@@ -106,10 +106,8 @@ AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& ca
   if (kind == "tiles") {
     v.kind = AttentionKind::tiles;
     take(v.parts, 0);
-  } else if (kind == "few" || kind == "ahead" || kind == "lazy") {
+  } else if (kind == "few") {
     v.kind = AttentionKind::few;
-    v.ahead = kind == "ahead";
-    v.lazy = kind == "lazy";
     take(v.lanes, 0), take(v.chunk, 1), take(v.parts, 2);
   } else if (kind == "matrices") {
     const auto found = kernels::attention_matrices(capabilities, v.threads, v.rows, more[0], more[1], more[2]);
@@ -120,7 +118,7 @@ AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& ca
     v.staged = kind == "staged";
     take(v.splits, 0), take(v.chunk, 1), take(v.tile, 2);
   } else {
-    throw InvalidArgument("--variants: '{}' is not staged|direct|tiles|few|ahead|matrices:…", s);
+    throw InvalidArgument("--variants: '{}' is not staged|direct|tiles|few|matrices:…", s);
   }
   return v;
 }
@@ -328,7 +326,7 @@ int main(int argc, char** argv) try {
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
   app.add_option("--seconds", o.seconds, "Start nothing new after this long");
   app.add_option("--warm-up", o.warm_up, "Seconds before each measurement");
-  app.add_option("--variants", o.variants, "These only: staged|direct:threads:rows:splits:chunk:tile, few|ahead:threads:rows:lanes:chunk:parts, tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
+  app.add_option("--variants", o.variants, "These only: staged|direct:threads:rows:splits:chunk:tile, few:threads:rows:lanes:chunk:parts, tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
       ->delimiter(',');
   app.add_flag("--causal", o.causal);
   app.add_flag("--all", o.all, "More variants on a software adapter");

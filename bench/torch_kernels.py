@@ -106,6 +106,26 @@ class Bench:
             self.measure(f"scan max {label}", "GB/s", work, lambda a: a.cummax(axis)[0], x)
             self.measure(f"scan log-sum-exp {label}", "GB/s", work, lambda a: a.logcumsumexp(axis), x)
 
+    def attention(self, kind):
+        for batch, heads, kv_heads, queries, keys, dim, causal, window in (
+                (32, 12, 12, 128, 128, 32, False, None), (256, 12, 12, 128, 128, 32, False, None),
+                (32, 12, 12, 128, 128, 64, False, None), (1, 32, 32, 4096, 4096, 128, False, None),
+                (1, 32, 32, 4096, 4096, 128, True, None), (1, 32, 32, 4096, 4096, 128, True, 512),
+                (1, 32, 8, 1, 32768, 128, False, None), (8, 32, 8, 1, 4096, 128, False, None)):
+            q = self.random((batch, heads, queries, dim), kind)
+            k, v = (self.random((batch, kv_heads, keys, dim), kind) for _ in range(2))
+            seen = min(window + 1, keys) if window else keys / 2 if causal else keys
+            name = f"attention {kind} [{batch}, {heads}, {queries}, {dim}]"
+            name += f" x [{kv_heads}, {keys}]" if keys != queries else ""
+            name += (" causal" if causal else "") + (f" window {window}" if window else "")
+            mask = None
+            if window:  # as a mask: scaled_dot_product_attention has no window
+                mask = torch.ones(queries, keys, dtype=torch.bool, device="cuda").tril().triu(-window)
+            work = 2 * k.numel() * k.element_size() if queries == 1 else 4.0 * batch * heads * queries * dim * seen
+            self.measure(name, "GB/s" if queries == 1 else "TFLOP/s", work,
+                         lambda a, b, c: F.scaled_dot_product_attention(  # noqa: B023
+                             a, b, c, attn_mask=mask, is_causal=causal and not window, enable_gqa=heads != kv_heads), q, k, v)
+
     def run(self):
         size = self.args.mebibytes << 20
         for kind in ("f32", "f16", "u8"):
@@ -135,6 +155,8 @@ class Bench:
         for kind in ("f32", "f16"):
             self.moves(kind)
             self.scans(kind)
+        for kind in ("f32", "f16"):
+            self.attention(kind)
         torch.backends.cuda.matmul.allow_tf32 = False
         products = [(n, n, n) for n in (1024, 2048, 4096, 8192)]
         products += [(t, n, k) for t in (16, 128, 4096, 32768) for n, k in ((1152, 384), (384, 384), (1536, 384), (384, 1536))]

@@ -132,7 +132,6 @@ inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabili
     v.rows = one_of({1, 2, 3, 4, 8});
     v.lanes = one_of({2, 4, 8, 16});
     v.chunk = one_of({1, 2, 4});
-    v.ahead = rng() % 2;
     return v;
   }
   if (rng() % 3 == 0) {

@@ -149,7 +149,7 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     };
     shares("k", a.keys ? a.k : a.q, a.dim);
     shares("v", a.keys ? a.v : a.q, a.value_dim);
-    call.set("lanes", v.lanes).set("chunk", v.chunk).set("ahead", v.ahead).set("lazy", v.lazy).enable("subgroups");
+    call.set("lanes", v.lanes).set("chunk", v.chunk).enable("subgroups");
   } else {
     block_rows = v.threads / v.splits * v.rows;
     call.set("d4", ceil_div(a.dim, 4))

@@ -62,8 +62,6 @@ struct AttentionVariant {
   int chunk = 4;        // lanes, few: keys between two looks at the running maximum
   int tile = 32;        // lanes: keys in workgroup memory, a multiple of splits · chunk; matrices: keys of a step
   int lanes = 16;       // few: invocations that share a key; a power of two
-  bool ahead = false;   // few: keys are loaded a step ahead
-  bool lazy = false;    // few: work is skipped by branches where nothing changes
   int subgroups_m = 1, subgroups_n = 1;  // matrices: subgroups along rows, and along keys and columns
   int buffers = 1;      // matrices: of workgroup memory for keys and values: 0, 1 or 2
   gpu::MatrixShape unit{};  // matrices: what a subgroup multiplies at once

@@ -92,7 +92,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
   let all_keys = seen_by_rows(first_row, min(first_row + {{ rows }}u, p.rows) - 1u, lengths);
   let keys = {% if parts %}share_of(all_keys, part, {{ teams * chunk }}u){% else %}all_keys{% endif %};
-  let by_all = min(seen_by_all(first_row, min(first_row + {{ rows }}u, p.rows) - 1u, lengths), vec2<u32>(0xffffffffu, keys.y));
 {% if mask == "keys" %}
   let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
 {% endif %}
@@ -121,40 +120,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% endfor %}
 
-{% if ahead %}
-  // Keys are loaded a step ahead.
-{% for c in range(chunk) %}
-{% for s in range(k_per) %}
-  var next{{ c }}_{{ s }}: vec4<{{ "u32" if k_unit == 8 else "f32" }}>;
-{% endfor %}
-{% endfor %}
-  if (keys.x < keys.y) {
-{% for c in range(chunk) %}
-{% for s in range(k_per) %}
-    next{{ c }}_{{ s }} = {{ load("k", k_unit, dim, "k_start + min(keys.x + " ~ c * teams ~ "u + team, keys.y - 1u) * p.k_i", s) }};
-{% endfor %}
-{% endfor %}
-  }
-{% endif %}
   for (var base = keys.x; base < keys.y; base += {{ teams * chunk }}u) {
 {% for c in range(chunk) %}
     let key{{ c }} = base + {{ c * teams }}u + team;
     let read{{ c }} = min(key{{ c }}, keys.y - 1u);
 {% for s in range(k_per) %}
-{% if ahead %}
-    let k{{ c }}_{{ s }} = next{{ c }}_{{ s }};
-{% else %}
     let k{{ c }}_{{ s }} = {{ load("k", k_unit, dim, "k_start + read" ~ c ~ " * p.k_i", s) }};
-{% endif %}
 {% endfor %}
 {% endfor %}
-{% if ahead %}
-{% for c in range(chunk) %}
-{% for s in range(k_per) %}
-    next{{ c }}_{{ s }} = {{ load("k", k_unit, dim, "k_start + min(key" ~ c ~ " + " ~ teams * chunk ~ "u, keys.y - 1u) * p.k_i", s) }};
-{% endfor %}
-{% endfor %}
-{% endif %}
 {% for c in range(chunk) %}
 {% for s in range(v_per) %}
     let v{{ c }}_{{ s }} = {{ load("v", v_unit, value_dim, "v_start + read" ~ c ~ " * p.v_i", s) }};
@@ -196,16 +169,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
 {% endfor %}
 {% endfor %}
-    {{ "if (base < by_all.x || base + " ~ teams * chunk ~ "u > by_all.y) " if lazy else "" }}{
 {% for c in range(chunk) %}
 {% for r in range(rows) %}
-      s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, key{{ c }} - first{{ r }} < count{{ r }});
+    s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, key{{ c }} - first{{ r }} < count{{ r }});
 {% endfor %}
 {% endfor %}
-    }
 {% for r in range(rows) %}
     let n{{ r }} = {% for c in range(chunk) %}max({% endfor %}m{{ r }}{% for c in range(chunk) %}, s{{ r }}_{{ c }}){% endfor %};
-    {{ "if (n" ~ r ~ " > m" ~ r ~ ") " if lazy else "" }}{
+    {
       let shrink = exp(m{{ r }} - n{{ r }});
       m{{ r }} = n{{ r }};
       l{{ r }} *= shrink;

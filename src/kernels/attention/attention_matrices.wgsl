@@ -15,15 +15,17 @@
 {# invocations of a row #}
 {% set own = tile // team %}
 {# of its keys, an invocation's #}
-{% set pitch_s = tile + 4 %}
+{% set share = tile // subgroups_n %}
+{# keys of a subgroup #}
+{% set columns = value_dim // subgroups_n %}
+{# of y, a subgroup's #}
+{% set pitch_s = share + 4 %}
 {% set pitch_w = tile + 8 %}
 {% set pitch_k = dim + 8 %}
-{% set pitch_v = value_dim + 8 %}
-{% if buffers == 1 %}
-{% if pitch_k < pitch_v %}{% set pitch_k = pitch_v %}{% endif %}
-{% set pitch_v = pitch_k %}
-{% endif %}
-{% set k_tile = "keys_tile" %}
+{% set pitch_v = columns + 8 %}
+{% set k_block = share * pitch_k %}
+{% set v_block = tile * pitch_v %}
+{% if buffers == 1 and k_block < v_block %}{% set k_block = v_block %}{% endif %}
 {% set v_tile = "keys_tile" if buffers == 1 else "values_tile" %}
 {% set row_units = sub_rows // unit_m %}
 {# matrices of a subgroup #}
@@ -39,15 +41,18 @@ const tile = {{ tile }}u;
 const kGrowth = 5.0;    // e^5 = 148, and f16 ends at 65,504
 
 {% if buffers > 0 %}
-var<workgroup> keys_tile: array<f16, {{ tile * pitch_k }}>;
+var<workgroup> keys_tile: array<array<f16, {{ k_block }}>, {{ subgroups_n }}>;
 {% endif %}
 {% if buffers == 2 %}
-var<workgroup> values_tile: array<f16, {{ tile * pitch_v }}>;
+var<workgroup> values_tile: array<array<f16, {{ v_block }}>, {{ subgroups_n }}>;
 {% endif %}
-var<workgroup> scores: array<f32, {{ block_rows * pitch_s }}>;
-var<workgroup> weights: array<f16, {{ block_rows * pitch_w }}>;
+var<workgroup> scores: array<array<f32, {{ sub_rows * pitch_s + 16 }}>, {{ subgroups_m * subgroups_n }}>;
+var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ subgroups_m }}>;
 var<workgroup> shrinks: array<f32, {{ block_rows }}>;
 var<workgroup> grown: atomic<u32>;
+{% if team > 1 %}
+var<workgroup> tops: array<f32, {{ threads }}>;
+{% endif %}
 {% if mask == "keys" %}
 var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% endif %}
@@ -62,29 +67,67 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
     next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, lengths.y - 1u) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
 {% endfor %}
 {% endmacro %}
-{% macro stage(x, name, size, pitch) %}
+{% macro stage(x) %}
+{% set size = dim if x == "k" else value_dim %}
+{% set name = "keys_tile" if x == "k" else v_tile %}
 {% set count = tile * size // 8 %}
 {% for i in range((count + threads - 1) // threads) %}
     {{ "if (t + " ~ i * threads ~ "u < " ~ count ~ "u) " if (i + 1) * threads > count else "" }}{
-      let id = t + {{ i * threads }}u;
-      let to = id / {{ size // 8 }}u * {{ pitch }}u + id % {{ size // 8 }}u * 8u;
+      let key = (t + {{ i * threads }}u) / {{ size // 8 }}u;
+      let column = (t + {{ i * threads }}u) % {{ size // 8 }}u * 8u;
+{% if x == "k" %}
+      let in_block = key / {{ share }}u;
+      let to = key % {{ share }}u * {{ pitch_k }}u + column;
+{% else %}
+      let in_block = column / {{ columns }}u;
+      let to = key * {{ pitch_v }}u + column % {{ columns }}u;
+{% endif %}
 {% for j in range(4) %}
       let h{{ j }} = bitcast<vec2<f16>>(next_{{ x }}{{ i }}[{{ j }}]);
 {% endfor %}
 {% for j in range(8) %}
-      {{ name }}[to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+      {{ name }}[in_block][to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
 {% endfor %}
     }
 {% endfor %}
 {% endmacro %}
-{# What an invocation does with its row of scores; `bounded`: some rows do not see all keys of the tile. #}
-{% macro softmax(bounded) %}
-{% for j in range(tile) %}
-    s[{{ j }}] = scores[row * {{ pitch_s }}u + {{ j }}u] * p.scale{% if mask == "keys" %} + bias_tile[{{ j }}]{% elif mask == "rows" %} + bias(mask_start + min(from_key + {{ j }}u, lengths.y - 1u) * p.mask_k){% endif %};
-{% if bounded %}
-    s[{{ j }}] = select(p.hidden, s[{{ j }}], from_key + {{ j }}u - seen.x < count{% if buffers == 0 %} && from_key + {{ j }}u >= base{% endif %});
+{% macro four(name, i) -%}
+vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u], {{ name }}[{{ i }} + 3u])
+{%- endmacro %}
+{# The row's highest score so far is `top`: whether weights refer to it from now on, and what that makes of old sums. #}
+{% macro follow() %}
+    var shrink = 1.0;
+    if (begun && top > m + kGrowth) {
+      shrink = exp(m - top);
+      m = top;
+      l *= shrink;
+{% if team == 1 %}
+      atomicStore(&grown, 1u);
 {% endif %}
-    top = max(top, s[{{ j }}]);
+    }
+    if (!begun && top > p.hidden) {
+      m = top;
+      begun = true;
+    }
+    if (part == 0u) { shrinks[row] = shrink; }
+{% endmacro %}
+{# The sums of y through workgroup memory, where scores are no longer needed. #}
+{% macro rescale() %}
+{% for c in range(value_dim // o_round) %}
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+      subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+      workgroupBarrier();
+      for (var i = 0u; i < {{ o_round // team }}u; i++) { scores[own_scores][in_rows * {{ pitch_s }}u + part * {{ o_round // team }}u % {{ o_share }}u + i] *= shrinks[row]; }
+      workgroupBarrier();
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+      o{{ i }}_{{ c * o_share // unit_n + j }} = subgroupMatrixLoad<{{ result_type }}, row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+      workgroupBarrier();
 {% endfor %}
 {% endmacro %}
 
@@ -131,6 +174,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   // This invocation's row, of which `team` invocations each have a part.
   let row = t / {{ team }}u;
   let part = t % {{ team }}u;
+  let in_rows = row % {{ sub_rows }}u;    // of its subgroups
+  let own_scores = row / {{ sub_rows }}u * {{ subgroups_n }}u + part / {{ team // subgroups_n }}u;
   let own_row = min(first_row + row, p.rows - 1u);
   let seen = seen_by_row(own_row, lengths);
   let count = {% if parts %}max(min(seen.y, keys.y), seen.x){% else %}seen.y{% endif %} - seen.x;
@@ -158,19 +203,19 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   {
     let d = part * {{ q_round // team }}u + {{ e * 8 }}u;
     let words = q_buf[p.q_o + (q_start + {{ c * q_round }}u + d) / 8u];
-    let to = row * {{ pitch_w }}u + d;
+    let to = in_rows * {{ pitch_w }}u + d;
 {% for j in range(4) %}
     let h{{ j }} = bitcast<vec2<f16>>(words[{{ j }}]);
 {% endfor %}
 {% for j in range(8) %}
-    weights[to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+    weights[row / {{ sub_rows }}u][to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
 {% endfor %}
   }
 {% endfor %}
   workgroupBarrier();
 {% for i in range(row_units) %}
 {% for k in range(q_round // unit_k) %}
-  q{{ i }}_{{ c * q_round // unit_k + k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_w }}u + {{ k * unit_k }}u, {{ pitch_w }}u);
+  q{{ i }}_{{ c * q_round // unit_k + k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[at_m], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
 {% endfor %}
 {% endfor %}
   workgroupBarrier();
@@ -187,7 +232,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {{ fetch("k", dim, "keys.x") }}
   }
 {% if buffers == 2 %}
-{{ stage("k", k_tile, dim, pitch_k) }}
+{{ stage("k") }}
   workgroupBarrier();
 {% endif %}
 {% endif %}
@@ -199,7 +244,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     let from_key = base;
 {% endif %}
 {% if buffers == 1 %}
-{{ stage("k", k_tile, dim, pitch_k) }}
+{{ stage("k") }}
     workgroupBarrier();
 {% endif %}
 {% if buffers > 0 %}
@@ -222,11 +267,11 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for k in range(q_cols) %}
 {% for j in range(key_units) %}
       {
-        let key = at_n * {{ tile // subgroups_n }}u + {{ j * unit_n }}u;
 {% if buffers == 0 %}
+        let key = at_n * {{ share }}u + {{ j * unit_n }}u;
         let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&k_buf, p.k_o + k_start + (from_key + key) * p.k_i + {{ k * unit_k }}u, p.k_i);
 {% else %}
-        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&{{ k_tile }}, key * {{ pitch_k }}u + {{ k * unit_k }}u, {{ pitch_k }}u);
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&keys_tile[at_n], {{ j * unit_n * pitch_k + k * unit_k }}u, {{ pitch_k }}u);
 {% endif %}
 {% for i in range(row_units) %}
         s{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(q{{ i }}_{{ k }}, right, s{{ i }}_{{ j }});
@@ -236,69 +281,71 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% for i in range(row_units) %}
 {% for j in range(key_units) %}
-      subgroupMatrixStore<row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ tile // subgroups_n }}u + {{ j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
+      subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
 {% endfor %}
 {% endfor %}
     }
     workgroupBarrier();
 
-    var s: array<f32, {{ tile }}>;
-    var top = p.hidden;
-    if (from_key >= max(by_all.x, base) && from_key + tile <= by_all.y) {
-{{ softmax(false) }}
-    } else {
-{{ softmax(true) }}
-    }
-    var shrink = 1.0;
-    if (begun && top > m + kGrowth) {
-      shrink = exp(m - top);
-      m = top;
-      l *= shrink;
-      atomicStore(&grown, 1u);
-    }
-    if (!begun && top > p.hidden) {
-      m = top;
-      begun = true;
-    }
-    if (part == 0u) { shrinks[row] = shrink; }
+    // The part's scores.
+    let own_key = part * {{ own }}u;
+{% for j in range(own // 4) %}
+    var s{{ j }} = {{ four("scores[own_scores]", "in_rows * " ~ pitch_s ~ "u + own_key % " ~ share ~ "u + " ~ 4 * j ~ "u") }} * p.scale{% if mask == "keys" %} + {{ four("bias_tile", "own_key + " ~ 4 * j ~ "u") }}{% endif %};
+{% endfor %}
+{% if mask == "rows" %}
 {% for j in range(own) %}
-    {
-{% if team == 1 %}
-      let w = exp(s[{{ j }}] - m);
-{% else %}
-      let w = exp({% for i in range(team - 1) %}select({% endfor %}s[{{ (team - 1) * own + j }}]{% for i in range(team - 1) %}, s[{{ (team - 2 - i) * own + j }}], part == {{ team - 2 - i }}u){% endfor %} - m);
+    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(from_key + own_key + {{ j }}u, lengths.y - 1u) * p.mask_k);
+{% endfor %}
 {% endif %}
-      l += w;
-      weights[row * {{ pitch_w }}u + part * {{ own }}u + {{ j }}u] = f16(w);
+    if (from_key < max(by_all.x, base) || from_key + tile > by_all.y) {    // some rows do not see all of the tile
+{% for j in range(own // 4) %}
+      {
+        let key = vec4<u32>(from_key + own_key) + vec4<u32>({{ 4 * j }}u, {{ 4 * j + 1 }}u, {{ 4 * j + 2 }}u, {{ 4 * j + 3 }}u);
+        s{{ j }} = select(vec4<f32>(p.hidden), s{{ j }}, (key - vec4<u32>(seen.x) < vec4<u32>(count)){% if buffers == 0 %} & (key >= vec4<u32>(base)){% endif %});
+      }
+{% endfor %}
     }
+    let tops4 = {% for j in range(own // 4 - 1) %}max({% endfor %}s0{% for j in range(own // 4 - 1) %}, s{{ j + 1 }}){% endfor %};
+    var top = max(max(tops4.x, tops4.y), max(tops4.z, tops4.w));
+{% if team > 1 %}
+    tops[t] = top;
+    if (top > select(p.hidden, m + kGrowth, begun)) { atomicStore(&grown, 1u); }
+    if (workgroupUniformLoad(&grown) != 0u) {
+      top = {% for i in range(team - 1) %}max({% endfor %}tops[row * {{ team }}u]{% for i in range(team - 1) %}, tops[row * {{ team }}u + {{ i + 1 }}u]){% endfor %};
+{{ follow() }}
+      if (base > keys.x) {
+{{ rescale() }}
+      }
+      if (t == 0u) { atomicStore(&grown, 0u); }
+    }
+{% else %}
+{{ follow() }}
+{% endif %}
+{% for j in range(own // 4) %}
+    s{{ j }} = exp(s{{ j }} - m);
+    let w{{ j }} = vec4<f16>(s{{ j }});
+{% endfor %}
+    let sum4 = s0{% for j in range(own // 4 - 1) %} + s{{ j + 1 }}{% endfor %};
+    l += (sum4.x + sum4.y) + (sum4.z + sum4.w);
+{% for j in range(own) %}
+    weights[row / {{ sub_rows }}u][in_rows * {{ pitch_w }}u + own_key + {{ j }}u] = w{{ j // 4 }}[{{ j % 4 }}];
 {% endfor %}
 {% if buffers > 0 %}
-{{ stage("v", v_tile, value_dim, pitch_v) }}
+{{ stage("v") }}
 {% endif %}
 {% if buffers == 2 %}
     if (base + tile < keys.y) {
-{{ stage("k", k_tile, dim, pitch_k) }}
+{{ stage("k") }}
     }
 {% endif %}
+{% if team > 1 %}
+    workgroupBarrier();
+{% else %}
     if (workgroupUniformLoad(&grown) != 0u) {
-{% for c in range(value_dim // o_round) %}
-{% for i in range(row_units) %}
-{% for j in range(o_share // unit_n) %}
-      subgroupMatrixStore<row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ o_share }}u + {{ j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
-{% endfor %}
-{% endfor %}
-      workgroupBarrier();
-      for (var i = 0u; i < {{ o_round // team }}u; i++) { scores[row * {{ pitch_s }}u + part * {{ o_round // team }}u + i] *= shrinks[row]; }
-      workgroupBarrier();
-{% for i in range(row_units) %}
-{% for j in range(o_share // unit_n) %}
-      o{{ i }}_{{ c * o_share // unit_n + j }} = subgroupMatrixLoad<{{ result_type }}, row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ o_share }}u + {{ j * unit_n }}u, {{ pitch_s }}u);
-{% endfor %}
-{% endfor %}
-      workgroupBarrier();
-{% endfor %}
+{{ rescale() }}
       if (t == 0u) { atomicStore(&grown, 0u); }
     }
+{% endif %}
 {% if buffers == 1 %}
     if (base + tile < keys.y) {
 {{ fetch("k", dim, "base + tile") }}
@@ -307,15 +354,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for k in range(tile // unit_k) %}
     {
 {% for i in range(row_units) %}
-      let left{{ i }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_w }}u + {{ k * unit_k }}u, {{ pitch_w }}u);
+      let left{{ i }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[at_m], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
 {% endfor %}
 {% for j in range(o_cols) %}
       {
-        let column = at_n * {{ value_dim // subgroups_n }}u + {{ j * unit_n }}u;
 {% if buffers == 0 %}
+        let column = at_n * {{ columns }}u + {{ j * unit_n }}u;
         let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&v_buf, p.v_o + v_start + (from_key + {{ k * unit_k }}u) * p.v_i + column, p.v_i);
 {% else %}
-        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&{{ v_tile }}, {{ k * unit_k * pitch_v }}u + column, {{ pitch_v }}u);
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&{{ v_tile }}[at_n], {{ k * unit_k * pitch_v + j * unit_n }}u, {{ pitch_v }}u);
 {% endif %}
 {% for i in range(row_units) %}
         o{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left{{ i }}, right, o{{ i }}_{{ j }});
@@ -331,9 +378,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 
   workgroupBarrier();
 {% if team > 1 %}
-  scores[t] = l;
+  tops[t] = l;
   workgroupBarrier();
-  l = {% for i in range(team) %}{{ " + " if i else "" }}scores[row * {{ team }}u + {{ i }}u]{% endfor %};
+  l = {% for i in range(team) %}{{ " + " if i else "" }}tops[row * {{ team }}u + {{ i }}u]{% endfor %};
   workgroupBarrier();
 {% endif %}
 {% if parts %}
@@ -346,7 +393,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for c in range(value_dim // o_round) %}
 {% for i in range(row_units) %}
 {% for j in range(o_share // unit_n) %}
-  subgroupMatrixStore<row_major>(&scores, (at_m * {{ sub_rows }}u + {{ i * unit_m }}u) * {{ pitch_s }}u + at_n * {{ o_share }}u + {{ j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
+  subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
 {% endfor %}
 {% endfor %}
   workgroupBarrier();
@@ -354,9 +401,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for e in range(o_round // team // 4) %}
     {
       let x = part * {{ o_round // team }}u + {{ e * 4 }}u;
-      let start = row * {{ pitch_s }}u + x;
-      let column = x / {{ o_share }}u * {{ value_dim // subgroups_n }}u + {{ c * o_share }}u + x % {{ o_share }}u;
-      let sum = vec4<f32>(scores[start], scores[start + 1u], scores[start + 2u], scores[start + 3u]);
+      let start = in_rows * {{ pitch_s }}u + x % {{ o_share }}u;
+      let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u;
+      let sum = {{ four("scores[own_scores]", "start") }};
 {% if parts %}
       partial_buf[to + column / 4u] = sum;
 {% else %}

@@ -38,12 +38,23 @@ bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const g
   if (v.buffers == 0 && (a.keys < v.tile || a.lengths.keys)) return false;
   const auto m = static_cast<int>(unit->m), n = static_cast<int>(unit->n), k = static_cast<int>(unit->k);
   const int block = v.subgroups_m * v.rows, team = v.threads / block;
-  if (v.threads % block != 0 || v.rows % m != 0 || v.tile % team != 0) return false;
+  if (v.threads % block != 0 || v.rows % m != 0 || v.tile % (team * 4) != 0 || team % v.subgroups_n != 0) return false;
   if (v.tile % (n * v.subgroups_n) != 0 || v.tile % k != 0) return false;
   constexpr std::int64_t kWidest = 256;
   const std::int64_t q_round = std::min<std::int64_t>(v.tile, a.dim), o_round = std::min<std::int64_t>(v.tile, a.value_dim);
   return a.dim <= kWidest && a.value_dim <= kWidest && a.dim % q_round == 0 && q_round % k == 0 && q_round % (team * 8) == 0 &&
          a.value_dim % o_round == 0 && o_round % (n * v.subgroups_n) == 0 && o_round % (team * 4) == 0;
+}
+
+// The form on cooperative matrices that was fastest on an H200 for heads of this size; nothing if none can run, or the work
+// does not repay compiling it.
+std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu::Capabilities& capabilities) {
+  constexpr double kWorth = 2.5e8;  // FLOP
+  const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
+  if (capabilities.minimum || capabilities.software || flops < kWorth) return std::nullopt;
+  const bool wide = std::max(a.dim, a.value_dim) > 64;
+  const auto v = wide ? attention_matrices(capabilities, 4, 2, 32, 32, 2) : attention_matrices(capabilities, 4, 1, 16, 16, 2);
+  return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
 }  // namespace
@@ -74,16 +85,17 @@ std::string to_string(const AttentionVariant& v) {
     return std::format("matrices_{}x{}_rows{}_tile{}_buffers{}_by_{}x{}x{}{}", v.subgroups_m, v.subgroups_n, v.rows, v.tile,
                        v.buffers, v.unit.m, v.unit.n, v.unit.k, parts);
   }
-  if (v.kind == AttentionKind::few) return std::format("few_{}x{}_lanes{}_chunk{}{}{}{}", v.threads, v.rows, v.lanes, v.chunk, v.ahead ? "_ahead" : "", v.lazy ? "_lazy" : "", parts);
+  if (v.kind == AttentionKind::few) return std::format("few_{}x{}_lanes{}_chunk{}{}", v.threads, v.rows, v.lanes, v.chunk, parts);
   return std::format("lanes_{}x{}_split{}{}", v.threads, v.rows, v.splits, parts);
 }
 
 std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
   if (v.kind == AttentionKind::tiles) return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 8;
   if (v.kind == AttentionKind::matrices) {
-    const std::int64_t block = v.subgroups_m * v.rows, k = call.dim + 8, values = call.value_dim + 8;
+    const std::int64_t block = v.subgroups_m * v.rows, n = v.subgroups_n, k = call.dim + 8, values = call.value_dim + 8 * n;
     const std::int64_t rows = v.buffers == 2 ? k + values : v.buffers == 1 ? std::max(k, values) : 0;
-    return v.tile * rows * 2 + block * ((v.tile + 4) * 4 + (v.tile + 8) * 2 + 4) + v.tile * 4 + 16;
+    return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 + v.tile * 4 +
+           v.threads * 4 + 16;
   }
   if (v.kind == AttentionKind::few) return v.threads / v.lanes * v.rows * 8 + v.threads * 16 + 8;
   if (!v.staged) return 0;
@@ -114,7 +126,7 @@ std::uint64_t attention_workspace_bytes(const AttentionVariant& v, const Attenti
 }
 
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call, std::uint64_t workspace,
-                                  bool) {
+                                  bool matrices) {
   const std::int64_t widest = std::max(call.dim, call.value_dim);
   AttentionVariant variant;
   if (capabilities.software && widest <= 128) {
@@ -137,6 +149,8 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   while (few.rows > 1 && !attention_can_run(few, call, capabilities)) few.rows = (few.rows + 1) / 2;
   if (!capabilities.software && call.rows() <= kFew && attention_can_run(few, call, capabilities)) {
     variant = few;
+  } else if (const auto m = matrices ? best_matrices(call, capabilities) : std::nullopt) {
+    return *m;
   } else if (widest > 64) {
     variant.kind = AttentionKind::tiles;
     variant.rows = 2;

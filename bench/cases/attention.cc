@@ -1,0 +1,71 @@
+// Attention: prefill, encoders' layers, and decoding over a long cache.
+#include <algorithm>
+#include <cmath>
+
+#include "../bench.h"
+
+namespace weft::bench {
+namespace {
+
+struct Shapes {
+  std::int64_t batch, heads, kv_heads, queries, keys, dim;
+  bool causal = false;
+  std::int64_t window = -1;  // keys before a query
+};
+
+void attend(KernelBench& b, DType type, const Shapes& s) {
+  const double seen = s.window >= 0   ? static_cast<double>(std::min(s.window + 1, s.keys))
+                      : s.causal      ? 0.5 * static_cast<double>(s.keys)
+                                      : static_cast<double>(s.keys);
+  const double flop = 4.0 * static_cast<double>(s.batch * s.heads * s.queries * s.dim) * seen;
+  // Software devices and CPUs would take minutes for what a GPU does in one.
+  if (b.bytes() < 256 << 20 && flop > 2e10) return;
+  const View q = b.random({s.batch, s.heads, s.queries, s.dim}, type), k = b.random({s.batch, s.kv_heads, s.keys, s.dim}, type);
+  const View v = b.random({s.batch, s.kv_heads, s.keys, s.dim}, type), y = b.poisoned({s.batch, s.heads, s.queries, s.dim}, type);
+  const kernels::AttentionOptions options{
+      .scale = 1 / std::sqrt(static_cast<float>(s.dim)), .causal = s.causal, .window_left = s.window};
+  const auto workspace = b.workspace(b.ask([&](Stream& stream) { return kernels::attention_workspace(stream, q, k, v, {}, y, options); }));
+  const bool decode = s.queries == 1;
+  const double bytes = static_cast<double>(k.count() + v.count()) * bits(type) / 8;
+  const std::string name =
+      std::format("attention {} [{}, {}, {}, {}]{}{}{}", weft::name(type), s.batch, s.heads, s.queries, s.dim,
+                  s.keys != s.queries ? std::format(" x [{}, {}]", s.kv_heads, s.keys) : "", s.causal ? " causal" : "",
+                  s.window >= 0 ? std::format(" window {}", s.window) : "");
+  b.measure(name, decode ? Unit::bytes : Unit::flop, decode ? bytes : flop,
+            [&](Stream& stream) { kernels::attention(stream, q, k, v, {}, y, options, {}, workspace); },
+            [&] {
+              // The last query of the last head.
+              const std::int64_t row = s.batch * s.heads * s.queries - 1, kv = s.batch * s.kv_heads - 1;
+              const auto query = b.read(q, row * s.dim, s.dim), keys = b.read(k, kv * s.keys * s.dim, s.keys * s.dim);
+              const auto values = b.read(v, kv * s.keys * s.dim, s.keys * s.dim);
+              double sum = 0, average = 0;
+              for (std::int64_t j = s.window >= 0 ? std::max<std::int64_t>(0, s.keys - 1 - s.window) : 0; j < s.keys; ++j) {
+                double score = 0;
+                for (std::int64_t d = 0; d < s.dim; ++d) {
+                  score += query[static_cast<std::size_t>(d)] * keys[static_cast<std::size_t>(j * s.dim + d)];
+                }
+                const double weight = std::exp(score * options.scale);
+                sum += weight;
+                average += weight * values[static_cast<std::size_t>(j * s.dim + 3)];
+              }
+              return close(b.read(y, row * s.dim + 3, 1)[0], average / sum, type == DType::f32 ? 1e-5 : 2e-3);
+            });
+}
+
+void cases(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    attend(b, type, {32, 12, 12, 128, 128, 32});
+    attend(b, type, {256, 12, 12, 128, 128, 32});
+    attend(b, type, {32, 12, 12, 128, 128, 64});
+    attend(b, type, {1, 32, 32, 4096, 4096, 128});
+    attend(b, type, {1, 32, 32, 4096, 4096, 128, true});
+    attend(b, type, {1, 32, 32, 4096, 4096, 128, true, 512});
+    attend(b, type, {1, 32, 8, 1, 32768, 128});
+    attend(b, type, {8, 32, 8, 1, 4096, 128});
+  }
+}
+
+const bool registered = register_cases("attention", cases);
+
+}  // namespace
+}  // namespace weft::bench
