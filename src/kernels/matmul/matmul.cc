@@ -83,7 +83,9 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   const bool matrices = v.kind == MatmulKind::matrices, columns = v.kind == MatmulKind::columns;
   const bool tiles = matrices || columns || v.kind == MatmulKind::tile;
-  const std::optional<MatmulProblem> words = matrices || columns ? std::nullopt : in_words(commands.device(), problem);
+  // The direct form is for CPUs, which multiply bytes slower this way (llvmpipe: half the rate).
+  const bool by_words = v.kind == MatmulKind::tile || v.kind == MatmulKind::dot;
+  const std::optional<MatmulProblem> words = by_words ? in_words(commands.device(), problem) : std::nullopt;
   const MatmulProblem& p = words ? *words : problem;
   const int wide = matrices ? matrix_load_width(p.a.dtype) : 4;
   LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
@@ -112,7 +114,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.set("product", compute_type(product_type(p.a.dtype)));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
-  if (!matrices) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
+  if (by_words) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
   if (v.kind != MatmulKind::dot) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
 
   std::optional<View> partial;

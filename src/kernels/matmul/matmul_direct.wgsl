@@ -11,7 +11,6 @@
   is slower.
 #}
 {% set step = 4 if a_width == 4 or b_width == 4 else 1 %}
-{% set element = 'u32' if packed else product %}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
@@ -38,26 +37,26 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   for (var k = 0u; k < p.k; k += {{ step }}u) {
 {% for j in range(thread_n) %}
 {% if step == 1 %}
-    let b{{ j }} = {{ element }}(load_b(b_at{{ j }} + k * p.b_k));
+    let b{{ j }} = {{ product }}(load_b(b_at{{ j }} + k * p.b_k));
 {% elif b_width == 4 %}
-    let b{{ j }} = vec4<{{ element }}>(load4_b(b_at{{ j }} + k));
+    let b{{ j }} = vec4<{{ product }}>(load4_b(b_at{{ j }} + k));
 {% else %}
-    let b{{ j }} = vec4<{{ element }}>(vec4<b_t>(load_b(b_at{{ j }} + k * p.b_k), load_b(b_at{{ j }} + (k + 1u) * p.b_k), load_b(b_at{{ j }} + (k + 2u) * p.b_k), load_b(b_at{{ j }} + (k + 3u) * p.b_k)));
+    let b{{ j }} = vec4<{{ product }}>(vec4<b_t>(load_b(b_at{{ j }} + k * p.b_k), load_b(b_at{{ j }} + (k + 1u) * p.b_k), load_b(b_at{{ j }} + (k + 2u) * p.b_k), load_b(b_at{{ j }} + (k + 3u) * p.b_k)));
 {% endif %}
 {% endfor %}
 {% for i in range(thread_m) %}
     {
 {% if step == 1 %}
-      let a = {{ element }}(load_a(a_at{{ i }} + k * p.a_k));
+      let a = {{ product }}(load_a(a_at{{ i }} + k * p.a_k));
 {% elif a_width == 4 %}
-      let a = vec4<{{ element }}>(load4_a(a_at{{ i }} + k));
+      let a = vec4<{{ product }}>(load4_a(a_at{{ i }} + k));
 {% else %}
-      let a = vec4<{{ element }}>(vec4<a_t>(load_a(a_at{{ i }} + k * p.a_k), load_a(a_at{{ i }} + (k + 1u) * p.a_k), load_a(a_at{{ i }} + (k + 2u) * p.a_k), load_a(a_at{{ i }} + (k + 3u) * p.a_k)));
+      let a = vec4<{{ product }}>(vec4<a_t>(load_a(a_at{{ i }} + k * p.a_k), load_a(a_at{{ i }} + (k + 1u) * p.a_k), load_a(a_at{{ i }} + (k + 2u) * p.a_k), load_a(a_at{{ i }} + (k + 3u) * p.a_k)));
 {% endif %}
 {% for e in range(step) %}
 {% for j in range(thread_n) %}
       {% set of = '[' ~ e ~ ']' if step == 4 else '' %}
-      r{{ i }}_{{ j }} = {% if product == 'f32' %}fma(a{{ of }}, b{{ j }}{{ of }}, r{{ i }}_{{ j }}){% elif packed %}i32({{ packed }}(a{{ of }}, b{{ j }}{{ of }})) + r{{ i }}_{{ j }}{% else %}a{{ of }} * b{{ j }}{{ of }} + r{{ i }}_{{ j }}{% endif %};
+      r{{ i }}_{{ j }} = {% if product == 'f32' %}fma(a{{ of }}, b{{ j }}{{ of }}, r{{ i }}_{{ j }}){% else %}a{{ of }} * b{{ j }}{{ of }} + r{{ i }}_{{ j }}{% endif %};
 {% endfor %}
 {% endfor %}
     }
