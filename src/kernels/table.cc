@@ -252,9 +252,11 @@ std::vector<KernelInfo> make_rows() {
 
   // ---- softmax, norm
   add("softmax", "softmax", "x", "y", "axis:integer=-1", "softmax along an axis",
-      [](Stream& s, const Reader& r) { softmax(s, r.in(0), r.out(0), r.small("axis")); });
+      [](Stream& s, const Reader& r) { softmax(s, r.in(0), r.out(0), r.small("axis"), r.workspace()); },
+      [](Stream& s, const Reader& r) { return softmax_workspace(s, r.in(0), r.out(0), r.small("axis")); });
   add("log_softmax", "softmax", "x", "y", "axis:integer=-1", "logarithm of softmax along an axis",
-      [](Stream& s, const Reader& r) { log_softmax(s, r.in(0), r.out(0), r.small("axis")); });
+      [](Stream& s, const Reader& r) { log_softmax(s, r.in(0), r.out(0), r.small("axis"), r.workspace()); },
+      [](Stream& s, const Reader& r) { return softmax_workspace(s, r.in(0), r.out(0), r.small("axis")); });
   add("layer_norm", "norm", "x scale? bias?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
       "layer norm over the axes from first_axis on", [](Stream& s, const Reader& r) {
         layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"), static_cast<float>(r.number("epsilon")));

@@ -225,7 +225,7 @@ bool register_softmax(const std::string& name, bool log) {
     p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
     p.tolerance = log ? Tolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5} : Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
     p.what = std::format("softmax, log {}, axis {}: {}", log, axis, weft::to_string(p.inputs[0]));
-    p.call = [=](Stream& s, auto in, auto out) { (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis); };
+    p.call = [=](Stream& s, auto in, auto out) { (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis, {}); };
     return p;
   });
 }

@@ -168,6 +168,26 @@ TEST_F(WindowsTest, LongRows) {
   bound.compare(compiler::evaluate(g, inputs), "a sum of long rows");
 }
 
+TEST_F(WindowsTest, SoftmaxOfLongRows) {
+  struct Case {
+    Shape shape;
+    int axis;
+    DType type;
+  };
+  for (const Case& c : {Case{{100000}, 0, DType::f32}, Case{{3, 40000}, 1, DType::f16}, Case{{30000, 4}, 0, DType::f32}}) {
+    for (const bool log : {false, true}) {
+      const View x = random_view(rng, c.shape, c.type), y = random_view(rng, c.shape, c.type);
+      both({x}, {y}, [&](Stream& s, auto in, auto out) {
+        std::optional<View> workspace;
+        if (const auto bytes = kernels::softmax_workspace(s, in[0], out[0], c.axis)) {
+          workspace = View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+        }
+        log ? kernels::log_softmax(s, in[0], out[0], c.axis, workspace) : kernels::softmax(s, in[0], out[0], c.axis, workspace);
+      }, {.ulp = 64, .absolute = log ? 1e-4 : 1e-9});
+    }
+  }
+}
+
 TEST_F(WindowsTest, Products) {
   const View a = random_view(rng, {300, 60}, DType::f32), b = random_view(rng, {60, 250}, DType::f32);
   const View y = random_view(rng, {300, 250}, DType::f32);

@@ -42,7 +42,11 @@ std::vector<TensorType> LogSoftmaxOp::infer(std::span<const TensorType> in) cons
 }
 
 void LogSoftmaxOp::lower(const Launch& call) const {
-  kernels::log_softmax(call.stream, call.inputs[0], call.outputs[0], axis_);
+  kernels::log_softmax(call.stream, call.inputs[0], call.outputs[0], axis_, call.workspace);
+}
+
+std::uint64_t LogSoftmaxOp::workspace(const Launch& call) const {
+  return kernels::softmax_workspace(call.stream, call.inputs[0], call.outputs[0], axis_);
 }
 
 void RmsNormOp::fields(Fields& f) const {
@@ -105,7 +109,11 @@ std::vector<TensorType> SoftmaxOp::infer(std::span<const TensorType> in) const {
 }
 
 void SoftmaxOp::lower(const Launch& call) const {
-  kernels::softmax(call.stream, call.inputs[0], call.outputs[0], axis_);
+  kernels::softmax(call.stream, call.inputs[0], call.outputs[0], axis_, call.workspace);
+}
+
+std::uint64_t SoftmaxOp::workspace(const Launch& call) const {
+  return kernels::softmax_workspace(call.stream, call.inputs[0], call.outputs[0], axis_);
 }
 
 void LayerNormOp::fields(Fields& f) const {

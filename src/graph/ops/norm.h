@@ -13,6 +13,7 @@ class SoftmaxOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
   int axis() const { return axis_; }
 
  private:
@@ -27,6 +28,7 @@ class LogSoftmaxOp final : public Op {
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   int axis_;
