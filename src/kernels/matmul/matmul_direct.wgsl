@@ -7,8 +7,8 @@
   (an address that all lanes share is one scalar load with a range check, and is spread over the lanes); 3 / 4 for
   keeping the sums across iterations under the execution mask. Sums past 32 registers live in the nearest cache, which
   costs less than more loads. Processor time at 128 × 1536 × 384, the best of several runs, in parts of that of 16×4:
-  32×4 0.76, 48×4 0.78, 32×5 0.84, 32×3 0.89, 24×4 0.90, 64×4 0.98, 32×2 1.16, 16×8 1.21; k unrolled twice or four times
-  is slower.
+  32×4 0.83; beside other work on the machine 32×4 0.76, 48×4 0.78, 32×5 0.84, 32×3 0.89, 24×4 0.90, 64×4 0.98, 32×2
+  1.16, 16×8 1.21; k unrolled twice or four times is slower.
 #}
 {% set step = 4 if a_width == 4 or b_width == 4 else 1 %}
 @compute @workgroup_size({{ threads }})

@@ -270,7 +270,7 @@ std::optional<MatmulVariant> choose_columns(const MatmulProblem& p, const gpu::C
 MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t workspace,
                              bool matrices) {
   if (capabilities.software) {
-    // 32 rows take three quarters of the time that 16 take, if not too many of them are beyond the end.
+    // 32 rows take about four fifths of the time that 16 take, if not too many of them are beyond the end.
     const bool tall = p.m >= 96 || ceil_div(p.m, 32) * 2 == ceil_div(p.m, 16);
     return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
