@@ -138,7 +138,7 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     block_rows = v.subgroups_m * v.rows;
     call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
     call.set("subgroups_m", v.subgroups_m).set("subgroups_n", v.subgroups_n).set("sub_rows", v.rows);
-    call.set("tile", v.tile).set("buffers", v.buffers).param("nothing", 0u);
+    call.set("tile", v.tile).set("buffers", v.buffers);
     call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
   } else if (v.kind == AttentionKind::few) {
     block_rows = v.rows;

@@ -31,7 +31,7 @@ fn row_start(batch: u32, kv_head: u32, row: u32, of_batch: u32, of_head: u32, of
 
 {% if shared_lengths %}
 // Lengths that lie in the buffer which is written: one invocation reads them for all.
-var<workgroup> lengths_read: vec2<u32>;
+var<workgroup> lengths_read: vec4<u32>;    // x and y; 16 bytes, for what lies behind it
 {% endif %}
 {% macro length(name, type, most) -%}
 {{ "u32(clamp(load_" ~ name ~ "(batch * p." ~ name ~ "_b), 0, i32(" ~ most ~ ")))" if type == "i32" else "min(load_" ~ name ~ "(batch * p." ~ name ~ "_b), " ~ most ~ ")" }}

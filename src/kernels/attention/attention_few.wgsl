@@ -85,8 +85,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let lane = t % {{ lanes }}u;
   let team = t / {{ lanes }}u;
 {% if shared_lengths %}
-  if (t == 0u) { lengths_read = lengths_at(batch); }
-  let lengths = workgroupUniformLoad(&lengths_read);
+  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
+  let lengths = workgroupUniformLoad(&lengths_read).xy;
 {% else %}
   let lengths = lengths_at(batch);
 {% endif %}

@@ -7,6 +7,9 @@
   The sums are not rescaled whenever a row's maximum grows, which would lead them through workgroup memory too: weights
   refer to an older maximum until it is passed by so much (kGrowth) that they could leave f16's range.
 
+  Every variable in workgroup memory is a multiple of 16 bytes long, so that each begins at one wherever it is put: Vulkan
+  wants matrices there, and NVIDIA's driver (580.159) gives wrong ones elsewhere, since Tint says nothing of it.
+
   buffers: 0: matrices of keys and values are loaded straight from storage; 1: keys, then values of a tile lie in the same
   workgroup memory; 2: each have their own, and there are fewer barriers.
 #}
@@ -49,7 +52,7 @@ var<workgroup> values_tile: array<array<f16, {{ v_block }}>, {{ subgroups_n }}>;
 var<workgroup> scores: array<array<f32, {{ sub_rows * pitch_s + 16 }}>, {{ subgroups_m * subgroups_n }}>;
 var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ subgroups_m }}>;
 var<workgroup> shrinks: array<f32, {{ block_rows }}>;
-var<workgroup> grown: atomic<u32>;
+var<workgroup> grown: array<atomic<u32>, 4>;    // the first counts; see above
 {% if team > 1 %}
 var<workgroup> tops: array<f32, {{ threads }}>;
 {% endif %}
@@ -102,7 +105,7 @@ vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u
       m = top;
       l *= shrink;
 {% if team == 1 %}
-      atomicStore(&grown, 1u);
+      atomicStore(&grown[0], 1u);
 {% endif %}
     }
     if (!begun && top > p.hidden) {
@@ -152,8 +155,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
 {% if shared_lengths %}
-  if (t == 0u) { lengths_read = lengths_at(batch); }
-  let lengths = workgroupUniformLoad(&lengths_read);
+  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
+  let lengths = workgroupUniformLoad(&lengths_read).xy;
 {% else %}
   let lengths = lengths_at(batch);
 {% endif %}
@@ -165,11 +168,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let keys = seen_by_rows(first_row, last_row, lengths);
   let by_all = seen_by_all(first_row, last_row, lengths);
 {% endif %}
-  // Zero, but no compiler knows: NVIDIA's (580.159) takes matrices that a loop loads from a constant place in workgroup
-  // memory for the same in every round.
-  let nothing = min(subgroup, p.nothing);
-  let at_m = subgroup / {{ subgroups_n }}u % {{ subgroups_m }}u + nothing;
-  let at_n = subgroup % {{ subgroups_n }}u + nothing;
+  let at_m = subgroup / {{ subgroups_n }}u % {{ subgroups_m }}u;
+  let at_n = subgroup % {{ subgroups_n }}u;
 
   // This invocation's row, of which `team` invocations each have a part.
   let row = t / {{ team }}u;
@@ -187,7 +187,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% elif mask == "keys" %}
   let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
 {% endif %}
-  if (t == 0u) { atomicStore(&grown, 0u); }
+  if (t == 0u) { atomicStore(&grown[0], 0u); }
 
 {% for i in range(row_units) %}
 {% for k in range(q_cols) %}
@@ -309,14 +309,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     var top = max(max(tops4.x, tops4.y), max(tops4.z, tops4.w));
 {% if team > 1 %}
     tops[t] = top;
-    if (top > select(p.hidden, m + kGrowth, begun)) { atomicStore(&grown, 1u); }
-    if (workgroupUniformLoad(&grown) != 0u) {
+    if (top > select(p.hidden, m + kGrowth, begun)) { atomicStore(&grown[0], 1u); }
+    if (workgroupUniformLoad(&grown[0]) != 0u) {
       top = {% for i in range(team - 1) %}max({% endfor %}tops[row * {{ team }}u]{% for i in range(team - 1) %}, tops[row * {{ team }}u + {{ i + 1 }}u]){% endfor %};
 {{ follow() }}
       if (base > keys.x) {
 {{ rescale() }}
       }
-      if (t == 0u) { atomicStore(&grown, 0u); }
+      if (t == 0u) { atomicStore(&grown[0], 0u); }
     }
 {% else %}
 {{ follow() }}
@@ -341,9 +341,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% if team > 1 %}
     workgroupBarrier();
 {% else %}
-    if (workgroupUniformLoad(&grown) != 0u) {
+    if (workgroupUniformLoad(&grown[0]) != 0u) {
 {{ rescale() }}
-      if (t == 0u) { atomicStore(&grown, 0u); }
+      if (t == 0u) { atomicStore(&grown[0], 0u); }
     }
 {% endif %}
 {% if buffers == 1 %}

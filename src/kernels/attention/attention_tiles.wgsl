@@ -28,8 +28,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let batch = block / p.row_blocks / p.kv_heads;
   let kv_head = block / p.row_blocks % p.kv_heads;
 {% if shared_lengths %}
-  if (t == 0u) { lengths_read = lengths_at(batch); }
-  let lengths = workgroupUniformLoad(&lengths_read);
+  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
+  let lengths = workgroupUniformLoad(&lengths_read).xy;
 {% else %}
   let lengths = lengths_at(batch);
 {% endif %}

@@ -53,7 +53,7 @@ std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu:
   const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
   if (capabilities.minimum || capabilities.software || flops < kWorth) return std::nullopt;
   const bool wide = std::max(a.dim, a.value_dim) > 64;
-  const auto v = wide ? attention_matrices(capabilities, 4, 2, 32, 32, 2) : attention_matrices(capabilities, 4, 1, 16, 16, 2);
+  const auto v = wide ? attention_matrices(capabilities, 4, 1, 32, 16, 1) : attention_matrices(capabilities, 4, 1, 16, 16, 2);
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
@@ -90,19 +90,19 @@ std::string to_string(const AttentionVariant& v) {
 }
 
 std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
-  if (v.kind == AttentionKind::tiles) return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 8;
+  if (v.kind == AttentionKind::tiles) return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 16;
   if (v.kind == AttentionKind::matrices) {
     const std::int64_t block = v.subgroups_m * v.rows, n = v.subgroups_n, k = call.dim + 8, values = call.value_dim + 8 * n;
     const std::int64_t rows = v.buffers == 2 ? k + values : v.buffers == 1 ? std::max(k, values) : 0;
     return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 + v.tile * 4 +
-           v.threads * 4 + 16;
+           v.threads * 4 + 32;
   }
-  if (v.kind == AttentionKind::few) return v.threads / v.lanes * v.rows * 8 + v.threads * 16 + 8;
+  if (v.kind == AttentionKind::few) return v.threads / v.lanes * v.rows * 8 + v.threads * 16 + 16;
   if (!v.staged) return 0;
   const std::int64_t handed_over = v.splits > 1 ? v.threads / 2 * v.rows : 0;  // rows between splits
   const std::int64_t tile = v.tile;
   return tile * ceil_div(call.dim, 4) * 16 + std::max(tile, handed_over) * ceil_div(call.value_dim, 4) * 16 +
-         (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + 8;
+         (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + 16;
 }
 
 bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, const gpu::Capabilities& capabilities) {
