@@ -208,19 +208,21 @@ int main(int argc, char** argv) try {
     if (std::ranges::find(list, choice) == list.end()) list.push_back(choice);
     std::printf("%lld x %lld x %lld\n", static_cast<long long>(c.m), static_cast<long long>(c.n), static_cast<long long>(c.k));
     // An idle GPU takes a while to reach its clock.
+    const auto workspace_of = [&](const MatmulVariant& v) -> std::optional<View> {
+      const std::uint64_t bytes = workspace_bytes(v, problem);
+      if (bytes == 0) return std::nullopt;
+      return View(device.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
+    };
     const auto warm = Clock::now();
-    while (seconds_since(warm) < 0.06 && !device.capabilities().software) time_variant(device, problem, epilogue, choice, {}, 0.02);
+    const std::optional<View> scratch = workspace_of(choice);
+    while (seconds_since(warm) < 0.4 && !device.capabilities().software) time_variant(device, problem, epilogue, choice, scratch, 0.02);
     for (const MatmulVariant& v : list) {
       const std::string name = to_string(v);
       if (!can_run(v, problem, device.capabilities()) || (!keep(name) && !chosen)) continue;
       // Tiles far larger or forms far slower than the shape deserves only cost time.
       const std::int64_t work = c.m * c.n * c.k;
       if (v.kind == MatmulKind::dot && work > (std::int64_t{1} << 33)) continue;
-      std::optional<View> workspace;
-      if (const std::uint64_t bytes = workspace_bytes(v, problem)) {
-        workspace = View(device.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
-      }
-      const double t = time_variant(device, problem, epilogue, v, workspace, budget);
+      const double t = time_variant(device, problem, epilogue, v, workspace_of(v), budget);
       const double e = error(device, c, o);
       right &= e < 8;
       std::printf("  %-32s %9.2f us %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(), t * 1e6, 2e-12 * work / t,

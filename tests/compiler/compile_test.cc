@@ -14,6 +14,7 @@
 #include "support/dawn_counters.h"
 #include "support/devices.h"
 #include "support/random_graph.h"
+#include "support/throws.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -302,16 +303,6 @@ TEST_P(CompileTest, TensorsWithoutElements) {
   EXPECT_THAT(bound.outputs_[3].second.read<float>(), testing::Each(0.0f));
 }
 
-template <class F>
-std::string message(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "nothing thrown";
-}
-
 TEST_P(CompileTest, WrongTensorsAreRefused) {
   Graph g;
   const Value a = g.input("a", DType::f32, {2});
@@ -322,7 +313,7 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
   const DeviceTensor ta(device, DType::f32, {2}), tb(device, DType::f32, {2}), y(device, DType::f32, {2}),
       z(device, DType::f32, {2}), i32(device, DType::i32, {2}), three(device, DType::f32, {3});
   using In = std::initializer_list<NamedTensor>;
-  const auto run = [&](In in, In out) { return message([&] { exe.run(in, out); }); };
+  const auto run = [&](In in, In out) { return test::refused_by([&] { exe.run(in, out); }); };
   EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing thrown");
   EXPECT_EQ(run({{"a", ta}, {"b", ta}}, {{"z", z}, {"y", y}}), "nothing thrown");
   EXPECT_THAT(run({{"a", ta}}, {{"y", y}, {"z", z}}), HasSubstr("input \"b\" (f32 [2]) is missing"));
@@ -340,11 +331,11 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
     const DeviceTensor far(elsewhere, DType::f32, {2});
     EXPECT_THAT(run({{"a", far}, {"b", tb}}, {{"y", y}, {"z", z}}), HasSubstr("is on cpu, the graph was compiled for"));
   }
-  EXPECT_THAT(message([&] { DeviceTensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
-  EXPECT_THAT(message([&] { ta.read<double>(); }), HasSubstr("read as elements of 8 bytes"));
+  EXPECT_THAT(test::refused_by([&] { DeviceTensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
+  EXPECT_THAT(test::refused_by([&] { ta.read<double>(); }), HasSubstr("read as elements of 8 bytes"));
   // After all that it still works.
   EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing thrown");
-  EXPECT_THAT(message([] { Executable().run({}, {}); }), HasSubstr("empty Executable"));
+  EXPECT_THAT(test::refused_by([] { Executable().run({}, {}); }), HasSubstr("empty Executable"));
 }
 
 TEST_P(CompileTest, ExecutablesShareTheirConstants) {
@@ -452,7 +443,7 @@ TEST(Compile, AnotherDevicesStoreIsRefused) {
   Graph g;
   g.output("y", g.input("x", DType::f32, {2}) + 1.0);
   const CompileOptions options{.constants = make_constant_store(Device::cpu())};
-  EXPECT_THAT(message([&] { compile(g, Device(test::devices()[0].device), options); }), HasSubstr("constant store is for cpu"));
+  EXPECT_THAT(test::refused_by([&] { compile(g, Device(test::devices()[0].device), options); }), HasSubstr("constant store is for cpu"));
 }
 
 TEST(Compile, MemoryThatMovedOnIsUploadedAgain) {

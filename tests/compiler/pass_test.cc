@@ -8,8 +8,7 @@
 #include "compiler/passes/matmul_epilogue.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/resolve_views.h"
-#include "compiler/rewrite.h"
-#include "graph/graph.h"
+#include "support/pass_test.h"
 
 namespace weft::compiler {
 namespace {
@@ -19,26 +18,6 @@ TensorData floats(const Shape& shape, float first = 0) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i);
   return TensorData::of<float>(DType::f32, shape, values);
 }
-
-struct PassTest : testing::Test {
-  Value f32(const Shape& shape) { return graph.input(std::format("x{}", next++), DType::f32, shape); }
-
-  // The graph after a pass, a node a line, without inputs and without the fields' names.
-  std::string after(Graph (*pass)(const Graph&, const PassContext&)) {
-    const Graph result = pass(graph, context);
-    result.verify();
-    std::string text;
-    std::istringstream lines(result.to_string());
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find("= input{") == std::string::npos) text += line + "\n";
-    }
-    return text;
-  }
-
-  Graph graph;
-  PassContext context;
-  int next = 0;
-};
 
 TEST_F(PassTest, DeadCodeKeepsInputs) {
   const Value x = f32({2});

@@ -3,9 +3,9 @@
 
 #include "compiler/passes/merge_gates.h"
 #include "compiler/passes/merge_maps.h"
-#include "graph/graph.h"
 #include "graph/ops/map.h"
 #include "support/kernel_test.h"
+#include "support/pass_test.h"
 #include "weft/cpu.h"
 #include "weft/kernels/elementwise.h"
 
@@ -159,24 +159,7 @@ TEST(Simplify, IsExact) {
   EXPECT_GT(shorter, 500);
 }
 
-struct SimplifyGraph : testing::Test {
-  Value f32(const Shape& shape) { return graph.input(std::format("x{}", next++), DType::f32, shape); }
-  std::string after(Graph (*pass)(const Graph&, const PassContext&)) {
-    const Graph result = pass(graph, context);
-    result.verify();
-    std::string text;
-    std::istringstream lines(result.to_string());
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find("= input{") == std::string::npos) text += line + "\n";
-    }
-    return text;
-  }
-  Graph graph;
-  PassContext context;
-  int next = 0;
-};
-
-TEST_F(SimplifyGraph, NodesAndViewsThatDoNothing) {
+TEST_F(PassTest, NodesAndViewsThatDoNothing) {
   const Value x = f32({2, 3});
   const Value row = f32({3});
   const Value wide = f32({1, 3});
@@ -195,7 +178,7 @@ TEST_F(SimplifyGraph, NodesAndViewsThatDoNothing) {
             "output \"whole\" = %5\n");
 }
 
-TEST_F(SimplifyGraph, GatesAreOneProduct) {
+TEST_F(PassTest, GatesAreOneProduct) {
   const Value x = f32({5, 8});
   const auto weights = [&](int n) {
     return graph.constant(TensorData::of<float>(DType::f32, {n, 8}, std::vector<float>(static_cast<std::size_t>(n) * 8, 0.5f)));
@@ -213,7 +196,7 @@ TEST_F(SimplifyGraph, GatesAreOneProduct) {
   EXPECT_EQ(text.find("matmul"), text.rfind("matmul")) << text;
 }
 
-TEST_F(SimplifyGraph, MapsOfOneShapeAreMerged) {
+TEST_F(PassTest, MapsOfOneShapeAreMerged) {
   const Value x = f32({4});
   const Value y = f32({4});
   const Value e = weft::exp(x);

@@ -5,22 +5,13 @@
 #include "compiler/evaluate.h"
 #include "support/kernel_test.h"
 #include "support/npy.h"
+#include "support/throws.h"
 #include "weft/error.h"
 
 namespace weft {
 namespace {
 
 using testing::HasSubstr;
-
-template <class F>
-std::string message(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "nothing thrown";
-}
 
 TEST(MatmulTypes, Infer) {
   Graph g;
@@ -41,13 +32,13 @@ TEST(MatmulTypes, Infer) {
   EXPECT_EQ(type(u32, u32, u32), u32);
   EXPECT_EQ(type(c64, c64), c64);
   EXPECT_EQ(type(f16, c64), c64);
-  EXPECT_THAT(message([&] { type(i8, f32); }), HasSubstr("a is i8 [2, 3] and b is f32 [3, 4]; expected float types"));
-  EXPECT_THAT(message([&] { type(i64, i64); }), HasSubstr("integers of 8 to 32 bits"));
-  EXPECT_THAT(message([&] { type(i4, i8); }), HasSubstr("integers of 8 to 32 bits"));
-  EXPECT_THAT(message([&] { type(c64, i8); }), HasSubstr("c64 with c64"));
-  EXPECT_THAT(message([&] { type(i8, i8, f32); }), HasSubstr("expected i32 or u32"));
-  EXPECT_THAT(message([&] { type(f32, f32, i32); }), HasSubstr("expected a float type"));
-  EXPECT_THAT(message([&] { type(c64, c64, f32); }), HasSubstr("expected c64"));
+  EXPECT_THAT(test::refused_by([&] { type(i8, f32); }), HasSubstr("a is i8 [2, 3] and b is f32 [3, 4]; expected float types"));
+  EXPECT_THAT(test::refused_by([&] { type(i64, i64); }), HasSubstr("integers of 8 to 32 bits"));
+  EXPECT_THAT(test::refused_by([&] { type(i4, i8); }), HasSubstr("integers of 8 to 32 bits"));
+  EXPECT_THAT(test::refused_by([&] { type(c64, i8); }), HasSubstr("c64 with c64"));
+  EXPECT_THAT(test::refused_by([&] { type(i8, i8, f32); }), HasSubstr("expected i32 or u32"));
+  EXPECT_THAT(test::refused_by([&] { type(f32, f32, i32); }), HasSubstr("expected a float type"));
+  EXPECT_THAT(test::refused_by([&] { type(c64, c64, f32); }), HasSubstr("expected c64"));
 }
 
 struct MatmulTypesTest : testing::TestWithParam<std::string> {

@@ -13,6 +13,7 @@
 #include "support/differential.h"
 #include "support/kernel_test.h"
 #include "support/npy.h"
+#include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 
@@ -115,35 +116,27 @@ TEST_F(MatmulCpu, AgreesWithNumPy) {
 TEST_F(MatmulCpu, SaysWhatDoesNotFit) {
   test::Rng rng(1);
   const auto f32 = [&](const Shape& s) { return test::random_view(rng, s, DType::f32); };
-  const auto message = [&](auto&& call) -> std::string {
-    try {
-      call();
-    } catch (const InvalidArgument& e) {
-      return e.what();
-    }
-    return "nothing was thrown";
-  };
-  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({4, 5}), f32({2, 5})); }), testing::HasSubstr("second last size"));
-  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 6})); }), testing::HasSubstr("expected [..., 2, 5]"));
-  EXPECT_THAT(message([&] { matmul(executor_, f32({3}), f32({3, 5}), f32({1, 5})); }), testing::HasSubstr("two dimensions"));
-  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 2, 3}), f32({3, 3, 5}), f32({2, 2, 5})); }), testing::HasSubstr("do not broadcast"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({4, 5}), f32({2, 5})); }), testing::HasSubstr("second last size"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 6})); }), testing::HasSubstr("expected [..., 2, 5]"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({3}), f32({3, 5}), f32({1, 5})); }), testing::HasSubstr("two dimensions"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 2, 3}), f32({3, 3, 5}), f32({2, 2, 5})); }), testing::HasSubstr("do not broadcast"));
   const View square = f32({4, 4});
-  EXPECT_THAT(message([&] { matmul(executor_, square, f32({4, 4}), square); }), testing::HasSubstr("shares memory"));
-  EXPECT_THAT(message([&] {
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, square, f32({4, 4}), square); }), testing::HasSubstr("shares memory"));
+  EXPECT_THAT(test::refused_by([&] {
     matmul(executor_, test::random_view(rng, {2, 3}, DType::i32), f32({3, 5}), f32({2, 5}));
   }), testing::HasSubstr("don't mix"));
   const auto i8 = [&](const Shape& s) { return test::random_view(rng, s, DType::i8); };
-  EXPECT_THAT(message([&] { matmul(executor_, i8({2, 3}), i8({3, 5}), i8({2, 5})); }), testing::HasSubstr("i32 or u32"));
-  EXPECT_THAT(message([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::i64), i8({3, 5}), i8({2, 5})); }),
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, i8({2, 3}), i8({3, 5}), i8({2, 5})); }), testing::HasSubstr("i32 or u32"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::i64), i8({3, 5}), i8({2, 5})); }),
               testing::HasSubstr("8 to 32 bits"));
-  EXPECT_THAT(message([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::c64), f32({3, 5}), f32({2, 5})); }),
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::c64), f32({3, 5}), f32({2, 5})); }),
               testing::HasSubstr("expected c64"));
   Expression two;
   two.output(two.apply(ScalarOp::add, {two.input(DType::f32), two.input(DType::f32)}));
-  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, {}}); }),
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, {}}); }),
               testing::HasSubstr("2 inputs"));
   const View bias = f32({4});
-  EXPECT_THAT(message([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, std::span(&bias, 1)}); }),
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, std::span(&bias, 1)}); }),
               testing::HasSubstr("broadcast to y"));
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "weft/error.h"
 
@@ -23,6 +25,14 @@ std::string thrown_by(Call&& call) {
     return std::string("another exception: ") + e.what();
   }
   return "nothing";
+}
+
+// The message of the InvalidArgument that a call throws; otherwise what it threw.
+template <class Call>
+std::string refused_by(Call&& call) {
+  constexpr std::string_view kType = "InvalidArgument: ";
+  const std::string text = thrown_by(std::forward<Call>(call));
+  return text.starts_with(kType) ? text.substr(kType.size()) : text;
 }
 
 }  // namespace weft::test
