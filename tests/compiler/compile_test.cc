@@ -314,8 +314,8 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
       z(device, DType::f32, {2}), i32(device, DType::i32, {2}), three(device, DType::f32, {3});
   using In = std::initializer_list<NamedTensor>;
   const auto run = [&](In in, In out) { return test::refused_by([&] { exe.run(in, out); }); };
-  EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing thrown");
-  EXPECT_EQ(run({{"a", ta}, {"b", ta}}, {{"z", z}, {"y", y}}), "nothing thrown");
+  EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing");
+  EXPECT_EQ(run({{"a", ta}, {"b", ta}}, {{"z", z}, {"y", y}}), "nothing");
   EXPECT_THAT(run({{"a", ta}}, {{"y", y}, {"z", z}}), HasSubstr("input \"b\" (f32 [2]) is missing"));
   EXPECT_THAT(run({{"a", ta}, {"b", tb}}, {{"y", y}}), HasSubstr("output \"z\" (f32 [2]) is missing"));
   EXPECT_THAT(run({{"a", ta}, {"c", tb}}, {{"y", y}, {"z", z}}), HasSubstr("the graph has no input \"c\""));
@@ -334,7 +334,7 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
   EXPECT_THAT(test::refused_by([&] { DeviceTensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
   EXPECT_THAT(test::refused_by([&] { ta.read<double>(); }), HasSubstr("read as elements of 8 bytes"));
   // After all that it still works.
-  EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing thrown");
+  EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing");
   EXPECT_THAT(test::refused_by([] { Executable().run({}, {}); }), HasSubstr("empty Executable"));
 }
 
