@@ -123,7 +123,10 @@ AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& ca
   return v;
 }
 
-std::string text(const AttentionVariant& v) { return to_string(v) + (v.kind == AttentionKind::lanes ? std::format("_chunk{}_tile{}{}", v.chunk, v.tile, v.staged ? "" : "_direct") : ""); }
+std::string text(const AttentionVariant& v) {
+  if (v.kind != AttentionKind::lanes) return to_string(v);
+  return std::format("{}_chunk{}_tile{}{}", to_string(v), v.chunk, v.tile, v.staged ? "" : "_direct");
+}
 
 std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const AttentionCall& call, const Options& o) {
   std::vector<AttentionVariant> list{choose_attention(caps, call, 1 << 28)};

@@ -46,8 +46,8 @@ bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const g
          a.value_dim % o_round == 0 && o_round % (n * v.subgroups_n) == 0 && o_round % (team * 4) == 0;
 }
 
-// The form on cooperative matrices that was fastest on an H200 for heads of this size; nothing if none can run, or the work
-// does not repay compiling it.
+// The form on cooperative matrices for heads of this size, by sweeps on an H200 before its memory was aligned; nothing if
+// none can run, or the work does not repay compiling it.
 std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   constexpr double kWorth = 2.5e8;  // FLOP
   const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
@@ -177,7 +177,8 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   if (wanted > 1) {
     AttentionVariant one = variant;
     one.parts = 2;
-    const auto affordable = static_cast<std::int64_t>(2 * workspace / std::max<std::uint64_t>(attention_workspace_bytes(one, call), 1));
+    const std::uint64_t two = std::max<std::uint64_t>(attention_workspace_bytes(one, call), 1);
+    const auto affordable = static_cast<std::int64_t>(2 * workspace / two);
     variant.parts = static_cast<int>(std::max<std::int64_t>(1, std::min({wanted, affordable, std::int64_t{256}})));
   }
   return variant;

@@ -29,8 +29,8 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
     }
     return view;
   };
-  const View q = host({1, 2, queries, dim}, 1, 0), k = host({1, 1, keys, dim}, 2, 8), values = host({1, 1, keys, value_dim}, 3, 0);
-  const View y = host({1, 2, queries, value_dim}, 4, 0);
+  const View q = host({1, 2, queries, dim}, 1, 0), k = host({1, 1, keys, dim}, 2, 8);
+  const View values = host({1, 1, keys, value_dim}, 3, 0), y = host({1, 2, queries, value_dim}, 4, 0);
   const AttentionOptions options{.scale = 2 / std::sqrt(static_cast<float>(dim)), .causal = causal};
   attention_twin(AttentionCall(q, k, values, {}, y, options));
 
@@ -63,7 +63,8 @@ bool attention_proven(const gpu::Device& device, const AttentionVariant& variant
   // The verdict is of this text of the kernel.
   static const std::size_t kernel =
       std::hash<std::string>()(kernel_source("attention_matrices") + kernel_source("attention_common"));
-  const std::string key = std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim, call.value_dim, kernel);
+  const std::string key =
+      std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim, call.value_dim, kernel);
   return gpu::proven(device, key, [&] {
     return passes(device, variant, call.dim, call.value_dim, false) && passes(device, variant, call.dim, call.value_dim, true);
   });
