@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/device_impl.h"
+#include "kernels/device_math.h"
 #include "kernels/elementwise/expression_wgsl.h"
-#include "kernels/f16_packing.h"
 #include "kernels/library.h"
 #include "kernels/source.h"
 #include "kernels/template.h"
@@ -458,7 +458,7 @@ std::string Call::wgsl() const {
   result += render_template(text, context);
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());
-  return result + library_for(result);
+  return result + library_for(result, [&] { return device_exp2(commands_.device()); });
 }
 
 Call& Call::cost(const Work& work) {

@@ -39,8 +39,8 @@ struct Library {
   std::vector<std::string> sources;
   std::map<std::string_view, std::string_view> declarations;  // name, text
 
-  Library() {
-    for (const char* name : {"convert", "integer", "scalar_math", "special_math", "complex_math", "narrow_math"}) sources.push_back(kernel_source(name));
+  explicit Library(std::initializer_list<const char*> names) {
+    for (const char* name : names) sources.push_back(kernel_source(name));
     for (const std::string& source : sources) {
       // A declaration starts at a line's beginning and reaches to the next comment or declaration there.
       std::size_t begin = std::string::npos;
@@ -68,14 +68,21 @@ struct Library {
 };
 
 const Library& library() {
-  static const Library& l = *new Library;
+  static const Library& l =
+      *new Library{"convert", "integer", "scalar_math", "special_math", "complex_math", "narrow_math"};
+  return l;
+}
+
+const Library& device_library() {
+  static const Library& l = *new Library{"device_math"};
   return l;
 }
 
 }  // namespace
 
-std::string library_for(std::string_view text) {
+std::string library_for(std::string_view text, const std::function<bool()>& device_math) {
   const auto& declarations = library().declarations;
+  const auto& preferred = device_library().declarations;
   std::set<std::string_view> done;
   for_each_word(text, [&](std::string_view word, std::string_view previous) {
     if (declares(previous)) done.insert(word);
@@ -83,8 +90,12 @@ std::string library_for(std::string_view text) {
   std::string result;
   auto take = [&](auto& self, std::string_view from) -> void {
     for_each_word(from, [&](std::string_view word, std::string_view) {
-      const auto found = declarations.find(word);
-      if (found == declarations.end() || !done.insert(word).second) return;
+      auto found = preferred.find(word);
+      if (found == preferred.end() || !device_math()) {
+        found = declarations.find(word);
+        if (found == declarations.end()) return;
+      }
+      if (!done.insert(word).second) return;
       result += found->second;
       self(self, found->second);
     });

@@ -1,5 +1,5 @@
 // Copies, casts and fills on a GPU against the CPU.
-#include "kernels/f16_packing.h"
+#include "kernels/device_math.h"
 #include "support/differential.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"

@@ -39,6 +39,29 @@ load{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at
 store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}), {{ value }})
 {%- endmacro %}
 
+{# Of rows that are kept: the member's step i, which is step k<i> of the row, after first_place(operand, start); `inside`,
+   if given, says whether it is in the row: else a place is taken that is. #}
+{% macro first_place(operand, start) %}
+{% if even %}
+  let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ step_at("min(member, p.steps - 1u)") }});
+{% else %}
+  let {{ operand }}_first = {{ start }};
+{% endif %}
+{% endmacro %}
+{% macro kept_place(operand, i, inside) -%}
+{%- if even -%}
+{{ operand }}_first + {% if inside %}select(0u, {{ i }}u * p.{{ operand }}_jump, {{ inside }}){% else %}{{ i }}u * p.{{ operand }}_jump{% endif %}
+{%- else -%}
+{{ operand }}_first + {{ operand }}_at({{ step_at("min(k" ~ i ~ ", p.steps - 1u)") if inside else step_at("k" ~ i) }})
+{%- endif -%}
+{%- endmacro %}
+{% macro load_kept(operand, i, inside) -%}
+load{{ "4" if width == 4 else "" }}_{{ operand }}({{ kept_place(operand, i, inside) }})
+{%- endmacro %}
+{% macro store_kept(operand, i, value) -%}
+store{{ "4" if width == 4 else "" }}_{{ operand }}({{ kept_place(operand, i, "") }}, {{ value }})
+{%- endmacro %}
+
 {# Declares fn <name>(value, tid) -> type: `combine` over the members of the thread's team, the same in all of them and
    in every run. By shuffles within clusters of threads, between clusters through workgroup memory, up to 32 values a
    round. All threads of the workgroup call it together. #}

@@ -179,6 +179,17 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   };
   add_space("outer", rows.outer);
   add_space("inner", rows.inner);
+  // From a member's step to its next: the same way everywhere if it keeps its place along the fastest axis.
+  const std::int64_t ahead = std::int64_t{plan.team} * (plan.across ? 1 : plan.width);
+  const int rank = rows.inner.shape.rank();
+  const bool even = rank <= 1 || (rank == 2 && ahead % rows.inner.shape.back() == 0);
+  call.set("even", even);
+  if (!even) return;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const Strides& s = rows.inner.strides[k];
+    const std::int64_t jump = rank == 0 ? 0 : rank == 1 ? ahead * s[0] : ahead / rows.inner.shape.back() * s[0];
+    call.index_param(std::format("{}_jump", names[k]), jump);
+  }
 }
 
 }  // namespace weft::kernels

@@ -2,7 +2,8 @@
 // (tested by their bits: WGSL lets an implementation assume that they do not occur). Methods: range reduction by
 // constants split so that products are exact, then minimax polynomials (tests/reference/scalar_polynomials.py makes
 // them). No step relies on a fused multiply-add, and none breaks if the compiler fuses one: every product whose error
-// matters is exact because its factors were cut to 12 bits.
+// matters is exact because its factors were cut to 12 bits. Where a device's exp2 has proved itself, shorter forms in
+// device_math.wgsl take the place of some of these functions and leave far arguments to what is called …_whole_f32 here.
 
 fn f32_from_bits(b: u32) -> f32 { return bitcast<f32>(b); }
 
@@ -94,6 +95,8 @@ fn exp_sum_f32(argument: f32, tail: f32, k: i32) -> f32 {
   return select(scale_f32(1.0 + (r + r * r * exp_rest_f32(r)), i32(n) + k), argument, is_nan_f32(argument));
 }
 
+fn sqrt_f32(x: f32) -> f32 { return sqrt(x); }
+
 fn exp_f32(x: f32) -> f32 { return exp_sum_f32(x, 0.0, 0); }
 
 // 2^(x + tail) for x in [-152, 129].
@@ -110,7 +113,9 @@ fn exp2_sum_f32(x: f32, tail: f32) -> f32 {
   return scale_f32(1.0 + r * q, i32(n));
 }
 
-fn exp2_f32(x: f32) -> f32 {
+fn exp2_f32(x: f32) -> f32 { return exp2_whole_f32(x); }
+
+fn exp2_whole_f32(x: f32) -> f32 {
   if (is_nan_f32(x)) { return x; }
   if (x >= 128.0) { return f32_from_bits(0x7f800000u); }
   if (x < -151.0) { return 0.0; }
@@ -121,14 +126,15 @@ fn exp2_f32(x: f32) -> f32 {
 struct SplitF32 { exponent: i32, fraction: f32 }
 
 fn split_f32(x: f32) -> SplitF32 {
-  var b = bitcast<u32>(x);
-  var k = 0;
-  if (b < 0x800000u) {                     // a denormal: b · 2^-149
-    b = bitcast<u32>(f32(b));
-    k = -149;
-  }
-  let shift = (i32(b) - 0x3f3504f3) >> 23u;
-  return SplitF32(k + shift, bitcast<f32>(b - (u32(shift) << 23u)) - 1.0);
+  let denormal = bitcast<u32>(x) < 0x800000u;    // b · 2^-149
+  let s = split_normal_f32(select(x, f32(bitcast<u32>(x)), denormal));
+  return SplitF32(s.exponent - select(0, 149, denormal), s.fraction);
+}
+
+fn split_normal_f32(x: f32) -> SplitF32 {
+  let b = bitcast<i32>(x);
+  let shift = (b - 0x3f3504f3) >> 23u;
+  return SplitF32(shift, bitcast<f32>(b - (shift << 23u)) - 1.0);
 }
 
 // log(1 + f) - f for f in [√½ - 1, √2 - 1].
@@ -145,39 +151,33 @@ fn log1p_rest_f32(f: f32) -> f32 {
   return f * f * (f * q - 0.5);
 }
 
-// What a logarithm is where it is no ordinary number; 1 where it is one.
-fn log_special_f32(x: f32) -> f32 {
+// `ordinary`, or what a logarithm is where x is no ordinary number. Without branches: threads seldom agree.
+fn log_or_special_f32(x: f32, ordinary: f32) -> f32 {
   let b = bitcast<u32>(x);
-  if ((b & 0x7fffffffu) == 0u) { return f32_from_bits(0xff800000u); }
-  if (is_nan_f32(x) || b == 0x7f800000u) { return x; }
-  if (b > 0x80000000u) { return f32_from_bits(0x7fc00000u); }
-  return 1.0;
-}
-
-fn is_log_special_f32(x: f32) -> bool {
-  let b = bitcast<u32>(x);
-  return b == 0u || b >= 0x7f800000u;
+  var special = select(x, f32_from_bits(0x7fc00000u), b > 0x80000000u);
+  special = select(special, f32_from_bits(0xff800000u), (b & 0x7fffffffu) == 0u);
+  return select(ordinary, special, b - 1u >= 0x7f7fffffu);
 }
 
 fn log_f32(x: f32) -> f32 {
-  if (is_log_special_f32(x)) { return log_special_f32(x); }
   let s = split_f32(x);
   let k = f32(s.exponent);
-  return k * 0.693145751953125 + (s.fraction + (log1p_rest_f32(s.fraction) + k * 1.42860682e-6));
+  return log_or_special_f32(x, k * 0.693145751953125 + (s.fraction + (log1p_rest_f32(s.fraction) + k * 1.42860682e-6)));
 }
 
 fn log2_f32(x: f32) -> f32 {
-  if (is_log_special_f32(x)) { return log_special_f32(x); }
   let s = split_f32(x);
   let y = log1p_rest_f32(s.fraction);
   // (fraction + y) · log2(e) with log2(e) = 1 + 0.44269504, small terms first.
-  return f32(s.exponent) + (s.fraction + (y + (y * 0.44269504 + s.fraction * 0.44269504)));
+  return log_or_special_f32(x, f32(s.exponent) + (s.fraction + (y + (y * 0.44269504 + s.fraction * 0.44269504))));
 }
 
 // log(1 + u) for u in [0, 1].
 fn log1p_unit_f32(u: f32) -> f32 {
-  if (u < 0.41) { return u + log1p_rest_f32(u); }
-  return log_f32(1.0 + u);
+  // 1 + u = 2 (1 + f) in the upper part: one polynomial for both.
+  let upper = u > 0.4142;
+  let f = select(u, 0.5 * u - 0.5, upper);
+  return select(0.0, 0.693145751953125, upper) + (f + (log1p_rest_f32(f) + select(0.0, 1.42860682e-6, upper)));
 }
 
 fn softplus_f32(x: f32) -> f32 {
@@ -186,7 +186,9 @@ fn softplus_f32(x: f32) -> f32 {
   return select(rest, x + rest, x > 0.0);
 }
 
-fn sigmoid_f32(x: f32) -> f32 {
+fn sigmoid_f32(x: f32) -> f32 { return sigmoid_whole_f32(x); }
+
+fn sigmoid_whole_f32(x: f32) -> f32 {
   let e = exp_f32(-abs_f32(x));
   let r = 1.0 / (1.0 + e);
   return select(r, e * r, x < 0.0);
@@ -207,14 +209,18 @@ fn gated_f32(x: f32, z: f32, tail: f32) -> f32 {
 
 fn silu_f32(x: f32) -> f32 { return gated_f32(x, x, 0.0); }
 
-fn gelu_quick_f32(x: f32) -> f32 {         // x · sigmoid(1.702 x)
+fn gelu_quick_f32(x: f32) -> f32 { return gelu_quick_whole_f32(x); }
+
+fn gelu_quick_whole_f32(x: f32) -> f32 {         // x · sigmoid(1.702 x)
   if (is_beyond_f32(x, 100.0)) { return relu_f32(x); }
   let h = high_part_f32(x);
   return gated_f32(x, h * 1.7021484375, h * -0.0001484375 + (x - h) * 1.702);
 }
 
 // x · ½ (1 + tanh(√(2/π) (x + 0.044715 x³))) = x · sigmoid(x (a + b x²)), the argument in two parts.
-fn gelu_tanh_f32(x: f32) -> f32 {
+fn gelu_tanh_f32(x: f32) -> f32 { return gelu_tanh_whole_f32(x); }
+
+fn gelu_tanh_whole_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 20.0)) { return relu_f32(x); }
   let xh = high_part_f32(x);
   let xl = x - xh;
@@ -267,7 +273,9 @@ fn times_exp_f32(w: f32, x: f32, tail: f32) -> f32 {
 }
 
 // x · ½ (1 + erf(x/√2)), without cancellation for negative x: max(x, 0) - |x| ½ erfc(|x|/√2).
-fn gelu_erf_f32(x: f32) -> f32 {
+fn gelu_erf_f32(x: f32) -> f32 { return gelu_erf_whole_f32(x); }
+
+fn gelu_erf_whole_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (is_beyond_f32(x, 14.5)) { return relu_f32(x); }
   if (a < 0.5) { return 0.5 * x * (1.0 + erf_unit_f32(x * 0.70710678)); }
@@ -289,7 +297,9 @@ fn erf_f32(x: f32) -> f32 {
   return erf_unit_f32(x);
 }
 
-fn tanh_f32(x: f32) -> f32 {
+fn tanh_f32(x: f32) -> f32 { return tanh_whole_f32(x); }
+
+fn tanh_whole_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (a >= 0.625) {
     let r = 1.0 - 2.0 / (exp_f32(2.0 * min(a, 20.0)) + 1.0);
@@ -322,11 +332,9 @@ fn two_over_pi_word(bit: u32) -> u32 {
 fn reduce_angle_f32(x: f32) -> AngleF32 {
   let a = abs_f32(x);
   if (a < 402.0) {
-    let n = round(a * 0.63661977);
-    let y = a - n * 1.57080078125;
-    let r = (y - n * -4.4543994590640068e-6) - n * -5.5644316761872885e-11;
-    if (x < 0.0) { return AngleF32(u32(-i32(n)), -r); }
-    return AngleF32(u32(n), r);
+    let n = round(x * 0.63661977);
+    let y = x - n * 1.57080078125;
+    return AngleF32(u32(i32(n)), (y - n * -4.4543994590640068e-6) - n * -5.5644316761872885e-11);
   }
   let b = bitcast<u32>(a);
   let m = (b & 0x7fffffu) | 0x800000u;
@@ -371,9 +379,8 @@ fn cos_kernel_f32(r: f32) -> f32 {
 }
 
 fn sin_quadrant_f32(r: f32, quadrant: u32) -> f32 {
-  var s = 0.0;
-  if ((quadrant & 1u) == 0u) { s = sin_kernel_f32(r); } else { s = cos_kernel_f32(r); }
-  return select(s, -s, (quadrant & 2u) != 0u);
+  let s = select(sin_kernel_f32(r), cos_kernel_f32(r), (quadrant & 1u) != 0u);
+  return bitcast<f32>(bitcast<u32>(s) ^ ((quadrant & 2u) << 30u));
 }
 
 fn not_finite_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= 0x7f800000u; }
@@ -401,7 +408,9 @@ fn tan_f32(x: f32) -> f32 {
 }
 
 // IEEE 754's pow. log2|x| as a sum of a 12-bit number and the rest, so that its product with y keeps 2^-30 of it.
-fn pow_f32(x: f32, y: f32) -> f32 {
+fn pow_f32(x: f32, y: f32) -> f32 { return pow_whole_f32(x, y); }
+
+fn pow_whole_f32(x: f32, y: f32) -> f32 {
   let bx = bitcast<u32>(x) & 0x7fffffffu;
   let by = bitcast<u32>(y) & 0x7fffffffu;
   if (by == 0u || bitcast<u32>(x) == 0x3f800000u) { return 1.0; }
@@ -437,7 +446,7 @@ fn pow_f32(x: f32, y: f32) -> f32 {
   let m = 1.0 + f;
   let d = m + 1.0;
   let dh = high_part_f32(d);
-  let dl = m - (dh - 1.0);
+  let dl = m - clamp(dh - 1.0, 0.0, 2.0);  // the clamp keeps compilers from making this d - dh, d being rounded
   let q = f / d;                           // log2(m) = 2/ln2 · (q + q³/3 + …)
   let qh = high_part_f32(q);
   let ql = ((f - qh * dh) - qh * dl) / d;
@@ -450,7 +459,7 @@ fn pow_f32(x: f32, y: f32) -> f32 {
   let th = 2.8857421875 * qh;
   let tl = (-0.00035210572 * qh + 2.8853901 * ql) + (zh * qh + 3.0 * zh * ql) * p;
   let lh = high_part_f32(k + th + tl);
-  let ll = ((k - lh) + th) + tl;
+  let ll = (clamp(k - lh, -1.0, 1.0) + th) + tl;
   let product = y * (lh + ll);
   if (product > 130.0) { return f32_from_bits(sign | 0x7f800000u); }
   if (product < -152.0) { return f32_from_bits(sign); }

@@ -141,26 +141,22 @@ fn expm1_f32(x: f32) -> f32 {
   return 2.0 * (s * p + (s - 0.5));
 }
 
+// 1 + x = 2^k (1 + f); f comes from x, not from the rounded sum, unless x is so large that they are the same.
 fn log1p_f32(x: f32) -> f32 {
-  let b = bitcast<u32>(x);
-  if (is_nan_f32(x) || (b & 0x7fffffffu) < 0x33000000u) { return x; }
-  if (b == 0xbf800000u) { return f32_from_bits(0xff800000u); }
-  if (b > 0xbf800000u) { return nan_f32(); }
-  if (x > 1e9) { return log_f32(x); }
-  // 1 + x = 2^k (1 + f); f comes from x, not from the rounded sum.
-  let k = (bitcast<i32>(1.0 + x) - 0x3f3504f3) >> 23u;
+  let sum = 1.0 + x;
+  let k = (bitcast<i32>(sum) - 0x3f3504f3) >> 23u;
   let scale = bitcast<f32>(u32(127 - k) << 23u);
-  let f = x * scale + (scale - 1.0);
+  let f = select(x * scale + (scale - 1.0), bitcast<f32>(bitcast<i32>(sum) - (k << 23u)) - 1.0, x > 1e9);
   let n = f32(k);
-  return n * 0.693145751953125 + (f + (log1p_rest_f32(f) + n * 1.42860682e-6));
+  let r = log_or_special_f32(sum, n * 0.693145751953125 + (f + (log1p_rest_f32(f) + n * 1.42860682e-6)));
+  return select(r, x, (bitcast<u32>(x) & 0x7fffffffu) < 0x33000000u);
 }
 
 fn log10_f32(x: f32) -> f32 {
-  if (is_log_special_f32(x)) { return log_special_f32(x); }
   let s = split_f32(x);
   let n = f32(s.exponent);
   let y = log1p_rest_f32(s.fraction);
-  return n * 0.301025390625 + ((s.fraction + y) * 0.43429448 + n * 4.6050389812e-6);
+  return log_or_special_f32(x, n * 0.301025390625 + ((s.fraction + y) * 0.43429448 + n * 4.6050389812e-6));
 }
 
 fn logaddexp_f32(a: f32, b: f32) -> f32 {
@@ -277,7 +273,7 @@ fn asinh_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   if (a > 4096.0) { return copysign_f32(log_f32(a) + 0.69314718, x); }
   let z = a * a;
-  return copysign_f32(log1p_f32(a + z / (1.0 + sqrt(1.0 + z))), x);
+  return copysign_f32(log1p_f32(a + z / (1.0 + sqrt_f32(1.0 + z))), x);
 }
 
 fn acosh_f32(x: f32) -> f32 {
@@ -301,10 +297,7 @@ fn atanh_f32(x: f32) -> f32 {
 // ---- Error functions
 
 fn erfc_f32(x: f32) -> f32 {
-  if (is_nan_f32(x)) { return x; }
-  let a = abs_f32(x);
-  if (a < 0.75) { return 1.0 - erf_unit_f32(x); }
-  if (a > 10.2) { return select(0.0, 2.0, x < 0.0); }
+  let a = min(abs_f32(x), 11.0);                           // there it is 0 or 2
   // exp(-x²) P(u) / (x+2) with u = (x-2)/(x+2)
   let t = 1.0 / (a + 2.0);
   let u = (a - 2.0) * t;
@@ -320,7 +313,8 @@ fn erfc_f32(x: f32) -> f32 {
   q = q * u + 1.0215827;
   let h = high_part_f32(a);
   let r = times_exp_f32(t * q, -h * h, -(a - h) * (a + h));
-  return select(r, 2.0 - r, x < 0.0);
+  let far = select(r, 2.0 - r, x < 0.0);
+  return select(select(far, 1.0 - erf_unit_f32(x), a < 0.75), x, is_nan_f32(x));
 }
 
 fn erfinv_f32(x: f32) -> f32 {
@@ -473,7 +467,7 @@ fn mish_f32(x: f32) -> f32 {
     let c = max(x, -200.0);
     return -scale_f32(-c * exp_sum_f32(c, 0.0, 32), -32);
   }
-  let e = exp_f32(x);
+  let e = exp_sum_f32(x, 0.0, 0);   // its error counts twice
   let n = 2.0 * e + e * e;
   return quotient_f32(x * n, n + 2.0);
 }

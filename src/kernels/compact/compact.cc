@@ -10,7 +10,8 @@
 namespace weft::kernels {
 namespace {
 
-constexpr int kRounds = 16;  // elements of a thread
+constexpr int kRounds = 16;  // elements of a thread …
+constexpr int kBatch = 4;    // of which as many are on their way at once
 
 std::uint32_t block(const gpu::Capabilities& capabilities) { return kRounds * workgroup_size(capabilities, 256); }
 
@@ -47,7 +48,8 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const View& 
     shape = c.shape;
     strides = c.strides;
   }
-  call.read("mask", mask).iterate(shape).strides("mask", strides[0]);
+  const bool fours = mask.is_dense() && can_vectorise(mask);
+  call.read("mask", mask, fours ? 4 : 1).iterate(shape).strides("mask", strides[0]);
   if (counting) {
     call.write("counts", counts);
   } else {
@@ -66,7 +68,9 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const View& 
   constexpr std::string_view kForms[] = {"compress", "expand", "indices"};
   call.set("form", counting ? "count" : kForms[static_cast<int>(form)])
       .set("mask_kind", mask_kind(mask.dtype))
+      .set("mask_fours", fours)
       .set("rounds", kRounds)
+      .set("batch", kBatch)
       .set("rank", mask.rank())
       .set("wide", !counting && bits(problem.list.dtype) == 64)
       .set("workgroup", workgroup)

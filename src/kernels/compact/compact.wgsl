@@ -27,11 +27,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let first = group * {{ rounds * workgroup }}u;
   for (var w = lane; w < kWords; w += {{ workgroup }}u) { atomicStore(&chosen[w], 0u); }
   workgroupBarrier();
+{% if mask_fours %}
+{% for r in range(rounds // 4) %}
+  let at{{ r }} = {{ 4 * r * workgroup }}u + lane * 4u;
+  let m{{ r }} = load4_mask(min(first + at{{ r }}, p.elements - 4u));
+{% endfor %}
+{% for r in range(rounds // 4) %}
+  if (first + at{{ r }} < p.elements) {
+    atomicOr(&chosen[at{{ r }} / 32u], dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u),
+      vec4<bool>(is_true(m{{ r }}.x), is_true(m{{ r }}.y), is_true(m{{ r }}.z), is_true(m{{ r }}.w))), vec4<u32>(1u)) << (at{{ r }} & 31u));
+  }
+{% endfor %}
+{% else %}
   for (var r = 0u; r < {{ rounds }}u; r++) {
     let local = r * {{ workgroup }}u + lane;
     let i = first + local;
     if (i < p.elements && is_true(load_mask(at_mask(coords(i))))) { atomicOr(&chosen[local / 32u], 1u << (local & 31u)); }
   }
+{% endif %}
   workgroupBarrier();
   // Sums over the words before, in doubling steps.
   for (var w = lane; w < kWords; w += {{ workgroup }}u) { before[w] = countOneBits(atomicLoad(&chosen[w])); }
@@ -48,23 +61,35 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% else %}
   let base = load_counts(group);
   if (group + 1u == p.groups && lane == 0u) { store_total(0u, base + before[kWords - 1u]); }
-  for (var r = 0u; r < {{ rounds }}u; r++) {
-    let local = r * {{ workgroup }}u + lane;
-    let word = atomicLoad(&chosen[local / 32u]);
-    let bit = 1u << (local & 31u);
-    if ((word & bit) == 0u) { continue; }
-    let k = base + before[local / 32u] - countOneBits(word & ~(bit - 1u));
-    if (k >= p.capacity) { continue; }
-    let c = coords(first + local);
-{% if form == "compress" %}
-    store_y(k * p.y_stride, load_x(at_x(c)));
-{% elif form == "expand" %}
-    store_y(at_y(c), load_x(k * p.x_stride));
-{% else %}
-{% for d in range(rank) %}
-    store_y(k * p.y_stride + {{ d }}u * p.y_axis, {{ "vec2<u32>(c[" ~ d ~ "], 0u)" if wide else "y_t(c[" ~ d ~ "])" }});
+  for (var r = 0u; r < {{ rounds }}u; r += {{ batch }}u) {
+{% for b in range(batch) %}
+    let local{{ b }} = (r + {{ b }}u) * {{ workgroup }}u + lane;
+    let word{{ b }} = atomicLoad(&chosen[local{{ b }} / 32u]);
+    let bit{{ b }} = 1u << (local{{ b }} & 31u);
+    let k{{ b }} = base + before[local{{ b }} / 32u] - countOneBits(word{{ b }} & ~(bit{{ b }} - 1u));
+    let moves{{ b }} = (word{{ b }} & bit{{ b }}) != 0u && k{{ b }} < p.capacity;
+{% endfor %}
+{% if form != "indices" %}
+    // All loads of a batch before its stores.
+{% for b in range(batch) %}
+    var v{{ b }}: x_t;
+    if (moves{{ b }}) { v{{ b }} = load_x({{ "at_x(coords(first + local" ~ b ~ "))" if form == "compress" else "k" ~ b ~ " * p.x_stride" }}); }
 {% endfor %}
 {% endif %}
+{% for b in range(batch) %}
+    if (moves{{ b }}) {
+{% if form == "compress" %}
+      store_y(k{{ b }} * p.y_stride, v{{ b }});
+{% elif form == "expand" %}
+      store_y(at_y(coords(first + local{{ b }})), v{{ b }});
+{% else %}
+      let c = coords(first + local{{ b }});
+{% for d in range(rank) %}
+      store_y(k{{ b }} * p.y_stride + {{ d }}u * p.y_axis, {{ "vec2<u32>(c[" ~ d ~ "], 0u)" if wide else "y_t(c[" ~ d ~ "])" }});
+{% endfor %}
+{% endif %}
+    }
+{% endfor %}
   }
 {% endif %}
 }

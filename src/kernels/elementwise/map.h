@@ -26,6 +26,7 @@ struct MapProblem {
   Shape shape;                      // at least one axis
   std::vector<Strides> strides;     // of the inputs, then of the outputs, then of the virtual inputs
   std::span<const Virtual> virtuals = {};  // the expression's last inputs
+  int unroll = 0;                   // groups of neighbours that a thread of a GPU takes; 0: as the device and sizes say
 };
 
 void map_gpu(gpu::Commands& commands, const MapProblem& problem);
@@ -33,7 +34,7 @@ void map_cpu(cpu::Executor& executor, const MapProblem& problem);
 
 // kernels::map under another name.
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
-         std::span<const View> outputs);
+         std::span<const View> outputs, int unroll = 0);
 
 // The expression's inputs are those of the views, then the virtual ones.
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,

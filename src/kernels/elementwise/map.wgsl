@@ -1,75 +1,112 @@
-// outputs = expression(inputs), {{ width }} neighbours along the last axis a thread; see map.cc for the operands' modes.
+{# outputs = expression(inputs), {{ width }} neighbours along the last axis a group; see map.cc for the operands' modes. A thread takes
+   `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole. #}
+{% set partial = width == 4 and not exact %}
+{# Group u of the thread: where it lies. Groups past the end are taken as the first one, and not stored. #}
+{% macro place(u) %}
+{% if u == 0 %}
+  let group0 = group_index(wg, n) * {{ workgroup * unroll }}u + lane;
+  if (group0 >= p.groups) { return; }
+{% if rows %}
+  let row0 = group0 / p.row_groups;
+  let g0 = group0 - row0 * p.row_groups;
+{% else %}
+  let g0 = group0;
+{% endif %}
+{% else %}
+  let live{{ u }} = group0 + {{ u * workgroup }}u < p.groups;
+{% if rows %}
+  let next{{ u }} = g{{ u - 1 }} + p.stride_groups;
+  let wraps{{ u }} = next{{ u }} >= p.row_groups;
+  let g{{ u }} = select(g0, select(next{{ u }}, next{{ u }} - p.row_groups, wraps{{ u }}), live{{ u }});
+  let row{{ u }} = select(row0, row{{ u - 1 }} + p.stride_rows + select(0u, 1u, wraps{{ u }}), live{{ u }});
+{% else %}
+  let g{{ u }} = select(g0, group0 + {{ u * workgroup }}u, live{{ u }});
+{% endif %}
+{% endif %}
+  let c{{ u }} = coords({{ "row" ~ u if rows else "0u" }});
+{% if partial %}
+  // Lanes first…last-1 lie in the row; lane 0 is element i of it, perhaps "before" 0.
+  let i{{ u }} = g{{ u }} * 4u - p.phase;
+  let first{{ u }} = select(0u, p.phase, g{{ u }} == 0u);
+  let last{{ u }} = min(4u, p.length - i{{ u }});
+  let whole{{ u }} = first{{ u }} == 0u && last{{ u }} == 4u;
+{% elif width == 4 %}
+  let i{{ u }} = g{{ u }} * 4u;
+{% endif %}
+{% if width == 4 and ("each" in inputs or "each" in outputs) %}
+{% for l in range(4) %}
+  let e{{ u }}_{{ l }} = i{{ u }} + {% if partial %}clamp({{ l }}u, first{{ u }}, last{{ u }} - 1u){% else %}{{ l }}u{% endif %};
+{% endfor %}
+{% endif %}
+{% endmacro %}
+{% macro load(u) %}
+{% for mode in inputs %}
+{% set x = "x" ~ loop.index0 %}
+{% set v = "v" ~ u ~ "_" ~ loop.index0 %}
+{% set type = virtual_types[loop.index0] %}
+{% if width == 1 %}
+{% if mode == "constant" %}
+  let {{ v }} = {{ "vec2<u32>(p." ~ x ~ "_value, p." ~ x ~ "_high)" if type == "vec2<u32>" else "bitcast<" ~ type ~ ">(p." ~ x ~ "_value)" }};
+{% elif mode == "ramp" %}
+  let {{ v }} = bitcast<{{ type }}>(p.{{ x }}_value + at_{{ x }}(c{{ u }}) + g{{ u }} * p.{{ x }}_inner);
+{% else %}
+  let {{ v }} = load_{{ x }}(at_{{ x }}(c{{ u }}) + g{{ u }} * p.{{ x }}_inner);
+{% endif %}
+{% elif mode == "constant" %}
+  let {{ v }} = vec4<{{ type }}>(bitcast<{{ type }}>(p.{{ x }}_value));
+{% elif mode == "ramp" %}
+  let {{ v }} = bitcast<vec4<{{ type }}>>(p.{{ x }}_value + at_{{ x }}(c{{ u }}) + (vec4<u32>(i{{ u }}) + vec4<u32>(0u, 1u, 2u, 3u)) * p.{{ x }}_inner);
+{% elif mode == "vec" %}
+  let {{ v }} = load4_{{ x }}(at_{{ x }}(c{{ u }}) + i{{ u }});
+{% elif mode == "splat" %}
+  let {{ v }} = vec4<{{ x }}_t>(load_{{ x }}(at_{{ x }}(c{{ u }})));
+{% else %}
+  let {{ v }}_at = at_{{ x }}(c{{ u }});
+  let {{ v }} = vec4<{{ x }}_t>(
+{%- for l in range(4) -%}
+load_{{ x }}({{ v }}_at + e{{ u }}_{{ l }} * p.{{ x }}_inner){% if not loop.last %}, {% endif %}
+{%- endfor -%}
+);
+{% endif %}
+{% endfor %}
+{% endmacro %}
+{% macro store(u) %}
+{% for mode in outputs %}
+{% set y = "y" ~ loop.index0 %}
+{% set value = "r" ~ u if outputs | length == 1 else "r" ~ u ~ "." ~ y %}
+{% if width == 1 %}
+  store_{{ y }}(at_{{ y }}(c{{ u }}) + g{{ u }} * p.{{ y }}_inner, {{ value }});
+{% elif mode == "vec" %}
+{% if partial %}
+  if (whole{{ u }}) { store4_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }}); }
+  else { store4_part_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }}, first{{ u }}, last{{ u }}); }
+{% else %}
+  store4_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }});
+{% endif %}
+{% else %}
+  for (var l = {{ "first" ~ u if partial else "0u" }}; l < {{ "last" ~ u if partial else "4u" }}; l++) { store_{{ y }}(at_{{ y }}(c{{ u }}) + (i{{ u }} + l) * p.{{ y }}_inner, {{ value }}[l]); }
+{% endif %}
+{% endfor %}
+{% endmacro %}
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n) * {{ workgroup }}u + lane;
-  if (group >= p.groups) { return; }
-{% if rows %}
-  let c = coords(group / p.row_groups);
-  let g = group % p.row_groups;
+{% for u in range(unroll) %}
+{{ place(u) }}
+{% endfor %}
+{% for u in range(unroll) %}
+{{ load(u) }}
+{% endfor %}
+{% for u in range(unroll) %}
+  let r{{ u }} = expression({% for mode in inputs %}{% if not loop.first %}, {% endif %}v{{ u }}_{{ loop.index0 }}{% endfor %});
+{% endfor %}
+{% for u in range(unroll) %}
+{% if u > 0 %}
+  if (live{{ u }}) {
+{{ store(u) }}
+  }
 {% else %}
-  let c = coords(0u);
-  let g = group;
+{{ store(u) }}
 {% endif %}
-{% if width == 4 %}
-  // Lanes first…last-1 lie in the row; lane 0 is element i of it, perhaps "before" 0.
-  let i = g * 4u - p.phase;
-  let first = select(0u, p.phase, g == 0u);
-  let last = min(4u, p.length - i);
-  let whole = first == 0u && last == 4u;
-  {% if "each" in inputs or "each" in outputs %}
-  let e0 = i + first;
-  let e1 = i + clamp(1u, first, last - 1u);
-  let e2 = i + clamp(2u, first, last - 1u);
-  let e3 = i + (last - 1u);
-  {% endif %}
-  {% for mode in inputs %}
-  {% set x = "x" ~ loop.index0 %}
-  {% set type = virtual_types[loop.index0] %}
-  {% if mode == "constant" %}
-  let {{ x }} = vec4<{{ type }}>(bitcast<{{ type }}>(p.{{ x }}_value));
-  {% elif mode == "ramp" %}
-  let {{ x }} = bitcast<vec4<{{ type }}>>(p.{{ x }}_value + at_{{ x }}(c) + (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) * p.{{ x }}_inner);
-  {% else %}
-  let {{ x }}_at = at_{{ x }}(c);
-  {% if mode == "vec" %}
-  let {{ x }} = load4_{{ x }}({{ x }}_at + i);
-  {% elif mode == "splat" %}
-  let {{ x }} = vec4<{{ x }}_t>(load_{{ x }}({{ x }}_at));
-  {% else %}
-  let {{ x }} = vec4<{{ x }}_t>(load_{{ x }}({{ x }}_at + e0 * p.{{ x }}_inner), load_{{ x }}({{ x }}_at + e1 * p.{{ x }}_inner),
-    load_{{ x }}({{ x }}_at + e2 * p.{{ x }}_inner), load_{{ x }}({{ x }}_at + e3 * p.{{ x }}_inner));
-  {% endif %}
-  {% endif %}
-  {% endfor %}
-{% else %}
-  {% for mode in inputs %}
-  {% set x = "x" ~ loop.index0 %}
-  {% set type = virtual_types[loop.index0] %}
-  {% if mode == "constant" %}
-  let {{ x }} = {{ "vec2<u32>(p." ~ x ~ "_value, p." ~ x ~ "_high)" if type == "vec2<u32>" else "bitcast<" ~ type ~ ">(p." ~ x ~ "_value)" }};
-  {% elif mode == "ramp" %}
-  let {{ x }} = bitcast<{{ type }}>(p.{{ x }}_value + at_{{ x }}(c) + g * p.{{ x }}_inner);
-  {% else %}
-  let x{{ loop.index0 }} = load_x{{ loop.index0 }}(at_x{{ loop.index0 }}(c) + g * p.x{{ loop.index0 }}_inner);
-  {% endif %}
-  {% endfor %}
-{% endif %}
-  let r = expression({% for mode in inputs %}{% if not loop.first %}, {% endif %}x{{ loop.index0 }}{% endfor %});
-{% for mode in outputs %}
-  {% set y = "y" ~ loop.index0 %}
-  {% if outputs | length == 1 %}
-    {% set value = "r" %}
-  {% else %}
-    {% set value = "r." ~ y %}
-  {% endif %}
-  let {{ y }}_at = at_{{ y }}(c);
-  {% if width == 1 %}
-  store_{{ y }}({{ y }}_at + g * p.{{ y }}_inner, {{ value }});
-  {% elif mode == "vec" %}
-  if (whole) { store4_{{ y }}({{ y }}_at + i, {{ value }}); } else { store4_part_{{ y }}({{ y }}_at + i, {{ value }}, first, last); }
-  {% else %}
-  for (var l = first; l < last; l++) { store_{{ y }}({{ y }}_at + (i + l) * p.{{ y }}_inner, {{ value }}[l]); }
-  {% endif %}
 {% endfor %}
 }

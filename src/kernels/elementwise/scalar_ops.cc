@@ -32,7 +32,7 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::floor, "floor", 1, kFloat, same, cheap, "floor($0)"},
     {ScalarOp::trunc, "trunc", 1, kFloat, same, cheap, "trunc($0)"},
     {ScalarOp::round, "round", 1, kFloat, same, cheap, "round($0)"},
-    {ScalarOp::sqrt, "sqrt", 1, kFloat, same, cheap, "sqrt($0)"},
+    {ScalarOp::sqrt, "sqrt", 1, kFloat, same, cheap, "sqrt_f32($0)"},
     {rsqrt, "rsqrt", 1, kFloat, same, cheap, "inverseSqrt($0)"},
     of_floats(ScalarOp::cbrt, "cbrt", 1, "cbrt_f32($0)"),
     {reciprocal, "reciprocal", 1, kFloat | kComplex, same, cheap, "(1.0 / $0)", "", "", "", "",

@@ -94,7 +94,7 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   if (words) call.update("y", reachable_whole(r.selection));
   else call.write("y", reachable_whole(r.selection), r.width);
-  call.read("indices", reachable_indices(r.selection)).read("updates", r.selection.part, r.width);
+  call.read("indices", reachable_indices(r.selection), r.each ? 4 : 1).read("updates", r.selection.part, r.each ? 4 : r.width);
   add_rows(call, r, "y", "updates", workgroup);
   const int per_word = 32 / bits(whole.dtype);
   call.set("words", words)

@@ -29,9 +29,23 @@ bool has_fours(const View& v, const Strides& outer, std::int64_t inner) {
          std::ranges::all_of(outer, [](auto s) { return s % 4 == 0; });
 }
 
+// Elements that each have an index of their own: four of them at once, where the indices and the part allow it.
+void take_each(SelectedRows& r) {
+  const Selection& s = r.selection;
+  r.each = r.width == 1 && s.axes.size() == 1 && s.axes[0].count == s.axes[0].size && r.row_groups % 4 == 0 &&
+           has_fours(s.indices, r.strides[1], r.inner[1]) && has_fours(s.part, r.strides[2], r.inner[2]);
+  if (!r.each) return;
+  r.row_groups /= 4;
+  r.groups /= 4;
+}
+
 }  // namespace
 
-SelectedRows rows_of(const Selection& selection) { return collapsed(selection); }
+SelectedRows rows_of(const Selection& selection) {
+  SelectedRows r = collapsed(selection);
+  take_each(r);
+  return r;
+}
 
 SelectedRows rows_of_bits(const Selection& selection) {
   Selection s = selection;
@@ -56,6 +70,7 @@ SelectedRows rows_of_bits(const Selection& selection) {
     r.row_groups /= 4;
     r.groups /= 4;
   }
+  take_each(r);
   return r;
 }
 
@@ -80,6 +95,7 @@ void add_rows(Call& call, const SelectedRows& rows, std::string_view whole, std:
       .strides("indices", rows.strides[1])
       .strides(part, rows.strides[2])
       .set("width", rows.width)
+      .set("each", rows.each)
       .set("workgroup", workgroup)
       .index_param("groups", rows.groups)
       .index_param("row_groups", rows.row_groups)

@@ -15,10 +15,11 @@ struct SelectedRows {
   std::vector<Strides> strides;  // of whole, indices and part, along `outer`
   std::array<std::int64_t, 3> inner{};
   std::int64_t row_groups = 0, groups = 0;
-  int width = 1;                 // elements of a group, 1 or 4
+  int width = 1;                 // elements of a group that move together, 1 or 4
+  bool each = false;             // or four elements, each with an index of its own
 };
 
-// One element a thread.
+// Elements one by one.
 SelectedRows rows_of(const Selection& selection);
 // To move bits: unsigned integers, neighbours taken together, four of them where both sides have vec4s.
 SelectedRows rows_of_bits(const Selection& selection);

@@ -17,13 +17,25 @@
 {% macro weight(operand, is_wide, k) -%}
 load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}0 + {{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
-{# The last of it: scale and bias of step k, loaded as <prefix>scale and <prefix>bias, and the result with them. #}
+{% macro kept_weight(operand, is_wide, i, inside) -%}
+load{{ "4" if is_wide else "" }}_{{ operand }}({{ kept_place(operand, i, inside) }})
+{%- endmacro %}
+{# The last of it: scale and bias of step k, or of the kept step i, loaded as <prefix>scale and <prefix>bias, and the
+   result with them. #}
 {% macro load_weights(prefix, k) %}
 {% if scaled %}
   let {{ prefix }}scale = {{ weight("scale", scale_wide, k) }};
 {% endif %}
 {% if biased %}
   let {{ prefix }}bias = {{ weight("bias", bias_wide, k) }};
+{% endif %}
+{% endmacro %}
+{% macro load_kept_weights(prefix, i, inside) %}
+{% if scaled %}
+  let {{ prefix }}scale = {{ kept_weight("scale", scale_wide, i, inside) }};
+{% endif %}
+{% if biased %}
+  let {{ prefix }}bias = {{ kept_weight("bias", bias_wide, i, inside) }};
 {% endif %}
 {% endmacro %}
 {% macro weighted(normal, prefix) -%}
@@ -47,15 +59,23 @@ fn main({{ thread_arguments() }}) {
   let k{{ i }} = member + {{ i * team }}u;
 {% endfor %}
   let whole = k{{ end }} < p.steps;   // only the last step can lie past the row's end
+{{ first_place("x", "x0") }}
+{{ first_place("y", "y0") }}
+{% if scaled %}
+{{ first_place("scale", "scale0") }}
+{% endif %}
+{% if biased %}
+{{ first_place("bias", "bias0") }}
+{% endif %}
 {% for i in range(end) %}
-  var v{{ i }} = {{ load_step("x", "x0", "k" ~ i) }};
+  var v{{ i }} = {{ load_kept("x", i, "") }};
 {% endfor %}
-  var v{{ end }} = select(value_t(0), {{ load_step("x", "x0", "min(k" ~ end ~ ", p.steps - 1u)") }}, whole);
+  var v{{ end }} = select(value_t(0), {{ load_kept("x", end, "whole") }}, whole);
 {# Few weights are loaded before the sums, so as to be there in time. #}
 {% set early = kept * width <= 16 %}
 {% if early %}
 {% for i in range(kept) %}
-{{ load_weights("w" ~ i ~ "_", "k" ~ i if i < end else "min(k" ~ i ~ ", p.steps - 1u)") }}
+{{ load_kept_weights("w" ~ i ~ "_", i, "" if i < end else "whole") }}
 {% endfor %}
 {% endif %}
 {% if centred %}
@@ -84,9 +104,9 @@ fn main({{ thread_arguments() }}) {
 {% for i in range(kept) %}
   {{ "if (whole) {" if i == end else "{" }}
 {% if not early %}
-{{ load_weights("w" ~ i ~ "_", "k" ~ i) }}
+{{ load_kept_weights("w" ~ i ~ "_", i, "") }}
 {% endif %}
-    {{ store_step("y", "y0", "k" ~ i, weighted(("(v" ~ i ~ " - rest) * factor") if centred else ("v" ~ i ~ " * factor"), "w" ~ i ~ "_")) }};
+    {{ store_kept("y", i, weighted(("(v" ~ i ~ " - rest) * factor") if centred else ("v" ~ i ~ " * factor"), "w" ~ i ~ "_")) }};
   }
 {% endfor %}
 {% else %}

@@ -32,6 +32,13 @@ fn row_of(c: Coords) -> Row {
   return row;
 }
 
+{% macro store_four() %}
+    let to = at_y(c);
+{% for l in range(4) %}
+    store_y(to + {{ l }}u * p.y_s{{ last }}, v[{{ l }}]);
+{% endfor %}
+{% endmacro %}
+
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -51,11 +58,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% if lanes == 4 %}
   var v = vec4<x_t>({{ fallback }});
   let whole = first == 0u && end == 4u;
-  let u = index{{ last }}(c[{{ last }}]);
-  let u3 = index{{ last }}(c[{{ last }}] + 3u);
-  if (whole && c[{{ last }}] + 3u < p.n{{ last }} && u3 == u + 3u && row.inside && {{ inside(last, "u") }} && {{ inside(last, "u3") }}) {
+  let one_row = whole && c[{{ last }}] + 3u < p.n{{ last }};
+{% for l in range(4) %}
+  let u{{ l }} = index{{ last }}(c[{{ last }}] + {{ l }}u);
+{% endfor %}
+  if (one_row && u3 == u0 + 3u && row.inside && {{ inside(last, "u0") }} && {{ inside(last, "u3") }}) {
     // Four neighbours of x as well.
-    let at = row.at + u * p.x_s{{ last }};
+    let at = row.at + u0 * p.x_s{{ last }};
 {% if x_vec %}
     let part = (p.x_o + at) & 3u;
     let a = load4_x(at - part);
@@ -69,10 +78,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
     v = vec4<x_t>(load_x(at), load_x(at + p.x_s{{ last }}), load_x(at + 2u * p.x_s{{ last }}), load_x(at + 3u * p.x_s{{ last }}));
 {% endif %}
 {% if not flat %}
-    let to = at_y(c);
-{% for l in range(4) %}
-    store_y(to + {{ l }}u * p.y_s{{ last }}, v[{{ l }}]);
-{% endfor %}
+{{ store_four() }}
+{% endif %}
+{% if mode == "repeat" %}
+  } else if (one_row) {
+    // Neighbours of one row that are no neighbours in x.
+    v = vec4<x_t>({% for l in range(4) %}load_x(row.at + u{{ l }} * p.x_s{{ last }}){{ ", " if l < 3 else "" }}{% endfor %});
+{% if not flat %}
+{{ store_four() }}
+{% endif %}
 {% endif %}
   } else {
     for (var l = first; l < end; l++) {

@@ -30,14 +30,17 @@ fn uniform_of(w: u32) -> f32 {
 fn normal_pair(w: vec2<u32>) -> vec2<f32> {
   // Bits that f32 cannot hold are dropped, so that no conversion rounds.
   let u = w.x & (0xffffffffu << (8u - min(countLeadingZeros(w.x), 8u)));
-  let radius = sqrt(-2.0 * log_f32(max(f32(u), 0.5) * 0x1p-32f));
-  let quadrant = (w.y + 0x20000000u) >> 30u;
-  let angle = f32(bitcast<i32>(w.y - (quadrant << 30u)) >> 6u) * 9.36267570e-08;   // π/2 · 2^-24
+  let split = split_normal_f32(max(f32(u) * 0x1p-32f, 0x1p-33f));
+  let f = split.fraction;
+  let radius = p.factor * sqrt(-2.0 * (f32(split.exponent) * 0.693147181 + (f + log1p_rest_f32(f))));
+  // w.y's upper bits, rounded, are the quadrant; the rest is the angle, π/2 · 2^-24 a unit.
+  let angle = f32(bitcast<i32>(w.y << 2u) >> 8u) * 9.36267570e-08;
   let s = sin_kernel_f32(angle);
   let c = cos_kernel_f32(angle);
-  var point = select(vec2<f32>(c, s), vec2<f32>(-s, c), (quadrant & 1u) != 0u);
-  point = select(point, -point, (quadrant & 2u) != 0u);
-  return p.offset + p.factor * (radius * point);
+  let odd = ((w.y + 0x20000000u) & 0x40000000u) != 0u;
+  let x = bitcast<u32>(select(c, s, odd)) ^ ((w.y + 0x60000000u) & 0x80000000u);
+  let y = bitcast<u32>(select(s, c, odd)) ^ ((w.y + 0x20000000u) & 0x80000000u);
+  return p.offset + radius * vec2<f32>(bitcast<f32>(x), bitcast<f32>(y));
 }
 {% elif form == "integers" %}
 fn integer_of(w: vec2<u32>) -> y_t {

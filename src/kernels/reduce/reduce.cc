@@ -232,6 +232,10 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");
   } else {
+    // Loads on their way at once: of narrow elements more, for as many bytes.
+    const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
+    call.set("batch", narrow && !call.capabilities().software ? 8 : 4);
+    call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
     const std::uint64_t identity = identity_bits(r.op, r.dtype);
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("before", r.before != nullptr).set("inputs", modes).set("operands", operands);

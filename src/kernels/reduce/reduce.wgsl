@@ -137,6 +137,19 @@ fn put(row: u32, part: u32, v: {{ scalar }}) {
 {% endif %}
 }
 
+{# The next `count` steps of the thread, folded into a0 … a3. #}
+{% macro fold_steps(count) %}
+{% for i in range(count) %}
+      let v{{ i }} = {{ step("k + " ~ i * team ~ "u") }};
+{% endfor %}
+{% for i in range(count) %}
+      a{{ i % 4 }} = combine_steps(a{{ i % 4 }}, lift(v{{ i }}));
+{% if nan_apart %}
+      seen = greater_magnitude(seen, v{{ i }});
+{% endif %}
+{% endfor %}
+{% endmacro %}
+
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   let group = group_index(wg, grid);
@@ -154,26 +167,33 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   let end = min((part + 1u) * p.part_steps, p.steps);
   var k = part * p.part_steps + member;
+{% if blocks %}
   // In blocks, so that long sums lose few digits: what is small is added to what is small.
-  while (k + {{ 3 * team }}u < end) {
+  while (k + {{ (batch - 1) * team }}u < end) {
     let stop = min(end, k + {{ 256 * team }}u);
+{% else %}
+  {
+    let stop = end;
+{% endif %}
     var a0 = identity;
     var a1 = identity;
     var a2 = identity;
     var a3 = identity;
-    for (; k + {{ 3 * team }}u < stop; k += {{ 4 * team }}u) {
-{% for i in range(4) %}
-      let v{{ i }} = {{ step("k + " ~ i * team ~ "u") }};
-{% endfor %}
-{% for i in range(4) %}
-      a{{ i }} = combine_steps(a{{ i }}, lift(v{{ i }}));
-{% if nan_apart %}
-      seen = greater_magnitude(seen, v{{ i }});
-{% endif %}
-{% endfor %}
+    for (; k + {{ (batch - 1) * team }}u < stop; k += {{ batch * team }}u) {
+{{ fold_steps(batch) }}
     }
     total = combine_steps(total, combine_steps(combine_steps(a0, a1), combine_steps(a2, a3)));
   }
+{% if batch > 4 %}
+  for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
+    var a0 = total;
+    var a1 = identity;
+    var a2 = identity;
+    var a3 = identity;
+{{ fold_steps(4) }}
+    total = combine_steps(combine_steps(a0, a1), combine_steps(a2, a3));
+  }
+{% endif %}
   for (; k < end; k += {{ team }}u) {
     let v = {{ step("k") }};
     total = combine_steps(total, lift(v));

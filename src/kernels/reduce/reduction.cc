@@ -58,11 +58,12 @@ RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPla
   return plan_rows(capabilities, rows, options);
 }
 
-RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut) {
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut, bool keep) {
   return plan_cut(capabilities, rows,
                   {.along4 = vectorises_along(x, rows, 0),
                    .across4 = vectorises_across(x, rows, 0),
                    .across = runs_across(rows, 0),
+                   .keep = keep,
                    .cut = cut});
 }
 

@@ -21,8 +21,8 @@ bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view 
 
 // The plan with `options`; where they allow cutting rows and that does not pay, the one without.
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
-// `cut`: there is a workspace to cut rows with.
-RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut);
+// `cut`: there is a workspace to cut rows with. `keep`: the kernel reads whole rows more than once.
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut, bool keep = false);
 
 // Into how many parts, and of how many steps, a row is best cut.
 struct Parts {

@@ -39,7 +39,9 @@ void variance_gpu(gpu::Commands& commands, const ReduceProblem& r, const std::op
   const RowPlan plan = plan_reduction(can, x, r.rows, workspace.has_value());
   const Parts parts = cut_rows(can, r.rows, plan);
   if (!workspace || parts.count == 1) {
-    return record(commands, r, x, r.y, r.rows, plan, uncut(plan), Stage::whole, r.rows.length);
+    const RowPlan keeping = plan_reduction(can, x, r.rows, false, true);
+    const RowPlan& whole = keeping.kept ? keeping : plan;
+    return record(commands, r, x, r.y, r.rows, whole, uncut(whole), Stage::whole, r.rows.length);
   }
   const std::int64_t part_elements = parts.steps * (plan.across ? 1 : plan.width);
   const View partial = partials("reduce", *workspace, DType::c64, r.rows, parts);

@@ -1,6 +1,7 @@
 {# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts: then
    `partial_out` stores (mean less a first estimate that all parts of a row share, squares) and a second call with
-   `partial_in` joins them, by the first mean and then by deviations from it. #}
+   `partial_in` joins them, by the first mean and then by deviations from it. Whole rows that fit stay in registers, as in
+   row_norm.wgsl. #}
 {{ row_access("x") }}
 {{ row_access("y") }}
 {{ team_function("team_sum", "state_t", "add") }}
@@ -24,6 +25,34 @@ fn main({{ thread_arguments() }}) {
     squares += v.y + (v.x - row_mean) * (v.x - row_mean) * n;
   }
   let row_squares = team_sum(squares, tid);
+{% elif kept %}
+{% set end = kept - 1 %}
+{% for i in range(kept) %}
+  let k{{ i }} = member + {{ i * team }}u;
+{% endfor %}
+  let whole = k{{ end }} < p.steps;   // only the last step can lie past the row's end
+{% for i in range(end) %}
+  var v{{ i }} = {{ load_step("x", "x0", "k" ~ i) }};
+{% endfor %}
+  var v{{ end }} = select(value_t(0), {{ load_step("x", "x0", "min(k" ~ end ~ ", p.steps - 1u)") }}, whole);
+  var total = v0;
+{% for i in range(1, kept) %}
+  total += v{{ i }};
+{% endfor %}
+  let mean = team_sum(sum_of(total), tid) / f32(p.length);
+{% for i in range(kept) %}
+  v{{ i }} -= mean;
+{% endfor %}
+  v{{ end }} = select(value_t(0), v{{ end }}, whole);
+  total = v0;
+  var squares = v0 * v0;
+{% for i in range(1, kept) %}
+  total += v{{ i }};
+  squares += v{{ i }} * v{{ i }};
+{% endfor %}
+  // The deviations' own sum takes out the mean's rounding error.
+  let rest = team_sum(sum_of(total), tid);
+  let row_squares = team_sum(sum_of(squares), tid) - rest * (rest / f32(p.length));   // perhaps just below 0
 {% else %}
 {{ pilot_mean() }}
   let end = min((part + 1u) * p.part_steps, p.steps);
@@ -35,12 +64,13 @@ fn main({{ thread_arguments() }}) {
   if (!live || member != 0u) { return; }
 {% for i in range(rows_per_team) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
+{% set result = ("relu_f32(row_squares" ~ lane ~ ")" if kept else "row_squares" ~ lane) ~ " / p.divisor" %}
 {% if partial_out %}
   store_y(y_row(row + {{ i }}u) + part, vec2<f32>(row_mean{{ lane }}, row_squares{{ lane }}));
 {% elif op == "deviation" %}
-  store_y(y_row(row + {{ i }}u) + part, sqrt(row_squares{{ lane }} / p.divisor));
+  store_y(y_row(row + {{ i }}u) + part, sqrt({{ result }}));
 {% else %}
-  store_y(y_row(row + {{ i }}u) + part, row_squares{{ lane }} / p.divisor);
+  store_y(y_row(row + {{ i }}u) + part, {{ result }});
 {% endif %}
 {% endfor %}
 }

@@ -27,9 +27,10 @@ fn none() -> acc_t {
 }
 fn join(a: acc_t, b: acc_t) -> acc_t {
 {% if op == "log_sum_exp" %}
-  // (maximum, sum of exponentials below it); a maximum of +inf counts as exp(0).
-  let top = max(a.x, b.x);
-  return vec2<f32>(top, a.y * select(exp(a.x - top), 1.0, a.x == top) + b.y * select(exp(b.x - top), 1.0, b.x == top));
+  // (maximum, sum of exponentials below it); a maximum of +inf counts as exp(0). One of the two exponentials is that.
+  let e = select(exp(-abs(a.x - b.x)), 1.0, a.x == b.x);
+  let first = a.x > b.x;
+  return vec2<f32>(max(a.x, b.x), select(b.y, a.y, first) + select(a.y, b.y, first) * e);
 {% elif op == "sum" %}
   return {{ "add_64(a, b)" if acc == "vec2<u32>" else "a + b" }};
 {% elif op == "prod" and acc == "vec2<u32>" %}

@@ -1,0 +1,20 @@
+// What of a device's own arithmetic Weft's functions use: only what has proved itself there.
+#pragma once
+
+#include <string_view>
+
+#include "weft/gpu.h"
+
+namespace weft::kernels {
+
+// How values become 16-bit floats: WGSL leaves the rounding of pack2x16float open, so it is used where it has proved
+// itself, and integer arithmetic (common/convert.wgsl) elsewhere. The declarations of narrow_f16 and narrow_f16x2 by
+// pack2x16float; empty where that does not round to the nearest even as Weft's conversions do, with denormals and
+// infinities kept.
+std::string_view f16_packing(const gpu::Device& device);
+
+// True if the device's exp2 is within 2.5 ULP, its reciprocal and inverse root within 1.5 and 2, and its fma rounds once:
+// then the functions of common/device_math.wgsl take the place of those of the same names in scalar_math.wgsl.
+bool device_exp2(const gpu::Device& device);
+
+}  // namespace weft::kernels
