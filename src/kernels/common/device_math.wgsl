@@ -95,23 +95,10 @@ fn gelu_erf_f32(x: f32) -> f32 {
   let a = abs(x);
   let t = 1.0 / (a + 3.0);
   let missing = fma(-t, a, fma(-3.0, t, 1.0));
-  let u = fma(-6.0 * t, missing, fma(-6.0, t, 1.0));
-  var q = 4.4074615e-05;
-  q = q * u - 0.0002177275;
-  q = q * u - 0.0009465815;
-  q = q * u + 0.0010274367;
-  q = q * u + 0.006939846;
-  q = q * u - 0.010464898;
-  q = q * u - 0.047258776;
-  q = q * u + 0.2300179;
-  q = q * u - 0.5093321;
-  q = q * u + 0.7290837;
+  let q = normal_tail_polynomial_f32(fma(-6.0 * t, missing, fma(-6.0, t, 1.0)));
+  // The device's exp2 is not exact enough here; a comes last but one, so that nothing becomes denormal on the way.
   let s = x * x;
-  let h = s * -0.721347511;
-  let e = exp2(h);
-  let p = (a * e) * (fma(t, missing, t) * q);    // in an order in which nothing becomes denormal
-  let rest = fma(fma(x, x, -s), -0.5, fma(fma(s, -0.721347511, -h), 0.69314718, s * -6.67487908e-9));
-  return max(x, 0.0) - fma(p, rest, p);
+  return max(x, 0.0) - times_exp_f32(a * (fma(t, missing, t) * q), -0.5 * s, -0.5 * fma(x, x, -s));
 }
 
 // As pow_whole_f32: log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = (m - 1)/(m + 1).

@@ -467,7 +467,12 @@ fn mish_f32(x: f32) -> f32 {
     let c = max(x, -200.0);
     return -scale_f32(-c * exp_sum_f32(c, 0.0, 32), -32);
   }
-  let e = exp_sum_f32(x, 0.0, 0);   // its error counts twice
-  let n = 2.0 * e + e * e;
-  return quotient_f32(x * n, n + 2.0);
+  // e = e^x = scale (1 + p). Below 0, where its rounding would count, the result gets 1 + p as a sum.
+  let k = round(x * 1.44269504);
+  let r = (x - k * 0.693145751953125) - k * 1.42860682e-6;
+  let p = r + r * r * exp_rest_f32(r);
+  let scale = bitcast<f32>(u32(i32(k) + 127) << 23u);
+  let e = scale + scale * p;
+  let w = quotient_f32(x * (2.0 + e), e * (2.0 + e) + 2.0);
+  return select(w * e, (w + w * p) * scale, x < 0.0);
 }
