@@ -30,8 +30,8 @@ fn cbrt_f32(x: f32) -> f32 {
   return select(copysign_f32(r, x), x, b == 0u || b >= 0x7f800000u);
 }
 
-// exp2(x · factor), whose rounding the difference from the exact product corrects. `factor` is rounded; `rest` is what it
-// lacks times ln 2. The result is far from the ends of f32's range.
+// exp2(x · factor), whose rounding the difference from the exact product corrects. `factor` is rounded; `rest` is what
+// it lacks times ln 2. The result is far from the ends of f32's range.
 fn exp2_of_product_f32(x: f32, factor: f32, rest: f32) -> f32 {
   let h = x * factor;
   let e = exp2(h);
@@ -63,13 +63,14 @@ fn gelu_quick_f32(x: f32) -> f32 {
   return quotient_f32(x, 1.0 + exp2_of_product_f32(x, -2.45546699, 1.80977256e-08));
 }
 
-// x / (1 + 2^-(x w)) with w = 2.3022… + 0.1029… x²; w's rounding error comes back by differences that are exact, because
-// the first constant has no bits below 2^-20.
+// x / (1 + 2^-(x w)) with w = 2.3022… + 0.1029… x²; w's rounding error comes back by differences that are exact,
+// because the first constant has no bits below 2^-20.
 fn gelu_tanh_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 9.0)) { return gelu_tanh_whole_f32(x); }
   let s = x * x;
   let w = fma(0.102943242, s, 2.30220795);
-  let rest = fma(0.102943242, s, 2.30220795 - w) + fma(0.102943242, fma(x, x, -s), fma(-2.01619832e-9, s, 2.5136697e-7));
+  let low = fma(0.102943242, fma(x, x, -s), fma(-2.01619832e-9, s, 2.5136697e-7));
+  let rest = fma(0.102943242, s, 2.30220795 - w) + low;
   let h = x * w;
   let e = exp2(-h);
   return quotient_f32(x, 1.0 + fma(e, fma(x, w, -h) * -0.69314718 - x * rest * 0.69314718, e));

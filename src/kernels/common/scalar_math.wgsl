@@ -3,7 +3,7 @@
 // constants split so that products are exact, then minimax polynomials (tests/reference/scalar_polynomials.py makes
 // them). No step relies on a fused multiply-add, and none breaks if the compiler fuses one: every product whose error
 // matters is exact because its factors were cut to 12 bits. Where a device's exp2 has proved itself, shorter forms in
-// device_math.wgsl take the place of some of these functions and leave far arguments to what is called …_whole_f32 here.
+// device_math.wgsl take the place of some of these functions and leave far arguments to what is called …_whole_f32.
 
 fn f32_from_bits(b: u32) -> f32 { return bitcast<f32>(b); }
 
