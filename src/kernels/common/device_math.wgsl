@@ -89,19 +89,6 @@ fn tanh_f32(x: f32) -> f32 {
   return select(copysign_f32(large, x), x + x * (z * q), abs(x) < 0.625);
 }
 
-// As gelu_erf_whole_f32, without its form for small x: t = 1 / (a + 3) is corrected, since its error counts up to three
-// times.
-fn gelu_erf_f32(x: f32) -> f32 {
-  if (is_beyond_f32(x, 13.0)) { return gelu_erf_whole_f32(x); }
-  let a = abs(x);
-  let t = 1.0 / (a + 3.0);
-  let missing = fma(-t, a, fma(-3.0, t, 1.0));
-  let q = normal_tail_polynomial_f32(fma(-6.0 * t, missing, fma(-6.0, t, 1.0)));
-  // The device's exp2 is not exact enough here; a comes last but one, so that nothing becomes denormal on the way.
-  let s = x * x;
-  return max(x, 0.0) - times_exp_f32(a * (fma(t, missing, t) * q), -0.5 * s, -0.5 * fma(x, x, -s));
-}
-
 // As pow_whole_f32: log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = (m - 1)/(m + 1).
 fn pow_f32(x: f32, y: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
