@@ -1,11 +1,10 @@
 // What the CPU twins share: the C++ type behind a data type, walking views of any strides, and the cores.
 #pragma once
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <complex>
 #include <cstring>
 
+#include "core/parallel.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
@@ -79,7 +78,7 @@ void parallel(cpu::Executor& executor, std::int64_t count, std::int64_t grain, F
     if (count > 0) f(std::int64_t{0}, count);
     return;
   }
-  tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, grain), [&](const auto& r) { f(r.begin(), r.end()); });
+  in_pieces(count, grain, f);
 }
 
 }  // namespace weft::kernels

@@ -1,10 +1,9 @@
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
 
+#include "core/parallel.h"
 #include "text/added_tokens.h"
 #include "text/normalizer.h"
 #include "text/tokenizer_file.h"
@@ -155,11 +154,13 @@ Ids Tokenizer::encode(std::string_view text) const { return impl_->encode(text);
 std::vector<Ids> Tokenizer::encode_batch(std::span<const std::string> texts) const {
   std::vector<Ids> result(texts.size());
   std::atomic<std::size_t> failed = texts.size();  // the lowest index, so that the message does not depend on timing
-  tbb::parallel_for(std::size_t{0}, texts.size(), [&](std::size_t i) {
-    try {
-      result[i] = encode(texts[i]);
-    } catch (const FormatError&) {
-      for (std::size_t lowest = failed; i < lowest && !failed.compare_exchange_weak(lowest, i);) {}
+  in_pieces(static_cast<std::int64_t>(texts.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      try {
+        result[i] = encode(texts[i]);
+      } catch (const FormatError&) {
+        for (std::size_t lowest = failed; i < lowest && !failed.compare_exchange_weak(lowest, i);) {}
+      }
     }
   });
   if (failed == texts.size()) return result;
