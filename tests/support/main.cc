@@ -2,6 +2,11 @@
 
 #include "support/differential.h"
 
+#if defined(__SANITIZE_THREAD__)
+// Drivers are not built for the sanitizer: what they do among themselves it takes for races.
+extern "C" const char* __tsan_default_suppressions() { return "race:libvulkan_lvp.so\nrace:libgallium\n"; }
+#endif
+
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   weft::test::register_differential_tests();
