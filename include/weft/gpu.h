@@ -80,6 +80,7 @@ struct Capabilities {
   bool f16 = false;
   bool subgroups = false;
   std::uint32_t subgroup_min = 0, subgroup_max = 0;
+  bool packed_dot = false;     // WGSL's packed dot products of four integers of 8 bits
   bool timestamps = false;
   bool timestamps_inside_passes = false;
   bool minimum = false;        // opened as a minimum device: no fast path, even where it could prove itself

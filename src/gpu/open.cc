@@ -18,6 +18,7 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
     c.subgroup_min = adapter.subgroup_min;
     c.subgroup_max = adapter.subgroup_max;
   }
+  c.packed_dot = process_instance().HasWGSLLanguageFeature(wgpu::WGSLLanguageFeatureName::Packed4x8IntegerDotProduct);
   c.timestamps = device.HasFeature(wgpu::FeatureName::TimestampQuery);
   c.timestamps_inside_passes =
       device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
@@ -158,6 +159,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   }
   complete(*context, found.info);
   context->capabilities.minimum = options.minimum;
+  context->capabilities.packed_dot &= !options.minimum;
   if (options.binding_limit) {
     // At least one aligned window, so that anything at all can be bound.
     std::uint64_t& most = context->capabilities.max_binding;

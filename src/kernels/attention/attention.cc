@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/call.h"
+#include "kernels/common/windows.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -126,22 +127,20 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   add_operands(call, a, v, partial);
   const bool bounded = a.has_window() || a.lengths.queries || a.lengths.keys || v.parts > 1;
-  std::int64_t block_rows = 0, column_blocks = 1;
+  const std::int64_t block_rows = attention_block_rows(v);
+  std::int64_t column_blocks = 1;
   call.set("rows", v.rows);
   if (tiles) {
-    block_rows = v.threads / 8 * v.rows;
     column_blocks = ceil_div(a.value_dim, kColumnsOfBlock);
     call.set("slices", ceil_div(std::min<std::int64_t>(a.value_dim, kColumnsOfBlock), 32))
         .set("bounded", bounded || a.keys % 32 != 0)
         .index_param("column_blocks", column_blocks);
   } else if (v.kind == AttentionKind::matrices) {
-    block_rows = v.subgroups_m * v.rows;
     call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
     call.set("subgroups_m", v.subgroups_m).set("subgroups_n", v.subgroups_n).set("sub_rows", v.rows);
     call.set("tile", v.tile).set("buffers", v.buffers);
     call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
   } else if (v.kind == AttentionKind::few) {
-    block_rows = v.rows;
     const auto shares = [&](const char* name, const View& view, std::int64_t size) {
       const int unit = attention_load_unit(view, a);
       call.set(std::format("{}_unit", name), unit).set(std::format("{}_per", name), ceil_div(size, v.lanes * unit));
@@ -151,7 +150,6 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     shares("v", a.keys ? a.v : a.q, a.value_dim);
     call.set("lanes", v.lanes).set("chunk", v.chunk).enable("subgroups");
   } else {
-    block_rows = v.threads / v.splits * v.rows;
     call.set("d4", ceil_div(a.dim, 4))
         .set("v4", ceil_div(a.value_dim, 4))
         .set("bounded", bounded || a.keys % v.chunk != 0)
@@ -188,8 +186,7 @@ std::uint64_t span_bytes(std::span<const View> views) {
 // The axis to halve so that every operand fits a binding; none if all fit. What lies in y's buffer shares its binding.
 std::optional<AttentionCall::Axis> axis_to_halve(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   using Axis = AttentionCall::Axis;
-  // A binding may start up to an alignment before its view, and ends at a multiple of 16.
-  const std::uint64_t limit = capabilities.max_binding - capabilities.storage_alignment - 16;
+  const std::uint64_t limit = window_limit(capabilities);
   struct Operand {
     View view;
     bool of_keys;

@@ -84,6 +84,8 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
                                   bool matrices = true);
 // few: elements of keys or values in one load: 8 of 16 bits, or 4.
 int attention_load_unit(const View& view, const AttentionCall& call);
+// Rows (AttentionCall::rows) of a workgroup.
+std::int64_t attention_block_rows(const AttentionVariant& variant);
 // Bytes of workgroup memory that it takes.
 std::int64_t attention_workgroup_memory(const AttentionVariant& variant, const AttentionCall& call);
 // Bytes of scratch that its parts need.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/attention/attention.h"
+#include "kernels/common/windows.h"
 #include "kernels/twin.h"
 #include "weft/error.h"
 
@@ -48,14 +49,6 @@ std::int64_t length_at(const std::optional<View>& lengths, std::int64_t batch, s
   const std::int64_t value = lengths->dtype == DType::i32 ? std::int64_t{data<const std::int32_t>(*lengths)[i]}
                                                           : std::int64_t{data<const std::uint32_t>(*lengths)[i]};
   return std::clamp<std::int64_t>(value, 0, most);
-}
-
-// Elements begin…begin+count-1 along an axis.
-View cut(const View& view, int axis, std::int64_t begin, std::int64_t count) {
-  View v = view;
-  v.offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(v.offset) + begin * v.strides()[axis] * bits(v.dtype) / 8);
-  v.layout.shape[axis] = count;
-  return v;
 }
 
 }  // namespace
@@ -165,24 +158,24 @@ std::int64_t AttentionCall::size(Axis axis) const {
 AttentionCall AttentionCall::part(Axis axis, std::int64_t begin, std::int64_t count) const {
   AttentionCall a = *this;
   const auto cut_both = [&](int of, std::int64_t first, std::int64_t size) {
-    a.q = cut(a.q, of, first, size);
-    a.y = cut(a.y, of, first, size);
-    if (a.mask) a.mask = cut(*a.mask, of, first, size);
+    a.q = part_along(a.q, of, first, size);
+    a.y = part_along(a.y, of, first, size);
+    if (a.mask) a.mask = part_along(*a.mask, of, first, size);
   };
   switch (axis) {
     case Axis::batch:
       a.batch = count;
       cut_both(0, begin, count);
-      a.k = cut(a.k, 0, begin, count);
-      a.v = cut(a.v, 0, begin, count);
-      if (a.lengths.queries) a.lengths.queries = cut(*a.lengths.queries, 0, begin, count);
-      if (a.lengths.keys) a.lengths.keys = cut(*a.lengths.keys, 0, begin, count);
+      a.k = part_along(a.k, 0, begin, count);
+      a.v = part_along(a.v, 0, begin, count);
+      if (a.lengths.queries) a.lengths.queries = part_along(*a.lengths.queries, 0, begin, count);
+      if (a.lengths.keys) a.lengths.keys = part_along(*a.lengths.keys, 0, begin, count);
       break;
     case Axis::kv_heads:
       a.kv_heads = count;
       cut_both(1, begin * group, count * group);
-      a.k = cut(a.k, 1, begin, count);
-      a.v = cut(a.v, 1, begin, count);
+      a.k = part_along(a.k, 1, begin, count);
+      a.v = part_along(a.v, 1, begin, count);
       break;
     case Axis::group:  // of one head of keys
       a.group = count;

@@ -112,6 +112,20 @@ fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
 }
 {% endif %}
 
+{# What is read of the lengths, `shared` by one invocation for all. #}
+{% macro read_lengths(shared) -%}
+{% if shared %}
+  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
+  let lengths = workgroupUniformLoad(&lengths_read).xy;
+{% else %}
+  let lengths = lengths_at(batch);
+{% endif %}
+{%- endmacro %}
+{# The keys of a workgroup: those that the rows first_row…last see, or a part of them. #}
+{% macro keys_of(last, part, unit) -%}
+{{ "share_of(" if parts else "" }}seen_by_rows(first_row, {{ last }}, lengths){{ ", " ~ part ~ ", " ~ unit ~ ")" if parts else "" }}
+{%- endmacro %}
+
 {% if mask != "none" %}
 // What the mask adds to a score; p.hidden is -inf, which WGSL has no literal for.
 fn bias(i: u32) -> f32 {

@@ -6,26 +6,13 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
+#include "kernels/common/instruction_sets.h"
+#include "kernels/common/scratch_cpu.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/twin.h"
 
 namespace weft::kernels {
 namespace {
-
-// Functions defined between BEGIN and END are compiled for more than the baseline.
-#if defined(__x86_64__) && defined(__GNUC__)
-#define WEFT_X86 1
-#else
-#define WEFT_X86 0
-#endif
-#define WEFT_PRAGMA(text) _Pragma(#text)
-#if defined(__clang__)
-#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(clang attribute push(__attribute__((target(name))), apply_to = function))
-#define WEFT_END_TARGET WEFT_PRAGMA(clang attribute pop)
-#else
-#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(GCC push_options) WEFT_PRAGMA(GCC target(name))
-#define WEFT_END_TARGET WEFT_PRAGMA(GCC pop_options)
-#endif
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
@@ -122,29 +109,11 @@ void run(const Block& b) { b.size == 16 ? attend<4, 4>(b) : attend<4, 8>(b); }
 
 void (*choose_run())(const Block&) {
 #if WEFT_X86
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    return avx512::run;
-  }
-  if (avx2) return avx2::run;
+  if (instruction_set() == 4) return avx512::run;
+  if (instruction_set() == 3) return avx2::run;
 #endif
   return plain::run;
 }
-
-// Aligned floats that only grow.
-class Scratch {
- public:
-  float* need(std::int64_t count) {
-    if (static_cast<std::int64_t>(buffer_.size() / sizeof(float)) < count) {
-      buffer_ = Buffer::host(static_cast<std::uint64_t>(count) * sizeof(float));
-    }
-    return reinterpret_cast<float*>(buffer_.data());
-  }
-
- private:
-  Buffer buffer_;
-};
 
 // Rows first…first+count-1 of one head of keys and values.
 void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head, const Rows& k, const Rows& v,

@@ -84,14 +84,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let v_start = batch * p.v_b + kv_head * p.v_h;
   let lane = t % {{ lanes }}u;
   let team = t / {{ lanes }}u;
-{% if shared_lengths %}
-  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
-  let lengths = workgroupUniformLoad(&lengths_read).xy;
-{% else %}
-  let lengths = lengths_at(batch);
-{% endif %}
-  let all_keys = seen_by_rows(first_row, min(first_row + {{ rows }}u, p.rows) - 1u, lengths);
-  let keys = {% if parts %}share_of(all_keys, part, {{ teams * chunk }}u){% else %}all_keys{% endif %};
+{{ read_lengths(shared_lengths) }}
+  let keys = {{ keys_of("min(first_row + " ~ rows ~ "u, p.rows) - 1u", "part", teams * chunk ~ "u") }};
 {% if mask == "keys" %}
   let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
 {% endif %}

@@ -33,17 +33,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let first_row = at % p.row_blocks * block_rows;
   let batch = at / p.row_blocks / p.kv_heads;
   let kv_head = at / p.row_blocks % p.kv_heads;
-{% if shared_lengths and staged %}
-  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
-  let lengths = workgroupUniformLoad(&lengths_read).xy;
-{% else %}
-  let lengths = lengths_at(batch);
-{% endif %}
-{% if parts %}
-  let keys = share_of(seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths), part, {{ chunk * splits }}u);
-{% else %}
-  let keys = seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths);
-{% endif %}
+{{ read_lengths(shared_lengths and staged) }}
+  let keys = {{ keys_of("min(first_row + block_rows, p.rows) - 1u", "part", chunk * splits ~ "u") }};
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
   let lane = t % lanes;

@@ -154,18 +154,12 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let kv_head = at / p.row_blocks % p.kv_heads;
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
-{% if shared_lengths %}
-  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
-  let lengths = workgroupUniformLoad(&lengths_read).xy;
-{% else %}
-  let lengths = lengths_at(batch);
-{% endif %}
+{{ read_lengths(shared_lengths) }}
   let last_row = min(first_row + {{ block_rows }}u, p.rows) - 1u;
+  let keys = {{ keys_of("last_row", "key_part", "tile") }};
 {% if parts %}
-  let keys = share_of(seen_by_rows(first_row, last_row, lengths), key_part, tile);
   let by_all = min(seen_by_all(first_row, last_row, lengths), vec2<u32>(0xffffffffu, keys.y));
 {% else %}
-  let keys = seen_by_rows(first_row, last_row, lengths);
   let by_all = seen_by_all(first_row, last_row, lengths);
 {% endif %}
   let at_m = subgroup / {{ subgroups_n }}u % {{ subgroups_m }}u;

@@ -27,17 +27,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let first_row = block % p.row_blocks * block_rows;
   let batch = block / p.row_blocks / p.kv_heads;
   let kv_head = block / p.row_blocks % p.kv_heads;
-{% if shared_lengths %}
-  if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
-  let lengths = workgroupUniformLoad(&lengths_read).xy;
-{% else %}
-  let lengths = lengths_at(batch);
-{% endif %}
-{% if parts %}
-  let keys = share_of(seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths), part, tile);
-{% else %}
-  let keys = seen_by_rows(first_row, min(first_row + block_rows, p.rows) - 1u, lengths);
-{% endif %}
+{{ read_lengths(shared_lengths) }}
+  let keys = {{ keys_of("min(first_row + block_rows, p.rows) - 1u", "part", "tile") }};
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
   let x = t % 8u;

@@ -15,11 +15,7 @@ constexpr std::int64_t kLeastKeys = 256;
 
 // Workgroups that work on different rows.
 std::int64_t row_groups(const AttentionVariant& v, const AttentionCall& a) {
-  const std::int64_t rows = v.kind == AttentionKind::few        ? v.rows
-                            : v.kind == AttentionKind::matrices ? v.subgroups_m * v.rows
-                            : v.kind == AttentionKind::tiles ? v.threads / 8 * v.rows
-                                                             : v.threads / v.splits * v.rows;
-  return a.batch * a.kv_heads * ceil_div(a.rows(), rows);
+  return a.batch * a.kv_heads * ceil_div(a.rows(), attention_block_rows(v));
 }
 
 // Numbers of one operand that an invocation of kind few holds: of all its rows.
@@ -76,6 +72,16 @@ int attention_load_unit(const View& view, const AttentionCall& call) {
     if (view.shape()[i] != 1 && view.strides()[i] % 8 != 0) return 4;
   }
   return 8;
+}
+
+std::int64_t attention_block_rows(const AttentionVariant& v) {
+  switch (v.kind) {
+    case AttentionKind::lanes: return v.threads / v.splits * v.rows;
+    case AttentionKind::tiles: return v.threads / 8 * v.rows;
+    case AttentionKind::few: return v.rows;
+    case AttentionKind::matrices: return v.subgroups_m * v.rows;
+  }
+  return 0;
 }
 
 std::string to_string(const AttentionVariant& v) {

@@ -110,3 +110,17 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
   let live = wanted < p.rows;
   let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
 {% endmacro %}
+{# The steps of a row that an invocation keeps: k0, k1, …, and whether the last of them is within the row. #}
+{% macro kept_steps() -%}
+{% for i in range(kept) %}
+  let k{{ i }} = member + {{ i * team }}u;
+{% endfor %}
+  let whole = k{{ kept - 1 }} < p.steps;   // only the last step can lie past the row's end
+{%- endmacro %}
+{# What x has there, as v0, v1, …; `fill` past the row's end. #}
+{% macro kept_row(fill) -%}
+{% for i in range(kept - 1) %}
+  var v{{ i }} = {{ load_step("x", "x0", "k" ~ i) }};
+{% endfor %}
+  var v{{ kept - 1 }} = select(value_t({{ fill }}), {{ load_step("x", "x0", "min(k" ~ (kept - 1) ~ ", p.steps - 1u)") }}, whole);
+{%- endmacro %}

@@ -5,14 +5,6 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
-
-std::uint64_t span_bytes(const View& view) {
-  if (view.count() == 0) return 0;
-  const auto [low, high] = view.layout.offset_range();
-  return static_cast<std::uint64_t>((high - low + 1) * bits(view.dtype) + 7) / 8;
-}
-
 // The axis along which `view` reaches farthest; -1: none that may be cut.
 int longest_axis(const View& view, const AxisMask& may_cut) {
   int axis = -1;
@@ -25,6 +17,16 @@ int longest_axis(const View& view, const AxisMask& may_cut) {
 }
 
 }  // namespace
+
+std::uint64_t span_bytes(const View& view) {
+  if (view.count() == 0) return 0;
+  const auto [low, high] = view.layout.offset_range();
+  return static_cast<std::uint64_t>((high - low + 1) * bits(view.dtype) + 7) / 8;
+}
+
+std::uint64_t window_limit(const gpu::Capabilities& capabilities) {
+  return capabilities.max_binding - capabilities.storage_alignment - 16;
+}
 
 View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size) {
   View part = view;
@@ -41,8 +43,7 @@ std::int64_t first_half(std::int64_t size) {
 }
 
 int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view, const AxisMask& may_cut) {
-  // A binding may start up to an alignment before its view, and ends at a multiple of 16.
-  const bool far = span_bytes(view) > capabilities.max_binding - capabilities.storage_alignment - 16;
+  const bool far = span_bytes(view) > window_limit(capabilities);
   if (!far && view.count() <= kMostElements) return -1;
   const int axis = longest_axis(view, may_cut);
   if (axis < 0 && far) {

@@ -15,6 +15,13 @@ namespace weft::kernels {
 bool in_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                 const AxisMask& may_cut, const std::function<void(std::span<const View>)>& run);
 
+// Elements of a part at most.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+// Bytes from a view's first to its last element, and how many of them fit a binding, which may start up to an alignment
+// before its view and ends at a multiple of 16.
+std::uint64_t span_bytes(const View& view);
+std::uint64_t window_limit(const gpu::Capabilities& capabilities);
+
 // The steps of that, for kernels with more to do. The axis to halve for a view, -1 if it fits. Throws Unsupported if none
 // is left that may be cut.
 int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view, const AxisMask& may_cut);

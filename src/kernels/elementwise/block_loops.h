@@ -3,23 +3,14 @@
 
 #include <type_traits>
 
+#include "kernels/common/instruction_sets.h"
 #include "kernels/elementwise/scalar_math_cpu.h"
 
 namespace weft::kernels {
 
-#if defined(__x86_64__)
+#if WEFT_X86
 #define WEFT_TARGET_V3 __attribute__((target("avx2,fma,f16c,bmi2")))
 #define WEFT_TARGET_V4 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c,bmi2,prefer-vector-width=512")))
-inline int instruction_set() {
-  static const int level = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                                   __builtin_cpu_supports("avx512bw")
-                               ? 4
-                           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 3
-                                                                                             : 1;
-  return level;
-}
-#else
-inline int instruction_set() { return 1; }
 #endif
 
 // out[i] = F()(a[i], b[i], c[i]); F is a captureless functor whose call operator is inlined.
@@ -39,14 +30,14 @@ struct BlockLoop {
   }
 
   static void plain(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
-#if defined(__x86_64__)
+#if WEFT_X86
   WEFT_TARGET_V3 static void v3(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
   WEFT_TARGET_V4 static void v4(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
 #endif
 
   // `vectors`: worth more than one version.
   static Function choose(bool vectors) {
-#if defined(__x86_64__)
+#if WEFT_X86
     if (vectors && instruction_set() == 4) return v4;
     if (vectors && instruction_set() == 3) return v3;
 #endif

@@ -6,13 +6,6 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
-
-std::int64_t span_bits(const View& view) {
-  const auto [low, high] = view.layout.offset_range();
-  return (high - low + 1) * bits(view.dtype);
-}
-
 Selection along_part(Selection s, int axis, std::int64_t begin, std::int64_t size) {
   for (View* v : {&s.whole, &s.indices, &s.part}) *v = part_along(*v, axis, begin, size);
   return s;
@@ -31,12 +24,11 @@ Selection along_index(Selection s, int k, std::int64_t begin, std::int64_t size)
 
 void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& s,
                       const std::function<void(const Selection&)>& run) {
-  // A binding may start up to an alignment before its view, and ends at a multiple of 16 bytes.
-  const auto limit = static_cast<std::int64_t>(capabilities.max_binding - capabilities.storage_alignment - 16) * 8;
+  const std::uint64_t limit = window_limit(capabilities);
   const View whole = reachable_whole(s), indices = reachable_indices(s);
-  const View* far = span_bits(whole) > limit     ? &s.whole
-                    : span_bits(indices) > limit ? &s.indices
-                    : span_bits(s.part) > limit || s.part.count() > kMostElements ? &s.part : nullptr;
+  const View* far = span_bytes(whole) > limit     ? &s.whole
+                    : span_bytes(indices) > limit ? &s.indices
+                    : span_bytes(s.part) > limit || s.part.count() > kMostElements ? &s.part : nullptr;
   if (!far) return run(s);
   // Where it reaches farthest: along one of the part's axes, or along one that indices move on.
   int axis = -1, indexed = -1;

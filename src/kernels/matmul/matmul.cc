@@ -1,6 +1,7 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/call.h"
+#include "kernels/common/windows.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/self_test.h"
 #include "weft/error.h"
@@ -52,13 +53,10 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
 
 // Operands of 8 bits that lie along k as words of four, as dot4I8Packed and dot4U8Packed take them; nothing if the device
 // has not these, or the operands lie otherwise.
-std::optional<MatmulProblem> in_words(const gpu::Device& device, const MatmulProblem& problem) {
+std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, const MatmulProblem& problem) {
   const DType type = problem.a.dtype;
-  if (bits(type) != 8 || is_floating(type) || problem.b.dtype != type || problem.k % 4 != 0) return std::nullopt;
-  if (device.capabilities().minimum || !device.webgpu().GetAdapter().GetInstance().HasWGSLLanguageFeature(
-                                           wgpu::WGSLLanguageFeatureName::Packed4x8IntegerDotProduct)) {
-    return std::nullopt;
-  }
+  if (!capabilities.packed_dot || bits(type) != 8 || is_floating(type)) return std::nullopt;
+  if (problem.b.dtype != type || problem.k % 4 != 0) return std::nullopt;
   MatmulProblem p = problem;
   p.k /= 4;
   for (View* view : {&p.a, &p.b}) {
@@ -85,7 +83,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const bool tiles = matrices || columns || v.kind == MatmulKind::tile;
   // The direct form is for CPUs, which multiply bytes slower this way (llvmpipe: half the rate).
   const bool by_words = v.kind == MatmulKind::tile || v.kind == MatmulKind::dot;
-  const std::optional<MatmulProblem> words = by_words ? in_words(commands.device(), problem) : std::nullopt;
+  const std::optional<MatmulProblem> words = by_words ? in_words(call.capabilities(), problem) : std::nullopt;
   const MatmulProblem& p = words ? *words : problem;
   const int wide = matrices ? matrix_load_width(p.a.dtype) : 4;
   LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
@@ -164,8 +162,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
 
 // The dimension to halve so that every operand fits a binding; -1 if all fit.
 int dimension_to_halve(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
-  // A window may start up to an alignment before its operand.
-  const std::int64_t limit = static_cast<std::int64_t>(capabilities.max_binding - capabilities.storage_alignment);
+  const auto limit = static_cast<std::int64_t>(window_limit(capabilities));
   int result = -1;
   MatmulProblem p = problem;
   p.for_each_view([&](View& view) {

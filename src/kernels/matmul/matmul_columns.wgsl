@@ -15,13 +15,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (group >= p.groups) { return; }
   let at = place(group);
   let c = coords(at.batch);
-{% if splits %}
-  let k_first = min(at.slice * p.slice_k, p.k);
-  let k_end = min(k_first + p.slice_k, p.k);
-{% else %}
-  let k_first = 0u;
-  let k_end = p.k;
-{% endif %}
+{{ range_of_k("k_first") }}
   let strip = lid / {{ across }}u;
   let column = at.n0 + lid % {{ across }}u * 4u;
   // What lies past the edges is computed from the last row and column, and not stored.

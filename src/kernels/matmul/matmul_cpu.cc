@@ -2,6 +2,7 @@
 // epilogue runs over each block while it is there.
 #include "cpu/kept.h"
 #include "kernels/call.h"
+#include "kernels/common/scratch_cpu.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/panels_cpu.h"
@@ -10,19 +11,6 @@
 
 namespace weft::kernels {
 namespace {
-
-// Memory of a thread's own that only grows.
-class Scratch {
- public:
-  float* need(std::int64_t count) {
-    const auto bytes = static_cast<std::uint64_t>(count) * sizeof(float);
-    if (buffer_.size() < bytes) buffer_ = Buffer::host(bytes);
-    return reinterpret_cast<float*>(buffer_.data());
-  }
-
- private:
-  Buffer buffer_;
-};
 
 // The matrices in type `to`, dense each; batches that repeat (stride 0) are kept once.
 View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {

@@ -50,13 +50,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (group >= p.groups) { return; }
   let at = place(group);
   let c = coords(at.batch);
-{% if splits %}
-  let k_begin = min(at.slice * p.slice_k, p.k);
-  let k_end = min(k_begin + p.slice_k, p.k);
-{% else %}
-  let k_begin = 0u;
-  let k_end = p.k;
-{% endif %}
+{{ range_of_k("k_begin") }}
   let steps = (k_end - k_begin + {{ tile_k - 1 }}u) / {{ tile_k }}u;
 
   // Where this invocation's part of each operand tile starts in memory, and where it goes in workgroup memory.
@@ -251,11 +245,11 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   }
   workgroupBarrier();
   for (var e = lid; e < {{ slots * unit_m * span // 4 }}u; e += {{ threads }}u) {
-    let owner = e / {{ unit_m * span // 4 }}u + {{ g * slots }}u;
+    let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
+    let owner = slot + {{ g * slots }}u;
     let row = e / {{ span // 4 }}u % {{ unit_m }}u;
     let col = e % {{ span // 4 }}u * 4u;
     let start = row * {{ pitch_sums }}u + col;
-    let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
     store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row,
                  at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
                  vec4<{{ product }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u]));

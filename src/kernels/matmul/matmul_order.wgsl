@@ -25,3 +25,13 @@ fn place(group: u32) -> Place {
   at.n0 = in_band / band_rows * {{ tile_n }}u;
   return at;
 }
+{# The part of k that a workgroup at `at` walks over: first … k_end - 1. #}
+{% macro range_of_k(first) -%}
+{% if splits %}
+  let {{ first }} = min(at.slice * p.slice_k, p.k);
+  let k_end = min({{ first }} + p.slice_k, p.k);
+{% else %}
+  let {{ first }} = 0u;
+  let k_end = p.k;
+{% endif %}
+{%- endmacro %}

@@ -43,13 +43,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 
   let at = place(group);
   let c = coords(at.batch);
-{% if splits %}
-  let k_first = min(at.slice * p.slice_k, p.k);
-  let k_end = min(k_first + p.slice_k, p.k);
-{% else %}
-  let k_first = 0u;
-  let k_end = p.k;
-{% endif %}
+{{ range_of_k("k_first") }}
   let steps = (k_end - k_first + {{ tile_k * slices - 1 }}u) / {{ tile_k * slices }}u;
 {% if slices > 1 %}
   let slot = lid / {{ threads }}u;

@@ -2,19 +2,10 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "kernels/common/instruction_sets.h"
+
+#if WEFT_X86
 #include <immintrin.h>
-#define WEFT_X86 1
-#else
-#define WEFT_X86 0
-#endif
-#define WEFT_PRAGMA(text) _Pragma(#text)
-#if defined(__clang__)
-#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(clang attribute push(__attribute__((target(name))), apply_to = function))
-#define WEFT_END_TARGET WEFT_PRAGMA(clang attribute pop)
-#else
-#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(GCC push_options) WEFT_PRAGMA(GCC target(name))
-#define WEFT_END_TARGET WEFT_PRAGMA(GCC pop_options)
 #endif
 
 namespace weft::kernels {
@@ -42,12 +33,8 @@ constexpr PanelLoops kLoops = loops<4, 4>();
 
 const PanelLoops& choose() {
 #if WEFT_X86
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    return avx512::kLoops;
-  }
-  if (avx2) return avx2::kLoops;
+  if (instruction_set() == 4) return avx512::kLoops;
+  if (instruction_set() == 3) return avx2::kLoops;
 #endif
   return plain::kLoops;
 }

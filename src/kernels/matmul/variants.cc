@@ -225,9 +225,8 @@ std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::
   const auto tile = [&](int m, int n, int k, int sub_m, int sub_n) {
     return matrix_variant(m, n, k * deeper, sub_m, sub_n, *unit, capabilities);
   };
-  for (const auto& [v, least] : {Threshold{tile(128, 128, 32, 64, 64), 128},
-                                 {tile(128, 64, 32, 64, 32), 70}, {tile(64, 64, 64, 32, 32), 70},
-                                 {tile(32, 64, 64, 16, 32), 70}}) {
+  for (const auto& [v, least] : {Threshold{tile(128, 128, 32, 64, 64), 128}, {tile(128, 64, 32, 64, 32), 70},
+                                 {tile(64, 64, 64, 32, 32), 70}, {tile(32, 64, 64, 16, 32), 70}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
   }
   MatmulVariant smallest = tile(16, 32, 64, 16, 16);

@@ -37,8 +37,8 @@ struct MatmulVariant {
   bool operator==(const MatmulVariant&) const = default;
 };
 
-// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8", "columns_1x128_256",
-// "matrices_128x128x32_64x64_by_16x16x16".
+// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8",
+// "columns_1x128_256", "matrices_128x128x32_64x64_by_16x16x16".
 std::string to_string(const MatmulVariant& variant);
 
 // All there are without cooperative matrices, for tests and tuning.

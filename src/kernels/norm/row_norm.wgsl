@@ -55,10 +55,7 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 {% if kept %}
 {% set end = kept - 1 %}
-{% for i in range(kept) %}
-  let k{{ i }} = member + {{ i * team }}u;
-{% endfor %}
-  let whole = k{{ end }} < p.steps;   // only the last step can lie past the row's end
+{{ kept_steps() }}
 {{ first_place("x", "x0") }}
 {{ first_place("y", "y0") }}
 {% if scaled %}

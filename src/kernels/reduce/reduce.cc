@@ -253,7 +253,7 @@ namespace {
 // In parts of fewer rows, where an operand is larger than a binding; false, and nothing is done, if all fit.
 bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes, const ReduceWork& work) {
   const int rank = r.shape.rank();
-  const AxisMask kept = kept_axes(r, axes);
+  const AxisMask kept = kept_axes(rank, axes);
   const std::vector<View> views = over_all_axes(r, kept);
   const std::size_t inputs = r.inputs.size();
   return in_windows(stream.gpu()->device().capabilities(), kOps[static_cast<int>(r.op)].name, views, kept,

@@ -6,25 +6,10 @@
 namespace weft::kernels {
 
 std::vector<View> over_all_axes(const ReduceProblem& r, const AxisMask& kept) {
-  const int rank = r.shape.rank();
   std::vector<View> views = r.inputs;
-  const auto add = [&](const View& v) {
-    View spread = v;
-    spread.layout = {r.shape, Strides::filled(rank, 0)};
-    for (int d = 0, at = 0; d < rank; ++d) {
-      if (kept[d]) spread.layout.strides[d] = v.strides()[v.rank() == rank ? d : at++];
-    }
-    views.push_back(spread);
-  };
-  add(r.y);
-  for (const View& v : r.operands) add(v);
+  views.push_back(over_all_axes(r.y, r.shape, kept));
+  for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, kept));
   return views;
-}
-
-AxisMask kept_axes(const ReduceProblem& r, std::span<const int> axes) {
-  AxisMask kept = every_axis();
-  for (const int axis : axes) kept[axis < 0 ? axis + r.shape.rank() : axis] = false;
-  return kept;
 }
 
 namespace {
@@ -74,7 +59,7 @@ void for_each_piece(const Shape& shape, const Shape& piece, const AxisMask& mask
 
 std::optional<RowWindows> row_windows(const gpu::Capabilities& capabilities, const ReduceProblem& r,
                                       std::span<const int> axes) {
-  RowWindows w{.kept = kept_axes(r, axes), .piece = r.shape};
+  RowWindows w{.kept = kept_axes(r.shape.rank(), axes), .piece = r.shape};
   const std::vector<View> views = over_all_axes(r, w.kept);
   bool cut = false;
   for (std::size_t k = 0; k < views.size();) {

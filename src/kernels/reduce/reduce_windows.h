@@ -18,8 +18,6 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
 void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
                    std::int64_t length);
 
-// Which axes are not reduced.
-AxisMask kept_axes(const ReduceProblem& r, std::span<const int> axes);
 // All views over the axes of what is reduced: the inputs, y, the operands. y's strides are 0 along reduced axes.
 std::vector<View> over_all_axes(const ReduceProblem& r, const AxisMask& kept);
 

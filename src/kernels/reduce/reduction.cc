@@ -29,16 +29,26 @@ Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::sp
   return split_rows(x.shape(), along, strides);
 }
 
+AxisMask kept_axes(int rank, std::span<const int> axes) {
+  AxisMask kept = every_axis();
+  for (const int axis : axes) kept[axis < 0 ? axis + rank : axis] = false;
+  return kept;
+}
+
+View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept) {
+  const int rank = shape.rank();
+  View spread = view;
+  spread.layout = {shape, Strides::filled(rank, 0)};
+  for (int d = 0, at = 0; d < rank; ++d) {
+    if (kept[d]) spread.layout.strides[d] = view.strides()[view.rank() == rank ? d : at++];
+  }
+  return spread;
+}
+
 bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x, const View& y,
                         std::span<const int> axes, const std::function<void(const View& x, const View& y)>& run) {
-  AxisMask kept = every_axis();
-  for (const int axis : axes) kept[axis < 0 ? axis + x.rank() : axis] = false;
-  View spread = y;
-  spread.layout = {x.shape(), Strides::filled(x.rank(), 0)};
-  for (int d = 0, at = 0; d < x.rank(); ++d) {
-    if (kept[d]) spread.layout.strides[d] = y.strides()[y.rank() == x.rank() ? d : at++];
-  }
-  return in_windows(capabilities, kernel, std::array{x, spread}, kept, [&](std::span<const View> part) {
+  const AxisMask kept = kept_axes(x.rank(), axes);
+  return in_windows(capabilities, kernel, std::array{x, over_all_axes(y, x.shape(), kept)}, kept, [&](std::span<const View> part) {
     View result = part[1];
     for (int d = 0; d < x.rank(); ++d) {
       if (!kept[d]) result.layout.shape[d] = 1;

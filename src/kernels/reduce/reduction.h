@@ -14,6 +14,11 @@ namespace weft::kernels {
 // the name of `kernel`.
 Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes);
 
+// Which axes of `rank` are not reduced.
+AxisMask kept_axes(int rank, std::span<const int> axes);
+// What lies as a reduction's y does, over the axes of `shape`: with strides of 0 along reduced ones.
+View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept);
+
 // Calls `run` with parts of fewer rows, y with x's rank, where a view is larger than a binding. False, and nothing is
 // called, if both fit. Throws Unsupported where a row does not.
 bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x, const View& y,

@@ -27,14 +27,8 @@ fn main({{ thread_arguments() }}) {
   let row_squares = team_sum(squares, tid);
 {% elif kept %}
 {% set end = kept - 1 %}
-{% for i in range(kept) %}
-  let k{{ i }} = member + {{ i * team }}u;
-{% endfor %}
-  let whole = k{{ end }} < p.steps;   // only the last step can lie past the row's end
-{% for i in range(end) %}
-  var v{{ i }} = {{ load_step("x", "x0", "k" ~ i) }};
-{% endfor %}
-  var v{{ end }} = select(value_t(0), {{ load_step("x", "x0", "min(k" ~ end ~ ", p.steps - 1u)") }}, whole);
+{{ kept_steps() }}
+{{ kept_row("0") }}
   var total = v0;
 {% for i in range(1, kept) %}
   total += v{{ i }};

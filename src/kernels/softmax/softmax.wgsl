@@ -20,14 +20,8 @@ fn main({{ thread_arguments() }}) {
   let y0 = y_row(row);
 {% if kept %}
 {% set end = kept - 1 %}
-{% for i in range(kept) %}
-  let k{{ i }} = member + {{ i * team }}u;
-{% endfor %}
-  let whole = k{{ end }} < p.steps;   // only the last step can lie past the row's end
-{% for i in range(end) %}
-  var v{{ i }} = {{ load_step("x", "x0", "k" ~ i) }};
-{% endfor %}
-  var v{{ end }} = select(value_t(lowest), {{ load_step("x", "x0", "min(k" ~ end ~ ", p.steps - 1u)") }}, whole);
+{{ kept_steps() }}
+{{ kept_row("lowest") }}
   var top = max(state_t(lowest), largest_of(v0));
 {% for i in range(1, kept) %}
   top = max(top, largest_of(v{{ i }}));

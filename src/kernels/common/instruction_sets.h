@@ -1,0 +1,37 @@
+// Code that is compiled for more than the baseline of the processor family, and which of it this processor runs.
+#pragma once
+
+namespace weft::kernels {
+
+// Functions defined between BEGIN and END are compiled for the named instructions.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WEFT_X86 1
+#else
+#define WEFT_X86 0
+#endif
+#define WEFT_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(clang attribute push(__attribute__((target(name))), apply_to = function))
+#define WEFT_END_TARGET WEFT_PRAGMA(clang attribute pop)
+#else
+#define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(GCC push_options) WEFT_PRAGMA(GCC target(name))
+#define WEFT_END_TARGET WEFT_PRAGMA(GCC pop_options)
+#endif
+
+// Of x86-64: 4 has AVX-512 (F, DQ, BW, VL) beside all of 3, 3 has AVX2, FMA, F16C and BMI2; everything else is 1.
+inline int instruction_set() {
+#if WEFT_X86
+  static const int level = [] {
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+                      __builtin_cpu_supports("bmi2");
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    return !avx2 ? 1 : avx512 ? 4 : 3;
+  }();
+  return level;
+#else
+  return 1;
+#endif
+}
+
+}  // namespace weft::kernels

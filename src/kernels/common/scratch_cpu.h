@@ -1,0 +1,21 @@
+// Memory of a thread's own, on the CPU.
+#pragma once
+
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+// Aligned floats; the memory only grows.
+class Scratch {
+ public:
+  float* need(std::int64_t count) {
+    const auto bytes = static_cast<std::uint64_t>(count) * sizeof(float);
+    if (buffer_.size() < bytes) buffer_ = Buffer::host(bytes);
+    return reinterpret_cast<float*>(buffer_.data());
+  }
+
+ private:
+  Buffer buffer_;
+};
+
+}  // namespace weft::kernels
