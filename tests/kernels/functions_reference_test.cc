@@ -47,10 +47,10 @@ TEST(FunctionsReference, Unary) {
     expect_close(y, row(want, k), {.absolute = 2e-15, .relative = 4e-15}, name + " f64");
     const View narrow = empty(DType::f32, x.count());
     kernels::elementwise(cpu, name, std::span(&x, 1), narrow);
-    // Compositions round at each step; hardsigmoid cancels.
-    const bool one_step = scalar_op(name).has_value();
-    expect_close(narrow, as(row(want, k), DType::f32), {.ulp = one_step ? 1.0 : 3.0, .absolute = one_step ? 0 : 1e-7},
-                 name + " f32");
+    // Compositions round at each step; hardsigmoid cancels, and so do gamma functions near their zeros below 0.
+    const bool one_step = scalar_op(name).has_value(), cancels = name == "lgamma" || name == "digamma";
+    expect_close(narrow, as(row(want, k), DType::f32),
+                 {.ulp = one_step ? 1.0 : 3.0, .absolute = cancels ? 1e-12 : one_step ? 0 : 1e-7}, name + " f32");
   }
   EXPECT_EQ(static_cast<std::int64_t>(k), want.shape()[0]);
 }

@@ -250,6 +250,39 @@ TEST(ScalarAccuracyCpu, UnaryByTwin) {
   }
 }
 
+TEST(ScalarAccuracyCpu, OfTwoNumbers) {
+  Rng rng(18);
+  cpu::Executor cpu;
+  const std::vector<float> a = arguments(rng, kCount);
+  std::vector<float> b = arguments(rng, kCount);
+  std::ranges::shuffle(b, rng);
+  for (int i = 0; i < kCount; i += 2) b[i] = static_cast<float>(a[i] * std::exp2(std::uniform_real_distribution<double>(-30, 30)(rng)));
+  for (int i = 0; i < kCount; i += 16) b[i] = std::round(b[i]);
+  const View in[] = {to_view(a), to_view(b)};
+  const std::pair<ScalarOp, double (*)(double, double)> functions[] = {
+      {ScalarOp::pow, [](double x, double y) { return std::pow(x, y); }},
+      {ScalarOp::rem, [](double x, double y) { return std::fmod(x, y); }},
+      {ScalarOp::atan2, [](double y, double x) { return std::atan2(y, x); }},
+      {ScalarOp::hypot, [](double x, double y) { return std::hypot(x, y); }},
+      {ScalarOp::logaddexp, [](double x, double y) {
+         return std::isnan(x + y) && !std::isinf(x) ? NAN : x == y ? x + std::numbers::ln2 : std::max(x, y) + std::log1p(std::exp(-std::abs(x - y)));
+       }}};
+  for (const auto& [op, reference] : functions) {
+    const View y = to_view(a);
+    kernels::binary(cpu, op, in[0], in[1], y);
+    Worst worst;
+    for (int i = 0; i < kCount; ++i) {
+      const auto got = static_cast<float>(value(y, i));
+      const double want = reference(a[i], b[i]);
+      // Near its zeros the terms cancel.
+      if (op == ScalarOp::logaddexp && std::abs(got - want) < 1e-9) continue;
+      worst.see(ulp_error(got, want), a[i], b[i], got);
+      if (op == ScalarOp::rem && want == 0) { EXPECT_EQ(std::signbit(got), std::signbit(a[i])) << a[i] << " rem " << b[i]; }
+    }
+    EXPECT_LE(worst.ulp, op == ScalarOp::rem ? 0 : 0.55) << name(op) << "(" << worst.x << ", " << worst.y << ") = " << worst.got;
+  }
+}
+
 // f64 on the CPU is the C library's.
 TEST(ScalarAccuracyCpu, Doubles) {
   Rng rng(14);

@@ -175,6 +175,37 @@ show("x digamma(x) / (x - root) in x - 2", minimax(lambda t: digamma_part(t + 2)
 show("x² (log(x) - 1/(2x) - digamma(x)) in 1/x², x >= 3",
      minimax(lambda z: (mp.log(1 / mp.sqrt(z)) - mp.sqrt(z) / 2 - mp.digamma(1 / mp.sqrt(z))) / z if z > 1e-7 else one / 12 - z / 120,
              mp.mpf(0), one / 8.9, 4))
+# ---- For the CPU in double: relative errors of about 2^-32.
+show("(sin(r)/r - 1) / r² in r², f64",
+     minimax(near_zero(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -one / 6), mp.mpf(0), quarter, 4))
+show("(cos(r) - 1 + r²/2) / r⁴ in r², f64",
+     minimax(near_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, one / 24, 1e-6), mp.mpf(0), quarter, 4))
+show("(asin(x)/x - 1) / x² in x², f64",
+     minimax(near_zero(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, one / 6), mp.mpf(0), mp.mpf("0.2501"), 7))
+eighth = mp.tan(mp.pi / 8) * mp.mpf("1.001")
+show("(atan(x)/x - 1) / x² in x², x <= tan(π/8), f64",
+     minimax(near_zero(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -one / 3), mp.mpf(0), eighth**2, 6))
+show("log((1+s)/(1-s)) / s in s², for powers, f64",
+     minimax(lambda z: 2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) if z > 1e-14 else mp.mpf(2), mp.mpf(0), mp.mpf("0.0296"), 8))
+show("erfinv(x)/x in x², f64",
+     minimax(near_zero(lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), mp.sqrt(mp.pi) / 2, 1e-20), mp.mpf(0), mp.mpf("0.2501"), 9))
+show("erfinv(1 - exp(-s²)) / s in (s-1)/(s+1), f64",
+     minimax(lambda u: erfinv_tail(at_unit(u)), mp.mpf("-0.17") / mp.mpf("1.83"), mp.mpf("3.17") / mp.mpf("5.17"), 12))
+show("lgamma(2 + y) / (y (y + 1)), f64", minimax(lgamma_part, mp.mpf("-1"), mp.mpf("1"), 18, lambda y: 1 / lgamma_part(y)))
+show("x (lgamma(x) - (x - ½) log(x) + x - ½ log(2π)) in 1/x², x >= 3, f64",
+     minimax(lambda z: (mp.loggamma(1 / mp.sqrt(z)) - (1 / mp.sqrt(z) - 0.5) * mp.log(1 / mp.sqrt(z)) + 1 / mp.sqrt(z)
+                        - mp.log(2 * mp.pi) / 2) / mp.sqrt(z) if z > 1e-7 else one / 12 - z / 360, mp.mpf(0), one / mp.mpf("8.9"), 6))
+show("x digamma(x) / (x - root) in x - 2, f64",
+     minimax(lambda t: digamma_part(t + 2), mp.mpf(-1), mp.mpf(1), 13, lambda t: 1 / digamma_part(t + 2)))
+show("x² (log(x) - 1/(2x) - digamma(x)) in 1/x², x >= 3, f64",
+     minimax(lambda z: (mp.log(1 / mp.sqrt(z)) - mp.sqrt(z) / 2 - mp.digamma(1 / mp.sqrt(z))) / z if z > 1e-7 else one / 12 - z / 120,
+             mp.mpf(0), one / mp.mpf("8.9"), 7))
+show("sin(πr) / r in r², |r| <= ½, f64",
+     minimax(near_zero(lambda z: mp.sin(mp.pi * mp.sqrt(z)) / mp.sqrt(z), mp.pi), mp.mpf(0), mp.mpf("0.2501"), 6,
+             lambda z: one / (mp.sin(mp.pi * mp.sqrt(z)) / mp.sqrt(z)) if z > 1e-12 else 1 / mp.pi))
+high = rounded(mp.pi / 2, 33)
+print("π/2 =", float(high).hex(), "+", float(mp.pi / 2 - high).hex())
+print("digamma's root, f64 =", float(root).hex())
 print("digamma's root =", rounded(root, 24), "+", mp.nstr(root - rounded(root, 24), 12))
 for name, value, bits in (("log10(2)", mp.log10(2), 14), ("log10(e)", mp.log10(mp.e), 12), ("π", mp.pi, 24), ("π/2", mp.pi / 2, 24)):
     high = rounded(value, bits)

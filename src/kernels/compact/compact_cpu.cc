@@ -3,63 +3,161 @@
 #include <cstring>
 
 #include "kernels/elementwise/block_memory.h"
+#include "kernels/elementwise/scalar_ops_cpu.h"
 #include "kernels/twin.h"
 
 namespace weft::kernels {
+namespace {
 
-void compact_cpu(const CompactProblem& problem) {
-  const View& mask = problem.mask;
+constexpr int kBlock = CpuExpression::kBlock;
+
+// Where the chosen elements of a mask's row lie.
+class Finder {
+ public:
+  explicit Finder(const View& mask)
+      : data_(mask.buffer.data() + mask.offset), load_(load_block(mask.dtype)),
+        is_true_(mask.dtype == DType::boolean ? nullptr : cpu_to_boolean(cpu_register(mask.dtype))) {}
+
+  // Of `n` elements from `first` on, at most a block: the places among them, in places().
+  int find(std::int64_t first, std::int64_t stride, int n) {
+    load_(data_, first, stride, n, values_);
+    const std::uint64_t* flags = values_;
+    if (is_true_) {
+      is_true_(values_, nullptr, nullptr, flags_, n);
+      flags = flags_;
+    }
+    int found = 0;
+    for (int i = 0; i < n; ++i) {
+      places_[found] = i;
+      found += static_cast<int>(flags[i]);
+    }
+    return found;
+  }
+  const int* places() const { return places_; }
+
+ private:
+  const std::byte* data_;
+  LoadBlock load_;
+  CpuExpression::Function is_true_;
+  alignas(64) std::uint64_t values_[kBlock], flags_[kBlock];
+  int places_[kBlock];
+};
+
+// Element by element between two tensors of one type.
+struct Mover {
+  const std::byte* from;
+  std::byte* to;
+  DType type;
+
+  void operator()(std::int64_t source, std::int64_t target) const {
+    switch (bits(type)) {
+      case 8: return move<1>(source, target);
+      case 16: return move<2>(source, target);
+      case 32: return move<4>(source, target);
+      case 64: return move<8>(source, target);
+      default: {
+        std::uint64_t v = 0;
+        load_block(type)(from, source, 0, 1, &v);
+        store_block(type)(to, target, 0, 1, &v);
+      }
+    }
+  }
+  template <std::size_t bytes>
+  void move(std::int64_t source, std::int64_t target) const {
+    std::memcpy(to + target * static_cast<std::int64_t>(bytes), from + source * static_cast<std::int64_t>(bytes), bytes);
+  }
+};
+
+// The mask's elements in row-major order, in pieces that lie within a row.
+class Pieces {
+ public:
+  static constexpr std::int64_t kLength = 64 * kBlock;
+
+  explicit Pieces(const CompactProblem& problem) {
+    const Strides strides[] = {problem.mask.strides(),
+                               problem.form == Compaction::indices ? problem.mask.strides() : problem.moved.strides()};
+    const Collapsed c = collapse(problem.mask.shape(), strides);
+    mask_ = {c.shape, c.strides[0]};
+    moved_ = {c.shape, c.strides[1]};
+    if (mask_.rank() == 0) mask_ = moved_ = {{1}, {0}};
+    length_ = mask_.shape[-1];
+    across_ = (length_ + kLength - 1) / kLength;
+  }
+  std::int64_t count() const { return mask_.count() / length_ * across_; }
+
+  // Calls f(element, mask offset, moved offset, n) for the piece's blocks; element counts in row-major order.
+  template <class F>
+  void blocks(std::int64_t piece, F&& f) const {
+    const std::int64_t row = piece / across_, begin = piece % across_ * kLength, end = std::min(length_, begin + kLength);
+    const std::int64_t mask = offset_of(mask_, row * length_), moved = offset_of(moved_, row * length_);
+    for (std::int64_t i = begin; i < end; i += kBlock) {
+      f(row * length_ + i, mask + i * mask_.strides[-1], moved + i * moved_.strides[-1],
+        static_cast<int>(std::min<std::int64_t>(kBlock, end - i)));
+    }
+  }
+  std::int64_t mask_stride() const { return mask_.strides[-1]; }
+  std::int64_t moved_stride() const { return moved_.strides[-1]; }
+
+ private:
+  Layout mask_, moved_;
+  std::int64_t length_ = 1, across_ = 1;
+};
+
+}  // namespace
+
+void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
   const View& list = problem.list;
-  const LoadBlock load_mask = load_block(mask.dtype);
-  const bool f64 = mask.dtype == DType::f64, f32 = !f64 && is_floating(mask.dtype);
-  const bool boolean = mask.dtype == DType::boolean;
-  const std::byte* const mask_bytes = mask.buffer.data() + mask.offset;
-  const auto is_true = [&](std::int64_t at) {
-    if (boolean) return mask_bytes[at] != std::byte{0};
-    std::uint64_t v = 0;
-    load_mask(mask_bytes, at, 0, 1, &v);
-    if (f32) return (v & 0x7fffffffu) != 0;
-    if (mask.dtype == DType::c64) return (v & 0x7fffffff7fffffffu) != 0;
-    return f64 ? v << 1 != 0 : v != 0;
+  const bool compresses = problem.form == Compaction::compress;
+  // Packed elements share bytes with those of other pieces.
+  cpu::Executor one_core(1);
+  cpu::Executor& executor = bits(list.dtype) < 8 ? one_core : all_cores;
+  const Pieces pieces(problem);
+  const std::int64_t grain = std::max<std::int64_t>(1, Pieces::kLength * pieces.count() / (2 * problem.mask.count() + 1));
+  const auto over_pieces = [&](auto&& f) {
+    parallel(executor, pieces.count(), grain, [&](std::int64_t begin, std::int64_t end) {
+      Finder finder(problem.mask);
+      for (std::int64_t piece = begin; piece < end; ++piece) f(finder, piece);
+    });
   };
-  const int b = bits(list.dtype);
-  const auto move = [&](const View& from, std::int64_t at, const View& to, std::int64_t target) {
-    const std::byte* x = from.buffer.data() + from.offset;
-    std::byte* y = to.buffer.data() + to.offset;
-    if (b == 32) {
-      std::memcpy(y + target * 4, x + at * 4, 4);
-      return;
+
+  // Counted, summed, placed.
+  std::vector<std::int64_t> first(static_cast<std::size_t>(pieces.count()) + 1, 0);
+  over_pieces([&](Finder& finder, std::int64_t piece) {
+    std::int64_t found = 0;
+    pieces.blocks(piece, [&](std::int64_t, std::int64_t mask, std::int64_t, int n) {
+      found += finder.find(mask, pieces.mask_stride(), n);
+    });
+    first[static_cast<std::size_t>(piece) + 1] = found;
+  });
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  *data<std::uint32_t>(problem.count) = static_cast<std::uint32_t>(first.back());
+
+  const std::int64_t capacity = list.shape()[0], stride = list.strides()[0];
+  const auto memory = [](const View& v) { return v.buffer.data() + v.offset; };
+  const Mover move = problem.form == Compaction::indices ? Mover{nullptr, memory(list), list.dtype}
+                     : compresses                        ? Mover{memory(problem.moved), memory(list), list.dtype}
+                                                         : Mover{memory(list), memory(problem.moved), list.dtype};
+  const auto store_index = [&](std::int64_t element, std::int64_t place) {
+    for (int d = problem.mask.rank() - 1; d >= 0; --d) {
+      const std::int64_t v = element % problem.mask.shape()[d], at = place * stride + d * list.strides()[1];
+      element /= problem.mask.shape()[d];
+      std::memcpy(move.to + at * bits(list.dtype) / 8, &v, static_cast<std::size_t>(bits(list.dtype) / 8));
     }
-    if (b >= 8) {
-      std::memcpy(y + target * b / 8, x + at * b / 8, b / 8);
-      return;
-    }
-    std::uint64_t v = 0;
-    load_block(from.dtype)(x, at, 0, 1, &v);
-    store_block(to.dtype)(y, target, 0, 1, &v);
   };
-  const std::int64_t capacity = list.shape()[0];
-  std::uint32_t k = 0;
-  Dims index = Dims::filled(mask.rank(), 0);
-  const bool moves = problem.form != Compaction::indices;
-  for_each_offset<2>(mask.shape(), {mask.strides(), moves ? problem.moved.strides() : mask.strides()},
-                     [&](std::int64_t at, std::int64_t element) {
-                       if (is_true(at)) {
-                         const std::int64_t place = k * list.strides()[0];
-                         if (k < capacity && problem.form == Compaction::compress) move(problem.moved, element, list, place);
-                         if (k < capacity && problem.form == Compaction::expand) move(list, place, problem.moved, element);
-                         if (k < capacity && !moves) {
-                           for (int d = 0; d < mask.rank(); ++d) {
-                             const std::int64_t v = index[d];
-                             std::memcpy(list.buffer.data() + list.offset + (place + d * list.strides()[1]) * b / 8, &v, b / 8);
-                           }
-                         }
-                         ++k;
-                       }
-                       if (moves) return;
-                       for (int d = mask.rank() - 1; d >= 0 && ++index[d] == mask.shape()[d]; --d) index[d] = 0;
-                     });
-  *data<std::uint32_t>(problem.count) = k;
+  over_pieces([&](Finder& finder, std::int64_t piece) {
+    std::int64_t place = first[static_cast<std::size_t>(piece)];
+    pieces.blocks(piece, [&](std::int64_t element, std::int64_t mask, std::int64_t moved, int n) {
+      if (place >= capacity) return;
+      const auto found = static_cast<int>(std::min<std::int64_t>(finder.find(mask, pieces.mask_stride(), n), capacity - place));
+      for (int j = 0; j < found; ++j) {
+        const std::int64_t at = moved + finder.places()[j] * pieces.moved_stride(), to = (place + j) * stride;
+        if (problem.form == Compaction::indices) store_index(element + finder.places()[j], place + j);
+        else if (compresses) move(at, to);
+        else move(to, at);
+      }
+      place += found;
+    });
+  });
 }
 
 }  // namespace weft::kernels

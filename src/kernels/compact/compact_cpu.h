@@ -13,6 +13,6 @@ struct CompactProblem {
   View mask, moved, list, count;
 };
 
-void compact_cpu(const CompactProblem& problem);
+void compact_cpu(cpu::Executor& executor, const CompactProblem& problem);
 
 }  // namespace weft::kernels

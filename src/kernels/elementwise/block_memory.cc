@@ -1,5 +1,6 @@
 #include "kernels/elementwise/block_memory.h"
 
+#include <array>
 #include <complex>
 #include <cstring>
 #include <tuple>
@@ -21,17 +22,25 @@ struct WidenF16 {
     return std::bit_cast<float>(b | (h & 0x8000u) << 16);
   }
 };
-struct NarrowF16 {
-  WEFT_INLINE std::uint16_t operator()(float f) const {
+// To e exponent and m mantissa bits; `finite_only` as Specials::finite_only.
+template <class Out, int e, int m, bool finite_only = false>
+struct Narrow {
+  static constexpr std::uint32_t kBias = (1u << (e - 1)) - 1, kShift = 23 - m, kMagnitude = (1u << (e + m)) - 1;
+  static constexpr std::uint32_t kInfinity = ((1u << e) - 1) << m, kOverflow = finite_only ? kMagnitude : kInfinity;
+  static constexpr std::uint32_t kSmallestUnit = (127 + 24 - kBias - m) << 23;  // whose last place is a denormal's
+
+  WEFT_INLINE Out operator()(float f) const {
     const auto b = std::bit_cast<std::uint32_t>(f);
     const std::uint32_t a = b & 0x7fffffffu;
-    const std::uint32_t normal = (a + 0xfffu + ((a >> 13) & 1u) - (112u << 23)) >> 13;
-    // Adding ½ leaves a denormal's rounded bits at the bottom of the sum.
-    const std::uint32_t denormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + 0.5f) - 0x3f000000u;
-    std::uint32_t r = a < (113u << 23) ? denormal : normal;
-    r = a >= 0x477ff000u ? 0x7c00u : r;
-    r = a > 0x7f800000u ? 0x7e00u | ((a >> 13) & 0x3ffu) : r;
-    return static_cast<std::uint16_t>(r | (b >> 16 & 0x8000u));
+    const std::uint32_t normal = (a + ((1u << (kShift - 1)) - 1) + ((a >> kShift) & 1u) - ((127 - kBias) << 23)) >> kShift;
+    // The sum leaves a denormal's rounded bits at its bottom.
+    const std::uint32_t denormal =
+        std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + std::bit_cast<float>(kSmallestUnit)) - kSmallestUnit;
+    std::uint32_t r = a < ((128 - kBias) << 23) ? denormal : normal;
+    r = (a >= 0x7f800000u) | (r >= kOverflow) ? kOverflow : r;
+    const std::uint32_t nan = finite_only ? kMagnitude : kInfinity | (1u << (m - 1)) | ((a >> kShift) & ((1u << m) - 1));
+    r = a > 0x7f800000u ? nan : r;
+    return static_cast<Out>(r | (b >> 31) << (e + m));
   }
 };
 struct WidenBF16 {
@@ -83,35 +92,68 @@ struct Memory {
 };
 
 template <class Float>
-struct SmallWiden {
-  WEFT_INLINE float operator()(std::uint8_t b) const { return Float::from_bits(b); }
+struct Widen8Float {
+  float operator()(std::uint8_t b) const {
+    static const auto values = [] {
+      std::array<float, 256> all{};
+      for (unsigned k = 0; k < 256; ++k) all[k] = Float::from_bits(static_cast<std::uint8_t>(k));
+      return all;
+    }();
+    return values[b];
+  }
 };
-template <class Float>
-struct SmallNarrow {
-  WEFT_INLINE std::uint8_t operator()(float f) const { return Float(f).bits; }
-};
-
 // Elements of 4 or 2 bits.
 template <int width, bool has_sign>
 struct Packed {
   using R = std::conditional_t<has_sign, std::int64_t, std::uint64_t>;
+  static constexpr int kPerByte = 8 / width;
+
+  using Byte = std::array<R, kPerByte>;
+  // The elements of each byte.
+  static constexpr auto kBytes = [] {
+    std::array<Byte, 256> bytes{};
+    for (unsigned b = 0; b < 256; ++b) {
+      for (int e = 0; e < kPerByte; ++e) {
+        bytes[b][e] = static_cast<R>(static_cast<std::uint64_t>(b) << (64 - width * (e + 1))) >> (64 - width);
+      }
+    }
+    return bytes;
+  }();
+
   static void load(const std::byte* data, std::int64_t first, std::int64_t stride, int n, void* registers) {
     auto* r = static_cast<R*>(registers);
-    for (int i = 0; i < n; ++i) {
-      const std::int64_t at = (first + i * stride) * width;
-      const auto b = static_cast<std::uint64_t>(data[at >> 3]) >> (at & 7);
-      r[i] = static_cast<R>(b << (64 - width)) >> (64 - width);
+    int i = 0;
+    const auto one = [&] {
+      const std::int64_t at = (first + i * stride) * width;  // below 0 in a reversed view
+      r[i] = kBytes[static_cast<std::size_t>(data[at >> 3])][static_cast<std::size_t>((at & 7) / width)];
+    };
+    if (stride == 1) {
+      for (; i < n && (first + i) % kPerByte != 0; ++i) one();
+      const std::byte* b = data + ((first + i) * width >> 3);
+      for (; i + kPerByte <= n; i += kPerByte) std::memcpy(r + i, &kBytes[static_cast<std::size_t>(*b++)], sizeof(Byte));
     }
+    for (; i < n; ++i) one();
   }
   static void store(std::byte* data, std::int64_t first, std::int64_t stride, int n, const void* registers) {
     const auto* r = static_cast<const R*>(registers);
     constexpr unsigned mask = (1u << width) - 1;
-    for (int i = 0; i < n; ++i) {
+    int i = 0;
+    const auto one = [&] {
       const std::int64_t at = (first + i * stride) * width;
       const auto shift = static_cast<unsigned>(at & 7);
       data[at >> 3] = static_cast<std::byte>((static_cast<unsigned>(data[at >> 3]) & ~(mask << shift)) |
                                              (static_cast<unsigned>(r[i]) & mask) << shift);
+    };
+    if (stride == 1) {
+      for (; i < n && (first + i) % kPerByte != 0; ++i) one();
+      std::byte* b = data + ((first + i) * width >> 3);
+      for (; i + kPerByte <= n; i += kPerByte) {
+        unsigned byte = 0;
+        for (int e = 0; e < kPerByte; ++e) byte |= (static_cast<unsigned>(r[i + e]) & mask) << (e * width);
+        *b++ = static_cast<std::byte>(byte);
+      }
     }
+    for (; i < n; ++i) one();
   }
 };
 
@@ -132,10 +174,10 @@ Functions memory(DType type) {
   switch (type) {
     case DType::f32: return functions<Memory<float, float, As<float>, As<float>>>();
     case DType::f64: return functions<Memory<double, double, As<double>, As<double>>>();
-    case DType::f16: return functions<Memory<std::uint16_t, float, WidenF16, NarrowF16>>();
+    case DType::f16: return functions<Memory<std::uint16_t, float, WidenF16, Narrow<std::uint16_t, 5, 10>>>();
     case DType::bf16: return functions<Memory<std::uint16_t, float, WidenBF16, NarrowBF16>>();
-    case DType::f8e4m3: return functions<Memory<std::uint8_t, float, SmallWiden<float8_e4m3>, SmallNarrow<float8_e4m3>>>();
-    case DType::f8e5m2: return functions<Memory<std::uint8_t, float, SmallWiden<float8_e5m2>, SmallNarrow<float8_e5m2>>>();
+    case DType::f8e4m3: return functions<Memory<std::uint8_t, float, Widen8Float<float8_e4m3>, Narrow<std::uint8_t, 4, 3, true>>>();
+    case DType::f8e5m2: return functions<Memory<std::uint8_t, float, Widen8Float<float8_e5m2>, Narrow<std::uint8_t, 5, 2>>>();
     case DType::i8: return functions<Integer<std::int8_t, I>>();
     case DType::i16: return functions<Integer<std::int16_t, I>>();
     case DType::i32: return functions<Integer<std::int32_t, I>>();

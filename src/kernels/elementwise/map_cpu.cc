@@ -45,9 +45,16 @@ class Rows {
 }  // namespace
 
 void map_cpu(cpu::Executor& all_cores, const MapProblem& problem) {
-  // Packed elements share bytes with those of other rows and pieces.
+  // Packed elements share bytes with those of other rows and pieces, unless all rows start with a byte.
   cpu::Executor one_core(1);
-  const bool packed = std::ranges::any_of(problem.outputs, [](const View& v) { return bits(v.dtype) < 8; });
+  const auto shares_bytes = [&](std::size_t k) {
+    const int bits = weft::bits(problem.outputs[k].dtype);
+    const Strides& strides = problem.strides[problem.inputs.size() + k];
+    const auto whole_bytes = [&](std::int64_t stride) { return stride * bits % 8 == 0; };
+    return bits < 8 && (strides.back() != 1 || !std::all_of(strides.begin(), strides.end() - 1, whole_bytes));
+  };
+  bool packed = false;
+  for (std::size_t k = 0; k < problem.outputs.size(); ++k) packed |= shares_bytes(k);
   cpu::Executor& executor = packed ? one_core : all_cores;
   const CpuExpression expression(problem.expression);
   const int inputs = static_cast<int>(problem.inputs.size());

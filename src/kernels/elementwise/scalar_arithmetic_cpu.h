@@ -64,11 +64,12 @@ WEFT_INLINE T rem_(T a, T b) {
   else if (b == T{0} || (b == static_cast<T>(-1) && std::is_signed_v<T>)) return T{0};
   else return a % b;
 }
+// The remainder of the floored quotient, from that of the truncated one.
 template <class T>
-WEFT_INLINE T remainder_(T a, T b) {
-  const T r = rem_(a, b);
+WEFT_INLINE T remainder_of(T r, T b) {
   if constexpr (is_float<T>) {
-    return r == T{0} ? std::copysign(r, b) : std::signbit(r) != std::signbit(b) ? r + b : r;
+    const bool differ = std::copysign(T{1}, r) != std::copysign(T{1}, b);
+    return r == T{0} ? std::copysign(r, b) : differ ? r + b : r;
   } else if constexpr (std::is_signed_v<T>) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
   } else {
@@ -76,16 +77,22 @@ WEFT_INLINE T remainder_(T a, T b) {
   }
 }
 template <class T>
+WEFT_INLINE T remainder_(T a, T b) {
+  return remainder_of(rem_(a, b), b);
+}
+// The floored quotient of floats whose truncated one leaves r; b is not 0.
+WEFT_INLINE double floor_quotient(double a, double b, double r) {
+  double q = (a - r) / b;
+  q = q == 0.0 ? std::copysign(0.0, a) * std::copysign(1.0, b) : std::nearbyint(q);
+  const bool down = (r != 0.0) & (std::copysign(1.0, r) != std::copysign(1.0, b));
+  return down ? q - 1.0 : q;
+}
+template <class T>
 WEFT_INLINE T floor_divide_(T a, T b) {
   if constexpr (is_float<T>) {
     if (b == T{0}) return a / b;
-    const auto x = static_cast<double>(a);
-    const auto y = static_cast<double>(b);
-    const double r = std::fmod(x, y);
-    if (r != r) return static_cast<T>(r);
-    double q = (x - r) / y;
-    q = q == 0.0 ? std::copysign(0.0, x) * std::copysign(1.0, y) : std::nearbyint(q);
-    return static_cast<T>(r != 0.0 && std::signbit(r) != std::signbit(y) ? q - 1.0 : q);
+    const double r = std::fmod(static_cast<double>(a), static_cast<double>(b));
+    return static_cast<T>(r != r ? r : floor_quotient(a, b, r));
   } else if constexpr (std::is_signed_v<T>) {
     const T r = rem_(a, b);
     return r != 0 && (r < 0) != (b < 0) ? div_(a, b) - 1 : div_(a, b);
@@ -120,8 +127,8 @@ WEFT_INLINE T pow_(T a, T b) {
 template <class T>
 WEFT_INLINE T max_(T a, T b) {
   if constexpr (is_float<T>) {
-    const T r = a > b || (a == b && !std::signbit(a)) ? a : b;
-    return a != a ? a : b != b ? b : r;
+    const T r = wide::choose((a > b) | ((a == b) & !std::signbit(a)), a, b);
+    return wide::choose(a != a, a, wide::choose(b != b, b, r));
   } else {
     return a > b ? a : b;
   }
@@ -129,8 +136,8 @@ WEFT_INLINE T max_(T a, T b) {
 template <class T>
 WEFT_INLINE T min_(T a, T b) {
   if constexpr (is_float<T>) {
-    const T r = a < b || (a == b && std::signbit(a)) ? a : b;
-    return a != a ? a : b != b ? b : r;
+    const T r = wide::choose((a < b) | ((a == b) & std::signbit(a)), a, b);
+    return wide::choose(a != a, a, wide::choose(b != b, b, r));
   } else {
     return a < b ? a : b;
   }

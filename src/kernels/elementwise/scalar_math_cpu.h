@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #define WEFT_INLINE inline __attribute__((always_inline))
 
@@ -14,6 +15,17 @@ namespace weft::kernels::wide {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// c ? a : b by bits, where a compiler would make a branch of many of them.
+template <class T>
+WEFT_INLINE T choose(bool c, T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const Bits mask = -static_cast<Bits>(c);
+  return std::bit_cast<T>((std::bit_cast<Bits>(a) & mask) | (std::bit_cast<Bits>(b) & ~mask));
+}
+WEFT_INLINE double negated_if(double x, std::uint64_t condition) {  // 0 or 1
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) ^ condition << 63);
+}
 
 // Coefficients from the highest power down.
 template <class... C>
@@ -36,7 +48,8 @@ WEFT_INLINE double exp(double x) {
   return (1.0 + r * p) * std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023) << 52);
 }
 
-// Of a positive, finite number.
+// Of a positive, finite number. `fine`: within 2^-50, for powers.
+template <bool fine = false>
 WEFT_INLINE double log_positive(double x) {
   constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcdu;
   constexpr std::uint64_t kOne = 0x3ff0000000000000u;
@@ -45,8 +58,11 @@ WEFT_INLINE double log_positive(double x) {
   const double k = std::bit_cast<double>(biased | 0x4330000000000000u) - (0x1p52 + 1023.0);
   const double m = std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) + ((1023 - biased) << 52));
   const double s = (m - 1.0) / (m + 1.0);
-  const double p = polynomial(s * s, 0.1684760838935957, 0.18121116229275064, 0.22223459633403603, 0.28571415669067662,
-                              0.40000000063956254, 0.66666666666547869, 2.0000000000000004);
+  const double z = s * s;
+  const double p = fine ? polynomial(z, 0.13272200103912957, 0.1324763659457755, 0.15387211812550303, 0.18181772545660996,
+                                     0.22222222692339644, 0.28571428568711515, 0.40000000000007863, 0.66666666666666663, 2.0)
+                        : polynomial(z, 0.1684760838935957, 0.18121116229275064, 0.22223459633403603, 0.28571415669067662,
+                                     0.40000000063956254, 0.66666666666547869, 2.0000000000000004);
   return k * 0.69314718055994531 + s * p;
 }
 

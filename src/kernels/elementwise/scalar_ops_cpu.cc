@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "kernels/elementwise/block_loops.h"
+#include "kernels/elementwise/gamma_math_cpu.h"
 #include "kernels/elementwise/scalar_arithmetic_cpu.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/elementwise/special_math_cpu.h"
@@ -29,8 +30,38 @@ template <class T, class R, bool boolean>
 using Result = std::conditional_t<boolean, U,
                                   std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
 
+// A functor whose vector code does not hold for all of f32 says for which arguments it does (usual), and computes the
+// others by itself (rest).
+template <class F, class... In>
+struct MendedLoop {
+  static void run(const void* a, const void* b, const void* c, void* out, int n) {
+    static const Function loop = BlockLoop<F, float, In...>::choose(true);
+    loop(a, b, c, out, n);
+    mend(std::index_sequence_for<In...>(), {a, b, c}, static_cast<float*>(out), n);
+  }
+
+ private:
+  template <std::size_t... k>
+  static void mend(std::index_sequence<k...>, const void* const (&args)[3], float* y, int n) {
+    const std::tuple<const In*...> x{static_cast<const In*>(args[k])...};
+    int rare = 0;
+    for (int i = 0; i < n; ++i) rare += !F::usual(std::get<k>(x)[i]...);
+    for (int i = 0; rare > 0; ++i) {
+      if (F::usual(std::get<k>(x)[i]...)) continue;
+      y[i] = F::rest(std::get<k>(x)[i]...);
+      --rare;
+    }
+  }
+};
+template <class F>
+concept Mended = requires { F::usual; };
+
 template <class F, class T, int arity, bool boolean, bool vectors>
 Function loop() {
+  if constexpr (Mended<F> && std::is_same_v<T, float>) {
+    if constexpr (arity == 1) return MendedLoop<F, float>::run;
+    else return MendedLoop<F, float, float>::run;
+  }
   using Out = decltype([] {
     if constexpr (arity == 1) return Result<T, decltype(F()(T())), boolean>();
     else if constexpr (arity == 2) return Result<T, decltype(F()(T(), T())), boolean>();
@@ -61,24 +92,58 @@ struct Transcendental {
   WEFT_INLINE float operator()(float x) const { return static_cast<float>(wide_function(x)); }
   WEFT_INLINE double operator()(double x) const { return library_function(x); }
 };
-template <auto library_function>
-struct Library {  // in double for both
-  template <class T>
-  WEFT_INLINE T operator()(T x) const {
-    return static_cast<T>(library_function(static_cast<double>(x)));
-  }
+template <auto wide_function, auto library_function>
+struct Transcendental2 {
+  WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide_function(a, b)); }
+  WEFT_INLINE double operator()(double a, double b) const { return library_function(a, b); }
 };
-template <auto library_function>
-struct Library2 {
-  template <class T>
-  WEFT_INLINE T operator()(T a, T b) const {
-    return static_cast<T>(library_function(static_cast<double>(a), static_cast<double>(b)));
-  }
+template <auto wide_function, auto library_function>
+struct OfAngle : Transcendental<wide_function, library_function> {
+  static bool usual(float x) { return std::abs(x) <= wide::kLargestAngle; }
+  static float rest(float x) { return static_cast<float>(library_function(static_cast<double>(x))); }
 };
-#define WEFT_LIBRARY2(...) Library2<__VA_ARGS__> {}
 #define WEFT_WIDE(wide_name, ...) \
   Transcendental<[](double x) __attribute__((always_inline)) { return wide::wide_name(x); }, __VA_ARGS__> {}
-#define WEFT_LIBRARY(...) Library<__VA_ARGS__> {}
+#define WEFT_ANGLE(wide_name, ...) \
+  OfAngle<[](double x) __attribute__((always_inline)) { return wide::wide_name(x); }, __VA_ARGS__> {}
+#define WEFT_WIDE2(wide_name, ...) \
+  Transcendental2<[](double a, double b) __attribute__((always_inline)) { return wide::wide_name(a, b); }, __VA_ARGS__> {}
+
+// Division with remainder: of floats in double where the quotient is exact there.
+struct Divisions {
+  static bool usual(float a, float b) { return wide::has_exact_quotient(a, b); }
+};
+struct Rem : Divisions {
+  WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide::rem(a, b)); }
+  template <class T>
+  WEFT_INLINE T operator()(T a, T b) const {
+    return rem_(a, b);
+  }
+  static float rest(float a, float b) { return rem_(a, b); }
+};
+struct Remainder : Divisions {
+  WEFT_INLINE float operator()(float a, float b) const { return remainder_of(Rem()(a, b), b); }
+  template <class T>
+  WEFT_INLINE T operator()(T a, T b) const {
+    return remainder_(a, b);
+  }
+  static float rest(float a, float b) { return remainder_(a, b); }
+};
+struct FloorDivide : Divisions {
+  WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(floor_quotient(a, b, wide::rem(a, b))); }
+  template <class T>
+  WEFT_INLINE T operator()(T a, T b) const {
+    return floor_divide_(a, b);
+  }
+  static float rest(float a, float b) { return floor_divide_(a, b); }
+};
+struct Pow {
+  WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide::pow(a, b)); }
+  template <class T>
+  WEFT_INLINE T operator()(T a, T b) const {
+    return pow_(a, b);
+  }
+};
 // f64 forms of what the C library lacks.
 double gated_f64(double x, double z) { return z < -800 ? 0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z)); }
 double gelu_erf_f64(double x) { return x == -wide::kInfinity ? 0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
@@ -105,7 +170,7 @@ const Row kRows[] = {
     row<kFloat, 1>(ScalarOp::sqrt, WEFT_UNARY(T, x, std::sqrt(x))),
     row<kFloat, 1>(rsqrt, WEFT_UNARY(T, x, static_cast<T>(1.0 / std::sqrt(static_cast<double>(x))))),
     row<kFloat | kComplex, 1>(reciprocal, WEFT_UNARY(T, x, div_(T{1}, x))),
-    row<kFloat, 1>(ScalarOp::cbrt, WEFT_LIBRARY([](double x) { return std::cbrt(x); })),
+    row<kFloat, 1>(ScalarOp::cbrt, WEFT_WIDE(cbrt, [](double x) { return std::cbrt(x); })),
     row<kNumber | kComplex, 1>(square, WEFT_UNARY(T, x, mul_(x, x))),
     row<kFloat, 1>(ScalarOp::exp, WEFT_WIDE(exp, [](double x) { return std::exp(x); })),
     row<kComplex, 1>(ScalarOp::exp, WEFT_UNARY(T, x, exponential(x))),
@@ -115,12 +180,12 @@ const Row kRows[] = {
     row<kFloat, 1>(ScalarOp::expm1, WEFT_WIDE(expm1, [](double x) { return std::expm1(x); })),
     row<kFloat, 1>(ScalarOp::log10, WEFT_WIDE(log10, [](double x) { return std::log10(x); })),
     row<kFloat, 1>(ScalarOp::log1p, WEFT_WIDE(log1p, [](double x) { return std::log1p(x); })),
-    row<kFloat, 1>(ScalarOp::sin, WEFT_LIBRARY([](double x) { return std::sin(x); })),
-    row<kFloat, 1>(ScalarOp::cos, WEFT_LIBRARY([](double x) { return std::cos(x); })),
-    row<kFloat, 1>(ScalarOp::tan, WEFT_LIBRARY([](double x) { return std::tan(x); })),
-    row<kFloat, 1>(ScalarOp::asin, WEFT_LIBRARY([](double x) { return std::asin(x); })),
-    row<kFloat, 1>(ScalarOp::acos, WEFT_LIBRARY([](double x) { return std::acos(x); })),
-    row<kFloat, 1>(ScalarOp::atan, WEFT_LIBRARY([](double x) { return std::atan(x); })),
+    row<kFloat, 1>(ScalarOp::sin, WEFT_ANGLE(sin, [](double x) { return std::sin(x); })),
+    row<kFloat, 1>(ScalarOp::cos, WEFT_ANGLE(cos, [](double x) { return std::cos(x); })),
+    row<kFloat, 1>(ScalarOp::tan, WEFT_ANGLE(tan, [](double x) { return std::tan(x); })),
+    row<kFloat, 1>(ScalarOp::asin, WEFT_WIDE(asin, [](double x) { return std::asin(x); })),
+    row<kFloat, 1>(ScalarOp::acos, WEFT_WIDE(acos, [](double x) { return std::acos(x); })),
+    row<kFloat, 1>(ScalarOp::atan, WEFT_WIDE(atan, [](double x) { return std::atan(x); })),
     row<kFloat, 1>(ScalarOp::sinh, WEFT_WIDE(sinh, [](double x) { return std::sinh(x); })),
     row<kFloat, 1>(ScalarOp::cosh, WEFT_WIDE(cosh, [](double x) { return std::cosh(x); })),
     row<kFloat, 1>(ScalarOp::asinh, WEFT_WIDE(asinh, [](double x) { return std::asinh(x); })),
@@ -129,9 +194,9 @@ const Row kRows[] = {
     row<kFloat, 1>(ScalarOp::tanh, WEFT_WIDE(tanh, [](double x) { return std::tanh(x); })),
     row<kFloat, 1>(ScalarOp::erf, WEFT_WIDE(erf, [](double x) { return std::erf(x); })),
     row<kFloat, 1>(ScalarOp::erfc, WEFT_WIDE(erfc, [](double x) { return std::erfc(x); })),
-    row<kFloat, 1>(erfinv, WEFT_LIBRARY([](double x) { return erfinv_f64(x); })),
-    row<kFloat, 1>(ScalarOp::lgamma, WEFT_LIBRARY([](double x) { return lgamma_f64(x); })),
-    row<kFloat, 1>(digamma, WEFT_LIBRARY([](double x) { return digamma_f64(x); })),
+    row<kFloat, 1>(erfinv, WEFT_WIDE(erfinv, [](double x) { return erfinv_f64(x); })),
+    row<kFloat, 1>(ScalarOp::lgamma, WEFT_WIDE(lgamma, [](double x) { return lgamma_f64(x); })),
+    row<kFloat, 1>(digamma, WEFT_WIDE(digamma, [](double x) { return digamma_f64(x); })),
     row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return gated_f64(1.0, x); })),
     row<kFloat, 1>(softplus, WEFT_WIDE(softplus, [](double x) { return softplus_f64(x); })),
     row<kFloat, 1>(logsigmoid, WEFT_WIDE(logsigmoid, [](double x) { return -softplus_f64(-x); })),
@@ -155,20 +220,20 @@ const Row kRows[] = {
     row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
     row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
     row<kNumber | kComplex, 2>(ScalarOp::div, WEFT_BINARY(T, a, b, div_(a, b))),
-    row<kNumber, 2>(rem, WEFT_BINARY(T, a, b, rem_(a, b))),
-    row<kNumber, 2>(floor_divide, WEFT_BINARY(T, a, b, floor_divide_(a, b))),
-    row<kNumber, 2>(ScalarOp::remainder, WEFT_BINARY(T, a, b, remainder_(a, b))),
-    row<kFloat, 2>(ScalarOp::atan2, WEFT_LIBRARY2([](double a, double b) { return std::atan2(a, b); })),
-    row<kFloat, 2>(ScalarOp::hypot, WEFT_LIBRARY2([](double a, double b) { return std::hypot(a, b); })),
+    row<kNumber, 2>(rem, Rem()),
+    row<kNumber, 2>(floor_divide, FloorDivide()),
+    row<kNumber, 2>(ScalarOp::remainder, Remainder()),
+    row<kFloat, 2>(ScalarOp::atan2, WEFT_WIDE2(atan2, [](double a, double b) { return std::atan2(a, b); })),
+    row<kFloat, 2>(ScalarOp::hypot, WEFT_WIDE2(hypot, [](double a, double b) { return std::hypot(a, b); })),
     row<kFloat, 2>(ScalarOp::copysign, WEFT_BINARY(T, a, b, std::copysign(a, b))),
     row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, std::nextafter(a, b))),
-    row<kFloat, 2>(logaddexp, WEFT_LIBRARY2([](double a, double b) { return logaddexp_f64(a, b); })),
+    row<kFloat, 2>(logaddexp, WEFT_WIDE2(logaddexp, [](double a, double b) { return logaddexp_f64(a, b); })),
     row<kAny, 2>(ScalarOp::fmin, WEFT_BINARY(T, a, b, fmin_(a, b))),
     row<kAny, 2>(ScalarOp::fmax, WEFT_BINARY(T, a, b, fmax_(a, b))),
     row<kInteger, 2>(gcd, WEFT_BINARY(T, a, b, gcd_(a, b))),
     row<kInteger, 2>(lcm, WEFT_BINARY(T, a, b, lcm_(a, b))),
     row<kFloat, 2>(ScalarOp::complex, WEFT_BINARY(T, a, b, Complex(static_cast<float>(a), static_cast<float>(b)))),
-    row<kNumber, 2>(ScalarOp::pow, WEFT_BINARY(T, a, b, pow_(a, b))),
+    row<kNumber, 2>(ScalarOp::pow, Pow()),
     row<kAny, 2>(min, WEFT_BINARY(T, a, b, min_(a, b))),
     row<kAny, 2>(max, WEFT_BINARY(T, a, b, max_(a, b))),
     row<kAny | kComplex, 2, true>(equal, WEFT_BINARY(T, a, b, a == b)),

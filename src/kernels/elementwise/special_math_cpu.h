@@ -85,9 +85,10 @@ WEFT_INLINE double expm1(double x) {
 
 WEFT_INLINE double log1p(double x) {
   const double u = 1.0 + x;
-  double r = log(u);
-  r = u > 0.0 && u < 1e30 ? r + (x - (u - 1.0)) / u : r;
-  return std::abs(x) < 1e-14 ? x : r;
+  // What rounding took from the sum; of ordinary sums alone.
+  const double rest = (x - (u - 1.0)) / u;
+  const double r = log(u) + choose(std::abs(x) < 1.0, rest, 0.0);
+  return choose(std::abs(x) < 1e-14, x, choose(x == -1.0, -kInfinity, r));
 }
 
 WEFT_INLINE double sinh(double x) {
@@ -136,6 +137,46 @@ WEFT_INLINE double mish(double x) {
   const double n = e * (e + 2.0);
   const double r = x * (n / (n + 2.0));
   return x < -150.0 ? 0.0 : x > 40.0 ? x : r;
+}
+
+WEFT_INLINE double cbrt(double x) {
+  const double a = std::abs(x);
+  double t = exp(log_positive(a) * (1.0 / 3));
+  t -= (t * t * t - a) / (3.0 * t * t);
+  return (a == 0.0) | (a == kInfinity) ? x : std::copysign(t, x);
+}
+
+WEFT_INLINE double hypot(double a, double b) {
+  const double r = std::sqrt(a * a + b * b);
+  return (std::abs(a) == kInfinity) | (std::abs(b) == kInfinity) ? kInfinity : r;
+}
+
+// log(e^a + e^b)
+WEFT_INLINE double logaddexp(double a, double b) {
+  const double u = exp(a == b ? 0.0 : -std::abs(a - b));
+  const double rest = u < 1e-4 ? u - u * u * (0.5 - u * (1.0 / 3)) : log_positive(1.0 + u);
+  return (a > b ? a : b) + rest + (a != a ? a : 0.0);
+}
+
+// With the cases that C's pow has for 0, 1, infinities, NaN and negative bases.
+WEFT_INLINE double pow(double x, double y) {
+  const double a = std::abs(x);
+  const double l = choose(a == 0.0, -kInfinity, choose(a < kInfinity, log_positive<true>(a), a));
+  double r = exp(choose(a == 1.0, 0.0, y * l));
+  const bool whole = std::nearbyint(y) == y, even = std::nearbyint(0.5 * y) == 0.5 * y;
+  const bool negative = std::copysign(1.0, x) < 0.0;
+  r = negated_if(r, negative & whole & !even);
+  r = choose((x < 0.0) & (a < kInfinity) & !whole, kNaN, r);
+  return choose((x == 1.0) | (y == 0.0), 1.0, choose(y == y, r, kNaN));
+}
+
+// The remainder of the truncated quotient, where that is below 2^28: it times b is exact then.
+WEFT_INLINE bool has_exact_quotient(float a, float b) { return (std::abs(a) < std::abs(b) * 0x1p28f) & (std::abs(b) < 0x1p99f); }
+WEFT_INLINE double rem(double a, double b) {
+  double r = a - std::trunc(a / b) * b;
+  // The quotient may have been rounded up to the next integer.
+  r = (r < 0.0) & (a > 0.0) ? r + std::abs(b) : (r > 0.0) & (a < 0.0) ? r - std::abs(b) : r;
+  return std::copysign(r, a);
 }
 
 }  // namespace wide

@@ -273,7 +273,7 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
   const LeftSide left(p.a.dtype == DType::f64 ? packed(executor, p.a) : p.a);
   const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1;
 
-  constexpr std::int64_t kDepth = 1024;  // of k at a time, where it is long
+  constexpr std::int64_t kDepth = 1024;  // of k at a time at least, where it is long
   const Cut size = cut(p, executor.threads(), right.unit());
   const std::int64_t across = ceil_div(p.n, size.cols), down = ceil_div(p.m, size.rows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -286,7 +286,9 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
       const std::int64_t pitch = in_place ? p.y.strides()[-2] : ceil_div(cols, right.unit()) * right.unit();
       float* const y = in_place ? data<float>(p.y) + batch_offset(p.y, p.batch, batch) + row * pitch + col
                                 : y_scratch.need(rows * pitch);
-      const std::int64_t step = p.k < 2 * kDepth ? p.k : kDepth;
+      // As much of k at a time as the nearest cache holds of a.
+      const std::int64_t most = std::max(kDepth, 8 * kDepth / rows);
+      const std::int64_t step = p.k < 2 * most ? p.k : most;
       for (std::int64_t k = 0; k < p.k; k += step) {
         const std::int64_t depth = std::min(step, p.k - k);
         std::int64_t a_row = 0;
