@@ -14,6 +14,7 @@
 #include "support/dawn_counters.h"
 #include "support/devices.h"
 #include "support/random_graph.h"
+#include "support/tally.h"
 #include "support/throws.h"
 #include "weft/error.h"
 
@@ -76,6 +77,7 @@ TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
       if (HasFatalFailure()) return;
     }
     check_schedule(g.graph, device);
+    test::tally("random graphs", HasFailure() ? std::format("WEFT_RANDOM_SEED={} on {}", seed, device.name()) : "");
     if (HasFailure()) return;
   }
 }

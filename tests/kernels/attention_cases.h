@@ -84,7 +84,7 @@ inline AttentionOperands operands(Rng& rng, const AttentionCase& c) {
   const auto lengths = [&](std::int64_t most) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < c.batch; ++i) {
-      const auto value = static_cast<double>(rng() % static_cast<std::uint64_t>(most + 3));
+      const auto value = static_cast<double>(rng.details()() % static_cast<std::uint64_t>(most + 3));
       values.push_back(c.length_type == DType::i32 ? value - 1 : value);
     }
     o.inputs.push_back(test::host_view(c.length_type, {c.batch}, values));

@@ -14,7 +14,7 @@ using test::random_int;
 // A size with what is awkward in it: 1, odd ones, both sides of tiles and chunks.
 std::int64_t random_length(Rng& rng) {
   static constexpr int kAwkward[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 200};
-  return rng() % 2 ? pick(rng, kAwkward) : random_int(rng, 1, 80);
+  return rng.details()() % 2 ? pick(rng.details(), kAwkward) : random_int(rng.details(), 1, 80);
 }
 
 AttentionCase random_case(Rng& rng) {
@@ -23,17 +23,17 @@ AttentionCase random_case(Rng& rng) {
   static constexpr int kDims[] = {1, 4, 5, 8, 16, 31, 32, 33, 64, 65, 72, 96, 128};
   static constexpr DType kLengthTypes[] = {DType::i32, DType::u32};
   AttentionCase c;
-  c.batch = random_int(rng, 1, 3);
-  c.kv_heads = random_int(rng, 1, 3);
-  c.heads = c.kv_heads * (rng() % 2 ? 1 : random_int(rng, 1, 5));
-  c.queries = rng() % 3 ? random_length(rng) : random_int(rng, 1, 8);
+  c.batch = random_int(rng.details(), 1, 3);
+  c.kv_heads = random_int(rng.details(), 1, 3);
+  c.heads = c.kv_heads * (rng() % 2 ? 1 : random_int(rng.details(), 1, 5));
+  c.queries = rng() % 3 ? random_length(rng) : random_int(rng.details(), 1, 8);
   c.keys = rng() % 4 ? random_length(rng) : c.queries;
   c.dim = pick(rng, kDims);
   c.value_dim = rng() % 3 ? c.dim : pick(rng, kDims);
   c.mask = static_cast<Mask>(rng() % 2 ? 0 : rng() % 5);
   c.mask_type = pick(rng, kMaskTypes);
   c.causal = rng() % 3 == 0;
-  const auto window = [&] { return rng() % 3 ? std::int64_t{-1} : std::int64_t{random_int(rng, 0, static_cast<int>(c.keys) + 2)}; };
+  const auto window = [&] { return rng() % 3 ? std::int64_t{-1} : std::int64_t{random_int(rng.details(), 0, static_cast<int>(c.keys) + 2)}; };
   c.window_left = window();
   c.window_right = window();
   c.top_left = rng() % 4 == 0;
@@ -80,7 +80,7 @@ test::Problem random_problem(Rng& rng) {
           .tolerance = attention_tolerance(c)};
 }
 
-const bool registered = test::differential("attention", random_problem);
+const bool registered = test::differential("attention", random_problem, 4);
 
 // ---- Windows and lengths: the twin against NumPy, every form against the twin
 

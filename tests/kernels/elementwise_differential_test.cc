@@ -33,7 +33,7 @@ Problem random_problem(Rng& rng, int operands) {
     problem.what += " " + to_string(problem.inputs.back());
   }
   // A broadcast view's elements share memory: what is set for one is set for all.
-  make_fit(op, type, problem.inputs, rng);
+  make_fit(op, type, problem.inputs, rng.details());
   problem.outputs.push_back(random_view(rng, shape, e.output_type(0), random_output_kind(rng)));
   problem.call = call_of(e);
   problem.tolerance = tolerance(op, type);

@@ -29,11 +29,11 @@ Problem random_arange(Rng& rng) {
   const DType type = floats ? pick(rng, kFloats) : pick(rng, kIntegers);
   const View y = random_view(rng, {n}, type, random_output_kind(rng));
   if (!floats) {
-    const auto start = static_cast<std::int64_t>(rng()), step = static_cast<std::int64_t>(rng() >> (rng() % 64));
+    const auto start = static_cast<std::int64_t>(rng.details()()), step = static_cast<std::int64_t>(rng.details()() >> (rng.details()() % 64));
     return {std::format("{} from {} by {}", to_string(y), start, step), {}, {y},
             [=](Stream& s, auto, auto out) { kernels::arange(s, start, step, out[0]); }, kSameBits};
   }
-  const double start = random_int(rng, -100, 100) / 8.0, step = random_int(rng, -100, 100) / 16.0;
+  const double start = random_int(rng.details(), -100, 100) / 8.0, step = random_int(rng.details(), -100, 100) / 16.0;
   return {std::format("{} from {} by {}", to_string(y), start, step), {}, {y},
           [=](Stream& s, auto, auto out) { kernels::arange(s, start, step, out[0]); },
           range_tolerance(type, std::max(std::abs(start), static_cast<double>(n) * std::abs(step)))};
@@ -46,7 +46,7 @@ const bool registered =
                    const std::int64_t n = random_shape(rng, 1, 1)[0];
                    const DType type = pick(rng, kFloats);
                    const View y = random_view(rng, {n}, type, random_output_kind(rng));
-                   const double start = random_int(rng, -900, 900) / 7.0, stop = random_int(rng, -900, 900) / 7.0;
+                   const double start = random_int(rng.details(), -900, 900) / 7.0, stop = random_int(rng.details(), -900, 900) / 7.0;
                    return Problem{std::format("{} from {} to {}", to_string(y), start, stop), {}, {y},
                                   [=](Stream& s, auto, auto out) { kernels::linspace(s, start, stop, out[0]); },
                                   range_tolerance(type, std::max(std::abs(start), std::abs(stop)))};
@@ -54,7 +54,7 @@ const bool registered =
     differential("eye",
                  [](Rng& rng) {
                    const View y = random_view(rng, random_shape(rng, 2), pick(rng, kAll), random_output_kind(rng));
-                   const int diagonal = random_int(rng, -9, 9);
+                   const int diagonal = random_int(rng.details(), -9, 9);
                    return Problem{std::format("{} diagonal {}", to_string(y), diagonal), {}, {y},
                                   [=](Stream& s, auto, auto out) { kernels::eye(s, out[0], diagonal); }, kSameBits};
                  }) &&
@@ -64,7 +64,7 @@ const bool registered =
                    const Shape shape = random_shape(rng, 2);
                    const View x = random_view(rng, random_broadcast(rng, shape), type, random_input_kind(rng), Values::special);
                    const View y = random_view(rng, shape, type, random_output_kind(rng));
-                   const int diagonal = random_int(rng, -9, 9);
+                   const int diagonal = random_int(rng.details(), -9, 9);
                    const Triangle part = rng() % 2 ? Triangle::lower : Triangle::upper;
                    const bool mask = rng() % 2;
                    return Problem{std::format("{} {} diagonal {}", to_string(x), to_string(y), diagonal), {x}, {y},
@@ -77,8 +77,8 @@ const bool registered =
     differential("one_hot", [](Rng& rng) {
       const Shape shape = random_shape(rng, 0, 7, 300);
       const View indices = random_view(rng, shape, pick(rng, kIndices), random_input_kind(rng));
-      const int axis = random_int(rng, 0, shape.rank()), classes = random_int(rng, 0, 20);
-      for (std::int64_t i = 0; i < indices.count(); ++i) set_element_bits(indices, i, static_cast<std::uint64_t>(random_int(rng, -25, 25)));
+      const int axis = random_int(rng, 0, shape.rank()), classes = random_int(rng.details(), 0, 20);
+      for (std::int64_t i = 0; i < indices.count(); ++i) set_element_bits(indices, i, static_cast<std::uint64_t>(random_int(rng.details(), -25, 25)));
       Shape to = shape;
       to.insert(axis, classes);
       const View y = random_view(rng, to, pick(rng, kAll), random_output_kind(rng));

@@ -34,7 +34,7 @@ Shapes random_shapes(Rng& rng, Form form) {
   s.axis = random_int(rng, 0, whole.rank() - 1);
   if (form == Form::elements) {
     for (int d = 0; d < whole.rank(); ++d) {
-      s.indices.push_back(d == s.axis ? random_int(rng, 0, 9) : random_int(rng, 1, static_cast<int>(whole[d])));
+      s.indices.push_back(random_int(rng.details(), d == s.axis ? 0 : 1, d == s.axis ? 9 : static_cast<int>(whole[d])));
     }
     s.part = s.indices;
     return s;
@@ -66,10 +66,11 @@ std::int64_t size_of(const Shapes& s, std::int64_t i) {
 View random_indices(Rng& rng, const Shapes& s, Kind kind, bool beyond) {
   const DType type = pick(rng, kIndices);
   const View indices = random_view(rng, s.indices, type, kind);
+  Rng& values = rng.details();
   for (std::int64_t i = 0; i < indices.count(); ++i) {
     const auto n = static_cast<int>(size_of(s, i));
-    std::int64_t v = random_int(rng, is_signed(type) ? -n : 0, n - 1);
-    if (beyond && rng() % 8 == 0) v = is_signed(type) && rng() % 2 ? -n - random_int(rng, 1, 20) : n + random_int(rng, 0, 20);
+    std::int64_t v = random_int(values, is_signed(type) ? -n : 0, n - 1);
+    if (beyond && values() % 8 == 0) v = is_signed(type) && values() % 2 ? -n - random_int(values, 1, 20) : n + random_int(values, 0, 20);
     const std::int64_t most = bits(type) == 8 ? (is_signed(type) ? 127 : 255) : 1 << 14;
     set_element_bits(indices, i, static_cast<std::uint64_t>(std::clamp<std::int64_t>(v, is_signed(type) ? -most : 0, most)));
   }
@@ -135,8 +136,8 @@ Problem random_scatter(Rng& rng, Form form) {
     for (std::int64_t i = 1; i < updates.count(); ++i) set_element_bits(updates, i, element_bits(updates, 0));
   }
   if (op == ScatterOp::add || op == ScatterOp::mul) {
-    set_exact_values(rng, updates, op);
-    set_exact_values(rng, y, op);
+    set_exact_values(rng.details(), updates, op);
+    set_exact_values(rng.details(), y, op);
   }
   return {std::format("op {} {} by {} to {} axis {}", static_cast<int>(op), to_string(updates), to_string(indices), to_string(y), s.axis),
           {indices, updates}, {y}, [s, op](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0]); },

@@ -601,7 +601,7 @@ test::Problem random_product(test::Rng& rng) {
   constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
   constexpr DType kSums[] = {DType::i32, DType::u32};
   const bool real = rng() % 3 != 0;
-  const auto size = [&] { return std::int64_t{rng() % 2 ? random_int(rng, 1, 70) : 8 * random_int(rng, 1, 9)}; };
+  const auto size = [&] { return std::int64_t{rng() % 2 ? random_int(rng.details(), 1, 70) : 8 * random_int(rng.details(), 1, 9)}; };
   const std::int64_t m = rng() % 4 ? size() : 1, n = rng() % 4 ? size() : 1, k = size();
   const Shape batch = test::random_shape(rng, 0, 4, 12, false);
   const Shape ab = test::random_broadcast(rng, batch), bb = test::random_broadcast(rng, batch);
@@ -644,7 +644,7 @@ test::Problem random_product(test::Rng& rng) {
   return p;
 }
 
-const bool registered = test::differential("matmul", random_product);
+const bool registered = test::differential("matmul", random_product, 2);
 
 INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::ValuesIn(test::device_names()), [](const auto& i) { return i.param; });
 

@@ -34,8 +34,8 @@ Problem random_pad(Rng& rng) {
   Numbers before;
   for (const std::int64_t n : from) {
     const bool same = rng() % 2;
-    before.push_back(same ? 0 : random_int(rng, -3, 5));
-    to.push_back(same ? n : std::max<std::int64_t>(n + before.back() + random_int(rng, -2, 4), 0));
+    before.push_back(same ? 0 : random_int(rng.details(), -3, 5));
+    to.push_back(same ? n : std::max<std::int64_t>(n + before.back() + random_int(rng.details(), -2, 4), 0));
   }
   while (element_count(to) > 20000) *std::ranges::max_element(to) = 2;
   const View x = random_view(rng, from, type, random_input_kind(rng), Values::special);
@@ -48,7 +48,7 @@ Problem random_multiple(Rng& rng, bool tiles) {
   const DType type = pick(rng, kAll);
   const Shape from = random_shape(rng, 0, 8, 600);
   Shape to = from;
-  for (auto& n : to) n *= rng() % 2 ? 1 : random_int(rng, 0, 4);
+  for (auto& n : to) n *= rng() % 2 ? 1 : random_int(rng.details(), 0, 4);
   while (element_count(to) > 20000) to = from;
   const View x = random_view(rng, from, type, random_input_kind(rng), Values::special);
   const View y = random_view(rng, to, type, random_output_kind(rng));
@@ -62,7 +62,7 @@ Problem random_roll(Rng& rng) {
   const DType type = pick(rng, kAll);
   const Shape shape = random_shape(rng);
   Numbers shifts;
-  for (int d = 0; d < shape.rank(); ++d) shifts.push_back(rng() % 2 ? 0 : random_int(rng, -70, 70));
+  for (int d = 0; d < shape.rank(); ++d) shifts.push_back(rng() % 2 ? 0 : random_int(rng.details(), -70, 70));
   const View x = random_view(rng, shape, type, random_input_kind(rng), Values::special);
   const View y = random_view(rng, shape, type, random_output_kind(rng));
   return {std::format("{} to {} by {}", to_string(x), to_string(y), testing::PrintToString(shifts)), {x}, {y},
@@ -78,7 +78,7 @@ Problem random_parts(Rng& rng, bool joins) {
   whole[axis] = 0;
   std::vector<View> parts;
   for (int i = random_int(rng, 1, 4); i > 0; --i) {
-    shape[axis] = random_int(rng, 0, 5);
+    shape[axis] = random_int(rng.details(), 0, 5);
     whole[axis] += shape[axis];
     const Kind kind = joins ? random_input_kind(rng) : random_output_kind(rng);
     parts.push_back(random_view(rng, shape, type, kind, Values::special));

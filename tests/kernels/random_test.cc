@@ -114,8 +114,9 @@ TEST_P(RandomTest, IntegerRanges) {
 const bool registered = differential("random", [](Rng& rng) {
   constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
   constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64};
-  const float low = static_cast<float>(random_int(rng, -20, 20)) / 8, size = static_cast<float>(random_int(rng, 1, 100)) / 8;
-  const Draw draws[] = {bits(), integers(random_int(rng, 0, 50), random_int(rng, 51, 127)), uniform(low, low + size), normal_draw(low, size)};
+  Rng& numbers = rng.details();
+  const float low = static_cast<float>(random_int(numbers, -20, 20)) / 8, size = static_cast<float>(random_int(numbers, 1, 100)) / 8;
+  const Draw draws[] = {bits(), integers(random_int(numbers, 0, 50), random_int(numbers, 51, 127)), uniform(low, low + size), normal_draw(low, size)};
   const std::size_t form = rng() % 4;
   Problem p;
   p.inputs = {random_view(rng, {2}, DType::u32, Kind::dense, Values::special)};

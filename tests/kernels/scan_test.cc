@@ -73,7 +73,7 @@ void tame(const View& x, ScanOp op, Rng& rng) {
 }
 
 Problem make_problem(Rng& rng, const Case& c, const View& x, const View& y) {
-  tame(x, c.op, rng);
+  tame(x, c.op, rng.details());
   return {std::format("{} {} to {} axis {}{}{}{}", kNames[static_cast<int>(c.op)], to_string(x), to_string(y), c.axis,
                       c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "", c.cuts ? " cut" : ""),
           {x}, {y}, [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options, c.cuts); },

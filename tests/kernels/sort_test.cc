@@ -155,18 +155,18 @@ Sort random_sort(Rng& rng, bool top) {
   const bool is_long = rng() % 3 == 0;
   Shape shape = is_long ? random_shape(rng, 1, 3, 16) : random_shape(rng, 1, 8, 2048);
   c.axis = random_int(rng, 0, shape.rank() - 1);
-  if (is_long) shape[c.axis] = random_int(rng, 1025, 6000);
+  if (is_long) shape[c.axis] = random_int(rng.details(), 1025, 6000);
   c.x = random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng), rng() % 2 ? Values::special : Values::ordinary);
   c.descending = rng() % 2;
-  if (top) c.k = random_int(rng, 0, static_cast<int>(std::min<std::int64_t>(shape[c.axis], rng() % 2 ? 20 : 2000)));
+  if (top) c.k = random_int(rng.details(), 0, static_cast<int>(std::min<std::int64_t>(shape[c.axis], rng() % 2 ? 20 : 2000)));
   c.values = rng() % 4 != 0;
   c.indices = !c.values || rng() % 4 != 0;
   c.index = pick(rng, kIndexTypes);
   c.kind = random_output_kind(rng);
   return c;
 }
-const bool registered_sort = differential("sort", [](Rng& rng) { return problem_of(random_sort(rng, false)); });
-const bool registered_top_k = differential("top_k", [](Rng& rng) { return problem_of(random_sort(rng, true)); });
+const bool registered_sort = differential("sort", [](Rng& rng) { return problem_of(random_sort(rng, false)); }, 4);
+const bool registered_top_k = differential("top_k", [](Rng& rng) { return problem_of(random_sort(rng, true)); }, 4);
 
 INSTANTIATE_TEST_SUITE_P(Devices, SortTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
 

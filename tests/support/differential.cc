@@ -3,16 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 
+#include "support/tally.h"
+
 namespace weft::test {
 namespace {
 
+struct Kernel {
+  Generator generator;
+  int cost = 1;
+};
 // In a function: generators register before main, in any order.
-std::map<std::string, Generator>& generators() {
-  static std::map<std::string, Generator> all;
+std::map<std::string, Kernel>& kernels() {
+  static std::map<std::string, Kernel> all;
   return all;
 }
 
@@ -21,40 +28,79 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 0) : otherwise;
 }
 
+std::uint64_t alike() { return std::max<std::uint64_t>(from_environment("WEFT_DIFFERENTIAL_ALIKE", 1), 1); }
+
+bool out_of_time() {
+  using Clock = std::chrono::steady_clock;
+  static const Clock::time_point start = Clock::now();
+  static const std::uint64_t seconds = from_environment("WEFT_DIFFERENTIAL_SECONDS", 0);
+  return seconds && Clock::now() - start > std::chrono::seconds(seconds);
+}
+
+// Some problems of a kernel on a device: the forms from `first` on, `alike` problems of each.
+struct Part {
+  std::string kernel, device;
+  std::uint64_t first = 0, forms = 0, alike = 1, problems = 0;
+};
+
 class Differential : public testing::Test {
  public:
-  Differential(std::string kernel, std::string device) : kernel_(std::move(kernel)), device_(std::move(device)) {}
+  explicit Differential(Part part) : part_(std::move(part)) {}
 
  private:
   void TestBody() override {
-    constexpr std::uint64_t kFew = 12;
-    const std::uint64_t cases = from_environment("WEFT_DIFFERENTIAL_CASES", kFew);
-    const std::uint64_t seed = from_environment("WEFT_SEED", 1);
-    for (std::uint64_t i = 0; i < cases; ++i) {
-      Rng rng(seed + i);
-      const Problem problem = generators().at(kernel_)(rng);
-      const std::string what = std::format("{} [WEFT_SEED={} WEFT_DIFFERENTIAL_CASES=1] {}", kernel_, seed + i, problem.what);
-      SCOPED_TRACE(what);
-      run_both(device(device_), problem.inputs, problem.outputs, problem.call, problem.tolerance, what);
-      if (HasFatalFailure()) return;
+    std::uint64_t left = part_.problems;
+    for (std::uint64_t form = part_.first; form < part_.first + part_.forms; ++form) {
+      for (std::uint64_t i = 0; i < part_.alike && left; ++i, --left) {
+        if (out_of_time()) GTEST_SKIP() << "out of time";
+        Rng rng(form, form * 1000 + i);
+        const Problem problem = random_problem(part_.kernel, rng);
+        const std::string seed = std::format("{} [WEFT_SEED={} WEFT_DIFFERENTIAL_CASES={} WEFT_DIFFERENTIAL_ALIKE={}]", part_.kernel, form,
+                                             part_.alike, alike());
+        const std::string what = seed + " " + problem.what;
+        SCOPED_TRACE(what);
+        run_both(device(part_.device), problem.inputs, problem.outputs, problem.call, problem.tolerance, what);
+        tally("differential problems", HasFailure() ? seed + " on " + part_.device : "");
+        if (HasFailure()) return;
+      }
     }
   }
 
-  std::string kernel_, device_;
+  Part part_;
 };
 
 }  // namespace
 
-bool differential(const std::string& kernel, Generator generator) {
-  generators().emplace(kernel, std::move(generator));
+bool differential(const std::string& kernel, Generator generator, int cost) {
+  kernels().emplace(kernel, Kernel{std::move(generator), cost});
   return true;
 }
 
+std::vector<std::string> differential_kernels() {
+  std::vector<std::string> names;
+  for (const auto& [name, kernel] : kernels()) names.push_back(name);
+  return names;
+}
+
+Problem random_problem(const std::string& kernel, Rng& rng) { return kernels().at(kernel).generator(rng); }
+
 void register_differential_tests() {
-  for (const auto& [kernel, generator] : generators()) {
+  constexpr std::uint64_t kFew = 12, kFormsInPart = 8;
+  const std::uint64_t problems = from_environment("WEFT_DIFFERENTIAL_CASES", kFew);
+  for (const auto& [name, kernel] : kernels()) {
     for (const std::string& device : device_names()) {
-      testing::RegisterTest("Differential", std::format("{}/{}", kernel, device).c_str(), nullptr, nullptr, __FILE__,
-                            __LINE__, [kernel, device] { return static_cast<testing::Test*>(new Differential(kernel, device)); });
+      // One form at least, whatever it costs; and of a form with one problem nothing can be saved.
+      Part part{name, device, from_environment("WEFT_SEED", 1)};
+      part.alike = alike() > 1 ? alike() * static_cast<std::uint64_t>(kernel.cost) : 1;
+      const std::uint64_t of_part = part.alike * (problems > kFew ? kFormsInPart : kFew);
+      for (std::uint64_t done = 0; done < problems; done += part.problems) {
+        part.problems = std::min(problems - done, of_part);
+        part.forms = (part.problems + part.alike - 1) / part.alike;
+        const std::string number = problems > of_part ? std::format("/{}", done / of_part) : "";
+        testing::RegisterTest("Differential", std::format("{}/{}{}", name, device, number).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [part] { return static_cast<testing::Test*>(new Differential(part)); });
+        part.first += part.forms;
+      }
     }
   }
 }
@@ -69,7 +115,9 @@ Shape random_shape(Rng& rng, int min_rank, int max_rank, std::int64_t most, bool
     std::int64_t size = 1;
     if (rng() % 4 != 0) {
       const auto root = std::max<std::int64_t>(static_cast<std::int64_t>(std::pow(static_cast<double>(left), 1.0 / (rank - i))), 2);
-      size = 1 + static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(std::min(2 * root, left)));
+      // Not 1, where that is not meant: another shader would do.
+      const std::int64_t largest = std::min(2 * root, left);
+      if (largest > 1) size = 2 + static_cast<std::int64_t>(rng.details()() % static_cast<std::uint64_t>(largest - 1));
       if (rng() % 2) size = std::min(left, (size + 3) / 4 * 4);
     }
     if (zero && rng() % 200 == 0) size = 0;

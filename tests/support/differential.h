@@ -1,8 +1,13 @@
 // Differential tests: each kernel names a generator of random problems (types, ranks 0 to 8, strides, offsets,
 // broadcasts), and every problem runs on a device and on its CPU twin (run_both).
 //
-// One test for each kernel and device. WEFT_DIFFERENTIAL_CASES sets how many problems each runs (a nightly run takes
-// thousands; the default is a seeded few), WEFT_SEED where they begin. A failure prints the seed that makes it again.
+// Problems come in forms, of which shaders are made; WEFT_DIFFERENTIAL_ALIKE problems of each form differ in sizes,
+// strides and values (Rng). Each kernel runs WEFT_DIFFERENTIAL_CASES problems on each device (the default is a seeded
+// few, a nightly run takes many), their forms numbered from WEFT_SEED on. A failure prints the seed that makes it again,
+// and the program prints at its end how many problems it ran.
+//
+// Many problems are cut into several tests a kernel and device, so that processes can share them out
+// (GTEST_TOTAL_SHARDS, GTEST_SHARD_INDEX). After WEFT_DIFFERENTIAL_SECONDS, if it is set, what is left is skipped.
 #pragma once
 
 #include <functional>
@@ -23,12 +28,16 @@ struct Problem {
 using Generator = std::function<Problem(Rng& rng)>;
 
 // At namespace scope: const bool registered = differential("copy", [](Rng& rng) { … });
-bool differential(const std::string& kernel, Generator generator);
+// Of a kernel whose shaders compile `cost` times as long as others', as many forms fewer are run, each with more problems.
+bool differential(const std::string& kernel, Generator generator, int cost = 1);
 // Called by main, once all have registered.
 void register_differential_tests();
+// The kernels that are registered, and a problem of one of them, for other tests.
+std::vector<std::string> differential_kernels();
+Problem random_problem(const std::string& kernel, Rng& rng);
 
 // What generators are made of.
-int random_int(Rng& rng, int low, int high);  // low…high
+int random_int(Rng& rng, int low, int high);  // low…high; of sizes and values: random_int(rng.details(), …)
 template <class T>
 const T& pick(Rng& rng, std::span<const T> values) {
   return values[rng() % values.size()];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -14,7 +15,27 @@
 
 namespace weft::test {
 
-using Rng = std::mt19937_64;
+// Random numbers, by which a problem is drawn. What decides which shaders it takes (types, ranks, kinds of layouts, options)
+// comes from the stream itself, what does not (sizes, strides, values) from its details(): so many problems of one form
+// need its shaders compiled once. A form and details of the same number: one stream of random problems.
+class Rng {
+ public:
+  using result_type = std::uint64_t;
+  explicit Rng(std::uint64_t seed) : Rng(seed, seed) {}
+  Rng(std::uint64_t form, std::uint64_t details)
+      : engine_(form), details_(std::make_unique<Rng>(Details{}, details * 0x9E3779B97F4A7C15u + 1)) {}
+  struct Details {};
+  Rng(Details, std::uint64_t seed) : engine_(seed) {}
+
+  static constexpr result_type min() { return std::mt19937_64::min(); }
+  static constexpr result_type max() { return std::mt19937_64::max(); }
+  result_type operator()() { return engine_(); }
+  Rng& details() { return details_ ? *details_ : *this; }
+
+ private:
+  std::mt19937_64 engine_;
+  std::unique_ptr<Rng> details_;
+};
 
 // How a view lies in its buffer.
 enum class Kind {

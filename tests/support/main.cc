@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/differential.h"
+#include "support/tally.h"
 
 #if defined(__SANITIZE_THREAD__)
 // Drivers are not built for the sanitizer: what they do among themselves it takes for races.
@@ -10,5 +11,7 @@ extern "C" const char* __tsan_default_suppressions() { return "race:libvulkan_lv
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   weft::test::register_differential_tests();
-  return RUN_ALL_TESTS();
+  const int result = RUN_ALL_TESTS();
+  weft::test::print_tally();
+  return result;
 }
