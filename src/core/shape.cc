@@ -57,7 +57,11 @@ std::int64_t element_count(const Shape& shape) {
 
 Strides dense_strides(const Shape& shape) {
   Strides strides = Strides::filled(shape.rank(), 1);
-  for (int i = shape.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
+  for (int i = shape.rank() - 2; i >= 0; --i) {
+    if (__builtin_mul_overflow(strides[i + 1], std::max<std::int64_t>(shape[i + 1], 1), &strides[i])) {
+      throw InvalidArgument("shape {}: more than 2^63 elements", to_string(shape));
+    }
+  }
   return strides;
 }
 
@@ -94,7 +98,7 @@ bool Layout::is_dense() const {
   std::int64_t expected = 1;
   for (int i = rank() - 1; i >= 0; --i) {
     if (shape[i] != 1 && strides[i] != expected) return false;
-    expected *= shape[i];
+    if (__builtin_mul_overflow(expected, shape[i], &expected)) return false;
   }
   return true;
 }
@@ -104,8 +108,11 @@ std::array<std::int64_t, 2> Layout::offset_range() const {
   std::int64_t high = 0;
   for (int i = 0; i < rank(); ++i) {
     if (shape[i] == 0) return {0, 0};
-    const std::int64_t reach = (shape[i] - 1) * strides[i];
-    (reach < 0 ? low : high) += reach;
+    std::int64_t reach = 0;
+    std::int64_t& end = strides[i] < 0 ? low : high;
+    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(end, reach, &end)) {
+      throw InvalidArgument("shape {} with strides {} reaches past 2^63 elements", to_string(shape), to_string(strides));
+    }
   }
   return {low, high};
 }

@@ -122,11 +122,12 @@ View::View(Buffer b, std::uint64_t byte_offset, DType type, const Shape& shape, 
   }
   if (count() == 0) return;
   const auto [low, high] = layout.offset_range();
-  const std::int64_t first = static_cast<std::int64_t>(offset) * 8 + low * bits(type);
-  const std::int64_t last = static_cast<std::int64_t>(offset) * 8 + (high + 1) * bits(type);
-  if (first < 0 || last > static_cast<std::int64_t>(buffer.size()) * 8) {
+  __extension__ using Wide = __int128;
+  const Wide first = Wide{offset} * 8 + Wide{low} * bits(type);
+  const Wide last = Wide{offset} * 8 + (Wide{high} + 1) * bits(type);
+  if (first < 0 || last > Wide{buffer.size()} * 8) {
     throw InvalidArgument("view: {} at byte {} reaches bytes {} to {} of a buffer of {}", to_string(*this), offset,
-                          first / 8, (last + 7) / 8, buffer.size());
+                          static_cast<std::int64_t>(first / 8), static_cast<std::int64_t>((last + 7) / 8), buffer.size());
   }
 }
 

@@ -1,5 +1,6 @@
 // Compaction: count in blocks, scan, place.
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/compact/compact_cpu.h"
 #include "kernels/copy/bits.h"
 #include "weft/error.h"
@@ -79,10 +80,12 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const View& 
       .dispatch_groups("compact", counts.count());
 }
 
-void run(Stream& stream, std::string_view name, const CompactProblem& problem, const std::optional<View>& workspace) {
+void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x, const View& y,
+         const std::optional<View>& workspace) {
   if (problem.count.dtype != DType::u32 || problem.count.count() != 1) {
     throw InvalidArgument("{}: count is {}; expected one u32", name, to_string(problem.count));
   }
+  check_memory(stream, name, {x, problem.mask}, {y, problem.count}, Sharing::none, workspace);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
   if (stream.cpu()) return compact_cpu(*stream.cpu(), problem);
   const std::uint64_t needed = compact_workspace(stream, problem.mask.shape());
@@ -130,13 +133,13 @@ std::uint64_t compact_workspace(Stream& stream, const Shape& shape) {
 void compress(Stream& stream, const View& x, const View& mask, const View& y, const View& count,
               const std::optional<View>& workspace) {
   check_list("compress", y, x);
-  run(stream, "compress", {Compaction::compress, over("compress", mask, x), x, y, count}, workspace);
+  run(stream, "compress", {Compaction::compress, over("compress", mask, x), x, y, count}, x, y, workspace);
 }
 
 void expand(Stream& stream, const View& x, const View& mask, const View& y, const View& count,
             const std::optional<View>& workspace) {
   check_list("expand", x, y);
-  run(stream, "expand", {Compaction::expand, over("expand", mask, y), y, x, count}, workspace);
+  run(stream, "expand", {Compaction::expand, over("expand", mask, y), y, x, count}, x, y, workspace);
 }
 
 void nonzero(Stream& stream, const View& x, const View& y, const View& count, const std::optional<View>& workspace) {
@@ -144,7 +147,7 @@ void nonzero(Stream& stream, const View& x, const View& y, const View& count, co
     throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] of integers of 32 or 64 bits for x {}", to_string(y),
                           x.rank(), to_string(x));
   }
-  run(stream, "nonzero", {Compaction::indices, x, x, y, count}, workspace);
+  run(stream, "nonzero", {Compaction::indices, x, x, y, count}, x, y, workspace);
 }
 
 }  // namespace weft::kernels

@@ -3,6 +3,7 @@
 #include "kernels/copy/copy.h"
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
@@ -122,9 +123,7 @@ void copy(Stream& stream, const View& x, const View& y) {
   if (!broadcasts_to(x.shape(), y.shape())) {
     throw InvalidArgument("copy: {} does not broadcast to {}", to_string(x), to_string(y));
   }
-  for (int i = 0; i < y.rank(); ++i) {
-    if (y.shape()[i] > 1 && y.strides()[i] == 0) throw InvalidArgument("copy: output {} overlaps itself", to_string(y));
-  }
+  check_memory(stream, "copy", {x}, {y});
   if (y.count() == 0) return;
   from.layout = x.layout.broadcast_to(y.shape());
   if (x.dtype == y.dtype) {
@@ -140,6 +139,7 @@ void copy(Stream& stream, const View& x, const View& y) {
 }
 
 void fill(Stream& stream, double value, const View& y) {
+  check_memory(stream, "fill", {}, {y});
   if (y.count() == 0) return;
   Expression constant;
   constant.constant(value, y.dtype);

@@ -1,4 +1,5 @@
 // Parts of tensors: slices are views, joining and splitting are copies into and out of them.
+#include "kernels/common/memory.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/copy/bits.h"
 #include "kernels/pad/remap.h"
@@ -70,6 +71,7 @@ View slice(const View& x, int axis, std::int64_t begin, std::int64_t end, std::i
 
 void concat(Stream& stream, std::span<const View> parts, const View& y, int axis) {
   axis = normalize_axis(axis, y.rank(), "concat");
+  check_memory(stream, "concat", {parts}, {y}, Sharing::none);
   for_each_part("concat", y, parts, axis, [&](const View& part, std::int64_t begin) {
     if (const auto target = part_of(y, axis, begin, part.shape()[axis])) copy(stream, part, *target);
     else place(stream, "concat", Remap::keep, part, y, along(y, axis, begin));
@@ -78,6 +80,7 @@ void concat(Stream& stream, std::span<const View> parts, const View& y, int axis
 
 void split(Stream& stream, const View& x, std::span<const View> parts, int axis) {
   axis = normalize_axis(axis, x.rank(), "split");
+  check_memory(stream, "split", {x}, {parts}, Sharing::none);
   for_each_part("split", x, parts, axis, [&](const View& part, std::int64_t begin) {
     if (const auto source = part_of(x, axis, begin, part.shape()[axis])) copy(stream, *source, part);
     else place(stream, "split", Remap::constant, x, part, along(x, axis, -begin));

@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
@@ -70,11 +71,6 @@ MapProblem check(std::string_view name, const Expression& e, std::span<const Vie
     if (v.shape() != shape || v.dtype != e.output_type(static_cast<int>(k))) {
       throw InvalidArgument("{}: output {} is {}, expected {} {}", name, k, to_string(v),
                             weft::name(e.output_type(static_cast<int>(k))), to_string(shape));
-    }
-    for (int i = 0; i < shape.rank(); ++i) {
-      if (shape[i] > 1 && v.strides()[i] == 0) {
-        throw InvalidArgument("{}: output {} overlaps itself", name, to_string(v));
-      }
     }
     strides.push_back(v.strides());
   }
@@ -271,6 +267,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
          std::span<const View> outputs, int unroll) {
   MapProblem problem = check(name, expression, inputs, outputs);
+  check_memory(stream, name, {inputs}, {outputs});
   problem.unroll = unroll;
   if (element_count(problem.shape) == 0) return;
   if (gpu::Commands* commands = stream.gpu()) map_gpu(*commands, problem);
@@ -280,6 +277,7 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
          std::span<const Virtual> virtuals, std::span<const View> outputs) {
   const MapProblem problem = check(name, expression, inputs, outputs, virtuals);
+  check_memory(stream, name, {inputs}, {outputs});
   if (element_count(problem.shape) == 0) return;
   if (gpu::Commands* commands = stream.gpu()) return map_gpu(*commands, problem);
   std::vector<View> views(inputs.begin(), inputs.end());

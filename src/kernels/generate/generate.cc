@@ -1,4 +1,5 @@
 // Tensors made of their indices: expressions over ramps, numbers that grow along the axes.
+#include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/generate/generate_cpu.h"
@@ -70,6 +71,7 @@ void arange(Stream& stream, double start, double step, const View& y) {
     return arange_exact(stream, bits_of(start), bits_of(step), y);
   }
   check_range("arange", stream, y, true);
+  check_memory(stream, "arange", {}, {y});
   if (!stream.gpu()) return arange_cpu(*stream.cpu(), start, step, y);
   Expression e;
   const int i = e.cast(e.input(DType::u32), DType::f32);
@@ -82,6 +84,7 @@ void arange(Stream& stream, double start, double step, const View& y) {
 void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const View& y) {
   check_range("arange", stream, y, true);
   if (!is_integer(y.dtype)) throw InvalidArgument("arange: y is {}; expected an integer type", to_string(y));
+  check_memory(stream, "arange", {}, {y});
   if (!stream.gpu()) return arange_cpu(*stream.cpu(), start, step, y);
   const DType type = bits(y.dtype) == 64 ? DType::u64 : DType::u32;
   const DType result = bits(y.dtype) == 64 ? y.dtype : is_signed(y.dtype) ? DType::i32 : DType::u32;
@@ -96,6 +99,7 @@ void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const
 
 void linspace(Stream& stream, double start, double stop, const View& y) {
   check_range("linspace", stream, y, false);
+  check_memory(stream, "linspace", {}, {y});
   if (!stream.gpu()) return linspace_cpu(*stream.cpu(), start, stop, y);
   const std::int64_t n = y.count();
   const double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;

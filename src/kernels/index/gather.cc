@@ -2,6 +2,7 @@
 #include "kernels/index/gather.h"
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/index/selected_rows.h"
 #include "weft/error.h"
 #include "weft/kernels/index.h"
@@ -25,12 +26,8 @@ void record(gpu::Commands& commands, const Selection& selection) {
   call.dispatch_groups("gather", ceil_div(r.groups, workgroup));
 }
 
-void run(Stream& stream, std::string_view name, const Selection& s) {
-  for (int i = 0; i < s.part.rank(); ++i) {
-    if (s.part.shape()[i] > 1 && s.part.strides()[i] == 0) {
-      throw InvalidArgument("{}: output {} overlaps itself", name, to_string(s.part));
-    }
-  }
+void run(Stream& stream, std::string_view name, const Selection& s, const View& x, const View& indices, const View& y) {
+  check_memory(stream, name, {x, indices}, {y}, Sharing::none);
   if (s.part.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) gather_gpu(*commands, s);
   else gather_cpu(*stream.cpu(), s);
@@ -44,15 +41,15 @@ void gather_gpu(gpu::Commands& commands, const Selection& selection) {
 }
 
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis) {
-  run(stream, "gather", select_rows("gather", x, indices, y, axis));
+  run(stream, "gather", select_rows("gather", x, indices, y, axis), x, indices, y);
 }
 
 void gather_elements(Stream& stream, const View& x, const View& indices, const View& y, int axis) {
-  run(stream, "gather_elements", select_elements("gather_elements", x, indices, y, axis));
+  run(stream, "gather_elements", select_elements("gather_elements", x, indices, y, axis), x, indices, y);
 }
 
 void gather_nd(Stream& stream, const View& x, const View& indices, const View& y, int batch) {
-  run(stream, "gather_nd", select_tuples("gather_nd", x, indices, y, batch));
+  run(stream, "gather_nd", select_tuples("gather_nd", x, indices, y, batch), x, indices, y);
 }
 
 }  // namespace weft::kernels

@@ -2,6 +2,7 @@
 #include "kernels/index/scatter.h"
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/index/selected_rows.h"
@@ -31,12 +32,10 @@ void check_type(std::string_view name, ScatterOp op, const Selection& s, bool on
   throw InvalidArgument("{}: no {} of {} elements", name, op_name(op), weft::name(s.whole.dtype));
 }
 
-void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s, const View& y,
-         const std::optional<View>& workspace) {
+void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s, const View& indices, const View& updates,
+         const View& y, const std::optional<View>& workspace) {
   check_type(name, op, s, stream.gpu() != nullptr);
-  for (int i = 0; i < y.rank(); ++i) {
-    if (y.shape()[i] > 1 && y.strides()[i] == 0) throw InvalidArgument("{}: output {} overlaps itself", name, to_string(y));
-  }
+  check_memory(stream, name, {indices, updates}, {y}, Sharing::none, workspace);
   if (s.part.count() == 0) return;
   gpu::Commands* commands = stream.gpu();
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);
@@ -115,17 +114,17 @@ void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selecti
 
 void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
              const std::optional<View>& workspace) {
-  run(stream, "scatter", op, select_rows("scatter", y, indices, updates, axis), y, workspace);
+  run(stream, "scatter", op, select_rows("scatter", y, indices, updates, axis), indices, updates, y, workspace);
 }
 
 void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
                       const std::optional<View>& workspace) {
-  run(stream, "scatter_elements", op, select_elements("scatter_elements", y, indices, updates, axis), y, workspace);
+  run(stream, "scatter_elements", op, select_elements("scatter_elements", y, indices, updates, axis), indices, updates, y, workspace);
 }
 
 void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch,
                 const std::optional<View>& workspace) {
-  run(stream, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), y, workspace);
+  run(stream, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y, workspace);
 }
 
 std::uint64_t scatter_workspace(Stream& stream, const View& indices, const View& updates, const View& y, int axis) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
 #include "weft/error.h"
@@ -49,9 +50,7 @@ RemapProblem make_problem(Remap mode, const View& x, const View& y, std::uint64_
 
 void run(Stream& stream, std::string_view name, Remap mode, const View& x, const View& y, std::uint64_t value,
          std::span<const RemapAxis> axes) {
-  for (int d = 0; d < y.rank(); ++d) {
-    if (y.shape()[d] > 1 && y.strides()[d] == 0) throw InvalidArgument("{}: output {} overlaps itself", name, to_string(y));
-  }
+  check_memory(stream, name, {x}, {y}, Sharing::none);
   if (y.count() == 0) return;
   const RemapProblem problem = make_problem(mode, x, y, value, axes);
   if (gpu::Commands* commands = stream.gpu()) remap_gpu(*commands, name, problem);

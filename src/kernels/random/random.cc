@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
@@ -69,6 +70,7 @@ void run(Stream& stream, const RandomProblem& problem) {
   if (key.dtype != DType::u32 || key.shape() != Shape{2}) {
     throw InvalidArgument("random_{}: key is {}; expected u32 [2]", kForms[static_cast<int>(problem.form)], to_string(key));
   }
+  check_memory(stream, "random", {key}, {problem.y}, Sharing::none);
   if (problem.y.count() == 0) return;
   if (stream.cpu()) return random_cpu(*stream.cpu(), problem);
   random_gpu(*stream.gpu(), problem);

@@ -1,6 +1,7 @@
 #include "kernels/common/ordered_key.h"
 #include "kernels/reduce/arg_reduce_cpu.h"
 #include "kernels/reduce/reduction.h"
+#include "kernels/common/memory.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -50,6 +51,7 @@ std::uint64_t arg_reduce_workspace(Stream& stream, ArgOp op, const View& x, cons
 void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes,
                 const std::optional<View>& workspace) {
   const Rows rows = check(op, x, y, axes);
+  check_memory(stream, kNames[static_cast<int>(op)], {x}, {y}, Sharing::same_view, workspace);
   if (rows.count == 0) return;
   if (stream.cpu()) return arg_reduce_cpu(*stream.cpu(), op, x, y, rows);
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/reduce/reduce_cpu.h"
@@ -289,6 +290,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
             const ReduceWork& work, const std::optional<View>& workspace) {
   const ReduceProblem r = check(op, inputs, y, axes, work);
   const OpInfo& info = kOps[static_cast<int>(op)];
+  check_memory(stream, info.name, {inputs, work.operands}, {y}, Sharing::same_view, workspace);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
   const auto refuse = [&](DType type) {
@@ -360,6 +362,7 @@ void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span
   if (!is_moment(op)) return reduce(stream, op, std::span(&x, 1), y, axes, {}, workspace);
   ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
   r.correction = correction;
+  check_memory(stream, kOps[static_cast<int>(op)].name, {x}, {y}, Sharing::same_view, workspace);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
   if (in_reduced_windows(stream.gpu()->device().capabilities(), kOps[static_cast<int>(op)].name, x, y, axes,

@@ -3,6 +3,7 @@
 // promises no progress to threads that wait).
 #include <limits>
 
+#include "kernels/common/memory.h"
 #include "kernels/common/rows.h"
 #include "kernels/common/windows.h"
 #include "kernels/scan/scan_cpu.h"
@@ -22,9 +23,6 @@ Rows check(ScanOp op, const View& x, const View& y, int axis) {
   };
   if (x.shape() != y.shape()) fail("one shape");
   axis = normalize_axis(axis, x.rank(), "scan");
-  for (int d = 0; d < y.rank(); ++d) {
-    if (y.shape()[d] > 1 && y.strides()[d] == 0) fail("an output that does not overlap itself");
-  }
   const bool adds = op == ScanOp::sum || op == ScanOp::prod;
   for (const View* v : {&x, &y}) {
     if (bits(v->dtype) < 8) throw Unsupported("scan {}: {}; cast packed types first", name, to_string(*v));
@@ -138,6 +136,7 @@ std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const Vie
 void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
           const std::optional<View>& workspace) {
   const Rows rows = check(op, x, y, axis);
+  check_memory(stream, "scan", {x}, {y}, Sharing::same_view, workspace);
   if (x.count() == 0) return;
   if (stream.cpu()) return scan_cpu(*stream.cpu(), op, x, y, rows, options);
   for (const View* v : {&x, &y}) {

@@ -1,5 +1,6 @@
 #include "kernels/sort/sort.h"
 
+#include "kernels/common/memory.h"
 #include "weft/error.h"
 #include "weft/kernels/sort.h"
 
@@ -62,6 +63,7 @@ std::uint64_t needed(Stream& stream, const SortProblem& p) {
 }
 
 void run(std::string_view name, Stream& stream, const SortProblem& p, const std::optional<View>& workspace) {
+  check_memory(stream, name, {p.x}, {p.values, p.indices}, Sharing::none, workspace);
   if (p.rows == 0 || p.keep == 0) return;
   if (stream.cpu()) return sort_cpu(*stream.cpu(), p);
   if (p.length <= kShortRow) return sort_short(*stream.gpu(), p);

@@ -1,0 +1,147 @@
+#include "kernels/common/memory.h"
+
+#include <algorithm>
+
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+// step · i, i in first…last
+struct Term {
+  std::int64_t step, first, last;
+};
+
+// Whether a sum of one value of each term lies in low…high. Depth first, largest steps first: what the other terms can
+// still add leaves few values of each where steps are nested, as those of tensors are.
+class Sums {
+ public:
+  bool reach(std::span<Term> terms, std::int64_t low, std::int64_t high) {
+    std::ranges::sort(terms, std::greater(), [](const Term& t) { return std::abs(t.step); });
+    return search(terms, low, high);
+  }
+
+ private:
+  bool search(std::span<const Term> terms, std::int64_t low, std::int64_t high) {
+    if (terms.empty()) return low <= 0 && 0 <= high;
+    if (++steps_ > kMostSteps) return false;
+    std::int64_t least = 0, most = 0;
+    for (const Term& t : terms.subspan(1)) {
+      least += std::min(t.step * t.first, t.step * t.last);
+      most += std::max(t.step * t.first, t.step * t.last);
+    }
+    Term t = terms[0];
+    if (t.step < 0) t = {-t.step, -t.last, -t.first};
+    if (t.step == 0) return search(terms.subspan(1), low, high);
+    const std::int64_t first = std::max(t.first, ceil_div(low - most, t.step));
+    const std::int64_t last = std::min(t.last, floor_div(high - least, t.step));
+    for (std::int64_t i = first; i <= last; ++i) {
+      if (search(terms.subspan(1), low - i * t.step, high - i * t.step)) return true;
+    }
+    return false;
+  }
+  static std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
+  static std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+
+  static constexpr int kMostSteps = 4096;
+  int steps_ = 0;
+};
+
+// First and last bit.
+std::array<std::int64_t, 2> bit_range(const View& v) {
+  const auto [low, high] = v.layout.offset_range();
+  const auto start = static_cast<std::int64_t>(v.offset) * 8;
+  return {start + low * bits(v.dtype), start + (high + 1) * bits(v.dtype) - 1};
+}
+
+bool same_view(const View& a, const View& b) {
+  if (a.offset != b.offset || bits(a.dtype) != bits(b.dtype) || a.shape() != b.shape()) return false;
+  for (int d = 0; d < a.rank(); ++d) {
+    if (a.shape()[d] > 1 && a.strides()[d] != b.strides()[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool overlaps_itself(const View& view) {
+  if (view.count() < 2) return false;
+  std::vector<Term> steps;
+  for (int d = 0; d < view.rank(); ++d) {
+    if (view.shape()[d] > 1) steps.push_back({std::abs(view.strides()[d]), 0, view.shape()[d] - 1});
+  }
+  std::ranges::sort(steps, std::greater(), &Term::step);
+  if (steps.back().step == 0) return true;
+  std::int64_t reach = 0;
+  bool nested = true;
+  for (std::size_t k = steps.size(); k-- > 0;) {
+    nested &= steps[k].step > reach;
+    reach += steps[k].step * steps[k].last;
+  }
+  if (nested) return false;
+  // The difference of two indices: nothing along the first axes, then forwards along one, then any way.
+  Sums sums;
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    std::vector<Term> terms(steps.begin() + static_cast<std::ptrdiff_t>(k), steps.end());
+    terms[0].first = 1;
+    for (std::size_t i = 1; i < terms.size(); ++i) terms[i].first = -terms[i].last;
+    if (sums.reach(terms, 0, 0)) return true;
+  }
+  return false;
+}
+
+bool overlap(const View& a, const View& b) {
+  if (!(a.buffer == b.buffer) || a.count() == 0 || b.count() == 0) return false;
+  const auto x = bit_range(a), y = bit_range(b);
+  if (x[0] > y[1] || y[0] > x[1]) return false;
+  if (a.is_dense() && b.is_dense()) return true;
+  std::vector<Term> terms;
+  for (int d = 0; d < a.rank(); ++d) terms.push_back({a.strides()[d] * bits(a.dtype), 0, a.shape()[d] - 1});
+  for (int d = 0; d < b.rank(); ++d) terms.push_back({-b.strides()[d] * bits(b.dtype), 0, b.shape()[d] - 1});
+  // Elements meet where their first bits are less than an element apart.
+  const std::int64_t apart = (static_cast<std::int64_t>(a.offset) - static_cast<std::int64_t>(b.offset)) * 8;
+  return Sums().reach(terms, -apart - bits(a.dtype) + 1, -apart + bits(b.dtype) - 1);
+}
+
+void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
+                  std::initializer_list<Operands> outputs, Sharing sharing, const std::optional<View>& workspace) {
+  const bool gpu = stream.gpu() != nullptr;
+  const auto check_place = [&](const char* what, const View& v) {
+    if (v.count() == 0) return;
+    const bool here = gpu ? v.buffer.on_gpu() || v.buffer.is_placeholder() : v.buffer.on_host();
+    if (!here) {
+      throw InvalidArgument("{}: {} {} {}", kernel, what, to_string(v),
+                            !v.buffer ? "has no buffer"
+                            : gpu     ? "lies in host memory, the call runs on a GPU"
+                                      : "lies on a GPU, the call runs on the CPU");
+    }
+    // Its fields may have been set since it was made.
+    (void)View(v.buffer, v.offset, v.dtype, v.shape(), v.strides());
+  };
+  std::vector<const View*> written;
+  const auto check_output = [&](const char* what, const View& v, Sharing sharing) {
+    check_place(what, v);
+    if (overlaps_itself(v)) throw InvalidArgument("{}: {} {} overlaps itself", kernel, what, to_string(v));
+    for (const Operands& in : inputs) {
+      for (const View& x : in) {
+        if (!(x.buffer == v.buffer) || (sharing == Sharing::same_view && same_view(x, v)) || !overlap(x, v)) continue;
+        throw InvalidArgument("{}: {} {} shares memory with input {}, which it would overwrite while it is read{}", kernel,
+                              what, to_string(v), to_string(x),
+                              sharing == Sharing::same_view ? "; only the very same view may be both" : "");
+      }
+    }
+    for (const View* other : written) {
+      if (overlap(*other, v)) throw InvalidArgument("{}: {} and {} {} share memory", kernel, to_string(*other), what, to_string(v));
+    }
+    written.push_back(&v);
+  };
+  for (const Operands& in : inputs) {
+    for (const View& v : in) check_place("input", v);
+  }
+  for (const Operands& out : outputs) {
+    for (const View& v : out) check_output("output", v, sharing);
+  }
+  if (gpu && workspace) check_output("workspace", *workspace, Sharing::none);
+}
+
+}  // namespace weft::kernels

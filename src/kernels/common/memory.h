@@ -1,0 +1,42 @@
+// What every launcher asks of its views' memory before it does anything.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "weft/stream.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+// One view, one that may be missing, or several.
+class Operands {
+ public:
+  Operands(const View& view) : views_(&view, 1) {}                                             // NOLINT: implicit
+  Operands(const std::optional<View>& view) : views_(view ? &*view : nullptr, view ? 1 : 0) {}  // NOLINT
+  Operands(std::span<const View> views) : views_(views) {}                                     // NOLINT
+  const View* begin() const { return views_.data(); }
+  const View* end() const { return views_.data() + views_.size(); }
+
+ private:
+  std::span<const View> views_;
+};
+
+// Whether an output may be an input's very same view, each element being written by whoever read it.
+enum class Sharing : std::uint8_t { same_view, none };
+
+// Throws InvalidArgument unless every view lies in memory of the stream's kind, and outputs overlap neither themselves
+// nor each other nor an input (but for `sharing`). A layout too intricate to tell counts as well made. A workspace is an
+// output that the CPU does not look at.
+void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
+                  std::initializer_list<Operands> outputs, Sharing sharing = Sharing::same_view,
+                  const std::optional<View>& workspace = {});
+
+// Whether some element of one view shares a byte with one of the other; false where that is too intricate to tell.
+bool overlap(const View& a, const View& b);
+// Whether two indices of a view lead to one element.
+bool overlaps_itself(const View& view);
+
+}  // namespace weft::kernels

@@ -1,0 +1,163 @@
+// Kernels called wrongly: random problems of which one view is spoilt. Every kernel must do what it is asked or say by a
+// typed error that it cannot, the same on every device; never crash, hang or touch memory that is not the outputs'.
+#include "support/differential.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+                          DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
+
+enum class Spoilt { type, size, rank, no_buffer, elsewhere, overlap_self, overlap_input, past_end, exchanged };
+constexpr Spoilt kSpoilt[] = {Spoilt::type,         Spoilt::size,          Spoilt::rank,     Spoilt::no_buffer, Spoilt::elsewhere,
+                              Spoilt::overlap_self, Spoilt::overlap_input, Spoilt::past_end, Spoilt::exchanged};
+
+enum class Outcome { done, invalid, unsupported, broken };
+struct Result {
+  Outcome outcome = Outcome::done;
+  std::string message;
+};
+Result outcome(const std::function<void()>& run) {
+  try {
+    run();
+    return {};
+  } catch (const InvalidArgument& e) {
+    return {Outcome::invalid, e.what()};
+  } catch (const Unsupported& e) {
+    return {Outcome::unsupported, e.what()};
+  } catch (const std::exception& e) {
+    return {Outcome::broken, e.what()};
+  }
+}
+
+// Whether every kernel must refuse what came of it.
+enum class Must { nothing, refuse };
+
+Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& outputs, std::size_t& moved) {
+  const bool is_output = inputs.empty() || how == Spoilt::overlap_self || how == Spoilt::overlap_input || rng() % 2;
+  std::vector<View>& views = is_output ? outputs : inputs;
+  const std::size_t k = rng() % views.size();
+  View& v = views[k];
+  const int axis = v.rank() ? random_int(rng, 0, v.rank() - 1) : 0;
+  Shape shape = v.shape();
+  moved = 0;
+  switch (how) {
+    case Spoilt::type: v = random_view(rng, shape, pick(rng, kAll), Kind::dense, Values::special); return Must::nothing;
+    case Spoilt::size:
+      if (v.rank() == 0) return Must::nothing;
+      shape[axis] = std::array{shape[axis] + 1, std::max<std::int64_t>(shape[axis] - 1, 0), std::int64_t{0}, shape[axis] * 2}[rng() % 4];
+      v = random_view(rng, shape, v.dtype);
+      return Must::nothing;
+    case Spoilt::rank:
+      if (rng() % 2 && v.rank()) shape.erase(axis);
+      else if (v.rank() < kMaxRank) shape.insert(axis, 1 + static_cast<std::int64_t>(rng() % 2));
+      v = random_view(rng, shape, v.dtype);
+      return Must::nothing;
+    case Spoilt::no_buffer: v.buffer = {}; return v.count() ? Must::refuse : Must::nothing;
+    case Spoilt::elsewhere: moved = 1 + k + (is_output ? inputs.size() : 0); return v.count() ? Must::refuse : Must::nothing;
+    case Spoilt::overlap_self:
+      if (v.rank() == 0 || shape[axis] < 2) return Must::nothing;
+      v.layout.strides[axis] = 0;
+      return v.count() ? Must::refuse : Must::nothing;
+    case Spoilt::overlap_input: {
+      if (inputs.empty()) return Must::nothing;
+      View& x = inputs[rng() % inputs.size()];
+      if (v.count() < 2 || x.count() < 2) return Must::nothing;
+      // One buffer with x's elements at its start and v's from the second of them on.
+      const auto bytes = [](const View& w) { return byte_size(w.dtype, static_cast<std::uint64_t>(w.count()) + 16); };
+      const View memory = random_view(rng, {static_cast<std::int64_t>(bytes(x) + bytes(v))}, DType::u8);
+      const std::uint64_t from = static_cast<std::uint64_t>(std::max({bits(v.dtype) / 8, bits(x.dtype) / 8, 1}));
+      const View whole(memory.buffer, 0, x.dtype, x.shape());
+      for (std::int64_t i = 0; i < x.count(); ++i) set_element_bits(whole, i, element_bits(x, i));
+      x = whole;
+      v = View(memory.buffer, from, v.dtype, v.shape());
+      const bool meet = byte_size(x.dtype, static_cast<std::uint64_t>(x.count())) > from;
+      return meet ? Must::refuse : Must::nothing;
+    }
+    case Spoilt::past_end:
+      if (v.count() == 0) return Must::nothing;
+      v.offset = v.buffer.size() / 16 * 16;
+      return Must::refuse;
+    case Spoilt::exchanged:
+      if (inputs.size() > 1) std::swap(inputs[0], inputs[1]);
+      else if (!inputs.empty()) std::swap(inputs[0], outputs[0]);
+      return Must::nothing;
+  }
+  return Must::nothing;
+}
+
+class Hostile : public testing::TestWithParam<std::string> {
+ protected:
+  gpu::Device& device() { return test::device(GetParam()); }
+
+  // Views for a GPU call; those of one buffer stay in one.
+  std::vector<View> on_device(std::span<const View> views, std::map<std::uint64_t, Buffer>& buffers) {
+    std::vector<View> result;
+    for (View v : views) {
+      if (v.buffer) {
+        Buffer& b = buffers[v.buffer.id()];
+        if (!b) b = to_device(device(), v).buffer;
+        v.buffer = b;
+      }
+      result.push_back(v);
+    }
+    return result;
+  }
+
+  void check(const std::string& kernel, Spoilt how, std::uint64_t seed) {
+    Rng rng(seed);
+    Problem p = random_problem(kernel, rng);
+    std::size_t moved = 0;
+    const Must must = spoil(rng, how, p.inputs, p.outputs, moved);
+    std::map<std::uint64_t, Buffer> buffers;
+    std::vector<View> inputs = on_device(p.inputs, buffers), outputs = on_device(p.outputs, buffers);
+    // On the wrong side: for the GPU a view in host memory, for the CPU one on the GPU.
+    if (moved) {
+      const std::size_t k = moved - 1;
+      if (k < inputs.size()) std::swap(inputs[k], p.inputs[k]);
+      else std::swap(outputs[k - inputs.size()], p.outputs[k - inputs.size()]);
+    }
+    const Result on_gpu = outcome([&] {
+      gpu::Encoder encoder(device());
+      p.call(encoder, inputs, outputs);
+      encoder.submit();
+      device().wait();
+    });
+    const Result on_cpu = outcome([&] {
+      cpu::Executor executor;
+      p.call(executor, p.inputs, p.outputs);
+    });
+    const std::string what = std::format("{} spoilt {} seed {}: {}\n  gpu: {} {}\n  cpu: {} {}", kernel, static_cast<int>(how), seed, p.what,
+                                         static_cast<int>(on_gpu.outcome), on_gpu.message, static_cast<int>(on_cpu.outcome), on_cpu.message);
+    EXPECT_NE(on_gpu.outcome, Outcome::broken) << what;
+    EXPECT_NE(on_cpu.outcome, Outcome::broken) << what;
+    if (must == Must::refuse) {
+      EXPECT_NE(on_gpu.outcome, Outcome::done) << what;
+      EXPECT_NE(on_cpu.outcome, Outcome::done) << what;
+    }
+    // A GPU may lack a type, and asks for a workspace as large as the views as they are now.
+    const bool alike = on_gpu.outcome == on_cpu.outcome || on_gpu.outcome == Outcome::unsupported ||
+                       (on_cpu.outcome == Outcome::done && on_gpu.message.find("workspace") != std::string::npos);
+    EXPECT_TRUE(alike) << what;
+    for (const Result& r : {on_gpu, on_cpu}) {
+      if (r.outcome != Outcome::done) EXPECT_NE(r.message.find(": "), std::string::npos) << what;
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, Hostile, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+TEST_P(Hostile, SpoiltViews) {
+  const char* text = std::getenv("WEFT_HOSTILE_CASES");
+  const int cases = text ? std::atoi(text) : 2;
+  for (const std::string& kernel : differential_kernels()) {
+    for (Spoilt how : kSpoilt) {
+      for (int i = 0; i < cases; ++i) check(kernel, how, static_cast<std::uint64_t>(100 + i));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
