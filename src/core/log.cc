@@ -1,5 +1,6 @@
 #include "weft/log.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -14,6 +15,8 @@
 namespace weft {
 namespace {
 
+constexpr std::string_view kTopics[] = {"schedule", "passes", "precision", "calibration", "start"};
+
 struct Settings {
   LogLevel level = LogLevel::warning;
   std::set<std::string, std::less<>> topics;
@@ -27,7 +30,7 @@ const Settings& settings() {
     r.logger->set_pattern("%n %^%l%$: %v");
     r.logger->set_level(spdlog::level::trace);
     const std::string text = flag_text(Flag::log);
-    std::string_view rest = text;
+    std::string_view rest = text, unknown;
     while (!rest.empty()) {
       const auto comma = rest.find(',');
       const std::string_view word = rest.substr(0, comma);
@@ -36,7 +39,12 @@ const Settings& settings() {
       else if (word == "info") r.level = LogLevel::info;
       else if (word == "warn" || word == "warning") r.level = LogLevel::warning;
       else if (word == "off") r.level = LogLevel::off;
-      else if (!word.empty()) r.topics.emplace(word);
+      else if (std::ranges::find(kTopics, word) != std::end(kTopics)) r.topics.emplace(word);
+      else if (!word.empty()) unknown = word;
+    }
+    if (!unknown.empty() && r.level <= LogLevel::warning) {
+      r.logger->warn("WEFT_LOG (--log): there is no topic '{}'; levels are off, warn, info and debug, topics {}", unknown,
+                     "schedule, passes, precision, calibration and start");
     }
     return r;
   }();

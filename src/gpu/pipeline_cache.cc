@@ -81,7 +81,9 @@ void dump(const std::string& directory, const std::string& key, const std::strin
                     std::format("{}_{:016x}.wgsl", name, std::hash<std::string>()(key + wgsl));
   std::string title = key;
   std::ranges::replace(title, '\n', ' ');
-  std::ofstream(path) << "// " << title << "\n" << wgsl;
+  std::ofstream file(path);
+  file << "// " << title << "\n" << wgsl;
+  if (!file.flush()) throw IoError("WEFT_DUMP_WGSL (--dump-wgsl): {} cannot be written", path.string());
 }
 
 }  // namespace

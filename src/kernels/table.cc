@@ -63,7 +63,7 @@ class Reader {
   std::vector<int> integers(std::string_view name) const {
     const Attribute value = attribute(name);
     if (const auto* v = std::get_if<std::vector<int>>(&value)) return *v;
-    if (const auto* i = std::get_if<std::int64_t>(&value)) return {static_cast<int>(*i)};
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return {static_cast<int>(std::clamp<std::int64_t>(*i, INT32_MIN, INT32_MAX))};
     wrong_kind(name, "a list of integers");
   }
   // An enumerator by its name in `names`, which are in the enumeration's order.

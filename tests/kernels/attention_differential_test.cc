@@ -72,12 +72,13 @@ test::Problem random_problem(Rng& rng) {
           .call =
               [=](Stream& stream, std::span<const View> in, std::span<const View> out) {
                 const AttentionCall call = o.call(in, out[0], c.options());
-                if (!stream.gpu()) return attention_twin(call);
+                if (!stream.gpu()) return attention_cpu(*stream.cpu(), call);
                 const auto variant = random_variant(stream.gpu()->device().capabilities(), call, which);
                 SCOPED_TRACE(variant ? to_string(*variant) : "the chosen form");
                 run_attention(stream, call, variant ? &*variant : nullptr);
               },
-          .tolerance = attention_tolerance(c)};
+          .tolerance = attention_tolerance(c),
+          .twin = [=](Stream&, std::span<const View> in, std::span<const View> out) { attention_twin(o.call(in, out[0], c.options())); }};
 }
 
 const bool registered = test::differential("attention", random_problem, 4);

@@ -67,7 +67,8 @@ const bool registered =
                    const int diagonal = random_int(rng.details(), -9, 9);
                    const Triangle part = rng() % 2 ? Triangle::lower : Triangle::upper;
                    const bool mask = rng() % 2;
-                   return Problem{std::format("{} {} diagonal {}", to_string(x), to_string(y), diagonal), {x}, {y},
+                   return Problem{std::format("{} {} diagonal {}", to_string(x), to_string(y), diagonal),
+                                  mask ? std::vector<View>{} : std::vector<View>{x}, {y},
                                   [=](Stream& s, auto in, auto out) {
                                     if (mask) kernels::triangle(s, part, out[0], diagonal);
                                     else kernels::triangle(s, part, in[0], out[0], diagonal);

@@ -143,7 +143,7 @@ class Hostile : public testing::TestWithParam<std::string> {
                        (on_cpu.outcome == Outcome::done && on_gpu.message.find("workspace") != std::string::npos);
     EXPECT_TRUE(alike) << what;
     for (const Result& r : {on_gpu, on_cpu}) {
-      if (r.outcome != Outcome::done) EXPECT_NE(r.message.find(": "), std::string::npos) << what;
+      EXPECT_TRUE(r.outcome == Outcome::done || r.message.find(": ") != std::string::npos) << what;
     }
   }
 };
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Hostile, testing::ValuesIn(device_names()), []
 
 TEST_P(Hostile, SpoiltViews) {
   const char* text = std::getenv("WEFT_HOSTILE_CASES");
-  const int cases = text ? std::atoi(text) : 2;
+  const int cases = text ? std::atoi(text) : 1;
   for (const std::string& kernel : differential_kernels()) {
     for (Spoilt how : kSpoilt) {
       for (int i = 0; i < cases; ++i) check(kernel, how, static_cast<std::uint64_t>(100 + i));

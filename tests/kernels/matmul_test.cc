@@ -639,6 +639,10 @@ test::Problem random_product(test::Rng& rng) {
     if (fused) matmul(s, in[0], in[1], out[0], epilogue);
     else matmul(s, in[0], in[1], out[0]);
   };
+  p.twin = [e, fused](Stream&, auto in, auto out) {
+    const Epilogue epilogue = fused ? Epilogue{e.get(), in.subspan(2)} : Epilogue{};
+    matmul_reference(matmul_problem(in[0], in[1], out[0], epilogue), epilogue.expression);
+  };
   // Two sums of k products of normal numbers, each within k · 2^-24 · Σ|a·b|, which is about k · 2^-24 · 0.7 k.
   if (real) p.tolerance = {.ulp = y_type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-7 * static_cast<double>(k * k) + 1e-6};
   return p;

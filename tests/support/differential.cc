@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 
 #include "support/tally.h"
+#include "weft/cpu.h"
 
 namespace weft::test {
 namespace {
@@ -59,11 +61,28 @@ class Differential : public testing::Test {
                                              part_.alike, alike());
         const std::string what = seed + " " + problem.what;
         SCOPED_TRACE(what);
-        run_both(device(part_.device), problem.inputs, problem.outputs, problem.call, problem.tolerance, what);
+        run(problem, what);
         tally("differential problems", HasFailure() ? seed + " on " + part_.device : "");
         if (HasFailure()) return;
       }
     }
+  }
+
+  void run(const Problem& problem, const std::string& what) {
+    gpu::Device& device = test::device(part_.device);
+    if (!problem.twin) return run_both(device, problem.inputs, problem.outputs, problem.call, problem.tolerance, what);
+    std::vector<View> own;
+    for (View y : problem.outputs) {
+      const Buffer copy = Buffer::host(y.buffer.size());
+      std::memcpy(copy.data(), y.buffer.data(), copy.size());
+      y.buffer = copy;
+      own.push_back(y);
+    }
+    const auto call = [&](Stream& s, auto in, auto out) { (s.gpu() ? problem.call : problem.twin)(s, in, out); };
+    run_both(device, problem.inputs, problem.outputs, call, problem.tolerance, what);
+    cpu::Executor executor;
+    problem.call(executor, problem.inputs, own);
+    for (std::size_t k = 0; k < own.size(); ++k) expect_close(own[k], problem.outputs[k], problem.tolerance, "the cpu's form of " + what);
   }
 
   Part part_;

@@ -23,6 +23,8 @@ struct Problem {
   std::vector<View> inputs, outputs;
   KernelCall call;
   Tolerance tolerance;
+  // Where the CPU's form is not the twin: this is, and the CPU is compared with it too.
+  KernelCall twin;
 };
 
 using Generator = std::function<Problem(Rng& rng)>;

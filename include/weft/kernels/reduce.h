@@ -30,7 +30,7 @@ enum class ReduceOp : std::uint8_t {
 // least), mean, variance and deviation NaN, log_sum and log_sum_exp -inf, any false, all true, count 0. NaN wins min
 // and max. A variance loses no digits to a mean that is large beside it; an infinity in x makes it NaN, and a deviation
 // whose square is past f32 an infinity or NaN.
-// On a GPU f64 is Unsupported.
+// On a GPU f64 and c64 are Unsupported.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
             const std::optional<View>& workspace = {}, double correction = 0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
 
@@ -228,8 +229,14 @@ std::optional<AttentionCall::Axis> axis_to_halve(const AttentionCall& a, const g
 
 }  // namespace
 
+void check_attention_memory(Stream& stream, const AttentionCall& a, const std::optional<View>& workspace) {
+  check_memory(stream, "attention", {a.q}, {a.y}, Sharing::same_view, workspace);
+  check_memory(stream, "attention", {a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys}, {a.y}, Sharing::none, workspace);
+}
+
 void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant* variant,
                    const std::optional<View>& workspace) {
+  check_attention_memory(commands, a, workspace);
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (const auto axis = axis_to_halve(a, capabilities)) {
     const std::int64_t size = a.size(*axis), half = ceil_div(size, 2);

@@ -95,6 +95,9 @@ std::uint64_t attention_workspace_bytes(const AttentionVariant& variant, const A
 void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant* variant,
                    const std::optional<View>& workspace);
 
+// check_memory() of a call's views.
+void check_attention_memory(Stream& stream, const AttentionCall& call, const std::optional<View>& workspace = {});
+
 // What the device `cpu` runs: vectorised over queries, on all cores.
 void attention_cpu(cpu::Executor& executor, const AttentionCall& call);
 

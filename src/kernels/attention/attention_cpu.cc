@@ -189,6 +189,7 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
 }  // namespace
 
 void attention_cpu(cpu::Executor& executor, const AttentionCall& a) {
+  check_attention_memory(executor, a);
   constexpr std::int64_t kBlock = 32;
   // A head whose keys or values are copied first is one piece of work, so that they are copied once.
   const std::int64_t blocks = (a.rows() + kBlock - 1) / kBlock;

@@ -1,6 +1,7 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/self_test.h"
@@ -259,6 +260,8 @@ void complex_matmul(Stream& stream, const View& a, const View& b, const View& y,
 
 void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                const MatmulVariant& variant, const std::optional<View>& workspace) {
+  check_memory(commands, "matmul", {problem.a, problem.b}, {problem.y}, Sharing::none, workspace);
+  check_memory(commands, "matmul", {std::span<const View>(problem.operands)}, {problem.y});
   if (!can_run(variant, problem, commands.device().capabilities())) {
     throw Unsupported("matmul: this device or these operands cannot take {}", to_string(variant));
   }
@@ -267,6 +270,8 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
 
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,
             const std::optional<View>& workspace) {
+  check_memory(stream, "matmul", {a, b}, {y}, Sharing::none, workspace);
+  check_memory(stream, "matmul", {epilogue.operands}, {y}, Sharing::same_view);
   if (a.dtype == DType::c64 || b.dtype == DType::c64) return complex_matmul(stream, a, b, y, epilogue, workspace);
   const MatmulProblem problem = matmul_problem(a, b, y, epilogue);
   if (problem.y.count() == 0) return;

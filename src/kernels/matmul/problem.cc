@@ -1,5 +1,6 @@
 #include "kernels/matmul/problem.h"
 
+#include "kernels/common/memory.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -76,16 +77,6 @@ void collapse_batch(MatmulProblem& p) {
 }  // namespace
 
 DType product_type(DType operand) { return is_floating(operand) ? DType::f32 : DType::i32; }
-
-bool overlap(const View& a, const View& b) {
-  if (!(a.buffer == b.buffer) || a.count() == 0 || b.count() == 0) return false;
-  const auto range = [](const View& v) {
-    const auto [low, high] = v.layout.offset_range();
-    const auto start = static_cast<std::int64_t>(v.offset) * 8;
-    return std::array{start + low * bits(v.dtype), start + (high + 1) * bits(v.dtype)};
-  };
-  return range(a)[0] < range(b)[1] && range(b)[0] < range(a)[1];
-}
 
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue) {
   check_operand("a", a);

@@ -35,9 +35,6 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
 // The type of the sums: f32 of floats, i32 of integers.
 DType product_type(DType operand);
 
-// True if the views may share memory.
-bool overlap(const View& a, const View& b);
-
 // The strides of a view's leading dimensions.
 Strides batch_strides(const View& view);
 

@@ -1,5 +1,6 @@
 #include "weft/kernels/norm.h"
 
+#include "kernels/common/memory.h"
 #include "kernels/norm/row_norm.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
@@ -115,6 +116,7 @@ void batch_norm(Stream& stream, const View& x, const View& mean, const View& var
   constexpr std::string_view kName = "batch_norm";
   check_norm(kName, x, y, epsilon);
   const int axis = normalize_axis(channel_axis, x.rank(), kName);
+  check_memory(stream, kName, {x, mean, variance, scale, bias}, {y});
   std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis), per_channel(kName, "variance", variance, x, axis)};
   if (scale) inputs.push_back(per_channel(kName, "scale", *scale, x, axis));
   if (bias) inputs.push_back(per_channel(kName, "bias", *bias, x, axis));

@@ -1,5 +1,6 @@
 #include "kernels/norm/row_norm.h"
 
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
 
@@ -43,6 +44,7 @@ void row_norm(Stream& stream, const RowNorm& norm) {
     check_floating(norm.name, o.name, o.view);
     strides.push_back(o.view.strides());
   }
+  check_memory(stream, norm.name, {norm.x, norm.scale, norm.bias}, {norm.y});
   if (norm.x.count() == 0) return;
   const Rows rows = split_rows(norm.x.shape(), norm.along, strides);
   if (stream.cpu()) return row_norm_cpu(*stream.cpu(), norm, rows);

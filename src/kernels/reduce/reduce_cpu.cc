@@ -140,7 +140,12 @@ template <class T>
 Access<T> access(DType type, bool truth) {
   return with_type(type, [truth]<class X>() -> Access<T> {
     if constexpr (std::is_same_v<X, std::complex<float>>) {
-      throw Unsupported("reduce: no complex form yet");
+      if (!truth) throw Unsupported("reduce: complex numbers are not summed or compared");
+      const auto load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
+        const X* x = reinterpret_cast<const X*>(base) + offset;
+        for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(x[i * stride] != X(0));
+      };
+      return {.load = load, .store = nullptr, .least = 0, .largest = 1};
     } else {
       Access<T> a{.least = std::numeric_limits<T>::lowest(), .largest = std::numeric_limits<T>::max()};
       if constexpr (std::is_integral_v<X>) {

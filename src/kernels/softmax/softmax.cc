@@ -1,3 +1,4 @@
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/softmax/softmax_cpu.h"
@@ -72,6 +73,7 @@ void run(Stream& stream, const View& x, const View& y, int axis, bool log, const
     }
   }
   axis = normalize_axis(axis, x.rank(), name);
+  check_memory(stream, name, {x}, {y}, Sharing::same_view, workspace);
   if (x.count() == 0) return;
   AxisMask along{};
   along[axis] = true;

@@ -1,0 +1,172 @@
+// Graphs built wrongly: every op with random operands, axes and numbers, most of which do not fit. Building says by
+// InvalidArgument or Unsupported what is wrong; what can be built compiles and runs, or is Unsupported.
+#include <random>
+
+#include "graph/graph.h"
+#include "weft/compile.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::u8, DType::i16,
+                            DType::i32, DType::i32, DType::i64, DType::u64, DType::u32, DType::boolean, DType::c64, DType::i4,
+                            DType::u2, DType::f8e4m3, DType::f8e5m2};
+constexpr std::int64_t kNumbers[] = {0, 1, 2, 3, 4, 5, -1, -2, -3, -9, 7, 8, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
+                                     std::int64_t{1} << 40, -(std::int64_t{1} << 40)};
+
+class Attempt {
+ public:
+  explicit Attempt(unsigned seed) : random_(seed) {}
+
+  Graph graph;
+
+  Value build() {
+    const Value x = value(), y = value(), z = value();
+    const auto maybe = [&](Value v) { return below(2) ? v : Value(); };
+    switch (below(41)) {
+      case 0: return reshape(x, shape());
+      case 1: return permute(x, axes());
+      case 2: return broadcast_to(x, shape());
+      case 3: return slice(x, axis(), number(), number(), number());
+      case 4: {
+        const std::vector<Value> parts = split(x, several(), axis());
+        return parts.empty() ? x : parts[0];
+      }
+      case 5: return expand_dims(x, axis());
+      case 6: return squeeze(x, axis());
+      case 7: return gather(x, y, axis());
+      case 8: return gather_elements(x, y, axis());
+      case 9: return gather_nd(x, y, axis());
+      case 10: return scatter(scatter_op(), x, y, z, axis());
+      case 11: return scatter_elements(scatter_op(), x, y, z, axis());
+      case 12: return scatter_nd(scatter_op(), x, y, z, axis());
+      case 13: return concat(std::array{x, y}, axis());
+      case 14: return pad(x, several(), several(), static_cast<PadMode>(below(5)), 1);
+      case 15: return tile(x, several());
+      case 16: return repeat(x, number(), axis());
+      case 17: return roll(x, several());
+      case 18: return triangle(x, static_cast<Triangle>(below(2)), number());
+      case 19: return one_hot(x, number(), type(), axis());
+      case 20: return scan(static_cast<ScanOp>(below(5)), x, axis(), {below(2) == 0, below(2) == 0});
+      case 21: return reduce(static_cast<ReduceOp>(below(15)), x, axes(), below(2));
+      case 22: return argmax(x, {axis()}, below(2));
+      case 23: return softmax(x, axis());
+      case 24: return log_softmax(x, axis());
+      case 25: return layer_norm(x, maybe(y), maybe(z), 1e-5, axis());
+      case 26: return matmul(x, y, below(2) ? std::optional(type()) : std::nullopt);
+      case 27: return rms_norm(x, maybe(y), 1e-5);
+      case 28: return group_norm(x, maybe(y), maybe(z), number(), 1e-5, axis());
+      case 29: return instance_norm(x, maybe(y), maybe(z), 1e-5, axis());
+      case 30: return batch_norm(x, y, z, maybe(value()), maybe(value()), 1e-5, axis());
+      case 31: return random_bits(x, type(), shape());
+      case 32: return random_integers(x, type(), shape(), number(), number());
+      case 33: return sort(x, axis(), below(2));
+      case 34: return top_k(x, number(), axis(), below(2)).indices;
+      case 35:
+        return attention(x, y, z, maybe(value()), {.scale = 1, .causal = below(2) == 0, .window_left = number(), .window_right = number()},
+                         maybe(value()), maybe(value()));
+      case 36: return arange(graph, static_cast<double>(number()), static_cast<double>(number()), number(), type());
+      case 37: return eye(graph, number(), number(), type(), number());
+      case 38: return binary(static_cast<ScalarOp>(below(kScalarOpCount)), x, y);
+      case 39: return unary(static_cast<ScalarOp>(below(kScalarOpCount)), x);
+      default: return cast(x, type());
+    }
+  }
+
+  // Calls f; the message of a typed refusal, or nothing.
+  template <class F>
+  static std::optional<std::string> refusal(const std::string& what, F&& f) {
+    try {
+      f();
+      return std::nullopt;
+    } catch (const InvalidArgument& e) {
+      EXPECT_GT(std::string(e.what()).size(), 12u) << what;
+      return e.what();
+    } catch (const Unsupported& e) {
+      return e.what();
+    } catch (const OutOfMemory& e) {
+      return e.what();
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << what << ": " << e.what();
+      return e.what();
+    }
+  }
+
+ private:
+  std::size_t below(std::size_t n) { return random_() % n; }
+  DType type() { return kTypes[below(std::size(kTypes))]; }
+  std::int64_t number() { return below(3) ? kNumbers[below(8)] : kNumbers[below(std::size(kNumbers))]; }
+  int axis() { return below(3) ? static_cast<int>(below(5)) - 2 : static_cast<int>(std::array<std::int64_t, 6>{8, -9, 100, INT32_MAX, INT32_MIN, 3}[below(6)]); }
+  std::vector<int> axes() {
+    std::vector<int> list(below(4));
+    for (int& a : list) a = axis();
+    return list;
+  }
+  std::vector<std::int64_t> several() {
+    std::vector<std::int64_t> list(below(4));
+    for (auto& n : list) n = number();
+    return list;
+  }
+  Shape shape() {
+    if (below(2) && !shapes_.empty()) return shapes_[below(shapes_.size())];
+    Shape s;
+    for (std::size_t rank = below(8) ? below(5) : below(9); rank > 0; --rank) s.push_back(below(20) ? 1 + static_cast<std::int64_t>(below(4)) : below(3) ? 0 : number());
+    return s;
+  }
+  ScatterOp scatter_op() { return static_cast<ScatterOp>(below(5)); }
+  Value value() {
+    const Shape s = shape();
+    const DType t = below(2) && !shapes_.empty() ? types_.back() : type();
+    const std::string name = std::format("x{}", shapes_.size());
+    const Value v = graph.input(name, t, s);
+    shapes_.push_back(s);
+    types_.push_back(t);
+    return v;
+  }
+
+  std::mt19937 random_;
+  std::vector<Shape> shapes_;
+  std::vector<DType> types_;
+};
+
+TEST(HostileGraph, IsRefusedOrRuns) {
+  const char* text = std::getenv("WEFT_HOSTILE_GRAPHS");
+  const unsigned count = text ? static_cast<unsigned>(std::atoi(text)) : 3000;
+  const Device device = Device::cpu();
+  int ran = 0;
+  for (unsigned seed = 1; seed <= count && !testing::Test::HasFailure(); ++seed) {
+    const std::string what = std::format("seed {}", seed);
+    Attempt attempt(seed);
+    Value y;
+    if (Attempt::refusal(what, [&] { y = attempt.build(); })) continue;
+    // What is small enough runs, on inputs of zero bytes; what no memory can hold is refused.
+    const auto bytes = [](const TensorType& t) { return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape))); };
+    std::int64_t largest = element_count(y.shape());
+    for (const auto& node : attempt.graph.impl().nodes) {
+      for (const TensorType& t : node->types()) largest = std::max(largest, element_count(t.shape));
+    }
+    constexpr std::int64_t kSmall = 1 << 20, kHuge = std::int64_t{1} << 48;
+    if (largest > kSmall && largest < kHuge) continue;
+    const std::string with = what + "\n" + attempt.graph.to_string();
+    const auto refused = Attempt::refusal(with, [&] {
+      attempt.graph.output("y", y);
+      Executable exe = compile(attempt.graph, device);
+      std::vector<std::pair<std::string, DeviceTensor>> tensors;
+      for (const auto& input : attempt.graph.impl().inputs) {
+        tensors.emplace_back(input.name, DeviceTensor(device, input.value.dtype(), input.value.shape()));
+        tensors.back().second.write(std::vector<std::byte>(bytes(input.value.type())));
+      }
+      std::vector<NamedTensor> inputs;
+      for (const auto& [name, t] : tensors) inputs.push_back({name, t});
+      const DeviceTensor out(device, y.dtype(), y.shape());
+      exe.run(inputs, std::array{NamedTensor{"y", out}});
+    });
+    EXPECT_TRUE(refused || largest <= kSmall) << with;
+    ran += !refused;
+  }
+  EXPECT_GT(ran, static_cast<int>(count / 50));
+}
+
+}  // namespace
+}  // namespace weft

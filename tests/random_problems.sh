@@ -1,0 +1,41 @@
+#!/bin/sh
+# random_problems.sh PROGRAM PROCESSES: runs the random kernel problems and random graphs of weft_tests in so many processes
+# side by side, and prints how many ran in all, and each that failed with the seed that makes it again. Settings:
+#   WEFT_SEED                 where the seeds begin: today's date by default
+#   WEFT_DIFFERENTIAL_CASES   problems of each kernel on each device (800)
+#   WEFT_DIFFERENTIAL_ALIKE   of these so many have one form, and share their shaders (8)
+#   WEFT_RANDOM_GRAPHS        graphs on each device (1000)
+#   WEFT_TEST_DEVICES         the devices: all by default
+set -eu
+program=$1
+processes=$2
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+export WEFT_SEED="${WEFT_SEED:-$(date +%Y%m%d)000}" WEFT_DIFFERENTIAL_CASES="${WEFT_DIFFERENTIAL_CASES:-800}"
+export WEFT_DIFFERENTIAL_ALIKE="${WEFT_DIFFERENTIAL_ALIKE:-8}"
+graphs=$(((${WEFT_RANDOM_GRAPHS:-1000} + processes - 1) / processes))
+started=$(date +%s)
+echo "seed $WEFT_SEED"
+i=0
+running=
+while [ "$i" -lt "$processes" ]; do
+  (
+    status=0
+    GTEST_TOTAL_SHARDS=$processes GTEST_SHARD_INDEX=$i "$program" --gtest_filter='Differential.*' || status=$?
+    WEFT_RANDOM_GRAPHS=$graphs WEFT_RANDOM_SEED=$((WEFT_SEED % 1000000000 + i * graphs)) \
+      "$program" --gtest_filter='Devices/CompileTest.RandomGraphsComputeWhatTheTwinsDo/*' || status=$?
+    exit "$status"
+  ) >"$logs/$i" 2>&1 &
+  running="$running $!"
+  i=$((i + 1))
+done
+failed=0
+for process in $running; do wait "$process" || failed=1; done
+[ "$failed" -eq 0 ] || grep -h -A 8 'Failure$' "$logs"/* | cut -c 1-400 | head -n 400
+awk '/TALLY.*failed:/ { kind = $4 " " $5; run[kind] += $6; bad[kind] += $NF }
+     /TALLY.*WEFT_/ { print }
+     END { for (kind in run) print kind, run[kind], "failed:", bad[kind] }' "$logs"/*
+echo "$(($(date +%s) - started)) s in $processes processes"
+# A process that ended early has counted nothing.
+[ "$(cat "$logs"/* | grep -c 'TALLY.*random graphs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
+exit "$failed"
