@@ -3,6 +3,7 @@
 #include <random>
 
 #include "weft/error.h"
+#include "weft/view.h"
 
 namespace weft {
 namespace {
@@ -69,6 +70,25 @@ TEST(Layout, DenseAndRange) {
   EXPECT_TRUE((Layout{{0, 3}, {5, 7}}.is_dense()));
   EXPECT_EQ((Layout{{3, 4}, {-4, 1}}.offset_range()), (std::array<std::int64_t, 2>{-8, 3}));
   EXPECT_EQ((Layout{{3, 0}, {-4, 1}}.offset_range()), (std::array<std::int64_t, 2>{0, 0}));
+}
+
+// Products and sums past 63 bits are told, not wrapped to something small.
+TEST(Layout, HugeSizesAndStrides) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  EXPECT_THROW(dense_strides({2, kHuge, 4}), InvalidArgument);
+  EXPECT_THROW(dense_strides({0, kHuge, kHuge}), InvalidArgument);
+  EXPECT_THROW((Layout{{5, 2}, {kHuge, 1}}.offset_range()), InvalidArgument);
+  EXPECT_THROW((Layout{{2, 3, 2}, {kHuge, kHuge / 2, 1}}.offset_range()), InvalidArgument);
+  EXPECT_THROW((Layout{{5}, {INT64_MIN}}.offset_range()), InvalidArgument);
+  const Buffer buffer = Buffer::host(64);
+  EXPECT_THROW(View(buffer, 0, DType::f32, {kHuge}), InvalidArgument);
+  EXPECT_THROW(View(buffer, 0, DType::f32, {5, 3}, {kHuge, 1}), InvalidArgument);
+  EXPECT_THROW(View(buffer, 0, DType::f64, {2}, {kHuge}), InvalidArgument);
+  EXPECT_THROW(View(buffer, ~std::uint64_t{63}, DType::f32, {1}), InvalidArgument);
+  EXPECT_THROW(View(buffer, 0, DType::u8, {2}, {-1}), InvalidArgument);
+  EXPECT_THROW(View(buffer, 60, DType::f32, {2}), InvalidArgument);
+  EXPECT_NO_THROW(View(buffer, 60, DType::f32, {kHuge}, {0}));
+  EXPECT_THROW((Shape{1, 2, 3, 4, 5, 6, 7, 8, 9}), InvalidArgument);
 }
 
 TEST(Layout, PermuteAndBroadcast) {
