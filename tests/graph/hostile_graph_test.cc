@@ -66,8 +66,8 @@ class Attempt {
       case 35:
         return attention(x, y, z, maybe(value()), {.scale = 1, .causal = below(2) == 0, .window_left = number(), .window_right = number()},
                          maybe(value()), maybe(value()));
-      case 36: return arange(graph, static_cast<double>(number()), static_cast<double>(number()), number(), type());
-      case 37: return eye(graph, number(), number(), type(), number());
+      case 36: return arange(graph, static_cast<double>(number()), static_cast<double>(number()), count(), type());
+      case 37: return eye(graph, count(), count(), type(), number());
       case 38: return binary(static_cast<ScalarOp>(below(kScalarOpCount)), x, y);
       case 39: return unary(static_cast<ScalarOp>(below(kScalarOpCount)), x);
       default: return cast(x, type());
@@ -97,6 +97,11 @@ class Attempt {
   std::size_t below(std::size_t n) { return random_() % n; }
   DType type() { return kTypes[below(std::size(kTypes))]; }
   std::int64_t number() { return below(3) ? kNumbers[below(8)] : kNumbers[below(std::size(kNumbers))]; }
+  // Of elements that are made at once: few, or more than any memory holds.
+  std::int64_t count() {
+    const std::int64_t n = number();
+    return n == INT32_MAX ? 5 : n;
+  }
   int axis() { return below(3) ? static_cast<int>(below(5)) - 2 : static_cast<int>(std::array<std::int64_t, 6>{8, -9, 100, INT32_MAX, INT32_MIN, 3}[below(6)]); }
   std::vector<int> axes() {
     std::vector<int> list(below(4));
