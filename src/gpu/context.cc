@@ -49,7 +49,11 @@ bool Context::done(wgpu::Future future) {
   return info.completed;
 }
 
-void Context::process_events() { instance.ProcessEvents(); }
+// The instance's events are those of all devices, which other threads may be using: of our own device, only its own.
+void Context::process_events() {
+  if (owned) device.Tick();
+  else instance.ProcessEvents();
+}
 
 bool Context::lost() {
   if (lost_) return true;

@@ -60,7 +60,8 @@ void StagingPool::trim() {
 void ReadBatch::start_map() {
   mapping = true;
   future = staging.MapAsync(
-      wgpu::MapMode::Read, 0, used, wgpu::CallbackMode::AllowProcessEvents,
+      wgpu::MapMode::Read, 0, used,
+      context->owned ? wgpu::CallbackMode::AllowSpontaneous : wgpu::CallbackMode::AllowProcessEvents,
       [](wgpu::MapAsyncStatus status, wgpu::StringView message, ReadBatch* batch) {
         batch->done = true;
         if (status == wgpu::MapAsyncStatus::Success) return;

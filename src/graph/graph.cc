@@ -16,8 +16,15 @@ std::vector<TensorType> Node::input_types() const {
   return types;
 }
 
-Graph& Value::graph() const { return *node_->graph().owner; }
-const TensorType& Value::type() const { return node_->types()[index_]; }
+namespace {
+const Node& checked(const Node* node) {
+  if (!node) throw InvalidArgument("graph: an empty Value, which stands for no tensor, was used as one");
+  return *node;
+}
+}  // namespace
+
+Graph& Value::graph() const { return *checked(node_).graph().owner; }
+const TensorType& Value::type() const { return checked(node_).types()[index_]; }
 
 Value Value::T() const {
   if (rank() < 2) throw InvalidArgument("T: a tensor of shape {} has no two axes to exchange", to_string(shape()));

@@ -96,9 +96,10 @@ inline __attribute__((always_inline)) void dots(const PanelRun& r, std::int64_t 
   using Stored = typename B::Stored;
   const float* const a = r.a + row * r.a_row;
   const Stored* const b = static_cast<const Stored*>(r.b) + col * r.b_row;
+  // By index: a deduced reference would forget that V's alignment is that of its elements.
   V sum[rows][cols];
-  for (auto& s : sum) {
-    for (V& v : s) v = V{};
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < cols; ++j) sum[i][j] = V{};
   }
   const auto add = [&](const auto& a_at, const auto& b_at) __attribute__((always_inline)) {
     V x[rows], w;
