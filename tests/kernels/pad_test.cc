@@ -106,6 +106,15 @@ const bool registered =
                      [](Stream& s, auto in, auto out) { kernels::masked_copy(s, in[0], in[1], out[0]); }, kSameBits};
     });
 
+// A last axis of two elements, of which a thread writes four: Mesa's OpenGL ES took a row's end for none.
+TEST_P(Pad, RowsShorterThanAThreadsElements) {
+  for (PadMode mode : kModes) {
+    const View x = random_view(rng, {4, 3, 4, 3, 4, 2}, DType::i32), y = random_view(rng, {4, 3, 11, 3, 4, 2}, DType::i32, Kind::sliced);
+    run_both(device(), {{x}}, {{y}}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{0, 0, 4, 0, 0, 0}, mode, 7); },
+             kSameBits, std::format("mode {}", static_cast<int>(mode)));
+  }
+}
+
 // Rows that start anywhere in a vec4, in types that share words.
 TEST_P(Pad, RowsOfManyLengths) {
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::i64, DType::u4}) {

@@ -1,4 +1,6 @@
 // The CPU twins by name against NumPy and SciPy (tests/reference/twins.py): every kernel of the table, in every type.
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -7,6 +9,7 @@
 #include "support/npy.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels.h"
 #include "weft/kernels/table.h"
 
 namespace weft::test {
@@ -77,6 +80,72 @@ TEST_F(TwinsReference, EveryKernel) {
   }
   for (const kernels::KernelInfo& k : kernels::table()) {
     EXPECT_TRUE(called.contains(k.name)) << k.name << " has no case in tests/reference/twins.py";
+  }
+}
+
+// The same calls with attributes that do not fit: refused by a typed error, or done; nothing is touched but the outputs.
+TEST_F(TwinsReference, HostileAttributes) {
+  const kernels::Attribute hostile[] = {std::int64_t{INT64_MIN}, std::int64_t{INT64_MAX}, std::int64_t{1} << 32, std::int64_t{-9},
+                                        std::int64_t{8}, 1e300, -1e300, std::nan(""), INFINITY, 0.5, std::string(), std::string("sum"),
+                                        std::vector<int>{}, std::vector<int>{INT32_MIN}, std::vector<int>{0, 0},
+                                        std::vector<int>{INT32_MAX, INT32_MIN, -1}};
+  cpu::Executor cpu;
+  Rng rng(2);
+  std::map<std::string, int> taken;
+  for (const json& c : cases) {
+    const std::string kernel = c.at("kernel");
+    const kernels::Attributes own = attributes(c);
+    if (own.empty() || ++taken[kernel] > 4) continue;
+    const std::vector<View> inputs = operands(c, "inputs"), expected = operands(c, "outputs");
+    for (const auto& [name, value] : own) {
+      for (const kernels::Attribute& a : hostile) {
+        std::vector<View> outputs;
+        for (const View& y : expected) outputs.push_back(random_view(rng, y.shape(), y.dtype));
+        kernels::Attributes changed = own;
+        changed[name] = a;
+        try {
+          kernels::call(cpu, kernel, {.inputs = inputs, .outputs = outputs, .attributes = changed});
+        } catch (const InvalidArgument&) {
+        } catch (const Unsupported&) {
+        } catch (const std::exception& e) {
+          ADD_FAILURE() << kernel << " with " << name << " of kind " << a.index() << ": " << e.what();
+        }
+      }
+    }
+  }
+}
+
+// Numbers at the ends of 64 bits.
+TEST(HostileNumbers, AreRefusedOrMeanWhatTheySay) {
+  cpu::Executor cpu;
+  Rng rng(4);
+  const View x = random_view(rng, {4, 6}, DType::f32), y = random_view(rng, {4, 6}, DType::f32);
+  const std::int64_t ends[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, -(std::int64_t{1} << 62), std::int64_t{1} << 62};
+  const auto typed = [](auto&& call) {
+    try {
+      call();
+    } catch (const InvalidArgument&) {
+    } catch (const Unsupported&) {
+    }
+  };
+  for (const std::int64_t n : ends) {
+    for (const kernels::PadMode mode : {kernels::PadMode::constant, kernels::PadMode::edge, kernels::PadMode::reflect,
+                                        kernels::PadMode::symmetric, kernels::PadMode::wrap}) {
+      typed([&] { kernels::pad(cpu, x, y, std::array{n, std::int64_t{0}}, mode, 1); });
+    }
+    typed([&] { kernels::roll(cpu, x, y, std::array{n, n}); });
+    typed([&] { kernels::eye(cpu, y, n); });
+    typed([&] { kernels::triangle(cpu, kernels::Triangle::lower, y, n); });
+    typed([&] { kernels::arange(cpu, static_cast<double>(n), static_cast<double>(n), y); });
+    typed([&] { (void)kernels::slice(x, 0, n, kernels::kToEnd, n); });
+    typed([&] { (void)kernels::slice(x, 1, 0, n, n); });
+    const View integers = random_view(rng, {6}, DType::i32), key = random_view(rng, {2}, DType::u32);
+    typed([&] { kernels::random_integers(cpu, key, n, INT64_MAX, integers); });
+    typed([&] { kernels::arange(cpu, 1e300, -1e300, integers); });
+    typed([&] { kernels::arange(cpu, std::nan(""), INFINITY, integers); });
+    const View q = random_view(rng, {1, 1, 4, 8}, DType::f32), v = random_view(rng, {1, 1, 4, 8}, DType::f32);
+    typed([&] { kernels::attention(cpu, q, q, q, {}, v, {.window_left = n, .window_right = n}); });
+    typed([&] { kernels::group_norm(cpu, x, {}, {}, y, 1, n, 1e-5f); });
   }
 }
 

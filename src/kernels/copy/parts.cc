@@ -55,6 +55,7 @@ std::vector<std::int64_t> along(const View& x, int axis, std::int64_t value) {
 View slice(const View& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   axis = normalize_axis(axis, x.rank(), "slice");
   if (step == 0) throw InvalidArgument("slice: a step of 0 along axis {} of {}", axis, to_string(x));
+  step = std::max(step, -INT64_MAX);
   const std::int64_t n = x.shape()[axis];
   // The indices that the ends may have: of the first element, and of one past the last, either way.
   const std::int64_t low = step > 0 ? 0 : -1;

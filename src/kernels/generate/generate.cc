@@ -64,6 +64,11 @@ ScalarOp side(Triangle part) { return part == Triangle::lower ? ScalarOp::less_e
 
 void arange(Stream& stream, double start, double step, const View& y) {
   if (is_integer(y.dtype)) {
+    for (const double v : {start, step}) {
+      if (!(v >= -0x1p63 && v < 0x1p64)) {
+        throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start, step, name(y.dtype));
+      }
+    }
     // Negative numbers keep their bits, as do those past the largest signed one.
     const auto bits_of = [](double v) {
       return v < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) : static_cast<std::uint64_t>(v);

@@ -57,6 +57,9 @@ void run(Stream& stream, std::string_view name, Remap mode, const View& x, const
   else remap_cpu(*stream.cpu(), problem);
 }
 
+// Padding past all of x or y is all alike; so sums with it stay small.
+std::int64_t shift_within(const RemapAxis& a, std::int64_t before) { return -std::clamp(before, -a.from, a.to); }
+
 std::vector<RemapAxis> axes_of(std::string_view name, const View& x, const View& y) {
   if (x.dtype != y.dtype || x.rank() != y.rank()) {
     throw InvalidArgument("{}: x is {}, y is {}; expected one type and one rank", name, to_string(x), to_string(y));
@@ -176,7 +179,7 @@ void place(Stream& stream, std::string_view name, Remap mode, const View& x, con
   std::vector<RemapAxis> axes = axes_of(name, x, y);
   for (int d = 0; d < y.rank(); ++d) {
     RemapAxis& a = axes[d];
-    a.shift = -before[d];
+    a.shift = shift_within(a, before[d]);
     a.mapped = a.shift != 0 || a.from != a.to;
   }
   run(stream, name, mode, x, y, value, axes);
@@ -200,11 +203,11 @@ void pad(Stream& stream, const View& x, const View& y, std::span<const std::int6
       throw InvalidArgument("pad: axis {} of x {} is empty, there is nothing to fill y {} with", d, to_string(x),
                             to_string(y));
     }
-    a.shift = -before[d];
-    a.mapped = a.shift != 0 || a.from != a.to;
     a.period = mode == PadMode::wrap        ? a.from
                : mode == PadMode::symmetric ? 2 * a.from
                                             : std::max<std::int64_t>(2 * (a.from - 1), 1);
+    a.shift = mode == PadMode::edge ? shift_within(a, before[d]) : -(before[d] % std::max<std::int64_t>(a.period, 1));
+    a.mapped = a.shift != 0 || a.from != a.to;
   }
   const Remap remap = mode == PadMode::edge      ? Remap::edge
                       : mode == PadMode::reflect ? Remap::reflect

@@ -99,12 +99,16 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% else %}
       {% if mode == "keep" %}if (there) {% endif %}{ store_y(at_y(c), e); }
 {% endif %}
-      c[{{ last }}] += 1u;
 {% if rank > 1 %}
-      if (c[{{ last }}] == p.n{{ last }} && l + 1u < end) {
+      // Not "one more, and if that is the end …": Mesa's OpenGL ES got that wrong.
+      if (c[{{ last }}] + 1u < p.n{{ last }}) {
+        c[{{ last }}] += 1u;
+      } else {
         c = coords(start + l + 1u);
         row = row_of(c);
       }
+{% else %}
+      c[{{ last }}] += 1u;
 {% endif %}
     }
   }
