@@ -137,6 +137,12 @@ class Bench:
             square = x[: side * side].view(side, side)
             self.measure(f"transpose {kind} [{side}, {side}]", "GB/s", 2 * square.numel() * x.element_size(),
                          lambda a: a.T.contiguous(), square)
+        for kind in ("f32", "f16"):
+            x = self.random((size // TYPES[kind].itemsize,), kind)
+            label = f"{kind} [{x.numel()}]"
+            self.measure(f"fill {label}", "GB/s", size, lambda a: a.fill_(1.5), x)
+            self.measure(f"random uniform {label}", "GB/s", size, lambda a: a.uniform_(), x)
+            self.measure(f"random normal {label}", "GB/s", size, lambda a: a.normal_(), x)
         x = self.random((size // 4,), "f32")
         self.measure(f"cast f32 to f16 [{size // 4}]", "GB/s", 6 * (size // 4), lambda a: a.half(), x)
         for kind in ("f32", "f16"):

@@ -167,6 +167,7 @@ class Accessors {
   // Elements of `v` as words.
   std::string packed(int first, int count) const {
     if (dtype_ == DType::f16) return std::format("narrow_f16x2(v[{}], v[{}])", first, first + 1);
+    if (dtype_ == DType::bf16) return std::format("narrow_bf16x4(v)[{}]", first / 2);
     std::string words;
     for (int i = 0; i < count; ++i) {
       words += std::format("{}({} << {}u)", i ? " | " : "", fill(pack_.narrow, std::format("v[{}]", first + i)), i * bits_);
@@ -191,6 +192,7 @@ class Accessors {
       for (int i = 0; i < 4; ++i) s += set_word(std::format("k + {}u", i), to_word(std::format("v[{}]", i)));
       return s;
     }
+    if (dtype_ == DType::bf16) return "let q = narrow_bf16x4(v); " + set_four_words("q.x", "q.y");
     return bits_ == 16 ? set_four_words(packed(0, 2), packed(2, 2)) : set_four_words(packed(0, 4), "0u");
   }
   // Elements first…last-1 of the four; the word's other parts stay. No other thread writes to the word.

@@ -93,6 +93,19 @@ double largest_error(const gpu::Device& device, std::string_view formula, const 
   return worst;
 }
 
+// The logarithm of the first of each two of x, which are below 1: near 1 it must be exact only in absolute terms.
+bool log2_is_right(const gpu::Device& device, const std::vector<float>& x) {
+  const std::vector<std::uint32_t> y = computed(device, "bitcast<u32>(log2(a))", x);
+  double worst = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double want = std::log2(x[2 * i]);
+    const double error = std::abs(std::bit_cast<float>(y[i]) - want) / std::max(1.0, std::abs(want));
+    worst = error <= worst ? worst : error;  // NaN too
+  }
+  log(LogLevel::debug, "self-test: log2 is off by {:.2f} · 2^-23", worst * 0x1p23);
+  return worst <= 0x1p-21;
+}
+
 bool exp2_is_right(const gpu::Device& device) {
   constexpr int kCount = 1 << 14;
   std::vector<float> x;
@@ -106,6 +119,8 @@ bool exp2_is_right(const gpu::Device& device) {
   for (float& v : x) v = v == 0 ? 0 : std::exp2(std::trunc(v)) * (1 + std::abs(v) / 127);
   if (!(largest_error(device, "bitcast<u32>(1.0 / a)", x, [](double v) { return 1 / v; }) <= 1.5)) return false;
   if (!(largest_error(device, "bitcast<u32>(inverseSqrt(a))", x, [](double v) { return 1 / std::sqrt(v); }) <= 2)) return false;
+  for (int i = 0; i < kCount; ++i) x[2 * i] = static_cast<float>((i + 0.37) / kCount);
+  if (!log2_is_right(device, x)) return false;
   // What a product's rounding leaves comes out whole only if there is no second rounding.
   for (int i = 0; i < kCount; ++i) {
     x[2 * i] = static_cast<float>(1 + (i + 0.1234567) / kCount);
@@ -130,7 +145,7 @@ std::string_view f16_packing(const gpu::Device& device) {
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
-  return !can.minimum && !can.software && gpu::proven(device, "exp2, fma, reciprocal and root", [&] { return exp2_is_right(device); });
+  return !can.minimum && !can.software && gpu::proven(device, "exp2, log2, fma, reciprocal and root", [&] { return exp2_is_right(device); });
 }
 
 }  // namespace weft::kernels

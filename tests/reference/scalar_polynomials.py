@@ -1,5 +1,5 @@
 """The minimax polynomials of src/kernels/common/scalar_math.wgsl, special_math.wgsl and
-src/kernels/elementwise/scalar_math_cpu.h.
+device_math.wgsl, src/kernels/random/random.wgsl and src/kernels/elementwise/scalar_math_cpu.h.
 
 Each is found by Remez's exchange: the polynomial whose weighted error is largest, and equally large, at degree + 2
 points of alternating sign. Prints the coefficients from the lowest power up, and the error as a power of two.
@@ -175,6 +175,38 @@ show("x digamma(x) / (x - root) in x - 2", minimax(lambda t: digamma_part(t + 2)
 show("x² (log(x) - 1/(2x) - digamma(x)) in 1/x², x >= 3",
      minimax(lambda z: (mp.log(1 / mp.sqrt(z)) - mp.sqrt(z) / 2 - mp.digamma(1 / mp.sqrt(z))) / z if z > 1e-7 else one / 12 - z / 120,
              mp.mpf(0), one / 8.9, 4))
+# ---- For device_math.wgsl and random.wgsl. Those over t are there as neighbours of these, of a wider range or found by
+# weighted least squares, whose rounded coefficients err less.
+show("(2^r - 1) / r, degree 5", minimax(near_zero(lambda r: (mp.power(2, r) - 1) / r, ln2), -mp.mpf("0.502"), mp.mpf("0.502"), 5))
+
+
+def scaled_complement(t, scale, factor):  # erfc(x) / (t exp2(factor x²)) with x = scale (1 / t - 1), factor rounded to f32
+    x = scale * (1 / t - 1)
+    return mp.erfc(x) / mp.power(2, mp.mpf(float(np.float32(factor))) * x * x) / t
+
+
+gelu_part = lambda t: scaled_complement(t, 4 / mp.sqrt(2), 2 * float(np.float32(-0.5 / ln2))) / 2  # noqa: E731
+show("½ erfc(x/√2) / exp(-x²/2) in t = 1 / (1 + x/4), over t",
+     minimax(gelu_part, 1 / (1 + mp.mpf("13.7375") / 4), mp.mpf(1), 9, lambda t: 1 / gelu_part(t)))
+erfc_part = lambda t: scaled_complement(t, mp.mpf(2), -1 / ln2)  # noqa: E731
+show("erfc(x) / exp(-x²) in t = 1 / (1 + x/2), over t", minimax(erfc_part, 1 / (1 + mp.mpf("9.3") / 2), mp.mpf(1), 10, lambda t: 1 / erfc_part(t)))
+
+
+def erfinv_of_log(w):  # erfinv(x) / x with w = -log2(1 - x²)
+    x = mp.sqrt(1 - mp.power(2, -w)) if w > 1e-20 else mp.mpf("1e-12")
+    return mp.erfinv(x) / x
+
+
+show("erfinv(x) / x in -log2(1 - x²)", minimax(erfinv_of_log, mp.mpf(0), mp.mpf("4.5") / ln2, 9, lambda w: 1 / erfinv_of_log(w)))
+sinc = near_zero(lambda z: mp.sinpi(mp.sqrt(z)) / mp.pi / mp.sqrt(z), one, 1e-20)
+show("sin(πr) / (πr) in r²", minimax(sinc, mp.mpf(0), mp.mpf("0.2501"), 4, lambda z: 1 / sinc(z)))
+cot = lambda z: one if z < 1e-20 else mp.pi**2 / 8 if abs(z - 1) < 1e-12 else (  # noqa: E731
+    mp.pi * mp.sqrt(z) / 2 / mp.tan(mp.pi * mp.sqrt(z) / 2) / (1 - z))
+show("πr / tan(πr) / (1 - z) in z = 4 r²", minimax(cot, mp.mpf(0), one, 6, lambda z: 1 / cot(z)))
+half_turn = near_zero(lambda z: mp.sinpi(mp.sqrt(z) / 2) / mp.sqrt(z), mp.pi / 2, 1e-20)
+show("sin(πt/2) / t in t²", minimax(half_turn, mp.mpf(0), one, 4, lambda z: 1 / half_turn(z)))
+cosine = lambda z: mp.pi / 4 if abs(z - 1) < 1e-12 else mp.cospi(mp.sqrt(z) / 2) / (1 - z)  # noqa: E731
+show("cos(πt/2) / (1 - t²) in t²", minimax(cosine, mp.mpf(0), one, 4, lambda z: 1 / cosine(z)))
 # ---- For the CPU in double: relative errors of about 2^-32.
 show("(sin(r)/r - 1) / r² in r², f64",
      minimax(near_zero(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -one / 6), mp.mpf(0), quarter, 4))

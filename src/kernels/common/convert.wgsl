@@ -22,6 +22,16 @@ fn narrow_bf16(value: f32) -> u32 {
   return select((b + 0x7fffu + ((b >> 16u) & 1u)) >> 16u, (b >> 16u) | 0x40u, (b & 0x7fffffffu) > 0x7f800000u);
 }
 
+// Four in two words; what is not a number is rare.
+fn narrow_bf16x4(v: vec4<f32>) -> vec2<u32> {
+  let b = bitcast<vec4<u32>>(v);
+  if (any((b & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u))) {
+    return vec2<u32>(narrow_bf16(v.x) | (narrow_bf16(v.y) << 16u), narrow_bf16(v.z) | (narrow_bf16(v.w) << 16u));
+  }
+  let r = b + vec4<u32>(0x7fffu) + ((b >> vec4<u32>(16u)) & vec4<u32>(1u));
+  return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
+}
+
 fn narrow_bits(value: f32, e: u32, m: u32, finite_only: bool) -> u32 {
   let f = bitcast<u32>(value);
   let sign = (f >> 31u) << (e + m);

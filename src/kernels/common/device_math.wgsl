@@ -89,6 +89,182 @@ fn tanh_f32(x: f32) -> f32 {
   return select(copysign_f32(large, x), x + x * (z * q), abs(x) < 0.625);
 }
 
+// 2^(factor · (s + low)), between 2^-126 and 1, as scale (1 + rest). The device's exp2 is not exact enough here.
+struct ExpPartsF32 { scale: f32, rest: f32 }
+
+fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
+  // 1.5 · 2^23 + 127: the last bits are n's exponent. By them, since a compiler may take a sum apart again.
+  let shifted = bitcast<u32>(fma(s, factor, 12583039.0));
+  let r = fma(low, factor, fma(s, factor, -f32(bitcast<i32>(shifted) - 0x4b40007f)));
+  var q = 0.00015470266;
+  q = fma(q, r, 0.0013391327);
+  q = fma(q, r, 0.009618029);
+  q = fma(q, r, 0.055503562);
+  q = fma(q, r, 0.2402265);
+  q = fma(q, r, 0.6931472);
+  return ExpPartsF32(bitcast<f32>(shifted << 23u), q * r);
+}
+
+// t = 1 / (1 + q), of which `rest` is missing as a share.
+struct ReciprocalF32 { t: f32, rest: f32 }
+
+fn reciprocal_f32(q: f32) -> ReciprocalF32 {
+  let t = 1.0 / (1.0 + q);
+  return ReciprocalF32(t, fma(-t, q, 1.0 - t));
+}
+
+// p q (1 + rest) with one rounding.
+fn product_f32(p: f32, q: f32, rest: f32) -> f32 {
+  let w = p * q;
+  return w + fma(w, rest, fma(p, q, -w));
+}
+
+// A number, infinite or not, of at least the limit.
+fn reaches_f32(a: f32, limit: f32) -> bool {
+  return (bitcast<u32>(a) & 0x7fffffffu) - bitcast<u32>(limit) <= 0x7f800000u - bitcast<u32>(limit);
+}
+
+// max(x, 0) less the part in the tail, |x| ½ erfc(|x|/√2) = exp(-x²/2) |x| t P(t) with t = 1 / (1 + |x|/4). P makes up
+// for the factor's rounding.
+fn gelu_erf_f32(x: f32) -> f32 {
+  let a = abs(x);
+  let r = reciprocal_f32(0.25 * a);
+  let t = fma(r.t, r.rest, r.t);
+  var q = 0.016565789;
+  q = fma(q, t, -0.06275252);
+  q = fma(q, t, 0.051672332);
+  q = fma(q, t, 0.028200645);
+  q = fma(q, t, 0.01315381);
+  q = fma(q, t, 0.08622525);
+  q = fma(q, t, 0.072251946);
+  q = fma(q, t, 0.095425434);
+  q = fma(q, t, 0.099511206);
+  q = fma(q, t, 0.09974612);
+  let s = a * a;
+  let e = exp_parts_f32(s, fma(a, a, -s), -0.7213475);
+  return max(x, 0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, reaches_f32(x, 13.15));
+}
+
+// exp(-x²) t P(t) with t = 1 / (1 + |x|/2).
+fn erfc_f32(x: f32) -> f32 {
+  let a = abs(x);
+  let r = reciprocal_f32(0.5 * a);
+  let t = fma(r.t, r.rest, r.t);
+  var q = 0.032551467;
+  q = fma(q, t, -0.17156568);
+  q = fma(q, t, 0.32956114);
+  q = fma(q, t, -0.20963551);
+  q = fma(q, t, -0.10091704);
+  q = fma(q, t, 0.08757667);
+  q = fma(q, t, 0.031495553);
+  q = fma(q, t, 0.1926364);
+  q = fma(q, t, 0.24380524);
+  q = fma(q, t, 0.28241193);
+  q = fma(q, t, 0.28207982);
+  let s = a * a;
+  let e = exp_parts_f32(s, fma(a, a, -s), -1.442695);
+  let y = select(product_f32(r.t, q, e.rest + r.rest) * e.scale, 0.0, reaches_f32(x, 9.19));
+  return select(y, 2.0 - y, x < 0.0);
+}
+
+// x P(-log2(1 - x²)): 1 - x² keeps its digits, and near 1, where the logarithm's absolute error shows, P hardly moves.
+fn erfinv_f32(x: f32) -> f32 {
+  if (is_beyond_f32(x, 0.9944)) { return erfinv_whole_f32(x); }
+  let w = -log2(fma(-x, x, 1.0));
+  var q = -3.6310915e-10;
+  q = fma(q, w, 1.2901585e-08);
+  q = fma(q, w, -1.6560823e-07);
+  q = fma(q, w, 5.3120016e-07);
+  q = fma(q, w, 6.7903575e-06);
+  q = fma(q, w, -2.866877e-05);
+  q = fma(q, w, -0.00077832676);
+  q = fma(q, w, 0.0055491803);
+  q = fma(q, w, 0.16081958);
+  q = fma(q, w, 0.88622695);
+  return x * q;
+}
+
+// log(1 + u) for u in [0, 2^62].
+fn log1p_positive_f32(u: f32) -> f32 {
+  let k = (bitcast<i32>(1.0 + u) - 0x3f3504f3) >> 23u;
+  let scale = bitcast<f32>(0x3f800000u - (u32(k) << 23u));
+  let f = fma(u, scale, scale - 1.0);
+  let n = f32(k);
+  return fma(n, 0.693145751953125, f + fma(n, 1.42860682e-6, log1p_rest_f32(f)));
+}
+
+fn asinh_f32(x: f32) -> f32 {
+  if (is_beyond_f32(x, 0x1p60)) { return asinh_whole_f32(x); }
+  let a = abs(x);
+  let z = a * a;
+  let w = 1.0 + z;
+  return copysign_f32(log1p_positive_f32(fma(z, 1.0 / fma(w, inverseSqrt(w), 1.0), a)), x);
+}
+
+// sin(πr) / π for |r| <= ½.
+fn sin_pi_over_pi_f32(r: f32) -> f32 {
+  let z = r * r;
+  var q = 0.024687655;
+  q = fma(q, z, -0.19042613);
+  q = fma(q, z, 0.8117124);
+  q = fma(q, z, -1.6449331);
+  return fma(r * z, q, r);
+}
+
+// Between -2 and 3: lgamma(x) of what is not below 1; lgamma(1 + x) - log(x) of the rest above 0; below it
+// log(π / |sin(πx)|) - lgamma(1 - x). So one lgamma of [1, 3] and one logarithm.
+fn lgamma_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (is_beyond_f32(x - 0.5, 2.5) || b < 0x0d800000u) { return lgamma_whole_f32(x); }
+  let a = bitcast<f32>(b);
+  let below = x < 1.0;
+  let y1 = select(x - 1.0, a, below);
+  let core = lgamma_near_two_f32(select(x - 2.0, a - 1.0, below), y1);
+  let negative = x < 0.0;
+  let v = select(select(1.0, a, below), abs(sin_pi_over_pi_f32(a - round(a))), negative);
+  let s = split_normal_f32(v);
+  let k = f32(s.exponent);
+  let log_v = fma(k, 0.693145751953125, s.fraction + fma(k, 1.42860682e-6, log1p_rest_f32(s.fraction)));
+  return select(select(core, -core, negative) - log_v, infinity_f32(), v == 0.0);
+}
+
+// The same for the derivative: ψ(x); ψ(1 + x) - 1/x; ψ(1 - x) + π / tan(πr), r from the next integer.
+fn digamma_f32(x: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (is_beyond_f32(x - 0.5, 2.5) || b < 0x0d800000u) { return digamma_whole_f32(x); }
+  let a = bitcast<f32>(b);
+  let below = x < 1.0;
+  let negative = x < 0.0;
+  let t = select(x, 1.0 + a, below);
+  // πr / tan(πr) = (1 - 4 r²) P(4 r²)
+  let r = a - round(a);
+  let z = 4.0 * r * r;
+  var q = 0.0004308687;
+  q = fma(q, z, 0.00021137338);
+  q = fma(q, z, 0.0029331185);
+  q = fma(q, z, 0.010330236);
+  q = fma(q, z, 0.042263277);
+  q = fma(q, z, 0.17753164);
+  q = fma(q, z, 1.0);
+  let above = select(select(0.0, -1.0, below), fma(-z, q, q), negative);
+  let under = select(select(1.0, a, below), r, negative);
+  return select(digamma_near_two_f32(t) + quotient_f32(above, under), nan_f32(), under == 0.0);
+}
+
+// The quotient as it comes, put right by its remainder, which is exact.
+fn floor_divide_f32(x: f32, y: f32) -> f32 {
+  let bx = bitcast<u32>(x) & 0x7fffffffu;
+  let by = bitcast<u32>(y) & 0x7fffffffu;
+  let quotient = x * (1.0 / y);
+  if (is_beyond_f32(quotient, 0x1p21) || by - 0x21800000u >= 0x3c000000u || bx - 1u < 0x0d7fffffu) {
+    return floor_divide_whole_f32(x, y);
+  }
+  let q = floor(quotient);
+  // The remainder's sign as if the divisor were positive. Below the divisor the quotient is 0 or -1 as it came.
+  let r = bitcast<f32>(bitcast<u32>(fma(-q, y, x)) ^ (bitcast<u32>(y) & 0x80000000u));
+  return select(select(q, q + 1.0, r >= bitcast<f32>(by) && bx >= by), q - 1.0, r < 0.0);
+}
+
 // As pow_whole_f32: log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = (m - 1)/(m + 1).
 fn pow_f32(x: f32, y: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;

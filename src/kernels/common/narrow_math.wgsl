@@ -19,17 +19,17 @@ fn sigmoid_narrow(x: f32) -> f32 {
 
 fn silu_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, 80.0)) { return silu_f32(x); }
-  return x / (1.0 + exp2(x * -1.44269504));
+  return x * (1.0 / (1.0 + exp2(x * -1.44269504)));
 }
 
 fn gelu_quick_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, 40.0)) { return gelu_quick_f32(x); }
-  return x / (1.0 + exp2(x * -2.45546696));
+  return x * (1.0 / (1.0 + exp2(x * -2.45546696)));
 }
 
 fn gelu_tanh_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, 8.0)) { return gelu_tanh_f32(x); }
-  return x / (1.0 + exp2(x * (-2.3022082 - 0.10294324 * (x * x))));
+  return x * (1.0 / (1.0 + exp2(x * (-2.3022082 - 0.10294324 * (x * x)))));
 }
 
 // x less its part in the tail, |x| ½ erfc(|x|/√2) = |x| exp(-x²/2) P(1 / (1 + |x|/4)).
@@ -50,7 +50,7 @@ fn tanh_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, 9.0)) { return tanh_f32(x); }
   let z = x * x;
   let small = x - x * z * (0.33333333 - 0.13333333 * z);
-  return select(1.0 - 2.0 / (1.0 + exp2(x * 2.88539008)), small, z < 0.04);
+  return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), small, z < 0.04);
 }
 
 // log(1 + e^-|x|) loses its digits in the sum where e^-|x| is small.
@@ -65,5 +65,5 @@ fn mish_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, 20.0)) { return mish_f32(x); }
   let e = exp2(x * 1.44269504);
   let n = e * (e + 2.0);
-  return x * (n / (n + 2.0));
+  return x * (n * (1.0 / (n + 2.0)));
 }

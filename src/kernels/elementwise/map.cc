@@ -17,6 +17,7 @@
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
+#include "kernels/copy/bits.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
@@ -147,6 +148,57 @@ int groups_a_thread(const gpu::Capabilities& capabilities, const MapProblem& pro
   return std::ranges::any_of(problem.expression.nodes(), [](const auto& node) { return is_long(node.op); }) ? 2 : 1;
 }
 
+// The operation on narrow integers as one on words that hold several of them, or none: sums without what one of them
+// carries into the next, and operations on bits.
+std::optional<Expression> on_words(const Expression& e) {
+  using enum ScalarOp;
+  if (e.outputs().size() != 1) return {};
+  const Expression::Node& last = e.nodes()[static_cast<std::size_t>(e.outputs()[0])];
+  const int arity = kernels::info(last.op).arity;
+  if (!is_integer(last.type) || bits(last.type) > 16 || static_cast<int>(e.nodes().size()) != e.input_count() + 1 || arity != e.input_count()) return {};
+  for (int k = 0; k < arity; ++k) {
+    const Expression::Node& from = e.nodes()[static_cast<std::size_t>(last.args[k])];
+    if (from.op != input || from.input != k || from.type != last.type) return {};
+  }
+  Expression words;
+  const int a = words.input(DType::u32), b = arity > 1 ? words.input(DType::u32) : a;
+  const auto of = [&](ScalarOp op, int x, int y) { return words.apply(op, {x, y}); };
+  const double top = bits(last.type) == 8 ? 0x80808080 : 0x80008000;
+  switch (last.op) {
+    case bitwise_and:
+    case bitwise_or:
+    case bitwise_xor: words.output(of(last.op, a, b)); return words;
+    case bitwise_not: words.output(words.apply(bitwise_not, {a})); return words;
+    case ScalarOp::add:
+    case ScalarOp::sub: {
+      // Upper bits apart: of a sum they are those of the operands and the carry from below, of a difference so with ones set.
+      const bool adds = last.op == ScalarOp::add;
+      const int upper = words.constant(top, DType::u32), lower = words.constant(0xffffffff - top, DType::u32);
+      const int rest = adds ? of(ScalarOp::add, of(bitwise_and, a, lower), of(bitwise_and, b, lower))
+                            : of(ScalarOp::sub, of(bitwise_or, a, upper), of(bitwise_and, b, lower));
+      const int differ = of(bitwise_and, of(bitwise_xor, a, adds ? b : words.apply(bitwise_not, {b})), upper);
+      words.output(of(bitwise_xor, rest, differ));
+      return words;
+    }
+    default: return {};
+  }
+}
+
+// Narrow integers in words; false where they cannot be taken so.
+bool map_words(gpu::Commands& commands, const MapProblem& problem) {
+  const std::optional<Expression> words = on_words(problem.expression);
+  if (!words || !problem.virtuals.empty()) return false;
+  std::vector<View> views;
+  for (const View& v : problem.inputs) views.push_back(v.broadcast_to(problem.outputs[0].shape()));
+  views.push_back(problem.outputs[0]);
+  as_bits(views);
+  if (bits(views[0].dtype) != 32) return false;
+  MapProblem whole = check(problem.name, *words, std::span(views).first(views.size() - 1), std::span(views).last(1));
+  whole.unroll = problem.unroll;
+  map_gpu(commands, whole);
+  return true;
+}
+
 // Numbers that grow along the axes stand for views, whose offsets tell where each part begins.
 bool map_in_windows(gpu::Commands& commands, const MapProblem& problem) {
   const Shape& shape = problem.outputs[0].shape();
@@ -175,7 +227,7 @@ bool map_in_windows(gpu::Commands& commands, const MapProblem& problem) {
 }  // namespace
 
 void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
-  if (map_in_windows(commands, problem)) return;
+  if (map_in_windows(commands, problem) || map_words(commands, problem)) return;
   std::vector<Operand> operands;
   int width = 4;
   auto add = [&](const View& v, std::string name) {

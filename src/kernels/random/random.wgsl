@@ -1,10 +1,10 @@
 {# Random numbers of a key and an element's index; include/weft/kernels/random.h says how. A thread makes {{ width }} of
-   them; y's elements are dense if these are four. #}
+   them, or four {{ unroll }} times, a workgroup's size apart; y's elements are dense if these are four. #}
 {% set rotations = [13, 15, 26, 6, 17, 29, 16, 24] %}
 // Words 2·block and 2·block + 1 of the key's stream.
-fn words(block: u32) -> vec2<u32> {
-  let k0 = load_key(0u);
-  let k1 = load_key(p.key_step);
+fn words(key: vec2<u32>, block: u32) -> vec2<u32> {
+  let k0 = key.x;
+  let k1 = key.y;
   let k2 = 0x1bd11bdau ^ k0 ^ k1;
   var a = block + k0;
   var b = k1;
@@ -27,20 +27,32 @@ fn uniform_of(w: u32) -> f32 {
   return min(bitcast<f32>(bitcast<u32>(product) ^ p.zero) + p.offset, p.largest);
 }
 {% elif form == "normal" %}
+// p.factor is √2 deviations.
 fn normal_pair(w: vec2<u32>) -> vec2<f32> {
   // Bits that f32 cannot hold are dropped, so that no conversion rounds.
-  let u = w.x & (0xffffffffu << (8u - min(countLeadingZeros(w.x), 8u)));
-  let split = split_normal_f32(max(f32(u) * 0x1p-32f, 0x1p-33f));
-  let f = split.fraction;
-  let radius = p.factor * sqrt(-2.0 * (f32(split.exponent) * 0.693147181 + (f + log1p_rest_f32(f))));
-  // w.y's upper bits, rounded, are the quadrant; the rest is the angle, π/2 · 2^-24 a unit.
-  let angle = f32(bitcast<i32>(w.y << 2u) >> 8u) * 9.36267570e-08;
-  let s = sin_kernel_f32(angle);
-  let c = cos_kernel_f32(angle);
-  let odd = ((w.y + 0x20000000u) & 0x40000000u) != 0u;
-  let x = bitcast<u32>(select(c, s, odd)) ^ ((w.y + 0x60000000u) & 0x80000000u);
-  let y = bitcast<u32>(select(s, c, odd)) ^ ((w.y + 0x20000000u) & 0x80000000u);
-  return p.offset + radius * vec2<f32>(bitcast<f32>(x), bitcast<f32>(y));
+  let u = max(f32(w.x & (0xffffff00u >> (countLeadingZeros(w.x) & 31u))), 0.5);
+  // -ln(u / 2^32), u as a power of two and 1 + f.
+  let b = bitcast<i32>(u) - 0x4f3504f3;
+  let k = b >> 23u;
+  let f = bitcast<f32>(0x3f3504f3 + (b & 0x7fffff)) - 1.0;
+  let square = -(f32(k) * 0.693147181 + (f + log1p_rest_f32(f)));
+  // In half turns: w.y's upper bit, rounded, is the sign, the rest is t, π/2 a unit, with 25 bits.
+  let half = w.y << 1u;
+  let t = f32(bitcast<i32>(half) >> 7u) * 0x1p-24;
+  let r = bitcast<f32>(bitcast<u32>(p.factor * (square * inverseSqrt(square))) ^ ((w.y ^ half) & 0x80000000u));
+  // sin and cos with their zeros as factors.
+  let z = t * t;
+  var s = 0.00015148513;
+  s = s * z - 0.0046737664;
+  s = s * z + 0.07968968;
+  s = s * z - 0.6459637;
+  s = s * z + 1.5707964;
+  var c = 2.3587985e-05;
+  c = c * z - 0.00089350995;
+  c = c * z + 0.01996859;
+  c = c * z - 0.2337005;
+  c = c * z + 1.0;
+  return p.offset + r * vec2<f32>(fma(-t, t, 1.0) * c, t * s);
 }
 {% elif form == "integers" %}
 fn integer_of(w: vec2<u32>) -> y_t {
@@ -56,39 +68,51 @@ fn integer_of(w: vec2<u32>) -> y_t {
 }
 {% endif %}
 
+{% macro four(g) %}
+{% if form == "integers" %}
+  store4_y(4u * {{ g }}, vec4<y_t>(integer_of(words(key, 4u * {{ g }})), integer_of(words(key, 4u * {{ g }} + 1u)), integer_of(words(key, 4u * {{ g }} + 2u)),
+                             integer_of(words(key, 4u * {{ g }} + 3u))));
+{% else %}
+  let a_{{ g }} = words(key, 2u * {{ g }});
+  let b_{{ g }} = words(key, 2u * {{ g }} + 1u);
+{% if form == "bits" %}
+  store4_y(4u * {{ g }}, vec4<u32>(a_{{ g }}, b_{{ g }}));
+{% elif form == "uniform" %}
+  store4_y(4u * {{ g }}, vec4<f32>(uniform_of(a_{{ g }}.x), uniform_of(a_{{ g }}.y), uniform_of(b_{{ g }}.x), uniform_of(b_{{ g }}.y)));
+{% else %}
+  store4_y(4u * {{ g }}, vec4<f32>(normal_pair(a_{{ g }}), normal_pair(b_{{ g }})));
+{% endif %}
+{% endif %}
+{% endmacro %}
+
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let g = group_index(wg, n) * {{ workgroup }}u + lane;
-  if (g >= p.groups) { return; }
+  let key = vec2<u32>(load_key(0u), load_key(p.key_step));
+{% for u in range(unroll) %}
+  let g{{ u }} = group_index(wg, n) * {{ workgroup * unroll }}u + {{ u * workgroup }}u + lane;
+{% endfor %}
 {% if width == 4 %}
-{% if form == "integers" %}
-  store4_y(4u * g, vec4<y_t>(integer_of(words(4u * g)), integer_of(words(4u * g + 1u)), integer_of(words(4u * g + 2u)),
-                             integer_of(words(4u * g + 3u))));
+{% for u in range(unroll) %}
+  if (g{{ u }} >= p.groups) { return; }
+{{ four("g" ~ u) }}
+{% endfor %}
+
 {% else %}
-  let a = words(2u * g);
-  let b = words(2u * g + 1u);
-{% if form == "bits" %}
-  store4_y(4u * g, vec4<u32>(a, b));
-{% elif form == "uniform" %}
-  store4_y(4u * g, vec4<f32>(uniform_of(a.x), uniform_of(a.y), uniform_of(b.x), uniform_of(b.y)));
-{% else %}
-  store4_y(4u * g, vec4<f32>(normal_pair(a), normal_pair(b)));
-{% endif %}
-{% endif %}
-{% else %}
+  let g = g0;
+  if (g >= p.groups) { return; }
   let target_at = at_y(coords(g));
 {% if form == "integers" %}
-  store_y(target_at, integer_of(words(g)));
+  store_y(target_at, integer_of(words(key, g)));
 {% elif form == "bits" and y_bits == 64 %}
-  store_y(target_at, words(g));
+  store_y(target_at, words(key, g));
 {% elif form == "bits" %}
   let w = g / {{ 32 // y_bits }}u;
-  let pair = words(w / 2u);
+  let pair = words(key, w / 2u);
   let word = select(pair.x, pair.y, w % 2u == 1u);
   store_y(target_at, word >> (g % {{ 32 // y_bits }}u * {{ y_bits }}u));
 {% else %}
-  let pair = words(g / 2u);
+  let pair = words(key, g / 2u);
 {% if form == "uniform" %}
   store_y(target_at, uniform_of(select(pair.x, pair.y, g % 2u == 1u)));
 {% else %}
