@@ -2,6 +2,8 @@
 #include <cstring>
 #include <set>
 
+#include "kernels/index/gather.h"
+#include "kernels/index/scatter.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -77,6 +79,15 @@ View random_indices(Rng& rng, const Shapes& s, Kind kind, bool beyond) {
   return indices;
 }
 
+kernels::Selection selection(const Shapes& s, const View& whole, const View& indices, const View& part) {
+  if (s.form == Form::rows) return kernels::select_rows("test", whole, indices, part, s.axis);
+  if (s.form == Form::elements) return kernels::select_elements("test", whole, indices, part, s.axis);
+  return kernels::select_tuples("test", whole, indices, part, s.axis);
+}
+
+// Groups a thread, which a software GPU does not choose by itself.
+int random_unroll(Rng& rng) { return static_cast<int>(rng() % 5); }
+
 Problem random_gather(Rng& rng, Form form) {
   const Shapes s = random_shapes(rng, form);
   const DType type = pick(rng, kAll);
@@ -84,7 +95,10 @@ Problem random_gather(Rng& rng, Form form) {
   const View indices = random_indices(rng, s, random_input_kind(rng), true);
   const View y = random_view(rng, s.part, type, random_output_kind(rng));
   return {std::format("{} by {} to {} axis {}", to_string(x), to_string(indices), to_string(y), s.axis), {x, indices}, {y},
-          [s](Stream& stream, auto in, auto out) {
+          [s, unroll = random_unroll(rng)](Stream& stream, auto in, auto out) {
+            if (stream.gpu() && unroll && out[0].count()) {
+              return kernels::gather_gpu(*stream.gpu(), selection(s, in[0], in[1], out[0]), unroll);
+            }
             if (s.form == Form::rows) kernels::gather(stream, in[0], in[1], out[0], s.axis);
             if (s.form == Form::elements) kernels::gather_elements(stream, in[0], in[1], out[0], s.axis);
             if (s.form == Form::tuples) kernels::gather_nd(stream, in[0], in[1], out[0], s.axis);
@@ -140,7 +154,12 @@ Problem random_scatter(Rng& rng, Form form) {
     set_exact_values(rng.details(), y, op);
   }
   return {std::format("op {} {} by {} to {} axis {}", static_cast<int>(op), to_string(updates), to_string(indices), to_string(y), s.axis),
-          {indices, updates}, {y}, [s, op](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0]); },
+          {indices, updates}, {y}, [s, op, unroll = random_unroll(rng)](Stream& stream, auto in, auto out) {
+            if (stream.gpu() && unroll && in[1].count() && bits(in[1].dtype) < 64) {
+              return kernels::scatter_gpu(*stream.gpu(), op, selection(s, out[0], in[0], in[1]), unroll);
+            }
+            scatter(stream, s, op, in[0], in[1], out[0]);
+          },
           op == ScatterOp::assign ? kSameBits : Tolerance{}};
 }
 

@@ -239,6 +239,80 @@ TEST_F(WindowsTest, Selections) {
   }, kSameBits);
 }
 
+// Elements of 64 bits, whose chains of updates take room too; of updates that meet the last one stays.
+TEST_F(WindowsTest, Chains) {
+  using enum ScatterOp;
+  const auto check = [&](ScatterOp op, DType type, const Shape& whole, const Shape& part, int axis, Kind kind) {
+    const View y = random_view(rng, whole, type), updates = random_view(rng, part, type, kind);
+    const View indices = random_view(rng, part, DType::i32, kind);
+    for (std::int64_t i = 0; i < indices.count(); ++i) set_element_bits(indices, i, rng() % static_cast<std::uint64_t>(whole[axis]));
+    both({indices, updates}, {y}, [=](Stream& s, auto in, auto out) {
+      std::optional<View> workspace;
+      if (const auto bytes = kernels::scatter_elements_workspace(s, in[0], in[1], out[0], axis)) {
+        workspace = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+      }
+      kernels::scatter_elements(s, op, in[0], in[1], out[0], axis, workspace);
+    }, kSameBits);
+  };
+  for (const ScatterOp op : {assign, add}) {
+    check(op, DType::i64, {30000}, {20000}, 0, Kind::dense);
+    check(op, DType::u64, {60, 500}, {60, 300}, 1, Kind::transposed);
+    check(op, DType::i64, {700, 40}, {900, 40}, 0, Kind::dense);
+    check(op, DType::i64, {3, 5}, {9000, 5}, 0, Kind::transposed);
+  }
+}
+
+TEST_F(WindowsTest, Pads) {
+  using kernels::PadMode;
+  using Numbers = std::vector<std::int64_t>;
+  for (const auto& [type, kind] : {std::pair{DType::f32, Kind::reversed}, {DType::f16, Kind::dense}, {DType::u8, Kind::transposed},
+                                   {DType::i64, Kind::dense}, {DType::u4, Kind::dense}}) {
+    const View x = random_view(rng, {300, 240}, type, kind), y = random_view(rng, {320, 250}, type, rng() % 2 ? Kind::dense : Kind::offset);
+    for (const PadMode mode : {PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::symmetric, PadMode::wrap}) {
+      both({x}, {y}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{13, 5}, mode, 3); }, kSameBits);
+    }
+    both({x}, {random_view(rng, {300, 240}, type)}, [](Stream& s, auto in, auto out) {
+      kernels::roll(s, in[0], out[0], Numbers{-17, 101});
+    }, kSameBits);
+    both({x}, {random_view(rng, {600, 240}, type)}, [](Stream& s, auto in, auto out) { kernels::tile(s, in[0], out[0]); }, kSameBits);
+    both({x}, {random_view(rng, {900, 480}, type)}, [](Stream& s, auto in, auto out) { kernels::repeat(s, in[0], out[0]); }, kSameBits);
+  }
+  // One row past a binding, of a tiny tensor and back.
+  const View x = random_view(rng, {1, 100000}, DType::f32);
+  both({x}, {random_view(rng, {1, 300}, DType::f32)}, [](Stream& s, auto in, auto out) {
+    kernels::pad(s, in[0], out[0], Numbers{0, -70001}, PadMode::constant, 0);
+  }, kSameBits);
+  both({random_view(rng, {1, 3}, DType::f32)}, {x}, [](Stream& s, auto in, auto out) {
+    kernels::pad(s, in[0], out[0], Numbers{0, 99990}, PadMode::reflect);
+  }, kSameBits);
+}
+
+TEST_F(WindowsTest, Compaction) {
+  for (const DType type : {DType::f32, DType::u8, DType::i64}) {
+    for (const auto& [shape, kind] : {std::pair{Shape{100000}, Kind::dense}, {Shape{30, 1200}, Kind::reversed}}) {
+      const std::int64_t n = element_count(shape);
+      const View x = random_view(rng, shape, type, kind);
+      const View mask = random_view(rng, shape, DType::boolean, kind);
+      const auto workspace = [&](Stream& s) -> std::optional<View> {
+        const std::uint64_t bytes = kernels::compact_workspace(s, shape);
+        if (bytes == 0) return {};
+        return View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+      };
+      for (const std::int64_t capacity : {n, n / 3}) {
+        both({x, mask}, {random_view(rng, {capacity}, type), random_view(rng, {1}, DType::u32)}, [&](Stream& s, auto in, auto out) {
+          kernels::compress(s, in[0], in[1], out[0], out[1], workspace(s));
+        }, kSameBits);
+        both({random_view(rng, {capacity}, type), mask}, {x, random_view(rng, {1}, DType::u32)}, [&](Stream& s, auto in, auto out) {
+          kernels::expand(s, in[0], in[1], out[0], out[1], workspace(s));
+        }, kSameBits);
+      }
+      both({mask}, {random_view(rng, {n / 2, shape.rank()}, DType::i32), random_view(rng, {1}, DType::u32)}, [&](Stream& s, auto in, auto out) {
+        kernels::nonzero(s, in[0], out[0], out[1], workspace(s));
+      }, kSameBits);
+    }
+  }
+}
+
 TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
   const View x(device->allocate(400000), 0, DType::f32, {100000}), y(device->allocate(4), 0, DType::f32, Shape{});
   gpu::Encoder encoder(*device);

@@ -1,6 +1,7 @@
 // Compaction: count in blocks, scan, place.
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
+#include "kernels/common/windows.h"
 #include "kernels/compact/compact_cpu.h"
 #include "kernels/copy/bits.h"
 #include "weft/error.h"
@@ -23,61 +24,100 @@ std::string_view mask_kind(DType type) {
   return bits(type) == 64 ? "pair" : "integer";
 }
 
-View counts_in(const View& workspace, std::int64_t groups) {
-  return View(workspace.buffer, workspace.offset, DType::u32, {groups});
-}
-
-struct Operand {
-  std::string_view name;
-  const View& view;
-  bool written;
+// A part of a problem: which of the mask's elements, and which of the list's. Parts follow each other in row-major order.
+struct Part {
+  View mask, moved;
+  std::vector<std::int64_t> begin;   // where it lies in the whole mask
+  std::optional<View> carry;         // how many the parts before it chose
+  View total;                        // gets the same with its own
 };
 
-// `moved` is the tensor of the mask's shape, `list` the one that the chosen elements make or come from.
-void record(gpu::Commands& commands, const CompactProblem& problem, const View& counts, bool counting) {
+// The workspace: two places for what is carried from part to part, counts of blocks, scratch of their scan.
+constexpr std::uint64_t kCarries = 16;
+
+// `list` is a window of the list, from its element `list_first` on; none for counting.
+void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
+            const std::optional<View>& list = {}, std::int64_t list_first = 0) {
   Call call(commands, "compact");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   const Compaction form = problem.form;
-  const View mask = problem.mask;
+  const View& mask = part.mask;
   // Indices are told by the mask's own axes; else axes that memory walks as one are one.
   std::vector<Strides> strides{mask.strides()};
   Shape shape = mask.shape();
-  const bool moves = !counting && form != Compaction::indices;
-  if (moves) strides.push_back(problem.moved.strides());
-  if (form != Compaction::indices || counting) {
+  const bool moves = list && form != Compaction::indices;
+  if (moves) strides.push_back(part.moved.strides());
+  if (form != Compaction::indices || !list) {
     Collapsed c = collapse(shape, strides);
     shape = c.shape;
     strides = c.strides;
   }
   const bool fours = mask.is_dense() && can_vectorise(mask);
+  const int b = bits(problem.list.dtype);
+  const bool staged = moves && form == Compaction::compress && (b == 8 || b == 16) && list->strides()[0] == 1 &&
+                      list->shape() == problem.list.shape() && list->buffer != part.moved.buffer && list->buffer != mask.buffer;
   call.read("mask", mask, fours ? 4 : 1).iterate(shape).strides("mask", strides[0]);
-  if (counting) {
+  if (!list) {
     call.write("counts", counts);
   } else {
-    call.read("counts", counts).write("total", problem.count);
-    const View& list = problem.list;
-    call.index_param("capacity", list.shape()[0]);
+    call.read("counts", counts).write("total", part.total);
+    if (part.carry) call.read("carry", *part.carry);
+    call.index_param("list_first", list_first).index_param("list_size", list->shape()[0]);
     if (form == Compaction::indices) {
-      call.write("y", list).index_param("y_axis", list.strides()[1]).index_param("y_stride", list.strides()[0]);
+      call.write("y", *list).index_param("y_axis", list->strides()[1]).index_param("y_stride", list->strides()[0]);
+      for (int d = 0; d < mask.rank(); ++d) call.index_param(std::format("begin{}", d), part.begin[static_cast<std::size_t>(d)]);
     } else {
       const bool to_list = form == Compaction::compress;
-      call.read("x", as_unsigned(to_list ? problem.moved : list)).write("y", as_unsigned(to_list ? list : problem.moved));
+      call.read("x", as_unsigned(to_list ? part.moved : *list)).write("y", as_unsigned(to_list ? *list : part.moved));
       call.strides(to_list ? "x" : "y", strides[1]);
-      call.index_param(to_list ? "y_stride" : "x_stride", list.strides()[0]);
+      call.index_param(to_list ? "y_stride" : "x_stride", list->strides()[0]);
     }
   }
   constexpr std::string_view kForms[] = {"compress", "expand", "indices"};
-  call.set("form", counting ? "count" : kForms[static_cast<int>(form)])
+  call.set("form", list ? kForms[static_cast<int>(form)] : "count")
       .set("mask_kind", mask_kind(mask.dtype))
       .set("mask_fours", fours)
+      .set("carried", part.carry.has_value())
+      .set("staged", staged)
+      .set("bits", b)
       .set("rounds", kRounds)
       .set("batch", kBatch)
       .set("rank", mask.rank())
-      .set("wide", !counting && bits(problem.list.dtype) == 64)
+      .set("wide", list && b == 64)
       .set("workgroup", workgroup)
       .index_param("elements", mask.count())
       .index_param("groups", counts.count())
       .dispatch_groups("compact", counts.count());
+}
+
+// Parts that fit bindings, cut along the first axis that is longer than 1, so that they keep the order.
+void cut(const gpu::Capabilities& capabilities, std::string_view name, const CompactProblem& problem, Part part,
+         std::vector<Part>& parts) {
+  const auto far = [&](const View& v) { return span_bytes(v) > window_limit(capabilities) || v.count() > kMostElements; };
+  const bool moves = problem.form != Compaction::indices;
+  if (!far(part.mask) && !(moves && far(part.moved))) return parts.push_back(std::move(part));
+  int axis = 0;
+  while (axis < part.mask.rank() && part.mask.shape()[axis] == 1) ++axis;
+  if (axis == part.mask.rank()) {
+    throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", name, to_string(part.mask), capabilities.max_binding);
+  }
+  const std::int64_t size = part.mask.shape()[axis], half = first_half(size);
+  for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
+    Part piece = part;
+    piece.mask = part_along(part.mask, axis, begin, count);
+    if (moves) piece.moved = part_along(part.moved, axis, begin, count);
+    piece.begin[static_cast<std::size_t>(axis)] += begin;
+    cut(capabilities, name, problem, std::move(piece), parts);
+  }
+}
+
+// Elements of the list that a binding holds.
+std::int64_t list_window(const gpu::Capabilities& capabilities, const View& list) {
+  View window = list;
+  while (span_bytes(window) > window_limit(capabilities) && window.shape()[0] > 1) {
+    window.layout.shape[0] = first_half(window.shape()[0]);
+  }
+  return window.shape()[0];
 }
 
 void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x, const View& y,
@@ -96,13 +136,28 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   }
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
-  const View counts = counts_in(*workspace, ceil_div(problem.mask.count(), block(capabilities)));
-  record(commands, problem, counts, true);
-  std::optional<View> rest;
-  const std::uint64_t used = ceil_div(static_cast<std::int64_t>(byte_size(DType::u32, static_cast<std::uint64_t>(counts.count()))), 16) * 16;
-  if (needed > used) rest = View(counts.buffer, counts.offset + used, DType::u8, {static_cast<std::int64_t>(needed - used)});
-  scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true}, rest);
-  record(commands, problem, counts, false);
+  std::vector<Part> parts;
+  cut(capabilities, name, problem, {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}}, parts);
+  const std::int64_t window = list_window(capabilities, problem.list);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part& part = parts[i];
+    const auto carry = [&](std::size_t k) { return View(workspace->buffer, workspace->offset + k % 2 * 4, DType::u32, {1}); };
+    if (i > 0) part.carry = carry(i);
+    part.total = i + 1 < parts.size() ? carry(i + 1) : problem.count;
+    const std::int64_t groups = ceil_div(part.mask.count(), block(capabilities));
+    const View counts(workspace->buffer, workspace->offset + kCarries, DType::u32, {groups});
+    record(commands, problem, part, counts);
+    std::optional<View> rest;
+    const std::uint64_t used = kCarries + static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16);
+    if (needed > used) rest = View(counts.buffer, workspace->offset + used, DType::u8, {static_cast<std::int64_t>(needed - used)});
+    scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true}, rest);
+    std::int64_t first = 0;
+    do {
+      const std::int64_t size = std::min(window, problem.list.shape()[0] - first);
+      record(commands, problem, part, counts, part_along(problem.list, 0, first, size), first);
+      first += window;
+    } while (first < problem.list.shape()[0]);
+  }
 }
 
 View over(std::string_view name, const View& mask, const View& shape_of) {
@@ -127,7 +182,7 @@ std::uint64_t compact_workspace(Stream& stream, const Shape& shape) {
   const std::int64_t groups = ceil_div(element_count(shape), block(capabilities));
   const View counts = View(Buffer::placeholder(static_cast<std::uint64_t>(groups) * 4), 0, DType::u32, {groups});
   const std::uint64_t scanning = scan_workspace(stream, ScanOp::sum, counts, counts, 0, {.exclusive = true});
-  return static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16) + scanning;
+  return kCarries + static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16) + scanning;
 }
 
 void compress(Stream& stream, const View& x, const View& mask, const View& y, const View& count,

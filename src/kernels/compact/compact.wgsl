@@ -1,9 +1,14 @@
 {# Elements that a mask chooses, in blocks of {{ rounds }} elements a thread. Stage `count`: how many each block has; these are
    scanned; then each block knows where its chosen ones go. Within a block, a bit for each element says whether it is
-   chosen, and counting the bits before it says where it stands. #}
+   chosen, and counting the bits before it says where it stands. `carried`: parts before this one chose elements too.
+   `staged`: narrow elements meet in workgroup memory, which then stores whole words. #}
 const kWords = {{ rounds * workgroup // 32 }}u;
 var<workgroup> chosen: array<atomic<u32>, kWords>;
 var<workgroup> before: array<u32, kWords>;     // in the words up to and with this one
+{% if staged %}
+{% set per = 32 // bits %}
+var<workgroup> stage: array<atomic<u32>, {{ rounds * workgroup // per + 1 }}>;
+{% endif %}
 
 fn is_true(v: mask_t) -> bool {
 {% if mask_kind == "float" %}
@@ -59,7 +64,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% if form == "count" %}
   if (lane == 0u) { store_counts(group, before[kWords - 1u]); }
 {% else %}
-  let base = load_counts(group);
+  let base = load_counts(group){{ " + load_carry(0u)" if carried else "" }};
+{% if staged %}
+  for (var w = lane; w < {{ rounds * workgroup // per + 1 }}u; w += {{ workgroup }}u) { atomicStore(&stage[w], 0u); }
+  let start = p.y_o + base;
+  let phase = start % {{ per }}u;
+  workgroupBarrier();
+{% endif %}
   if (group + 1u == p.groups && lane == 0u) { store_total(0u, base + before[kWords - 1u]); }
   for (var r = 0u; r < {{ rounds }}u; r += {{ batch }}u) {
 {% for b in range(batch) %}
@@ -67,29 +78,49 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
     let word{{ b }} = atomicLoad(&chosen[local{{ b }} / 32u]);
     let bit{{ b }} = 1u << (local{{ b }} & 31u);
     let k{{ b }} = base + before[local{{ b }} / 32u] - countOneBits(word{{ b }} & ~(bit{{ b }} - 1u));
-    let moves{{ b }} = (word{{ b }} & bit{{ b }}) != 0u && k{{ b }} < p.capacity;
+    let moves{{ b }} = (word{{ b }} & bit{{ b }}) != 0u && k{{ b }} - p.list_first < p.list_size;
 {% endfor %}
 {% if form != "indices" %}
     // All loads of a batch before its stores.
 {% for b in range(batch) %}
     var v{{ b }}: x_t;
-    if (moves{{ b }}) { v{{ b }} = load_x({{ "at_x(coords(first + local" ~ b ~ "))" if form == "compress" else "k" ~ b ~ " * p.x_stride" }}); }
+    if (moves{{ b }}) { v{{ b }} = load_x({{ "at_x(coords(first + local" ~ b ~ "))" if form == "compress" else "(k" ~ b ~ " - p.list_first) * p.x_stride" }}); }
 {% endfor %}
 {% endif %}
 {% for b in range(batch) %}
     if (moves{{ b }}) {
-{% if form == "compress" %}
-      store_y(k{{ b }} * p.y_stride, v{{ b }});
+{% if staged %}
+      let to = phase + k{{ b }} - base;
+      atomicOr(&stage[to / {{ per }}u], v{{ b }} << (to % {{ per }}u * {{ bits }}u));
+{% elif form == "compress" %}
+      store_y((k{{ b }} - p.list_first) * p.y_stride, v{{ b }});
 {% elif form == "expand" %}
       store_y(at_y(coords(first + local{{ b }})), v{{ b }});
 {% else %}
       let c = coords(first + local{{ b }});
 {% for d in range(rank) %}
-      store_y(k{{ b }} * p.y_stride + {{ d }}u * p.y_axis, {{ "vec2<u32>(c[" ~ d ~ "], 0u)" if wide else "y_t(c[" ~ d ~ "])" }});
+      let c{{ d }} = c[{{ d }}] + p.begin{{ d }};
+      store_y((k{{ b }} - p.list_first) * p.y_stride + {{ d }}u * p.y_axis, {{ "vec2<u32>(c" ~ d ~ ", 0u)" if wide else "y_t(c" ~ d ~ ")" }});
 {% endfor %}
 {% endif %}
     }
 {% endfor %}
   }
+{% if staged %}
+  workgroupBarrier();
+  let end = phase + min(before[kWords - 1u], p.list_size - min(base, p.list_size));
+  for (var w = lane; w * {{ per }}u < end; w += {{ workgroup }}u) {
+    let value = atomicLoad(&stage[w]);
+    var mask = 0xffffffffu;
+    if (w == 0u) { mask <<= phase * {{ bits }}u; }
+    if (end - w * {{ per }}u < {{ per }}u) { mask &= (1u << ((end - w * {{ per }}u) * {{ bits }}u)) - 1u; }
+    if (mask == 0xffffffffu) {
+      atomicStore(&y_buf[start / {{ per }}u + w], value);
+    } else {
+      atomicAnd(&y_buf[start / {{ per }}u + w], ~mask);
+      atomicOr(&y_buf[start / {{ per }}u + w], value & mask);
+    }
+  }
+{% endif %}
 {% endif %}
 }

@@ -12,8 +12,8 @@ namespace weft::kernels {
 namespace {
 
 // What fits bindings.
-void record(gpu::Commands& commands, const Selection& selection) {
-  const SelectedRows r = rows_of_bits(selection);
+void record(gpu::Commands& commands, const Selection& selection, int groups) {
+  const SelectedRows r = rows_of_bits(selection, true);
   Call call(commands, "gather");
   // Of x, as much as is taken.
   call.cost({.bytes = 2 * touched_bytes(selection.part) + touched_bytes(selection.indices)});
@@ -23,7 +23,9 @@ void record(gpu::Commands& commands, const Selection& selection) {
   call.read("x", reachable_whole(r.selection), r.width).read("indices", reachable_indices(r.selection), r.each ? 4 : 1);
   call.write("y", r.selection.part, r.each ? 4 : r.width);
   add_rows(call, r, "x", "y", workgroup);
-  call.dispatch_groups("gather", ceil_div(r.groups, workgroup));
+  const int unroll = groups ? groups : groups_a_thread(call.capabilities(), r);
+  call.set("unroll", unroll).set("each", r.each);
+  call.dispatch_groups("gather", ceil_div(r.groups, std::int64_t{workgroup} * unroll));
 }
 
 void run(Stream& stream, std::string_view name, const Selection& s, const View& x, const View& indices, const View& y) {
@@ -35,9 +37,9 @@ void run(Stream& stream, std::string_view name, const Selection& s, const View& 
 
 }  // namespace
 
-void gather_gpu(gpu::Commands& commands, const Selection& selection) {
+void gather_gpu(gpu::Commands& commands, const Selection& selection, int unroll) {
   in_index_windows(commands.device().capabilities(), "gather", selection,
-                   [&](const Selection& part) { record(commands, part); });
+                   [&](const Selection& part) { record(commands, part, unroll); });
 }
 
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis) {

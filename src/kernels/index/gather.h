@@ -6,8 +6,8 @@
 
 namespace weft::kernels {
 
-// The whole is read.
-void gather_gpu(gpu::Commands& commands, const Selection& selection);
+// The whole is read. `unroll`: groups that a thread takes; 0: as the device and sizes say.
+void gather_gpu(gpu::Commands& commands, const Selection& selection, int unroll = 0);
 void gather_cpu(cpu::Executor& executor, const Selection& selection);
 
 }  // namespace weft::kernels

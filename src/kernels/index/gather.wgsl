@@ -1,37 +1,49 @@
-// y[…] = x at the indices, {{ width }} neighbours along the last axis a thread; `each`: four, with an index of their own.
-// Windowed: of x those that are there.
+{# y[…] = x at the indices, {{ width }} neighbours along the last axis a group; `each`: four, with an index of their own. A thread
+   takes `unroll` groups, a workgroup's size apart: all their indices are on their way before the first is needed.
+   Windowed: of x those that are there. #}
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n) * {{ workgroup }}u + lane;
-  if (group >= p.groups) { return; }
-  let row = group / p.row_groups;
-  let c = coords(row);
-  let g = (group - row * p.row_groups) * {{ 4 if each else width }}u;
-  let tuple = at_indices(c) + g * p.indices_inner;
-  var source = at_x(c) + g * p.x_inner;
-  let target_at = at_y(c) + g * p.y_inner;
+  let first = group_index(wg, n) * {{ workgroup * unroll }}u + lane;
+{% for u in range(unroll) %}
+  let live{{ u }} = first + {{ u * workgroup }}u < p.groups;
+  let group{{ u }} = select(0u, first + {{ u * workgroup }}u, live{{ u }});
+  let row{{ u }} = group{{ u }} / p.row_groups;
+  let c{{ u }} = coords(row{{ u }});
+  let g{{ u }} = (group{{ u }} - row{{ u }} * p.row_groups) * {{ 4 if each else width }}u;
+  let tuple{{ u }} = at_indices(c{{ u }}) + g{{ u }} * p.indices_inner;
 {% if each %}
-  let index = load4_indices(tuple);
-  store4_y(target_at, vec4<y_t>(
-    load_x(source + index_clamped(index.x, p.size0) * p.stride0),
-    load_x(source + p.x_inner + index_clamped(index.y, p.size0) * p.stride0),
-    load_x(source + 2u * p.x_inner + index_clamped(index.z, p.size0) * p.stride0),
-    load_x(source + 3u * p.x_inner + index_clamped(index.w, p.size0) * p.stride0)));
+  let index{{ u }} = load4_indices(tuple{{ u }});
+{% else %}
+{% for k in range(components) %}
+  let index{{ u }}_{{ k }} = load_indices(tuple{{ u }} + {{ k }}u * p.component_stride);
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% for u in range(unroll) %}
+  var source{{ u }} = at_x(c{{ u }}) + g{{ u }} * p.x_inner;
+{% if each %}
+  let v{{ u }} = vec4<y_t>(
+{%- for l in range(4) -%}
+load_x(source{{ u }} + {{ l }}u * p.x_inner + index_clamped(index{{ u }}[{{ l }}], p.size0) * p.stride0){{ ", " if not loop.last }}
+{%- endfor -%}
+);
 {% else %}
 {% for k in range(components) %}
 {% if windowed %}
-  let index{{ k }} = index_clamped(load_indices(tuple + {{ k }}u * p.component_stride), p.size{{ k }}) - p.first{{ k }};
-  if (index{{ k }} >= p.count{{ k }}) { return; }
-  source += index{{ k }} * p.stride{{ k }};
+  let place{{ u }}_{{ k }} = index_clamped(index{{ u }}_{{ k }}, p.size{{ k }}) - p.first{{ k }};
+  let there{{ u }}_{{ k }} = place{{ u }}_{{ k }} < p.count{{ k }};
+  source{{ u }} += select(0u, place{{ u }}_{{ k }}, there{{ u }}_{{ k }}) * p.stride{{ k }};
 {% else %}
-  source += index_clamped(load_indices(tuple + {{ k }}u * p.component_stride), p.size{{ k }}) * p.stride{{ k }};
+  source{{ u }} += index_clamped(index{{ u }}_{{ k }}, p.size{{ k }}) * p.stride{{ k }};
 {% endif %}
 {% endfor %}
-{% if width == 4 %}
-  store4_y(target_at, load4_x(source));
-{% else %}
-  store_y(target_at, load_x(source));
+  let v{{ u }} = {{ "load4_x" if width == 4 else "load_x" }}(source{{ u }});
 {% endif %}
-{% endif %}
+{% endfor %}
+{% for u in range(unroll) %}
+  if (live{{ u }}{% if windowed %}{% for k in range(components) %} && there{{ u }}_{{ k }}{% endfor %}{% endif %}) {
+    {{ "store4_y" if width == 4 or each else "store_y" }}(at_y(c{{ u }}) + g{{ u }} * p.y_inner, v{{ u }});
+  }
+{% endfor %}
 }

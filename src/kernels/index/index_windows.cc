@@ -20,22 +20,41 @@ Selection along_index(Selection s, int k, std::int64_t begin, std::int64_t size)
   return s;
 }
 
+// Places of the whole that the selection reaches.
+std::int64_t places(const Selection& s) {
+  std::int64_t n = 1;
+  for (int d = 0; d < s.part.rank(); ++d) n *= s.whole.strides()[d] ? s.part.shape()[d] : 1;
+  for (const IndexedAxis& axis : s.axes) n *= axis.count;
+  return n;
+}
+
+// Whether parts along the axis one after the other come to the same as the whole does in row-major order: they reach
+// different places, or no axis before it has updates of the same place.
+bool keeps_order(const Selection& s, int axis) {
+  if (s.whole.strides()[axis] != 0) return true;
+  for (int d = 0; d < axis; ++d) {
+    if (s.whole.strides()[d] == 0 && s.part.shape()[d] > 1) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& s,
-                      const std::function<void(const Selection&)>& run) {
+                      const std::function<void(const Selection&)>& run, const std::function<bool(const Selection&)>& chains_fit) {
   const std::uint64_t limit = window_limit(capabilities);
   const View whole = reachable_whole(s), indices = reachable_indices(s);
   const View* far = span_bytes(whole) > limit     ? &s.whole
                     : span_bytes(indices) > limit ? &s.indices
                     : span_bytes(s.part) > limit || s.part.count() > kMostElements ? &s.part : nullptr;
+  if (!far && chains_fit && !chains_fit(s)) far = places(s) > s.part.count() ? &s.whole : &s.part;
   if (!far) return run(s);
   // Where it reaches farthest: along one of the part's axes, or along one that indices move on.
   int axis = -1, indexed = -1;
   std::int64_t longest = 0;
   for (int d = 0; d < far->rank(); ++d) {
     const std::int64_t reach = std::abs(far->strides()[d]) * (far->shape()[d] - 1);
-    if (reach > longest) longest = reach, axis = d;
+    if (reach > longest && (!chains_fit || keeps_order(s, d))) longest = reach, axis = d;
   }
   for (std::size_t k = 0; far == &s.whole && k < s.axes.size(); ++k) {
     const std::int64_t reach = std::abs(s.axes[k].stride) * (s.axes[k].count - 1);
@@ -49,7 +68,7 @@ void in_index_windows(const gpu::Capabilities& capabilities, std::string_view ke
   const std::int64_t half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
     in_index_windows(capabilities, kernel,
-                     indexed >= 0 ? along_index(s, indexed, begin, count) : along_part(s, axis, begin, count), run);
+                     indexed >= 0 ? along_index(s, indexed, begin, count) : along_part(s, axis, begin, count), run, chains_fit);
   }
 }
 

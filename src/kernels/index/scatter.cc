@@ -85,16 +85,18 @@ std::string scatter_formula(ScatterOp op, DType type) {
 namespace {
 
 // What fits bindings.
-void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
-  const SelectedRows r = op == ScatterOp::assign ? rows_of_bits(selection) : rows_of(selection);
+void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, int groups) {
+  const SelectedRows r = op == ScatterOp::assign ? rows_of_bits(selection, false) : rows_of(selection);
   const View& whole = r.selection.whole;
   const bool words = op != ScatterOp::assign || (r.width == 1 && bits(whole.dtype) < 32);
   Call call(commands, "scatter");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   if (words) call.update("y", reachable_whole(r.selection));
   else call.write("y", reachable_whole(r.selection), r.width);
-  call.read("indices", reachable_indices(r.selection), r.each ? 4 : 1).read("updates", r.selection.part, r.each ? 4 : r.width);
+  const int unroll = groups ? groups : groups_a_thread(call.capabilities(), r);
+  call.read("indices", reachable_indices(r.selection)).read("updates", r.selection.part, r.width);
   add_rows(call, r, "y", "updates", workgroup);
+  call.set("unroll", unroll);
   const int per_word = 32 / bits(whole.dtype);
   call.set("words", words)
       .set("op", op_name(op))
@@ -102,14 +104,14 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
       .set("formula", scatter_formula(op, whole.dtype))
       .set("per_word", per_word)
       .set("mask", (std::int64_t{1} << bits(whole.dtype)) - 1)
-      .dispatch_groups("scatter", ceil_div(r.groups, workgroup));
+      .dispatch_groups("scatter", ceil_div(r.groups, std::int64_t{workgroup} * unroll));
 }
 
 }  // namespace
 
-void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
+void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, int unroll) {
   in_index_windows(commands.device().capabilities(), "scatter", selection,
-                   [&](const Selection& part) { record(commands, op, part); });
+                   [&](const Selection& part) { record(commands, op, part, unroll); });
 }
 
 void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,

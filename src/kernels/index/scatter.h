@@ -10,8 +10,8 @@
 
 namespace weft::kernels {
 
-// The whole is written.
-void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection);
+// The whole is written. `unroll`: groups that a thread takes; 0: as the device and sizes say.
+void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, int unroll = 0);
 void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& selection);
 
 // For types of 64 bits: each element's updates chained, then folded. `workspace` holds chain_words() u32.

@@ -1,6 +1,6 @@
-{# y at the indices, combined with updates, {{ width }} neighbours along the last axis a thread; `each`: four, with an index
-   of their own. In `words` elements are
-   changed by compare-exchange on the word that they lie in, which other threads may change too. #}
+{# y at the indices, combined with updates, {{ width }} neighbours along the last axis a group. A thread takes `unroll` groups, a
+   workgroup's size apart, so that neighbouring threads store to neighbouring elements where the indices do. In `words`
+   elements are changed by compare-exchange on the word that they lie in, which other threads may change too. #}
 {% if words %}
 fn combine(a: y_t, b: y_t) -> y_t {
   return {{ formula }};
@@ -29,40 +29,33 @@ fn update(i: u32, v: y_t) {
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n) * {{ workgroup }}u + lane;
-  if (group >= p.groups) { return; }
-  let row = group / p.row_groups;
-  let c = coords(row);
-  let g = (group - row * p.row_groups) * {{ 4 if each else width }}u;
-  let tuple = at_indices(c) + g * p.indices_inner;
-  var to = at_y(c) + g * p.y_inner;
-  let source = at_updates(c) + g * p.updates_inner;
-{% if each %}
-  let index = load4_indices(tuple);
-  let v = load4_updates(source);
-{% for k in range(4) %}
-  if (index_inside(index[{{ k }}], p.size0)) {
-    {{ "update" if words else "store_y" }}(to + {{ k }}u * p.y_inner + index_clamped(index[{{ k }}], p.size0) * p.stride0, v[{{ k }}]);
-  }
-{% endfor %}
-{% else %}
+  let first = group_index(wg, n) * {{ workgroup * unroll }}u + lane;
+{% for u in range(unroll) %}
+  let live{{ u }} = first + {{ u * workgroup }}u < p.groups;
+  let group{{ u }} = select(0u, first + {{ u * workgroup }}u, live{{ u }});
+  let row{{ u }} = group{{ u }} / p.row_groups;
+  let c{{ u }} = coords(row{{ u }});
+  let g{{ u }} = (group{{ u }} - row{{ u }} * p.row_groups) * {{ width }}u;
+  let tuple{{ u }} = at_indices(c{{ u }}) + g{{ u }} * p.indices_inner;
 {% for k in range(components) %}
-  let index{{ k }} = load_indices(tuple + {{ k }}u * p.component_stride);
-  if (!index_inside(index{{ k }}, p.size{{ k }})) { return; }
+  let index{{ u }}_{{ k }} = load_indices(tuple{{ u }} + {{ k }}u * p.component_stride);
+{% endfor %}
+  let v{{ u }} = {{ "load4_updates" if width == 4 else "load_updates" }}(at_updates(c{{ u }}) + g{{ u }} * p.updates_inner);
+{% endfor %}
+{% for u in range(unroll) %}
+  var to{{ u }} = at_y(c{{ u }}) + g{{ u }} * p.y_inner;
+  var there{{ u }} = live{{ u }};
+{% for k in range(components) %}
+{% set index = "index" ~ u ~ "_" ~ k %}
+  there{{ u }} = there{{ u }} && index_inside({{ index }}, p.size{{ k }});
 {% if windowed %}
-  let place{{ k }} = index_clamped(index{{ k }}, p.size{{ k }}) - p.first{{ k }};
-  if (place{{ k }} >= p.count{{ k }}) { return; }
-  to += place{{ k }} * p.stride{{ k }};
+  let place{{ u }}_{{ k }} = index_clamped({{ index }}, p.size{{ k }}) - p.first{{ k }};
+  there{{ u }} = there{{ u }} && place{{ u }}_{{ k }} < p.count{{ k }};
+  to{{ u }} += place{{ u }}_{{ k }} * p.stride{{ k }};
 {% else %}
-  to += index_clamped(index{{ k }}, p.size{{ k }}) * p.stride{{ k }};
+  to{{ u }} += index_clamped({{ index }}, p.size{{ k }}) * p.stride{{ k }};
 {% endif %}
 {% endfor %}
-{% if width == 4 %}
-  store4_y(to, load4_updates(source));
-{% elif words %}
-  update(to, load_updates(source));
-{% else %}
-  store_y(to, load_updates(source));
-{% endif %}
-{% endif %}
+  if (there{{ u }}) { {{ "store4_y" if width == 4 else "update" if words else "store_y" }}(to{{ u }}, v{{ u }}); }
+{% endfor %}
 }

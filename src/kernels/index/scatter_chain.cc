@@ -1,5 +1,6 @@
 // Scatters of elements that no atomic operation holds: launcher of scatter_chain.wgsl.
 #include "kernels/call.h"
+#include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_rows.h"
@@ -36,7 +37,7 @@ Chains chains(const Selection& s) {
   }
   for (const IndexedAxis& axis : s.axes) {
     result.heads.push_back(result.head_count);
-    result.head_count *= axis.size;
+    result.head_count *= axis.count;
   }
   order.insert(order.end(), row_axes.begin(), row_axes.end());
   std::vector<Strides> strides;
@@ -50,14 +51,8 @@ Chains chains(const Selection& s) {
   return result;
 }
 
-}  // namespace
-
-std::uint64_t chain_words(const Selection& selection) {
-  const Chains c = chains(selection);
-  return static_cast<std::uint64_t>(c.head_count + c.tuples);
-}
-
-void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
+// What fits bindings.
+void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
   const Chains c = chains(selection);
   const View links(workspace.buffer, workspace.offset, DType::u32, {c.head_count + c.tuples});
   fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));
@@ -86,6 +81,19 @@ void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection&
         .index_param("threads", threads)
         .dispatch_groups("scatter", ceil_div(threads, workgroup));
   }
+}
+
+}  // namespace
+
+std::uint64_t chain_words(const Selection& selection) {
+  const Chains c = chains(selection);
+  return static_cast<std::uint64_t>(c.head_count + c.tuples);
+}
+
+void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
+  const gpu::Capabilities& capabilities = commands.device().capabilities();
+  const auto fits = [&](const Selection& part) { return chain_words(part) * sizeof(std::uint32_t) <= window_limit(capabilities); };
+  in_index_windows(capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part, workspace); }, fits);
 }
 
 }  // namespace weft::kernels

@@ -9,7 +9,11 @@ fn place_of(t: u32) -> vec2<u32> {   // where t's updates go: the number of the 
 {% for k in range(components) %}
   let index{{ k }} = load_indices(tuple + {{ k }}u * p.component_stride);
   if (!index_inside(index{{ k }}, p.size{{ k }})) { return vec2<u32>(0u); }
-  at += index_clamped(index{{ k }}, p.size{{ k }}) * p.heads{{ k }};
+  let place{{ k }} = index_clamped(index{{ k }}, p.size{{ k }}){{ " - p.first" ~ k if windowed else "" }};
+{% if windowed %}
+  if (place{{ k }} >= p.count{{ k }}) { return vec2<u32>(0u); }
+{% endif %}
+  at += place{{ k }} * p.heads{{ k }};
 {% endfor %}
   return vec2<u32>(at, 1u);
 }
@@ -18,7 +22,7 @@ fn target_of(c: Coords, t: u32) -> u32 {
   let tuple = at_indices(c);
   var to = at_y(c);
 {% for k in range(components) %}
-  to += index_clamped(load_indices(tuple + {{ k }}u * p.component_stride), p.size{{ k }}) * p.stride{{ k }};
+  to += (index_clamped(load_indices(tuple + {{ k }}u * p.component_stride), p.size{{ k }}){{ " - p.first" ~ k if windowed else "" }}) * p.stride{{ k }};
 {% endfor %}
   return to;
 }

@@ -41,13 +41,9 @@ void take_each(SelectedRows& r) {
 
 }  // namespace
 
-SelectedRows rows_of(const Selection& selection) {
-  SelectedRows r = collapsed(selection);
-  take_each(r);
-  return r;
-}
+SelectedRows rows_of(const Selection& selection) { return collapsed(selection); }
 
-SelectedRows rows_of_bits(const Selection& selection) {
+SelectedRows rows_of_bits(const Selection& selection, bool each) {
   Selection s = selection;
   View moved[] = {s.whole, s.part};
   std::vector<std::int64_t> steps;
@@ -70,8 +66,14 @@ SelectedRows rows_of_bits(const Selection& selection) {
     r.row_groups /= 4;
     r.groups /= 4;
   }
-  take_each(r);
+  if (each) take_each(r);
   return r;
+}
+
+int groups_a_thread(const gpu::Capabilities& capabilities, const SelectedRows& rows) {
+  constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs them as threads
+  if (capabilities.software || rows.each || rows.groups < kManyGroups) return 1;
+  return rows.width == 4 ? 2 : 4;
 }
 
 void add_axes(Call& call, const Selection& selection) {
@@ -95,7 +97,6 @@ void add_rows(Call& call, const SelectedRows& rows, std::string_view whole, std:
       .strides("indices", rows.strides[1])
       .strides(part, rows.strides[2])
       .set("width", rows.width)
-      .set("each", rows.each)
       .set("workgroup", workgroup)
       .index_param("groups", rows.groups)
       .index_param("row_groups", rows.row_groups)

@@ -21,8 +21,11 @@ struct SelectedRows {
 
 // Elements one by one.
 SelectedRows rows_of(const Selection& selection);
-// To move bits: unsigned integers, neighbours taken together, four of them where both sides have vec4s.
-SelectedRows rows_of_bits(const Selection& selection);
+// To move bits: unsigned integers, neighbours taken together, four of them where both sides have vec4s; or `each`, if
+// asked for.
+SelectedRows rows_of_bits(const Selection& selection, bool each);
+// Groups that a thread takes: with one, too few loads are on their way while it waits for its index.
+int groups_a_thread(const gpu::Capabilities& capabilities, const SelectedRows& rows);
 
 // The variables and parameters that gather.wgsl and scatter.wgsl have in common.
 void add_rows(Call& call, const SelectedRows& rows, std::string_view whole, std::string_view part,

@@ -17,7 +17,9 @@
 namespace weft::kernels {
 namespace {
 
-bool is_shifted(Remap mode) { return mode == Remap::constant || mode == Remap::keep || mode == Remap::edge; }
+bool is_shifted(Remap mode) {
+  return mode == Remap::constant || mode == Remap::keep || mode == Remap::edge || mode == Remap::repeat;
+}
 
 // Whether axis `a` and the axis `b` within it are one: y walks them as one, and so does x under the mapping.
 bool merges(Remap mode, const RemapAxis& a, const RemapAxis& b) {
@@ -106,59 +108,29 @@ std::int64_t remapped(const RemapProblem& problem, const RemapAxis& axis, std::i
     case Remap::wrap: return u;
     case Remap::reflect: return std::min(u, axis.period - u);
     case Remap::symmetric: return std::min(u, axis.period - 1 - u);
-    case Remap::repeat: return c / axis.period;
+    case Remap::repeat: return j / axis.period;
   }
   throw InternalError("remap: no mode {}", static_cast<int>(problem.mode));
 }
 
-void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
-  constexpr std::string_view kModes[] = {"constant", "keep", "edge", "wrap", "reflect", "symmetric", "repeat"};
-  const int rank = problem.rank;
+namespace {
+
+constexpr std::string_view kModes[] = {"constant", "keep", "edge", "wrap", "reflect", "symmetric", "repeat"};
+
+// What both kernels take of the problem's axes.
+void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
   Shape shape;
-  Strides x_strides, y_strides;
+  Strides x_strides;
   std::vector<std::string> mapped;
-  bool dense = true;
-  for (int d = rank - 1; d >= 0; --d) {
-    const RemapAxis& a = problem.axes[d];
-    dense &= a.y_stride == (d == rank - 1 ? 1 : problem.axes[d + 1].y_stride * problem.axes[d + 1].to);
-  }
-  for (int d = 0; d < rank; ++d) {
+  for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     shape.push_back(a.to);
     x_strides.push_back(a.x_stride);
-    y_strides.push_back(a.y_stride);
     mapped.emplace_back(a.mapped ? "yes" : "");
   }
-  const bool wide = bits(problem.x.dtype) == 64;
-  // Packed elements are merged into their words one by one, so four of them in a thread gain nothing (and lavapipe
-  // loses iterations of that loop).
-  const int lanes = wide || bits(problem.y.dtype) < 8 ? 1 : 4;
-  const bool flat = dense && problem.mode != Remap::keep && has_vectors(problem.y);
-  // The elements of x that the kernel may reach: all.
-  const bool x_vec = problem.axes[rank - 1].x_stride == 1 && has_vectors(problem.x);
-  const std::int64_t first = static_cast<std::int64_t>(problem.y.offset) * 8 / bits(problem.y.dtype);
-  const std::int64_t phase = flat ? first % 4 : 0;
-  const std::int64_t count = element_count(shape);
-  const std::int64_t groups = ceil_div(count + phase, lanes);
-
-  Call call(commands, "remap");
-  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  call.read("x", problem.x, x_vec ? 4 : 1).write("y", problem.y, flat ? 4 : 1);
-  call.iterate(shape).strides("x", x_strides).strides("y", y_strides);
-  call.set("mode", kModes[static_cast<int>(problem.mode)])
-      .set("rank", rank)
-      .set("mapped", mapped)
-      .set("lanes", lanes)
-      .set("wide", wide)
-      .set("flat", flat)
-      .set("x_vec", x_vec)
-      .set("workgroup", workgroup)
-      .index_param("count", count)
-      .index_param("groups", groups)
-      .index_param("phase", phase)
-      .param("value_low", static_cast<std::uint32_t>(problem.value))
-      .param("value_high", static_cast<std::uint32_t>(problem.value >> 32));
-  for (int d = 0; d < rank; ++d) {
+  call.iterate(shape).strides("x", x_strides);
+  call.set("mode", kModes[static_cast<int>(problem.mode)]).set("rank", problem.rank).set("mapped", mapped);
+  for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     if (!a.mapped) continue;
     // Sums of an index and the shift must not wrap around where they are divided or compared.
@@ -171,7 +143,112 @@ void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProble
     call.index_param(std::format("shift{}", d), shifted ? a.shift : modulo(a.shift, a.period));
     call.index_param(std::format("period{}", d), a.period);
   }
+}
+
+bool is_dense(const RemapProblem& problem) {
+  std::int64_t step = 1;
+  for (int d = problem.rank - 1; d >= 0; --d) {
+    if (problem.axes[d].y_stride != step) return false;
+    step *= problem.axes[d].to;
+  }
+  return true;
+}
+
+std::int64_t count_of(const RemapProblem& problem) {
+  std::int64_t count = 1;
+  for (int d = 0; d < problem.rank; ++d) count *= problem.axes[d].to;
+  return count;
+}
+
+// The 16 bytes that a dense view starts in, with how many elements of them lie before it.
+struct Aligned {
+  View view;
+  std::int64_t before = 0;
+};
+
+// None where a vec4 of words that the view reaches into ends past the buffer, or is not there for a vec4.
+std::optional<Aligned> in_vectors(const View& v) {
+  const int b = bits(v.dtype);
+  if (b < 8 || b > 32) return std::nullopt;
+  const auto end = static_cast<std::int64_t>(v.offset) + (v.layout.offset_range()[1] + 1) * b / 8;
+  if (static_cast<std::uint64_t>(ceil_div(end, 16) * 16) > v.buffer.size()) return std::nullopt;
+  Aligned a{v, static_cast<std::int64_t>(v.offset % 16) * 8 / b};
+  a.view.offset = v.offset / 16 * 16;
+  a.view.layout = {{v.count() + a.before}, {1}};
+  return a;
+}
+
+// Runs of words (remap_words.wgsl); false where that kernel has no form for the problem.
+bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
+  const RemapAxis& inner = problem.axes[problem.rank - 1];
+  if (problem.mode == Remap::keep || inner.x_stride != 1 || !is_dense(problem) || problem.x.buffer == problem.y.buffer) return false;
+  const auto x = in_vectors(problem.x), y = in_vectors(problem.y);
+  if (!x || !y) return false;
+  const int b = bits(problem.y.dtype), lanes = 128 / b;
+  // At most two rows, and one period's end, in 16 bytes.
+  const bool turns = inner.mapped && (problem.mode == Remap::wrap || problem.mode == Remap::reflect || problem.mode == Remap::symmetric);
+  if (inner.to < lanes || (turns && inner.period < lanes)) return false;
+  const std::int64_t count = count_of(problem), groups = ceil_div(count + y->before, lanes);
+  Call call(commands, "remap_words");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.variant(std::format("words_{}", lanes), "x and y are runs of words");
+  call.raw("x", x->view, "vec4<u32>", 16, gpu::Access::read).raw("y", y->view, "vec4<u32>", 16, gpu::Access::read_write);
+  add_axes(call, name, problem);
+  call.set("lanes", lanes)
+      .set("bits", b)
+      .set("mask", (std::int64_t{1} << b) - 1)
+      .set("short", inner.period < lanes)
+      .set("workgroup", workgroup)
+      .index_param("count", count)
+      .index_param("groups", groups)
+      .index_param("phase", y->before)
+      .param("x_first", static_cast<std::uint32_t>(x->before + problem.x_origin))
+      .param("value", static_cast<std::uint32_t>(problem.value))
+      .param("inverse", 1 / static_cast<float>(inner.period))
+      .dispatch_groups(name, ceil_div(groups, workgroup));
+  return true;
+}
+
+void remap_elements(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
+  const int rank = problem.rank;
+  Strides y_strides;
+  for (int d = 0; d < rank; ++d) y_strides.push_back(problem.axes[d].y_stride);
+  const bool wide = bits(problem.x.dtype) == 64;
+  // Packed elements are merged into their words one by one, so four of them in a thread gain nothing (and lavapipe
+  // loses iterations of that loop).
+  const int lanes = wide || bits(problem.y.dtype) < 8 ? 1 : 4;
+  const bool flat = is_dense(problem) && problem.mode != Remap::keep && has_vectors(problem.y);
+  const bool x_vec = problem.axes[rank - 1].x_stride == 1 && has_vectors(problem.x);
+  const std::int64_t first = static_cast<std::int64_t>(problem.y.offset) * 8 / bits(problem.y.dtype);
+  const std::int64_t phase = flat ? first % 4 : 0;
+  const std::int64_t count = count_of(problem);
+  const std::int64_t groups = ceil_div(count + phase, lanes);
+
+  Call call(commands, "remap");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.read("x", problem.x, x_vec ? 4 : 1).write("y", problem.y, flat ? 4 : 1);
+  add_axes(call, name, problem);
+  call.strides("y", y_strides);
+  call.set("lanes", lanes)
+      .set("wide", wide)
+      .set("flat", flat)
+      .set("x_vec", x_vec)
+      .set("workgroup", workgroup)
+      .index_param("count", count)
+      .index_param("groups", groups)
+      .index_param("phase", phase)
+      .param("x_first", static_cast<std::uint32_t>(problem.x_origin))
+      .param("value_low", static_cast<std::uint32_t>(problem.value))
+      .param("value_high", static_cast<std::uint32_t>(problem.value >> 32));
   call.dispatch_groups(name, ceil_div(groups, workgroup));
+}
+
+}  // namespace
+
+void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
+  in_remap_windows(commands.device().capabilities(), name, problem, [&](const RemapProblem& part) {
+    if (!remap_words(commands, name, part)) remap_elements(commands, name, part);
+  });
 }
 
 void place(Stream& stream, std::string_view name, Remap mode, const View& x, const View& y,

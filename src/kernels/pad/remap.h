@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -20,7 +21,7 @@ enum class Remap : std::uint8_t {
   wrap,       // (c + shift) % period
   reflect,    // u = (c + shift) % period; min(u, period - u)
   symmetric,  // the same; min(u, period - 1 - u)
-  repeat,     // c / period
+  repeat,     // (c + shift) / period
 };
 
 struct RemapAxis {
@@ -37,12 +38,16 @@ struct RemapProblem {
   std::uint64_t value = 0;  // bits of an element
   std::array<RemapAxis, kMaxRank> axes{};
   int rank = 0;
+  std::int64_t x_origin = 0;  // the element of x's view that the axes' zeros name; it may lie outside of it
 };
 
 // The input's index, or -1 for outside.
 std::int64_t remapped(const RemapProblem& problem, const RemapAxis& axis, std::int64_t c);
 
 void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProblem& problem);
+// Calls `run` with parts of the problem whose views fit bindings; x of each is the run of elements that it takes from.
+void in_remap_windows(const gpu::Capabilities& capabilities, std::string_view name, const RemapProblem& problem,
+                      const std::function<void(const RemapProblem&)>& run);
 void remap_cpu(cpu::Executor& executor, const RemapProblem& problem);
 
 // y[i] = x[i - before] (modes constant and keep; edge), where `before` has a number for each axis.

@@ -12,7 +12,7 @@ fn index{{ d }}(c: u32) -> u32 {
 {% elif mode == "edge" %}
   return u32(clamp(bitcast<i32>(c + p.shift{{ d }}), 0, bitcast<i32>(p.m{{ d }}) - 1));
 {% elif mode == "repeat" %}
-  return c / p.period{{ d }};
+  return (c + p.shift{{ d }}) / p.period{{ d }};
 {% else %}
   let u = (c + p.shift{{ d }}) % p.period{{ d }};
   return {{ {"wrap": "u", "reflect": "min(u, p.period" ~ d ~ " - u)", "symmetric": "min(u, p.period" ~ d ~ " - 1u - u)"}[mode] }};
@@ -23,7 +23,7 @@ fn index{{ d }}(c: u32) -> u32 {
 // Where the row of x starts that y's row of `c` takes from, and whether it is inside of x.
 struct Row { at: u32, inside: bool }
 fn row_of(c: Coords) -> Row {
-  var row = Row(0u, true);
+  var row = Row(p.x_first, true);
 {% for d in range(last) %}
   let i{{ d }} = index{{ d }}(c[{{ d }}]);
   row.at += i{{ d }} * p.x_s{{ d }};
@@ -47,8 +47,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let first = select(0u, p.phase, group == 0u);
   let start = group * {{ lanes }}u - p.phase;     // perhaps "before" 0
   let end = min({{ lanes }}u, p.count - start);
-  var c = coords(start + first);
-  var row = row_of(c);
+  let c = coords(start + first);
+  let row = row_of(c);
 {% if mode == "constant" %}
   {% set fallback = "value" %}
   let value = {{ "vec2<u32>(p.value_low, p.value_high)" if wide else "p.value_low" }};
@@ -89,28 +89,21 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% endif %}
   } else {
-    for (var l = first; l < end; l++) {
-      let i = index{{ last }}(c[{{ last }}]);
-      let there = row.inside && {{ inside(last, "i") }};
+{% for l in range(4) %}
+    if ({{ l }}u >= first && {{ l }}u < end) {
+      let c{{ l }} = coords(start + {{ l }}u);
+      let row{{ l }} = row_of(c{{ l }});
+      let i{{ l }} = index{{ last }}(c{{ l }}[{{ last }}]);
+      let there{{ l }} = row{{ l }}.inside && {{ inside(last, "i" ~ l) }};
       var e = {{ "value" if mode == "constant" else "x_t(0u)" }};
-      if (there) { e = load_x(row.at + i * p.x_s{{ last }}); }
+      if (there{{ l }}) { e = load_x(row{{ l }}.at + i{{ l }} * p.x_s{{ last }}); }
 {% if flat %}
-      v[l] = e;
+      v[{{ l }}] = e;
 {% else %}
-      {% if mode == "keep" %}if (there) {% endif %}{ store_y(at_y(c), e); }
-{% endif %}
-{% if rank > 1 %}
-      // Not "one more, and if that is the end …": Mesa's OpenGL ES got that wrong.
-      if (c[{{ last }}] + 1u < p.n{{ last }}) {
-        c[{{ last }}] += 1u;
-      } else {
-        c = coords(start + l + 1u);
-        row = row_of(c);
-      }
-{% else %}
-      c[{{ last }}] += 1u;
+      {% if mode == "keep" %}if (there{{ l }}) {% endif %}{ store_y(at_y(c{{ l }}), e); }
 {% endif %}
     }
+{% endfor %}
   }
 {% if flat %}
   if (whole) { store4_y(start, v); } else { store4_part_y(start, v, first, end); }
