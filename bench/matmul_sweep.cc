@@ -1,9 +1,10 @@
 // Runs forms of the matrix product over shapes on one GPU and prints TFLOP/s for each: what choose_variant() is tuned by.
 //
-//   matmul_sweep [--adapter NAME] [--shapes 4096x4096x4096,…] [--variants tile_128,dot] [--type f32] [--layout nt|nn]
+//   matmul_sweep [--adapter NAME] [--shapes 4096x4096x4096,…] [--variants tile_128,dot] [--type f32] [--layout nt|nn|tt|tn]
 //                [--seconds S] [--no-robustness] [--chosen] [--matrix 128x128x32_64x64,…]
 //
-// Shapes are M×N×K. Layout nt: b lies as [n, k] (a linear layer's weights); nn: as [k, n]. The time is wall clock around
+// Shapes are M×N×K. Layout nt: b lies as [n, k] (a linear layer's weights); nn: as [k, n]; tt and tn: the same, and a
+// lies as [k, m]. --result: the type of y, if not that of the sums. The time is wall clock around
 // many dispatches in a few submits, median of three, and on a software device the processor time of all its cores, which
 // other work on the machine disturbs less; results are checked against entries computed on the host.
 #include <CLI/CLI.hpp>
@@ -41,20 +42,22 @@ std::vector<std::byte> encode(const std::vector<float>& values, DType type) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (type == DType::f32) std::memcpy(&bytes[i * 4], &values[i], 4);
     if (type == DType::f16) reinterpret_cast<float16*>(bytes.data())[i] = float16(values[i]);
-    if (type == DType::i8) bytes[i] = static_cast<std::byte>(static_cast<std::int8_t>(values[i]));
+    if (type == DType::i8 || type == DType::u8) bytes[i] = static_cast<std::byte>(static_cast<int>(values[i]));
     if (type == DType::bf16) reinterpret_cast<bfloat16*>(bytes.data())[i] = bfloat16(values[i]);
   }
   return bytes;
 }
 
-Operands make_operands(gpu::Device& device, const Case& c, DType type, bool transposed) {
+Operands make_operands(gpu::Device& device, const Case& c, DType type, DType result, const std::string& layout) {
   Operands o;
   std::mt19937 random(7);
   std::uniform_real_distribution<float> value(-1, 1);
   // Multiples of 2^-6 are exact in every type, so that the host's entries need no rounding of the inputs.
   const auto fill = [&](std::vector<float>& v, std::int64_t count) {
     v.resize(static_cast<std::size_t>(count));
-    for (float& x : v) x = type == DType::i8 ? std::round(value(random) * 127) : std::round(value(random) * 64) / 64;
+    for (float& x : v) x = type == DType::i8   ? std::round(value(random) * 127)
+                            : type == DType::u8 ? std::round((value(random) + 1) * 127)
+                                                : std::round(value(random) * 64) / 64;
   };
   fill(o.a, c.m * c.k);
   fill(o.b, c.k * c.n);
@@ -64,17 +67,22 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, bool tran
     device.upload(buffer, 0, bytes);
     return buffer;
   };
-  o.va = View(upload(o.a), 0, type, {c.m, c.k});
-  o.vb = View(upload(o.b), 0, type, {c.k, c.n}, transposed ? Strides{1, c.k} : Strides{c.n, 1});
-  o.vy = View(device.allocate(static_cast<std::uint64_t>(c.m * c.n * 4)), 0, product_type(type), {c.m, c.n});
+  o.va = View(upload(o.a), 0, type, {c.m, c.k}, layout[0] == 't' ? Strides{1, c.m} : Strides{c.k, 1});
+  o.vb = View(upload(o.b), 0, type, {c.k, c.n}, layout[1] == 't' ? Strides{1, c.k} : Strides{c.n, 1});
+  o.vy = View(device.allocate(byte_size(result, static_cast<std::uint64_t>(c.m * c.n))), 0, result, {c.m, c.n});
   return o;
 }
 
 // Largest error over some entries, in units of sqrt(k) · 2^-24, the scale of the rounding of k products of size ≤ 1.
 double error(gpu::Device& device, const Case& c, const Operands& o) {
-  std::vector<float> y(static_cast<std::size_t>(c.m * c.n));
-  device.read(o.vy.buffer, 0, y.size() * 4).get(std::as_writable_bytes(std::span(y)));
-  if (o.vy.dtype == DType::i32) std::ranges::transform(y, y.begin(), [](float v) { return static_cast<float>(std::bit_cast<std::int32_t>(v)); });
+  std::vector<std::byte> bytes(o.vy.buffer.size());
+  device.read(o.vy.buffer, 0, bytes.size()).get(bytes);
+  const auto y = [&](std::int64_t i) -> double {
+    const std::byte* at = bytes.data() + static_cast<std::size_t>(i) * bits(o.vy.dtype) / 8;
+    if (o.vy.dtype == DType::i32) return *reinterpret_cast<const std::int32_t*>(at);
+    if (o.vy.dtype == DType::f16) return static_cast<float>(*reinterpret_cast<const float16*>(at));
+    return *reinterpret_cast<const float*>(at);
+  };
   std::mt19937 random(11);
   double worst = 0;
   for (int s = 0; s < 256; ++s) {
@@ -82,9 +90,11 @@ double error(gpu::Device& device, const Case& c, const Operands& o) {
     const std::int64_t j = s < 4 ? s / 2 * (c.n - 1) : static_cast<std::int64_t>(random() % c.n);
     double sum = 0;
     for (std::int64_t k = 0; k < c.k; ++k) {
-      sum += static_cast<double>(o.a[i * c.k + k]) * o.b[k * o.vb.strides()[0] + j * o.vb.strides()[1]];
+      sum += static_cast<double>(o.a[i * o.va.strides()[0] + k * o.va.strides()[1]]) *
+             o.b[k * o.vb.strides()[0] + j * o.vb.strides()[1]];
     }
-    const double difference = std::abs(sum - y[i * c.n + j]);
+    double difference = std::abs(sum - y(i * c.n + j));
+    if (o.vy.dtype == DType::f16) difference = std::max(0.0, difference - std::abs(sum) * 0x1p-11);  // its own rounding
     worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
   }
   return worst / (std::sqrt(static_cast<double>(c.k)) * 0x1p-24);
@@ -135,7 +145,7 @@ std::vector<Case> parse_shapes(const std::string& text) {
 
 int main(int argc, char** argv) try {
   CLI::App app{"Forms of the matrix product over shapes on one GPU"};
-  std::string adapter, variants, type_name = "f32", layout = "nt";
+  std::string adapter, variants, type_name = "f32", result_name, layout = "nt";
   std::string shapes =
       "4096x4096x4096,16x384x384,16x1536x384,16x384x1536,128x384x384,128x1536x384,128x384x1536,512x384x384,512x1536x384,"
       "512x384x1536,4096x384x384,4096x1536x384,4096x384x1536,32768x1536x384,32768x384x1536,1x4096x4096";
@@ -147,7 +157,10 @@ int main(int argc, char** argv) try {
   app.add_option("--variants", variants, "parts of names to keep, separated by commas");
   app.add_option("--matrix", matrix, "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's");
   app.add_option("--type", type_name, "of a and b")->capture_default_str();
-  app.add_option("--layout", layout, "nt: b is [n, k]; nn: [k, n]")->capture_default_str();
+  app.add_option("--result", result_name, "type of y, if not that of the sums");
+  app.add_option("--layout", layout, "of a, then b; nt: b is [n, k]; nn: [k, n]; tt, tn: a is [k, m]")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"nn", "nt", "tn", "tt"}));
   app.add_option("--seconds", budget, "for each variant")->capture_default_str();
   app.add_flag("--no-robustness", no_robustness, "without Dawn's bounds checks in shaders");
   app.add_flag("--epilogue", fused, "with an epilogue (a factor of 1)");
@@ -155,10 +168,11 @@ int main(int argc, char** argv) try {
   app.add_flag("--splits", splits, "tiles also with k split in 2, 4 and 8");
   CLI11_PARSE(app, argc, argv);
   const DType type = dtype_from_name(type_name).value();
+  const DType result = result_name.empty() ? product_type(type) : dtype_from_name(result_name).value();
 
   gpu::Device device = gpu::Device::open({.adapter = adapter, .validation = false, .robustness = !no_robustness});
-  std::printf("%s; %s, b %s, robustness %s\n", device.reason().c_str(), type_name.c_str(),
-              layout == "nt" ? "[n, k]" : "[k, n]", no_robustness ? "off" : "on");
+  std::printf("%s; %s, %s, robustness %s\n", device.reason().c_str(), type_name.c_str(), layout.c_str(),
+              no_robustness ? "off" : "on");
   const auto keep = [&](const std::string& name) {
     if (variants.empty()) return true;
     std::istringstream list(variants);
@@ -173,7 +187,7 @@ int main(int argc, char** argv) try {
   const Expression* const epilogue = fused ? &one : nullptr;
   bool right = true;
   for (const Case& c : parse_shapes(shapes)) {
-    const Operands o = make_operands(device, c, type, layout == "nt");
+    const Operands o = make_operands(device, c, type, result, layout);
     const MatmulProblem problem = matmul_problem(o.va, o.vb, o.vy, {epilogue, {}});
     const MatmulVariant choice = choose_variant(problem, device.capabilities(), ~std::uint64_t{0});
     std::vector<MatmulVariant> list;

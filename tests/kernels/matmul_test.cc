@@ -301,7 +301,7 @@ std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, D
 // Each tile on cooperative matrices, in the ways that operands can lie, with edges or none.
 TEST_P(Matmul, CooperativeMatrices) {
   bool any = false;
-  for (const DType type : {DType::f16, DType::i8}) {
+  for (const DType type : {DType::f16, DType::i8, DType::u8}) {
     int index = 0;
     for (MatmulVariant v : matrix_tiles(device_.capabilities(), type)) {
       for (const bool edges : {false, true}) {

@@ -4,10 +4,6 @@
 
 namespace weft::kernels {
 
-bool takes_matrices(const View& y, const MatmulProblem& problem, const Expression* expression) {
-  return !expression && y.dtype == product_type(problem.a.dtype) && rows_vectorise(y);
-}
-
 int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression, StoreUnit unit) {
   bool by_four = unit == StoreUnit::row_of_four && rows_vectorise(problem.y);
   for (const View& v : problem.operands) by_four &= bits(v.dtype) <= 32;

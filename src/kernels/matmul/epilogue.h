@@ -7,11 +7,8 @@
 namespace weft::kernels {
 
 // What a kernel hands over: four neighbouring elements of a row (store_result) where rows allow it, or single ones
-// (store_element, and store_result too); a matrix goes to y_buf, an array of y's elements, as it is.
-enum class StoreUnit : std::uint8_t { row_of_four, element, matrix };
-
-// True if sums can go to y as whole matrices: y has their type, dense rows, and no epilogue.
-bool takes_matrices(const View& y, const MatmulProblem& problem, const Expression* expression);
+// (store_element, and store_result too).
+enum class StoreUnit : std::uint8_t { row_of_four, element };
 
 // Adds y and the epilogue's operands to a call whose batch dimensions are set. Returns the elements of a store.
 int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression, StoreUnit unit);

@@ -125,9 +125,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     }
     partial = View(workspace->buffer, workspace->offset, product_type(p.a.dtype), {count});
   }
-  const bool whole = matrices && p.m % v.tile_m == 0 && p.n % v.tile_n == 0 &&
-                     (partial ? p.n % 4 == 0 && can_vectorise(*partial) : takes_matrices(p.y, p, epilogue));
-  const StoreUnit unit = whole ? StoreUnit::matrix : tiles ? StoreUnit::row_of_four : StoreUnit::element;
+  const StoreUnit unit = tiles ? StoreUnit::row_of_four : StoreUnit::element;
   if (partial) add_partial_outputs(call, p, *partial, unit);
   else add_outputs(call, p, epilogue, unit);
   call.set("splits", v.splits > 1);
@@ -140,8 +138,8 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     if (matrices) {
       call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
       call.set("columns", v.result_columns()).set("slots", v.result_slots()).set("spread", a.along_k && b.along_k);
-      call.set("whole", whole).set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
-      call.set("type", name(v.unit.operand)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);
+      call.set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
+      call.set("type", name(v.unit.operand)).set("sum", compute_type(v.unit.result)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);
       call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
     } else if (!columns) {
       call.set("double_buffer", v.double_buffer).set("slices", v.slices);

@@ -4,7 +4,7 @@
   to registers while this step's, in workgroup memory, are multiplied. With `spread` their loads lie between the first
   products: all at once, they would keep the matrices' loads waiting.
 
-  type: of the operands, f16 or i8. Workgroup memory holds them as `cell`s (f16; four i8 in a u32), the units of all
+  type: of the operands, f16, i8 or u8. Workgroup memory holds them as `cell`s (f16; four bytes in a u32), the units of all
   offsets and pitches there. A tile is cut into blocks, one for each row or column of subgroups: the place of a matrix
   within its block is then a constant, and neither Tint's bounds checks nor a stride that they choose stand between the
   matrix and the wide load that a GPU has for it. Blocks keep the order that the operand has in memory: rows of k
@@ -15,16 +15,17 @@
   care, if a and b agree): the first four of every eight, then the last four. Then 8 bytes of neighbours are neighbours.
   Invocations that store together (eight with 16 bytes each, sixteen with 8) take rows that fall on different banks.
 
-  whole: results are stored as they are, as matrices. Else, since matrices give no access to single elements, they leave
-  through workgroup memory, `columns` of matrices of `slots` subgroups at a time: more memory would leave room for fewer
-  workgroups (an H200's driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
+  Results leave through workgroup memory, since matrices give no access to single elements, and matrices stored to y as
+  they are take longer (on an H200). `columns` of matrices of `slots` subgroups leave at a time: more memory would leave
+  room for fewer workgroups (its driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
 
   x_edge: tiles reach past m (a) or n (b). Such rows and columns are clamped (what they give is never stored), k past its
   end gives zero.
 #}
-{% set per_cell = 4 if type == 'i8' else 1 %}
-{% set cell = 'u32' if type == 'i8' else 'f16' %}
-{% set wide = 16 if type == 'i8' else 8 %}
+{% set bytes = type != 'f16' %}
+{% set per_cell = 4 if bytes else 1 %}
+{% set cell = 'u32' if bytes else 'f16' %}
+{% set wide = 16 if bytes else 8 %}
 {# elements of 16 bytes #}
 {% set halves = type == 'f16' and a_width > 1 and b_width > 1 and (a_along_k or b_along_k) %}
 {% set subgroups_n = tile_n // sub_n %}
@@ -37,9 +38,7 @@
 {% set pitch_sums = span + 4 %}
 var<workgroup> tile_a: array<array<{{ cell }}, {{ pitch_a * (sub_m if a_along_k else tile_k) }}>, {{ tile_m // sub_m }}>;
 var<workgroup> tile_b: array<array<{{ cell }}, {{ pitch_b * (sub_n if b_along_k else tile_k) }}>, {{ subgroups_n }}>;
-{% if not whole %}
-var<workgroup> sums: array<array<{{ product }}, {{ unit_m * pitch_sums }}>, {{ slots }}>;
-{% endif %}
+var<workgroup> sums: array<array<{{ sum }}, {{ unit_m * pitch_sums }}>, {{ slots }}>;
 
 {# One subgroup after the other stores: which is uniform in each. #}
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
@@ -156,7 +155,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set to = 'tile_' ~ x ~ '[w_' ~ s ~ ' / ' ~ sub ~ 'u][to_' ~ s %}
 {% if width == 1 %}
       {{ to }}] = next_{{ s }};
-{% elif type == 'i8' %}
+{% elif bytes %}
 {% for j in range(4) %}
       {{ to }} + {{ j }}u] = next_{{ s }}[{{ j }}];
 {% endfor %}
@@ -191,7 +190,7 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   let block_n = subgroup % {{ subgroups_n }}u;
 {% for i in range(rows) %}
 {% for j in range(cols) %}
-  var r{{ i }}_{{ j }}: subgroup_matrix_result<{{ product }}, {{ unit_n }}, {{ unit_m }}>;
+  var r{{ i }}_{{ j }}: subgroup_matrix_result<{{ sum }}, {{ unit_n }}, {{ unit_m }}>;
 {% endfor %}
 {% endfor %}
 {{ fetch('k_begin', 0, loads) }}
@@ -227,13 +226,6 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   }
 
   let out = outputs(c, {{ 'at.slice' if splits else '0u' }});
-{% if whole %}
-{% for i in range(rows) %}
-{% for j in range(cols) %}
-  subgroupMatrixStore<row_major>(&y_buf, p.y_o + out.y + (at.m0 + block_m * {{ sub_m }}u + {{ i * unit_m }}u) * p.y_m + at.n0 + block_n * {{ sub_n }}u + {{ j * unit_n }}u, r{{ i }}_{{ j }}, p.y_m);
-{% endfor %}
-{% endfor %}
-{% else %}
 {% for i in range(rows) %}
 {% for j in range(cols // columns) %}
 {% for g in range(subgroups // slots) %}
@@ -252,10 +244,9 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
     let start = row * {{ pitch_sums }}u + col;
     store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row,
                  at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
-                 vec4<{{ product }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u]));
+                 vec4<{{ product }}>(vec4<{{ sum }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u])));
   }
 {% endfor %}
 {% endfor %}
 {% endfor %}
-{% endif %}
 }

@@ -15,6 +15,9 @@ namespace {
 int a_value(std::int64_t i, std::int64_t k) { return static_cast<int>((i * 7 + k * 3 + i * k % 5) % 11) - 5; }
 int b_value(std::int64_t k, std::int64_t j) { return static_cast<int>((k * 5 + j * 13 + 1 + k * j % 3) % 9) - 4; }
 
+// What a type holds of a value: u8 takes large numbers for negative ones.
+int held(DType dtype, int value) { return dtype == DType::u8 ? value & 0xff : value; }
+
 // A matrix of these values that is loaded in this form; `k_is_last` as for load_form.
 View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int64_t columns, const LoadForm& form,
             bool k_is_last, int (*value)(std::int64_t, std::int64_t)) {
@@ -25,7 +28,7 @@ View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int6
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       const std::uint64_t at = offset + static_cast<std::uint64_t>(i * strides[0] + j * strides[1]) * size;
-      if (dtype == DType::i8) {
+      if (bits(dtype) == 8) {
         bytes[at] = static_cast<std::byte>(value(i, j));
       } else {
         const float16 half(static_cast<float>(value(i, j)));
@@ -41,26 +44,29 @@ View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int6
 // A product whose kernel compiles from here on, with what it is to give.
 struct Trial {
   std::int64_t m, n, k;
+  DType operand;
   View y;
   gpu::Recording recording;
 };
 
-Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form, bool whole) {
-  // Two tiles each way, two steps of k; the last tiles in part where results leave singly.
+// Two tiles each way and two steps of k; the last in part where the problem's are.
+Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form,
+            const MatmulProblem& p) {
   const int wide = matrix_load_width(v.unit.operand);
-  const std::int64_t m = 2 * v.tile_m - (whole ? 0 : wide), n = 2 * v.tile_n - (whole ? 0 : wide), k = 2 * v.tile_k;
+  const auto size = [&](std::int64_t of_problem, int tile) { return 2 * tile - (of_problem % tile != 0 ? wide : 0); };
+  const std::int64_t m = size(p.m, v.tile_m), n = size(p.n, v.tile_n), k = size(p.k, v.tile_k);
   const View a = upload(device, v.unit.operand, m, k, a_form, true, a_value);
   const View b = upload(device, v.unit.operand, k, n, b_form, false, b_value);
   const auto count = static_cast<std::size_t>(m * n);
   const View y(device.allocate(count * 4), 0, product_type(v.unit.operand), {m, n});
   device.upload(y.buffer, 0, std::vector<std::byte>(count * 4, std::byte{0xff}));
-  Trial trial{m, n, k, y, gpu::Recording(device)};
+  Trial trial{m, n, k, v.unit.operand, y, gpu::Recording(device)};
   matmul_by(trial.recording, matmul_problem(a, b, y, {}), nullptr, v, std::nullopt);
   return trial;
 }
 
 bool passes(const gpu::Device& device, Trial& trial) {
-  const auto& [m, n, k, y, recording] = trial;
+  const auto& [m, n, k, operand, y, recording] = trial;
   const auto count = static_cast<std::size_t>(m * n);
   gpu::Encoder encoder(device);
   encoder.replay(trial.recording);
@@ -70,12 +76,12 @@ bool passes(const gpu::Device& device, Trial& trial) {
   // Rows of sums, which compilers make vector code of: this is on the way to the first result.
   std::vector<int> b_values, sums(static_cast<std::size_t>(n));
   for (std::int64_t l = 0; l < k; ++l) {
-    for (std::int64_t j = 0; j < n; ++j) b_values.push_back(b_value(l, j));
+    for (std::int64_t j = 0; j < n; ++j) b_values.push_back(held(operand, b_value(l, j)));
   }
   for (std::int64_t i = 0; i < m; ++i) {
     std::ranges::fill(sums, 0);
     for (std::int64_t l = 0; l < k; ++l) {
-      const int factor = a_value(i, l);
+      const int factor = held(operand, a_value(i, l));
       const int* row = &b_values[static_cast<std::size_t>(l * n)];
       for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += factor * row[j];
     }
@@ -104,12 +110,13 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
   };
   // The verdict is of this text of the kernel.
   static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_matrices"));
-  const std::string key =
-      std::format("{} {}, a along {}, b along {}, kernel {:x}", to_string(v), name(v.unit.operand), text(a, "m"),
-                  text(b, "n"), kernel);
+  const auto edge = [](std::int64_t size, int tile, const char* name) { return size % tile != 0 ? name : ""; };
+  const std::string key = std::format(
+      "{} {}, a along {}, b along {}, edges {}{}{}, kernel {:x}", to_string(v), name(v.unit.operand), text(a, "m"),
+      text(b, "n"), edge(problem.m, v.tile_m, "m"), edge(problem.n, v.tile_n, "n"), edge(problem.k, v.tile_k, "k"), kernel);
   return gpu::proven(device, key, [&] {
-    Trial parts = start(device, v, a, b, false), whole = start(device, v, a, b, true);
-    return passes(device, parts) && passes(device, whole);
+    Trial trial = start(device, v, a, b, problem);
+    return passes(device, trial);
   });
 }
 

@@ -128,10 +128,12 @@ std::span<const MatmulVariant> matmul_variants() { return kVariants; }
 std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilities, DType operand) {
   // How many invocations a subgroup has must be known beforehand.
   if (capabilities.subgroup_min == 0 || capabilities.subgroup_min != capabilities.subgroup_max) return std::nullopt;
-  if (operand != DType::f16 && operand != DType::i8) return std::nullopt;
+  if (operand != DType::f16 && operand != DType::i8 && operand != DType::u8) return std::nullopt;
+  // Sums of u8 come as u32, whose bits are those of the i32 that a product gives.
+  const DType sum = operand == DType::u8 ? DType::u32 : product_type(operand);
   std::optional<gpu::MatrixShape> best;
   for (const gpu::MatrixShape& s : capabilities.matrix_shapes) {
-    if (s.operand != operand || s.result != product_type(operand)) continue;
+    if (s.operand != operand || s.result != sum) continue;
     if (s.m > 16 || s.n > 16 || s.k > 32) continue;  // the tiles are multiples of these
     if (!best || s.m * s.n * s.k > best->m * best->n * best->k) best = s;
   }

@@ -43,7 +43,7 @@ std::string to_string(const MatmulVariant& variant);
 
 // All there are without cooperative matrices, for tests and tuning.
 std::span<const MatmulVariant> matmul_variants();
-// Those with the device's cooperative matrices of f16 or i8, the shape that is best first.
+// Those with the device's cooperative matrices of f16, i8 or u8, the shape that is best first.
 std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities, DType operand);
 // One with any tile, for tuning.
 MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int sub_n, const gpu::MatrixShape& unit,

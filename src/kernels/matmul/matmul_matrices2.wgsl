@@ -1,0 +1,312 @@
+{#
+  Matrix product on cooperative-matrix units. A workgroup computes tile_m × tile_n elements, each of its subgroups sub_m ×
+  sub_n of them as matrices of unit_m × unit_n; k is walked in steps of tile_k. The next step's operands are on their way
+  to registers while this step's, in workgroup memory, are multiplied.
+
+  stages: 1: workgroup memory holds a step. With `spread` the next step's loads lie between the first products: all at
+  once, they would keep the matrices' loads waiting. 2: it holds a step's two halves in buffers of their own, one of which
+  is multiplied while the other is written: so a single workgroup keeps the matrix units busy, with larger tiles.
+
+  type: of the operands, f16, i8 or u8. Workgroup memory holds them as `cell`s (f16; four bytes in a u32), the units of all
+  offsets and pitches there. A tile is cut into blocks, one for each row or column of subgroups: the place of a matrix
+  within its block is then a constant, and neither Tint's bounds checks nor a stride that they choose stand between the
+  matrix and the wide load that a GPU has for it. Blocks keep the order that the operand has in memory: rows of k
+  (x_along_k) or of m or n, each 16 bytes longer than its content, so that reads fall on all banks.
+
+  x_width: elements of a load: 16 bytes of them, or 1. NVIDIA's compiler stores eight f16 as two times 8 bytes, which
+  would meet on the same banks, 16 bytes apart. So workgroup memory has k in another order (`halves`; the sum does not
+  care, if a and b agree): the first 8 bytes of every 16, then the others. Then 8 bytes of neighbours are neighbours, and
+  each load has a part in both halves of a step. Invocations that store together (eight with 16 bytes each, sixteen with 8)
+  take rows that fall on different banks.
+
+  Results leave through workgroup memory, since matrices give no access to single elements, and matrices stored to y as
+  they are take longer (on an H200). `columns` of matrices of `slots` subgroups leave at a time: more memory would leave
+  room for fewer workgroups (its driver gives 48 KiB to all workgroups of a core).
+
+  x_edge: tiles reach past m (a) or n (b). Such rows and columns are clamped (what they give is never stored), k past its
+  end gives zero.
+#}
+{% set bytes = type != 'f16' %}
+{% set per_cell = 4 if bytes else 1 %}
+{% set cell = 'u32' if bytes else 'f16' %}
+{% set wide = 16 if bytes else 8 %}
+{# elements of 16 bytes #}
+{% set eight = wide // 2 %}
+{% set half = tile_k // 2 %}
+{% set deep = tile_k // stages %}
+{# of k in a buffer #}
+{% set wide_a = a_along_k and a_width > 1 %}
+{% set wide_b = b_along_k and b_width > 1 %}
+{% set halves = wide_a or wide_b if stages == 2 else type == 'f16' and a_width > 1 and b_width > 1 and (a_along_k or b_along_k) %}
+{% set subgroups_n = tile_n // sub_n %}
+{% set subgroups_m = tile_m // sub_m %}
+{% set subgroups = subgroups_m * subgroups_n %}
+{% set rows = sub_m // unit_m %}
+{% set cols = sub_n // unit_n %}
+{% set span = columns * unit_n %}
+{% set pitch_a = ((deep if a_along_k else sub_m) + wide) // per_cell %}
+{% set pitch_b = ((deep if b_along_k else sub_n) + wide) // per_cell %}
+{% set pitch_sums = span + 4 %}
+var<workgroup> tile_a: array<array<{{ cell }}, {{ pitch_a * (sub_m if a_along_k else deep) }}>, {{ subgroups_m * stages }}>;
+var<workgroup> tile_b: array<array<{{ cell }}, {{ pitch_b * (sub_n if b_along_k else deep) }}>, {{ subgroups_n * stages }}>;
+var<workgroup> sums: array<array<{{ sum }}, {{ unit_m * pitch_sums }}>, {{ slots }}>;
+
+{# One subgroup after the other stores: which is uniform in each. #}
+@diagnostic(off, chromium.subgroup_matrix_uniformity)
+@compute @workgroup_size({{ threads }})
+fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>, @builtin(subgroup_id) subgroup: u32) {
+  let group = group_index(wg, groups);
+  if (group >= p.groups) { return; }
+  let at = place(group);
+  let c = coords(at.batch);
+{{ range_of_k("k_begin") }}
+  let steps = (k_end - k_begin + {{ tile_k - 1 }}u) / {{ tile_k }}u;
+
+  // Where this invocation's part of each operand tile starts in memory (w across, k along), and where it goes in workgroup
+  // memory: its block, the place in it, and its k there, if k has another order.
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set pitch = pitch_a if x == 'a' else pitch_b %}
+{% set sub = sub_m if x == 'a' else sub_n %}
+{% set origin = 'at.m0' if x == 'a' else 'at.n0' %}
+{% set extent = 'p.m' if x == 'a' else 'p.n' %}
+{% set edge = a_edge if x == 'a' else b_edge %}
+{% set chunks = (tile_k if along_k else tile) // width %}
+{# of a row #}
+{% set long = tile if along_k else tile_k %}
+{# rows #}
+{% set abreast = 16 if halves and along_k else 8 %}
+{% set near = abreast // chunks if chunks < abreast and width > 1 and long % 8 == 0 else 1 %}
+{# rows that store together, and how far they are apart #}
+{% set apart = 8 // near if near > 1 else 1 %}
+{% set parts = (chunks * long + threads - 1) // threads %}
+{% set even = threads % (8 * chunks) == 0 %}
+{# then parts are whole groups of rows apart #}
+  let {{ x }}_row = p.{{ x }}_{{ 'w' if along_k else 'k' }}{{ ' / ' ~ width ~ 'u' if width > 1 else '' }};
+  let {{ x }}_step = {{ tile_k }}u * p.{{ x }}_k{{ ' / ' ~ width ~ 'u' if width > 1 else '' }};
+{% for t in range(parts) %}
+{% set s = x ~ t %}
+  let id_{{ s }} = lid + {{ t * threads }}u;
+{% if even and t > 0 %}
+  let line_{{ s }} = line_{{ x }}0 + {{ t * threads // chunks }}u;
+  let part_{{ s }} = part_{{ x }}0;
+{% else %}
+{% if near > 1 %}
+  let line_{{ s }} = id_{{ s }} / {{ 8 * chunks }}u * 8u + id_{{ s }} / {{ chunks }}u % {{ near }}u * {{ apart }}u + id_{{ s }} / {{ chunks * near }}u % {{ apart }}u;
+{% else %}
+  let line_{{ s }} = id_{{ s }} / {{ chunks }}u;
+{% endif %}
+  let part_{{ s }} = id_{{ s }} % {{ chunks }}u * {{ width }}u;
+{% endif %}
+  let w_{{ s }} = {{ 'line_' if along_k else 'part_' }}{{ s }};
+{% if not halves %}
+  let k_{{ s }} = {{ 'part_' if along_k else 'line_' }}{{ s }};
+  let inner_{{ s }} = k_{{ s }};
+{% elif along_k %}
+  let k_{{ s }} = part_{{ s }};
+  let inner_{{ s }} = {{ 'k_' ~ s ~ ' / ' ~ eight ~ 'u % 2u * ' ~ half ~ 'u + k_' ~ s ~ ' / ' ~ wide ~ 'u * ' ~ eight ~ 'u + k_' ~ s ~ ' % ' ~ eight ~ 'u' }};
+{% else %}
+  let inner_{{ s }} = line_{{ s }};
+  let k_{{ s }} = {{ 'line_' ~ s ~ ' % ' ~ half ~ 'u / ' ~ eight ~ 'u * ' ~ wide ~ 'u + line_' ~ s ~ ' / ' ~ half ~ 'u * ' ~ eight ~ 'u + line_' ~ s ~ ' % ' ~ eight ~ 'u' }};
+{% endif %}
+{% set inner = 'inner_' ~ s ~ (' % ' ~ deep ~ 'u' if stages == 2 else '') %}
+{% if along_k %}
+  let to_{{ s }} = w_{{ s }} % {{ sub }}u * {{ pitch }}u + ({{ inner }}) / {{ per_cell }}u;
+{% else %}
+  let to_{{ s }} = ({{ inner }}) * {{ pitch }}u + w_{{ s }} % {{ sub }}u / {{ per_cell }}u;
+{% endif %}
+{% if edge or t == 0 or not even %}
+  var at_{{ s }} = at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ extent ~ ' - ' ~ (1 if along_k else width) ~ 'u' if edge else '' }}) * p.{{ x }}_w + (k_begin + k_{{ s }}) * p.{{ x }}_k;
+{% if width > 1 %}
+  at_{{ s }} = at_{{ s }} / {{ width }}u + p.{{ x }}_o;
+{% endif %}
+{% endif %}
+  var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
+{% endfor %}
+{% endfor %}
+{% set loads_a = (tile_m * tile_k // a_width + threads - 1) // threads %}
+{% set loads = loads_a + (tile_n * tile_k // b_width + threads - 1) // threads %}
+{# Loads `from` to `to`-1 of a step: a's parts, then b's. #}
+{% macro fetch(k, from, to) %}
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set edge = a_edge if x == 'a' else b_edge %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set chunks = (tile_k if along_k else tile) // width %}
+{% set even = threads % (8 * chunks) == 0 %}
+{% set before = 0 if x == 'a' else loads_a %}
+{% set parts = (tile * tile_k // width + threads - 1) // threads %}
+{% for t in range(parts) %}
+{% if before + t >= from and before + t < to %}
+{% set s = x ~ t %}
+{# Parts that are a certain number of rows apart share their address. #}
+{% set own = edge or t == 0 or not even %}
+{% set line = t * (threads // chunks) %}
+{% set away = line % half // eight * wide + line // half * eight + line % eight if halves and not along_k else line %}
+{% set at = 'at_' ~ s if own else 'at_' ~ x ~ '0 + ' ~ away ~ 'u * ' ~ x ~ '_row' %}
+{% set value = x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' %}
+{% if edge_k %}
+    next_{{ s }} = {{ 'vec4<u32>()' if width > 1 else '0.0h' }};
+    if ({{ k }} + k_{{ s }} < k_end) { next_{{ s }} = {{ value }}; }
+{% else %}
+    next_{{ s }} = {{ value }};
+{% endif %}
+{% endif %}
+{% endfor %}
+{% if before + parts > from and before + parts <= to %}
+{% for t in range(parts) %}
+{% if edge or t == 0 or not even %}
+    at_{{ x }}{{ t }} += {{ x }}_step;
+{% endif %}
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% endmacro %}
+{# What belongs to buffer `stage` goes to workgroup memory. #}
+{% macro store(stage) %}
+{% for x in ['a', 'b'] %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set sub = sub_m if x == 'a' else sub_n %}
+{% set count = tile * tile_k // width %}
+{% set parts = (count + threads - 1) // threads %}
+{% set lines = threads * width // (tile_k if along_k else tile) %}
+{# of a part; with two buffers, whether a part lies in one of them #}
+{% set one = not along_k and lines > 0 and deep % lines == 0 and threads * width % tile == 0 %}
+{% set split = stages == 2 and along_k and width > 1 %}
+{% for t in range(parts) %}
+{% if stages == 1 or not one or t * lines // deep == stage %}
+{% set s = x ~ t %}
+{% set guard = ['id_' ~ s ~ ' < ' ~ count ~ 'u'] if count % threads != 0 and t == parts - 1 else [] %}
+{% set guard = guard + ['inner_' ~ s ~ ' / ' ~ deep ~ 'u == ' ~ stage ~ 'u'] if stages == 2 and not one and not split else guard %}
+    {{ 'if (' ~ guard | join(' && ') ~ ') ' if guard else '' }}{
+{% set to = 'tile_' ~ x ~ '[w_' ~ s ~ ' / ' ~ sub ~ 'u' ~ (' + ' ~ stage * tile // sub ~ 'u' if stage else '') ~ '][to_' ~ s %}
+{% if width == 1 %}
+      {{ to }}] = next_{{ s }};
+{% elif bytes %}
+{% for j in range(4) %}
+{% if not split or j // 2 == stage %}
+      {{ to }} + {{ j % 2 if split else j }}u] = next_{{ s }}[{{ j }}];
+{% endif %}
+{% endfor %}
+{% else %}
+{% for j in range(4) %}
+{% if not split or j // 2 == stage %}
+      let h{{ j }} = bitcast<vec2<f16>>(next_{{ s }}[{{ j }}]);
+{% endif %}
+{% endfor %}
+{% for j in range(8) %}
+{% if not split or j // 4 == stage %}
+      {{ to }} + {{ j % 4 if split else j + (half - 4 if halves and along_k and j > 3 else 0) }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+{% endif %}
+{% endfor %}
+{% endif %}
+    }
+{% endif %}
+{% endfor %}
+{% endfor %}
+{% endmacro %}
+{% macro load(x, kind, stage, across, k) %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set pitch = pitch_a if x == 'a' else pitch_b %}
+{% set shape = unit_k ~ ', ' ~ unit_m if x == 'a' else unit_n ~ ', ' ~ unit_k %}
+{% set order = 'row_major' if (x == 'a') == along_k else 'col_major' %}
+{% set block = 'block_' ~ x ~ (' + ' ~ stage * (subgroups_m if x == 'a' else subgroups_n) ~ 'u' if stage else '') %}
+subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order }}>(&tile_{{ x }}[{{ block }}], {{ across * pitch + k // per_cell if along_k else k * pitch + across // per_cell }}u, {{ pitch }}u)
+{%- endmacro %}
+{# The matrices of a slice of k, and row i of its products. #}
+{% macro matrices(stage, k) %}
+{% for i in range(rows) %}
+      let a{{ i }} = {{ load('a', 'left', stage, i * unit_m, k * unit_k) }};
+{% endfor %}
+{% for j in range(cols) %}
+      let b{{ j }} = {{ load('b', 'right', stage, j * unit_n, k * unit_k) }};
+{% endfor %}
+{% endmacro %}
+{% macro multiply(i) %}
+{% for j in range(cols) %}
+      r{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}, b{{ j }}, r{{ i }}_{{ j }});
+{% endfor %}
+{% endmacro %}
+{% macro fetch_next(from, to) %}
+    if (s + 1u < steps) {
+{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u', from, to) }}
+    }
+{% endmacro %}
+  let block_a = subgroup / {{ subgroups_n }}u % {{ subgroups_m }}u;
+  let block_b = subgroup % {{ subgroups_n }}u;
+{% for i in range(rows) %}
+{% for j in range(cols) %}
+  var r{{ i }}_{{ j }}: subgroup_matrix_result<{{ sum }}, {{ unit_n }}, {{ unit_m }}>;
+{% endfor %}
+{% endfor %}
+{{ fetch('k_begin', 0, loads) }}
+{% if stages == 2 %}
+{{ store(0) }}
+{% endif %}
+  for (var s = 0u; s < steps; s++) {
+    workgroupBarrier();
+{% if stages == 1 %}
+{{ store(0) }}
+    workgroupBarrier();
+{% if not spread %}
+{{ fetch_next(0, loads) }}
+{% endif %}
+{% endif %}
+{% for stage in range(stages) %}
+{% if stage > 0 %}
+    workgroupBarrier();
+{% endif %}
+{% for k in range(deep // unit_k) %}
+    {
+{{ matrices(stage, k) }}
+{% for i in range(rows) %}
+{{ multiply(i) }}
+{% if stages == 1 and spread and k == 0 %}
+{{ fetch_next(loads * i // rows, loads * (i + 1) // rows) }}
+{% endif %}
+{% if stages == 2 and k == 0 and stage == 0 and i == try_s %}
+{{ store(1) }}
+{{ fetch_next(0, loads) if try_f or rows == 1 else '' }}
+{% elif stages == 2 and k == 0 and stage == 0 and i > try_s and not try_f %}
+{{ fetch_next(loads * (i - 1 - try_s) // (rows - 1 - try_s), loads * (i - try_s) // (rows - 1 - try_s)) }}
+{% endif %}
+{% endfor %}
+    }
+{% endfor %}
+{% if stages == 2 and stage == 1 %}
+{{ store(0) }}
+{% endif %}
+{% endfor %}
+  }
+
+  let out = outputs(c, {{ 'at.slice' if splits else '0u' }});
+{% for i in range(rows) %}
+{% for j in range(cols // columns) %}
+{% for g in range(subgroups // slots) %}
+  workgroupBarrier();
+  {{ 'if (subgroup / ' ~ slots ~ 'u == ' ~ g ~ 'u) ' if slots < subgroups else '' }}{
+{% for l in range(columns) %}
+  subgroupMatrixStore<row_major>(&sums[subgroup % {{ slots }}u], {{ l * unit_n }}u, r{{ i }}_{{ j * columns + l }}, {{ pitch_sums }}u);
+{% endfor %}
+  }
+  workgroupBarrier();
+  for (var e = lid; e < {{ slots * unit_m * span // 4 }}u; e += {{ threads }}u) {
+    let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
+    let owner = slot + {{ g * slots }}u;
+    let row = e / {{ span // 4 }}u % {{ unit_m }}u;
+    let col = e % {{ span // 4 }}u * 4u;
+    let start = row * {{ pitch_sums }}u + col;
+    store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row,
+                 at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
+                 vec4<{{ product }}>(vec4<{{ sum }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u])));
+  }
+{% endfor %}
+{% endfor %}
+{% endfor %}
+}
