@@ -191,6 +191,10 @@ show("½ erfc(x/√2) / exp(-x²/2) in t = 1 / (1 + x/4), over t",
 erfc_part = lambda t: scaled_complement(t, mp.mpf(2), -1 / ln2)  # noqa: E731
 show("erfc(x) / exp(-x²) in t = 1 / (1 + x/2), over t", minimax(erfc_part, 1 / (1 + mp.mpf("9.3") / 2), mp.mpf(1), 10, lambda t: 1 / erfc_part(t)))
 
+erf_part = lambda t: mp.erfc(2 / t - 2) * mp.exp((2 / t - 2) ** 2) / t  # noqa: E731
+show("erfc(x) / exp(-x²) in t = 1 / (1 + x/2), over t, x above 1, weighted for erf's error",
+     minimax(erf_part, 1 / (1 + mp.mpf("2.1")), mp.mpf(2) / 3 * mp.mpf("1.001"), 5, lambda t: mp.exp(-(2 / t - 2) ** 2) * t))
+
 
 def erfinv_of_log(w):  # erfinv(x) / x with w = -log2(1 - x²)
     x = mp.sqrt(1 - mp.power(2, -w)) if w > 1e-20 else mp.mpf("1e-12")

@@ -89,7 +89,7 @@ fn tanh_f32(x: f32) -> f32 {
   return select(copysign_f32(large, x), x + x * (z * q), abs(x) < 0.625);
 }
 
-// 2^(factor · (s + low)), between 2^-126 and 1, as scale (1 + rest). The device's exp2 is not exact enough here.
+// 2^(factor · (s + low)), between 2^-126 and 2^127, as scale (1 + rest). The device's exp2 is not exact enough here.
 struct ExpPartsF32 { scale: f32, rest: f32 }
 
 fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
@@ -163,8 +163,32 @@ fn erfc_f32(x: f32) -> f32 {
   q = fma(q, t, 0.28207982);
   let s = a * a;
   let e = exp_parts_f32(s, fma(a, a, -s), -1.442695);
-  let y = select(product_f32(r.t, q, e.rest + r.rest) * e.scale, 0.0, reaches_f32(x, 9.19));
+  let y = select(product_f32(r.t, q, e.rest + r.rest) * e.scale, 0.0, reaches_f32(x, 9.2));
   return select(y, 2.0 - y, x < 0.0);
+}
+
+// 1 - exp(-x²) t P(t) with t = 1 / (1 + |x|/2) where |x| is above 1.
+fn erf_f32(x: f32) -> f32 {
+  let a = abs(x);
+  let t = 1.0 / (1.0 + 0.5 * a);
+  var q = -0.050691813;
+  q = fma(q, t, -0.054632474);
+  q = fma(q, t, 0.38237473);
+  q = fma(q, t, 0.13069266);
+  q = fma(q, t, 0.3128434);
+  q = fma(q, t, 0.2788983);
+  let far = copysign_f32(1.0 - exp2(x * x * -1.442695) * (t * q), x);
+  return select(far, erf_unit_f32(x), a < 1.0);
+}
+
+// x n / (n + 2) with n = e^x (e^x + 2); the last factor e^x as it is before its rounding.
+fn mish_f32(x: f32) -> f32 {
+  if (is_beyond_f32(x + 33.0, 53.0)) { return mish_whole_f32(x); }
+  let p = exp_parts_f32(x, x * 1.33497583e-8, 1.442695);
+  let e = fma(p.scale, p.rest, p.scale);
+  let d = e + 2.0;
+  let q = quotient_f32(x * d, fma(e, d, 2.0));
+  return fma(q, p.rest, q) * p.scale;
 }
 
 // x P(-log2(1 - x²)): 1 - x² keeps its digits, and near 1, where the logarithm's absolute error shows, P hardly moves.
@@ -199,6 +223,21 @@ fn asinh_f32(x: f32) -> f32 {
   let z = a * a;
   let w = 1.0 + z;
   return copysign_f32(log1p_positive_f32(fma(z, 1.0 / fma(w, inverseSqrt(w), 1.0), a)), x);
+}
+
+fn acosh_f32(x: f32) -> f32 {
+  if (is_beyond_f32(x, 0x1p60) || x < 1.0) { return acosh_whole_f32(x); }
+  let t = x - 1.0;
+  let v = t * (t + 2.0);
+  let r = inverseSqrt(max(v, 1e-30));
+  let s = v * r;
+  return log1p_positive_f32(t + fma(0.5 * r, fma(-s, s, v), s));
+}
+
+fn atanh_f32(x: f32) -> f32 {
+  if (is_beyond_f32(x, 1.0)) { return atanh_whole_f32(x); }
+  let a = abs(x);
+  return copysign_f32(0.5 * log1p_positive_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
 }
 
 // sin(πr) / π for |r| <= ½.

@@ -275,7 +275,9 @@ fn asinh_whole_f32(x: f32) -> f32 {
   return copysign_f32(log1p_f32(a + z / (1.0 + sqrt_f32(1.0 + z))), x);
 }
 
-fn acosh_f32(x: f32) -> f32 {
+fn acosh_f32(x: f32) -> f32 { return acosh_whole_f32(x); }
+
+fn acosh_whole_f32(x: f32) -> f32 {
   if (is_nan_f32(x) || bitcast<u32>(x) == 0x7f800000u) { return x; }
   if (x < 1.0) { return nan_f32(); }
   if (x > 4096.0) { return log_f32(x) + 0.69314718; }
@@ -283,7 +285,9 @@ fn acosh_f32(x: f32) -> f32 {
   return log1p_f32(t + root_f32(t * (t + 2.0)));
 }
 
-fn atanh_f32(x: f32) -> f32 {
+fn atanh_f32(x: f32) -> f32 { return atanh_whole_f32(x); }
+
+fn atanh_whole_f32(x: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
   if (is_tiny_f32(x) || b > 0x7f800000u) { return x; }
   // One way for all arguments: with early returns OpenGL on llvmpipe gave wrong lanes.
@@ -467,7 +471,9 @@ fn digamma_whole_f32(x: f32) -> f32 {
 }
 
 // x tanh(log(1 + e^x))
-fn mish_f32(x: f32) -> f32 {
+fn mish_f32(x: f32) -> f32 { return mish_whole_f32(x); }
+
+fn mish_whole_f32(x: f32) -> f32 {
   if (is_nan_f32(x) || x > 20.0) { return x; }
   if (x < -20.0) {
     // x e^x, with a factor of 2^32 on the way: e^x may be denormal where the result is not.

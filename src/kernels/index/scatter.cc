@@ -86,7 +86,9 @@ namespace {
 
 // What fits bindings.
 void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, int groups) {
-  const SelectedRows r = op == ScatterOp::assign ? rows_of_bits(selection, false) : rows_of(selection);
+  // Of narrow elements four a thread are fewer words to change; words of neighbouring threads go out together.
+  const bool each = bits(selection.whole.dtype) < 32;
+  const SelectedRows r = op == ScatterOp::assign ? rows_of_bits(selection, each) : rows_of(selection, each);
   const View& whole = r.selection.whole;
   const bool words = op != ScatterOp::assign || (r.width == 1 && bits(whole.dtype) < 32);
   Call call(commands, "scatter");
@@ -94,9 +96,9 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, i
   if (words) call.update("y", reachable_whole(r.selection));
   else call.write("y", reachable_whole(r.selection), r.width);
   const int unroll = groups ? groups : groups_a_thread(call.capabilities(), r);
-  call.read("indices", reachable_indices(r.selection)).read("updates", r.selection.part, r.width);
+  call.read("indices", reachable_indices(r.selection), r.each ? 4 : 1).read("updates", r.selection.part, r.each ? 4 : r.width);
   add_rows(call, r, "y", "updates", workgroup);
-  call.set("unroll", unroll);
+  call.set("unroll", unroll).set("each", r.each);
   const int per_word = 32 / bits(whole.dtype);
   call.set("words", words)
       .set("op", op_name(op))

@@ -1,4 +1,5 @@
-{# y at the indices, combined with updates, {{ width }} neighbours along the last axis a group. A thread takes `unroll` groups, a
+{# y at the indices, combined with updates, {{ width }} neighbours along the last axis a group; `each`: four, with an index of
+   their own. A thread takes `unroll` groups, a
    workgroup's size apart, so that neighbouring threads store to neighbouring elements where the indices do. In `words`
    elements are changed by compare-exchange on the word that they lie in, which other threads may change too. #}
 {% if words %}
@@ -35,15 +36,26 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let group{{ u }} = select(0u, first + {{ u * workgroup }}u, live{{ u }});
   let row{{ u }} = group{{ u }} / p.row_groups;
   let c{{ u }} = coords(row{{ u }});
-  let g{{ u }} = (group{{ u }} - row{{ u }} * p.row_groups) * {{ width }}u;
+  let g{{ u }} = (group{{ u }} - row{{ u }} * p.row_groups) * {{ 4 if each else width }}u;
   let tuple{{ u }} = at_indices(c{{ u }}) + g{{ u }} * p.indices_inner;
+{% if each %}
+  let index{{ u }} = load4_indices(tuple{{ u }});
+{% else %}
 {% for k in range(components) %}
   let index{{ u }}_{{ k }} = load_indices(tuple{{ u }} + {{ k }}u * p.component_stride);
 {% endfor %}
-  let v{{ u }} = {{ "load4_updates" if width == 4 else "load_updates" }}(at_updates(c{{ u }}) + g{{ u }} * p.updates_inner);
+{% endif %}
+  let v{{ u }} = {{ "load4_updates" if width == 4 or each else "load_updates" }}(at_updates(c{{ u }}) + g{{ u }} * p.updates_inner);
 {% endfor %}
 {% for u in range(unroll) %}
   var to{{ u }} = at_y(c{{ u }}) + g{{ u }} * p.y_inner;
+{% if each %}
+{% for k in range(4) %}
+  if (live{{ u }} && index_inside(index{{ u }}[{{ k }}], p.size0)) {
+    {{ "update" if words else "store_y" }}(to{{ u }} + {{ k }}u * p.y_inner + index_clamped(index{{ u }}[{{ k }}], p.size0) * p.stride0, v{{ u }}[{{ k }}]);
+  }
+{% endfor %}
+{% else %}
   var there{{ u }} = live{{ u }};
 {% for k in range(components) %}
 {% set index = "index" ~ u ~ "_" ~ k %}
@@ -57,5 +69,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% endfor %}
   if (there{{ u }}) { {{ "store4_y" if width == 4 else "update" if words else "store_y" }}(to{{ u }}, v{{ u }}); }
+{% endif %}
 {% endfor %}
 }

@@ -41,7 +41,11 @@ void take_each(SelectedRows& r) {
 
 }  // namespace
 
-SelectedRows rows_of(const Selection& selection) { return collapsed(selection); }
+SelectedRows rows_of(const Selection& selection, bool each) {
+  SelectedRows r = collapsed(selection);
+  if (each) take_each(r);
+  return r;
+}
 
 SelectedRows rows_of_bits(const Selection& selection, bool each) {
   Selection s = selection;

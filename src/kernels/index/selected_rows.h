@@ -19,10 +19,10 @@ struct SelectedRows {
   bool each = false;             // or four elements, each with an index of its own
 };
 
-// Elements one by one.
-SelectedRows rows_of(const Selection& selection);
-// To move bits: unsigned integers, neighbours taken together, four of them where both sides have vec4s; or `each`, if
-// asked for.
+// Elements one by one, or four of them where indices and part have vec4s if `each` is asked for.
+SelectedRows rows_of(const Selection& selection, bool each);
+// To move bits: unsigned integers, neighbours taken together, four of them where both sides have vec4s; or `each`, as
+// above.
 SelectedRows rows_of_bits(const Selection& selection, bool each);
 // Groups that a thread takes: with one, too few loads are on their way while it waits for its index.
 int groups_a_thread(const gpu::Capabilities& capabilities, const SelectedRows& rows);

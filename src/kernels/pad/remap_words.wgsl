@@ -106,6 +106,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
       if (shift != 0u) { v = (v >> vec4<u32>(shift)) | (vec4<u32>(v.yzw, word(w + 4u)) << vec4<u32>(32u - shift)); }
 {% endif %}
     }
+{% if mode == "repeat" and mapped[last] %}
+  } else if (whole && column + {{ lanes }}u <= p.n{{ last }}) {
+    // In one row of y each, all inside of x.
+{% for l in range(lanes) %}
+    let f{{ l }} = element(row.at + index_of(begin, {{ l }}u));
+{% endfor %}
+    v = vec4<u32>({% for w in range(4) %}{% for k in range(per_word) %}{{ " | " if k }}(f{{ w * per_word + k }} << {{ k * bits }}u){% endfor %}{{ ", " if w < 3 }}{% endfor %});
+{% endif %}
   } else {
     // Elements in two rows of y, or no neighbours in x: all loads before the first is needed.
     let rest = p.n{{ last }} - column;      // of the first row, from lane `first` on

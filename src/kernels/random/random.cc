@@ -82,6 +82,9 @@ void random_gpu(gpu::Commands& commands, const RandomProblem& problem, int unrol
   call.read("key", problem.key).write("y", y, width);
   call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
   call.set("y_bits", bits(y.dtype)).set("unroll", unroll);
+  // Nothing is rounded on the way from 24 bits to f32.
+  call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 && problem.factor == 1 &&
+                       problem.largest >= 0x1.fffffep-1f);
   if (width == 1) call.iterate(c.shape).strides("y", c.strides[0]);
   call.index_param("key_step", problem.key.strides()[0]).index_param("groups", groups);
   if (problem.form == Form::integers) {

@@ -20,7 +20,9 @@ fn words(key: vec2<u32>, block: u32) -> vec2<u32> {
   return vec2<u32>(a, b);
 }
 
-{% if form == "uniform" %}
+{% if form == "uniform" and unit %}
+fn uniform_of(w: u32) -> f32 { return f32(w >> 8u) * 0x1p-24f; }
+{% elif form == "uniform" %}
 // The product is rounded before the sum, on every device: the xor with 0 keeps compilers from fusing the two.
 fn uniform_of(w: u32) -> f32 {
   let product = (f32(w >> 8u) * 0x1p-24f) * p.factor;
