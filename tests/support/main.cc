@@ -8,6 +8,11 @@
 extern "C" const char* __tsan_default_suppressions() { return "race:libvulkan_lvp.so\nrace:libgallium\n"; }
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+// Drivers leak; and that no memory is to be had is an error here like any other.
+extern "C" const char* __asan_default_options() { return "detect_leaks=0:allocator_may_return_null=1"; }
+#endif
+
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   weft::test::register_differential_tests();
