@@ -2,6 +2,7 @@
 #include <cstring>
 #include <set>
 
+#include "kernels/common/memory.h"
 #include "kernels/index/gather.h"
 #include "kernels/index/scatter.h"
 #include "support/differential.h"
@@ -97,6 +98,7 @@ Problem random_gather(Rng& rng, Form form) {
   return {std::format("{} by {} to {} axis {}", to_string(x), to_string(indices), to_string(y), s.axis), {x, indices}, {y},
           [s, unroll = random_unroll(rng)](Stream& stream, auto in, auto out) {
             if (stream.gpu() && unroll && out[0].count()) {
+              kernels::check_memory(stream, "gather", {in[0], in[1]}, {out[0]}, kernels::Sharing::none);
               return kernels::gather_gpu(*stream.gpu(), selection(s, in[0], in[1], out[0]), unroll);
             }
             if (s.form == Form::rows) kernels::gather(stream, in[0], in[1], out[0], s.axis);
@@ -156,6 +158,7 @@ Problem random_scatter(Rng& rng, Form form) {
   return {std::format("op {} {} by {} to {} axis {}", static_cast<int>(op), to_string(updates), to_string(indices), to_string(y), s.axis),
           {indices, updates}, {y}, [s, op, unroll = random_unroll(rng)](Stream& stream, auto in, auto out) {
             if (stream.gpu() && unroll && in[1].count() && bits(in[1].dtype) < 64) {
+              kernels::check_memory(stream, "scatter", {in[0], in[1]}, {out[0]}, kernels::Sharing::none);
               return kernels::scatter_gpu(*stream.gpu(), op, selection(s, out[0], in[0], in[1]), unroll);
             }
             scatter(stream, s, op, in[0], in[1], out[0]);

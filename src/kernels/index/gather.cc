@@ -15,6 +15,7 @@ namespace {
 void record(gpu::Commands& commands, const Selection& selection, int groups) {
   const SelectedRows r = rows_of_bits(selection, true);
   Call call(commands, "gather");
+  call.include("index_groups");
   // Of x, as much as is taken.
   call.cost({.bytes = 2 * touched_bytes(selection.part) + touched_bytes(selection.indices)});
   call.variant(std::format("width_{}{}", r.width, r.each ? "_each" : ""),

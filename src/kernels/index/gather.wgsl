@@ -6,19 +6,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
         @builtin(local_invocation_index) lane: u32) {
   let first = group_index(wg, n) * {{ workgroup * unroll }}u + lane;
 {% for u in range(unroll) %}
-  let live{{ u }} = first + {{ u * workgroup }}u < p.groups;
-  let group{{ u }} = select(0u, first + {{ u * workgroup }}u, live{{ u }});
-  let row{{ u }} = group{{ u }} / p.row_groups;
-  let c{{ u }} = coords(row{{ u }});
-  let g{{ u }} = (group{{ u }} - row{{ u }} * p.row_groups) * {{ 4 if each else width }}u;
-  let tuple{{ u }} = at_indices(c{{ u }}) + g{{ u }} * p.indices_inner;
-{% if each %}
-  let index{{ u }} = load4_indices(tuple{{ u }});
-{% else %}
-{% for k in range(components) %}
-  let index{{ u }}_{{ k }} = load_indices(tuple{{ u }} + {{ k }}u * p.component_stride);
-{% endfor %}
-{% endif %}
+{{ group_of(u) }}
 {% endfor %}
 {% for u in range(unroll) %}
   var source{{ u }} = at_x(c{{ u }}) + g{{ u }} * p.x_inner;

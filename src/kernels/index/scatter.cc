@@ -92,6 +92,7 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, i
   const View& whole = r.selection.whole;
   const bool words = op != ScatterOp::assign || (r.width == 1 && bits(whole.dtype) < 32);
   Call call(commands, "scatter");
+  call.include("index_groups");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   if (words) call.update("y", reachable_whole(r.selection));
   else call.write("y", reachable_whole(r.selection), r.width);

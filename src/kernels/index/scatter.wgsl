@@ -1,7 +1,7 @@
 {# y at the indices, combined with updates, {{ width }} neighbours along the last axis a group; `each`: four, with an index of
-   their own. A thread takes `unroll` groups, a
-   workgroup's size apart, so that neighbouring threads store to neighbouring elements where the indices do. In `words`
-   elements are changed by compare-exchange on the word that they lie in, which other threads may change too. #}
+   their own. A thread takes `unroll` groups, a workgroup's size apart, so that neighbouring threads store to neighbouring
+   elements where the indices do. In `words` elements are changed by compare-exchange on the word that they lie in, which
+   other threads may change too. #}
 {% if words %}
 fn combine(a: y_t, b: y_t) -> y_t {
   return {{ formula }};
@@ -32,19 +32,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
         @builtin(local_invocation_index) lane: u32) {
   let first = group_index(wg, n) * {{ workgroup * unroll }}u + lane;
 {% for u in range(unroll) %}
-  let live{{ u }} = first + {{ u * workgroup }}u < p.groups;
-  let group{{ u }} = select(0u, first + {{ u * workgroup }}u, live{{ u }});
-  let row{{ u }} = group{{ u }} / p.row_groups;
-  let c{{ u }} = coords(row{{ u }});
-  let g{{ u }} = (group{{ u }} - row{{ u }} * p.row_groups) * {{ 4 if each else width }}u;
-  let tuple{{ u }} = at_indices(c{{ u }}) + g{{ u }} * p.indices_inner;
-{% if each %}
-  let index{{ u }} = load4_indices(tuple{{ u }});
-{% else %}
-{% for k in range(components) %}
-  let index{{ u }}_{{ k }} = load_indices(tuple{{ u }} + {{ k }}u * p.component_stride);
-{% endfor %}
-{% endif %}
+{{ group_of(u) }}
   let v{{ u }} = {{ "load4_updates" if width == 4 or each else "load_updates" }}(at_updates(c{{ u }}) + g{{ u }} * p.updates_inner);
 {% endfor %}
 {% for u in range(unroll) %}
