@@ -13,7 +13,7 @@ namespace weft::kernels {
 namespace {
 
 constexpr int kRounds = 16;  // elements of a thread …
-constexpr int kBatch = 4;    // of which as many are on their way at once
+constexpr int kBatch = 8;    // of which as many are on their way at once
 
 std::uint32_t block(const gpu::Capabilities& capabilities) { return kRounds * workgroup_size(capabilities, 256); }
 

@@ -4,7 +4,11 @@
    `staged`: narrow elements meet in workgroup memory, which then stores whole words. #}
 const kWords = {{ rounds * workgroup // 32 }}u;
 var<workgroup> chosen: array<atomic<u32>, kWords>;
+{% if form == "count" %}
+var<workgroup> sum: atomic<u32>;
+{% else %}
 var<workgroup> before: array<u32, kWords>;     // in the words up to and with this one
+{% endif %}
 {% if staged %}
 {% set per = 32 // bits %}
 var<workgroup> stage: array<atomic<u32>, {{ rounds * workgroup // per + 1 }}>;
@@ -31,6 +35,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   if (group >= p.groups) { return; }
   let first = group * {{ rounds * workgroup }}u;
   for (var w = lane; w < kWords; w += {{ workgroup }}u) { atomicStore(&chosen[w], 0u); }
+{% if form == "count" %}
+  if (lane == 0u) { atomicStore(&sum, 0u); }
+{% endif %}
   workgroupBarrier();
 {% if mask_fours %}
 {% for r in range(rounds // 4) %}
@@ -51,6 +58,11 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   }
 {% endif %}
   workgroupBarrier();
+{% if form == "count" %}
+  for (var w = lane; w < kWords; w += {{ workgroup }}u) { atomicAdd(&sum, countOneBits(atomicLoad(&chosen[w]))); }
+  workgroupBarrier();
+  if (lane == 0u) { store_counts(group, atomicLoad(&sum)); }
+{% else %}
   // Sums over the words before, in doubling steps.
   for (var w = lane; w < kWords; w += {{ workgroup }}u) { before[w] = countOneBits(atomicLoad(&chosen[w])); }
   workgroupBarrier();
@@ -61,9 +73,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
     if (lane < kWords) { before[lane] += sum; }
     workgroupBarrier();
   }
-{% if form == "count" %}
-  if (lane == 0u) { store_counts(group, before[kWords - 1u]); }
-{% else %}
   let base = load_counts(group){{ " + load_carry(0u)" if carried else "" }};
 {% if staged %}
   for (var w = lane; w < {{ rounds * workgroup // per + 1 }}u; w += {{ workgroup }}u) { atomicStore(&stage[w], 0u); }

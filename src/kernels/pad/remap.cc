@@ -121,15 +121,16 @@ constexpr std::string_view kModes[] = {"constant", "keep", "edge", "wrap", "refl
 void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
   Shape shape;
   Strides x_strides;
-  std::vector<std::string> mapped;
+  std::vector<std::string> mapped, once;
   for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     shape.push_back(a.to);
     x_strides.push_back(a.x_stride);
     mapped.emplace_back(a.mapped ? "yes" : "");
+    once.emplace_back(a.to <= a.period ? "yes" : "");  // with the shift it passes the period's end once at most
   }
   call.iterate(shape).strides("x", x_strides);
-  call.set("mode", kModes[static_cast<int>(problem.mode)]).set("rank", problem.rank).set("mapped", mapped);
+  call.set("mode", kModes[static_cast<int>(problem.mode)]).set("rank", problem.rank).set("mapped", mapped).set("once", once);
   for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     if (!a.mapped) continue;

@@ -14,7 +14,8 @@ fn index{{ d }}(c: u32) -> u32 {
 {% elif mode == "repeat" %}
   return (c + p.shift{{ d }}) / p.period{{ d }};
 {% else %}
-  let u = (c + p.shift{{ d }}) % p.period{{ d }};
+  let s = c + p.shift{{ d }};
+  let u = {{ "select(s, s - p.period" ~ d ~ ", s >= p.period" ~ d ~ ")" if once[d] else "s % p.period" ~ d }};
   return {{ {"wrap": "u", "reflect": "min(u, p.period" ~ d ~ " - u)", "symmetric": "min(u, p.period" ~ d ~ " - 1u - u)"}[mode] }};
 {% endif %}
 }

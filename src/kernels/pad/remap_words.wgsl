@@ -14,7 +14,8 @@ fn index{{ d }}(c: u32) -> u32 {
 {% elif mode == "repeat" %}
   return (c + p.shift{{ d }}) / p.period{{ d }};
 {% else %}
-  let u = (c + p.shift{{ d }}) % p.period{{ d }};
+  let s = c + p.shift{{ d }};
+  let u = {{ "select(s, s - p.period" ~ d ~ ", s >= p.period" ~ d ~ ")" if once[d] else "s % p.period" ~ d }};
   return {{ {"wrap": "u", "reflect": "min(u, p.period" ~ d ~ " - u)", "symmetric": "min(u, p.period" ~ d ~ " - 1u - u)"}[mode] }};
 {% endif %}
 }
@@ -45,7 +46,8 @@ fn begin_of(c: u32) -> vec2<u32> {
   let q = u / p.period{{ last }};
   return vec2<u32>(q, u - q * p.period{{ last }});
 {% else %}
-  return vec2<u32>((c + p.shift{{ last }}) % p.period{{ last }}, 0u);
+  let s = c + p.shift{{ last }};
+  return vec2<u32>({{ "select(s, s - p.period" ~ last ~ ", s >= p.period" ~ last ~ ")" if once[last] else "s % p.period" ~ last }}, 0u);
 {% endif %}
 }
 fn index_of(begin: vec2<u32>, step: u32) -> u32 {
@@ -74,6 +76,9 @@ fn element(i: u32) -> u32 {
 {% endif %}
 }
 
+{% macro packed() -%}
+vec4<u32>({% for w in range(4) %}{% for k in range(per_word) %}{{ " | " if k }}(e{{ w * per_word + k }} << {{ k * bits }}u){% endfor %}{{ ", " if w < 3 }}{% endfor %})
+{%- endmacro %}
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -106,14 +111,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
       if (shift != 0u) { v = (v >> vec4<u32>(shift)) | (vec4<u32>(v.yzw, word(w + 4u)) << vec4<u32>(32u - shift)); }
 {% endif %}
     }
-{% if mode == "repeat" and mapped[last] %}
   } else if (whole && column + {{ lanes }}u <= p.n{{ last }}) {
-    // In one row of y each, all inside of x.
+    // In one row of y.
 {% for l in range(lanes) %}
-    let f{{ l }} = element(row.at + index_of(begin, {{ l }}u));
+    let i{{ l }} = index_of(begin, {{ l }}u);
+    var e{{ l }} = {{ "p.value" if mode == "constant" else "0u" }};
+    if (row.inside{% if bounded %} && i{{ l }} < p.m{{ last }}{% endif %}) { e{{ l }} = element(row.at + i{{ l }}); }
 {% endfor %}
-    v = vec4<u32>({% for w in range(4) %}{% for k in range(per_word) %}{{ " | " if k }}(f{{ w * per_word + k }} << {{ k * bits }}u){% endfor %}{{ ", " if w < 3 }}{% endfor %});
-{% endif %}
+    v = {{ packed() }};
   } else {
     // Elements in two rows of y, or no neighbours in x: all loads before the first is needed.
     let rest = p.n{{ last }} - column;      // of the first row, from lane `first` on
@@ -130,11 +135,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
     var e{{ l }} = {{ "p.value" if mode == "constant" else "0u" }};
     if (there{{ l }}) { e{{ l }} = element(select(row.at, next.at, over{{ l }}) + i{{ l }}); }
 {% endfor %}
-    v = vec4<u32>(
-{%- for w in range(4) -%}
-{% for k in range(per_word) %}{{ " | " if k }}(e{{ w * per_word + k }} << {{ k * bits }}u){% endfor %}{{ ", " if w < 3 }}
-{%- endfor -%}
-);
+    v = {{ packed() }};
   }
   if (whole) {
     y_buf[p.y_o + group] = v;
