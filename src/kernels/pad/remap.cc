@@ -4,6 +4,7 @@
 // and stores them together; else it stores each. Four that come from neighbours of x are loaded as one or two vec4s.
 #include "kernels/pad/remap.h"
 
+#include <bit>
 #include <numeric>
 
 #include "kernels/call.h"
@@ -121,16 +122,18 @@ constexpr std::string_view kModes[] = {"constant", "keep", "edge", "wrap", "refl
 void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
   Shape shape;
   Strides x_strides;
-  std::vector<std::string> mapped, once;
+  std::vector<std::string> mapped, modulus;
   for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     shape.push_back(a.to);
     x_strides.push_back(a.x_stride);
     mapped.emplace_back(a.mapped ? "yes" : "");
-    once.emplace_back(a.to <= a.period ? "yes" : "");  // with the shift it passes the period's end once at most
+    // Without a division where an index with its shift passes the period's end once at most, and of powers of two.
+    const bool turns = a.mapped && !is_shifted(problem.mode), binary = std::has_single_bit(static_cast<std::uint64_t>(a.period));
+    modulus.emplace_back(!turns ? "" : a.to <= a.period ? "once" : binary ? "mask" : "divide");
   }
   call.iterate(shape).strides("x", x_strides);
-  call.set("mode", kModes[static_cast<int>(problem.mode)]).set("rank", problem.rank).set("mapped", mapped).set("once", once);
+  call.set("mode", kModes[static_cast<int>(problem.mode)]).set("rank", problem.rank).set("mapped", mapped).set("modulus", modulus);
   for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     if (!a.mapped) continue;

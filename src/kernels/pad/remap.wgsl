@@ -1,5 +1,8 @@
 // y[c] = x[the index that each axis makes of c]: {{ lanes }} elements a thread, one after the other in y's row-major order.
 {% set last = rank - 1 %}
+{% macro modulo(d) -%}
+{% if modulus[d] == "once" %}select(s, s - p.period{{ d }}, s >= p.period{{ d }}){% elif modulus[d] == "mask" %}s & (p.period{{ d }} - 1u){% else %}s % p.period{{ d }}{% endif %}
+{%- endmacro %}
 {% macro inside(d, u) -%}
 {% if mapped[d] and (mode == "constant" or mode == "keep") %}({{ u }} < p.m{{ d }}){% else %}true{% endif %}
 {%- endmacro %}
@@ -15,7 +18,7 @@ fn index{{ d }}(c: u32) -> u32 {
   return (c + p.shift{{ d }}) / p.period{{ d }};
 {% else %}
   let s = c + p.shift{{ d }};
-  let u = {{ "select(s, s - p.period" ~ d ~ ", s >= p.period" ~ d ~ ")" if once[d] else "s % p.period" ~ d }};
+  let u = {{ modulo(d) }};
   return {{ {"wrap": "u", "reflect": "min(u, p.period" ~ d ~ " - u)", "symmetric": "min(u, p.period" ~ d ~ " - 1u - u)"}[mode] }};
 {% endif %}
 }

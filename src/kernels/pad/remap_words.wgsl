@@ -1,6 +1,9 @@
 // y[c] = x[the index that each axis makes of c], as remap.wgsl, where y is one run of memory and x's last axis is too: a
 // thread makes 16 bytes of y, {{ lanes }} elements of {{ bits }} bits, which lie in at most two of y's rows.
 {% set last = rank - 1 %}
+{% macro modulo(d) -%}
+{% if modulus[d] == "once" %}select(s, s - p.period{{ d }}, s >= p.period{{ d }}){% elif modulus[d] == "mask" %}s & (p.period{{ d }} - 1u){% else %}s % p.period{{ d }}{% endif %}
+{%- endmacro %}
 {% set per_word = 32 // bits %}
 {% set bounded = mapped[last] and mode == "constant" %}
 {% for d in range(last) %}
@@ -15,7 +18,7 @@ fn index{{ d }}(c: u32) -> u32 {
   return (c + p.shift{{ d }}) / p.period{{ d }};
 {% else %}
   let s = c + p.shift{{ d }};
-  let u = {{ "select(s, s - p.period" ~ d ~ ", s >= p.period" ~ d ~ ")" if once[d] else "s % p.period" ~ d }};
+  let u = {{ modulo(d) }};
   return {{ {"wrap": "u", "reflect": "min(u, p.period" ~ d ~ " - u)", "symmetric": "min(u, p.period" ~ d ~ " - 1u - u)"}[mode] }};
 {% endif %}
 }
@@ -47,7 +50,7 @@ fn begin_of(c: u32) -> vec2<u32> {
   return vec2<u32>(q, u - q * p.period{{ last }});
 {% else %}
   let s = c + p.shift{{ last }};
-  return vec2<u32>({{ "select(s, s - p.period" ~ last ~ ", s >= p.period" ~ last ~ ")" if once[last] else "s % p.period" ~ last }}, 0u);
+  return vec2<u32>({{ modulo(last) }}, 0u);
 {% endif %}
 }
 fn index_of(begin: vec2<u32>, step: u32) -> u32 {
