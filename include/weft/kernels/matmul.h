@@ -28,8 +28,8 @@ struct Epilogue {
 //
 // Floats are summed in no stated order: |error| ≤ k · 2^-24 · Σ|a·b|. NaN and infinity reach the elements whose sums they
 // are in. c64 is (a + bi)(c + di) = (ac - bd) + (ad + bc)i as written: an infinite operand may give NaN parts.
-// Cooperative matrices (Flag::matrices) multiply f16 by f16 and i8 by i8 with the same sums; they are used once a self-test
-// has passed on the device. f64 is for the CPU alone, and is summed in f32 there. Throws InvalidArgument, Unsupported.
+// Cooperative matrices (Flag::matrices) multiply f16 by f16, i8 by i8 and u8 by u8 with the same sums; they are used once a
+// self-test has passed on the device. f64 is for the CPU alone, and is summed in f32 there. Throws InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {},
             const std::optional<View>& workspace = {});
 // Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same.
