@@ -196,6 +196,7 @@ bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProb
   if (b == 32 && inner.mapped && problem.mode == Remap::repeat) return false;
   const std::int64_t count = count_of(problem), groups = ceil_div(count + y->before, lanes);
   Call call(commands, "remap_words");
+  call.include("remap_index");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   call.variant(std::format("words_{}", lanes), "x and y are runs of words");
   call.raw("x", x->view, "vec4<u32>", 16, gpu::Access::read).raw("y", y->view, "vec4<u32>", 16, gpu::Access::read_write);
@@ -231,6 +232,7 @@ void remap_elements(gpu::Commands& commands, std::string_view name, const RemapP
   const std::int64_t groups = ceil_div(count + phase, lanes);
 
   Call call(commands, "remap");
+  call.include("remap_index");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   call.read("x", problem.x, x_vec ? 4 : 1).write("y", problem.y, flat ? 4 : 1);
   add_axes(call, name, problem);

@@ -1,43 +1,9 @@
 // y[c] = x[the index that each axis makes of c], as remap.wgsl, where y is one run of memory and x's last axis is too: a
 // thread makes 16 bytes of y, {{ lanes }} elements of {{ bits }} bits, which lie in at most two of y's rows.
 {% set last = rank - 1 %}
-{% macro modulo(d) -%}
-{% if modulus[d] == "once" %}select(s, s - p.period{{ d }}, s >= p.period{{ d }}){% elif modulus[d] == "mask" %}s & (p.period{{ d }} - 1u){% else %}s % p.period{{ d }}{% endif %}
-{%- endmacro %}
 {% set per_word = 32 // bits %}
 {% set bounded = mapped[last] and mode == "constant" %}
-{% for d in range(last) %}
-fn index{{ d }}(c: u32) -> u32 {
-{% if not mapped[d] %}
-  return c;
-{% elif mode == "constant" %}
-  return c + p.shift{{ d }};
-{% elif mode == "edge" %}
-  return u32(clamp(bitcast<i32>(c + p.shift{{ d }}), 0, bitcast<i32>(p.m{{ d }}) - 1));
-{% elif mode == "repeat" %}
-  return (c + p.shift{{ d }}) / p.period{{ d }};
-{% else %}
-  let s = c + p.shift{{ d }};
-  let u = {{ modulo(d) }};
-  return {{ {"wrap": "u", "reflect": "min(u, p.period" ~ d ~ " - u)", "symmetric": "min(u, p.period" ~ d ~ " - 1u - u)"}[mode] }};
-{% endif %}
-}
-{% endfor %}
-
-// Where the row of x starts that y's row of `c` takes from, in elements of x_buf, and whether it is inside of x.
-struct Row { at: u32, inside: bool }
-fn row_of(c: Coords) -> Row {
-  var row = Row(p.x_o * {{ 4 * per_word }}u + p.x_first, true);
-{% for d in range(last) %}
-  let i{{ d }} = index{{ d }}(c[{{ d }}]);
-  row.at += i{{ d }} * p.x_s{{ d }};
-{% if mapped[d] and mode == "constant" %}
-  row.inside = row.inside && i{{ d }} < p.m{{ d }};
-{% endif %}
-{% endfor %}
-  return row;
-}
-
+{{ row_of("p.x_o * " ~ 4 * per_word ~ "u + p.x_first") }}
 // Along the last axis: what an index c becomes on the way (`begin`), and x's index `step` further in the row of y.
 fn begin_of(c: u32) -> vec2<u32> {
 {% if not mapped[last] %}
