@@ -128,24 +128,6 @@ const bool registered = differential("random", [](Rng& rng) {
   return p;
 });
 
-// Several groups a thread, as large outputs have them.
-TEST_P(RandomTest, Groups) {
-  using Form = kernels::RandomProblem::Form;
-  const View key = key_of(7, 8);
-  for (const auto& [form, type] : {std::pair{Form::bits, DType::u32}, {Form::uniform, DType::f32}, {Form::normal, DType::f16},
-                                   {Form::integers, DType::i32}}) {
-    const View y = output(type, {5 * 1024 + 12});
-    kernels::RandomProblem problem{.form = form, .key = key, .y = y, .range = 77};
-    for (const int unroll : {2, 3}) {
-      problem.largest = unroll == 2 ? 0.99f : 1.0f;  // with 1 nothing is left to round
-      run_both(device, std::array{key}, std::array{y}, [&](Stream& s, auto in, auto out) {
-        problem.key = in[0], problem.y = out[0];
-        s.gpu() ? kernels::random_gpu(*s.gpu(), problem, unroll) : kernels::random_cpu(*s.cpu(), problem);
-      }, form == Form::normal ? tolerance_of(normal_draw()) : kSameBits);
-    }
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Devices, RandomTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
 
 // ---- What is random about them; fixed keys, so that these pass or fail for good.

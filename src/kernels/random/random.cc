@@ -1,7 +1,6 @@
 #include "kernels/random/random.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
@@ -34,6 +33,41 @@ float below(DType type, float value) {
   return std::bit_cast<float>(step(std::bit_cast<std::uint32_t>(value)));
 }
 
+void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
+  View y = problem.y;
+  if (problem.form == Form::bits) {
+    y = as_raw(y);
+    // A dense run is words, whatever they are the bytes of.
+    const std::uint64_t bytes = byte_size(y.dtype, static_cast<std::uint64_t>(y.count()));
+    if (y.is_dense() && bytes % 4 == 0 && y.offset % 4 == 0) {
+      y = View(y.buffer, y.offset, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
+    }
+  }
+  const int width = y.is_dense() && can_vectorise(y) ? 4 : 1;
+  const std::array<Strides, 1> strides{y.strides()};
+  const Collapsed c = collapse(y.shape(), strides);
+  const std::int64_t groups = y.count() / width;
+
+  Call call(commands, "random");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.read("key", problem.key).write("y", y, width);
+  call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
+  call.set("y_bits", bits(y.dtype));
+  // Nothing is rounded on the way from 24 bits to f32.
+  call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 && problem.factor == 1 &&
+                       problem.largest >= 0x1.fffffep-1f);
+  if (width == 1) call.iterate(c.shape).strides("y", c.strides[0]);
+  call.index_param("key_step", problem.key.strides()[0]).index_param("groups", groups);
+  if (problem.form == Form::integers) {
+    call.param("low", static_cast<std::uint32_t>(problem.low)).param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
+    call.param("range", problem.range);
+  } else if (problem.form != Form::bits) {
+    call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
+    call.param("zero", 0u);
+  }
+  call.dispatch_groups(std::string("random_") += kForms[static_cast<int>(problem.form)], ceil_div(groups, workgroup));
+}
+
 void run(Stream& stream, const RandomProblem& problem) {
   const View& key = problem.key;
   if (key.dtype != DType::u32 || key.shape() != Shape{2}) {
@@ -59,44 +93,6 @@ void check_integer(std::string_view name, const View& y) {
 
 }  // namespace
 
-void random_gpu(gpu::Commands& commands, const RandomProblem& problem, int unroll) {
-  View y = problem.y;
-  if (problem.form == Form::bits) {
-    y = as_raw(y);
-    // A dense run is words, whatever they are the bytes of.
-    const std::uint64_t bytes = byte_size(y.dtype, static_cast<std::uint64_t>(y.count()));
-    if (y.is_dense() && bytes % 4 == 0 && y.offset % 4 == 0) {
-      y = View(y.buffer, y.offset, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
-    }
-  }
-  const int width = y.is_dense() && can_vectorise(y) ? 4 : 1;
-  const std::array<Strides, 1> strides{y.strides()};
-  const Collapsed c = collapse(y.shape(), strides);
-  const std::int64_t groups = y.count() / width;
-
-  Call call(commands, "random");
-  constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs them as threads
-  if (!unroll) unroll = groups >= kManyGroups && !call.capabilities().software ? 2 : 1;
-  if (width == 1) unroll = 1;
-  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  call.read("key", problem.key).write("y", y, width);
-  call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
-  call.set("y_bits", bits(y.dtype)).set("unroll", unroll);
-  // Nothing is rounded on the way from 24 bits to f32.
-  call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 && problem.factor == 1 &&
-                       problem.largest >= 0x1.fffffep-1f);
-  if (width == 1) call.iterate(c.shape).strides("y", c.strides[0]);
-  call.index_param("key_step", problem.key.strides()[0]).index_param("groups", groups);
-  if (problem.form == Form::integers) {
-    call.param("low", static_cast<std::uint32_t>(problem.low)).param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
-    call.param("range", problem.range);
-  } else if (problem.form != Form::bits) {
-    call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
-    call.param("zero", 0u);
-  }
-  call.dispatch_groups(std::string("random_") += kForms[static_cast<int>(problem.form)], ceil_div(groups, std::int64_t{workgroup} * unroll));
-}
-
 void random_bits(Stream& stream, const View& key, const View& y) {
   check_integer("random_bits", y);
   run(stream, {Form::bits, key, y});
@@ -118,7 +114,7 @@ void random_normal(Stream& stream, const View& key, float mean, float deviation,
     throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0", mean,
                           deviation);
   }
-  run(stream, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation * std::numbers::sqrt2_v<float>});
+  run(stream, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
 }
 
 void random_integers(Stream& stream, const View& key, std::int64_t low, std::int64_t high, const View& y) {

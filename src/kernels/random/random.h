@@ -4,7 +4,6 @@
 #include <array>
 
 #include "weft/cpu.h"
-#include "weft/gpu.h"
 #include "weft/view.h"
 
 namespace weft::kernels {
@@ -12,14 +11,12 @@ namespace weft::kernels {
 struct RandomProblem {
   enum class Form : std::uint8_t { bits, uniform, normal, integers } form;
   View key, y;
-  // uniform: offset + u · factor, at most `largest`. normal: offset + sqrt(-ln u) · factor · cos or sin.
+  // uniform: offset + u · factor, at most `largest`. normal: offset + z · factor.
   float offset = 0, factor = 1, largest = 0;
   // integers: from `low` on; `range` many, 0 for 2^32.
   std::uint64_t low = 0;
   std::uint32_t range = 0;
 };
-// `unroll`: groups of four that a thread makes where y is dense; 0: as the device and sizes say.
-void random_gpu(gpu::Commands& commands, const RandomProblem& problem, int unroll = 0);
 void random_cpu(cpu::Executor& executor, const RandomProblem& problem);
 
 using Words2 = std::array<std::uint32_t, 2>;

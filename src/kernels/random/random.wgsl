@@ -1,5 +1,5 @@
 {# Random numbers of a key and an element's index; include/weft/kernels/random.h says how. A thread makes {{ width }} of
-   them, or four {{ unroll }} times, a workgroup's size apart; y's elements are dense if these are four. #}
+   them; y's elements are dense if these are four. #}
 {% set rotations = [13, 15, 26, 6, 17, 29, 16, 24] %}
 // Words 2·block and 2·block + 1 of the key's stream.
 fn words(key: vec2<u32>, block: u32) -> vec2<u32> {
@@ -29,15 +29,14 @@ fn uniform_of(w: u32) -> f32 {
   return min(bitcast<f32>(bitcast<u32>(product) ^ p.zero) + p.offset, p.largest);
 }
 {% elif form == "normal" %}
-// p.factor is √2 deviations.
 fn normal_pair(w: vec2<u32>) -> vec2<f32> {
   // Bits that f32 cannot hold are dropped, so that no conversion rounds.
   let u = max(f32(w.x & (0xffffff00u >> (countLeadingZeros(w.x) & 31u))), 0.5);
-  // -ln(u / 2^32), u as a power of two and 1 + f.
+  // -2 ln(u / 2^32), u as a power of two and 1 + f.
   let b = bitcast<i32>(u) - 0x4f3504f3;
   let k = b >> 23u;
   let f = bitcast<f32>(0x3f3504f3 + (b & 0x7fffff)) - 1.0;
-  let square = -(f32(k) * 0.693147181 + (f + log1p_rest_f32(f)));
+  let square = -2.0 * (f32(k) * 0.693147181 + (f + log1p_rest_f32(f)));
   // In half turns: w.y's upper bit, rounded, is the sign, the rest is t, π/2 a unit, with 25 bits.
   let half = w.y << 1u;
   let t = f32(bitcast<i32>(half) >> 7u) * 0x1p-24;
@@ -70,39 +69,28 @@ fn integer_of(w: vec2<u32>) -> y_t {
 }
 {% endif %}
 
-{% macro four(g) %}
-{% if form == "integers" %}
-  store4_y(4u * {{ g }}, vec4<y_t>(integer_of(words(key, 4u * {{ g }})), integer_of(words(key, 4u * {{ g }} + 1u)), integer_of(words(key, 4u * {{ g }} + 2u)),
-                             integer_of(words(key, 4u * {{ g }} + 3u))));
-{% else %}
-  let a_{{ g }} = words(key, 2u * {{ g }});
-  let b_{{ g }} = words(key, 2u * {{ g }} + 1u);
-{% if form == "bits" %}
-  store4_y(4u * {{ g }}, vec4<u32>(a_{{ g }}, b_{{ g }}));
-{% elif form == "uniform" %}
-  store4_y(4u * {{ g }}, vec4<f32>(uniform_of(a_{{ g }}.x), uniform_of(a_{{ g }}.y), uniform_of(b_{{ g }}.x), uniform_of(b_{{ g }}.y)));
-{% else %}
-  store4_y(4u * {{ g }}, vec4<f32>(normal_pair(a_{{ g }}), normal_pair(b_{{ g }})));
-{% endif %}
-{% endif %}
-{% endmacro %}
-
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
   let key = vec2<u32>(load_key(0u), load_key(p.key_step));
-{% for u in range(unroll) %}
-  let g{{ u }} = group_index(wg, n) * {{ workgroup * unroll }}u + {{ u * workgroup }}u + lane;
-{% endfor %}
-{% if width == 4 %}
-{% for u in range(unroll) %}
-  if (g{{ u }} >= p.groups) { return; }
-{{ four("g" ~ u) }}
-{% endfor %}
-
-{% else %}
-  let g = g0;
+  let g = group_index(wg, n) * {{ workgroup }}u + lane;
   if (g >= p.groups) { return; }
+{% if width == 4 %}
+{% if form == "integers" %}
+  store4_y(4u * g, vec4<y_t>(integer_of(words(key, 4u * g)), integer_of(words(key, 4u * g + 1u)),
+                             integer_of(words(key, 4u * g + 2u)), integer_of(words(key, 4u * g + 3u))));
+{% else %}
+  let a = words(key, 2u * g);
+  let b = words(key, 2u * g + 1u);
+{% if form == "bits" %}
+  store4_y(4u * g, vec4<u32>(a, b));
+{% elif form == "uniform" %}
+  store4_y(4u * g, vec4<f32>(uniform_of(a.x), uniform_of(a.y), uniform_of(b.x), uniform_of(b.y)));
+{% else %}
+  store4_y(4u * g, vec4<f32>(normal_pair(a), normal_pair(b)));
+{% endif %}
+{% endif %}
+{% else %}
   let target_at = at_y(coords(g));
 {% if form == "integers" %}
   store_y(target_at, integer_of(words(key, g)));

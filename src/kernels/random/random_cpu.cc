@@ -30,7 +30,7 @@ float uniform_of(const RandomProblem& p, std::uint32_t word) {
 std::array<float, 2> normal_pair(const RandomProblem& p, std::uint32_t u, std::uint32_t v) {
   const int surplus = std::max(8 - std::countl_zero(u), 0);
   const double fraction = u ? static_cast<double>(u >> surplus << surplus) * 0x1p-32 : 0x1p-33;
-  const double radius = std::sqrt(-std::log(fraction)) * p.factor;
+  const double radius = std::sqrt(-2 * std::log(fraction)) * p.factor;
   const double angle = static_cast<double>(static_cast<std::int32_t>(v & ~63u)) * 0x1p-31 * std::numbers::pi;
   return {static_cast<float>(p.offset + radius * std::cos(angle)), static_cast<float>(p.offset + radius * std::sin(angle))};
 }
