@@ -63,9 +63,10 @@ class KernelBench {
   // Answers a question that takes a stream, such as …_workspace.
   std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
-  // Runs the call once and checks it, warms up, then times it. `work` in bytes or FLOP.
-  void measure(const std::string& name, Unit unit, double work, const std::function<void(Stream&)>& call,
-               const std::function<bool()>& check);
+  // Runs the call once and checks it, warms up, then times it. `amount` in bytes or FLOP; `more`: what else the call does,
+  // for the cpu's estimate (a GPU's dispatches say it themselves).
+  void measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
+               const std::function<bool()>& check, const Work& more = {});
 
   // Works for a second: a GPU that slept takes that long to raise its clocks.
   void wake();
@@ -76,7 +77,7 @@ class KernelBench {
   void report_estimates();
 
  private:
-  double estimate(Unit unit, double work, const std::function<void(Stream&)>& call);
+  double estimate(const Work& work, const std::function<void(Stream&)>& call);
   void run(const std::function<void(Stream&)>& call, int times);
   Device device_;
   const Options& options_;

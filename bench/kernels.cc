@@ -148,8 +148,8 @@ void KernelBench::wake() {
   for (const auto begin = Clock::now(); milliseconds_since(begin) < 1000;) run([&](Stream& s) { kernels::fill(s, 1, v); }, 20);
 }
 
-void KernelBench::measure(const std::string& name, Unit unit, double work, const std::function<void(Stream&)>& call,
-                          const std::function<bool()>& check) {
+void KernelBench::measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
+                          const std::function<bool()>& check, const Work& more) {
   if (!options_.only.empty() && name.find(options_.only) == std::string::npos) return;
   run(call, 1);
   const bool right = check();
@@ -174,8 +174,11 @@ void KernelBench::measure(const std::string& name, Unit unit, double work, const
     samples.push_back(milliseconds_since(start) / calls);
   }
   const double ms = median(samples);
-  const double rate = work / (ms * 1e-3) / (unit == Unit::bytes ? 1e9 : 1e12);
-  const double estimated = estimate(unit, work, call);
+  const double rate = amount / (ms * 1e-3) / (unit == Unit::bytes ? 1e9 : 1e12);
+  Work work = more;
+  if (unit == Unit::bytes) work.bytes = static_cast<std::uint64_t>(amount);
+  else work.flops = amount;
+  const double estimated = estimate(work, call);
   errors_.push_back(std::max(estimated / ms, ms / estimated));
   const char* const unit_name = unit == Unit::bytes ? "GB/s" : "TFLOP/s";
   report_.add(name, rate, unit_name, true, {{"device", device_.name()}, {"ms", ms}, {"estimated_ms", estimated}, {"right", right}},
@@ -184,11 +187,8 @@ void KernelBench::measure(const std::string& name, Unit unit, double work, const
   wrong_ |= !right;
 }
 
-double KernelBench::estimate(Unit unit, double work, const std::function<void(Stream&)>& call) {
-  if (!device_.is_gpu()) {
-    const Work w{.bytes = unit == Unit::bytes ? static_cast<std::uint64_t>(work) : 0, .flops = unit == Unit::flop ? work : 0};
-    return calibration_.estimate_seconds(w) * 1e3;
-  }
+double KernelBench::estimate(const Work& work, const std::function<void(Stream&)>& call) {
+  if (!device_.is_gpu()) return calibration_.estimate_seconds(work) * 1e3;
   gpu::Recording recording(device_.gpu());
   call(recording);
   double seconds = 0;

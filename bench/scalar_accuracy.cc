@@ -38,7 +38,7 @@ std::vector<Function> measured() {
   for (const FunctionInfo& f : functions()) {
     const auto op = scalar_op(f.name);
     const bool root = op == ScalarOp::sqrt || op == ScalarOp::rsqrt || op == ScalarOp::reciprocal || op == ScalarOp::div;
-    if (op && !kernels::info(*op).function && !root) continue;
+    if (op && !kernels::info(*op).function() && !root) continue;
     if (op && !(kernels::info(*op).types & kernels::kFloat)) continue;
     if (op == ScalarOp::floor_divide) continue;  // it jumps
     list.push_back({std::string(f.name), f.operands});

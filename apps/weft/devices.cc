@@ -97,6 +97,7 @@ void print(const Calibration& c) {
   row("products, f32", c.f32_rate, 1e9, "GFLOP/s");
   row("products, f16", c.f16_rate, 1e9, "GFLOP/s");
   row("cooperative matrices", c.matrix_rate, 1e9, "GFLOP/s");
+  row("functions", c.function_rate, 1e9, "G exponentials/s");
   row("a dispatch", c.dispatch_seconds, 1e-6, "µs");
   row("waiting for the last", c.barrier_seconds, 1e-6, "µs more");
   row("encoding a dispatch", c.encode_seconds, 1e-6, "µs of the host");

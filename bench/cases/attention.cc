@@ -49,7 +49,8 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
                 average += weight * values[static_cast<std::size_t>(j * s.dim + 3)];
               }
               return close(b.read(y, row * s.dim + 3, 1)[0], average / sum, type == DType::f32 ? 1e-5 : 2e-3);
-            });
+            }, {.bytes = static_cast<std::uint64_t>(bytes), .flops = flop,
+                .functions = static_cast<double>(s.batch * s.heads * s.queries) * seen});
 }
 
 void cases(KernelBench& b) {

@@ -68,10 +68,12 @@ void moves(KernelBench& b, DType type) {
   const View places = numbers(b, {rows, columns}, [&](std::int64_t i) { return columns - 1 - i % columns; });
   const double index_bytes = 4.0 * static_cast<double>(count);
   b.measure(label("gather elements"), Unit::bytes, 2 * bytes + index_bytes,
-            [&](Stream& s) { kernels::gather_elements(s, x, places, y, 1); }, [&] { return at(y, 7, 3) == at(x, 7, columns - 4); });
+            [&](Stream& s) { kernels::gather_elements(s, x, places, y, 1); }, [&] { return at(y, 7, 3) == at(x, 7, columns - 4); },
+            {.functions = 3.0 * static_cast<double>(count)});
   b.measure(label("scatter elements"), Unit::bytes, 2 * bytes + index_bytes,
             [&](Stream& s) { kernels::scatter_elements(s, kernels::ScatterOp::assign, places, x, y, 1); },
-            [&] { return at(y, 7, columns - 4) == at(x, 7, 3); });
+            [&] { return at(y, 7, columns - 4) == at(x, 7, 3); },
+            {.functions = 4.0 * static_cast<double>(count)});
 
   const View mask = b.random({rows, columns}, DType::u8), found = b.poisoned({1}, DType::u32), list = b.poisoned({count}, type);
   const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::compact_workspace(s, x.shape()); }));
@@ -80,7 +82,7 @@ void moves(KernelBench& b, DType type) {
               const auto flags = b.read(mask, 0, 1000);
               const auto before = std::ranges::count_if(flags, [](double v) { return v != 0; });
               return b.read(mask, 1000, 1)[0] == 0 || b.read(list, before, 1)[0] == b.read(x, 1000, 1)[0];
-            });
+            }, {.functions = 2.0 * static_cast<double>(count)});
 }
 
 void scans(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns, int axis) {
@@ -101,7 +103,7 @@ void scans(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns, 
                 }
                 const double expected = op == kernels::ScanOp::sum ? sum : op == kernels::ScanOp::max ? top : std::log(total);
                 return close(b.read(y, axis ? n - 1 : (n - 1) * columns, 1)[0], expected, 0.02);
-              });
+              }, {.functions = static_cast<double>(rows * columns) * (op == kernels::ScanOp::log_sum_exp ? 16 : 2)});
   }
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 void row_kernels(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns) {
   const View x = b.random({rows, columns}, type), scale = b.random({columns}, type), y = b.poisoned({rows, columns}, type);
-  const double bytes = static_cast<double>(rows * columns) * bits(type) / 8, tolerance = type == DType::f32 ? 1e-5 : 4e-3;
+  const auto elements = static_cast<double>(rows * columns);
+  const double bytes = elements * bits(type) / 8, tolerance = type == DType::f32 ? 1e-5 : 4e-3;
   const auto label = [&](const char* op) { return std::format("{} {} [{}, {}]", op, name(type), rows, columns); };
   const auto last_row = [&] { return b.read(x, (rows - 1) * columns, columns); };
   const auto result = [&](std::int64_t i) { return b.read(y, (rows - 1) * columns + i, 1)[0]; };
@@ -18,7 +19,7 @@ void row_kernels(KernelBench& b, DType type, std::int64_t rows, std::int64_t col
     double sum = 0;
     for (double v : in) sum += std::exp(v);
     return close(result(7), std::exp(in[7]) / sum, tolerance);
-  });
+  }, {.functions = 0.6 * elements});
   b.measure(label("layer norm"), Unit::bytes, 2 * bytes,
             [&](Stream& s) { kernels::layer_norm(s, x, scale, scale, y, 1, 1e-5f); }, [&] {
               const auto in = last_row();
@@ -27,7 +28,7 @@ void row_kernels(KernelBench& b, DType type, std::int64_t rows, std::int64_t col
               for (double v : in) variance += (v - mean) * (v - mean) / static_cast<double>(columns);
               const double w = b.read(scale, 7, 1)[0];
               return close(result(7), (in[7] - mean) / std::sqrt(variance + 1e-5) * w + w, tolerance);
-            });
+            }, {.functions = 0.3 * elements});
   const View sums = b.poisoned({rows, 1}, type);
   constexpr std::array<int, 1> kLast{1};
   b.measure(label("sum of rows"), Unit::bytes, bytes,
@@ -35,7 +36,7 @@ void row_kernels(KernelBench& b, DType type, std::int64_t rows, std::int64_t col
               double sum = 0;
               for (double v : last_row()) sum += v;
               return close(b.read(sums, rows - 1, 1)[0], sum, 10 * tolerance);
-            });
+            }, {.functions = 0.1 * elements});
 }
 
 void cases(KernelBench& b) {

@@ -21,6 +21,8 @@ struct Calibration {
   double f32_rate = 0;           // FLOP/s of a large matrix product in f32,
   double f16_rate = 0;           //   of f16 operands without cooperative matrices,
   double matrix_rate = 0;        //   and with them
+  double function_rate = 0;      // exponentials a second, of f32 elements that are there already
+  double overlap = 0;            // 1: functions are computed while bytes are on their way, as GPUs do; 0: after that
   double dispatch_seconds = 0;   // of a kernel with next to nothing to do, in a row of independent ones
   double barrier_seconds = 0;    // what a kernel waits longer if it needs the one before it
   double encode_seconds = 0;     // the host's time for a dispatch
@@ -29,7 +31,7 @@ struct Calibration {
   double measured_seconds = 0;   // what measuring took
 
   double rate(Arithmetic arithmetic) const;
-  // The least time of a kernel call: its bytes or its operations, whichever take longer.
+  // The least time of a kernel call: its bytes, its operations or its functions, whichever take longest.
   double limit_seconds(const Work& work) const;
   // The time of a kernel call in a row of dependent ones.
   double estimate_seconds(const Work& work) const;

@@ -61,10 +61,10 @@ class ConstantStore;
 enum class Precision : std::uint8_t {
   strict,     // no
   f16,        // yes, except for weights past f16's range
-  automatic,  // where it keeps kF16ErrorBound, measured on each weight when it is first compiled
+  automatic,  // where it keeps f16_error_bound, measured on each weight when it is first compiled
 };
 
-// What automatic promises for each product with constant weights: for inputs that vary smoothly, and for random ones, no
+// What automatic promises by default for each product with constant weights: for inputs that vary smoothly, and for random ones, no
 // column of the result is further from the f32 result than this part of its root mean square. Where a product cannot
 // keep it, the product and all that comes before it stay f32.
 inline constexpr double kF16ErrorBound = 1.0 / 128;
@@ -75,6 +75,7 @@ struct CompileOptions {
   bool packed_qkv = true;     // products of one tensor with several weights, such as q, k and v, run as one
   std::shared_ptr<ConstantStore> constants;  // none: the executable's own
   std::optional<Precision> precision;  // none: what Flag::precision says, strict by default
+  std::optional<double> f16_error_bound;  // of automatic; none: what Flag::f16_error_bound says, kF16ErrorBound by default
   // Decides for the weights whose name holds the text, before anything is measured: true is f16. What Flag::force_f16
   // says comes after these.
   std::vector<std::pair<std::string, bool>> force_f16;

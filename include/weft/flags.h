@@ -13,13 +13,14 @@ namespace weft {
 
 enum class Flag : std::uint8_t {
   adapter, backend, minimum_device, f16, subgroups, matrices, fusion, packed_qkv, validation, robustness, debug_labels,
-  precision, force_f16, cache_dir, memory_limit, binding_limit, dispatch_limit, always_upload, dispatch_only,
+  precision, f16_error_bound, force_f16, cache_dir, memory_limit, binding_limit, dispatch_limit, always_upload, dispatch_only,
   dispatch_report, dump_values, dump_wgsl, log,
 };
 
 enum class FlagKind : std::uint8_t {
   text,
   toggle,  // "on" or "off"; also 1/0, true/false, yes/no
+  number,  // at least 0
   bytes,   // a count with an optional suffix K, M, G or T (powers of 1024)
   choice,  // one of FlagInfo::choices
 };
@@ -41,6 +42,7 @@ const FlagInfo& info(Flag flag);
 // The value in force, read anew each time. Throws InvalidArgument, naming the variable, when it does not parse.
 std::string flag_text(Flag flag);
 bool flag_on(Flag flag);
+double flag_number(Flag flag);
 std::optional<std::uint64_t> flag_bytes(Flag flag);  // none: no value given
 
 // What the command line says, from here on; checked at once. Throws InvalidArgument.

@@ -14,10 +14,11 @@ enum class Arithmetic : std::uint8_t { f32, f16, matrix };
 struct Work {
   std::uint64_t bytes = 0;  // read and written, each element once
   double flops = 0;         // floating-point operations; a multiply-add is two
+  double functions = 0;     // of that, what is computed for single elements, in exponentials of f32 (Expression::cost)
   Arithmetic arithmetic = Arithmetic::f32;
 
-  // In one number, for bounds: a GPU moves a byte in the time of about ten operations.
-  double amount() const { return flops + 10 * static_cast<double>(bytes); }
+  // In one number, for bounds: a GPU moves a byte in the time of about ten operations, an exponential is about twenty.
+  double amount() const { return flops + 10 * static_cast<double>(bytes) + 20 * functions; }
 };
 
 // A dispatch on a GPU, or a step of a compiled graph on the cpu.

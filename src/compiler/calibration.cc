@@ -128,7 +128,16 @@ std::vector<Product> products(const Device& device) {
   return list;
 }
 
-// Copying, and products: all kernels compile side by side before the clocks are raised and times are taken.
+// exp(-x), so many times, of elements that are read and written once.
+Expression exponentials() {
+  Expression e;
+  int v = e.input(DType::f32);
+  for (int i = 0; i < 16; ++i) v = e.apply(ScalarOp::exp, {e.apply(ScalarOp::neg, {v})});
+  e.output(v);
+  return e;
+}
+
+// Copying, functions, and products: all kernels compile side by side before the clocks are raised and times are taken.
 void measure_rates(Meter& meter, const Device& device, Calibration& c) {
   std::uint64_t bytes = meter.software() ? 32 << 20 : 256 << 20;
   if (device.is_gpu()) bytes = std::min(bytes, device.gpu().capabilities().max_binding);
@@ -145,6 +154,13 @@ void measure_rates(Meter& meter, const Device& device, Calibration& c) {
     sizes = {guess > 5e11 ? 4096 : guess > 1e11 ? 2048 : 1024};
   }
   meter.mark("a first copy");
+  const Expression chain = exponentials();
+  const auto few = std::min<std::int64_t>(count, meter.software() ? 1 << 18 : 1 << 24);
+  const auto part = [&](const View& v) { return View(v.buffer, 0, DType::f32, {few}); };
+  const Measured functions = meter.prepare([&](Stream& s) {
+    const View from = part(x), to = part(y);
+    kernels::map(s, chain, std::span(&from, 1), std::span(&to, 1));
+  });
 
   const std::vector<Product> list = products(device);
   const auto prepare = [&](const Product& product, std::int64_t n) {
@@ -157,6 +173,7 @@ void measure_rates(Meter& meter, const Device& device, Calibration& c) {
     first.push_back(prepare(product, sizes[0]));
     meter.mark(std::format("recording {}", product.name));
   }
+  meter.run(functions, 1);
   for (const Measured& m : first) meter.run(m, 1);
   meter.mark("compiling them");
 
@@ -167,6 +184,10 @@ void measure_rates(Meter& meter, const Device& device, Calibration& c) {
   }
   c.copy_bandwidth = bandwidth(meter.slope(copy));
   meter.mark("copying");
+  const double moving = 8.0 * static_cast<double>(few) / c.copy_bandwidth, chained = meter.slope(functions, 0.01);
+  c.function_rate = static_cast<double>(few) * chain.cost() / std::max(chained - moving, 0.1 * chained);
+  c.overlap = meter.software() ? 0 : 1;
+  meter.mark("functions");
   for (std::size_t k = 0; k < list.size(); ++k) {
     for (const std::int64_t n : sizes) {
       const Measured m = n == sizes[0] ? first[k] : prepare(list[k], n);
@@ -266,11 +287,15 @@ double Calibration::rate(Arithmetic arithmetic) const {
 double Calibration::limit_seconds(const Work& work) const {
   const double bytes = copy_bandwidth > 0 ? static_cast<double>(work.bytes) / copy_bandwidth : 0;
   const double flops = rate(work.arithmetic) > 0 ? work.flops / rate(work.arithmetic) : 0;
-  return std::max(bytes, flops);
+  return std::max({bytes, flops, function_rate > 0 ? work.functions / function_rate : 0});
 }
 
 double Calibration::estimate_seconds(const Work& work) const {
-  return dispatch_seconds + barrier_seconds + limit_seconds(work);
+  Work rest = work;
+  rest.functions = 0;
+  const double functions = function_rate > 0 ? work.functions / function_rate : 0;
+  const double moving = limit_seconds(rest);
+  return dispatch_seconds + barrier_seconds + std::max(moving, functions) + (1 - overlap) * std::min(moving, functions);
 }
 
 Calibration Calibration::measure(const Device& device) {

@@ -27,6 +27,8 @@ constexpr Field kFields[] = {
     {"f32_rate", &Calibration::f32_rate},
     {"f16_rate", &Calibration::f16_rate},
     {"matrix_rate", &Calibration::matrix_rate},
+    {"function_rate", &Calibration::function_rate},
+    {"overlap", &Calibration::overlap},
     {"dispatch_seconds", &Calibration::dispatch_seconds},
     {"barrier_seconds", &Calibration::barrier_seconds},
     {"encode_seconds", &Calibration::encode_seconds},
@@ -62,7 +64,7 @@ std::optional<Calibration> parse(const std::string& text, const std::string& dev
     c.*f.value = it->get<double>();
     if (!std::isfinite(c.*f.value) || c.*f.value < 0) return std::nullopt;
   }
-  if (c.copy_bandwidth == 0 || c.f32_rate == 0) return std::nullopt;
+  if (c.copy_bandwidth == 0 || c.f32_rate == 0 || c.function_rate == 0) return std::nullopt;
   return c;
 }
 

@@ -18,6 +18,8 @@ CompileOptions resolved(CompileOptions options) {
     const std::string text = flag_text(Flag::precision);
     options.precision = text == "f16" ? Precision::f16 : text == "auto" ? Precision::automatic : Precision::strict;
   }
+  if (!options.f16_error_bound) options.f16_error_bound = flag_number(Flag::f16_error_bound);
+  if (!(*options.f16_error_bound >= 0)) throw InvalidArgument("compile: f16_error_bound is {}; it must be 0 or more", *options.f16_error_bound);
   const std::string forced = flag_text(Flag::force_f16);
   for (std::string_view rest = forced; !rest.empty();) {
     const auto comma = rest.find(',');
@@ -80,8 +82,9 @@ Executable ExecutableCache::get(const std::string& key, const std::function<Grap
                                 const CompileOptions& asked) {
   const CompileOptions options = resolved(asked);
   auto& entries = state_->entries;
-  std::string full_key = std::format("{} fusion={} folding={} packed={} precision={}", key, options.fusion,
-                                     options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision));
+  std::string full_key = std::format("{} fusion={} folding={} packed={} precision={} bound={}", key, options.fusion,
+                                     options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision),
+                                     *options.f16_error_bound);
   for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
   const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {

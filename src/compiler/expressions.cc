@@ -46,7 +46,7 @@ std::vector<int> splice(Expression& to, const Expression& from, std::span<const 
 bool is_cheap(const Expression& expression) {
   int operations = 0;
   for (const Expression::Node& node : expression.nodes()) {
-    if (kernels::info(node.op).function) return false;
+    if (kernels::info(node.op).function()) return false;
     if (node.op != ScalarOp::input && node.op != ScalarOp::constant) ++operations;
   }
   return operations <= kCheapOperations;

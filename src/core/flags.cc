@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <mutex>
 
@@ -29,6 +30,8 @@ constexpr FlagInfo kFlags[] = {
     {Flag::precision, FlagKind::choice, "precision", "WEFT_PRECISION", "strict",
      "What may be stored as f16: nothing (strict), all that may be (f16), or what keeps the error bound (auto).",
      "strict|f16|auto"},
+    {Flag::f16_error_bound, FlagKind::number, "f16-error-bound", "WEFT_F16_ERROR_BOUND", "0.0078125",
+     "How far precision auto lets a product with f16 weights be from its f32 result, as a part of a column's root mean square."},
     {Flag::force_f16, FlagKind::text, "force-f16", "WEFT_FORCE_F16", "",
      "Weights that are f16 whatever is measured: parts of their names, separated by commas; after a minus they stay f32."},
     {Flag::validation, FlagKind::toggle, "validation", "WEFT_VALIDATION", "on",
@@ -105,6 +108,15 @@ std::optional<std::uint64_t> parse_bytes(const FlagInfo& flag, std::string_view 
   return count << (10 * power);
 }
 
+double parse_number(const FlagInfo& flag, std::string_view value) {
+  double number = -1;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc{} || end != value.data() + value.size() || !(number >= 0) || std::isinf(number)) {
+    throw InvalidArgument("{} (--{}) is '{}'; it takes a number of 0 or more", flag.environment, flag.name, value);
+  }
+  return number;
+}
+
 void check_choice(const FlagInfo& flag, std::string_view value) {
   for (std::string_view rest = flag.choices; !rest.empty();) {
     const auto bar = rest.find('|');
@@ -117,6 +129,7 @@ void check_choice(const FlagInfo& flag, std::string_view value) {
 void check(const FlagInfo& flag, std::string_view value) {
   if (flag.kind == FlagKind::choice) check_choice(flag, value);
   if (flag.kind == FlagKind::toggle) parse_toggle(flag, value);
+  if (flag.kind == FlagKind::number) parse_number(flag, value);
   if (flag.kind == FlagKind::bytes) parse_bytes(flag, value);
 }
 
@@ -145,6 +158,7 @@ std::string flag_text(Flag flag) {
 }
 
 bool flag_on(Flag flag) { return parse_toggle(info(flag), flag_text(flag)); }
+double flag_number(Flag flag) { return parse_number(info(flag), flag_text(flag)); }
 std::optional<std::uint64_t> flag_bytes(Flag flag) { return parse_bytes(info(flag), flag_text(flag)); }
 
 void set_flag(Flag flag, std::string_view value) {

@@ -36,6 +36,7 @@ Work Op::work(const Launch& call) const {
       w.flops = std::max(w.flops, static_cast<double>(v.count()));
     }
   }
+  w.functions = w.flops * cost();
   return w;
 }
 

@@ -82,6 +82,8 @@ class Op {
   // What `call` does, for profiles and estimates: by default it touches its operands once and does an operation for each
   // element of the largest.
   virtual Work work(const Launch& call) const;
+  // How long an element of the largest operand takes, as Expression::cost counts; rough.
+  virtual double cost() const { return 0; }
 
   // What people call it in schedules and profiles: "matmul+bias+gelu_erf".
   virtual std::string label(std::span<const TensorType>) const { return std::string(name()); }

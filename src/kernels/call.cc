@@ -481,7 +481,10 @@ Work Call::work() const {
     if (operands_[i].stores) elements = std::max(elements, views_[i].count());
     if (!work_ || work_->bytes == 0) w.bytes += touched_bytes(views_[i]);
   }
-  if (!work_ && expression_) w.flops = static_cast<double>(elements) * expression_->operation_count();
+  if (!work_ && expression_) {
+    w.flops = static_cast<double>(elements) * expression_->operation_count();
+    w.functions = static_cast<double>(elements) * expression_->cost();
+  }
   return w;
 }
 
@@ -549,6 +552,7 @@ void Call::dispatch_groups(std::string_view label, std::int64_t count) {
     const double fraction = static_cast<double>(size) / static_cast<double>(count);
     share.bytes = static_cast<std::uint64_t>(static_cast<double>(whole.bytes) * fraction);
     share.flops *= fraction;
+    share.functions *= fraction;
     record(label, {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 1}, size == count ? whole : share);
   }
 }

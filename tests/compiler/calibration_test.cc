@@ -94,11 +94,38 @@ TEST_F(CalibrationTest, EstimatesGrowWithTheWork) {
   EXPECT_DOUBLE_EQ(fast.limit_seconds({.bytes = 4'000'000'000'000, .flops = 1}), 1);
   EXPECT_DOUBLE_EQ(fast.limit_seconds({.bytes = 1, .flops = 4e13}), 1);
   EXPECT_DOUBLE_EQ(fast.rate(Arithmetic::matrix), 4e13) << "what it lacks runs as f32";
+  // Functions: after the bytes, or while they are on their way.
+  Calibration c = fast;
+  c.function_rate = 1e12, c.dispatch_seconds = c.barrier_seconds = 0;
+  const Work work{.bytes = 4'000'000'000'000, .functions = 2e12};
+  EXPECT_DOUBLE_EQ(c.limit_seconds(work), 2);
+  EXPECT_DOUBLE_EQ(c.estimate_seconds(work), 3);
+  c.overlap = 1;
+  EXPECT_DOUBLE_EQ(c.estimate_seconds(work), 2);
   const Device cpu = Device::cpu();
   const auto seconds = [&](std::int64_t size, const Calibration& c) { return estimate(chain(size), cpu, c).seconds(); };
   EXPECT_LT(seconds(8, slow), seconds(8, fast)) << "a tiny graph is better where nothing has to travel";
   EXPECT_GT(seconds(2048, slow), seconds(2048, fast));
   EXPECT_GT(seconds(2048, slow), seconds(1024, slow));
+}
+
+// What an operation costs beside its bytes.
+TEST_F(CalibrationTest, FunctionsCost) {
+  Calibration c;
+  c.copy_bandwidth = c.upload_rate = c.download_rate = 1e10, c.f32_rate = 1e11, c.function_rate = 1e9;
+  const auto seconds = [&](DType type, const std::function<Value(Value)>& f) {
+    Graph g;
+    g.output("y", f(g.input("x", type, {1000, 1000})));
+    return estimate(g, Device::cpu(), c).kernels;
+  };
+  const auto relu_of = [](Value x) { return relu(x); };
+  const auto lgamma_of = [](Value x) { return unary(ScalarOp::lgamma, x); };
+  EXPECT_NEAR(seconds(DType::f32, relu_of), 0.8e-3 + 0.08e-3, 1e-5);
+  EXPECT_NEAR(seconds(DType::f32, lgamma_of), 0.8e-3 + 6.6e-3, 1e-5);
+  EXPECT_GT(seconds(DType::f64, lgamma_of), 60e-3) << "one by one";
+  EXPECT_GT(seconds(DType::f32, [](Value x) { return softmax(x); }), seconds(DType::f32, relu_of));
+  EXPECT_NEAR(seconds(DType::f32, [&](Value x) { return reduce(ReduceOp::sum, lgamma_of(x), {1}); }), 0.4e-3 + 6.7e-3, 1e-4)
+      << "work that went into a reduction";
 }
 
 TEST_F(CalibrationTest, RanksDevices) {

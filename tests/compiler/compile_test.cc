@@ -194,6 +194,30 @@ TEST_P(CompileTest, AttentionWithLengthsAndAWindow) {
   check_schedule(g, device);
 }
 
+// Masks that are windows: the same results without them.
+TEST_P(CompileTest, ConstantMasksBecomeWindows) {
+  Graph g;
+  const Value q = g.input("q", DType::f32, {2, 2, 70, 16}), k = g.input("k", DType::f32, {2, 2, 90, 16});
+  std::vector<std::int32_t> steps(90);
+  for (std::int32_t i = 0; i < 90; ++i) steps[static_cast<std::size_t>(i)] = i;
+  const Value rows = g.constant(TensorData::of<std::int32_t>(DType::i32, {70, 1}, std::span(steps).first(70)));
+  const Value columns = g.constant(TensorData::of<std::int32_t>(DType::i32, {1, 90}, steps));
+  const Value ends = rows + g.scalar(20, DType::i32), begins = rows + g.scalar(3, DType::i32);
+  const Value low = g.scalar(-1e38, DType::f32);
+  const Value scores = matmul(q, k.T()) * 0.3;
+  g.output("causal", matmul(softmax(select(binary(ScalarOp::less_equal, columns, ends), scores, low)), k));
+  const Value band = binary(ScalarOp::logical_and, binary(ScalarOp::less_equal, columns, ends), binary(ScalarOp::greater_equal, columns, begins));
+  g.output("band", attention(q, k, k, band, {.scale = 0.3f}));
+  Executable exe = compile(g, device);
+  EXPECT_THAT(exe.report().graph, testing::HasSubstr("causal=true}"));
+  EXPECT_THAT(exe.report().graph, testing::HasSubstr("causal=true, window_left=17}"));
+  EXPECT_EQ(exe.report().steps.size(), 2u) << exe.report().graph;
+  std::map<std::string, TensorData> data{{"q", noise({2, 2, 70, 16}, 1)}, {"k", noise({2, 2, 90, 16}, 2)}};
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  bound.compare(compiler::evaluate(g, data), "windows");
+}
+
 TEST_P(CompileTest, ABertLayerIsSevenSteps) {
   const Graph g = bert_layer(2, 16, 64, 4, 256);
   Executable exe = compile(g, device);

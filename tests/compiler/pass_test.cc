@@ -1,4 +1,6 @@
 // Each pass by small graphs: what it makes of them, as text, and what it must leave alone.
+#include <cstring>
+
 #include "compiler/passes/common_subexpressions.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fuse_attention.h"
@@ -260,6 +262,89 @@ TEST_F(PassTest, AttentionHasManyForms) {
   expect(false, [](Graph&, Value q, Value k, Value v) { return matmul(softmax(exp(matmul(q, k.T()))), v); },
          "something in between");
   EXPECT_EQ(found, 9);
+}
+
+// A mask of queries × keys by what a query sees; what it adds where it hides.
+TensorData mask_of(std::int64_t queries, std::int64_t keys, const std::function<bool(std::int64_t, std::int64_t)>& sees,
+                   float hidden = -std::numeric_limits<float>::infinity()) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < queries; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) values.push_back(sees(i, j) ? 0.0f : hidden);
+  }
+  return TensorData::of<float>(DType::f32, {queries, keys}, values);
+}
+
+TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
+  const auto expect = [&](std::string_view fields, std::int64_t queries, std::int64_t keys,
+                          const std::function<Value(Graph&, Value scores)>& masked) {
+    Graph g;
+    const Value q = g.input("q", DType::f32, {2, 4, queries, 8}), k = g.input("k", DType::f32, {2, 4, keys, 8});
+    const Value v = g.input("v", DType::f32, {2, 4, keys, 8});
+    g.output("y", matmul(softmax(masked(g, matmul(q, k.T()) * 0.5)), v));
+    const std::string text = fuse_attention(literals(g, context), context).to_string();
+    EXPECT_NE(text.find(std::format("attention{{scale=0.5{}}}", fields)), std::string::npos) << fields << "\n" << text;
+  };
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  const auto causal = [](std::int64_t i, std::int64_t j) { return j <= i + 2; };  // 5 queries, 7 keys
+  expect(", causal=true", 5, 7, [&](Graph& g, Value s) { return s + g.constant(mask_of(5, 7, causal)); });
+  expect(", causal=true", 5, 7, [&](Graph& g, Value s) { return s + g.constant(mask_of(5, 7, causal, kLowest)); });
+  // Before the scale, and with views and casts on top.
+  expect(", causal=true", 5, 7, [&](Graph& g, Value s) {
+    const Value m = g.constant(mask_of(5, 7, causal));
+    return (s * 2.0 + broadcast_to(reshape(m, {1, 1, 5, 7}), {2, 4, 5, 7})) * 0.5;
+  });
+  const auto truth = [](Graph& g, const TensorData& m) { return binary(ScalarOp::equal, g.constant(m), g.scalar(0, DType::f32)); };
+  for (const double below : {-std::numeric_limits<double>::infinity(), static_cast<double>(kLowest)}) {
+    expect(", causal=true", 5, 7, [&](Graph& g, Value s) {
+      return select(truth(g, mask_of(5, 7, causal)), s, g.scalar(below, DType::f32));
+    });
+  }
+  expect(", causal=true, top_left=true", 5, 7, [&](Graph& g, Value s) {
+    return s + g.constant(mask_of(5, 7, [](std::int64_t i, std::int64_t j) { return j <= i; }));
+  });
+  expect(", causal=true, window_left=2", 6, 6, [&](Graph& g, Value s) {
+    return s + g.constant(mask_of(6, 6, [](std::int64_t i, std::int64_t j) { return j <= i && j >= i - 2; }));
+  });
+  expect(", window_left=1, window_right=2", 6, 6, [&](Graph& g, Value s) {
+    return s + g.constant(mask_of(6, 6, [](std::int64_t i, std::int64_t j) { return j <= i + 2 && j >= i - 1; }));
+  });
+  expect("", 3, 4, [&](Graph& g, Value s) { return s + g.constant(mask_of(3, 4, [](auto, auto) { return true; })); });
+  // With another mask, which stays.
+  expect(", causal=true", 5, 7, [&](Graph& g, Value s) {
+    return s + g.constant(mask_of(5, 7, causal)) + g.input("m", DType::f32, {2, 1, 1, 7});
+  });
+}
+
+TEST_F(PassTest, OtherMasksStay) {
+  const auto stays = [&](std::string_view what, const TensorData& mask) {
+    Graph g;
+    const Value q = g.input("q", DType::f32, {2, 4, 6, 8});
+    const Value m = g.constant(mask);
+    g.output("y", attention(q, q, q, m, {.scale = 0.5f}));
+    const std::string text = fuse_attention(g, context).to_string();
+    EXPECT_NE(text.find("attention{scale=0.5} %0, %0, %0, %1"), std::string::npos) << what << "\n" << text;
+  };
+  const auto causal = [](std::int64_t i, std::int64_t j) { return j <= i; };
+  stays("a hole", mask_of(6, 6, [&](std::int64_t i, std::int64_t j) { return causal(i, j) && (i != 4 || j != 2); }));
+  stays("one key more", mask_of(6, 6, [&](std::int64_t i, std::int64_t j) { return causal(i, j) || (i == 2 && j == 3); }));
+  stays("strictly before", mask_of(6, 6, [](std::int64_t i, std::int64_t j) { return j < i; }));
+  stays("too little", mask_of(6, 6, causal, -1e4f));
+  TensorData slopes = mask_of(6, 6, causal);
+  std::vector<float> values(36);
+  std::memcpy(values.data(), slopes.bytes.data(), 36 * 4);
+  values[6] = -0.5f;
+  stays("a slope", TensorData::of<float>(DType::f32, {6, 6}, values));
+  // A query that sees nothing: -inf hides it all, a finite number leaves it the mean.
+  const auto late = [](std::int64_t i, std::int64_t j) { return i < 3 && j <= i; };
+  stays("queries without keys", mask_of(6, 6, late, std::numeric_limits<float>::lowest()));
+  // Of two batches each its own.
+  std::vector<float> two(72);
+  for (std::size_t i = 0; i < 36; ++i) two[i] = i % 6 <= i / 6 ? 0 : -INFINITY;
+  stays("one for each batch", TensorData::of<float>(DType::f32, {2, 1, 6, 6}, two));
+
+  const Value x = f32({2, 4, 6, 8});
+  graph.output("y", attention(x, x, x, graph.constant(mask_of(6, 6, causal)), {.scale = 0.5f}));
+  EXPECT_EQ(after(fuse_attention), "%1 = attention{scale=0.5, causal=true} %0, %0, %0 : f32 [2, 4, 6, 8]\noutput \"y\" = %1\n");
 }
 
 TEST_F(PassTest, ProductsOfOneOperandAreMerged) {

@@ -143,6 +143,16 @@ TEST_P(PrecisionTest, WeightsThatOscillateStayAndSoDoesWhatComesBefore) {
   EXPECT_TRUE(d.at("head").f16);
   EXPECT_LT(difference(g), 5e-3);
 
+  // Whoever allows more, or less, gets it.
+  EXPECT_TRUE(decide(g, {.precision = Precision::automatic, .f16_error_bound = 1e3}).at("middle").f16);
+  d = decide(layers(ordinary(96, 80, 2)), {.precision = Precision::automatic, .f16_error_bound = 0.0});
+  EXPECT_FALSE(d.at("middle").f16);
+  EXPECT_THAT(d.at("head").reason, HasSubstr("the bound is 0"));
+  set_flag(Flag::f16_error_bound, "1000");
+  EXPECT_TRUE(decide(g, {.precision = Precision::automatic}).at("middle").f16);
+  reset_flags();
+  EXPECT_THROW(decide(g, {.f16_error_bound = -1.0}), InvalidArgument);
+
   d = decide(g, {.precision = Precision::automatic, .force_f16 = {{"middle", true}}});
   EXPECT_TRUE(d.at("middle").f16);
   EXPECT_TRUE(d.at("first").f16);

@@ -52,6 +52,17 @@ TEST_F(FlagsTest, Bytes) {
   }
 }
 
+TEST_F(FlagsTest, Numbers) {
+  EXPECT_EQ(flag_number(Flag::f16_error_bound), 1.0 / 128) << "as in weft/compile.h";
+  for (const auto& [text, value] : {std::pair{"0", 0.0}, {"0.5", 0.5}, {"1e-3", 1e-3}}) {
+    set_flag(Flag::f16_error_bound, text);
+    EXPECT_EQ(flag_number(Flag::f16_error_bound), value) << text;
+  }
+  for (const char* bad : {"", "x", "-1", "nan", "inf", "0.5x", " 1"}) {
+    EXPECT_THROW(set_flag(Flag::f16_error_bound, bad), InvalidArgument) << bad;
+  }
+}
+
 TEST_F(FlagsTest, AWrongValueNamesItsVariable) {
   setenv("WEFT_FUSION", "perhaps", 1);
   try {

@@ -10,11 +10,12 @@ namespace {
 // Results up to this many elements are folded whatever their constants' size.
 constexpr std::int64_t kSmall = 16384;
 
-// The constant that a value of the new graph is, if it is one: with views and recipes on top.
+}  // namespace
+
 ConstantPtr constant_of(Value v) {
   if (const auto* constant = op_of<ConstantOp>(v)) return constant->constant();
   const Node& node = *v.node();
-  if (node.op().is_leaf() || node.inputs().empty() || node.types().size() != 1) return nullptr;
+  if (!node.op().has_twin() || node.op().is_leaf() || node.inputs().empty() || node.types().size() != 1) return nullptr;
   std::vector<ConstantPtr> inputs;
   for (const Value& input : node.inputs()) {
     inputs.push_back(constant_of(input));
@@ -27,8 +28,6 @@ ConstantPtr constant_of(Value v) {
     return evaluate(*op, data)[0];
   });
 }
-
-}  // namespace
 
 Graph fold_constants(const Graph& graph, const PassContext&) {
   Rewriter r(graph);

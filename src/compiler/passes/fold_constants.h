@@ -5,9 +5,13 @@
 #pragma once
 
 #include "compiler/passes/passes.h"
+#include "graph/constant.h"
 
 namespace weft::compiler {
 
 Graph fold_constants(const Graph& graph, const PassContext& context);
+
+// The constant that a value is: with views and computations on top, as a recipe. Null if anything else is in it.
+ConstantPtr constant_of(Value v);
 
 }  // namespace weft::compiler

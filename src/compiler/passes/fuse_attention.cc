@@ -1,9 +1,11 @@
 #include "compiler/passes/fuse_attention.h"
 
-#include <limits>
+#include <cmath>
 
+#include "compiler/band_mask.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
+#include "graph/ops/attention.h"
 #include "graph/ops/map.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/norm.h"
@@ -16,11 +18,19 @@ struct Scores {
   Value product;  // q·kᵀ
   double scale = 1;
   Value mask;
+  std::optional<Band> band;  // of constant masks
 };
+
+void set_window(kernels::AttentionOptions& options, const Band& band) {
+  options.causal = band.right == 0;
+  options.window_right = band.right > 0 ? band.right : -1;
+  options.window_left = band.left;
+  options.top_left = band.top_left && (band.left >= 0 || band.right >= 0);
+}
 
 // Follows the scores back from the softmax through multiplications by numbers and a mask laid over them to the product.
 // `user` is what reads `s.product`.
-std::optional<Scores> trace(const Uses& uses, Scores s, const Node& user) {
+std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const Node& user) {
   if (!uses.only(s.product, user)) return std::nullopt;
   const Node& node = *s.product.node();
   if (node.as<MatmulOp>()) return s;
@@ -36,9 +46,14 @@ std::optional<Scores> trace(const Uses& uses, Scores s, const Node& user) {
   const auto go_on = [&](int i, double factor, Value mask) -> std::optional<Scores> {
     const Value scores = operand(i);
     if (!scores || scores.shape() != s.product.shape()) return std::nullopt;
+    Scores next = s;
+    next.product = scores;
+    next.scale *= factor;
+    if (mask && !s.band && (next.band = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
     // The kernel adds the mask to the scaled scores: going back, the mask comes before any scale, and once.
     if (mask && (s.mask || s.scale != 1)) return std::nullopt;
-    return trace(uses, {scores, s.scale * factor, mask ? mask : s.mask}, node);
+    if (mask) next.mask = mask;
+    return trace(uses, masks, next, node);
   };
   const auto number_at = [&](int i) { return number(e.nodes()[top.args[i]]); };
   switch (top.op) {
@@ -57,7 +72,12 @@ std::optional<Scores> trace(const Uses& uses, Scores s, const Node& user) {
       }
       return std::nullopt;
     case ScalarOp::select:
-      if (!operand(0) || number_at(2) != -std::numeric_limits<double>::infinity()) return std::nullopt;
+      if (!operand(0) || !number_at(2) || !hides(*number_at(2))) return std::nullopt;
+      if (std::isfinite(*number_at(2))) {
+        // Below every score, but what a query without keys would see after all.
+        const auto band = masks.find(operand(0), node.types()[0].shape[-2], node.types()[0].shape[-1]);
+        if (s.band || !band || !band->every_query_sees) return std::nullopt;
+      }
       return go_on(1, 1, operand(0));
     default: return std::nullopt;
   }
@@ -70,11 +90,25 @@ Value rank_4(Value v) {
   return reshape(v, shape);
 }
 
+// Attention with a mask that is a window.
+Value with_window(const Rewriter& r, BandMasks& masks, const Node& node, const AttentionOp& op) {
+  kernels::AttentionOptions options = op.options();
+  const AttentionOp::Operands& has = op.operands();
+  if (!has.mask || has.query_lengths || has.key_lengths) return {};
+  if (options.causal || options.window_left >= 0 || options.window_right >= 0) return {};
+  const auto band = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
+  if (!band) return {};
+  set_window(options, *band);
+  return apply(make_op<AttentionOp>(options, AttentionOp::Operands{}), r.at(std::span(node.inputs()).first(3)));
+}
+
 }  // namespace
 
 Graph fuse_attention(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
+  BandMasks masks;
   return r.run([&](const Node& node) -> Value {
+    if (const auto* op = node.as<AttentionOp>()) return with_window(r, masks, node, *op);
     const auto* second = node.as<MatmulOp>();
     if (!second || second->epilogue() || second->result()) return {};
     const Value weights = node.inputs()[0];
@@ -82,7 +116,7 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     const auto* softmax = op_of<SoftmaxOp>(weights);
     if (!softmax || softmax->axis() != weights.rank() - 1 || !r.uses().only(weights, node)) return {};
 
-    const auto found = trace(r.uses(), {input_of(weights), 1, {}}, *weights.node());
+    const auto found = trace(r.uses(), masks, {.product = input_of(weights)}, *weights.node());
     if (!found) return {};
     const auto* first = op_of<MatmulOp>(found->product);
     if (first->epilogue() || first->result()) return {};
@@ -101,6 +135,7 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     if (mask && mask.rank() == 3 && rank == 3) mask = rank_4(mask);
     kernels::AttentionOptions options;
     options.scale = static_cast<float>(s.scale);
+    if (s.band) set_window(options, *s.band);
     const Value y = attention(rank_4(now(q)), rank_4(now(k).T()), rank_4(now(v)), mask, options);
     return reshape(y, node.types()[0].shape);
   });

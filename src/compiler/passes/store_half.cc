@@ -112,7 +112,8 @@ class Narrower {
     if (exact_[node.id()]) return say(false, "what comes after it needs exact operands");
     d.error = cost([&] { return f16_error(constant.constant()->data(), *place); });
     if (std::isinf(d.error)) return say(false, "a weight or a result comes near the end of f16's range");
-    return say(d.error <= kF16ErrorBound, std::format("error {:.2g}, the bound is {:.2g}", d.error, kF16ErrorBound));
+    const double bound = options.f16_error_bound.value_or(kF16ErrorBound);
+    return say(d.error <= bound, std::format("error {:.2g}, the bound is {:.2g}", d.error, bound));
   }
 
   const Value& stored(Value old) const { return made_[old.node()->id()][old.index()]; }

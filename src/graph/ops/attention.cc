@@ -101,6 +101,8 @@ Work AttentionOp::work(const Launch& call) const {
     keys *= 0.5;
   }
   w.flops = 2 * queries * keys;
+  const Shape& q = call.inputs[0].shape();
+  w.functions = static_cast<double>(q[0] * q[1] * q[2]) * keys;
   return w;
 }
 

@@ -16,6 +16,8 @@ class AttentionOp final : public Op {
   AttentionOp(kernels::AttentionOptions options, Operands operands, std::optional<DType> result = {})
       : options_(options), operands_(operands), result_(result) {}
   AttentionOp with_result(DType type) const { return {options_, operands_, type}; }
+  const kernels::AttentionOptions& options() const { return options_; }
+  const Operands& operands() const { return operands_; }
   std::string_view name() const override { return "attention"; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

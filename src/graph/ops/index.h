@@ -26,6 +26,7 @@ class SelectOp final : public Op {
  public:
   SelectOp(Selecting form, int axis) : form_(form), axis_(axis) {}
   std::string_view name() const override { return form_ == Selecting::elements ? "gather_elements" : "gather_nd"; }
+  double cost() const override { return 3; }
   void fields(Fields& f) const override { f.add(form_ == Selecting::tuples ? "batch" : "axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -39,6 +40,7 @@ class SelectOp final : public Op {
 class ScatterOpNode final : public Op {
  public:
   ScatterOpNode(kernels::ScatterOp op, Selecting form, int axis) : op_(op), form_(form), axis_(axis) {}
+  double cost() const override { return 4; }
   std::string_view name() const override;
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

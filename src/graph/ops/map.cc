@@ -84,6 +84,7 @@ Value unary(ScalarOp op, Value x) {
 Work MapOp::work(const Launch& call) const {
   Work w = Op::work(call);
   w.flops = static_cast<double>(call.outputs[0].count()) * expression_.operation_count();
+  w.functions = static_cast<double>(call.outputs[0].count()) * expression_.cost();
   return w;
 }
 

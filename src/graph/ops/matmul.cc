@@ -75,6 +75,7 @@ void MatmulOp::lower(const Launch& call) const {
 Work MatmulOp::work(const Launch& call) const {
   Work w = Op::work(call);
   const int after = epilogue_ ? epilogue_->operation_count() : 0;
+  w.functions = epilogue_ ? static_cast<double>(call.outputs[0].count()) * epilogue_->cost() : 0;
   w.flops = static_cast<double>(call.outputs[0].count()) * (2.0 * static_cast<double>(call.inputs[0].shape()[-1]) + after);
   // A device without matrix units does what it can (Calibration::rate).
   if (call.inputs[0].dtype == DType::f16) w.arithmetic = Arithmetic::matrix;

@@ -10,6 +10,7 @@ class SoftmaxOp final : public Op {
   // The result has x's type unless `result` names one; so too below.
   explicit SoftmaxOp(int axis, std::optional<DType> result = {}) : axis_(axis), result_(result) {}
   std::string_view name() const override { return "softmax"; }
+  double cost() const override { return 0.6; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -25,6 +26,7 @@ class LogSoftmaxOp final : public Op {
  public:
   explicit LogSoftmaxOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "log_softmax"; }
+  double cost() const override { return 1.3; }
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -41,6 +43,7 @@ class RmsNormOp final : public Op {
       : first_axis_(first_axis), epsilon_(epsilon), result_(result) {}
   OpPtr with_result(DType dtype) const { return std::make_shared<const RmsNormOp>(first_axis_, epsilon_, dtype); }
   std::string_view name() const override { return "rms_norm"; }
+  double cost() const override { return 0.3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -57,6 +60,7 @@ class GroupNormOp final : public Op {
   GroupNormOp(int channel_axis, std::int64_t groups, double epsilon, bool has_scale, bool has_bias)
       : channel_axis_(channel_axis), groups_(groups), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
   std::string_view name() const override { return groups_ ? "group_norm" : "instance_norm"; }
+  double cost() const override { return 0.3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -77,6 +81,7 @@ class LayerNormOp final : public Op {
     return std::make_shared<const LayerNormOp>(first_axis_, epsilon_, has_scale_, has_bias_, dtype);
   }
   std::string_view name() const override { return "layer_norm"; }
+  double cost() const override { return 0.3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;

@@ -12,6 +12,7 @@ class RandomOp final : public Op {
   RandomOp(Form form, TensorType type, double first, double second, std::int64_t low, std::int64_t high)
       : form_(form), type_(std::move(type)), first_(first), second_(second), low_(low), high_(high) {}
   std::string_view name() const override;
+  double cost() const override { return form_ == Form::normal ? 8 : 3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;

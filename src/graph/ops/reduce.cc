@@ -116,6 +116,14 @@ std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
   return kernels::reduce_workspace(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call));
 }
 
+Work ReduceOpNode::work(const Launch& call) const {
+  Work w = Op::work(call);
+  const bool exponentials = op_ == ReduceOp::log_sum_exp;
+  w.functions = w.flops * ((before_ ? before_->cost() : 0) + (exponentials ? 1.3 : 0.1));
+  if (after_) w.functions += static_cast<double>(call.outputs[0].count()) * after_->cost();
+  return w;
+}
+
 std::string ReduceOpNode::label(std::span<const TensorType>) const {
   std::string s(name());
   if (before_) s = operations(*before_) + "+" + s;

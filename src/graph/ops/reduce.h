@@ -23,6 +23,7 @@ class ReduceOpNode final : public Op {
   std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
 
   std::string_view name() const override;
+  Work work(const Launch& call) const override;
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -48,6 +49,7 @@ class VarianceOp final : public Op {
   const std::vector<int>& axes() const { return axes_; }
   double correction() const { return correction_; }
   std::string_view name() const override { return op_ == ReduceOp::variance ? "variance" : "deviation"; }
+  double cost() const override { return 0.2; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -67,6 +69,7 @@ class ArgReduceOp final : public Op {
   ArgReduceOp(kernels::ArgOp op, std::vector<int> axes, bool keep_dims)
       : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims) {}
   std::string_view name() const override { return op_ == kernels::ArgOp::max ? "argmax" : "argmin"; }
+  double cost() const override { return 0.3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;

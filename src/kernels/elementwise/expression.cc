@@ -185,4 +185,19 @@ int Expression::operation_count() const {
   }));
 }
 
+double Expression::cost() const {
+  double sum = 0;
+  const auto on_the_way = [](DType type) { return bits(type) < 8 ? 0.4 : bits(type) == 8 && is_floating(type) ? 0.3 : 0.0; };
+  for (const Node& n : nodes_) {
+    if (n.op == ScalarOp::input) {
+      sum += on_the_way(n.type);
+    } else if (n.op != ScalarOp::constant) {
+      const double slower = kernels::info(n.op).function() && n.type == DType::f64 ? 10 : 1;
+      sum += kernels::info(n.op).cost * slower;
+    }
+  }
+  for (const int o : outputs_) sum += on_the_way(nodes_[o].type);
+  return sum;
+}
+
 }  // namespace weft

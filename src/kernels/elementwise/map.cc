@@ -129,7 +129,7 @@ bool is_long(ScalarOp op) {
     case ScalarOp::atan:
     case sigmoid:
     case silu: return false;
-    default: return info(op).function;
+    default: return info(op).function();
   }
 }
 

@@ -57,7 +57,7 @@ struct ScalarOpInfo {
   int arity;
   unsigned types;
   Yields yields;
-  bool function;         // dozens of instructions, not a few
+  float cost;            // how long it takes in f32, in exponentials: measured on a CPU, where all are vector code
   // $0, $1, $2 stand for the operands, $w for the type's width. An empty text is that of the type before it in this
   // order.
   std::string_view f32;  // floats
@@ -67,6 +67,8 @@ struct ScalarOpInfo {
   std::string_view u64;
   std::string_view c64;  // vec2<f32>
   std::string_view narrow;  // floats below 32 bits, if fewer digits cost less
+
+  bool function() const { return cost >= 0.5f; }  // dozens of instructions, not a few
 };
 
 const ScalarOpInfo& info(ScalarOp op);

@@ -80,8 +80,8 @@ Row row(ScalarOp op, F) {
     r.functions[0] = loop<F, float, arity, boolean, true>();
     r.functions[1] = loop<F, double, arity, boolean, false>();
   }
-  if constexpr (types & kSigned) r.functions[2] = loop<F, I, arity, boolean, false>();
-  if constexpr (types & (kUnsigned | kBool)) r.functions[3] = loop<F, U, arity, boolean, false>();
+  if constexpr (types & kSigned) r.functions[2] = loop<F, I, arity, boolean, true>();
+  if constexpr (types & (kUnsigned | kBool)) r.functions[3] = loop<F, U, arity, boolean, true>();
   if constexpr (types & kComplex) r.functions[4] = loop<F, Complex, arity, boolean, false>();
   return r;
 }

@@ -151,6 +151,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const double products = static_cast<double>(p.batches() * p.m * p.n);
   const int after = epilogue && v.splits == 1 ? epilogue->operation_count() : 0;
   call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + after),
+             .functions = epilogue && v.splits == 1 ? products * epilogue->cost() : 0,
              .arithmetic = matrices                     ? Arithmetic::matrix
                            : p.a.dtype == DType::f16 ? Arithmetic::f16
                                                       : Arithmetic::f32});

@@ -79,6 +79,8 @@ class RightSide {
 
   // Columns come in such portions, and whole panels of them are written.
   std::int64_t unit() const { return form_ == Form::columns ? 4 : loops_.width; }
+  // Whether k goes from row to row of b as it lies: then few rows at a time, so that each is read along.
+  bool goes_by_rows() const { return form_ == Form::in_place; }
   bool writes_only(std::int64_t cols) const { return form_ == Form::columns || cols % loops_.width == 0; }
 
   // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or is added to y. `col` is a multiple of unit().
@@ -287,7 +289,7 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
       float* const y = in_place ? data<float>(p.y) + batch_offset(p.y, p.batch, batch) + row * pitch + col
                                 : y_scratch.need(rows * pitch);
       // As much of k at a time as the nearest cache holds of a.
-      const std::int64_t most = std::max(kDepth, 8 * kDepth / rows);
+      const std::int64_t most = right.goes_by_rows() ? 32 : std::max(kDepth, 8 * kDepth / rows);
       const std::int64_t step = p.k < 2 * most ? p.k : most;
       for (std::int64_t k = 0; k < p.k; k += step) {
         const std::int64_t depth = std::min(step, p.k - k);

@@ -1,0 +1,121 @@
+#include "compiler/band_mask.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <format>
+
+#include "compiler/passes/fold_constants.h"
+#include "weft/small_float.h"
+
+namespace weft::compiler {
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 26;  // elements that are worth looking at while compiling
+
+// Calls f(element) with each as a double, or a truth as 0 or 1; false if the type is none of a mask's.
+template <class F>
+bool each_element(const TensorData& data, F&& f) {
+  const auto all = [&]<class T>(auto&& value) {
+    for (std::size_t at = 0; at + sizeof(T) <= data.bytes.size(); at += sizeof(T)) {
+      T v;
+      std::memcpy(&v, &data.bytes[at], sizeof(T));
+      f(value(v));
+    }
+    return true;
+  };
+  switch (data.dtype) {
+    case DType::boolean: return all.template operator()<std::uint8_t>([](std::uint8_t v) { return v ? 1.0 : 0.0; });
+    case DType::f32: return all.template operator()<float>([](float v) { return static_cast<double>(v); });
+    case DType::f16: return all.template operator()<float16>([](float16 v) { return static_cast<double>(static_cast<float>(v)); });
+    case DType::bf16: return all.template operator()<bfloat16>([](bfloat16 v) { return static_cast<double>(static_cast<float>(v)); });
+    default: return false;
+  }
+}
+
+// A row's visible keys: first…end-1.
+struct Seen {
+  std::int64_t first = 0, end = 0;
+  bool operator==(const Seen& other) const {
+    return (first == other.first && end == other.end) || (first >= end && other.first >= other.end);
+  }
+};
+
+Seen seen_through(const Band& band, std::int64_t query, std::int64_t queries, std::int64_t keys) {
+  const std::int64_t place = query + (band.top_left ? 0 : keys - queries);
+  return {band.left < 0 ? 0 : std::clamp<std::int64_t>(place - band.left, 0, keys),
+          band.right < 0 ? keys : std::clamp<std::int64_t>(place + band.right + 1, 0, keys)};
+}
+
+// The band that the rows of one mask are.
+std::optional<Band> band_of(const std::vector<Seen>& rows, std::int64_t keys) {
+  const auto queries = static_cast<std::int64_t>(rows.size());
+  for (const bool top_left : {false, true}) {
+    Band band{.top_left = top_left};
+    for (std::int64_t i = 0; i < queries; ++i) {
+      const Seen& s = rows[static_cast<std::size_t>(i)];
+      const std::int64_t place = i + (top_left ? 0 : keys - queries);
+      if (s.first >= s.end) band.every_query_sees = false;
+      else if (s.end < keys) band.right = s.end - 1 - place;
+      if (s.first < s.end && s.first > 0) band.left = place - s.first;
+    }
+    bool same = true;
+    for (std::int64_t i = 0; i < queries && same; ++i) {
+      same = rows[static_cast<std::size_t>(i)] == seen_through(band, i, queries, keys);
+    }
+    if (same) return band;
+  }
+  return std::nullopt;
+}
+
+std::optional<Band> look(const Constant& constant, std::int64_t queries, std::int64_t keys) {
+  Shape shape = constant.type().shape;
+  while (shape.rank() < 2) shape.insert(0, 1);
+  const std::int64_t rows = shape[-2], columns = shape[-1];
+  if ((rows != queries && rows != 1) || (columns != keys && columns != 1)) return std::nullopt;
+  const TensorData data = constant.data();
+  const bool boolean = data.dtype == DType::boolean;
+  std::vector<char> visible;
+  visible.reserve(static_cast<std::size_t>(element_count(shape)));
+  bool plain = true, finite = false;
+  const bool read = each_element(data, [&](double v) {
+    const bool hidden = boolean ? v == 0 : hides(v);
+    plain &= hidden || boolean || v == 0;
+    finite |= hidden && !boolean && std::isfinite(v);
+    visible.push_back(!hidden);
+  });
+  if (!read || !plain) return std::nullopt;
+  std::vector<Seen> first(static_cast<std::size_t>(queries)), here = first;
+  const std::int64_t masks = element_count(shape) / (rows * columns);
+  for (std::int64_t m = 0; m < masks; ++m) {
+    for (std::int64_t i = 0; i < queries; ++i) {
+      const char* const row = visible.data() + (m * rows + (rows == 1 ? 0 : i)) * columns;
+      const char* const end = row + columns;
+      const char* const from = std::find(row, end, 1);
+      const char* const to = std::find(from, end, 0);
+      if (std::find(to, end, 1) != end) return std::nullopt;
+      here[static_cast<std::size_t>(i)] = columns == keys ? Seen{from - row, to - row} : Seen{0, from < to ? keys : 0};
+    }
+    if (m == 0) first = here;
+    if (here != first) return std::nullopt;
+  }
+  const auto band = band_of(first, keys);
+  // Where a query sees no key, one that is merely far below the others would count after all.
+  if (band && finite && !band->every_query_sees) return std::nullopt;
+  return band;
+}
+
+}  // namespace
+
+bool hides(double added) { return added <= -1e30; }
+
+std::optional<Band> BandMasks::find(Value mask, std::int64_t queries, std::int64_t keys) {
+  if (queries == 0 || keys == 0 || element_count(mask.shape()) == 0 || element_count(mask.shape()) > kMost) return std::nullopt;
+  const ConstantPtr constant = constant_of(mask);
+  if (!constant) return std::nullopt;
+  const auto [it, is_new] = known_.try_emplace(std::format("{} {} {}", constant->key(), queries, keys));
+  if (is_new) it->second = look(*constant, queries, keys);
+  return it->second;
+}
+
+}  // namespace weft::compiler
