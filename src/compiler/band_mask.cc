@@ -27,8 +27,8 @@ bool each_element(const TensorData& data, F&& f) {
   switch (data.dtype) {
     case DType::boolean: return all.template operator()<std::uint8_t>([](std::uint8_t v) { return v ? 1.0 : 0.0; });
     case DType::f32: return all.template operator()<float>([](float v) { return static_cast<double>(v); });
-    case DType::f16: return all.template operator()<float16>([](float16 v) { return static_cast<double>(static_cast<float>(v)); });
-    case DType::bf16: return all.template operator()<bfloat16>([](bfloat16 v) { return static_cast<double>(static_cast<float>(v)); });
+    case DType::f16: return all.template operator()<float16>([](float v) { return static_cast<double>(v); });
+    case DType::bf16: return all.template operator()<bfloat16>([](float v) { return static_cast<double>(v); });
     default: return false;
   }
 }
@@ -110,7 +110,8 @@ std::optional<Band> look(const Constant& constant, std::int64_t queries, std::in
 bool hides(double added) { return added <= -1e30; }
 
 std::optional<Band> BandMasks::find(Value mask, std::int64_t queries, std::int64_t keys) {
-  if (queries == 0 || keys == 0 || element_count(mask.shape()) == 0 || element_count(mask.shape()) > kMost) return std::nullopt;
+  const std::int64_t count = element_count(mask.shape());
+  if (queries == 0 || keys == 0 || count == 0 || count > kMost) return std::nullopt;
   const ConstantPtr constant = constant_of(mask);
   if (!constant) return std::nullopt;
   const auto [it, is_new] = known_.try_emplace(std::format("{} {} {}", constant->key(), queries, keys));

@@ -23,8 +23,8 @@ bool hides(double added);
 // Looks at every element of a mask, of each constant once.
 class BandMasks {
  public:
-  // Of a mask over scores [queries, keys] (its last two axes; those before them must all say the same), boolean or added:
-  // nothing unless it is made of constants alone and is exactly a window.
+  // Of a mask over scores [queries, keys] (its last two axes; those before them must all say the same), boolean or
+  // added: nothing unless it is made of constants alone and is exactly a window.
   std::optional<Band> find(Value mask, std::int64_t queries, std::int64_t keys);
 
  private:

@@ -19,7 +19,9 @@ CompileOptions resolved(CompileOptions options) {
     options.precision = text == "f16" ? Precision::f16 : text == "auto" ? Precision::automatic : Precision::strict;
   }
   if (!options.f16_error_bound) options.f16_error_bound = flag_number(Flag::f16_error_bound);
-  if (!(*options.f16_error_bound >= 0)) throw InvalidArgument("compile: f16_error_bound is {}; it must be 0 or more", *options.f16_error_bound);
+  if (!(*options.f16_error_bound >= 0)) {
+    throw InvalidArgument("compile: f16_error_bound is {}; it must be 0 or more", *options.f16_error_bound);
+  }
   const std::string forced = flag_text(Flag::force_f16);
   for (std::string_view rest = forced; !rest.empty();) {
     const auto comma = rest.find(',');

@@ -206,7 +206,8 @@ TEST_P(CompileTest, ConstantMasksBecomeWindows) {
   const Value low = g.scalar(-1e38, DType::f32);
   const Value scores = matmul(q, k.T()) * 0.3;
   g.output("causal", matmul(softmax(select(binary(ScalarOp::less_equal, columns, ends), scores, low)), k));
-  const Value band = binary(ScalarOp::logical_and, binary(ScalarOp::less_equal, columns, ends), binary(ScalarOp::greater_equal, columns, begins));
+  const Value band = binary(ScalarOp::logical_and, binary(ScalarOp::less_equal, columns, ends),
+                            binary(ScalarOp::greater_equal, columns, begins));
   g.output("band", attention(q, k, k, band, {.scale = 0.3f}));
   Executable exe = compile(g, device);
   EXPECT_THAT(exe.report().graph, testing::HasSubstr("causal=true}"));

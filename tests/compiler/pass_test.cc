@@ -293,7 +293,9 @@ TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
     const Value m = g.constant(mask_of(5, 7, causal));
     return (s * 2.0 + broadcast_to(reshape(m, {1, 1, 5, 7}), {2, 4, 5, 7})) * 0.5;
   });
-  const auto truth = [](Graph& g, const TensorData& m) { return binary(ScalarOp::equal, g.constant(m), g.scalar(0, DType::f32)); };
+  const auto truth = [](Graph& g, const TensorData& m) {
+    return binary(ScalarOp::equal, g.constant(m), g.scalar(0, DType::f32));
+  };
   for (const double below : {-std::numeric_limits<double>::infinity(), static_cast<double>(kLowest)}) {
     expect(", causal=true", 5, 7, [&](Graph& g, Value s) {
       return select(truth(g, mask_of(5, 7, causal)), s, g.scalar(below, DType::f32));
@@ -344,7 +346,9 @@ TEST_F(PassTest, OtherMasksStay) {
 
   const Value x = f32({2, 4, 6, 8});
   graph.output("y", attention(x, x, x, graph.constant(mask_of(6, 6, causal)), {.scale = 0.5f}));
-  EXPECT_EQ(after(fuse_attention), "%1 = attention{scale=0.5, causal=true} %0, %0, %0 : f32 [2, 4, 6, 8]\noutput \"y\" = %1\n");
+  EXPECT_EQ(after(fuse_attention),
+            "%1 = attention{scale=0.5, causal=true} %0, %0, %0 : f32 [2, 4, 6, 8]\n"
+            "output \"y\" = %1\n");
 }
 
 TEST_F(PassTest, ProductsOfOneOperandAreMerged) {

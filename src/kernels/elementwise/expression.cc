@@ -187,7 +187,9 @@ int Expression::operation_count() const {
 
 double Expression::cost() const {
   double sum = 0;
-  const auto on_the_way = [](DType type) { return bits(type) < 8 ? 0.4 : bits(type) == 8 && is_floating(type) ? 0.3 : 0.0; };
+  const auto on_the_way = [](DType type) {
+    return bits(type) < 8 ? 0.4 : bits(type) == 8 && is_floating(type) ? 0.3 : 0.0;
+  };
   for (const Node& n : nodes_) {
     if (n.op == ScalarOp::input) {
       sum += on_the_way(n.type);

@@ -87,7 +87,8 @@ CpuExpression::CpuExpression(const Expression& e) {
     } else {
       step.function = cpu_function(node.op, type);
       // Stores keep the low bits, so that only what goes on being computed with need be wrapped.
-      const bool goes_on = std::ranges::any_of(nodes, [&](const Expression::Node& n) { return std::ranges::find(n.args, i) != n.args.end(); });
+      const bool goes_on = std::ranges::any_of(
+          nodes, [&](const Expression::Node& n) { return std::ranges::find(n.args, i) != n.args.end(); });
       if (narrow && goes_on) step.after = After::wrap;
     }
     if (!step.function) throw InternalError("expression: no CPU form of {} on {}", name(node.op), name(type));

@@ -15,7 +15,8 @@ constexpr float kCheap = 0.08f;
 // A function of floats alone.
 constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, float cost, std::string_view f32,
                                  std::string_view narrow = {}) {
-  return {.op = op, .name = name, .arity = arity, .types = kFloat, .yields = same, .cost = cost, .f32 = f32, .narrow = narrow};
+  return {.op = op, .name = name, .arity = arity, .types = kFloat, .yields = same, .cost = cost, .f32 = f32,
+          .narrow = narrow};
 }
 
 // In the order of the enumeration.
