@@ -31,7 +31,14 @@ Exit codes: 0 done, 1 failed (standard error says why), 2 the command line is wr
 void add_flags(CLI::App& app) {
   for (const weft::FlagInfo& flag : weft::flags()) {
     app.add_option_function<std::string>(
-           "--" + std::string(flag.name), [&flag](const std::string& value) { weft::set_flag(flag.flag, value); },
+           "--" + std::string(flag.name),
+           [&flag](const std::string& value) {
+             try {
+               weft::set_flag(flag.flag, value);
+             } catch (const weft::InvalidArgument& e) {
+               throw CLI::ValidationError(std::string(e.what()));
+             }
+           },
            std::format("{} [{}]", flag.help, flag.environment))
         ->group("Settings, of every command; the environment variable does the same")
         ->type_name(flag.kind == weft::FlagKind::toggle  ? "on|off"

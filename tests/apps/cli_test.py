@@ -243,6 +243,9 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.run_weft("embbed"), code=2)
         self.assert_fails(self.run_weft(), code=2)
         self.assert_fails(self.embed("--batch", "many"), "--batch", code=2)
+        # A setting's value is a part of the command line too.
+        self.assert_fails(self.run_weft("--fusion", "perhaps", "devices"), "--fusion", "on or off", code=2)
+        self.assert_fails(self.run_weft("--f16-error-bound", "-1", "devices"), "--f16-error-bound", code=2)
 
     def test_missing_model(self):
         self.model = self.folder / "nowhere"
