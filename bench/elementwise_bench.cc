@@ -1,4 +1,6 @@
 // Bandwidth of the elementwise, copy and index kernels: GB/s of bytes read and written, beside each other in one run.
+//   elementwise_bench [MEBI-ELEMENTS]
+//   elementwise_bench transpose [PART OF A FORM'S NAME]
 #include <chrono>
 #include <cstdio>
 #include <random>
@@ -32,7 +34,8 @@ class Bench {
 
   // Repeats until a batch takes a while; prints the best of a few batches.
   template <class F>
-  void run(const char* name, std::uint64_t bytes, F&& call) {
+  void run(const std::string& name, std::uint64_t bytes, F&& call) {
+    if (name.find(only) == std::string::npos) return;
     auto batch = [&](int n) {
       gpu::Encoder encoder(device_);
       const double start = now();
@@ -47,11 +50,12 @@ class Bench {
     while (t * n < 0.1) t = batch(n *= 2);
     double best = t;
     for (int i = 0; i < 3; ++i) best = std::min(best, batch(n));
-    std::printf("%-44s %9.1f us %8.0f GB/s\n", name, best * 1e6, static_cast<double>(bytes) / best * 1e-9);
+    std::printf("%-44s %9.1f us %8.0f GB/s\n", name.c_str(), best * 1e6, static_cast<double>(bytes) / best * 1e-9);
     std::fflush(stdout);
   }
 
   gpu::Device& device() { return device_; }
+  std::string only;  // a part of the names
 
  private:
   gpu::Device device_;
@@ -65,9 +69,20 @@ View transposed(const View& v) {
 // All forms of a transposition.
 void transpose_sweep(Bench& bench) {
   for (DType type : {DType::u32, DType::u16, DType::u8}) {
-    for (std::int64_t size : {1024, 8192}) {
+    for (std::int64_t size : {1024, 8192, 16384}) {
+      if (bits(type) * size * size > std::int64_t{1} << 31) continue;
       const View x = transposed(bench.view(type, {size, size}));
       const View y = bench.view(type, {size, size});
+      for (std::uint32_t tile : {8, 16, 32, 64}) {
+        for (bool b_first : {false, true}) {
+          const kernels::TransposeForm form{true, tile, b_first, true};
+          gpu::Encoder probe(bench.device());
+          if (!kernels::transpose_gpu(probe, x, y, form)) continue;
+          bench.run(std::format("{} {} words {} {}", name(type), size, tile, b_first ? "b first" : "a first"),
+                    2 * byte_size(type, static_cast<std::uint64_t>(size * size)),
+                    [&](Stream& s) { kernels::transpose_gpu(*s.gpu(), x, y, form); });
+        }
+      }
       for (bool direct : {true, false}) {
         for (std::uint32_t tile : {4, 8, 16, 32, 64}) {
           if (!direct && tile < 32) continue;
@@ -75,7 +90,7 @@ void transpose_sweep(Bench& bench) {
             const kernels::TransposeForm form{direct, tile, b_first};
             gpu::Encoder probe(bench.device());
             if (!kernels::transpose_gpu(probe, x, y, form)) continue;
-            bench.run(std::format("{} {} {} {} {}", name(type), size, direct ? "direct" : "tile", tile, b_first ? "b first" : "a first").c_str(),
+            bench.run(std::format("{} {} {} {} {}", name(type), size, direct ? "direct" : "tile", tile, b_first ? "b first" : "a first"),
                       2 * byte_size(type, static_cast<std::uint64_t>(size * size)),
                       [&](Stream& s) { kernels::transpose_gpu(*s.gpu(), x, y, form); });
           }
@@ -90,6 +105,7 @@ void transpose_sweep(Bench& bench) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "transpose") {
     Bench bench(gpu::Device::open());
+    if (argc > 2) bench.only = argv[2];
     transpose_sweep(bench);
     return 0;
   }
@@ -107,7 +123,7 @@ int main(int argc, char** argv) {
     bench.run("fill f32", un * 4, [&](Stream& s) { kernels::fill(s, 1.5, y); });
     for (ScalarOp op : {ScalarOp::square, ScalarOp::relu, ScalarOp::exp, ScalarOp::log, ScalarOp::tanh, ScalarOp::sin,
                         ScalarOp::gelu_erf, ScalarOp::gelu_tanh, ScalarOp::silu}) {
-      bench.run((std::string(name(op)) + " f32").c_str(), un * 8, [&](Stream& s) { kernels::unary(s, op, a, y); });
+      bench.run((std::string(name(op)) + " f32"), un * 8, [&](Stream& s) { kernels::unary(s, op, a, y); });
     }
     bench.run("pow f32", un * 12, [&](Stream& s) { kernels::binary(s, ScalarOp::pow, a, b, y); });
     const View rows(a.buffer, 0, DType::f32, {n / 1024, 1024});
@@ -122,11 +138,11 @@ int main(int argc, char** argv) {
       if (size * size > n) continue;
       const View x(a.buffer, 0, DType::f32, {size, size});
       const View t(y.buffer, 0, DType::f32, {size, size});
-      bench.run(std::format("transpose f32 {0}x{0}", size).c_str(), static_cast<std::uint64_t>(size * size) * 8,
+      bench.run(std::format("transpose f32 {0}x{0}", size), static_cast<std::uint64_t>(size * size) * 8,
                 [&](Stream& s) { kernels::copy(s, transposed(x), t); });
       const View xh(a.buffer, 0, DType::f16, {size, size});
       const View th(y.buffer, 0, DType::f16, {size, size});
-      bench.run(std::format("transpose f16 {0}x{0}", size).c_str(), static_cast<std::uint64_t>(size * size) * 4,
+      bench.run(std::format("transpose f16 {0}x{0}", size), static_cast<std::uint64_t>(size * size) * 4,
                 [&](Stream& s) { kernels::copy(s, transposed(xh), th); });
     }
     const Shape heads{n / (512 * 16 * 64), 512, 16, 64};
@@ -162,7 +178,7 @@ int main(int argc, char** argv) {
   for (std::int64_t kib : {1024, 4096, 16384, 65536}) {
     const View a = bench.view(DType::f32, {kib * 128});
     const View y = bench.view(DType::f32, {kib * 128});
-    bench.run(std::format("copy f32, {} KiB in all", kib).c_str(), static_cast<std::uint64_t>(kib) * 1024,
+    bench.run(std::format("copy f32, {} KiB in all", kib), static_cast<std::uint64_t>(kib) * 1024,
               [&](Stream& s) { kernels::copy(s, a, y); });
   }
 }

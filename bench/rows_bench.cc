@@ -1,6 +1,9 @@
 // Softmax, norms and reductions: time and bandwidth over sizes, shapes and types, from memory.
 //   rows_bench [PART OF A CASE'S NAME]
 #include "bandwidth.h"
+#include "kernels/norm/row_norm.h"
+#include "kernels/scan/scan_parts.h"
+#include "kernels/softmax/softmax_parts.h"
 #include "weft/kernels.h"
 
 using namespace weft;
@@ -34,6 +37,77 @@ struct Rows {
           });
   }
 };
+
+// Forms that rows may take, beside each other.
+void forms(bench::Bandwidth& b) {
+  using kernels::PartsForm;
+  using kernels::RowForm;
+  const auto whole_name = [](const RowForm& f) { return std::format("team {}, interleave {}, kept {}", f.team, f.interleave, f.kept); };
+  const auto parts_name = [](const PartsForm& f) { return std::format("parts, {} threads, {} kept, {} beside", f.threads, f.kept, f.interleave); };
+  const auto view = [&](const Tensor& t) { return View(b.device().allocate(t.bytes() + 16), 0, t.type, t.shape); };
+  const auto scratch = [&](const std::function<std::uint64_t(Stream&)>& ask) {
+    gpu::Encoder probe(b.device());
+    return Tensor{DType::u8, {static_cast<std::int64_t>(ask(probe))}};
+  };
+  const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole, const std::vector<PartsForm>& parts) {
+    const Tensor x{type, shape};
+    const std::string name = std::format("form softmax {} {} axis {}: ", weft::name(type), to_string(shape), axis);
+    const View v = view(x);
+    for (const RowForm& f : whole) {
+      b.run(name + whole_name(f), std::array{x, x}, 1, 2 * x.bytes(),
+            [&](Stream& s, auto o) { kernels::softmax_in_form(s, o[0], o[1], axis, false, f); });
+    }
+    for (const PartsForm& f : parts) {
+      const Tensor w = scratch([&](Stream& s) { return kernels::softmax_in_parts_workspace(s, v, v, axis, f); });
+      b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
+            [&](Stream& s, auto o) { kernels::softmax_in_parts(s, o[0], o[1], axis, false, o[2], f); });
+    }
+  };
+  const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups, const std::vector<RowForm>& whole,
+                        const std::vector<PartsForm>& parts) {
+    const Tensor x{type, shape}, weight{type, {groups ? shape[axis] : shape[-1]}};
+    const std::string name = std::format("form norm of {} groups {} {} axis {}: ", groups, weft::name(type), to_string(shape), axis);
+    const auto made = [&](const View& in, const View& w, const View& out) {
+      return groups ? kernels::make_group_norm("norm", in, w, w, out, axis, groups, 1e-5f) : kernels::make_layer_norm(in, w, w, out, axis, 1e-5f);
+    };
+    const View v = view(x), vw = view(weight);
+    for (const RowForm& f : whole) {
+      b.run(name + whole_name(f), std::array{x, weight, x}, 2, 2 * x.bytes(),
+            [&](Stream& s, auto o) { kernels::row_norm_in_form(s, made(o[0], o[1], o[2]), f); });
+    }
+    for (const PartsForm& f : parts) {
+      const Tensor w = scratch([&](Stream& s) { return kernels::row_norm_in_parts_workspace(s, made(v, vw, v), f); });
+      b.run(name + parts_name(f), std::array{x, weight, x, w}, 2, 2 * x.bytes(),
+            [&](Stream& s, auto o) { kernels::row_norm_in_parts(s, made(o[0], o[1], o[2]), o[3], f); });
+    }
+  };
+  const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanOp op, const std::vector<PartsForm>& parts) {
+    const Tensor x{type, shape};
+    const std::string name = std::format("form scan {} {} {} axis {}: ", op == kernels::ScanOp::sum ? "sum" : "log-sum-exp", weft::name(type),
+                                         to_string(shape), axis);
+    const View v = view(x);
+    b.run(name + "whole", std::array{x, x}, 1, 2 * x.bytes(), [&](Stream& s, auto o) { kernels::scan(s, op, o[0], o[1], axis); });
+    for (const PartsForm& f : parts) {
+      const Tensor w = scratch([&](Stream& s) { return kernels::scan_in_parts_workspace(s, op, v, v, axis, f); });
+      b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
+            [&](Stream& s, auto o) { kernels::scan_in_parts(s, op, o[0], o[1], axis, {}, o[2], f); });
+    }
+  };
+  const std::vector<RowForm> group{{512, 1, 16}, {1024, 1, 8}, {256, 1, 32}};
+  norm(DType::f32, {256, 64, 4096}, 1, 8, group, {{128, 16, 8}});
+  norm(DType::f16, {512, 64, 4096}, 1, 8, group, {{128, 16, 8}});
+  norm(DType::f32, {256, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
+  norm(DType::f16, {512, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
+  norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
+  softmax(DType::f32, {1 << 26}, 0, {}, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
+  softmax(DType::f16, {8192, 16384}, 0, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
+  for (const auto op : {kernels::ScanOp::sum, kernels::ScanOp::log_sum_exp}) {
+    scan(DType::f32, {1 << 26}, 0, op, {{256, 8, 8}, {256, 16, 8}, {512, 8, 8}, {128, 16, 8}});
+    scan(DType::f32, {65536, 1024}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}, {256, 8, 4}});
+    scan(DType::f32, {8192, 8192}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}});
+    scan(DType::f16, {131072, 1024}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}});
+  }
+}
 
 // Kernels with scratch: reads and writes `operands`, the last of which is the scratch.
 void sorting(bench::Bandwidth& b) {
@@ -137,5 +211,6 @@ int main(int argc, char** argv) {
     rows.reduce("log sum exp of rows", ReduceOp::log_sum_exp, type, {8192, 8192}, {1});
     others(b, rows, type);
   }
+  forms(b);
   sorting(b);
 }

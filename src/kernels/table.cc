@@ -259,19 +259,33 @@ std::vector<KernelInfo> make_rows() {
       [](Stream& s, const Reader& r) { return softmax_workspace(s, r.in(0), r.out(0), r.small("axis")); });
   add("layer_norm", "norm", "x scale? bias?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
       "layer norm over the axes from first_axis on", [](Stream& s, const Reader& r) {
-        layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"), static_cast<float>(r.number("epsilon")));
+        layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"), static_cast<float>(r.number("epsilon")),
+                   r.workspace());
+      },
+      [](Stream& s, const Reader& r) {
+        return layer_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"));
       });
   const auto epsilon = [](const Reader& r) { return static_cast<float>(r.number("epsilon")); };
   add("rms_norm", "norm", "x scale?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
       "RMS norm over the axes from first_axis on",
-      [=](Stream& s, const Reader& r) { rms_norm(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"), epsilon(r)); });
+      [=](Stream& s, const Reader& r) {
+        rms_norm(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"), epsilon(r), r.workspace());
+      },
+      [](Stream& s, const Reader& r) { return rms_norm_workspace(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis")); });
   add("group_norm", "norm", "x scale? bias?", "y", "groups:integer channel_axis:integer=1 epsilon:number=1e-5",
       "norm over each sample's groups of channels", [=](Stream& s, const Reader& r) {
-        group_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"), epsilon(r));
+        group_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"), epsilon(r),
+                   r.workspace());
+      },
+      [](Stream& s, const Reader& r) {
+        return group_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"));
       });
   add("instance_norm", "norm", "x scale? bias?", "y", "channel_axis:integer=1 epsilon:number=1e-5",
       "norm over each sample's channels", [=](Stream& s, const Reader& r) {
-        instance_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), epsilon(r));
+        instance_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), epsilon(r), r.workspace());
+      },
+      [](Stream& s, const Reader& r) {
+        return instance_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"));
       });
   add("batch_norm", "norm", "x mean variance scale? bias?", "y", "channel_axis:integer=1 epsilon:number=1e-5",
       "norm of channels by given means and variances", [=](Stream& s, const Reader& r) {

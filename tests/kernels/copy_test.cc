@@ -82,7 +82,7 @@ TEST_P(Copy, AllLayouts) {
 TEST_P(Copy, TransposesOfManySizes) {
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::c64}) {
     for (const Shape& shape : {Shape{8, 8}, Shape{64, 64}, Shape{65, 33}, Shape{128, 72}, Shape{9, 200}, Shape{3, 40, 68},
-                               Shape{2, 36, 3, 44}}) {
+                               Shape{2, 36, 3, 44}, Shape{48, 3, 44}, Shape{160, 132}}) {
       const View x = random_view(rng, shape, type, Kind::transposed);
       const View y = random_view(rng, shape, type);
       const std::string what = std::format("{} {}", name(type), to_string(shape));

@@ -2,6 +2,9 @@
 #include <limits>
 
 #include "kernels/operands.h"
+#include "kernels/parts_form.h"
+#include "kernels/norm/row_norm.h"
+#include "kernels/softmax/softmax_parts.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -30,7 +33,16 @@ struct Norm {
   float epsilon = 1e-5f;
   ValueOf value = normal(3, 0.3, 2);
   Tolerance tolerance = kNormTolerance;
+  std::optional<kernels::PartsForm> parts;
+  std::optional<kernels::RowForm> whole;
 };
+
+void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernels::PartsForm>& parts, const std::optional<kernels::RowForm>& whole) {
+  if (!parts) return kernels::row_norm_in_form(s, norm, *whole);
+  const kernels::PartsForm& form = *parts;
+  with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, form),
+                 [&](const View& workspace) { kernels::row_norm_in_parts(s, norm, workspace, form); });
+}
 
 Problem problem_of(Norm c) {
   const int axis = c.axis < 0 ? c.axis + c.shape.rank() : c.axis;
@@ -55,6 +67,14 @@ Problem problem_of(Norm c) {
   p.call = [c, first](Stream& s, auto in, auto out) {
     const auto scale = c.scale ? std::optional(in[first]) : std::nullopt;
     const auto bias = c.bias ? std::optional(in[first + (c.scale ? 1 : 0)]) : std::nullopt;
+    if ((c.parts || c.whole) && s.gpu() && in[0].count() > 0 && c.form != Form::batch) {
+      const char* name = kForms[static_cast<int>(c.form)];
+      const std::int64_t groups = c.form == Form::group ? c.groups : -1;
+      return in_form(s, c.form == Form::rms
+                            ? kernels::make_rms_norm(in[0], scale, out[0], c.axis, c.epsilon)
+                            : kernels::make_group_norm(name, in[0], scale, bias, out[0], c.axis, groups, c.epsilon),
+                     c.parts, c.whole);
+    }
     switch (c.form) {
       case Form::rms: return kernels::rms_norm(s, in[0], scale, out[0], c.axis, c.epsilon);
       case Form::group: return kernels::group_norm(s, in[0], scale, bias, out[0], c.axis, c.groups, c.epsilon);
@@ -133,6 +153,105 @@ TEST_P(NormsTest, LargeMeanAndSpecialValues) {
   for (Form form : {Form::rms, Form::group, Form::instance, Form::batch}) check({.form = form, .shape = {0, 4, 5}});
 }
 
+// Forms that a GPU takes for large tensors.
+constexpr kernels::PartsForm kPartsForms[] = {{.threads = 128, .kept = 2, .interleave = 8}, {.threads = 512, .kept = 4, .interleave = 4},
+                                              {.threads = 64, .kept = 3, .interleave = 2}};
+
+TEST_P(NormsTest, RowsInParts) {
+  for (const kernels::PartsForm& form : kPartsForms) {
+    for (Form norm : {Form::rms, Form::group, Form::instance}) {
+      if (form.kept % 2 == static_cast<std::uint32_t>(norm) % 2) check({.form = norm, .shape = {3, 8, 5000}, .groups = 2, .parts = form});
+      if (norm != Form::instance) check({.form = norm, .shape = {2, 4999, 6}, .axis = norm == Form::rms ? 1 : 2, .groups = 3, .scale = false, .parts = form});
+      check({.form = norm, .shape = {2, 3000, 32}, .axis = norm == Form::rms ? 1 : 2, .groups = 4, .bias = false, .x = DType::f16, .y = DType::bf16, .parts = form});
+    }
+    check({.form = Form::group, .shape = {2, 4, 5000}, .groups = 2, .epsilon = 0, .value = normal(4, 1e4, 1e-2), .tolerance = {.absolute = 1e-3}, .parts = form});
+    for (Form norm : {Form::rms, Form::group}) {
+      check({.form = norm, .shape = {4, 2, 1600}, .groups = 2, .scale = false, .bias = false, .value = [](std::int64_t i) {
+               const std::int64_t row = i / 3200, j = i % 3200;
+               if (row == 0) return j % 1600 == 3 ? kNaN : 1.0;
+               if (row == 1) return j % 1600 == 1500 ? kInf : 1.0;
+               return row == 2 ? 0.0 : -5.0;
+             }, .parts = form});
+    }
+  }
+}
+
+TEST_P(NormsTest, FormsOfWholeRows) {
+  constexpr kernels::RowForm kForms[] = {{.team = 64, .interleave = 2, .kept = 8}, {.team = 16, .interleave = 1, .kept = 0}};
+  // A member keeps its place along an axis of the row's for as many steps as all others.
+  for (const Kind kind : {Kind::dense, Kind::transposed}) {
+    check({.form = Form::group, .shape = {3, 4, 256}, .groups = 2, .x_kind = kind, .y_kind = kind, .whole = kernels::RowForm{16, 1, 32}});
+  }
+  for (const kernels::RowForm& form : kForms) {
+    for (const auto& [shape, kind] : {std::pair{Shape{3, 2, 1200}, Kind::dense}, {Shape{4, 2, 1200}, Kind::transposed}}) {
+      for (Form norm : {Form::rms, Form::group}) {
+        check({.form = norm, .shape = shape, .groups = 2, .x_kind = kind, .y_kind = kind, .whole = form});
+      }
+      for (const bool log : {false, true}) {
+        const View x = view_of(DType::f32, shape, kind, normal(7, 0, 3));
+        run_both(
+            device, std::array{x}, std::array{output(DType::f32, shape, kind)},
+            [&](Stream& s, auto in, auto out) {
+              if (s.gpu()) return kernels::softmax_in_form(s, in[0], out[0], 2, log, form);
+              (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], 2, {});
+            },
+            {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, std::format("softmax, log {}: {}", log, weft::to_string(x)));
+      }
+    }
+  }
+}
+
+TEST_P(NormsTest, SoftmaxOfRowsInParts) {
+  const auto value = [](std::int64_t n) {
+    return [n](std::int64_t i) {
+      const std::int64_t row = i / n, j = i % n;
+      switch (row) {
+        case 0: return j == n - 1 ? kNaN : 1.0;
+        case 1: return j == 1 ? kInf : 1.0;
+        case 2: return -kInf;
+        case 3: return j % 2 ? -kInf : static_cast<double>(j % 5);
+        case 4: return 7.0;
+        case 5: return j == 0 ? 3e38 : -3e38;
+        case 6: return j < n / 2 ? -kInf : 1.0;
+        default: return static_cast<double>(j % 13) - 6.0;
+      }
+    };
+  };
+  for (const kernels::PartsForm& form : kPartsForms) {
+    for (const bool log : {false, true}) {
+      for (const auto& [n, kind] : {std::pair{5000, Kind::dense}, {5000, Kind::transposed}, {4999, Kind::dense}, {4999, Kind::transposed}}) {
+        for (const DType type : {DType::f32, DType::f16}) {
+          if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.kept) % 4) continue;   // a part of them
+          const View x = view_of(type, {8, n}, kind, value(n));
+          run_both(
+              device, std::array{x}, std::array{output(type, {8, n}, kind)},
+              [&](Stream& s, auto in, auto out) {
+                if (!s.gpu()) return (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], 1, {});
+                with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], 1, form), [&](const View& workspace) {
+                  kernels::softmax_in_parts(s, in[0], out[0], 1, log, workspace, form);
+                });
+              },
+              log ? Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5} : Tolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
+              std::format("softmax, log {}: {}", log, weft::to_string(x)));
+        }
+      }
+    }
+    // In place, twice.
+    const View x = view_of(DType::f32, {3, 5000}, Kind::dense, normal(3)), y = output(DType::f32, {3, 5000});
+    const View both = to_device(device, x);
+    gpu::Encoder encoder(device);
+    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, both, both, 1, form), [&](const View& workspace) {
+      for (int i = 0; i < 2; ++i) kernels::softmax_in_parts(encoder, both, both, 1, false, workspace, form);
+      encoder.submit();
+      device.wait();
+    });
+    cpu::Executor executor;
+    kernels::softmax(executor, x, y, 1);
+    kernels::softmax(executor, y, y, 1);
+    expect_close(to_host(device, both), y, {.ulp = 1, .absolute = 1e-9, .relative = 1e-5});
+  }
+}
+
 // Logarithms near 0 are known to the sum's last digits, those far below to exp's error, 3 + 2|x| ULP.
 constexpr Tolerance kLogTolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
 
@@ -191,6 +310,11 @@ bool register_norm(const std::string& name, Form form) {
     c.epsilon = 1e-2f;
     c.value = normal(rng(), 0.3, 2);
     c.tolerance.absolute = 1e-5;
+    switch (rng() % 3) {
+      case 0: c.parts = random_parts_form(rng); break;
+      case 1: c.whole = random_row_form(rng); break;
+      default: break;
+    }
     return problem_of(c);
   });
 }
@@ -209,9 +333,16 @@ const bool registered_layer_norm = differential("layer_norm", [](Rng& rng) {
   p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
   p.tolerance = {.ulp = 1, .absolute = 1e-5, .relative = 1e-5};
   p.what = std::format("layer_norm from axis {}: {}, scale {}, bias {}", axis, weft::to_string(p.inputs[0]), scale, bias);
+  std::optional<kernels::PartsForm> parts;
+  std::optional<kernels::RowForm> whole;
+  if (rng() % 3 == 0) parts = random_parts_form(rng);
+  else if (rng() % 2) whole = random_row_form(rng);
   p.call = [=](Stream& s, auto in, auto out) {
-    kernels::layer_norm(s, in[0], scale ? std::optional(in[1]) : std::nullopt,
-                        bias ? std::optional(in[scale ? 2 : 1]) : std::nullopt, out[0], axis, 1e-2f);
+    const auto scales = scale ? std::optional(in[1]) : std::nullopt, biases = bias ? std::optional(in[scale ? 2 : 1]) : std::nullopt;
+    if ((parts || whole) && s.gpu() && in[0].count() > 0) {
+      return in_form(s, kernels::make_layer_norm(in[0], scales, biases, out[0], axis, 1e-2f), parts, whole);
+    }
+    kernels::layer_norm(s, in[0], scales, biases, out[0], axis, 1e-2f);
   };
   return p;
 });
@@ -225,7 +356,16 @@ bool register_softmax(const std::string& name, bool log) {
     p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
     p.tolerance = log ? Tolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5} : Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
     p.what = std::format("softmax, log {}, axis {}: {}", log, axis, weft::to_string(p.inputs[0]));
-    p.call = [=](Stream& s, auto in, auto out) { (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis, {}); };
+    const auto which = rng() % 3;
+    const kernels::PartsForm form = random_parts_form(rng);
+    const kernels::RowForm whole = random_row_form(rng);
+    p.call = [=](Stream& s, auto in, auto out) {
+      if (which == 0 || !s.gpu() || in[0].count() == 0) return (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis, {});
+      if (which == 1) return kernels::softmax_in_form(s, in[0], out[0], axis, log, whole);
+      with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], axis, form), [&](const View& workspace) {
+        kernels::softmax_in_parts(s, in[0], out[0], axis, log, workspace, form);
+      });
+    };
     return p;
   });
 }

@@ -1,5 +1,7 @@
 // Scans on a GPU against the CPU, and against their definition.
 #include "kernels/operands.h"
+#include "kernels/parts_form.h"
+#include "kernels/scan/scan_parts.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -28,8 +30,16 @@ struct Case {
   DType from, to;
   int axis;
   ScanOptions options;
-  bool cuts;
+  bool cuts = false;                        // with a workspace
+  std::optional<kernels::PartsForm> parts;  // in a form that a GPU takes for large tensors
 };
+
+void run(Stream& stream, const Case& c, const View& x, const View& y) {
+  if (!c.parts || !stream.gpu() || x.count() == 0) return run(stream, c.op, x, y, c.axis, c.options, c.cuts);
+  with_workspace(stream, kernels::scan_in_parts_workspace(stream, c.op, x, y, c.axis, *c.parts), [&](const View& workspace) {
+    kernels::scan_in_parts(stream, c.op, x, y, c.axis, c.options, workspace, *c.parts);
+  });
+}
 
 Case random_case(Rng& rng, int rank) {
   Case c{pick(rng, kOps), DType::f32, DType::f32, random_int(rng, 0, rank - 1), {rng() % 2 == 0, rng() % 2 == 0}, rng() % 2 == 0};
@@ -48,6 +58,7 @@ Case random_case(Rng& rng, int rank) {
       c.from = pick(rng, kFloats);
       c.to = pick(rng, kFloats);
   }
+  if (rng() % 2) c.parts = random_parts_form(rng);
   return c;
 }
 
@@ -75,8 +86,8 @@ void tame(const View& x, ScanOp op, Rng& rng) {
 Problem make_problem(Rng& rng, const Case& c, const View& x, const View& y) {
   tame(x, c.op, rng.details());
   return {std::format("{} {} to {} axis {}{}{}{}", kNames[static_cast<int>(c.op)], to_string(x), to_string(y), c.axis,
-                      c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "", c.cuts ? " cut" : ""),
-          {x}, {y}, [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options, c.cuts); },
+                      c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "", c.parts ? " in parts" : c.cuts ? " cut" : ""),
+          {x}, {y}, [c](Stream& s, auto in, auto out) { run(s, c, in[0], out[0]); },
           tolerance_of(c, x.shape()[c.axis])};
 }
 
@@ -124,6 +135,35 @@ TEST_P(Scan, LongRowsInParts) {
       const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}, true};
       const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
       run_both(device(), p.inputs, p.outputs, p.call, p.tolerance, p.what);
+    }
+  }
+}
+
+TEST_P(Scan, FormsOfParts) {
+  constexpr kernels::PartsForm kForms[] = {{.threads = 128, .kept = 4, .interleave = 8}, {.threads = 512, .kept = 8, .interleave = 2},
+                                           {.threads = 64, .kept = 4, .interleave = 1}};
+  int turn = 0;
+  for (const auto& [shape, axis] : {std::pair{Shape{2, 40000}, 1}, {Shape{30001}, 0}, {Shape{9000, 8}, 0}, {Shape{5001, 3}, 0}}) {
+    for (ScanOp op : kOps) {
+      for (DType type : {DType::f32, DType::i32, DType::i64, DType::f16}) {
+        if ((op == ScanOp::log_sum_exp && is_integer(type)) || (op == ScanOp::prod && is_floating(type))) continue;
+        if (op == ScanOp::sum && type == DType::f16) continue;
+        if (++turn % 4) continue;
+        const Case c{op, type, type, axis, {turn % 8 == 0, turn % 3 == 0}, false, kForms[turn / 4 % 3]};
+        const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
+        run_both(device(), p.inputs, p.outputs, p.call, p.tolerance, p.what);
+      }
+    }
+  }
+  // NaN and infinities pass between parts.
+  for (const ScanOp op : {ScanOp::sum, ScanOp::max, ScanOp::log_sum_exp}) {
+    for (const kernels::PartsForm& form : {kForms[0], kForms[2]}) {
+      const View x = view_of(DType::f32, {3, 5000}, Kind::dense, [](std::int64_t i) {
+        return i % 5000 == 1000 ? (i < 5000 ? NAN : i < 10000 ? INFINITY : -INFINITY) : static_cast<double>(i % 7);
+      });
+      const Case c{op, DType::f32, DType::f32, 1, {}, false, form};
+      const Problem p = make_problem(rng, c, x, random_view(rng, {3, 5000}, DType::f32));
+      run_both(device(), p.inputs, p.outputs, p.call, {.relative = 1e-4}, p.what);
     }
   }
 }

@@ -313,6 +313,46 @@ TEST_F(WindowsTest, Compaction) {
   }
 }
 
+TEST_F(WindowsTest, NormsAndScansOfLongRows) {
+  const auto workspace = [&](std::uint64_t bytes) {
+    return bytes ? std::optional(View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)})) : std::nullopt;
+  };
+  for (const auto& [shape, first, type, kind] :
+       {std::tuple{Shape{70000}, 0, DType::f32, Kind::dense}, {{3, 40000}, 1, DType::f16, Kind::sliced},
+        {{2, 300, 90}, 1, DType::f32, Kind::dense}, {{2, 20000}, 1, DType::f32, Kind::transposed}}) {
+    const Shape row(std::span(shape.begin() + first, shape.end()));
+    const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type);
+    const View scale = random_view(rng, row, DType::f32), bias = random_view(rng, row, DType::f32);
+    both({x, scale, bias}, {y}, [&, axis = first](Stream& s, auto in, auto out) {
+      kernels::layer_norm(s, in[0], in[1], in[2], out[0], axis, 1e-5f,
+                          workspace(kernels::layer_norm_workspace(s, in[0], in[1], in[2], out[0], axis)));
+    }, {.ulp = 2, .absolute = 2e-5});
+    both({x, scale}, {y}, [&, axis = first](Stream& s, auto in, auto out) {
+      kernels::rms_norm(s, in[0], in[1], out[0], axis, 1e-5f, workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], axis)));
+    }, {.ulp = 2, .absolute = 2e-5});
+  }
+  for (const int channels : {1, 2}) {  // the channels' axis
+    const Shape shape = channels == 1 ? Shape{2, 6, 9000} : Shape{2, 9000, 6};
+    const View x = random_view(rng, shape, DType::f32), y = random_view(rng, shape, DType::f32), w = random_view(rng, {6}, DType::f32);
+    both({x, w}, {y}, [&, channels](Stream& s, auto in, auto out) {
+      kernels::group_norm(s, in[0], in[1], in[1], out[0], channels, 2, 1e-5f,
+                          workspace(kernels::group_norm_workspace(s, in[0], in[1], in[1], out[0], channels, 2)));
+    }, {.ulp = 2, .absolute = 2e-5});
+  }
+  for (const auto& [shape, axis] : {std::pair{Shape{50001}, 0}, {{2, 40000}, 1}, {{20000, 5}, 0}}) {
+    for (const auto& [op, type] : {std::pair{kernels::ScanOp::sum, DType::i32}, {kernels::ScanOp::sum, DType::i64}, {kernels::ScanOp::max, DType::f32},
+                                   {kernels::ScanOp::log_sum_exp, DType::f32}}) {
+      for (const bool reverse : {false, true}) {
+        const View x = random_view(rng, shape, type), y = random_view(rng, shape, type);
+        both({x}, {y}, [&, axis = axis, op = op](Stream& s, auto in, auto out) {
+          const kernels::ScanOptions options{.reverse = reverse, .exclusive = axis == 1};
+          kernels::scan(s, op, in[0], out[0], axis, options, workspace(kernels::scan_workspace(s, op, in[0], out[0], axis, options)));
+        }, op == kernels::ScanOp::log_sum_exp ? Tolerance{.relative = 1e-4} : kSameBits);
+      }
+    }
+  }
+}
+
 TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
   const View x(device->allocate(400000), 0, DType::f32, {100000}), y(device->allocate(4), 0, DType::f32, Shape{});
   gpu::Encoder encoder(*device);
@@ -324,6 +364,8 @@ TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
     EXPECT_THAT(e.what(), testing::HasSubstr("65536"));
   }
   EXPECT_THROW(kernels::reduce(encoder, kernels::ReduceOp::sum, x, y, std::array{0}, {}), Unsupported);
+  EXPECT_THROW(kernels::layer_norm(encoder, x, {}, {}, x, 0, 1e-5f), Unsupported);
+  EXPECT_THROW(kernels::scan(encoder, kernels::ScanOp::sum, x, x, 0), Unsupported);
 }
 
 TEST_F(WindowsTest, TheFlagForcesIt) {

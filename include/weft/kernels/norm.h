@@ -1,6 +1,7 @@
 // Normalisation. Conventions that all kernels share are in weft/kernels.h.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "weft/stream.h"
@@ -12,22 +13,35 @@ namespace weft::kernels {
 // have the shape of those axes. Floating types, each operand its own; computed in f32, with a mean that is large beside
 // the deviation costing no digits beyond those that x itself lost.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int first_axis, float epsilon);
+                const View& y, int first_axis, float epsilon, const std::optional<View>& workspace = {});
+// Bytes of scratch (at a multiple of 16 bytes) with which few long rows, or rows that share lines of memory, go fastest
+// on that stream (0: none): with it they are cut into parts. A call without runs all the same, unless a row is longer
+// than a binding: that is Unsupported without it. So for the other norms, too.
+std::uint64_t layer_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, const View& y, int first_axis);
 // y = x / sqrt(mean of x² + epsilon) · scale over the axes from `first_axis` on; scale (optional) has their shape. Types as
 // for layer_norm(). Squares past f32's range give 0.
 // Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
-              float epsilon);
+              float epsilon, const std::optional<View>& workspace = {});
+std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale, const View& y,
+                                 int first_axis);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias, mean and variance being those of each sample (axis 0) and
 // each of `groups` groups of neighbouring channels, over all other axes. Channels stand at `channel_axis`, any but 0;
 // scale and bias (optional) have a value a channel. Types and accuracy as for layer_norm(). Rank at most 7.
 // Source: Wu and He, "Group Normalization", 2018.
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int channel_axis, std::int64_t groups, float epsilon);
+                const View& y, int channel_axis, std::int64_t groups, float epsilon,
+                const std::optional<View>& workspace = {});
+std::uint64_t group_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, const View& y, int channel_axis,
+                                   std::int64_t groups);
 // With each channel a group, of any rank.
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                   const View& y, int channel_axis, float epsilon);
+                   const View& y, int channel_axis, float epsilon, const std::optional<View>& workspace = {});
+std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
+                                      const std::optional<View>& bias, const View& y, int channel_axis);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, all of them of one value a
 // channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own; computed

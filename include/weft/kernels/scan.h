@@ -30,7 +30,8 @@ struct ScanOptions {
 void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options = {},
           const std::optional<View>& workspace = {});
 // Bytes of scratch (at a multiple of 16 bytes) with which a scan of few long rows is fastest on that stream (0: none):
-// with it rows are cut into parts, whose totals are scanned first. A call without runs all the same.
+// with it rows are cut into parts, whose totals are gathered first. A call without runs all the same, unless a row is
+// longer than a binding: that is Unsupported without it.
 std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis,
                              const ScanOptions& options = {});
 

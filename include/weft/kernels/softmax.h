@@ -12,7 +12,8 @@ namespace weft::kernels {
 // y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis`, of floating types, computed in f32. A row that holds a NaN
 // or +inf, or nothing but -inf, gives NaN. On a GPU a row longer than a binding is Unsupported without a workspace.
 void softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace = {});
-// Bytes of scratch (at a multiple of 16 bytes) that such rows take; 0 for all others. Of log_softmax(), too.
+// Bytes of scratch (at a multiple of 16 bytes) that such rows take, and with which few long rows go fastest on that
+// stream; 0 for all others. Of log_softmax(), too.
 std::uint64_t softmax_workspace(Stream& stream, const View& x, const View& y, int axis);
 
 // y = x - max(x) - log(sum(exp(x - max(x)))) along `axis`: the logarithm of softmax(), types and special rows as there.

@@ -18,6 +18,17 @@ void check_weight(std::string_view name, std::string_view operand, const TensorT
   throw InvalidArgument("{}: {} is {}, expected a float type {} for x {}", name, operand, to_string(weight), to_string(shape), to_string(x));
 }
 
+// The operands after x, as far as they are there.
+struct Weights {
+  std::optional<View> scale, bias;
+};
+Weights weights(const Launch& call, bool has_scale, bool has_bias) {
+  Weights w;
+  if (has_scale) w.scale = call.inputs[1];
+  if (has_bias) w.bias = call.inputs[has_scale ? 2 : 1];
+  return w;
+}
+
 Value per_channel(std::string_view name, std::string_view operand, Value weight, Value x, int axis, DType type) {
   check_weight(name, operand, weight.type(), {x.shape()[axis]}, x.type());
   Shape shape = Shape::filled(x.rank(), 1);
@@ -63,7 +74,13 @@ std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
 
 void RmsNormOp::lower(const Launch& call) const {
   const auto scale = call.inputs.size() > 1 ? std::optional(call.inputs[1]) : std::nullopt;
-  kernels::rms_norm(call.stream, call.inputs[0], scale, call.outputs[0], first_axis_, static_cast<float>(epsilon_));
+  kernels::rms_norm(call.stream, call.inputs[0], scale, call.outputs[0], first_axis_, static_cast<float>(epsilon_),
+                    call.workspace);
+}
+
+std::uint64_t RmsNormOp::workspace(const Launch& call) const {
+  const auto scale = call.inputs.size() > 1 ? std::optional(call.inputs[1]) : std::nullopt;
+  return kernels::rms_norm_workspace(call.stream, call.inputs[0], scale, call.outputs[0], first_axis_);
 }
 
 void GroupNormOp::fields(Fields& f) const {
@@ -89,11 +106,20 @@ std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const
 }
 
 void GroupNormOp::lower(const Launch& call) const {
-  const auto scale = has_scale_ ? std::optional(call.inputs[1]) : std::nullopt;
-  const auto bias = has_bias_ ? std::optional(call.inputs[has_scale_ ? 2 : 1]) : std::nullopt;
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   const auto epsilon = static_cast<float>(epsilon_);
-  if (groups_ == 0) return kernels::instance_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], channel_axis_, epsilon);
-  kernels::group_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], channel_axis_, groups_, epsilon);
+  const View &x = call.inputs[0], &y = call.outputs[0];
+  if (groups_ == 0) {
+    return kernels::instance_norm(call.stream, x, scale, bias, y, channel_axis_, epsilon, call.workspace);
+  }
+  kernels::group_norm(call.stream, x, scale, bias, y, channel_axis_, groups_, epsilon, call.workspace);
+}
+
+std::uint64_t GroupNormOp::workspace(const Launch& call) const {
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
+  const View &x = call.inputs[0], &y = call.outputs[0];
+  if (groups_ == 0) return kernels::instance_norm_workspace(call.stream, x, scale, bias, y, channel_axis_);
+  return kernels::group_norm_workspace(call.stream, x, scale, bias, y, channel_axis_, groups_);
 }
 
 void SoftmaxOp::fields(Fields& f) const {
@@ -137,12 +163,14 @@ std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const
 }
 
 void LayerNormOp::lower(const Launch& call) const {
-  std::optional<View> scale;
-  std::optional<View> bias;
-  if (has_scale_) scale = call.inputs[1];
-  if (has_bias_) bias = call.inputs[has_scale_ ? 2 : 1];
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   kernels::layer_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], first_axis_,
-                      static_cast<float>(epsilon_));
+                      static_cast<float>(epsilon_), call.workspace);
+}
+
+std::uint64_t LayerNormOp::workspace(const Launch& call) const {
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
+  return kernels::layer_norm_workspace(call.stream, call.inputs[0], scale, bias, call.outputs[0], first_axis_);
 }
 
 Value softmax(Value x, int axis) {

@@ -47,6 +47,7 @@ class RmsNormOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   int first_axis_;
@@ -64,6 +65,7 @@ class GroupNormOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   int channel_axis_;
@@ -85,6 +87,7 @@ class LayerNormOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   int first_axis_;

@@ -8,6 +8,8 @@ fn {{ function }}(i: u32) -> u32 {
   return 0u;
 {% elif rank == 1 %}
   return i * p.{{ operand }}_{{ space }}0;
+{% elif space == "inner" and operand in flat %}
+  return i * p.{{ operand }}_{{ space }}{{ rank - 1 }};
 {% else %}
   var r = i;
   var o = 0u;
@@ -42,15 +44,18 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
 {# Of rows that are kept: the member's step i, which is step k<i> of the row, after first_place(operand, start); `inside`,
    if given, says whether it is in the row: else a place is taken that is. #}
 {% macro first_place(operand, start) %}
-{% if even %}
+{% if even or aligned %}
   let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ step_at("min(member, p.steps - 1u)") }});
 {% else %}
   let {{ operand }}_first = {{ start }};
 {% endif %}
 {% endmacro %}
 {% macro kept_place(operand, i, inside) -%}
-{%- if even -%}
-{{ operand }}_first + {% if inside %}select(0u, {{ i }}u * p.{{ operand }}_jump, {{ inside }}){% else %}{{ i }}u * p.{{ operand }}_jump{% endif %}
+{%- if even or aligned -%}
+{%- set jump = "p." ~ operand ~ "_jump" -%}
+{%- set run = i ~ "u % p.per_run * " ~ jump ~ " + " ~ i ~ "u / p.per_run * p." ~ operand ~ "_wrap" -%}
+{%- set way = "(" ~ run ~ ")" if aligned else i ~ "u * " ~ jump -%}
+{{ operand }}_first + {% if inside %}select(0u, {{ way }}, {{ inside }}){% else %}{{ way }}{% endif %}
 {%- else -%}
 {{ operand }}_first + {{ operand }}_at({{ step_at("min(k" ~ i ~ ", p.steps - 1u)") if inside else step_at("k" ~ i) }})
 {%- endif -%}
@@ -124,3 +129,10 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {% endfor %}
   var v{{ kept - 1 }} = select(value_t({{ fill }}), {{ load_step("x", "x0", "min(k" ~ (kept - 1) ~ ", p.steps - 1u)") }}, whole);
 {%- endmacro %}
+
+{# How many steps are the member's, for a row's second reading, which goes backwards: what was read last is the
+   likeliest to be in a cache still. #}
+{% macro steps_left() %}
+  var left = 0u;
+  if (member < p.steps) { left = (p.steps - member + {{ team - 1 }}u) / {{ team }}u; }
+{% endmacro %}

@@ -141,7 +141,10 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
 
   const Keeping most = keeping(capabilities);
   const std::int64_t kept = std::min(most.values / plan.width, most.steps);
-  if (plan.across) {
+  if (options.form) {
+    plan.interleave = std::min({options.form->interleave, power_of_two_at_least(teams), largest});
+    plan.team = std::min(options.form->team, largest / plan.interleave);
+  } else if (plan.across) {
     lay_across(plan, teams, options, kept, capabilities.software, largest);
   } else {
     plan.team = team_along(plan, teams, options, kept, capabilities.software, largest);
@@ -149,13 +152,14 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
 
   // Whole subgroups, which the order of threads relies on; beyond that no more than there is work for.
   const std::uint32_t unit = plan.team * plan.interleave;
-  const std::uint32_t wanted = static_cast<std::uint32_t>(std::min<std::int64_t>(
+  const std::uint32_t wanted = options.form ? unit : static_cast<std::uint32_t>(std::min<std::int64_t>(
       power_of_two_at_least(teams) * std::int64_t{plan.team}, capabilities.software ? 64 : kUsualWorkgroup));
   plan.workgroup = std::min(std::max({unit, wanted, capabilities.subgroups ? capabilities.subgroup_max : 1u}), largest);
   plan.groups = ceil_div(teams, plan.workgroup / plan.team);
 
   const std::int64_t needed = ceil_div(plan.steps, plan.team);
-  if (options.keep && needed <= kept) plan.kept = static_cast<std::uint32_t>(needed);
+  const std::int64_t most_kept = options.form ? options.form->kept : kept;
+  if (options.keep && needed <= most_kept) plan.kept = static_cast<std::uint32_t>(needed);
   return plan;
 }
 
@@ -179,16 +183,30 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   };
   add_space("outer", rows.outer);
   add_space("inner", rows.inner);
-  // From a member's step to its next: the same way everywhere if it keeps its place along the fastest axis.
-  const std::int64_t ahead = std::int64_t{plan.team} * (plan.across ? 1 : plan.width);
+  // Operands whose rows lie in one run need no split of the index.
   const int rank = rows.inner.shape.rank();
-  const bool even = rank <= 1 || (rank == 2 && ahead % rows.inner.shape.back() == 0);
-  call.set("even", even);
-  if (!even) return;
+  std::vector<std::string> flat;
+  for (std::size_t k = 0; k < names.size() && rank > 1; ++k) {
+    const Strides& s = rows.inner.strides[k];
+    bool run = true;
+    for (int d = 0; d + 1 < rank; ++d) run &= s[d] == s[d + 1] * rows.inner.shape[d + 1];
+    if (run) flat.emplace_back(names[k]);
+  }
+  call.set("flat", flat);
+  // From a member's step to its next: the same way everywhere if it keeps its place along the fastest axis, or
+  // (`aligned`) stays on that axis for as many steps as all others do.
+  const std::int64_t ahead = std::int64_t{plan.team} * (plan.across ? 1 : plan.width);
+  const std::int64_t fastest = rank == 2 ? rows.inner.shape.back() : 1;
+  const bool even = rank <= 1 || (rank == 2 && ahead % fastest == 0);
+  const bool aligned = !even && rank == 2 && fastest % ahead == 0;
+  call.set("even", even).set("aligned", aligned);
+  if (aligned) call.index_param("per_run", fastest / ahead);
+  if (!even && !aligned) return;
   for (std::size_t k = 0; k < names.size(); ++k) {
     const Strides& s = rows.inner.strides[k];
-    const std::int64_t jump = rank == 0 ? 0 : rank == 1 ? ahead * s[0] : ahead / rows.inner.shape.back() * s[0];
+    const std::int64_t jump = rank == 0 ? 0 : rank == 1 || aligned ? ahead * s.back() : ahead / fastest * s[0];
     call.index_param(std::format("{}_jump", names[k]), jump);
+    if (aligned) call.index_param(std::format("{}_wrap", names[k]), s[0]);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 
 #include "kernels/call.h"
@@ -45,11 +46,18 @@ struct RowPlan {
   bool cut = false;              // for rows in parts, as the options asked
 };
 
+// How threads share rows, for tests and benchmarks: as in RowPlan, rows being kept that take up to `kept` steps a
+// member.
+struct RowForm {
+  std::uint32_t team = 1, interleave = 1, kept = 0;
+};
+
 struct RowPlanOptions {
   bool along4 = false, across4 = false;  // which vectorised forms all operands allow
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
   bool cut = false;                      // rows will be cut into parts, so that few of them are threads enough
+  std::optional<RowForm> form;           // as far as the device allows
 };
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options);
 

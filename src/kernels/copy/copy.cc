@@ -47,26 +47,45 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
   View to = y;
   from.layout = {c.shape, c.strides[0]};
   to.layout = {c.shape, c.strides[1]};
-  // Four at a time, if both sides' rows start at multiples of four and are multiples of four long.
-  auto fits = [&](const View& v, int fast) {
-    if (bits(v.dtype) > 32 || bits(v.dtype) < 8 || v.shape()[fast] % 4 || v.offset * 8 / bits(v.dtype) % 4) return false;
+  // Four at a time (bytes perhaps sixteen along b), if both sides' rows start at multiples of it and are multiples
+  // long.
+  auto fits = [&](const View& v, int fast, std::int64_t n) {
+    if (bits(v.dtype) > 32 || bits(v.dtype) < 8 || v.shape()[fast] % n) return false;
+    if (static_cast<std::int64_t>(v.offset * 8) / bits(v.dtype) % n) return false;
     for (int i = 0; i < v.rank(); ++i) {
-      if (i != fast && v.strides()[i] % 4) return false;
+      if (i != fast && v.strides()[i] % n) return false;
     }
     return true;
   };
-  const int width = fits(from, b) && fits(to, a) ? 4 : 1;
+  const int width = fits(from, b, 4) && fits(to, a, 4) ? 4 : 1;
   if (width == 1 && (bits(x.dtype) < 32 || (form && form->direct))) return false;
+  const bool words = width == 4 && bits(x.dtype) == 8 && fits(from, b, 16) && (!form || form->words);
+  if (form && form->words && !words) return false;
 
-  Call call(commands, width == 4 && (!form || form->direct) ? "transpose_direct" : "transpose");
+  const char* const direct = width == 4 && (!form || form->direct) ? "transpose_direct" : "transpose";
+  Call call(commands, words ? "transpose_bytes" : direct);
   const gpu::Capabilities& can = call.capabilities();
   const std::uint32_t workgroup = workgroup_size(can, 256);
   // Measured on an H200 (bench/elementwise_bench transpose): 8192² f32 3,925 GB/s, f16 3,768, tiles 3,560.
-  TransposeForm f{width == 4, width == 1 ? 32u : bits(x.dtype) == 32 ? 4u : 8u, false};
+  TransposeForm f{width == 4, words || width == 1 ? 32u : bits(x.dtype) == 32 ? 4u : 8u, false, words};
   if (form) f = *form;
   const std::int64_t tile_a = f.direct ? 4 * f.tile : f.tile;
-  const std::int64_t tile_b = f.direct ? 4 * workgroup / f.tile : f.tile;
+  const std::int64_t tile_b = f.direct ? (words ? 16 : 4) * workgroup / f.tile : f.tile;
   if (!f.direct && f.tile * (f.tile + 1) * (bits(x.dtype) == 64 ? 8 : 4) > can.max_workgroup_memory) return false;
+  Strides x_strides = c.strides[0];
+  Strides y_strides = c.strides[1];
+  if (words) {
+    const auto in_words = [](View& v, Strides& strides, int fast) {
+      v.dtype = DType::u32;
+      v.layout.shape[fast] /= 4;
+      for (int i = 0; i < v.rank(); ++i) {
+        if (i != fast) v.layout.strides[i] /= 4;
+      }
+      strides = v.strides();
+    };
+    in_words(from, x_strides, b);
+    in_words(to, y_strides, a);
+  }
 
   Shape outer;
   Strides x_outer;
@@ -74,15 +93,16 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
   for (int i = 0; i < c.shape.rank(); ++i) {
     if (i == a || i == b) continue;
     outer.push_back(c.shape[i]);
-    x_outer.push_back(c.strides[0][i]);
-    y_outer.push_back(c.strides[1][i]);
+    x_outer.push_back(x_strides[i]);
+    y_outer.push_back(y_strides[i]);
   }
   const std::int64_t tiles_a = ceil_div(c.shape[a], tile_a);
   const std::int64_t tiles_b = ceil_div(c.shape[b], tile_b);
   const std::int64_t groups = tiles_a * tiles_b * element_count(outer);
-  call.variant(std::format("{}_{}", f.direct ? "direct" : "tiles", f.tile), "the sides' fast axes differ")
+  const char* const variant = words ? "bytes" : f.direct ? "direct" : "tiles";
+  call.variant(std::format("{}_{}", variant, f.tile), "the sides' fast axes differ")
       .read("x", from, width)
-      .write("y", to, width)
+      .write("y", to, words ? 1 : width)
       .iterate(outer)
       .strides("x", x_outer)
       .strides("y", y_outer)
@@ -92,8 +112,8 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
       .set("workgroup", workgroup)
       .index_param("size_a", c.shape[a])
       .index_param("size_b", c.shape[b])
-      .index_param("x_a", c.strides[0][a])
-      .index_param("y_b", c.strides[1][b])
+      .index_param("x_a", x_strides[a])
+      .index_param("y_b", y_strides[b])
       .index_param("tiles_a", tiles_a)
       .index_param("tiles_b", tiles_b)
       .index_param("groups", groups)

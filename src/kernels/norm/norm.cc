@@ -58,8 +58,26 @@ View split_channels(const View& view, int axis, std::int64_t groups) {
   return view.with_layout(layout);
 }
 
-void group_norm_as(std::string_view name, Stream& stream, const View& x, const std::optional<View>& scale,
-                   const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups, float epsilon) {
+void check_groups(std::int64_t groups) {
+  if (groups < 1) throw InvalidArgument("group_norm: {} groups; expected 1 or more", groups);
+}
+
+}  // namespace
+
+RowNorm make_layer_norm(const View& x, const std::optional<View>& scale, const std::optional<View>& bias, const View& y,
+                        int first_axis, float epsilon) {
+  return last_axes("layer_norm", x, scale, bias, y, first_axis, epsilon);
+}
+
+RowNorm make_rms_norm(const View& x, const std::optional<View>& scale, const View& y, int first_axis, float epsilon) {
+  RowNorm norm = last_axes("rms_norm", x, scale, std::nullopt, y, first_axis, epsilon);
+  norm.centred = false;
+  return norm;
+}
+
+RowNorm make_group_norm(std::string_view name, const View& x, const std::optional<View>& scale,
+                        const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups,
+                        float epsilon) {
   check_norm(name, x, y, epsilon);
   const int axis = normalize_axis(channel_axis, x.rank(), name);
   if (axis == 0) throw InvalidArgument("{}: axis 0 of x {} counts the samples, it cannot be the channels' too", name, to_string(x));
@@ -72,7 +90,7 @@ void group_norm_as(std::string_view name, Stream& stream, const View& x, const s
   if (scale) norm.scale = per_channel(name, "scale", *scale, x, axis);
   if (bias) norm.bias = per_channel(name, "bias", *bias, x, axis);
   norm.epsilon = epsilon;
-  if (x.count() == 0) return;
+  if (x.count() == 0) return norm;
   const bool split = groups != channels;
   if (split) {
     if (x.rank() == kMaxRank) throw Unsupported("{}: x is {}; groups need a rank below {}", name, to_string(x), kMaxRank);
@@ -83,32 +101,51 @@ void group_norm_as(std::string_view name, Stream& stream, const View& x, const s
   }
   // All but the samples and the groups.
   for (int d = 1; d < norm.x.rank(); ++d) norm.along[d] = d != axis;
-  row_norm(stream, norm);
+  return norm;
 }
 
-}  // namespace
-
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int first_axis, float epsilon) {
-  row_norm(stream, last_axes("layer_norm", x, scale, bias, y, first_axis, epsilon));
+                const View& y, int first_axis, float epsilon, const std::optional<View>& workspace) {
+  row_norm(stream, make_layer_norm(x, scale, bias, y, first_axis, epsilon), workspace);
+}
+
+std::uint64_t layer_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, const View& y, int first_axis) {
+  return row_norm_workspace(stream, make_layer_norm(x, scale, bias, y, first_axis, 0));
 }
 
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
-              float epsilon) {
-  RowNorm norm = last_axes("rms_norm", x, scale, std::nullopt, y, first_axis, epsilon);
-  norm.centred = false;
-  row_norm(stream, norm);
+              float epsilon, const std::optional<View>& workspace) {
+  row_norm(stream, make_rms_norm(x, scale, y, first_axis, epsilon), workspace);
+}
+
+std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale, const View& y,
+                                 int first_axis) {
+  return row_norm_workspace(stream, make_rms_norm(x, scale, y, first_axis, 0));
 }
 
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int channel_axis, std::int64_t groups, float epsilon) {
-  if (groups < 1) throw InvalidArgument("group_norm: {} groups; expected 1 or more", groups);
-  group_norm_as("group_norm", stream, x, scale, bias, y, channel_axis, groups, epsilon);
+                const View& y, int channel_axis, std::int64_t groups, float epsilon,
+                const std::optional<View>& workspace) {
+  check_groups(groups);
+  row_norm(stream, make_group_norm("group_norm", x, scale, bias, y, channel_axis, groups, epsilon), workspace);
+}
+
+std::uint64_t group_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, const View& y, int channel_axis,
+                                   std::int64_t groups) {
+  check_groups(groups);
+  return row_norm_workspace(stream, make_group_norm("group_norm", x, scale, bias, y, channel_axis, groups, 0));
 }
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                   const View& y, int channel_axis, float epsilon) {
-  group_norm_as("instance_norm", stream, x, scale, bias, y, channel_axis, -1, epsilon);
+                   const View& y, int channel_axis, float epsilon, const std::optional<View>& workspace) {
+  row_norm(stream, make_group_norm("instance_norm", x, scale, bias, y, channel_axis, -1, epsilon), workspace);
+}
+
+std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
+                                      const std::optional<View>& bias, const View& y, int channel_axis) {
+  return row_norm_workspace(stream, make_group_norm("instance_norm", x, scale, bias, y, channel_axis, -1, 0));
 }
 
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,

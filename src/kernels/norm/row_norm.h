@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "kernels/common/rows.h"
+#include "kernels/common/row_parts.h"
 #include "weft/cpu.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -21,7 +21,19 @@ struct RowNorm {
   bool centred = true;  // about the mean; else about zero
   float epsilon = 0;
 };
-void row_norm(Stream& stream, const RowNorm& norm);
+void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& workspace);
+std::uint64_t row_norm_workspace(Stream& stream, const RowNorm& norm);
+// In a form of one's own, whole or in parts, for tests and benchmarks.
+void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form);
+void row_norm_in_parts(Stream& stream, const RowNorm& norm, const View& workspace, const PartsForm& form);
+std::uint64_t row_norm_in_parts_workspace(Stream& stream, const RowNorm& norm, const PartsForm& form);
+// What the public functions make of their arguments. group_norm: groups < 0 for each channel a group.
+RowNorm make_layer_norm(const View& x, const std::optional<View>& scale, const std::optional<View>& bias, const View& y,
+                        int first_axis, float epsilon);
+RowNorm make_rms_norm(const View& x, const std::optional<View>& scale, const View& y, int first_axis, float epsilon);
+RowNorm make_group_norm(std::string_view name, const View& x, const std::optional<View>& scale,
+                        const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups,
+                        float epsilon);
 
 // The twin. `rows` holds the strides of x, y and, as far as they are there, scale and bias.
 void row_norm_cpu(cpu::Executor& executor, const RowNorm& norm, const Rows& rows);

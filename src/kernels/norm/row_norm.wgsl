@@ -5,54 +5,20 @@
    variance", 1983). Longer rows are read twice: their moments first (common/moments.wgsl). #}
 {{ row_access("x") }}
 {{ row_access("y") }}
-{% if scaled %}
-{{ row_access("scale") }}
-{% endif %}
-{% if biased %}
-{{ row_access("bias") }}
-{% endif %}
+{{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
-
-{# A weight at step k; `wide` ones have four values a step, others one for all four. #}
-{% macro weight(operand, is_wide, k) -%}
-load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}0 + {{ operand }}_at({{ step_at(k) }}))
-{%- endmacro %}
-{% macro kept_weight(operand, is_wide, i, inside) -%}
-load{{ "4" if is_wide else "" }}_{{ operand }}({{ kept_place(operand, i, inside) }})
-{%- endmacro %}
-{# The last of it: scale and bias of step k, or of the kept step i, loaded as <prefix>scale and <prefix>bias, and the
-   result with them. #}
-{% macro load_weights(prefix, k) %}
-{% if scaled %}
-  let {{ prefix }}scale = {{ weight("scale", scale_wide, k) }};
+{% set together = kept and centred and state == "" %}
+{% if together %}
+fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
+{{ team_function("team_sums", "vec2<f32>", "add_pairs") }}
 {% endif %}
-{% if biased %}
-  let {{ prefix }}bias = {{ weight("bias", bias_wide, k) }};
-{% endif %}
-{% endmacro %}
-{% macro load_kept_weights(prefix, i, inside) %}
-{% if scaled %}
-  let {{ prefix }}scale = {{ kept_weight("scale", scale_wide, i, inside) }};
-{% endif %}
-{% if biased %}
-  let {{ prefix }}bias = {{ kept_weight("bias", bias_wide, i, inside) }};
-{% endif %}
-{% endmacro %}
-{% macro weighted(normal, prefix) -%}
-({{ normal }}){% if scaled %} * {{ prefix }}scale{% endif %}{% if biased %} + {{ prefix }}bias{% endif %}
-{%- endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}
   let x0 = x_row(row);
   let y0 = y_row(row);
-{% if scaled %}
-  let scale0 = scale_row(row);
-{% endif %}
-{% if biased %}
-  let bias0 = bias_row(row);
-{% endif %}
+{{ weight_rows() }}
 {% if kept %}
 {% set end = kept - 1 %}
 {{ kept_steps() }}
@@ -89,13 +55,21 @@ fn main({{ thread_arguments() }}) {
 {% for i in range(1, kept) %}
   total += v{{ i }};
 {% endfor %}
-  let rest = team_sum(sum_of(total), tid) * p.inverse_length;
 {% endif %}
   var squares = v0 * v0;
 {% for i in range(1, kept) %}
   squares += v{{ i }} * v{{ i }};
 {% endfor %}
-  let variance = team_sum(sum_of(squares), tid) * p.inverse_length{{ " - rest * rest" if centred else "" }};
+{% if together %}
+  let sums = team_sums(vec2<f32>(sum_of(total), sum_of(squares)), tid) * p.inverse_length;
+  let rest = sums.x;
+  let variance = sums.y - rest * rest;
+{% elif centred %}
+  let rest = team_sum(sum_of(total), tid) * p.inverse_length;
+  let variance = team_sum(sum_of(squares), tid) * p.inverse_length - rest * rest;
+{% else %}
+  let variance = team_sum(sum_of(squares), tid) * p.inverse_length;
+{% endif %}
   let factor = inverseSqrt({{ "max(variance, state_t(0))" if centred else "variance" }} + p.epsilon);
   if (!live) { return; }
 {% for i in range(kept) %}
@@ -130,18 +104,23 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   let factor = inverseSqrt(variance + p.epsilon);
   if (!live) { return; }
-  // Backwards: what was read last is the likeliest to be in a cache still.
-  var left = 0u;
-  if (member < p.steps) { left = (p.steps - member + {{ team - 1 }}u) / {{ team }}u; }
+{% macro normal(v) %}{% if centred %}(({{ v }} - shift) - row_mean) * factor{% else %}{{ v }} * factor{% endif %}{% endmacro %}
+{{ steps_left() }}
+  for (; left >= 4u; left -= 4u) {
+    let last = member + (left - 1u) * {{ team }}u;
+{% for i in range(4) %}
+    let v{{ i }} = {{ load_step("x", "x0", "last - " ~ i * team ~ "u") }};
+{{ load_weights("w" ~ i ~ "_", "last - " ~ i * team ~ "u") }}
+{% endfor %}
+{% for i in range(4) %}
+    {{ store_step("y", "y0", "last - " ~ i * team ~ "u", weighted(normal("v" ~ i), "w" ~ i ~ "_")) }};
+{% endfor %}
+  }
   for (; left > 0u; left--) {
     let last = member + (left - 1u) * {{ team }}u;
-{% if centred %}
-    let normal = (({{ load_step("x", "x0", "last") }} - shift) - row_mean) * factor;
-{% else %}
-    let normal = {{ load_step("x", "x0", "last") }} * factor;
-{% endif %}
+    let v = {{ load_step("x", "x0", "last") }};
 {{ load_weights("w_", "last") }}
-    {{ store_step("y", "y0", "last", weighted("normal", "w_")) }};
+    {{ store_step("y", "y0", "last", weighted(normal("v"), "w_")) }};
   }
 {% endif %}
 }

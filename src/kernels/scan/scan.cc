@@ -1,12 +1,12 @@
-// Scans: checks, and the launcher of scan.wgsl. Few long rows are cut into parts, in three passes: the parts' totals, the
-// scan of these, the scan of each part from there (reduce, then scan: no thread waits for another's result, since WGSL
-// promises no progress to threads that wait).
+// Scans: checks, and the launchers of scan.wgsl and, for few long rows, scan_parts.wgsl: the parts' totals, then the scan
+// of each part from those before it (reduce, then scan: no thread waits for another's result, since WGSL promises no
+// progress to threads that wait).
 #include <limits>
 
 #include "kernels/common/memory.h"
-#include "kernels/common/rows.h"
-#include "kernels/common/windows.h"
+#include "kernels/common/row_parts.h"
 #include "kernels/scan/scan_cpu.h"
+#include "kernels/scan/scan_parts.h"
 #include "weft/error.h"
 #include "weft/kernels/scan.h"
 
@@ -68,69 +68,106 @@ std::uint64_t none_bits(ScanOp op, DType y) {
   return op == ScanOp::min ? largest : is_signed(y) ? ~largest : 0;
 }
 
-RowPlan plan(const gpu::Capabilities& capabilities, const View& x, const View& y, const Rows& rows) {
-  // A thread's four accumulators of at most 8 bytes go through workgroup memory.
-  gpu::Capabilities limited = capabilities;
-  limited.max_workgroup_size = std::min(limited.max_workgroup_size, limited.max_workgroup_memory / 32);
-  return plan_rows(limited, rows,
-                   {.along4 = vectorises_along(x, rows, 0) && vectorises_along(y, rows, 1),
-                    .across4 = vectorises_across(x, rows, 0) && vectorises_across(y, rows, 1),
-                    .across = runs_across(rows, 0)});
+RowPlanOptions options_of(const View& x, const View& y, const Rows& rows) {
+  return {.along4 = vectorises_along(x, rows, 0) && vectorises_along(y, rows, 1),
+          .across4 = vectorises_across(x, rows, 0) && vectorises_across(y, rows, 1),
+          .across = runs_across(rows, 0)};
 }
 
-// Into how many parts, and of how many steps, a row is best cut.
-struct Parts {
-  std::int64_t count, steps;
+// A thread's four accumulators of at most 8 bytes go through workgroup memory.
+gpu::Capabilities limited(const gpu::Capabilities& capabilities) {
+  gpu::Capabilities c = capabilities;
+  c.max_workgroup_size = std::min(c.max_workgroup_size, c.max_workgroup_memory / 32);
+  return c;
+}
+
+// x and y, in one window or, where a row is longer than a binding, in several, in the order of the scan.
+struct Window {
+  View x, y;
+  Rows rows;
 };
-Parts cut(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
-  const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
-  const std::int64_t round = std::int64_t{plan.team} * 4;
-  // A cut costs another reading of x, so only what would leave most of the device idle is cut.
-  const std::int64_t enough = capabilities.software ? 16 : 1 << 16;
-  const std::int64_t wanted = capabilities.software ? 64 : 1 << 18;
-  if (threads >= enough || plan.steps < 8 * round) return {1, plan.steps};
-  const std::int64_t parts = std::min(ceil_div(wanted, threads), plan.steps / (4 * round));
-  const std::int64_t steps = ceil_div(ceil_div(plan.steps, parts), round) * round;
-  return {ceil_div(plan.steps, steps), steps};
+using Pieces = std::span<const std::vector<View>>;
+std::vector<Window> windows_of(ScanOp op, Pieces pieces, int axis, const ScanOptions& options) {
+  std::vector<Window> windows;
+  for (const auto& piece : pieces) windows.push_back({piece[0], piece[1], check(op, piece[0], piece[1], axis)});
+  if (options.reverse) std::ranges::reverse(windows);
+  return windows;
 }
 
-enum class Stage : std::uint8_t { whole, totals, partials, parts };
+std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp op, std::span<const Window> windows,
+                                 std::optional<PartsForm> form = {}) {
+  std::vector<Rows> rows;
+  RowPlanOptions options{.along4 = true, .across4 = true};
+  for (const Window& w : windows) {
+    rows.push_back(w.rows);
+    const RowPlanOptions own = options_of(w.x, w.y, w.rows);
+    options = {.along4 = options.along4 && own.along4,
+               .across4 = options.across4 && own.across4,
+               .across = own.across};
+  }
+  const View &x = windows[0].x, &y = windows[0].y;
+  if (!form) {
+    // Parts cost another reading of x, so only what would leave most of the device idle is cut.
+    const RowPlan whole = plan_rows(limited(capabilities), rows[0], options);
+    const std::int64_t enough = capabilities.software ? 16 : (1 << 16) + 1;
+    const std::int64_t threads = rows[0].count / (whole.across ? whole.width : 1) * whole.team;
+    if (windows.size() == 1 && (threads >= enough || whole.steps < 32 * std::int64_t{whole.team})) return {};
+    form.emplace();
+    if (capabilities.software) *form = {.threads = 64, .kept = 16};
+    // A tile reads the totals of all before it: fewer of them where they are many.
+    else if (whole.steps > std::int64_t{1} << 22) form->threads = 512;
+  }
+  form->kept = (form->kept + 3) / 4 * 4;
+  auto parts = plan_parts(limited(capabilities), rows, options, bits(x.dtype), accumulator(op, y.dtype), 1, form);
+  if (parts) parts->runs = parts->plan.across;
+  return parts;
+}
 
-void record(Stream& stream, ScanOp op, const View& x, const View& y, const Rows& rows, const RowPlan& plan,
-            const Parts& parts, Stage stage, const ScanOptions& options, const std::optional<View>& partial = {}) {
-  Call call(*stream.gpu(), "scan");
-  call.read("x", x, plan.width);
-  if (stage == Stage::totals) call.write("partial", *partial);
-  else call.write("y", y, plan.width);
-  if (stage == Stage::parts) call.read("partial", *partial);
+Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const View& y, const Rows& rows,
+           const RowPlan& plan, const ScanOptions& options) {
+  Call call(*stream.gpu(), kernel);
+  call.read("x", x, plan.width).write("y", y, plan.width);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
-  const DType acc = accumulator(op, y.dtype);
   const std::uint64_t none = none_bits(op, y.dtype);
-  call.set("op", op_name(op))
-      .set("acc", compute_type(acc))
+  call.include("scan_common")
+      .set("op", op_name(op))
+      .set("acc", compute_type(accumulator(op, y.dtype)))
       .set("x_kind", compute_type(x.dtype))
       .set("has_sign", is_signed(y.dtype))
-      .set("reverse", options.reverse && stage != Stage::partials)
-      .set("exclusive", options.exclusive || stage == Stage::partials)
-      .set("total", stage == Stage::totals)
-      .set("pairs", stage == Stage::partials)
-      .set("carry", stage == Stage::parts)
-      .index_param("parts", parts.count)
-      .index_param("part_steps", parts.steps)
+      .set("reverse", options.reverse)
+      .set("exclusive", options.exclusive)
       .param("none_low", static_cast<std::uint32_t>(none))
-      .param("none_high", static_cast<std::uint32_t>(none >> 32))
-      .dispatch_groups(op_name(op), plan.groups * parts.count);
+      .param("none_high", static_cast<std::uint32_t>(none >> 32));
+  return call;
+}
+
+void run_in_parts(Stream& stream, ScanOp op, std::span<const Window> windows, const ScanOptions& options,
+                  const RowParts& parts, const std::optional<View>& workspace) {
+  run_parts(stream, op_name(op), parts, workspace, [&](std::size_t window) {
+    const Window& w = windows[window];
+    return start(stream, "scan_parts", op, w.x, w.y, w.rows, parts.plan_of(window), options);
+  });
+}
+
+AxisMask along(int axis, int rank) {
+  AxisMask mask{};
+  mask[axis < 0 ? axis + rank : axis] = true;
+  return mask;
 }
 
 }  // namespace
 
-std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions&) {
-  const Rows rows = check(op, x, y, axis);
+std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis,
+                             const ScanOptions& options) {
+  check(op, x, y, axis);
   if (!stream.gpu() || x.count() == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const Parts parts = cut(capabilities, rows, plan(capabilities, x, y, rows));
-  if (parts.count == 1) return 0;
-  return byte_size(accumulator(op, y.dtype), static_cast<std::uint64_t>(rows.count * parts.count));
+  std::uint64_t bytes = 0;
+  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), [&](Pieces pieces) {
+    const auto parts = parts_of(capabilities, op, windows_of(op, pieces, axis, options));
+    if (parts) bytes = std::max(bytes, parts->bytes());
+  });
+  return bytes;
 }
 
 void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
@@ -143,33 +180,29 @@ void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, con
     if (v->dtype == DType::f64) throw Unsupported("scan {}: {} runs on the CPU only", op_name(op), to_string(*v));
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  AxisMask others = every_axis();
-  others[axis < 0 ? axis + x.rank() : axis] = false;
-  if (in_windows(capabilities, op_name(op), std::array{x, y}, others,
-                 [&](std::span<const View> part) { scan(stream, op, part[0], part[1], axis, options); })) {
-    return;
-  }
-  const RowPlan whole = plan(capabilities, x, y, rows);
-  const Parts parts = cut(capabilities, rows, whole);
-  if (!workspace || parts.count == 1) {
-    return record(stream, op, x, y, rows, whole, {1, whole.steps}, Stage::whole, options);
-  }
-  const DType type = accumulator(op, y.dtype);
-  const std::uint64_t needed = byte_size(type, static_cast<std::uint64_t>(rows.count * parts.count));
-  if (byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed || !workspace->is_dense()) {
-    throw InvalidArgument("scan {}: the workspace is {}; expected {} dense bytes, as scan_workspace() says", op_name(op),
-                          to_string(*workspace), needed);
-  }
-  // The accumulators: for each row, in row-major order, those of its parts.
-  const View partial(workspace->buffer, workspace->offset, type, {rows.count, parts.count});
-  record(stream, op, x, y, rows, whole, parts, Stage::totals, options, partial);
-  AxisMask last{};
-  last[1] = true;
-  const std::array<Strides, 2> strides{partial.strides(), partial.strides()};
-  const Rows of_partials = split_rows(partial.shape(), last, strides);
-  const RowPlan small = plan(capabilities, partial, partial, of_partials);
-  record(stream, op, partial, partial, of_partials, small, {1, small.steps}, Stage::partials, options);
-  record(stream, op, x, y, rows, whole, parts, Stage::parts, options, partial);
+  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), [&](Pieces pieces) {
+    const std::vector<Window> windows = windows_of(op, pieces, axis, options);
+    const auto parts = parts_of(capabilities, op, windows);
+    if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
+      return run_in_parts(stream, op, windows, options, *parts, workspace);
+    }
+    const Window& w = windows[0];
+    const RowPlan whole = plan_rows(limited(capabilities), w.rows, options_of(w.x, w.y, w.rows));
+    start(stream, "scan", op, w.x, w.y, w.rows, whole, options).dispatch_groups(op_name(op), whole.groups);
+  });
+}
+
+void scan_in_parts(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
+                   const View& workspace, const PartsForm& form) {
+  const Window window{x, y, check(op, x, y, axis)};
+  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), op, std::span(&window, 1), form);
+  run_in_parts(stream, op, std::span(&window, 1), options, parts, workspace);
+}
+
+std::uint64_t scan_in_parts_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis,
+                                      const PartsForm& form) {
+  const Window window{x, y, check(op, x, y, axis)};
+  return parts_of(stream.gpu()->device().capabilities(), op, std::span(&window, 1), form)->bytes();
 }
 
 }  // namespace weft::kernels

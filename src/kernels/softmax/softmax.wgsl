@@ -72,9 +72,7 @@ fn main({{ thread_arguments() }}) {
   let scale = 1 / row_total;
 {% endif %}
   if (!live) { return; }
-  // Backwards: what was read last is the likeliest to be in a cache still.
-  var left = (p.steps - member + {{ team - 1 }}u) / {{ team }}u;
-  if (member >= p.steps) { left = 0u; }
+{{ steps_left() }}
   for (; left >= 4u; left -= 4u) {
     let last = member + (left - 1u) * {{ team }}u;
 {% for i in range(4) %}

@@ -1,0 +1,168 @@
+#include "kernels/common/row_parts.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/windows.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+// Measured on an H200. Threads that leave most of a large GPU idle.
+constexpr std::int64_t kFewThreads = 1 << 15;
+// Rows side by side in short runs share lines of memory: from this size on a dispatch more costs less than reading a
+// line for each of them.
+constexpr std::int64_t kSharedLines = std::int64_t{32} << 20;
+
+std::int64_t words_of(const RowParts& p) { return p.plan.groups * p.all_parts * p.block * p.words; }
+
+std::uint32_t power_of_two_at_most(std::int64_t n) {
+  return static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+}
+
+// How many rows side by side make whole lines of memory, if runs of a row are short and the next row's follow them.
+std::uint32_t adjoining(const Rows& rows, int element_bits) {
+  if (rows.inner.shape.rank() < 2 || rows.outer.shape.empty()) return 1;
+  const std::int64_t run = rows.inner.shape.back();
+  if (rows.inner.strides[0].back() != 1 || rows.outer.strides[0].back() != run) return 1;
+  return power_of_two_at_most(std::min(rows.outer.shape.back(), 1024 / (run * element_bits)));
+}
+
+}  // namespace
+
+std::uint64_t RowParts::bytes() const {
+  return (byte_size(type, static_cast<std::uint64_t>(words_of(*this))) + 15) / 16 * 16;
+}
+
+RowPlan RowParts::plan_of(std::size_t window) const {
+  RowPlan p = plan;
+  p.steps = steps[window];
+  return p;
+}
+
+std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
+                                   const RowPlanOptions& options, int element_bits, DType type, int words,
+                                   const std::optional<PartsForm>& form) {
+  const Rows& rows = windows[0];
+  RowParts p;
+  p.plan = plan_rows(capabilities, rows, options);
+  RowPlan& plan = p.plan;
+  PartsForm f;
+  if (form) {
+    f = *form;
+  } else {
+    // A second dispatch, and another reading of x, pay where whole rows leave most of a GPU idle …
+    const bool idle = plan.kept == 0 && plan.groups * plan.workgroup <= kFewThreads &&
+                      plan.steps >= 64 * std::int64_t{plan.team};
+    // … or read lines for a part of what these hold.
+    const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
+                       rows.count * rows.length * element_bits / 8 >= kSharedLines;
+    if (windows.size() == 1 && (capabilities.software || !(idle || lines))) return {};
+    if (lines) f = {.threads = 128, .kept = 16};
+  }
+
+  // A thread's two values of 16 bytes may go through workgroup memory.
+  const std::uint32_t threads = power_of_two_at_most(
+      std::min({f.threads, capabilities.max_workgroup_size, capabilities.max_workgroup_memory / 64, 1024u}));
+  const std::int64_t teams = plan.across ? rows.count / plan.width : rows.count;
+  const std::int64_t beside = plan.across ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(teams)))
+                                          : adjoining(rows, element_bits);
+  const std::int64_t most_beside = plan.across ? f.interleave * 4 / plan.width : 32;
+  plan.interleave = power_of_two_at_most(std::min<std::int64_t>({most_beside, beside, threads}));
+  plan.team = threads / plan.interleave;
+  while (plan.team > 1 && plan.team / 2 * std::int64_t{f.kept} >= plan.steps) plan.team /= 2;
+  plan.workgroup = std::max({plan.team * plan.interleave, capabilities.subgroups ? capabilities.subgroup_max : 1u});
+  plan.kept = f.kept;
+  const std::int64_t at_once = plan.workgroup / plan.team;
+  plan.groups = ceil_div(teams, at_once);
+  p.block = at_once * (plan.across ? plan.width : 1);
+  for (const Rows& window : windows) {
+    p.steps.push_back(window.length / (plan.across ? 1 : plan.width));
+    p.parts.push_back(ceil_div(p.steps.back(), std::int64_t{plan.team} * plan.kept));
+    p.all_parts += p.parts.back();
+  }
+  p.type = type;
+  p.words = words;
+  return p;
+}
+
+bool holds(const std::optional<View>& workspace, const RowParts& parts) {
+  return workspace && workspace->is_dense() &&
+         byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) >= parts.bytes();
+}
+
+void run_parts(Stream& stream, std::string_view name, const RowParts& p, const std::optional<View>& workspace,
+               const std::function<Call(std::size_t window)>& start) {
+  if (!holds(workspace, p)) {
+    const std::string given = workspace ? to_string(*workspace) : "none";
+    if (p.steps.size() == 1) {
+      throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes", name, given, p.bytes());
+    }
+    throw Unsupported("{}: rows are longer than this device's bindings of {} bytes; that takes a workspace of {} dense "
+                      "bytes, given {}", name, stream.gpu()->device().capabilities().max_binding, p.bytes(), given);
+  }
+  const View found(workspace->buffer, workspace->offset, p.type, {words_of(p)});
+  for (const bool finish : {false, true}) {
+    std::int64_t first_part = 0;
+    for (std::size_t w = 0; w < p.parts.size(); ++w) {
+      Call call = start(w);
+      call.include("row_parts");
+      if (finish) call.read("found", found);
+      else call.write("found", found);
+      call.set("words", p.words).set("finish", finish).set("runs", p.runs);
+      call.index_param("parts", p.parts[w]).index_param("all_parts", p.all_parts).index_param("first_part", first_part);
+      call.index_param("tiles", p.plan.groups * p.parts[w]);
+      call.dispatch_groups(name, p.plan.groups * p.parts[w]);
+      first_part += p.parts[w];
+    }
+  }
+}
+
+void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
+                    const AxisMask& along, const std::function<void(std::span<const std::vector<View>>)>& run) {
+  const int rank = views[0].rank();
+  AxisMask others = every_axis();
+  for (int d = 0; d < rank; ++d) others[d] = !along[d];
+  const bool row_fits = std::ranges::none_of(views, [&](View row) {
+    for (int d = 0; d < rank; ++d) {
+      if (others[d]) row.layout.shape[d] = 1;
+    }
+    return axis_to_cut(capabilities, kernel, row, every_axis()) >= 0;
+  });
+  int axis = -1;
+  for (const View& v : views) {
+    if ((axis = axis_to_cut(capabilities, kernel, v, row_fits ? others : every_axis())) >= 0) break;
+  }
+  const auto piece_at = [&](std::int64_t begin, std::int64_t count) {
+    std::vector<View> piece;
+    for (const View& v : views) piece.push_back(part_along(v, axis, begin, count));
+    return piece;
+  };
+  if (axis < 0) {
+    const std::vector<View> whole(views.begin(), views.end());
+    return run(std::span(&whole, 1));
+  }
+  const auto too_far = [&](const View& v) { return axis_to_cut(capabilities, kernel, v, every_axis()) >= 0; };
+  if (!others[axis]) {
+    // Where even one element of it does not bring the views near enough, there must be fewer rows first.
+    const std::vector<View> one = piece_at(0, 1);
+    const auto far = std::ranges::find_if(one, too_far);
+    if (far != one.end()) axis = axis_to_cut(capabilities, kernel, *far, others);
+  }
+  const std::int64_t size = views[0].shape()[axis];
+  if (others[axis]) {
+    const std::int64_t half = first_half(size);
+    in_row_windows(capabilities, kernel, piece_at(0, half), along, run);
+    return in_row_windows(capabilities, kernel, piece_at(half, size - half), along, run);
+  }
+  std::int64_t piece = size;
+  while (std::ranges::any_of(piece_at(0, piece), too_far)) piece = first_half(piece);
+  std::vector<std::vector<View>> windows;
+  for (std::int64_t begin = 0; begin < size; begin += piece) {
+    windows.push_back(piece_at(begin, std::min(piece, size - begin)));
+  }
+  run(windows);
+}
+
+}  // namespace weft::kernels

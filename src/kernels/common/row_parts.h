@@ -1,0 +1,54 @@
+// Few long rows, and rows longer than a binding, for kernels that read them twice (softmax, norms, scans): a row is
+// cut into parts, each a tile of one workgroup. In a first dispatch each workgroup leaves in the workspace what its part
+// adds to the row's statistics; in a second, each finishes its part with the statistics of all of them. The WGSL half is
+// common/row_parts.wgsl.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "kernels/common/rows.h"
+
+namespace weft::kernels {
+
+// Chosen by the kernels; tests and benchmarks force one.
+struct PartsForm {
+  std::uint32_t threads = 256;    // of a workgroup, at most
+  std::uint32_t kept = 8;         // steps of each thread in a tile
+  std::uint32_t interleave = 8;   // teams of fours side by side where rows lie across
+};
+
+// Parts of rows that are longer than a binding lie in several windows; all windows but the last are of one length.
+struct RowParts {
+  RowPlan plan;               // of a tile, which are `kept` steps of its members
+  std::vector<std::int64_t> steps, parts;  // of a row, in each window
+  std::int64_t all_parts = 0;
+  std::int64_t block = 1;     // rows of a tile
+  DType type = DType::f32;    // of the statistics
+  int words = 0;              // of them a part's
+  bool runs = false;          // a thread's steps lie four after another, not all a team apart
+  RowPlan plan_of(std::size_t window) const;
+  std::uint64_t bytes() const;  // of the workspace
+};
+
+// `windows`: the rows, one for each window. A part's statistics are `words` numbers of `type`. Nothing if rows had
+// better stay whole, as they can only in one window.
+std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
+                                   const RowPlanOptions& options, int element_bits, DType type, int words,
+                                   const std::optional<PartsForm>& form = {});
+
+// Records the dispatches. `start` makes a call with a window's operands, after add_rows(…, parts.plan_of(window), …).
+// Throws InvalidArgument if the workspace is too small, Unsupported if there is none.
+void run_parts(Stream& stream, std::string_view name, const RowParts& parts, const std::optional<View>& workspace,
+               const std::function<Call(std::size_t window)>& start);
+
+// Whether `workspace` holds what `parts` needs.
+bool holds(const std::optional<View>& workspace, const RowParts& parts);
+
+// Calls `run` with `views` (of one shape) in pieces of fewer rows until all fit a binding, each piece cut into windows
+// where single rows do not. `along` marks a row's axes.
+void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
+                    const AxisMask& along, const std::function<void(std::span<const std::vector<View>>)>& run);
+
+}  // namespace weft::kernels

@@ -1,0 +1,46 @@
+{# Scale and bias of norms. #}
+{% macro weight_access() %}
+{% if scaled %}
+{{ row_access("scale") }}
+{% endif %}
+{% if biased %}
+{{ row_access("bias") }}
+{% endif %}
+{% endmacro %}
+{# Where the row's weights start. #}
+{% macro weight_rows() %}
+{% if scaled %}
+  let scale0 = scale_row(row);
+{% endif %}
+{% if biased %}
+  let bias0 = bias_row(row);
+{% endif %}
+{% endmacro %}
+{# A weight at step k; `wide` ones have four values a step, others one for all four. #}
+{% macro weight(operand, is_wide, k) -%}
+load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}0 + {{ operand }}_at({{ step_at(k) }}))
+{%- endmacro %}
+{% macro kept_weight(operand, is_wide, i, inside) -%}
+load{{ "4" if is_wide else "" }}_{{ operand }}({{ kept_place(operand, i, inside) }})
+{%- endmacro %}
+{# The last of it: scale and bias of step k, or of the kept step i, loaded as <prefix>scale and <prefix>bias, and the
+   result with them. #}
+{% macro load_weights(prefix, k) %}
+{% if scaled %}
+  let {{ prefix }}scale = {{ weight("scale", scale_wide, k) }};
+{% endif %}
+{% if biased %}
+  let {{ prefix }}bias = {{ weight("bias", bias_wide, k) }};
+{% endif %}
+{% endmacro %}
+{% macro load_kept_weights(prefix, i, inside) %}
+{% if scaled %}
+  let {{ prefix }}scale = {{ kept_weight("scale", scale_wide, i, inside) }};
+{% endif %}
+{% if biased %}
+  let {{ prefix }}bias = {{ kept_weight("bias", bias_wide, i, inside) }};
+{% endif %}
+{% endmacro %}
+{% macro weighted(normal, prefix) -%}
+({{ normal }}){% if scaled %} * {{ prefix }}scale{% endif %}{% if biased %} + {{ prefix }}bias{% endif %}
+{%- endmacro %}

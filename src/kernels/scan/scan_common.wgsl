@@ -1,0 +1,213 @@
+{# What scan.wgsl and scan_parts.wgsl share: accumulators, and a team's scan of them. #}
+{% set lanes = rows_per_team if across else 4 %}
+{% set values = width if not across else 1 %}
+{{ row_access("x") }}
+{{ row_access("y") }}
+alias acc_t = {{ acc }};
+{% if acc == "vec2<f32>" and op == "log_sum_exp" %}
+const lowest = -0x1.fffffep+127f;
+{% endif %}
+
+fn none() -> acc_t {
+{% if op == "log_sum_exp" %}
+  return vec2<f32>(lowest, 0.0);
+{% elif acc == "vec2<u32>" %}
+  return vec2<u32>(p.none_low, p.none_high);
+{% elif acc == "vec2<f32>" %}
+  return vec2<f32>(bitcast<f32>(p.none_low), 0.0);
+{% else %}
+  return bitcast<acc_t>(p.none_low);
+{% endif %}
+}
+fn join(a: acc_t, b: acc_t) -> acc_t {
+{% if op == "log_sum_exp" %}
+  // (maximum, sum of exponentials below it); a maximum of +inf counts as exp(0). One of the two exponentials is that.
+  let e = select(exp(-abs(a.x - b.x)), 1.0, a.x == b.x);
+  let first = a.x > b.x;
+  return vec2<f32>(max(a.x, b.x), select(b.y, a.y, first) + select(a.y, b.y, first) * e);
+{% elif op == "sum" %}
+  return {{ "add_64(a, b)" if acc == "vec2<u32>" else "a + b" }};
+{% elif op == "prod" and acc == "vec2<u32>" %}
+  return mul_64(a, b);
+{% elif op == "prod" and acc == "vec2<f32>" %}
+  return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+{% elif op == "prod" %}
+  return a * b;
+{% elif acc == "vec2<u32>" %}
+  return {{ op }}_{{ "i64" if has_sign else "u64" }}(a, b);
+{% elif acc == "f32" %}
+  return select(select({{ op }}(a, b), b, is_nan_f32(b)), a, is_nan_f32(a));
+{% else %}
+  return {{ op }}(a, b);
+{% endif %}
+}
+fn lift(v: x_t) -> acc_t {
+{% if op == "log_sum_exp" %}
+  // NaN stays in the sum; -inf adds nothing.
+  if (is_nan_f32(v)) { return vec2<f32>(lowest, v); }
+  return select(vec2<f32>(v, 1.0), vec2<f32>(lowest, 0.0), bitcast<u32>(v) == 0xff800000u);
+{% elif acc == "vec2<u32>" and x_kind == "i32" %}
+  return vec2<u32>(bitcast<u32>(v), bitcast<u32>(v >> 31u));
+{% elif acc == "vec2<u32>" and x_kind == "u32" %}
+  return vec2<u32>(v, 0u);
+{% elif x_kind == "vec2<u32>" and acc != "vec2<u32>" %}
+  return bitcast<acc_t>(v.x);
+{% elif acc == "i32" or acc == "u32" %}
+  return bitcast<acc_t>(v);
+{% else %}
+  return v;
+{% endif %}
+}
+fn result_of(a: acc_t) -> y_t {
+{% if op == "log_sum_exp" %}
+  return a.x + log(a.y);
+{% else %}
+  return a;
+{% endif %}
+}
+
+struct State { {% for i in range(lanes) %}v{{ i }}: acc_t, {% endfor %} }
+fn nothing() -> State { return State({% for i in range(lanes) %}{{ ", " if i else "" }}none(){% endfor %}); }
+fn combine(a: State, b: State) -> State {
+  return State({% for i in range(lanes) %}{{ ", " if i else "" }}join(a.v{{ i }}, b.v{{ i }}){% endfor %});
+}
+
+{% set near = cluster // interleave if cluster > interleave else 1 %}
+{% if near > team %}{% set near = team %}{% endif %}
+{% if near > 1 %}
+fn from_before(v: State, distance: u32) -> State {
+  return State({% for i in range(lanes) %}{{ ", " if i else "" }}subgroupShuffleUp(v.v{{ i }}, distance){% endfor %});
+}
+fn from_thread(v: State, thread: u32) -> State {
+  return State({% for i in range(lanes) %}{{ ", " if i else "" }}subgroupShuffle(v.v{{ i }}, thread){% endfor %});
+}
+{% endif %}
+{% if team > near %}
+var<workgroup> slots: array<State, {{ workgroup // near }}>;
+{% endif %}
+// What stands before the thread's value in its team, and all of it. All threads of the workgroup call it together.
+struct Scanned { before: State, all: State }
+fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
+{% if team == 1 %}
+  return Scanned(nothing(), value);
+{% else %}
+  let lane = tid % {{ interleave }}u;
+  let member = tid / {{ interleave }}u;     // counted on through the teams that follow one another
+  var s = Scanned(nothing(), value);
+  var upto = value;                         // the thread's own value too
+{% if near > 1 %}
+  let place = member % {{ near }}u;
+{% for k in [1, 2, 4, 8, 16] %}
+{% if k < near %}
+  let up{{ k }} = from_before(upto, {{ k * interleave }}u);
+  if (place >= {{ k }}u) { upto = combine(up{{ k }}, upto); }
+{% endif %}
+{% endfor %}
+  let left = from_before(upto, {{ interleave }}u);
+  if (place > 0u) { s.before = left; }
+  s.all = from_thread(upto, subgroup_lane - place * {{ interleave }}u + {{ (near - 1) * interleave }}u);
+{% endif %}
+{% if team > near %}
+  for (var span = {{ near }}u; span < {{ team }}u; span *= 16u) {
+    let radix = min(16u, {{ team }}u / span);
+    workgroupBarrier();
+    if (member % span == span - 1u) { slots[member / span * {{ interleave }}u + lane] = upto; }
+    workgroupBarrier();
+    let first = member / (span * radix) * radix;
+    let own = member / span;
+    var sum = nothing();
+    for (var i = first; i < first + radix; i++) {
+      if (i == own) {
+        s.before = combine(sum, s.before);
+        upto = combine(sum, upto);
+      }
+      sum = combine(sum, slots[i * {{ interleave }}u + lane]);
+    }
+    s.all = sum;
+  }
+{% endif %}
+  return s;
+{% endif %}
+}
+
+{% macro physical(k) %}{% if reverse %}p.steps - 1u - ({{ k }}){% else %}{{ k }}{% endif %}{% endmacro %}
+{% macro out(base, v) %}{{ "result_of(join(" ~ base ~ ", " ~ v ~ "))" }}{% endmacro %}
+{# From e0 … e3, the elements of a round's steps, and whether they are `inside` the row: v0 … v3, each joined with what
+   stands before it in the thread's own, and `t`, all of them. #}
+{% macro lift_round() %}
+{% for i in range(4) %}
+{% if across %}
+    var v{{ i }} = nothing();
+    if (inside{{ i }}) {
+{% if lanes == 4 %}
+      v{{ i }} = State(lift(e{{ i }}.x), lift(e{{ i }}.y), lift(e{{ i }}.z), lift(e{{ i }}.w));
+{% else %}
+      v{{ i }} = State(lift(e{{ i }}));
+{% endif %}
+    }
+{% else %}
+{% for j in range(values) %}
+    var v{{ i }}{{ j }} = none();
+{% endfor %}
+    if (inside{{ i }}) {
+{% for j in range(values) %}
+      v{{ i }}{{ j }} = lift(e{{ i }}{% if values == 4 %}[{{ 3 - j if reverse else j }}]{% endif %});
+{% endfor %}
+{% for j in range(1, values) %}
+      v{{ i }}{{ j }} = join(v{{ i }}{{ j - 1 }}, v{{ i }}{{ j }});
+{% endfor %}
+    }
+{% endif %}
+{% endfor %}
+{% if across %}
+    v1 = combine(v0, v1);
+    v2 = combine(v1, v2);
+    v3 = combine(v2, v3);
+    let t = v3;
+{% else %}
+    let t = State({% for i in range(4) %}{{ ", " if i else "" }}v{{ i }}{{ values - 1 }}{% endfor %});
+{% endif %}
+{% endmacro %}
+{# Then the round's results at its steps k0 … k3, after `before`, which goes on behind them. #}
+{% macro store_round(subgroup_lane) %}
+    let s = team_scan(t, tid, {{ subgroup_lane }});
+{% if across %}
+    let base = combine(before, s.before);
+    before = combine(before, s.all);
+{% for i in range(4) %}
+    if (live && inside{{ i }}) {
+{% set last = i - 1 if exclusive else i %}
+      let r = {{ "combine(base, v" ~ last ~ ")" if last >= 0 else "base" }};
+{% if lanes == 4 %}
+      let four = vec4<y_t>(result_of(r.v0), result_of(r.v1), result_of(r.v2), result_of(r.v3));
+      {{ store_step("y", "y0", physical("k" ~ i), "four") }};
+{% else %}
+      {{ store_step("y", "y0", physical("k" ~ i), "result_of(r.v0)") }};
+{% endif %}
+    }
+{% endfor %}
+{% else %}
+{% for i in range(4) %}
+    if (live && inside{{ i }}) {
+      let base = join(before, s.before.v{{ i }});
+{% if values == 4 %}
+{% if exclusive %}
+      let r0 = result_of(base);
+{% endif %}
+{% for j in range(4) %}
+{% if not exclusive %}
+      let r{{ j }} = {{ out("base", "v" ~ i ~ j) }};
+{% elif j > 0 %}
+      let r{{ j }} = {{ out("base", "v" ~ i ~ (j - 1)) }};
+{% endif %}
+{% endfor %}
+      let four = {{ "vec4<y_t>(r3, r2, r1, r0)" if reverse else "vec4<y_t>(r0, r1, r2, r3)" }};
+      {{ store_step("y", "y0", physical("k" ~ i), "four") }};
+{% else %}
+      {{ store_step("y", "y0", physical("k" ~ i), "result_of(base)" if exclusive else out("base", "v" ~ i ~ "0")) }};
+{% endif %}
+    }
+    before = join(before, s.all.v{{ i }});
+{% endfor %}
+{% endif %}
+{% endmacro %}

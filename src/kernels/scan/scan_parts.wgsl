@@ -1,0 +1,46 @@
+{# scan.wgsl's of rows in parts (common/row_parts.h). A part's statistics is what its elements join to; before a tile
+   come those of the parts before it, joined in an order that depends on their places only. #}
+alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
+{{ tile_of("x", physical) }}
+{% macro tile_round(r) %}
+{% for i in range(4) %}
+    let k{{ i }} = {{ tile_step(4 * r + i) }};
+    let inside{{ i }} = k{{ i }} < p.steps;
+    let e{{ i }} = loaded.v{{ 4 * r + i }};
+{% endfor %}
+{{ lift_round() }}
+{% endmacro %}
+{% set subgroup_lane = "lane" if mixed else "0u" %}
+{% set states = lanes if across else 1 %}
+
+{{ parts_head() }}
+  var sum = nothing();
+{% if not finish %}
+{% for r in range(kept // 4) %}
+  {
+{{ tile_round(r) }}
+    sum = combine(sum, t);
+  }
+{% endfor %}
+  let all = team_scan(sum, tid, {{ subgroup_lane }}).all;
+  if (!live || member != 0u) { return; }
+{% for i in range(states) %}
+{% set total = "all.v" ~ i if across else "join(join(all.v0, all.v1), join(all.v2, all.v3))" %}
+  store_found(found_at(tile, part_of(tile), 0u, slot + {{ i }}u), {{ total }});
+{% endfor %}
+{% else %}
+  for (var q = member; q < part_of(tile); q += {{ team }}u) {
+{% for i in range(states) %}
+    sum.v{{ i }} = join(sum.v{{ i }}, load_found(found_at(tile, q, 0u, slot + {{ i }}u)));
+{% endfor %}
+  }
+  var before = team_scan(sum, tid, {{ subgroup_lane }}).all{{ "" if across else ".v0" }};
+  let y0 = y_row(row);
+{% for r in range(kept // 4) %}
+  {
+{{ tile_round(r) }}
+{{ store_round(subgroup_lane) }}
+  }
+{% endfor %}
+{% endif %}
+}

@@ -1,0 +1,28 @@
+// Forms of kernels whose rows go in parts, drawn for small tensors: a real GPU takes them for large ones only.
+#pragma once
+
+#include <functional>
+
+#include "kernels/common/row_parts.h"
+#include "support/differential.h"
+#include "weft/gpu.h"
+
+namespace weft::test {
+
+inline kernels::PartsForm random_parts_form(Rng& rng) {
+  constexpr std::uint32_t kThreads[] = {32, 64, 128, 512}, kInterleaves[] = {1, 2, 8};
+  return {.threads = pick(rng, kThreads), .kept = static_cast<std::uint32_t>(random_int(rng, 1, 5)), .interleave = pick(rng, kInterleaves)};
+}
+
+inline kernels::RowForm random_row_form(Rng& rng) {
+  return {.team = 1u << random_int(rng, 0, 7), .interleave = 1u << random_int(rng, 0, 4),
+          .kept = static_cast<std::uint32_t>(random_int(rng, 0, 9))};
+}
+
+// Runs `call` with a workspace of `bytes` on the stream's device.
+inline void with_workspace(Stream& stream, std::uint64_t bytes, const std::function<void(const View&)>& call) {
+  const std::uint64_t size = std::max<std::uint64_t>(bytes, 16);
+  call(View(stream.gpu()->device().allocate(size), 0, DType::u8, {static_cast<std::int64_t>(size)}));
+}
+
+}  // namespace weft::test
