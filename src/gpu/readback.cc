@@ -110,6 +110,10 @@ std::span<const std::byte> Readback::State::wait_for_bytes() {
   // Mapped ranges start at multiples of 8 and have sizes that are multiples of 4.
   const std::uint64_t start = offset / 8 * 8;
   const void* p = batch->staging.GetConstMappedRange(start, (offset - start + size + 3) / 4 * 4);
+  if (!p && batch->staging.GetMapState() != wgpu::BufferMapState::Mapped) {
+    // Only the end of its device takes a mapped buffer away.
+    throw DeviceLost("reading back: the device was closed before the values were read");
+  }
   if (!p) throw InternalError("reading back: the staging buffer is not mapped");
   return {static_cast<const std::byte*>(p) + (offset - start), size};
 }

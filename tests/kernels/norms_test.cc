@@ -38,6 +38,7 @@ struct Norm {
 };
 
 void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernels::PartsForm>& parts, const std::optional<kernels::RowForm>& whole) {
+  kernels::check_memory(s, norm.name, {norm.x, norm.scale, norm.bias}, {norm.y});
   if (!parts) return kernels::row_norm_in_form(s, norm, *whole);
   const kernels::PartsForm& form = *parts;
   with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, form),
@@ -360,7 +361,10 @@ bool register_softmax(const std::string& name, bool log) {
     const kernels::PartsForm form = random_parts_form(rng);
     const kernels::RowForm whole = random_row_form(rng);
     p.call = [=](Stream& s, auto in, auto out) {
-      if (which == 0 || !s.gpu() || in[0].count() == 0) return (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis, {});
+      // The forms are called with what has passed the call's own checks.
+      const bool fit = in[0].shape() == out[0].shape() && is_floating(in[0].dtype) && is_floating(out[0].dtype);
+      if (which == 0 || !s.gpu() || in[0].count() == 0 || !fit) return (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis, {});
+      kernels::check_memory(s, "softmax", {in[0]}, {out[0]});
       if (which == 1) return kernels::softmax_in_form(s, in[0], out[0], axis, log, whole);
       with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], axis, form), [&](const View& workspace) {
         kernels::softmax_in_parts(s, in[0], out[0], axis, log, workspace, form);

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "kernels/common/memory.h"
 #include "kernels/common/row_parts.h"
 #include "support/differential.h"
 #include "weft/gpu.h"

@@ -36,6 +36,7 @@ struct Case {
 
 void run(Stream& stream, const Case& c, const View& x, const View& y) {
   if (!c.parts || !stream.gpu() || x.count() == 0) return run(stream, c.op, x, y, c.axis, c.options, c.cuts);
+  kernels::check_memory(stream, "scan", {x}, {y});
   with_workspace(stream, kernels::scan_in_parts_workspace(stream, c.op, x, y, c.axis, *c.parts), [&](const View& workspace) {
     kernels::scan_in_parts(stream, c.op, x, y, c.axis, c.options, workspace, *c.parts);
   });
