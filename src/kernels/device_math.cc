@@ -31,27 +31,41 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 )";
 
-// What the device makes of `formula`, a WGSL u32 of a and b, for each two of x.
-std::vector<std::uint32_t> computed(const gpu::Device& device, std::string_view formula, std::span<const float> x) {
+// `formula`, a WGSL u32 of a and b, for each two of x; its kernel compiles from here on.
+struct Trial {
+  std::string_view formula;
+  std::vector<float> x;
+  Buffer in, out;
+  gpu::Recording recording;
+};
+
+Trial start(const gpu::Device& device, std::string_view formula, const std::vector<float>& x) {
   const std::uint64_t bytes = x.size() * 4, results = x.size() * 2;
-  const Buffer in = device.allocate(bytes), out = device.allocate(results);
-  device.upload(in, 0, std::as_bytes(x));
-  const gpu::Binding bindings[] = {{in, 0, bytes, gpu::Access::read}, {out, 0, results, gpu::Access::read_write}};
+  Trial trial{formula, x, device.allocate(bytes), device.allocate(results), gpu::Recording(device)};
+  device.upload(trial.in, 0, std::as_bytes(std::span(x)));
+  const gpu::Binding bindings[] = {{trial.in, 0, bytes, gpu::Access::read}, {trial.out, 0, results, gpu::Access::read_write}};
   const auto count = static_cast<std::uint32_t>(x.size() / 2);
   std::string wgsl(kTest);
   wgsl.replace(wgsl.find('$'), 1, formula);
+  trial.recording.dispatch({.key = std::string("self-test of ") += formula,
+                            .make_wgsl = [&] { return wgsl; },
+                            .bindings = bindings,
+                            .params = std::as_bytes(std::span(&count, 1)),
+                            .workgroups = {(count + 63) / 64, 1, 1},
+                            .label = "self-test"});
+  return trial;
+}
+
+// What the device made of it.
+std::vector<std::uint32_t> results(const gpu::Device& device, Trial& trial) {
+  const std::size_t count = trial.x.size() / 2;
   gpu::Encoder encoder(device);
-  encoder.dispatch({.key = std::string("self-test of ") += formula,
-                    .make_wgsl = [&] { return wgsl; },
-                    .bindings = bindings,
-                    .params = std::as_bytes(std::span(&count, 1)),
-                    .workgroups = {(count + 63) / 64, 1, 1},
-                    .label = "self-test"});
-  gpu::Readback read = encoder.read(out, 0, results);
+  encoder.replay(trial.recording);
+  gpu::Readback read = encoder.read(trial.out, 0, count * 4);
   encoder.submit();
   const std::vector<std::byte> got = read.get();
   std::vector<std::uint32_t> y(count);
-  std::memcpy(y.data(), got.data(), results);
+  std::memcpy(y.data(), got.data(), count * 4);
   return y;
 }
 
@@ -70,8 +84,9 @@ std::vector<float> trials() {
 }
 
 bool rounds_right(const gpu::Device& device) {
-  const std::vector<float> x = trials();
-  const std::vector<std::uint32_t> y = computed(device, "pack2x16float(vec2<f32>(a, b))", x);
+  Trial trial = start(device, "pack2x16float(vec2<f32>(a, b))", trials());
+  const std::vector<float>& x = trial.x;
+  const std::vector<std::uint32_t> y = results(device, trial);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto half = static_cast<std::uint16_t>(y[i / 2] >> (i % 2 * 16));
     const bool nan = (half & 0x7fff) > 0x7c00;
@@ -80,25 +95,25 @@ bool rounds_right(const gpu::Device& device) {
   return true;
 }
 
-// The largest error of `formula`, made for each two of x, in units in the last place of `reference` of the first.
-double largest_error(const gpu::Device& device, std::string_view formula, const std::vector<float>& x, double (*reference)(double)) {
-  const std::vector<std::uint32_t> y = computed(device, formula, x);
+// Its largest error in units in the last place of `reference` of the first of each two.
+double largest_error(const gpu::Device& device, Trial& trial, double (*reference)(double)) {
+  const std::vector<std::uint32_t> y = results(device, trial);
   double worst = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const double want = reference(x[2 * i]);
+    const double want = reference(trial.x[2 * i]);
     const double error = std::abs(std::bit_cast<float>(y[i]) - want) / std::ldexp(1.0, std::ilogb(want) - 23);
     worst = error <= worst ? worst : error;  // NaN too
   }
-  log(LogLevel::debug, "self-test: {} is off by {:.2f} units in the last place", formula, worst);
+  log(LogLevel::debug, "self-test: {} is off by {:.2f} units in the last place", trial.formula, worst);
   return worst;
 }
 
-// The logarithm of the first of each two of x, which are below 1: near 1 it must be exact only in absolute terms.
-bool log2_is_right(const gpu::Device& device, const std::vector<float>& x) {
-  const std::vector<std::uint32_t> y = computed(device, "bitcast<u32>(log2(a))", x);
+// The logarithm of the first of each two, which are below 1: near 1 it must be exact only in absolute terms.
+bool log2_is_right(const gpu::Device& device, Trial& trial) {
+  const std::vector<std::uint32_t> y = results(device, trial);
   double worst = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const double want = std::log2(x[2 * i]);
+    const double want = std::log2(trial.x[2 * i]);
     const double error = std::abs(std::bit_cast<float>(y[i]) - want) / std::max(1.0, std::abs(want));
     worst = error <= worst ? worst : error;  // NaN too
   }
@@ -106,33 +121,46 @@ bool log2_is_right(const gpu::Device& device, const std::vector<float>& x) {
   return worst <= 0x1p-21;
 }
 
-bool exp2_is_right(const gpu::Device& device) {
-  constexpr int kCount = 1 << 14;
-  std::vector<float> x;
-  for (int i = 0; i < kCount; ++i) {
-    // Over the whole range, and closely near 0.
-    const double u = (i + 0.37) / kCount * 2 - 1;
-    x.push_back(static_cast<float>(i % 2 ? 125.9 * u : u));
-    x.push_back(0);
-  }
-  if (!(largest_error(device, "bitcast<u32>(exp2(a))", x, [](double v) { return std::exp2(v); }) <= 2.5)) return false;
-  for (float& v : x) v = v == 0 ? 0 : std::exp2(std::trunc(v)) * (1 + std::abs(v) / 127);
-  if (!(largest_error(device, "bitcast<u32>(1.0 / a)", x, [](double v) { return 1 / v; }) <= 1.5)) return false;
-  if (!(largest_error(device, "bitcast<u32>(inverseSqrt(a))", x, [](double v) { return 1 / std::sqrt(v); }) <= 2)) return false;
-  for (int i = 0; i < kCount; ++i) x[2 * i] = static_cast<float>((i + 0.37) / kCount);
-  if (!log2_is_right(device, x)) return false;
-  // What a product's rounding leaves comes out whole only if there is no second rounding.
-  for (int i = 0; i < kCount; ++i) {
-    x[2 * i] = static_cast<float>(1 + (i + 0.1234567) / kCount);
-    x[2 * i + 1] = static_cast<float>(2 - (i * 0.618034 - std::floor(i * 0.618034)));
-  }
-  const std::vector<std::uint32_t> y = computed(device, "bitcast<u32>(fma(a, b, -(a * b)))", x);
-  for (int i = 0; i < kCount; ++i) {
-    const float product = x[2 * i] * x[2 * i + 1];
-    const double rest = double{x[2 * i]} * x[2 * i + 1] - product;
-    if (std::bit_cast<float>(y[i]) != static_cast<float>(rest)) return false;
+// What a product's rounding leaves comes out whole only if there is no second rounding.
+bool fma_is_right(const gpu::Device& device, Trial& trial) {
+  const std::vector<std::uint32_t> y = results(device, trial);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float a = trial.x[2 * i], b = trial.x[2 * i + 1], product = a * b;
+    if (std::bit_cast<float>(y[i]) != static_cast<float>(double{a} * b - product)) return false;
   }
   return true;
+}
+
+bool exp2_is_right(const gpu::Device& device) {
+  constexpr int kCount = 1 << 14;
+  const auto pairs = [](auto first, auto second) {
+    std::vector<float> x;
+    for (int i = 0; i < kCount; ++i) {
+      x.push_back(static_cast<float>(first(i)));
+      x.push_back(static_cast<float>(second(i)));
+    }
+    return x;
+  };
+  const auto none = [](int) { return 0; };
+  // Over the whole range, and closely near 0.
+  const auto exponent = [](int i) {
+    const double u = (i + 0.37) / kCount * 2 - 1;
+    return static_cast<float>(i % 2 ? 125.9 * u : u);
+  };
+  const std::vector<float> wide = pairs(
+      [&](int i) { return std::exp2(std::trunc(exponent(i))) * (1 + std::abs(exponent(i)) / 127); }, none);
+  // All compile at once: this is on the way to the first result.
+  Trial exp2 = start(device, "bitcast<u32>(exp2(a))", pairs(exponent, none));
+  Trial reciprocal = start(device, "bitcast<u32>(1.0 / a)", wide);
+  Trial root = start(device, "bitcast<u32>(inverseSqrt(a))", wide);
+  Trial log2 = start(device, "bitcast<u32>(log2(a))", pairs([](int i) { return (i + 0.37) / kCount; }, none));
+  Trial fma = start(device, "bitcast<u32>(fma(a, b, -(a * b)))",
+                    pairs([](int i) { return 1 + (i + 0.1234567) / kCount; },
+                          [](int i) { return 2 - (i * 0.618034 - std::floor(i * 0.618034)); }));
+  return largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
+         largest_error(device, reciprocal, [](double v) { return 1 / v; }) <= 1.5 &&
+         largest_error(device, root, [](double v) { return 1 / std::sqrt(v); }) <= 2 && log2_is_right(device, log2) &&
+         fma_is_right(device, fma);
 }
 
 }  // namespace
