@@ -148,6 +148,7 @@ TEST(HostileGraph, IsRefusedOrRuns) {
     // What is small enough runs, on inputs of zero bytes; what no memory can hold is refused.
     const auto bytes = [](const TensorType& t) { return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape))); };
     std::int64_t largest = element_count(y.shape());
+    for (const auto& input : attempt.graph.impl().inputs) largest = std::max(largest, element_count(input.value.shape()));
     for (const auto& node : attempt.graph.impl().nodes) {
       for (const TensorType& t : node->types()) largest = std::max(largest, element_count(t.shape));
     }
