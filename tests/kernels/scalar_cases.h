@@ -100,6 +100,15 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
       }
     }
   }
+  // A device may round between fma's product and its sum: the product must not overflow where the sum would not.
+  if (op == ScalarOp::fma && (type == DType::f32 || type == DType::bf16)) {
+    for (const View& v : in.first(2)) {
+      for (std::int64_t i = 0; i < v.count(); ++i) {
+        const double x = std::abs(value(v, i));
+        if (x >= 0x1p63 && std::isfinite(x)) set_element_bits(v, i, element_bits(v, i) - (std::uint64_t{66} << (bits(type) - 9)));
+      }
+    }
+  }
   // Shift amounts and exponents are of use up to a little past the width.
   if (op == ScalarOp::shift_left || op == ScalarOp::shift_right || (op == ScalarOp::pow && is_integer(type))) {
     const std::uint64_t mask = (std::uint64_t{1} << std::min(bits(type), 32)) - 1;

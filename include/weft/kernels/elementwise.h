@@ -18,6 +18,7 @@ void unary(Stream& stream, ScalarOp op, const View& x, const View& y);
 // a and b broadcast to y and have one type.
 void binary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& y);
 // a, b and c have one type and broadcast to y: fma(a, b, c), clamp(x, low, high), lerp(a, b, t).
+// A GPU may round, and overflow, between fma's product and its sum.
 void ternary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& c, const View& y);
 // y = condition ? a : b, elementwise; condition is boolean.
 void select(Stream& stream, const View& condition, const View& a, const View& b, const View& y);

@@ -220,12 +220,13 @@ fn atan_unit_f32(t: f32) -> f32 {          // atan of |t| <= 1
 }
 
 fn atan_f32(x: f32) -> f32 {
-  if (is_nan_f32(x)) { return x; }
+  // One way for all arguments: Mesa's OpenGL ES came to wrong results where lanes parted.
   let a = abs_f32(x);
-  if (a <= 1.0) { return atan_unit_f32(x); }
-  return copysign_f32(1.57079637 - (atan_unit_f32(1.0 / min(a, 1e9)) + 4.37113900e-8), x);
+  let beyond = a > 1.0;
+  let r = atan_unit_f32(select(x, 1.0 / min(a, 1e9), beyond));
+  let y = select(r, copysign_f32(1.57079637 - (r + 4.37113900e-8), x), beyond);
+  return f32_from_bits(select(bitcast<u32>(y), bitcast<u32>(x), is_nan_f32(x)));
 }
-
 fn atan2_f32(y: f32, x: f32) -> f32 {
   if (is_nan_f32(x)) { return x; }
   if (is_nan_f32(y)) { return y; }
