@@ -220,7 +220,7 @@ fn atan_unit_f32(t: f32) -> f32 {          // atan of |t| <= 1
 }
 
 fn atan_f32(x: f32) -> f32 {
-  // One way for all arguments: Mesa's OpenGL ES came to wrong results where lanes parted.
+  // One way for all arguments: with returns for some of them Mesa's OpenGL ES was wrong in f16.
   let a = abs_f32(x);
   let beyond = a > 1.0;
   let r = atan_unit_f32(select(x, 1.0 / min(a, 1e9), beyond));
