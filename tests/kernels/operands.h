@@ -51,6 +51,27 @@ inline View in_fours(DType dtype, const Shape& shape, const ValueOf& value) {
   return view;
 }
 
+// Rows of n for softmax: with NaN, with +inf, all -inf, some -inf, huge, all equal, far apart, -0, half of it -inf, one
+// alone to count, and ordinary ones.
+inline ValueOf softmax_rows(std::int64_t n) {
+  return [n](std::int64_t i) -> double {
+    const std::int64_t row = i / n, j = i % n;
+    switch (row) {
+      case 0: return j == n - 1 ? NAN : 1.0;
+      case 1: return j == 1 ? INFINITY : 1.0;
+      case 2: return -INFINITY;
+      case 3: return j % 2 ? -INFINITY : static_cast<double>(j % 5);
+      case 4: return 3e38 - static_cast<double>(j) * 1e33;
+      case 5: return 7.0;
+      case 6: return j == 0 ? 3e38 : -3e38;
+      case 7: return -0.0;
+      case 8: return j < n / 2 ? -INFINITY : 1.0;
+      case 9: return j == 0 ? 200.0 : 0.0;
+      default: return static_cast<double>(j % 13) - 6.0;
+    }
+  };
+}
+
 // Normal numbers from a seed.
 inline ValueOf normal(std::uint64_t seed, double mean = 0, double deviation = 1) {
   return [rng = std::make_shared<Rng>(seed), mean, deviation](std::int64_t) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 
-#include "kernels/common/memory.h"
 #include "kernels/common/row_parts.h"
 #include "support/differential.h"
 #include "weft/gpu.h"

@@ -25,6 +25,10 @@ struct Problem {
   Tolerance tolerance;
   // Where the CPU's form is not the twin: this is, and the CPU is compared with it too.
   KernelCall twin;
+  // A form that a GPU does not choose for so little: for views that have passed the call's own checks and have elements.
+  KernelCall form;
+  // What is compared: the call, or its form on a GPU.
+  KernelCall drawn() const;
 };
 
 using Generator = std::function<Problem(Rng& rng)>;

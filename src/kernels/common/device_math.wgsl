@@ -79,14 +79,7 @@ fn gelu_tanh_f32(x: f32) -> f32 {
 fn tanh_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 9.1)) { return tanh_whole_f32(x); }
   let large = 1.0 - 2.0 * (1.0 / (1.0 + exp2(abs(x) * 2.88539008)));
-  let z = x * x;
-  var q = 0.0022834947;
-  q = q * z - 0.008336379;
-  q = q * z + 0.021766843;
-  q = q * z - 0.05395904;
-  q = q * z + 0.13333303;
-  q = q * z - 0.33333334;
-  return select(copysign_f32(large, x), x + x * (z * q), abs(x) < 0.625);
+  return select(copysign_f32(large, x), tanh_near_f32(x), abs(x) < 0.625);
 }
 
 // 2^(factor · (s + low)), between 2^-126 and 2^127, as scale (1 + rest). The device's exp2 is not exact enough here.
@@ -347,15 +340,7 @@ fn exp2_narrow(x: f32) -> f32 { return exp2(x); }
 fn sigmoid_narrow(x: f32) -> f32 { return 1.0 / (1.0 + exp2(x * -1.44269504)); }
 
 fn gelu_erf_narrow(x: f32) -> f32 {
-  let a = abs(x);
-  let t = 1.0 / (1.0 + 0.25 * a);
-  var q = 0.23871383;
-  q = q * t - 0.09068089;
-  q = q * t + 0.15926093;
-  q = q * t + 0.09585741;
-  q = q * t + 0.09622001;
-  q = q * t + 0.000637892;
-  return max(x, 0.0) - min(a, 14.0) * q * exp2(x * x * -0.72134752);
+  return max(x, 0.0) - min(abs(x), 14.0) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
 }
 
 fn tanh_narrow(x: f32) -> f32 {

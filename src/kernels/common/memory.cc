@@ -65,7 +65,7 @@ bool same_view(const View& a, const View& b) {
 }  // namespace
 
 bool overlaps_itself(const View& view) {
-  if (view.count() < 2) return false;
+  if (view.count() < 2 || view.is_dense()) return false;
   std::vector<Term> steps;
   for (int d = 0; d < view.rank(); ++d) {
     if (view.shape()[d] > 1) steps.push_back({std::abs(view.strides()[d]), 0, view.shape()[d] - 1});

@@ -35,7 +35,10 @@ fn gelu_tanh_narrow(x: f32) -> f32 {
 // x less its part in the tail, |x| ½ erfc(|x|/√2) = |x| exp(-x²/2) P(1 / (1 + |x|/4)).
 fn gelu_erf_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, 8.0)) { return gelu_erf_f32(x); }
-  let a = abs(x);
+  return max(x, 0.0) - abs(x) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
+}
+
+fn gelu_tail_narrow(a: f32) -> f32 {
   let t = 1.0 / (1.0 + 0.25 * a);
   var q = 0.23871383;
   q = q * t - 0.09068089;
@@ -43,7 +46,7 @@ fn gelu_erf_narrow(x: f32) -> f32 {
   q = q * t + 0.09585741;
   q = q * t + 0.09622001;
   q = q * t + 0.000637892;
-  return max(x, 0.0) - a * q * exp2(x * x * -0.72134752);
+  return q;
 }
 
 fn tanh_narrow(x: f32) -> f32 {

@@ -305,6 +305,10 @@ fn tanh_whole_f32(x: f32) -> f32 {
     let r = 1.0 - 2.0 / (exp_f32(2.0 * min(a, 20.0)) + 1.0);
     return select(select(r, -r, x < 0.0), x, is_nan_f32(x));
   }
+  return tanh_near_f32(x);
+}
+
+fn tanh_near_f32(x: f32) -> f32 {          // |x| < 0.625
   let z = x * x;
   var q = 0.0022834947;
   q = q * z - 0.008336379;

@@ -64,6 +64,7 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
 
   const char* const direct = width == 4 && (!form || form->direct) ? "transpose_direct" : "transpose";
   Call call(commands, words ? "transpose_bytes" : direct);
+  call.include("transpose_order");
   const gpu::Capabilities& can = call.capabilities();
   const std::uint32_t workgroup = workgroup_size(can, 256);
   // Measured on an H200 (bench/elementwise_bench transpose): 8192² f32 3,925 GB/s, f16 3,768, tiles 3,560.

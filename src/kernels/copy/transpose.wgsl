@@ -8,16 +8,9 @@ var<workgroup> tile: array<x_t, kTile * kPitch>;
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n);
-  if (group >= p.groups) { return; }
-{% if b_first %}
-  let a0 = group / p.tiles_b % p.tiles_a * kTile;
-  let b0 = group % p.tiles_b * kTile;
-{% else %}
-  let a0 = group % p.tiles_a * kTile;
-  let b0 = group / p.tiles_a % p.tiles_b * kTile;
-{% endif %}
-  let c = coords(group / p.tiles_a / p.tiles_b);
+{{ tile_place() }}
+  let a0 = tile_of_a * kTile;
+  let b0 = tile_of_b * kTile;
   let x_at = at_x(c) + b0 + a0 * p.x_a;
   let y_at = at_y(c) + a0 + b0 * p.y_b;
   for (var s = lane; s < kTile * kRow; s += {{ workgroup }}u) {

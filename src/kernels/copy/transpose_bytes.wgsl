@@ -1,8 +1,5 @@
 // As transpose_direct.wgsl, of bytes: each thread turns 4×16 of them, read as four words along b from each of four rows,
 // written as a word along a to each of sixteen. x and y are views of words.
-const kA = {{ tile }}u;
-const kB = {{ workgroup // tile }}u;
-
 // The words whose byte k is byte i of word k.
 fn turned(r: vec4<u32>) -> vec4<u32> {
   let low = 0x00ff00ffu;
@@ -15,17 +12,8 @@ fn turned(r: vec4<u32>) -> vec4<u32> {
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n);
-  if (group >= p.groups) { return; }
-{% if b_first %}
-  let a = (group / p.tiles_b % p.tiles_a * kA + lane % kA) * 4u;
-  let b = (group % p.tiles_b * kB + lane / kA) * 16u;
-{% else %}
-  let a = (group % p.tiles_a * kA + lane % kA) * 4u;
-  let b = (group / p.tiles_a % p.tiles_b * kB + lane / kA) * 16u;
-{% endif %}
-  if (a >= p.size_a || b >= p.size_b) { return; }
-  let c = coords(group / p.tiles_a / p.tiles_b);
+{{ tile_place() }}
+{{ place_in_tile(4, 16) }}
   let x_at = at_x(c) + b / 4u + a * p.x_a;
   let y_at = at_y(c) + a / 4u + b * p.y_b;
   let r0 = load4_x(x_at);

@@ -1,22 +1,11 @@
 // y[…b, a] = x[…a, b] where y is contiguous along a and x along b: each thread turns 4×4 elements in its registers.
 // {{ tile }} threads of a workgroup lie along a, so that a row of theirs fills whole lines of the output.
-const kA = {{ tile }}u;
-const kB = {{ workgroup // tile }}u;
 
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n);
-  if (group >= p.groups) { return; }
-{% if b_first %}
-  let a = (group / p.tiles_b % p.tiles_a * kA + lane % kA) * 4u;
-  let b = (group % p.tiles_b * kB + lane / kA) * 4u;
-{% else %}
-  let a = (group % p.tiles_a * kA + lane % kA) * 4u;
-  let b = (group / p.tiles_a % p.tiles_b * kB + lane / kA) * 4u;
-{% endif %}
-  if (a >= p.size_a || b >= p.size_b) { return; }
-  let c = coords(group / p.tiles_a / p.tiles_b);
+{{ tile_place() }}
+{{ place_in_tile(4, 4) }}
   let x_at = at_x(c) + b + a * p.x_a;
   let y_at = at_y(c) + a + b * p.y_b;
   let r0 = load4_x(x_at);

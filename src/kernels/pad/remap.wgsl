@@ -11,13 +11,7 @@
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n) * {{ workgroup }}u + lane;
-  if (group >= p.groups) { return; }
-  let first = select(0u, p.phase, group == 0u);
-  let start = group * {{ lanes }}u - p.phase;     // perhaps "before" 0
-  let end = min({{ lanes }}u, p.count - start);
-  let c = coords(start + first);
-  let row = row_of(c);
+{{ thread_place() }}
 {% if mode == "constant" %}
   {% set fallback = "value" %}
   let value = {{ "vec2<u32>(p.value_low, p.value_high)" if wide else "p.value_low" }};

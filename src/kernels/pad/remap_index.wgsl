@@ -36,3 +36,14 @@ fn row_of(c: Coords) -> Row {
   return row;
 }
 {% endmacro %}
+
+{# The `lanes` elements of y that a thread makes: first…end-1 of those from `start` on, which lie in y's row of c. #}
+{% macro thread_place() -%}
+  let group = group_index(wg, n) * {{ workgroup }}u + lane;
+  if (group >= p.groups) { return; }
+  let first = select(0u, p.phase, group == 0u);
+  let start = group * {{ lanes }}u - p.phase;     // perhaps "before" 0
+  let end = min({{ lanes }}u, p.count - start);
+  let c = coords(start + first);
+  let row = row_of(c);
+{%- endmacro %}

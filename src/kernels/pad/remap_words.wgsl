@@ -51,14 +51,8 @@ vec4<u32>({% for w in range(4) %}{% for k in range(per_word) %}{{ " | " if k }}(
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-  let group = group_index(wg, n) * {{ workgroup }}u + lane;
-  if (group >= p.groups) { return; }
-  let first = select(0u, p.phase, group == 0u);
-  let start = group * {{ lanes }}u - p.phase;     // perhaps "before" 0
-  let end = min({{ lanes }}u, p.count - start);
+{{ thread_place() }}
   let whole = first == 0u && end == {{ lanes }}u;
-  let c = coords(start + first);
-  let row = row_of(c);
   let column = c[{{ last }}];
   let begin = begin_of(column);
   let u0 = index_of(begin, 0u);
