@@ -220,16 +220,15 @@ fn atan_unit_f32(t: f32) -> f32 {          // atan of |t| <= 1
 }
 
 fn atan_f32(x: f32) -> f32 {
-  // One way for all arguments: with returns for some of them Mesa's OpenGL ES was wrong in f16.
+  // No `return x` where x is NaN: see atan2_f32.
   let a = abs_f32(x);
   let beyond = a > 1.0;
   let r = atan_unit_f32(select(x, 1.0 / min(a, 1e9), beyond));
   let y = select(r, copysign_f32(1.57079637 - (r + 4.37113900e-8), x), beyond);
   return f32_from_bits(select(bitcast<u32>(y), bitcast<u32>(x), is_nan_f32(x)));
 }
+
 fn atan2_f32(y: f32, x: f32) -> f32 {
-  if (is_nan_f32(x)) { return x; }
-  if (is_nan_f32(y)) { return y; }
   let bx = bitcast<u32>(x) & 0x7fffffffu;
   let by = bitcast<u32>(y) & 0x7fffffffu;
   let low = min(bx, by);
@@ -237,7 +236,7 @@ fn atan2_f32(y: f32, x: f32) -> f32 {
   var q = 0.0;
   if (low == high) {
     q = select(1.0, 0.0, low == 0u);
-  } else if (low != 0u && high != 0x7f800000u) {
+  } else if (low != 0u && high < 0x7f800000u) {
     let n = split_f32(bitcast<f32>(low));
     let d = split_f32(bitcast<f32>(high));
     q = scale_f32(quotient_f32(1.0 + n.fraction, 1.0 + d.fraction), n.exponent - d.exponent);
@@ -245,7 +244,10 @@ fn atan2_f32(y: f32, x: f32) -> f32 {
   var r = atan_unit_f32(q);
   if (by > bx) { r = 1.57079637 - (r + 4.37113900e-8); }
   if ((bitcast<u32>(x) >> 31u) != 0u) { r = 3.14159274 - (r + 8.74227800e-8); }
-  return copysign_f32(r, y);
+  // Not `return y` where y is NaN: of "y, or what has y's sign" LLVM 21 makes a masked vpternlog that has its operands
+  // mixed up, on processors with AVX-512 (seen with f8e4m3 on both of Mesa's drivers).
+  let bits = select(bitcast<u32>(r), 0x7fc00000u, high > 0x7f800000u);
+  return f32_from_bits(bits | (bitcast<u32>(y) & 0x80000000u));
 }
 
 // ---- Hyperbolic functions and their inverses
