@@ -353,6 +353,29 @@ TEST_F(WindowsTest, NormsAndScansOfLongRows) {
   }
 }
 
+// Many rows that are longer than a binding: what their windows leave for each other must fit one too.
+TEST_F(WindowsTest, ManyLongRows) {
+  const auto workspace = [&](std::uint64_t bytes) {
+    return bytes ? std::optional(View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)})) : std::nullopt;
+  };
+  const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
+  both({x}, {random_view(rng, {40000}, DType::f32)}, [&](Stream& s, auto in, auto out) {
+    const std::array axes{0};
+    kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes, workspace(kernels::reduce_workspace(s, kernels::ReduceOp::max, in[0], out[0], axes)));
+  }, kSameBits);
+  both({x}, {y}, [&](Stream& s, auto in, auto out) {
+    kernels::scan(s, kernels::ScanOp::max, in[0], out[0], 0, {}, workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], 0, {})));
+  }, kSameBits);
+  both({x}, {y}, [&](Stream& s, auto in, auto out) {
+    kernels::softmax(s, in[0], out[0], 0, workspace(kernels::softmax_workspace(s, in[0], out[0], 0)));
+  }, {.ulp = 64, .absolute = 1e-9});
+  const View z = random_view(rng, {30000, 3}, DType::f32, Kind::transposed), w = random_view(rng, {30000, 3}, DType::f32);
+  const View scale = random_view(rng, {3}, DType::f32);
+  both({z, scale}, {w}, [&](Stream& s, auto in, auto out) {
+    kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f, workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], 1)));
+  }, {.ulp = 2, .absolute = 2e-5});
+}
+
 TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
   const View x(device->allocate(400000), 0, DType::f32, {100000}), y(device->allocate(4), 0, DType::f32, Shape{});
   gpu::Encoder encoder(*device);

@@ -120,7 +120,8 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& p, const s
 }
 
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
-                    const AxisMask& along, const std::function<void(std::span<const std::vector<View>>)>& run) {
+                    const AxisMask& along, const std::function<std::uint64_t(RowWindowViews)>& scratch,
+                    const std::function<void(RowWindowViews)>& run) {
   const int rank = views[0].rank();
   AxisMask others = every_axis();
   for (int d = 0; d < rank; ++d) others[d] = !along[d];
@@ -134,11 +135,12 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
   for (const View& v : views) {
     if ((axis = axis_to_cut(capabilities, kernel, v, row_fits ? others : every_axis())) >= 0) break;
   }
-  const auto piece_at = [&](std::int64_t begin, std::int64_t count) {
+  const auto along_axis = [&](int d, std::int64_t begin, std::int64_t count) {
     std::vector<View> piece;
-    for (const View& v : views) piece.push_back(part_along(v, axis, begin, count));
+    for (const View& v : views) piece.push_back(part_along(v, d, begin, count));
     return piece;
   };
+  const auto piece_at = [&](std::int64_t begin, std::int64_t count) { return along_axis(axis, begin, count); };
   if (axis < 0) {
     const std::vector<View> whole(views.begin(), views.end());
     return run(std::span(&whole, 1));
@@ -150,17 +152,26 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
     const auto far = std::ranges::find_if(one, too_far);
     if (far != one.end()) axis = axis_to_cut(capabilities, kernel, *far, others);
   }
+  const auto fewer_rows = [&](int d) {
+    const std::int64_t size = views[0].shape()[d], half = first_half(size);
+    in_row_windows(capabilities, kernel, along_axis(d, 0, half), along, scratch, run);
+    in_row_windows(capabilities, kernel, along_axis(d, half, size - half), along, scratch, run);
+  };
+  if (others[axis]) return fewer_rows(axis);
   const std::int64_t size = views[0].shape()[axis];
-  if (others[axis]) {
-    const std::int64_t half = first_half(size);
-    in_row_windows(capabilities, kernel, piece_at(0, half), along, run);
-    return in_row_windows(capabilities, kernel, piece_at(half, size - half), along, run);
-  }
   std::int64_t piece = size;
   while (std::ranges::any_of(piece_at(0, piece), too_far)) piece = first_half(piece);
   std::vector<std::vector<View>> windows;
   for (std::int64_t begin = 0; begin < size; begin += piece) {
     windows.push_back(piece_at(begin, std::min(piece, size - begin)));
+  }
+  if (scratch(windows) > window_limit(capabilities)) {
+    const Shape& shape = views[0].shape();
+    int widest = -1;
+    for (int d = 0; d < rank; ++d) {
+      if (others[d] && shape[d] > (widest < 0 ? 1 : shape[widest])) widest = d;
+    }
+    if (widest >= 0) return fewer_rows(widest);
   }
   run(windows);
 }

@@ -47,8 +47,11 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& parts, con
 bool holds(const std::optional<View>& workspace, const RowParts& parts);
 
 // Calls `run` with `views` (of one shape) in pieces of fewer rows until all fit a binding, each piece cut into windows
-// where single rows do not. `along` marks a row's axes.
+// along one axis where single rows do not. `along` marks a row's axes; `scratch` says how many bytes the windows of a
+// piece leave for each other, which must fit a binding too.
+using RowWindowViews = std::span<const std::vector<View>>;  // of each window, in the order of `views`
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
-                    const AxisMask& along, const std::function<void(std::span<const std::vector<View>>)>& run);
+                    const AxisMask& along, const std::function<std::uint64_t(RowWindowViews)>& scratch,
+                    const std::function<void(RowWindowViews)>& run);
 
 }  // namespace weft::kernels

@@ -98,6 +98,20 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const Ro
   return plan_parts(capabilities, rows, options, bits(norm.x.dtype), DType::f32, norm.centred ? 3 : 1, form);
 }
 
+std::vector<Problem> problems_of(const RowNorm& norm, RowWindowViews pieces) {
+  std::vector<Problem> windows;
+  for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
+  return windows;
+}
+
+// What such windows take of a workspace.
+auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
+  return [&capabilities, &norm](RowWindowViews pieces) {
+    const auto parts = parts_of(capabilities, norm, problems_of(norm, pieces));
+    return parts ? parts->bytes() : 0;
+  };
+}
+
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,
            std::int64_t length) {
   Call call(*stream.gpu(), kernel);
@@ -154,9 +168,8 @@ void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& wo
   if (stream.cpu()) return row_norm_cpu(*stream.cpu(), norm, p.rows);
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  in_row_windows(capabilities, norm.name, views_of(p), norm.along, [&](std::span<const std::vector<View>> pieces) {
-    std::vector<Problem> windows;
-    for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
+  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch_of(capabilities, norm), [&](RowWindowViews pieces) {
+    const std::vector<Problem> windows = problems_of(norm, pieces);
     const auto parts = parts_of(capabilities, norm, windows);
     if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
       return run_in_parts(stream, norm, windows, *parts, workspace);
@@ -170,10 +183,9 @@ std::uint64_t row_norm_workspace(Stream& stream, const RowNorm& norm) {
   if (!stream.gpu() || norm.x.count() == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   std::uint64_t bytes = 0;
-  in_row_windows(capabilities, norm.name, views_of(p), norm.along, [&](std::span<const std::vector<View>> pieces) {
-    std::vector<Problem> windows;
-    for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
-    if (const auto parts = parts_of(capabilities, norm, windows)) bytes = std::max(bytes, parts->bytes());
+  const auto scratch = scratch_of(capabilities, norm);
+  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowWindowViews pieces) {
+    bytes = std::max(bytes, scratch(pieces));
   });
   return bytes;
 }

@@ -72,15 +72,21 @@ std::optional<RowWindows> row_windows(const gpu::Capabilities& capabilities, con
     cut |= !w.kept[axis];
   }
   if (!cut) return std::nullopt;
-  for (int d = 0; d < r.shape.rank(); ++d) {
-    if (w.kept[d]) w.rows *= w.piece[d];
-    else w.count *= ceil_div(r.shape[d], w.piece[d]);
+  // The accumulators of a piece's rows must fit a binding too: fewer rows at once until they do.
+  for (;;) {
+    int widest = -1;
+    w.rows = w.count = 1;
+    for (int d = 0; d < r.shape.rank(); ++d) {
+      if (!w.kept[d]) w.count *= ceil_div(r.shape[d], w.piece[d]);
+      else if ((w.rows *= w.piece[d]) > 1 && w.piece[d] > 1 && (widest < 0 || w.piece[d] > w.piece[widest])) widest = d;
+    }
+    std::vector<View> inputs;
+    for (const View& v : r.inputs) inputs.push_back(over(v, w.piece));
+    const ReduceProblem p = problem_of_piece(r, w.kept, inputs, r.y, Strides::filled(r.shape.rank(), 0));
+    w.parts = cut_rows(capabilities, p.rows, plan_reduce(capabilities, p, true));
+    if (widest < 0 || window_bytes(r, w) <= window_limit(capabilities)) return w;
+    w.piece[widest] = first_half(w.piece[widest]);
   }
-  std::vector<View> inputs;
-  for (const View& v : r.inputs) inputs.push_back(over(v, w.piece));
-  const ReduceProblem p = problem_of_piece(r, w.kept, inputs, r.y, Strides::filled(r.shape.rank(), 0));
-  w.parts = cut_rows(capabilities, p.rows, plan_reduce(capabilities, p, true));
-  return w;
 }
 
 std::uint64_t window_bytes(const ReduceProblem& r, const RowWindows& w) {

@@ -86,7 +86,7 @@ struct Window {
   View x, y;
   Rows rows;
 };
-using Pieces = std::span<const std::vector<View>>;
+using Pieces = RowWindowViews;
 std::vector<Window> windows_of(ScanOp op, Pieces pieces, int axis, const ScanOptions& options) {
   std::vector<Window> windows;
   for (const auto& piece : pieces) windows.push_back({piece[0], piece[1], check(op, piece[0], piece[1], axis)});
@@ -121,6 +121,14 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp o
   auto parts = plan_parts(limited(capabilities), rows, options, bits(x.dtype), accumulator(op, y.dtype), 1, form);
   if (parts) parts->runs = parts->plan.across;
   return parts;
+}
+
+// What windows of such rows take of a workspace.
+auto scratch_of(const gpu::Capabilities& capabilities, ScanOp op, int axis, const ScanOptions& options) {
+  return [&capabilities, op, axis, options](Pieces pieces) {
+    const auto parts = parts_of(capabilities, op, windows_of(op, pieces, axis, options));
+    return parts ? parts->bytes() : 0;
+  };
 }
 
 Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const View& y, const Rows& rows,
@@ -163,9 +171,9 @@ std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const Vie
   if (!stream.gpu() || x.count() == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   std::uint64_t bytes = 0;
-  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), [&](Pieces pieces) {
-    const auto parts = parts_of(capabilities, op, windows_of(op, pieces, axis, options));
-    if (parts) bytes = std::max(bytes, parts->bytes());
+  const auto scratch = scratch_of(capabilities, op, axis, options);
+  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](Pieces pieces) {
+    bytes = std::max(bytes, scratch(pieces));
   });
   return bytes;
 }
@@ -180,7 +188,8 @@ void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, con
     if (v->dtype == DType::f64) throw Unsupported("scan {}: {} runs on the CPU only", op_name(op), to_string(*v));
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), [&](Pieces pieces) {
+  const auto scratch = scratch_of(capabilities, op, axis, options);
+  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](Pieces pieces) {
     const std::vector<Window> windows = windows_of(op, pieces, axis, options);
     const auto parts = parts_of(capabilities, op, windows);
     if (parts && (windows.size() > 1 || holds(workspace, *parts))) {

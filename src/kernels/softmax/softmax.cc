@@ -22,7 +22,7 @@ RowPlanOptions options_of(const View& x, const View& y, const Rows& rows) {
 }
 
 // x and y, in one window or, where a row is longer than a binding, in several.
-using Windows = std::span<const std::vector<View>>;
+using Windows = RowWindowViews;
 
 // A part's statistics are its maximum and its sum.
 std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows windows, int axis,
@@ -38,6 +38,14 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
                .keep = true};
   }
   return plan_parts(capabilities, rows, options, bits(windows[0][0].dtype), DType::f32, 2, form);
+}
+
+// What windows of such rows take of a workspace.
+auto scratch_of(const gpu::Capabilities& capabilities, int axis) {
+  return [&capabilities, axis](Windows windows) {
+    const auto parts = parts_of(capabilities, windows, axis);
+    return parts ? parts->bytes() : 0;
+  };
 }
 
 void run_in_parts(Stream& stream, std::string_view name, Windows windows, int axis, bool log, const RowParts& parts,
@@ -89,7 +97,7 @@ void run(Stream& stream, const View& x, const View& y, int axis, bool log, const
     if (v->dtype == DType::f64) throw Unsupported("{}: f64 runs on the CPU only, WGSL has no such type", name);
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  in_row_windows(capabilities, name, std::array{x, y}, along(axis), [&](Windows windows) {
+  in_row_windows(capabilities, name, std::array{x, y}, along(axis), scratch_of(capabilities, axis), [&](Windows windows) {
     const auto parts = parts_of(capabilities, windows, axis);
     if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
       return run_in_parts(stream, name, windows, axis, log, *parts, workspace);
@@ -113,8 +121,9 @@ std::uint64_t softmax_workspace(Stream& stream, const View& x, const View& y, in
   if (!stream.gpu() || x.count() == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   std::uint64_t bytes = 0;
-  in_row_windows(capabilities, "softmax", std::array{x, y}, along(axis), [&](Windows windows) {
-    if (const auto parts = parts_of(capabilities, windows, axis)) bytes = std::max(bytes, parts->bytes());
+  const auto scratch = scratch_of(capabilities, axis);
+  in_row_windows(capabilities, "softmax", std::array{x, y}, along(axis), scratch, [&](Windows windows) {
+    bytes = std::max(bytes, scratch(windows));
   });
   return bytes;
 }
