@@ -353,6 +353,34 @@ TEST_F(WindowsTest, NormsAndScansOfLongRows) {
   }
 }
 
+// The same for the places of extremes, which are counted over the whole row: over one axis and over several, in any order.
+TEST_F(WindowsTest, ArgumentsOfLongRows) {
+  struct Case {
+    Shape shape;
+    std::vector<int> axes;
+    Kind kind;
+  };
+  for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
+                        Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
+                        Case{{300, 4, 200}, {0, 2}, Kind::transposed}, Case{{3, 40000}, {0}, Kind::dense}}) {
+    Shape kept;
+    for (int d = 0; d < c.shape.rank(); ++d) {
+      if (std::ranges::find(c.axes, d) == c.axes.end()) kept.push_back(c.shape[d]);
+    }
+    for (const auto& [type, index] : {std::pair{DType::f32, DType::i32}, {DType::u8, DType::i64}, {DType::i64, DType::u32}}) {
+      for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
+        both({random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)}, [&](Stream& s, auto in, auto out) {
+          std::optional<View> workspace;
+          if (const auto bytes = kernels::arg_reduce_workspace(s, op, in[0], out[0], c.axes)) {
+            workspace = View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+          }
+          kernels::arg_reduce(s, op, in[0], out[0], c.axes, workspace);
+        }, kSameBits);
+      }
+    }
+  }
+}
+
 // Many rows that are longer than a binding: what their windows leave for each other must fit one too.
 TEST_F(WindowsTest, ManyLongRows) {
   const auto workspace = [&](std::uint64_t bytes) {

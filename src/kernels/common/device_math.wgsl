@@ -27,7 +27,7 @@ fn cbrt_f32(x: f32) -> f32 {
   let t = exp2(log2(a) * 0.33333333);
   let z = t * t;
   let r = (t - fma(z, t, -a) * (0.33333333 / z)) * select(1.0, 0x1p-32, small);
-  return select(copysign_f32(r, x), x, b == 0u || b >= 0x7f800000u);
+  return signed_f32(f32_from_bits(select(bitcast<u32>(r), b, b == 0u || b >= 0x7f800000u)), x);
 }
 
 // exp2(x · factor), whose rounding the difference from the exact product corrects. `factor` is rounded; `rest` is what
@@ -215,7 +215,7 @@ fn asinh_f32(x: f32) -> f32 {
   let a = abs(x);
   let z = a * a;
   let w = 1.0 + z;
-  return copysign_f32(log1p_positive_f32(fma(z, 1.0 / fma(w, inverseSqrt(w), 1.0), a)), x);
+  return signed_f32(log1p_positive_f32(fma(z, 1.0 / fma(w, inverseSqrt(w), 1.0), a)), x);
 }
 
 fn acosh_f32(x: f32) -> f32 {
@@ -230,7 +230,7 @@ fn acosh_f32(x: f32) -> f32 {
 fn atanh_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 1.0)) { return atanh_whole_f32(x); }
   let a = abs(x);
-  return copysign_f32(0.5 * log1p_positive_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
+  return signed_f32(0.5 * log1p_positive_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
 }
 
 // sin(πr) / π for |r| <= ½.

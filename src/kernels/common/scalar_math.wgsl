@@ -56,9 +56,8 @@ fn max_f32(a: f32, b: f32) -> f32 {
 }
 
 fn sign_f32(x: f32) -> f32 {
-  if (is_nan_f32(x)) { return x; }
-  let b = bitcast<u32>(x);
-  return select(bitcast<f32>((b & 0x80000000u) | 0x3f800000u), 0.0, (b & 0x7fffffffu) == 0u);
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  return signed_f32(f32_from_bits(select(select(0u, 0x3f800000u, b != 0u), b, b > 0x7f800000u)), select(x, 0.0, b == 0u));
 }
 
 // Negative numbers, -0 and -inf become 0; NaN stays.

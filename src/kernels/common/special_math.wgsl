@@ -20,6 +20,11 @@ fn copysign_f32(x: f32, sign: f32) -> f32 {
   return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(sign) & 0x80000000u));
 }
 
+// r with x's sign, r >= 0 or NaN. Where a function is x itself for some arguments, magnitudes are chosen between first:
+// of "x, or copysign_f32(r, x)" LLVM 21 makes a masked vpternlog with its operands mixed up, where the processor has
+// AVX-512 (llvm/llvm-project issue 157929; Mesa's drivers gave wrong asinh and atan2 of eight-bit floats).
+fn signed_f32(r: f32, x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & 0x80000000u)); }
+
 fn nan_f32() -> f32 { return f32_from_bits(0x7fc00000u); }
 
 fn infinity_f32() -> f32 { return f32_from_bits(0x7f800000u); }
@@ -71,7 +76,7 @@ fn nextafter_narrow(x: f32, y: f32, e: u32, m: u32, finite_only: bool) -> f32 {
 fn remainder_f32(a: f32, b: f32) -> f32 {
   let r = rem_f32(a, b);
   if (is_nan_f32(r)) { return r; }
-  if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return copysign_f32(r, b); }
+  if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return bitcast<f32>(bitcast<u32>(b) & 0x80000000u); }
   return select(r, r + b, ((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) != 0u);
 }
 
@@ -119,7 +124,6 @@ fn hypot_f32(a: f32, b: f32) -> f32 {
 // By a guess from the bits, a step of Halley's and one of Newton's.
 fn cbrt_f32(x: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
-  if (b == 0u || b >= 0x7f800000u) { return x; }
   let s = split_f32(bitcast<f32>(b));
   let k = (s.exponent + 300) / 3 - 100;
   let m = (1.0 + s.fraction) * f32(1u << u32(s.exponent - 3 * k));
@@ -128,7 +132,7 @@ fn cbrt_f32(x: f32) -> f32 {
   t = t * ((c + 2.0 * m) / (2.0 * c + m));
   let z = t * t;
   t = t - (z * t - m) / (3.0 * z);
-  return copysign_f32(scale_f32(t, k), x);
+  return signed_f32(f32_from_bits(select(bitcast<u32>(scale_f32(t, k)), b, b == 0u || b >= 0x7f800000u)), x);
 }
 
 // One way for all arguments; below 2^-25 it is x, whose zero keeps its sign.
@@ -220,12 +224,11 @@ fn atan_unit_f32(t: f32) -> f32 {          // atan of |t| <= 1
 }
 
 fn atan_f32(x: f32) -> f32 {
-  // No `return x` where x is NaN: see atan2_f32.
   let a = abs_f32(x);
   let beyond = a > 1.0;
-  let r = atan_unit_f32(select(x, 1.0 / min(a, 1e9), beyond));
-  let y = select(r, copysign_f32(1.57079637 - (r + 4.37113900e-8), x), beyond);
-  return f32_from_bits(select(bitcast<u32>(y), bitcast<u32>(x), is_nan_f32(x)));
+  let r = atan_unit_f32(select(a, 1.0 / min(a, 1e9), beyond));
+  let y = select(r, 1.57079637 - (r + 4.37113900e-8), beyond);
+  return signed_f32(f32_from_bits(select(bitcast<u32>(y), bitcast<u32>(a), is_nan_f32(x))), x);
 }
 
 fn atan2_f32(y: f32, x: f32) -> f32 {
@@ -244,10 +247,7 @@ fn atan2_f32(y: f32, x: f32) -> f32 {
   var r = atan_unit_f32(q);
   if (by > bx) { r = 1.57079637 - (r + 4.37113900e-8); }
   if ((bitcast<u32>(x) >> 31u) != 0u) { r = 3.14159274 - (r + 8.74227800e-8); }
-  // Not `return y` where y is NaN: of "y, or what has y's sign" LLVM 21 makes a masked vpternlog that has its operands
-  // mixed up, on processors with AVX-512 (seen with f8e4m3 on both of Mesa's drivers).
-  let bits = select(bitcast<u32>(r), 0x7fc00000u, high > 0x7f800000u);
-  return f32_from_bits(bits | (bitcast<u32>(y) & 0x80000000u));
+  return signed_f32(f32_from_bits(select(bitcast<u32>(r), 0x7fc00000u, high > 0x7f800000u)), y);
 }
 
 // ---- Hyperbolic functions and their inverses
@@ -270,12 +270,13 @@ fn cosh_f32(x: f32) -> f32 {
 
 fn asinh_f32(x: f32) -> f32 { return asinh_whole_f32(x); }
 
+// log(2a) far out, of which the logarithm is that of a.
 fn asinh_whole_f32(x: f32) -> f32 {
-  if (is_tiny_f32(x) || not_finite_f32(x)) { return x; }
   let a = abs_f32(x);
-  if (a > 4096.0) { return copysign_f32(log_f32(a) + 0.69314718, x); }
-  let z = a * a;
-  return copysign_f32(log1p_f32(a + z / (1.0 + sqrt_f32(1.0 + z))), x);
+  let far = a > 4096.0;
+  let z = min(a * a, 16777216.0);
+  let r = log1p_f32(select(a + z / (1.0 + sqrt_f32(1.0 + z)), a - 1.0, far)) + select(0.0, 0.69314718, far);
+  return signed_f32(f32_from_bits(select(bitcast<u32>(r), bitcast<u32>(a), is_tiny_f32(x) || not_finite_f32(x))), x);
 }
 
 fn acosh_f32(x: f32) -> f32 { return acosh_whole_f32(x); }
@@ -292,12 +293,11 @@ fn atanh_f32(x: f32) -> f32 { return atanh_whole_f32(x); }
 
 fn atanh_whole_f32(x: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
-  if (is_tiny_f32(x) || b > 0x7f800000u) { return x; }
-  // One way for all arguments: with early returns OpenGL on llvmpipe gave wrong lanes.
   let a = min(bitcast<f32>(b), 0.99999994);
   let r = 0.5 * log1p_f32(quotient_f32(2.0 * a, 1.0 - a));
-  let edge = select(nan_f32(), infinity_f32(), b == 0x3f800000u);
-  return copysign_f32(select(edge, r, b < 0x3f800000u), x);
+  let edge = select(0x7fc00000u, 0x7f800000u, b == 0x3f800000u);
+  let bits = select(edge, bitcast<u32>(r), b < 0x3f800000u);
+  return signed_f32(f32_from_bits(select(bits, b, is_tiny_f32(x))), x);
 }
 
 // ---- Error functions

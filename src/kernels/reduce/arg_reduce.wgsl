@@ -1,7 +1,7 @@
 {# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A member of a
    team keeps the first of its own best; the team agrees on the best key, then on the least index that has it. A row may
    be cut into parts: then `partial_out` stores (key, index), keys of 64 bits apart from it, and a second call with
-   `partial_in` joins them. #}
+   `partial_in` joins them. `windowed`: x is a window of longer rows. #}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys
@@ -39,6 +39,11 @@ fn keys_of(v: {{ "vec4<x_t>" if width == 4 else "x_t" }}) -> value_t {
   }
 {% endmacro %}
 
+{% if windowed %}
+// A window is runs of p.run elements of a row, p.run_step apart.
+fn in_row(i: u32) -> u32 { return i / p.run * p.run_step + p.run_begin + i % p.run; }
+{% endif %}
+
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   let group = group_index(wg, grid);
@@ -55,9 +60,9 @@ fn main({{ thread_arguments() }}) {
     let v = load_x(x0 + {{ words }}u * k);
 {% if words == 2 %}
     let index = load_x(x0 + 2u * k + 1u).x;
-    if (less_u64(best, v) || at == 0xffffffffu) { best = v; at = index; }
+    if (less_u64(best, v) || (all(best == v) && index < at)) { best = v; at = index; }
 {% else %}
-    if (v.x > best || at == 0xffffffffu) { best = v.x; at = v.y; }
+    if (v.x > best || (v.x == best && v.y < at)) { best = v.x; at = v.y; }
 {% endif %}
   }
 {% else %}
@@ -94,9 +99,9 @@ fn main({{ thread_arguments() }}) {
 {% if partial_out and words == 2 %}
   let slot = y_row(row) + 2u * part;
   store_y(slot, vec2<u32>(low, high));
-  store_y(slot + 1u, vec2<u32>(first, 0u));
+  store_y(slot + 1u, vec2<u32>({{ "in_row(first)" if windowed else "first" }}, 0u));
 {% elif partial_out %}
-  store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, first{{ lane }}));
+  store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, {{ "in_row(first" ~ lane ~ ")" if windowed else "first" ~ lane }}));
 {% elif long_result %}
   store_y(y_row(row + {{ i }}u), vec2<u32>(first{{ lane }}, 0u));
 {% else %}
