@@ -1,5 +1,6 @@
 // Where intermediates lie. WebGPU forbids one buffer as read and as read_write in one dispatch, so there is no single
-// arena: a few buffers, and the values of a step are spread over them such that no step reads a buffer that it writes.
+// arena: a few buffers, and the values of a step are spread over them such that no step reads a buffer that it writes,
+// but for a value that it computes in place.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,14 @@
 
 namespace weft::compiler {
 
-// One intermediate: `first` is the step that writes it, `last` the last step that reads it.
+// One intermediate, or several of which each takes the place of the one before: `first` is the step that writes it,
+// `last` the last step that reads it.
 struct PlanItem {
   std::uint64_t bytes = 0;
   int first = 0, last = 0;
 };
 
-// The items that one step reads and writes.
+// The items that one step reads and writes; one in both lists is computed in place.
 struct PlanStep {
   std::vector<int> reads, writes;
 };

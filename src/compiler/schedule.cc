@@ -1,5 +1,6 @@
 #include "compiler/schedule.h"
 
+#include <functional>
 #include <map>
 
 #include "compiler/passes/resolve_views.h"
@@ -94,6 +95,33 @@ class Lowering {
   std::map<std::pair<const Node*, int>, int> storage_;
 };
 
+// Of each storage the last step that reads it, or -1.
+std::vector<int> last_readers(const Schedule& schedule) {
+  std::vector<int> last(schedule.storages.size(), -1);
+  for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
+    for (const int id : schedule.calls[step].reads()) last[id] = static_cast<int>(step);
+  }
+  return last;
+}
+
+// The intermediate whose place `result` may take, or -1: the call reads it in the very same way and in no other, `free`
+// says that nobody reads it later, and it is as large. Of one type: two would not be read four elements at a time.
+int replaced_by(const Schedule& schedule, const ScheduledCall& call, const Operand& result,
+                const std::function<bool(int storage)>& free) {
+  const Storage& target = schedule.storages[result.storage];
+  if (!call.op->works_in_place() || target.kind != Storage::Kind::intermediate) return -1;
+  for (const Operand& x : call.inputs) {
+    const Storage& source = schedule.storages[x.storage];
+    if (source.kind != Storage::Kind::intermediate || source.bytes != target.bytes) continue;
+    if (x.dtype != result.dtype || !free(x.storage)) continue;
+    const bool alike = std::ranges::all_of(call.inputs, [&](const Operand& other) {
+      return other.storage != x.storage || same_view(other, result);
+    });
+    if (alike) return x.storage;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::vector<int> ScheduledCall::reads() const { return storages_of(inputs); }
@@ -117,11 +145,29 @@ std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Op
   return list;
 }
 
+bool same_view(const Operand& a, const Operand& b) {
+  if (a.offset != b.offset || bits(a.dtype) != bits(b.dtype) || a.layout.shape != b.layout.shape) return false;
+  for (int d = 0; d < a.layout.shape.rank(); ++d) {
+    if (a.layout.shape[d] > 1 && a.layout.strides[d] != b.layout.strides[d]) return false;
+  }
+  return true;
+}
+
 PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer) {
   PlannedSchedule p;
   p.item_of.assign(schedule.storages.size(), -1);
+  const std::vector<int> last = last_readers(schedule);
   for (const ScheduledCall& call : schedule.calls) {
     const int step = static_cast<int>(p.steps.size());
+    std::vector<int> replaced;
+    for (const Operand& result : call.outputs) {
+      const int storage = replaced_by(schedule, call, result, [&](int id) {
+        return last[id] == step && std::ranges::find(replaced, id) == replaced.end();
+      });
+      if (storage < 0) continue;
+      replaced.push_back(storage);
+      p.item_of[result.storage] = p.item_of[storage];
+    }
     const auto items_of = [&](const std::vector<int>& storages) {
       std::vector<int> items;
       for (const int id : storages) {

@@ -52,7 +52,11 @@ std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Op
 // Of a graph that went through resolve_views. Calls whose results have no elements are left out.
 Schedule make_schedule(const Graph& graph);
 
-// The intermediates of a schedule, placed.
+// Whether two operands are the same elements in the same order, were they in one place.
+bool same_view(const Operand& a, const Operand& b);
+
+// The intermediates of a schedule, placed. A result that its kernel may compute in place takes the item of the operand
+// that dies there; else no step reads and writes one buffer.
 struct PlannedSchedule {
   std::vector<int> item_of;     // of each storage, -1 if it is none that is planned
   std::vector<PlanItem> items;

@@ -38,7 +38,8 @@ class Verifier {
           fail("storage {} is written, which comes from outside", writes[w].storage);
         }
         for (const Region& r : reads) {
-          if (r.buffer == writes[w].buffer) fail("buffer {} is read and written", r.buffer);
+          if (r.buffer != writes[w].buffer || in_place(r, writes[w])) continue;
+          fail("buffer {} is read and written", r.buffer);
         }
         for (std::size_t k = 0; k < w; ++k) {
           if (writes[k].buffer == writes[w].buffer) fail("buffer {} is written twice", writes[w].buffer);
@@ -69,6 +70,19 @@ class Verifier {
       fail("storage {} leaves its buffer", id);
     }
     return r;
+  }
+  // Whether the step may write `w` over `r`: one and the same piece of memory, all of whose operands are the same view,
+  // and an op that can bear it.
+  bool in_place(const Region& r, const Region& w) const {
+    if (!call_->op->works_in_place() || r.begin != w.begin || r.end != w.end) return false;
+    std::vector<const Operand*> views;
+    for (const Operand& x : call_->inputs) {
+      if (x.storage == r.storage) views.push_back(&x);
+    }
+    for (const Operand& y : call_->outputs) {
+      if (y.storage == w.storage) views.push_back(&y);
+    }
+    return views.size() > 1 && std::ranges::all_of(views, [&](const Operand* v) { return same_view(*v, *views[0]); });
   }
   void add(std::vector<Region>& list, int id) {
     if (schedule_.storages[id].bytes > 0) list.push_back(region(id));

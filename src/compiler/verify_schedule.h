@@ -6,8 +6,9 @@
 namespace weft::compiler {
 
 // Follows the steps one by one with a map of what lies in each byte. Throws InternalError if a step reads bytes that do
-// not hold the operand that it was given (never written, or overwritten since), reads and writes one buffer, writes two of
-// its results or scratch to one buffer, or leaves a buffer. Every executable goes through it when it is made.
+// not hold the operand that it was given (never written, or overwritten since), reads and writes one buffer other than
+// in place, writes two of its results or scratch to one buffer, or leaves a buffer. Every executable goes through it
+// when it is made.
 void verify_schedule(const Schedule& schedule, const PlannedSchedule& planned);
 
 }  // namespace weft::compiler

@@ -68,6 +68,8 @@ class Op {
 
   // False if it wants its operands dense and stores its results so: a copy comes first where they are not.
   virtual bool takes_strides() const { return true; }
+  // Whether a result may overwrite an operand that lies the very same way: each element is written by whoever read it.
+  virtual bool works_in_place() const { return false; }
   // False if it cannot run on the CPU, so that nothing may be folded through it.
   virtual bool has_twin() const { return true; }
 
@@ -79,8 +81,8 @@ class Op {
   // Scratch that `call` runs fastest with, in bytes.
   virtual std::uint64_t workspace(const Launch&) const { return 0; }
 
-  // What `call` does, for profiles and estimates: by default it touches its operands once and does an operation for each
-  // element of the largest.
+  // What `call` does, for profiles and estimates: by default it touches its operands once and does an operation for
+  // each element of the largest.
   virtual Work work(const Launch& call) const;
   // How long an element of the largest operand takes, as Expression::cost counts; rough.
   virtual double cost() const { return 0; }

@@ -15,6 +15,7 @@ class MapOp final : public Op {
   void fields(Fields& f) const override { f.add("y", expression_.to_string()); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  bool works_in_place() const override { return true; }
   Work work(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
 
