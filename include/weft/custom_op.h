@@ -31,12 +31,15 @@ struct CustomKernel {
 
   // The text declares fn kernel(i: u32), which runs once for each i below `threads`; or, where `workgroups` is set, the
   // entry point itself: @compute @workgroup_size(…) fn main(…). Before it stand, for each operand `a`:
-  //   alias a_t                       the type that an element computes in: f32 for all floats up to 32 bits, i32, u32 (also
-  //                                   booleans, 0 or 1), vec2<u32> for 64-bit integers (low word first), vec2<f32> for complex
+  //   alias a_t                       the type that an element computes in: f32 for all floats up to 32 bits, i32, u32
+  //   (also
+  //                                   booleans, 0 or 1), vec2<u32> for 64-bit integers (low word first), vec2<f32> for
+  //                                   complex
   //   fn load_a(i: u32) -> a_t        of inputs: element i in row-major order
   //   fn store_a(i: u32, v: a_t)      of outputs: the same, converted to the tensor's type
   //   p.a_count, p.a_n0, p.a_n1, …    how many elements it has, and its sizes (u32)
-  // and p.<name> for each of `numbers`. Indices are not checked: WebGPU keeps them within the buffer, no more.
+  // and p.<name> for each of `numbers`, whose names are none of these. Indices are not checked: WebGPU keeps them
+  // within the buffer, no more.
   std::string wgsl;
   std::vector<std::pair<std::string, std::variant<std::uint32_t, std::int32_t, float>>> numbers;
 
@@ -52,8 +55,9 @@ struct CustomKernel {
   std::function<void(std::span<const View> inputs, std::span<const View> outputs)> cpu;
 };
 
-// A custom kernel's text that the WGSL compiler refuses: when a graph is compiled. `message` is the compiler's, `line` counts
-// from 1 in the text given (0: it is about no line of it).
+// A custom kernel's text that the WGSL compiler refuses: when a graph is compiled. `message` is the compiler's, `line`
+// counts from 1 in the text given (0: it is about no line of it). What only shows when a pipeline is made of it (no
+// main(), a workgroup larger than the device's) is a ValidationError that names the kernel.
 class KernelError : public ValidationError {
  public:
   KernelError(const std::string& kernel, int line, const std::string& message)

@@ -72,6 +72,18 @@ const BindLayout& PipelineCache::layout(const Signature& signature) {
 
 namespace {
 
+// Keys may hold whole texts.
+std::string shortened(const std::string& key) {
+  std::size_t shown = 160;
+  if (key.size() <= shown) return key;
+  while ((key[shown] & 0xC0) == 0x80) --shown;  // not inside of a character
+  return key.substr(0, shown) + "…";
+}
+
+std::string doing(const Pipeline& p) {
+  return std::format("compiling {}{}kernel '{}'", p.label, p.label.empty() ? "" : ", ", shortened(p.key));
+}
+
 // For people who want to see what is compiled, and for tests that give it to other compilers.
 void dump(const std::string& directory, const std::string& key, const std::string& wgsl) {
   std::error_code ignored;
@@ -89,25 +101,25 @@ void dump(const std::string& directory, const std::string& key, const std::strin
 }  // namespace
 
 void PipelineCache::start(Pipeline& p, const std::string& wgsl, bool asynchronous) {
-  const std::string what = std::format("compiling kernel '{}'", p.key);
+  const std::string label = shortened(p.key);
   if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) dump(directory, p.key, wgsl);
   wgpu::ShaderSourceWGSL source;
   source.code = std::string_view(wgsl);
   wgpu::ShaderModuleDescriptor module;
   module.nextInChain = &source;
-  module.label = std::string_view(p.key);
+  module.label = std::string_view(label);
   ErrorScope scope(*context_);
   wgpu::ComputePipelineDescriptor descriptor;
-  descriptor.label = std::string_view(p.key);
+  descriptor.label = std::string_view(label);
   descriptor.layout = p.layout->pipeline;
   descriptor.compute.module = context_->device.CreateShaderModule(&module);
   descriptor.compute.entryPoint = "main";
   if (!asynchronous) {
     p.pipeline = context_->device.CreateComputePipeline(&descriptor);
-    scope.check(what);
+    scope.check(doing(p));
     return;
   }
-  scope.check(what);
+  scope.check(doing(p));
   p.pending = context_->device.CreateComputePipelineAsync(
       &descriptor, wgpu::CallbackMode::WaitAnyOnly,
       [](wgpu::CreatePipelineAsyncStatus status, wgpu::ComputePipeline made, wgpu::StringView message, Pipeline* p) {
@@ -133,6 +145,7 @@ Pipeline& PipelineCache::find_or_start(const Dispatch& dispatch, bool asynchrono
   }
   auto made = std::make_unique<Pipeline>();
   made->key = dispatch.key;
+  made->label = dispatch.label;
   made->layout = &layout(Signature::of(dispatch));
   start(*made, dispatch.make_wgsl(), asynchronous);
   Pipeline& p = *made;
@@ -153,7 +166,7 @@ void PipelineCache::finish(Pipeline& p) {
   if (p.failure.type == wgpu::ErrorType::NoError) context_->wait(p.pending);
   if (p.pipeline) return;
   if (context_->lost()) context_->raise_lost();
-  p.failure.raise(std::format("compiling kernel '{}'", p.key));
+  p.failure.raise(doing(p));
 }
 
 }  // namespace weft::gpu

@@ -24,7 +24,7 @@ struct BindLayout {
 };
 
 struct Pipeline {
-  std::string key;
+  std::string key, label;  // label: the kernel's name, for messages
   const BindLayout* layout = nullptr;
   wgpu::ComputePipeline pipeline;  // null while it is being compiled
   wgpu::Future pending;

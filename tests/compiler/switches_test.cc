@@ -70,22 +70,70 @@ TEST_F(SwitchesTest, DumpedValuesAndTheDispatchReport) {
 TEST_F(SwitchesTest, PackedProductsCanBeTakenApart) {
   Graph g;
   const Value x = g.input("x", DType::f32, {16, 16});
-  for (const char* name : {"q", "k", "v"}) {
-    const std::vector<float> w(256, name[0] * 0.01f);
-    g.output(name, relu(matmul(x, g.constant(TensorData::of<float>(DType::f32, {16, 16}, w))) * 2.0));
+  std::vector<Value> parts;
+  for (const float value : {0.1f, 0.2f, 0.3f}) {
+    parts.push_back(relu(matmul(x, g.constant(TensorData::of<float>(DType::f32, {16, 16}, ones(value)))) * 2.0));
   }
+  g.output("y", matmul(matmul(parts[0], parts[1]), parts[2]));
   const auto products = [&](const CompileOptions& options = {}) {
     const std::string text = optimized(g, Device::cpu(), options).to_string();
     int count = 0;
     for (std::size_t at = 0; (at = text.find("matmul", at)) != std::string::npos; ++at) ++count;
     return count;
   };
-  const int packed = products();
-  set_flag(Flag::packed_qkv, "off");
   EXPECT_EQ(products(), 3);
+  set_flag(Flag::packed_qkv, "off");
+  EXPECT_EQ(products(), 5);
   reset_flags();
-  EXPECT_EQ(products({.packed_qkv = false}), 3);
-  EXPECT_LE(packed, 3);
+  EXPECT_EQ(products({.packed_qkv = false}), 5);
+}
+
+TEST_F(SwitchesTest, FusionAndFoldingCanBeSwitchedOff) {
+  const auto steps = [](const CompileOptions& options = {}) {
+    return compile(graph(), Device::cpu(), options).report().steps.size();
+  };
+  EXPECT_EQ(steps(), 1u);
+  set_flag(Flag::fusion, "off");
+  EXPECT_EQ(steps(), 3u);
+  reset_flags();
+  EXPECT_EQ(steps({.fusion = false}), 3u);
+  Graph g;
+  g.output("y",
+           exp(g.constant(TensorData::of<float>(DType::f32, {16, 16}, ones()))) + g.input("x", DType::f32, {16, 16}));
+  const auto folded = [&](bool folding) {
+    return optimized(g, Device::cpu(), {.constant_folding = folding}).to_string().find("exp") == std::string::npos;
+  };
+  EXPECT_TRUE(folded(true));
+  EXPECT_FALSE(folded(false));
+}
+
+// Each feature that a device has is gone where its flag says so, and with a minimum device all are.
+TEST_F(SwitchesTest, FlagsTakeADevicesFeatures) {
+  if (devices().empty()) GTEST_SKIP() << "no adapter here";
+  const std::string adapter = std::to_string(devices().front().device.adapter().index);
+  const auto has = [&](bool (*feature)(const gpu::Capabilities&)) {
+    gpu::DeviceOptions options;
+    options.adapter = adapter;
+    return feature(gpu::Device::open(options).capabilities());
+  };
+  struct Feature {
+    Flag flag;
+    bool (*there)(const gpu::Capabilities&);
+  };
+  const Feature features[] = {
+      {Flag::f16, [](const gpu::Capabilities& c) { return c.f16; }},
+      {Flag::subgroups, [](const gpu::Capabilities& c) { return c.subgroups && c.subgroup_max > 0; }},
+      {Flag::matrices, [](const gpu::Capabilities& c) { return !c.matrix_shapes.empty(); }},
+  };
+  for (const Feature& f : features) {
+    if (!has(f.there)) continue;
+    set_flag(f.flag, "off");
+    EXPECT_FALSE(has(f.there)) << info(f.flag).name;
+    reset_flags();
+    set_flag(Flag::minimum_device, "on");
+    EXPECT_FALSE(has(f.there)) << info(f.flag).name << " on a minimum device";
+    reset_flags();
+  }
 }
 
 TEST_F(SwitchesTest, TheWgslIsWritten) {

@@ -44,7 +44,7 @@ constexpr auto kWrite = gpu::Access::read_write;
 TEST_P(ErrorsTest, ABadShaderNamesKernelAndLine) {
   const gpu::Binding bindings[] = {{b, 0, 16, kWrite}};
   const auto bad = [] { return std::string("\n\n@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }"); };
-  refuses<ValidationError>(dispatch(bindings, "test.bad", bad), "'test.bad'");
+  refuses<ValidationError>(dispatch(bindings, "test.bad", bad), "compiling errors, kernel 'test.bad'");
   refuses<ValidationError>(dispatch(bindings, "test.bad", bad), ":3:");
   gpu::Recording recording(device);
   EXPECT_THROW(recording.dispatch(dispatch(bindings, "test.bad", bad)), ValidationError);

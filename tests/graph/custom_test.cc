@@ -125,6 +125,36 @@ TEST_P(CustomTest, MistakesCarryTheCompilersWordsAndTheLine) {
   EXPECT_EQ(error(scale_rows().wgsl).second, "nothing thrown");
 }
 
+// What the shader compiler cannot know: the grid, and a workgroup that is too large for this device.
+TEST_P(CustomTest, GridsAndWorkgroupsPastTheDevicesLimits) {
+  if (!device.is_gpu()) GTEST_SKIP() << "WGSL";
+  const auto compiled = [&](std::uint32_t size, std::array<std::uint32_t, 3> grid) {
+    CustomKernel k = scale_rows();
+    k.wgsl =
+        std::format("@compute @workgroup_size({}) fn main() {{ store_y(0u, load_x(0u) * load_factor(0u)); }}", size);
+    k.workgroups = [grid](auto, auto) { return grid; };
+    Graph g;
+    g.output("y", call(k, {g.input("x", DType::f32, {4, 3}), g.input("f", DType::f32, {4})})[0]);
+    return test::refused_by([&] { compile(g, device); });
+  };
+  const gpu::Capabilities& c = device.gpu().capabilities();
+  EXPECT_EQ(compiled(8, {1, 1, 1}), "nothing");
+  EXPECT_THAT(compiled(8, {1, c.max_workgroups + 1, 1}), HasSubstr(std::to_string(c.max_workgroups + 1)));
+  EXPECT_THAT(compiled(c.max_workgroup_size + 1, {1, 1, 1}),
+              testing::AllOf(HasSubstr("compiling scale_rows"), HasSubstr(std::to_string(c.max_workgroup_size + 1))));
+  EXPECT_EQ(compiled(8, {1, 1, 1}), "nothing") << "after all that";
+}
+
+// The head's lines are not counted, nor are a template's marks in the text taken for one.
+TEST_P(CustomTest, TextsThatLookLikeTemplates) {
+  if (!device.is_gpu()) GTEST_SKIP() << "WGSL";
+  CustomKernel k = scale_rows();
+  k.wgsl = "// {{ width }} {% if no %} {# remark #}\n" + k.wgsl;
+  Graph g;
+  g.output("y", call(k, {g.input("x", DType::f32, {4, 3}), g.input("f", DType::f32, {4})})[0]);
+  EXPECT_EQ(test::refused_by([&] { compile(g, device); }), "nothing");
+}
+
 TEST(Custom, WithoutACpuFunctionTheCpuRefuses) {
   CustomKernel k = scale_rows();
   k.cpu = nullptr;
@@ -159,7 +189,15 @@ TEST(Custom, DeclarationsAreChecked) {
   EXPECT_THAT(message([](CustomKernel& k) { k.infer = nullptr; }, {x, f}), HasSubstr("infer is missing"));
   EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"x"}; }, {x, f}), HasSubstr("\"x\" stands for two things"));
   EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"1y"}; }, {x, f}), HasSubstr("\"1y\" is no name"));
-  EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"y", "z"}; }, {x, f}), HasSubstr("infer gives 1 types for 2 outputs"));
+  for (const char* taken : {"x_count", "y_n0", "factor_n12", "threads", "x_o"}) {
+    EXPECT_THAT(message([&](CustomKernel& k) { k.numbers = {{taken, 1u}}; }, {x, f}), HasSubstr("is there already"))
+        << taken;
+  }
+  for (const char* own : {"x_n", "x_width", "count", "n0"}) {
+    EXPECT_EQ(message([&](CustomKernel& k) { k.numbers = {{own, 1u}}; }, {x, f}), "nothing") << own;
+  }
+  EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"y", "z"}; }, {x, f}),
+              HasSubstr("infer gives 1 types for 2 outputs"));
 }
 
 }  // namespace

@@ -16,8 +16,22 @@ bool is_identifier(const std::string& s) {
          std::ranges::all_of(s, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; });
 }
 
+// Whether the text's head has a p.<name> of its own.
+bool is_taken(const CustomKernel& kernel, std::string_view name) {
+  if (name == "threads" || name == "first_group") return true;
+  const auto belongs_to = [&](const std::string& operand) {
+    if (!name.starts_with(operand + "_")) return false;
+    const std::string_view rest = name.substr(operand.size() + 1);
+    return rest == "count" || rest == "o" ||
+           (rest.size() > 1 && rest[0] == 'n' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+  };
+  return std::ranges::any_of(kernel.inputs, belongs_to) || std::ranges::any_of(kernel.outputs, belongs_to);
+}
+
 void check_kernel(const CustomKernel& kernel, std::size_t operands) {
-  const auto fail = [&](const std::string& why) { throw InvalidArgument("custom kernel {}: {}", in_quotes(kernel.name), why); };
+  const auto fail = [&](const std::string& why) {
+    throw InvalidArgument("custom kernel {}: {}", in_quotes(kernel.name), why);
+  };
   if (!kernel.infer) fail("infer is missing, which says the results' types");
   if (kernel.outputs.empty()) fail("it has no outputs");
   if (kernel.inputs.size() != operands) fail(std::format("{} operands, expected {}", operands, kernel.inputs.size()));
@@ -30,6 +44,9 @@ void check_kernel(const CustomKernel& kernel, std::size_t operands) {
   for (const auto& n : kernel.inputs) check_name(n);
   for (const auto& n : kernel.outputs) check_name(n);
   for (const auto& n : kernel.numbers) check_name(n.first);
+  for (const auto& n : kernel.numbers) {
+    if (is_taken(kernel, n.first)) fail(std::format("p.{} is there already; the number needs another name", n.first));
+  }
 }
 
 }  // namespace
@@ -43,14 +60,16 @@ void CustomOp::fields(Fields& f) const {
 std::vector<TensorType> CustomOp::infer(std::span<const TensorType> in) const {
   std::vector<TensorType> results = kernel_->infer(in);
   if (results.size() != kernel_->outputs.size()) {
-    throw InvalidArgument("custom kernel {}: infer gives {} types for {} outputs", in_quotes(kernel_->name), results.size(),
-                          kernel_->outputs.size());
+    throw InvalidArgument("custom kernel {}: infer gives {} types for {} outputs", in_quotes(kernel_->name),
+                          results.size(), kernel_->outputs.size());
   }
   return results;
 }
 
 void CustomOp::lower(const Launch& call) const {
-  if (gpu::Commands* commands = call.stream.gpu()) return kernels::custom(*commands, *kernel_, call.inputs, call.outputs);
+  if (gpu::Commands* commands = call.stream.gpu()) {
+    return kernels::custom(*commands, *kernel_, call.inputs, call.outputs);
+  }
   kernel_->cpu(call.inputs, call.outputs);
 }
 
@@ -59,7 +78,8 @@ std::uint64_t CustomOp::workspace(const Launch& call) const {
   if (gpu::Commands* commands = call.stream.gpu()) {
     kernels::check_custom(*commands, *kernel_, call.inputs, call.outputs);
   } else if (!kernel_->cpu) {
-    throw Unsupported("custom kernel {} has no CPU function; give it one, or compile for a GPU", in_quotes(kernel_->name));
+    throw Unsupported("custom kernel {} has no CPU function; give it one, or compile for a GPU",
+                      in_quotes(kernel_->name));
   }
   return 0;
 }

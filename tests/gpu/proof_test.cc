@@ -1,0 +1,99 @@
+// Fast paths prove themselves: verdicts are asked for once, kept, and a form that fails is not used.
+#include "gpu/proof.h"
+
+#include <gmock/gmock.h>
+
+#include "gpu/device_impl.h"
+#include "support/devices.h"
+#include "support/temp_dir.h"
+#include "weft/error.h"
+#include "weft/kernels.h"
+#include "weft/small_float.h"
+
+namespace weft::test {
+namespace {
+
+class ProofTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (devices().empty()) GTEST_SKIP() << "no adapter here";
+  }
+  gpu::Device fresh() const {
+    gpu::DeviceOptions options;
+    options.adapter = std::to_string(devices().front().device.adapter().index);
+    options.cache_dir = directory.path().string();
+    return gpu::Device::open(options);
+  }
+  TempDir directory;
+};
+
+TEST_F(ProofTest, IsAskedOnceAndKept) {
+  int asked = 0;
+  const auto says = [&](bool verdict) {
+    return [&asked, verdict] {
+      ++asked;
+      return verdict;
+    };
+  };
+  {
+    const gpu::Device device = fresh();
+    EXPECT_TRUE(gpu::proven(device, "good", says(true)));
+    EXPECT_FALSE(gpu::proven(device, "bad", says(false)));
+    EXPECT_TRUE(gpu::proven(device, "good", says(false)));
+    EXPECT_FALSE(gpu::proven(device, "bad", says(true)));
+    EXPECT_EQ(asked, 2);
+  }
+  const gpu::Device another = fresh();  // as in a later process: by the cache on disk
+  EXPECT_TRUE(gpu::proven(another, "good", says(false)));
+  EXPECT_FALSE(gpu::proven(another, "bad", says(true)));
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(gpu::proven(another, "other", says(true)));
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(ProofTest, WhatThrowsHasFailed) {
+  const gpu::Device device = fresh();
+  EXPECT_FALSE(gpu::proven(device, "throws", []() -> bool { throw ValidationError("a shader that is refused"); }));
+  EXPECT_FALSE(gpu::proven(fresh(), "throws", [] { return true; })) << "kept";
+  // Memory that was short once says nothing about the device, nor does one that was lost.
+  EXPECT_FALSE(gpu::proven(device, "short", []() -> bool { throw OutOfMemory("none left"); }));
+  EXPECT_TRUE(gpu::proven(fresh(), "short", [] { return true; }));
+  EXPECT_THROW(gpu::proven(device, "lost", []() -> bool { throw DeviceLost("gone"); }), DeviceLost);
+  EXPECT_TRUE(gpu::proven(device, "lost", [] { return true; }));
+}
+
+// The product takes another form on a device whose cooperative matrices gave wrong results.
+TEST_F(ProofTest, AFormThatFailedIsNotUsed) {
+  if (devices().front().device.capabilities().matrix_shapes.empty()) GTEST_SKIP() << "no cooperative matrices here";
+  const auto product = [](gpu::Device& device, std::string& form) {
+    device.impl().context->capabilities.software = false;  // a software device would not take them
+    constexpr std::int64_t kSize = 64;
+    std::vector<std::uint16_t> values;
+    for (int i = 0; i < kSize * kSize; ++i) values.push_back(float16(static_cast<float>(i % 13 - 6)).bits);
+    const View a(device.allocate(kSize * kSize * 2), 0, DType::f16, {kSize, kSize});
+    const View y(device.allocate(kSize * kSize * 4), 0, DType::f32, {kSize, kSize});
+    device.upload(a.buffer, 0, std::as_bytes(std::span(values)));
+    gpu::Recording recording(device);
+    kernels::matmul(recording, a, a, y);
+    form = recording.dispatches()[0].variant;
+    gpu::Encoder encoder(device);
+    encoder.replay(recording);
+    gpu::Readback read = encoder.read(y.buffer, 0, kSize * kSize * 4);
+    encoder.submit();
+    return read.get();
+  };
+  gpu::Device proven = fresh(), wrong = fresh();
+  std::string fast, slow;
+  const auto expected = product(proven, fast);
+  EXPECT_THAT(fast, testing::StartsWith("matrices"));
+  ASSERT_FALSE(proven.impl().verdicts.empty());
+  for (const auto& [key, verdict] : proven.impl().verdicts) {
+    EXPECT_TRUE(verdict) << key;
+    wrong.impl().verdicts.emplace(key, false);
+  }
+  EXPECT_EQ(product(wrong, slow), expected);
+  EXPECT_THAT(slow, testing::Not(testing::StartsWith("matrices")));
+}
+
+}  // namespace
+}  // namespace weft::test
