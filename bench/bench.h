@@ -6,6 +6,7 @@
 #pragma once
 
 #include <format>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -26,21 +27,27 @@ struct Options {
   std::string output, compare, plot;  // files
 };
 
-// Prints each result as it comes, as text or as a JSON line, beside the result of the same name in --compare's file; at
-// the end writes --output's JSON lines and --plot's picture.
+// Prints each result as it comes, as text or as a JSON line, beside the result of the same name in --compare's file,
+// and writes it to --output; at the end draws --plot's picture. Throws IoError, for files that cannot be written at
+// once.
 class Report {
  public:
   explicit Report(const Options& options);
-  ~Report();
+  std::size_t size() const { return results_.size(); }
   // `name` joins results of different runs; `value` in `unit` is what is compared and drawn.
   void add(const std::string& name, double value, const std::string& unit, bool larger_is_better,
            const nlohmann::ordered_json& details, const std::string& text);
-  void write() const;  // throws IoError
+  void draw() const;
 
  private:
-  struct Result;
+  struct Result {
+    std::string name, unit;
+    double value;
+  };
+  void read_before();
   const Options& options_;
   std::vector<Result> results_, before_;
+  std::ofstream output_;
 };
 
 double median(std::vector<double> values);
@@ -63,8 +70,8 @@ class KernelBench {
   // Answers a question that takes a stream, such as …_workspace.
   std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
-  // Runs the call once and checks it, warms up, then times it. `amount` in bytes or FLOP; `more`: what else the call does,
-  // for the cpu's estimate (a GPU's dispatches say it themselves).
+  // Runs the call once and checks it, warms up, then times it. `amount` in bytes or FLOP; `more`: what else the call
+  // does, for the cpu's estimate (a GPU's dispatches say it themselves).
   void measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
                const std::function<bool()>& check, const Work& more = {});
 

@@ -59,7 +59,9 @@ bool close(double got, double expected, double tolerance) {
   return std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 
-bool register_cases(const std::string& family, void (*cases)(KernelBench&)) { return families().emplace(family, cases).second; }
+bool register_cases(const std::string& family, void (*cases)(KernelBench&)) {
+  return families().emplace(family, cases).second;
+}
 
 KernelBench::KernelBench(const Device& device, const Options& options, Report& report)
     : device_(device), options_(options), report_(report), calibration_(Calibration::load_or_measure(device)) {}
@@ -110,7 +112,9 @@ std::vector<double> KernelBench::read(const View& view, std::int64_t first, std:
   std::vector<std::byte> words(to - from);
   device_.read(view.buffer, from, words);
   std::vector<double> values;
-  for (std::int64_t i = 0; i < count; ++i) values.push_back(element(&words[begin - from + static_cast<std::size_t>(i) * size], view.dtype));
+  for (std::int64_t i = 0; i < count; ++i) {
+    values.push_back(element(&words[begin - from + static_cast<std::size_t>(i) * size], view.dtype));
+  }
   return values;
 }
 
@@ -145,7 +149,9 @@ void KernelBench::run(const std::function<void(Stream&)>& call, int times) {
 void KernelBench::wake() {
   if (!device_.is_gpu()) return;
   const View v = poisoned({bytes() / 4});
-  for (const auto begin = Clock::now(); milliseconds_since(begin) < 1000;) run([&](Stream& s) { kernels::fill(s, 1, v); }, 20);
+  for (const auto begin = Clock::now(); milliseconds_since(begin) < 1000;) {
+    run([&](Stream& s) { kernels::fill(s, 1, v); }, 20);
+  }
 }
 
 void KernelBench::measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
@@ -181,9 +187,10 @@ void KernelBench::measure(const std::string& name, Unit unit, double amount, con
   const double estimated = estimate(work, call);
   errors_.push_back(std::max(estimated / ms, ms / estimated));
   const char* const unit_name = unit == Unit::bytes ? "GB/s" : "TFLOP/s";
-  report_.add(name, rate, unit_name, true, {{"device", device_.name()}, {"ms", ms}, {"estimated_ms", estimated}, {"right", right}},
-              std::format("{:44} {:10.4f} ms {:10.2f} {:7}  estimate {:5.2f}x{}", name, ms, rate, unit_name, estimated / ms,
-                          right ? "" : "   WRONG RESULT"));
+  report_.add(name, rate, unit_name, true,
+              {{"device", device_.name()}, {"ms", ms}, {"estimated_ms", estimated}, {"right", right}},
+              std::format("{:44} {:10.4f} ms {:10.2f} {:7}  estimate {:5.2f}x{}", name, ms, rate, unit_name,
+                          estimated / ms, right ? "" : "   WRONG RESULT"));
   wrong_ |= !right;
 }
 
@@ -207,6 +214,7 @@ void bench_kernels(const Options& options, Report& report) {
   KernelBench b(Device::open(options.device), options, report);
   b.wake();
   for (const auto& [family, cases] : families()) cases(b);
+  if (report.size() == 0) throw InvalidArgument("no case's name holds '{}'", options.only);
   b.report_estimates();
   if (b.wrong()) throw InternalError("a kernel gave a wrong result (see above)");
 }

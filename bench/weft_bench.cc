@@ -46,16 +46,18 @@ int main(int argc, char** argv) try {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  Report report(o);
   const bool all = app.get_subcommands().empty();
+  if ((all || *encoder || *start) && o.model.empty()) {
+    throw InvalidArgument("--model DIR is missing (or WEFT_MODEL_DIR)");
+  }
+  Report report(o);
   if (all || *kernels) {
     if (all) o.mebibytes = Device::open(o.device).is_gpu() ? o.mebibytes : 64;
     bench_kernels(o, report);
   }
-  if ((all || *encoder || *start) && o.model.empty()) throw InvalidArgument("--model DIR is missing (or WEFT_MODEL_DIR)");
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);
-  report.write();
+  report.draw();
 } catch (const std::exception& e) {
   std::fprintf(stderr, "weft_bench: %s\n", e.what());
   return 1;

@@ -83,8 +83,9 @@ def ops(_):
 def settings(weft):
     usage = run(weft, "--help")
     text = MARK.format("the table in src/core/flags.cc") + (
-        "# Settings\n\nEach has one name: a flag of every command of `weft`, an environment variable, and an option in the API. The "
-        "option wins over the flag, that over the variable, that over the default.\n\n")
+        "# Settings\n\nEach has one name: a flag of every command of `weft`, an environment variable, and in a program `set_flag` "
+        "(`weft/flags.h`) or an option of what it concerns (`gpu::DeviceOptions`, `CompileOptions`). The option wins over the flag, "
+        "that over the variable, that over the default.\n\n")
     rows = []
     for match in re.finditer(r"^ +(--[\w-]+) ([\w|]+)\s+(.*?) ?\[(WEFT_\w+)\]", re.sub(r"\n {30,}", " ", usage), re.MULTILINE):
         rows.append([f"`{match[1]}`", f"`{match[4]}`", f"`{match[2]}`", re.sub(r"\s+", " ", match[3].strip())])

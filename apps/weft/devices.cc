@@ -3,12 +3,15 @@
 #include <oneapi/tbb/info.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <format>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "output.h"
 #include "weft/calibration.h"
+#include "weft/error.h"
+#include "weft/flags.h"
 #include "weft/gpu.h"
 
 namespace weft::app {
@@ -62,8 +65,9 @@ void print(const gpu::AdapterInfo& a) {
   std::printf("   %s · %s%s\n", a.backend.c_str(), a.software() ? "software" : a.type.c_str(),
               a.compatibility ? " · compatibility level" : "");
   if (!a.driver.empty()) std::printf("   driver       %s\n", a.driver.c_str());
-  std::printf("   bindings     %s each, %u a dispatch; buffers up to %s\n", bytes_text(l.maxStorageBufferBindingSize).c_str(),
-              l.maxStorageBuffersPerShaderStage, bytes_text(l.maxBufferSize).c_str());
+  std::printf("   bindings     %s each, %u a dispatch; buffers up to %s\n",
+              bytes_text(l.maxStorageBufferBindingSize).c_str(), l.maxStorageBuffersPerShaderStage,
+              bytes_text(l.maxBufferSize).c_str());
   std::printf("   workgroups   %u invocations, %s of memory\n", l.maxComputeInvocationsPerWorkgroup,
               bytes_text(l.maxComputeWorkgroupStorageSize).c_str());
   if (a.subgroup_max) {
@@ -74,7 +78,8 @@ void print(const gpu::AdapterInfo& a) {
   if (!a.matrix_shapes.empty()) {
     std::string shapes;
     for (const auto& m : a.matrix_shapes) {
-      shapes += std::format("{}{}→{} {}×{}×{}", shapes.empty() ? "" : ", ", name(m.operand), name(m.result), m.m, m.n, m.k);
+      shapes +=
+          std::format("{}{}→{} {}×{}×{}", shapes.empty() ? "" : ", ", name(m.operand), name(m.result), m.m, m.n, m.k);
     }
     std::printf("   matrices     %s\n", shapes.c_str());
   }
@@ -115,7 +120,7 @@ struct Chosen {
 };
 
 struct DevicesArguments {
-  bool json = false, calibrate = false;
+  bool json = false, calibrate = false, again = false;
   Chosen device;
 };
 
@@ -125,8 +130,15 @@ void list(const DevicesArguments& a) {
     const int wanted = gpu::Device::open({.adapter = a.device.name}).adapter().index;
     std::erase_if(adapters, [&](const gpu::AdapterInfo& info) { return info.index != wanted; });
   }
+  if (const std::string backend = flag_text(Flag::backend); !backend.empty()) {
+    std::erase_if(adapters, [&](const gpu::AdapterInfo& info) { return info.backend != backend; });
+    if (adapters.empty()) throw NoDevice("no GPU adapter with the backend '{}'; 'weft devices' lists all", backend);
+  }
   const int cores = tbb::info::default_concurrency();
-  const auto calibration = [](const Device& device) { return Calibration::load_or_measure(device); };
+  const auto calibration = [&](const Device& device) {
+    if (const auto path = Calibration::file_of(device); a.again && !path.empty()) std::filesystem::remove(path);
+    return Calibration::load_or_measure(device);
+  };
   const auto open = [](const gpu::AdapterInfo& info) {
     return Device(gpu::Device::open({.adapter = std::to_string(info.index)}));
   };
@@ -163,11 +175,16 @@ void add_devices(CLI::App& app) {
   command->add_flag("--json", a->json, "Write JSON instead of text");
   command->add_flag("--calibrate", a->calibrate,
                     "Measure what each can do, in about a second each; kept, so that it is measured once");
-  command->add_option("--device", a->device.name, "Only this one: cpu, or an adapter's number, backend or part of its name");
+  command->add_flag("--again", a->again, "With --calibrate: measure what is kept anew, such as after a busy moment");
+  command->add_option("--device", a->device.name,
+                      "Only this one: cpu, or an adapter's number, backend or part of its name");
   command->footer("A device is chosen elsewhere by its number, its backend or a part of its name:\n"
                   "  weft embed --device 0 …      weft embed --device vulkan …      weft embed --device llvmpipe …\n"
                   "  WEFT_ADAPTER=nvidia weft embed …\n");
-  command->callback([a] { list(*a); });
+  command->callback([a] {
+    if (a->again && !a->calibrate) throw CLI::ValidationError("--again goes with --calibrate");
+    list(*a);
+  });
 }
 
 }  // namespace weft::app

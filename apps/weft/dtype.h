@@ -11,9 +11,10 @@ namespace weft::app {
 
 inline void add_dtype(CLI::App& command, std::string& dtype) {
   command
-      .add_option("--dtype", dtype,
-                  "What weights and what lies between kernels are stored in: f32, f16, or auto (f16 where it keeps the error "
-                  "bound; WEFT_LOG=precision says where). By default what --precision says")
+      .add_option(
+          "--dtype", dtype,
+          "What weights and what lies between kernels are stored in: f32, f16, or auto (f16 where it keeps the error "
+          "bound; WEFT_LOG=precision says where). By default what --precision says")
       ->check(CLI::IsMember({"f32", "f16", "auto"}));
 }
 

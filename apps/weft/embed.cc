@@ -58,7 +58,8 @@ class VectorWriter {
  private:
   // NumPy's format 1.0: 128 bytes, so that the count can be put in at the end.
   std::string npy_header() const {
-    std::string head = std::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", count_, dimension_);
+    std::string head =
+        std::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", count_, dimension_);
     head.resize(128 - 10 - 1, ' ');
     head += '\n';
     return std::string("\x93NUMPY\x01\x00", 8) + std::string("\x76\x00", 2) + head;
@@ -72,7 +73,8 @@ class VectorWriter {
 };
 
 void run(const EmbedArguments& a) {
-  // A window is sorted by length and runs as batches; while the device works on one, the last one's vectors are written.
+  // A window is sorted by length and runs as batches; while the device works on one, the last one's vectors are
+  // written.
   const auto window = static_cast<std::size_t>(a.batch) * 16;
   SentenceQueue sentences(a.input, 2 * window);
   CompileOptions options;

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <format>
 
 #include "commands.h"
 #include "dtype.h"
@@ -63,7 +64,12 @@ void add_graph(CLI::App& app) {
   auto a = std::make_shared<GraphArguments>();
   CLI::App* command = app.add_subcommand("graph", "Draw what a model computes, as SVG (through Graphviz) or dot");
   command->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();
-  command->add_option("-o,--output", a->output, "graph.svg or graph.dot; '-' prints dot")->capture_default_str();
+  command->add_option("-o,--output", a->output, "FILE.svg or FILE.dot; '-' prints dot")
+      ->capture_default_str()
+      ->check([](const std::string& path) {
+        const bool known = path == "-" || path.ends_with(".svg") || path.ends_with(".dot");
+        return known ? std::string() : std::format("'{}' ends in neither .svg nor .dot", path);
+      });
   command->add_option("--batch", a->batch, "Sentences")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");

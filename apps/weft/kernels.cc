@@ -33,8 +33,10 @@ void run(const Options& o) {
     std::printf("  %-20s %-22s -> %-6s %s\n", k.name.c_str(), k.inputs.c_str(), k.outputs.c_str(), k.summary.c_str());
     if (!k.attributes.empty()) std::printf("  %-20s %s\n", "", k.attributes.c_str());
   }
+  if (shown == 0) {
+    throw InvalidArgument("no kernel's name holds '{}' and no family is called so; 'weft kernels' lists all", o.filter);
+  }
   if (o.json) std::printf("%s\n", all.dump(2).c_str());
-  if (shown == 0) throw InvalidArgument("no kernel's name holds '{}' and no family is called so; 'weft kernels' lists all", o.filter);
 }
 
 }  // namespace

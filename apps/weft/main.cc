@@ -49,6 +49,19 @@ void add_flags(CLI::App& app) {
   }
 }
 
+// What is wrong with the command line. CLI11 only misses a command where a word is none.
+std::string message(const CLI::App& at, const std::vector<std::string>& rest, const std::string& command,
+                    const CLI::ParseError& e) {
+  std::string commands;
+  for (const CLI::App* sub : at.get_subcommands([](const CLI::App*) { return true; })) {
+    commands += (commands.empty() ? "" : ", ") + sub->get_name();
+  }
+  if (commands.empty() || e.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError)) return e.what();
+  if (rest.empty()) return std::format("'{}' needs a command: {}", command, commands);
+  if (rest.front().starts_with('-')) return std::format("there is no option {}", rest.front());
+  return std::format("'{}' is no command of '{}'; there are {}", rest.front(), command, commands);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,10 +89,15 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    std::fprintf(stderr, "weft: %s\n", e.what());
-    const auto chosen = app.get_subcommands();
-    std::fprintf(stderr, "weft: try 'weft %s%s--help'\n", chosen.empty() ? "" : chosen.front()->get_name().c_str(),
-                 chosen.empty() ? "" : " ");
+    // The command as far as it was understood: "weft profile graph".
+    const CLI::App* at = &app;
+    std::string command = "weft";
+    while (!at->get_subcommands().empty()) {
+      at = at->get_subcommands().front();
+      command += " " + at->get_name();
+    }
+    std::fprintf(stderr, "weft: %s\n", message(*at, app.remaining(true), command, e).c_str());
+    std::fprintf(stderr, "weft: try '%s --help'\n", command.c_str());
     return 2;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "weft: the host's memory is exhausted; a smaller --batch takes less\n");

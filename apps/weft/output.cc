@@ -96,7 +96,8 @@ void Progress::update(std::uint64_t position, std::uint64_t items) {
     std::string bar;
     for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
     const double left = part > 0 ? (now - start_) * (1 - part) / part : 0;
-    line = std::format("\r\033[K{} {} {:3.0f} % · {} · {:.0f}/s · {:.0f} s left", what_, bar, part * 100, items, rate, left);
+    line = std::format("\r\033[K{} {} {:3.0f} % · {} · {:.0f}/s · {:.0f} s left", what_, bar, part * 100, items, rate,
+                       left);
   }
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);

@@ -2,9 +2,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <random>
 
 #include "commands.h"
+#include "dtype.h"
 #include "output.h"
 #include "profile_report.h"
 #include "sentences.h"
@@ -15,14 +17,17 @@ namespace weft::app {
 namespace {
 
 struct ProfileArguments : SentenceArguments {
-  std::string device, trace, html;
+  std::string device, dtype, trace, html;
   int runs = 10, batch = 32, length = 32;
   bool json = false, all = false, dispatches = false;
 };
 
 void add_common(CLI::App& command, ProfileArguments& a) {
   command.add_option("--device", a.device, "cpu, gpu, or an adapter's number, backend or part of its name");
-  command.add_option("--batch", a.batch, "Sentences that run together")->check(CLI::Range(1, 65536))->capture_default_str();
+  add_dtype(command, a.dtype);
+  command.add_option("--batch", a.batch, "Sentences that run together")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
   command.add_option("--runs", a.runs, "How often it runs while it is profiled, after a run to warm up")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
@@ -36,18 +41,28 @@ std::string model_name(const std::string& directory) {
   return std::filesystem::weakly_canonical(directory).filename().string();
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  Output out(path);
-  out.write(text);
-  out.commit();
-  std::fprintf(stderr, "weft: %s written\n", path.c_str());
+// The files that were asked for, opened before the work: a name that cannot be written costs no time.
+struct Files {
+  explicit Files(const ProfileArguments& a) {
+    if (!a.trace.empty()) trace.emplace(a.trace);
+    if (!a.html.empty()) page.emplace(a.html);
+  }
+  std::optional<Output> trace, page;
+};
+
+models::EmbedOptions options_of(const ProfileArguments& a) {
+  models::EmbedOptions options;
+  options.batch = a.batch;
+  options.compile.precision = precision_of(a.dtype);
+  return options;
 }
 
 void print_dispatches(const CompileReport& report) {
   for (std::size_t i = 0; i < report.dispatches.size(); ++i) {
     const KernelRun& d = report.dispatches[i];
     std::printf("%4zu  %s · %s", i, d.step.c_str(), d.kernel.c_str());
-    if (d.workgroups[0]) std::printf(" · %u × %u × %u workgroups", d.workgroups[0], d.workgroups[1], d.workgroups[2]);
+    const auto [x, y, z] = d.workgroups;
+    if (x) std::printf(" · %u × %u × %u workgroups", x, y, z);
     std::printf(" · %llu bytes · %.4g FLOP", static_cast<unsigned long long>(d.work.bytes), d.work.flops);
     if (!d.variant.empty()) std::printf(" · %s (%s)", d.variant.c_str(), d.why.c_str());
     std::printf("\n");
@@ -55,18 +70,26 @@ void print_dispatches(const CompileReport& report) {
   std::printf("\n");
 }
 
-void report(const ProfileArguments& a, Profile profile, const Device& device, std::string title) {
-  const ProfileReport r = make_report(std::move(profile), Calibration::load_or_measure(device), std::move(title), a.runs);
+void report(const ProfileArguments& a, Files& files, Profile profile, const Device& device, std::string title) {
+  const ProfileReport r =
+      make_report(std::move(profile), Calibration::load_or_measure(device), std::move(title), a.runs);
   Output out("-");
   out.write(a.json ? profile_json(r) : profile_table(r, a.all ? 0 : 30));
   out.commit();
-  if (!a.trace.empty()) write_file(a.trace, chrome_trace(r.profile));
-  if (!a.html.empty()) write_file(a.html, profile_page(r));
+  const auto write = [](std::optional<Output>& file, const std::string& path, auto&& text) {
+    if (!file) return;
+    file->write(text());
+    file->commit();
+    std::fprintf(stderr, "weft: %s written\n", path.c_str());
+  };
+  write(files.trace, a.trace, [&] { return chrome_trace(r.profile); });
+  write(files.page, a.html, [&] { return profile_page(r); });
 }
 
 void profile_embed(const ProfileArguments& a) {
+  Files files(a);
   const Device device = Device::open(a.device);
-  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
+  auto encoder = models::SentenceEncoder::load(a.model, device, options_of(a));
   SentenceQueue queue(a.input, 1 << 20);
   std::vector<std::string> sentences;
   for (std::vector<std::string> next; !(next = queue.take(1 << 16)).empty();) {
@@ -82,22 +105,27 @@ void profile_embed(const ProfileArguments& a) {
     profiler.span("embed", [&] { vectors = encoder.embed_ids(ids); });
     profiler.span("read back", [&] { vectors.read<float>(); });
   }
-  report(a, profiler.finish(), device,
-         std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(), sentences.size() == 1 ? "" : "s", a.batch));
+  report(a, files, profiler.finish(), device,
+         std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(),
+                     sentences.size() == 1 ? "" : "s", a.batch));
 }
 
 void profile_graph(const ProfileArguments& a) {
+  Files files(a);
   const Device device = Device::open(a.device);
-  auto encoder = models::SentenceEncoder::load(a.model, device);
+  auto encoder = models::SentenceEncoder::load(a.model, device, options_of(a));
   Executable exe = encoder.executable(a.batch, a.length);
   if (a.dispatches && !a.json) print_dispatches(exe.report());
   DeviceTensor ids(device, DType::i32, {a.batch, a.length}), lengths(device, DType::i32, {a.batch});
   const DeviceTensor result(device, DType::f32, {a.batch, encoder.dimension()});
   std::vector<std::int32_t> host_ids(static_cast<std::size_t>(a.batch) * a.length);
   std::mt19937 rng(7);
-  for (auto& id : host_ids) id = static_cast<std::int32_t>(rng() % static_cast<unsigned>(encoder.tokenizer().vocab_size()));
+  for (auto& id : host_ids) {
+    id = static_cast<std::int32_t>(rng() % static_cast<unsigned>(encoder.tokenizer().vocab_size()));
+  }
   const std::vector<std::int32_t> host_lengths(static_cast<std::size_t>(a.batch), a.length);
-  const auto run = [&](const std::function<void(const char*, const std::function<void()>&)>& span) {
+  using Span = std::function<void(const char*, const std::function<void()>&)>;
+  const auto run = [&](const Span& span) {
     span("upload", [&] {
       ids.write(std::as_bytes(std::span(host_ids)));
       lengths.write(std::as_bytes(std::span(host_lengths)));
@@ -110,7 +138,8 @@ void profile_graph(const ProfileArguments& a) {
   for (int i = 0; i < a.runs; ++i) {
     run([&](const char* name, const std::function<void()>& work) { profiler.span(name, work); });
   }
-  report(a, profiler.finish(), device, std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length));
+  report(a, files, profiler.finish(), device,
+         std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length));
 }
 
 }  // namespace
@@ -122,7 +151,8 @@ void add_profile(CLI::App& app) {
   CLI::App* embed = command->add_subcommand("embed", "Sentences through a model");
   add_sentence_arguments(*embed, *a);
   add_common(*embed, *a);
-  embed->footer(std::string(kInputHelp) + "\nExample: weft profile embed --model MODEL --html profile.html notes.txt\n");
+  embed->footer(std::string(kInputHelp) +
+                "\nExample: weft profile embed --model MODEL --html profile.html notes.txt\n");
   embed->callback([a] { profile_embed(*a); });
   CLI::App* graph = command->add_subcommand("graph", "A model's graph on random tokens of one shape");
   graph->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();

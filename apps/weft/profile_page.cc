@@ -272,9 +272,12 @@ function drawRoofline() {
   const X = v => L + (Math.log10(v) - x0) / (x1 - x0) * (w - L - R);
   const Y = v => h - B - (Math.log10(Math.max(v, 10 ** y0)) - y0) / (y1 - y0) * (h - T - B);
   let out = '';
+  const every = Math.ceil(46 / ((w - L - R) / (x1 - x0)));
   for (let e = x0; e <= x1; ++e) {
-    out += `<line class="grid" x1="${X(10 ** e)}" x2="${X(10 ** e)}" y1="${T}" y2="${h - B}"/>`;
-    out += `<text x="${X(10 ** e)}" y="${h - B + 15}" text-anchor="${e === x1 ? 'end' : 'middle'}">${10 ** e < 1 ? 10 ** e : (10 ** e).toLocaleString('en')}</text>`;
+    const x = X(10 ** e), text = 10 ** e < 1 ? 10 ** e : (10 ** e).toLocaleString('en');
+    out += `<line class="grid" x1="${x}" x2="${x}" y1="${T}" y2="${h - B}"/>`;
+    if ((x1 - e) % every) continue;
+    out += `<text x="${x}" y="${h - B + 15}" text-anchor="${e === x1 ? 'end' : 'middle'}">${text}</text>`;
   }
   for (let e = y0; e <= y1; ++e) {
     out += `<line class="grid" x1="${L}" x2="${w - R}" y1="${Y(10 ** e)}" y2="${Y(10 ** e)}"/>`;

@@ -111,15 +111,16 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
     const char* head;
     bool right;
   };
-  constexpr Column kColumns[] = {{"step", false},  {"calls", true},   {"time a run", true},     {"share", true},   {"GB/s", true},
-                                 {"GFLOP/s", true}, {"limit", true}, {"form", false}, {"why", false}};
+  constexpr Column kColumns[] = {{"step", false}, {"calls", true}, {"time a run", true},
+                                 {"share", true}, {"GB/s", true},  {"GFLOP/s", true},
+                                 {"limit", true}, {"form", false}, {"why", false}};
   constexpr std::size_t kCount = std::size(kColumns);
   std::vector<std::array<std::string, kCount>> lines;
   const std::size_t shown = most == 0 ? r.rows.size() : std::min(most, r.rows.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const ProfileRow& row = r.rows[i];
-    lines.push_back({shortened(row.step, 52), std::format("{:.4g}", static_cast<double>(row.calls) / r.repeats), time_text(row.seconds / r.repeats),
-                     std::format("{:.1f}%", row.share * 100),
+    lines.push_back({shortened(row.step, 52), std::format("{:.4g}", static_cast<double>(row.calls) / r.repeats),
+                     time_text(row.seconds / r.repeats), std::format("{:.1f}%", row.share * 100),
                      std::format("{:.1f}", rate(static_cast<double>(row.work.bytes), row.seconds) * 1e-9),
                      row.work.flops > 0 ? std::format("{:.1f}", rate(row.work.flops, row.seconds) * 1e-9) : "",
                      std::format("{:.0f}%", row.of_limit * 100), shortened(row.variant, 40), row.why});
@@ -151,6 +152,12 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
                       rate(static_cast<double>(r.work.bytes), r.kernel_seconds) * 1e-9,
                       rate(r.work.flops, r.kernel_seconds) * 1e-9, l.copy_bandwidth * 1e-9, l.f32_rate * 1e-9,
                       l.f16_rate * 1e-9, l.matrix_rate * 1e-9);
+  // A tenth more may be noise, and rows that take next to nothing always are.
+  constexpr double kPast = 1.2, kShare = 0.05;
+  if (std::ranges::any_of(r.rows, [](const ProfileRow& row) { return row.of_limit > kPast && row.share > kShare; })) {
+    text += "past 100%: the calibration was slower than this run, so the machine may have been busy then; "
+            "weft devices --calibrate --again measures it anew\n";
+  }
   return text;
 }
 

@@ -9,7 +9,8 @@
 namespace weft::app {
 
 void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
-  command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")->required();
+  command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")
+      ->required();
   command.add_option("FILE", a.input, "Sentences, a line each; '-' is standard input")->capture_default_str();
 }
 

@@ -57,7 +57,8 @@ struct Estimate {
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options = {});
 
-// Which devices to take for a graph, the fastest first; a tiny graph is often best on the cpu.
+// Which devices to take for a graph, the fastest first; a tiny graph is often best on the cpu. Throws as estimate() and
+// load_or_measure() do.
 struct RankedDevice {
   Device device;
   Estimate estimate;

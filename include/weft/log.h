@@ -13,7 +13,7 @@ enum class LogLevel { debug, info, warning, off };
 
 void log_message(LogLevel level, std::string_view message);
 bool log_enabled(LogLevel level);
-// True if WEFT_LOG names the topic ("schedule", "fusion", "adapter", …) or is "debug".
+// True if WEFT_LOG names the topic ("schedule", "precision", …; `weft --help` lists them) or is "debug".
 bool log_topic(std::string_view topic);
 
 // With the topic "start": the time since the process began, and what it has come to.

@@ -51,7 +51,7 @@ class SentenceEncoder {
   // before is gone with the lost device. Throws OutOfMemory, DeviceLost.
   void restore(Device device);
 
-  // The graph for batches of that shape: what `weft graph` draws.
+  // The graph for batches of that shape: what `weft graph` draws. Throws InvalidArgument past the model's positions.
   Graph graph(int batch, int length) const;
   // The executable for that shape (compiled if it is not yet).
   Executable executable(int batch, int length);

@@ -31,9 +31,11 @@ constexpr FlagInfo kFlags[] = {
      "What may be stored as f16: nothing (strict), all that may be (f16), or what keeps the error bound (auto).",
      "strict|f16|auto"},
     {Flag::f16_error_bound, FlagKind::number, "f16-error-bound", "WEFT_F16_ERROR_BOUND", "0.0078125",
-     "How far precision auto lets a product with f16 weights be from its f32 result, as a part of a column's root mean square."},
+     "How far precision auto lets a product with f16 weights be from its f32 result, as a part of a column's root mean "
+     "square."},
     {Flag::force_f16, FlagKind::text, "force-f16", "WEFT_FORCE_F16", "",
-     "Weights that are f16 whatever is measured: parts of their names, separated by commas; after a minus they stay f32."},
+     "Weights that are f16 whatever is measured: parts of their names, separated by commas; after a minus they stay "
+     "f32."},
     {Flag::validation, FlagKind::toggle, "validation", "WEFT_VALIDATION", "on",
      "Let WebGPU check every call; off is faster and trusts the kernels."},
     {Flag::robustness, FlagKind::toggle, "robustness", "WEFT_ROBUSTNESS", "on",
@@ -41,13 +43,15 @@ constexpr FlagInfo kFlags[] = {
     {Flag::debug_labels, FlagKind::toggle, "debug-labels", "WEFT_DEBUG_LABELS", "off",
      "Name each dispatch for RenderDoc, PIX, Xcode and Nsight."},
     {Flag::cache_dir, FlagKind::text, "cache-dir", "WEFT_CACHE_DIR", "",
-     "Where compiled shaders are kept; off keeps none; by default weft in the user's cache directory."},
+     "Where compiled shaders and calibrations are kept; off keeps none; by default weft in the user's cache "
+     "directory."},
     {Flag::memory_limit, FlagKind::bytes, "memory-limit", "WEFT_MEMORY_LIMIT", "",
      "The most GPU memory that buffers may take, such as 512M or 8G."},
     {Flag::binding_limit, FlagKind::bytes, "binding-limit", "WEFT_BINDING_LIMIT", "",
      "The most bytes of a tensor that one dispatch sees; larger tensors go in parts. By default what the GPU allows."},
     {Flag::dispatch_limit, FlagKind::bytes, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
-     "Operations, a byte moved counting ten, after which a dispatch or a submit is cut, so that no watchdog fires; such "
+     "Operations, a byte moved counting ten, after which a dispatch or a submit is cut, so that no watchdog fires; "
+     "such "
      "as 100G. By default by the kind of GPU."},
     {Flag::always_upload, FlagKind::toggle, "always-upload", "WEFT_ALWAYS_UPLOAD", "off",
      "Upload inputs even if their content is what it was."},
@@ -60,7 +64,8 @@ constexpr FlagInfo kFlags[] = {
     {Flag::dump_wgsl, FlagKind::text, "dump-wgsl", "WEFT_DUMP_WGSL", "",
      "A directory to which the WGSL of every kernel that is compiled is written."},
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
-     "What is said on standard error: off, warn, info, debug, and the topics schedule, passes, precision, calibration and"
+     "What is said on standard error: off, warn, info, debug, and the topics schedule, passes, precision, calibration "
+     "and"
      " start, separated by commas."},
 };
 
@@ -102,7 +107,7 @@ std::optional<std::uint64_t> parse_bytes(const FlagInfo& flag, std::string_view 
   const std::size_t power = suffix.empty() ? 0 : std::string_view("kmgt").find(suffix) + 1;
   if (error != std::errc{} || suffix.size() > 1 || (!suffix.empty() && power == 0) ||
       count > UINT64_MAX >> (10 * power)) {
-    throw InvalidArgument("{} (--{}) is '{}'; it takes a number of bytes such as 512M or 8G", flag.environment,
+    throw InvalidArgument("{} (--{}) is '{}'; it takes a count such as 512M or 8G", flag.environment,
                           flag.name, value);
   }
   return count << (10 * power);

@@ -47,7 +47,9 @@ class Reader {
     if (const auto* i = std::get_if<std::int64_t>(&value)) return *i;
     wrong_kind(name, "an integer");
   }
-  int small(std::string_view name) const { return static_cast<int>(std::clamp<std::int64_t>(integer(name), INT32_MIN, INT32_MAX)); }
+  int small(std::string_view name) const {
+    return static_cast<int>(std::clamp<std::int64_t>(integer(name), INT32_MIN, INT32_MAX));
+  }
   bool flag(std::string_view name) const { return integer(name) != 0; }
   double number(std::string_view name) const {
     const Attribute value = attribute(name);
@@ -63,7 +65,9 @@ class Reader {
   std::vector<int> integers(std::string_view name) const {
     const Attribute value = attribute(name);
     if (const auto* v = std::get_if<std::vector<int>>(&value)) return *v;
-    if (const auto* i = std::get_if<std::int64_t>(&value)) return {static_cast<int>(std::clamp<std::int64_t>(*i, INT32_MIN, INT32_MAX))};
+    if (const auto* i = std::get_if<std::int64_t>(&value)) {
+      return {static_cast<int>(std::clamp<std::int64_t>(*i, INT32_MIN, INT32_MAX))};
+    }
     wrong_kind(name, "a list of integers");
   }
   // An enumerator by its name in `names`, which are in the enumeration's order.
@@ -118,12 +122,16 @@ std::vector<std::int64_t> wide(const std::vector<int>& v) { return {v.begin(), v
 std::vector<KernelInfo> make_rows() {
   using A = const Arguments&;
   std::vector<KernelInfo> rows;
-  const auto add = [&](std::string name, std::string family, std::string inputs, std::string outputs, std::string attributes,
-                       std::string summary, std::function<void(Stream&, const Reader&)> run,
+  const auto add = [&](std::string name, std::string family, std::string inputs, std::string outputs,
+                       std::string attributes, std::string summary, std::function<void(Stream&, const Reader&)> run,
                        std::function<std::uint64_t(Stream&, const Reader&)> workspace = {}) {
-    KernelInfo info{name, std::move(family), std::move(inputs), std::move(outputs), std::move(attributes), std::move(summary), {}, {}};
+    KernelInfo info{
+        name, std::move(family), std::move(inputs), std::move(outputs), std::move(attributes), std::move(summary), {},
+        {}};
     info.run = [name, run = std::move(run)](Stream& s, A a) { run(s, Reader(name, a)); };
-    if (workspace) info.workspace = [name, ask = std::move(workspace)](Stream& s, A a) { return ask(s, Reader(name, a)); };
+    if (workspace) {
+      info.workspace = [name, ask = std::move(workspace)](Stream& s, A a) { return ask(s, Reader(name, a)); };
+    }
     rows.push_back(std::move(info));
   };
 
@@ -131,9 +139,14 @@ std::vector<KernelInfo> make_rows() {
   for (const FunctionInfo& f : functions()) {
     constexpr std::string_view kOperands[] = {"", "x", "a b", "a b c"};
     std::string attributes;
-    for (const FunctionParameter& p : f.parameters) attributes += std::format("{}{}:number={}", attributes.empty() ? "" : " ", p.name, p.otherwise);
-    add(std::string(f.name), "elementwise", f.name == "select" ? "condition a b" : std::string(kOperands[f.operands]), "y", attributes,
-        std::format("y = {}({}), elementwise with broadcasting", f.name, f.operands == 1 ? "x" : f.operands == 2 ? "a, b" : "a, b, c"),
+    for (const FunctionParameter& p : f.parameters) {
+      attributes += std::format("{}{}:number={}", attributes.empty() ? "" : " ", p.name, p.otherwise);
+    }
+    const std::string operands = f.name == "select" ? "condition a b" : std::string(kOperands[f.operands]);
+    std::string listed;
+    for (const std::string& o : words(operands)) listed += (listed.empty() ? "" : ", ") + o;
+    add(std::string(f.name), "elementwise", operands, "y", attributes,
+        std::format("y = {}({}), elementwise with broadcasting", f.name, listed),
         [f](Stream& s, const Reader& r) {
           std::vector<double> parameters;
           for (const FunctionParameter& p : f.parameters) parameters.push_back(r.number(p.name));
@@ -159,10 +172,12 @@ std::vector<KernelInfo> make_rows() {
       "x with what the mode says around it (constant, edge, reflect, symmetric, wrap)", [](Stream& s, const Reader& r) {
         pad(s, r.in(0), r.out(0), wide(r.integers("before")), r.one_of<PadMode>("mode", kPadModes), r.number("value"));
       });
-  add("tile", "pad", "x", "y", "", "x again and again along each axis", [](Stream& s, const Reader& r) { tile(s, r.in(0), r.out(0)); });
+  add("tile", "pad", "x", "y", "", "x again and again along each axis",
+      [](Stream& s, const Reader& r) { tile(s, r.in(0), r.out(0)); });
   add("repeat", "pad", "x", "y", "", "each element several times along each axis",
       [](Stream& s, const Reader& r) { repeat(s, r.in(0), r.out(0)); });
-  add("roll", "pad", "x", "y", "shifts:integers", "x moved along its axes, what leaves at one end comes in at the other",
+  add("roll", "pad", "x", "y", "shifts:integers",
+      "x moved along its axes, what leaves at one end comes in at the other",
       [](Stream& s, const Reader& r) { roll(s, r.in(0), r.out(0), wide(r.integers("shifts"))); });
 
   // ---- generate
@@ -178,8 +193,10 @@ std::vector<KernelInfo> make_rows() {
         if (const auto x = r.maybe(0)) triangle(s, part, *x, r.out(0), r.integer("diagonal"));
         else triangle(s, part, r.out(0), r.integer("diagonal"));
       });
-  add("one_hot", "generate", "indices", "y", "axis:integer=-1 on:number=1 off:number=0", "on at the index along an axis, else off",
-      [](Stream& s, const Reader& r) { one_hot(s, r.in(0), r.out(0), r.small("axis"), r.number("on"), r.number("off")); });
+  add("one_hot", "generate", "indices", "y", "axis:integer=-1 on:number=1 off:number=0",
+      "on at the index along an axis, else off", [](Stream& s, const Reader& r) {
+        one_hot(s, r.in(0), r.out(0), r.small("axis"), r.number("on"), r.number("off"));
+      });
 
   // ---- index
   add("gather", "index", "x indices", "y", "axis:integer=0", "rows of x that indices name, along an axis",
@@ -194,16 +211,22 @@ std::vector<KernelInfo> make_rows() {
         scatter(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"), r.workspace());
       },
       [](Stream& s, const Reader& r) { return scatter_workspace(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
-  add("scatter_elements", "index", "indices updates", "y", "op:text=assign axis:integer=0",
+  add(
+      "scatter_elements", "index", "indices updates", "y", "op:text=assign axis:integer=0",
       "elements of y along an axis combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter_elements(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"), r.workspace());
+        scatter_elements(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"),
+                         r.workspace());
       },
-      [](Stream& s, const Reader& r) { return scatter_elements_workspace(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
-  add("scatter_nd", "index", "indices updates", "y", "op:text=assign batch:integer=0",
+      [](Stream& s, const Reader& r) {
+        return scatter_elements_workspace(s, r.in(0), r.in(1), r.out(0), r.small("axis"));
+      });
+  add(
+      "scatter_nd", "index", "indices updates", "y", "op:text=assign batch:integer=0",
       "parts of y that tuples of indices name combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter_nd(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("batch"), r.workspace());
+        scatter_nd(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("batch"),
+                   r.workspace());
       },
       [](Stream& s, const Reader& r) { return scatter_nd_workspace(s, r.in(0), r.in(1), r.out(0), r.small("batch")); });
 
@@ -222,11 +245,16 @@ std::vector<KernelInfo> make_rows() {
   // ---- scan
   for (const std::string_view name : kScanOps) {
     const auto op = static_cast<ScanOp>(std::ranges::find(kScanOps, name) - std::begin(kScanOps));
-    const auto options = [](const Reader& r) { return ScanOptions{.reverse = r.flag("reverse"), .exclusive = r.flag("exclusive")}; };
-    add("scan_" + std::string(name), "scan", "x", "y", "axis:integer=-1 reverse:integer=0 exclusive:integer=0",
+    const auto options = [](const Reader& r) {
+      return ScanOptions{.reverse = r.flag("reverse"), .exclusive = r.flag("exclusive")};
+    };
+    add(
+        "scan_" + std::string(name), "scan", "x", "y", "axis:integer=-1 reverse:integer=0 exclusive:integer=0",
         std::format("{} of each element with all before it along an axis", name),
         [=](Stream& s, const Reader& r) { scan(s, op, r.in(0), r.out(0), r.small("axis"), options(r), r.workspace()); },
-        [=](Stream& s, const Reader& r) { return scan_workspace(s, op, r.in(0), r.out(0), r.small("axis"), options(r)); });
+        [=](Stream& s, const Reader& r) {
+          return scan_workspace(s, op, r.in(0), r.out(0), r.small("axis"), options(r));
+        });
   }
 
   // ---- reduce
@@ -238,16 +266,22 @@ std::vector<KernelInfo> make_rows() {
   }
 
   for (const auto op : {ReduceOp::variance, ReduceOp::deviation}) {
-    add(op == ReduceOp::variance ? "variance" : "deviation", "reduce", "x", "y", "axes:integers correction:number=0",
+    add(
+        op == ReduceOp::variance ? "variance" : "deviation", "reduce", "x", "y", "axes:integers correction:number=0",
         op == ReduceOp::variance ? "variance over axes" : "standard deviation over axes",
-        [op](Stream& s, const Reader& r) { reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace(), r.number("correction")); },
+        [op](Stream& s, const Reader& r) {
+          reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace(), r.number("correction"));
+        },
         [op](Stream& s, const Reader& r) { return reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
   }
   for (const auto op : {ArgOp::min, ArgOp::max}) {
-    add(op == ArgOp::min ? "argmin" : "argmax", "reduce", "x", "y", "axes:integers",
+    add(
+        op == ArgOp::min ? "argmin" : "argmax", "reduce", "x", "y", "axes:integers",
         std::format("index over axes of the {} element", op == ArgOp::min ? "least" : "greatest"),
         [op](Stream& s, const Reader& r) { arg_reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace()); },
-        [op](Stream& s, const Reader& r) { return arg_reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
+        [op](Stream& s, const Reader& r) {
+          return arg_reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes"));
+        });
   }
 
   // ---- softmax, norm
@@ -257,28 +291,36 @@ std::vector<KernelInfo> make_rows() {
   add("log_softmax", "softmax", "x", "y", "axis:integer=-1", "logarithm of softmax along an axis",
       [](Stream& s, const Reader& r) { log_softmax(s, r.in(0), r.out(0), r.small("axis"), r.workspace()); },
       [](Stream& s, const Reader& r) { return softmax_workspace(s, r.in(0), r.out(0), r.small("axis")); });
-  add("layer_norm", "norm", "x scale? bias?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
-      "layer norm over the axes from first_axis on", [](Stream& s, const Reader& r) {
-        layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"), static_cast<float>(r.number("epsilon")),
-                   r.workspace());
+  add(
+      "layer_norm", "norm", "x scale? bias?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
+      "layer norm over the axes from first_axis on",
+      [](Stream& s, const Reader& r) {
+        layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"),
+                   static_cast<float>(r.number("epsilon")), r.workspace());
       },
       [](Stream& s, const Reader& r) {
         return layer_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"));
       });
   const auto epsilon = [](const Reader& r) { return static_cast<float>(r.number("epsilon")); };
-  add("rms_norm", "norm", "x scale?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
+  add(
+      "rms_norm", "norm", "x scale?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
       "RMS norm over the axes from first_axis on",
       [=](Stream& s, const Reader& r) {
         rms_norm(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"), epsilon(r), r.workspace());
       },
-      [](Stream& s, const Reader& r) { return rms_norm_workspace(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis")); });
-  add("group_norm", "norm", "x scale? bias?", "y", "groups:integer channel_axis:integer=1 epsilon:number=1e-5",
-      "norm over each sample's groups of channels", [=](Stream& s, const Reader& r) {
-        group_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"), epsilon(r),
-                   r.workspace());
+      [](Stream& s, const Reader& r) {
+        return rms_norm_workspace(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"));
+      });
+  add(
+      "group_norm", "norm", "x scale? bias?", "y", "groups:integer channel_axis:integer=1 epsilon:number=1e-5",
+      "norm over each sample's groups of channels",
+      [=](Stream& s, const Reader& r) {
+        group_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"),
+                   epsilon(r), r.workspace());
       },
       [](Stream& s, const Reader& r) {
-        return group_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"));
+        return group_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"),
+                                    r.integer("groups"));
       });
   add("instance_norm", "norm", "x scale? bias?", "y", "channel_axis:integer=1 epsilon:number=1e-5",
       "norm over each sample's channels", [=](Stream& s, const Reader& r) {
@@ -301,7 +343,8 @@ std::vector<KernelInfo> make_rows() {
       });
   add("random_normal", "random", "key", "y", "mean:number=0 deviation:number=1", "normal numbers",
       [](Stream& s, const Reader& r) {
-        random_normal(s, r.in(0), static_cast<float>(r.number("mean")), static_cast<float>(r.number("deviation")), r.out(0));
+        random_normal(s, r.in(0), static_cast<float>(r.number("mean")), static_cast<float>(r.number("deviation")),
+                      r.out(0));
       });
   add("random_integers", "random", "key", "y", "low:integer=0 high:integer", "integers uniform in [low, high)",
       [](Stream& s, const Reader& r) { random_integers(s, r.in(0), r.integer("low"), r.integer("high"), r.out(0)); });
@@ -365,11 +408,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 const KernelInfo& row(std::string_view name) {
   if (const KernelInfo* info = find(name)) return *info;
-  const auto nearest = std::ranges::min_element(rows(), {}, [&](const KernelInfo& k) { return distance(name, k.name); });
+  const auto nearest =
+      std::ranges::min_element(rows(), {}, [&](const KernelInfo& k) { return distance(name, k.name); });
   throw InvalidArgument("there is no kernel '{}'; the nearest name is '{}'", name, nearest->name);
 }
 
-void check_operands(const KernelInfo& k, std::string_view what, const std::string& declared, std::span<const View> given) {
+void check_operands(const KernelInfo& k, std::string_view what, const std::string& declared,
+                    std::span<const View> given) {
   std::size_t least = 0, most = 0;
   for (const std::string& word : words(declared)) {
     ++most;
@@ -382,7 +427,8 @@ void check_operands(const KernelInfo& k, std::string_view what, const std::strin
     }
   }
   if (given.size() >= least && given.size() <= most) return;
-  throw InvalidArgument("{}: {} {}s given, expected {}", k.name, given.size(), what, declared.empty() ? "none" : "'" + declared + "'");
+  throw InvalidArgument("{}: {} {}s given, expected {}", k.name, given.size(), what,
+                        declared.empty() ? "none" : "'" + declared + "'");
 }
 
 const KernelInfo& checked(std::string_view name, const Arguments& arguments) {
@@ -420,7 +466,9 @@ const KernelInfo* find(std::string_view name) {
   return found == by_name.end() ? nullptr : found->second;
 }
 
-void call(Stream& stream, std::string_view name, const Arguments& arguments) { checked(name, arguments).run(stream, arguments); }
+void call(Stream& stream, std::string_view name, const Arguments& arguments) {
+  checked(name, arguments).run(stream, arguments);
+}
 
 std::uint64_t workspace(Stream& stream, std::string_view name, const Arguments& arguments) {
   const KernelInfo& k = checked(name, arguments);

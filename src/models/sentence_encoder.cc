@@ -57,6 +57,12 @@ struct SentenceEncoder::Impl {
   Buffer ids, lengths, result;
 
   Graph graph(std::int64_t batch, std::int64_t length) const {
+    if (batch < 1 || length < 1 || length > encoder.positions) {
+      throw InvalidArgument(
+          "{} sentences of {} tokens: expected at least 1, and 1 to {} tokens, as many as the model has "
+          "positions",
+          batch, length, encoder.positions);
+    }
     const text::Ids types = tokenizer.has_type_ids() && encoder.token_types > 0
                                 ? tokenizer.type_ids(static_cast<std::size_t>(length))
                                 : text::Ids{};

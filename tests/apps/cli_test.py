@@ -181,10 +181,11 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(len(json.loads(long.stdout)["ids"]), POSITIONS)
 
     def test_help_teaches(self):
-        for command in ([], ["embed"], ["tokenize"], ["devices"], ["graph"], ["profile"]):
+        for command in ([], ["embed"], ["tokenize"], ["devices"], ["graph"], ["kernels"], ["profile", "embed"],
+                        ["profile", "graph"]):
             process = self.run_weft(*command, "--help")
             self.assertEqual(process.returncode, 0)
-            self.assertIn(b"weft embed" if not command else b"weft " + command[0].encode(), process.stdout)
+            self.assertIn(" ".join(["weft", *(command or ["embed"])]), process.stdout.decode(), "an example of it")
         self.assertRegex(self.run_weft("--version").stdout.decode(), r"^weft \d+\.\d+\.\d+\n$")
 
     def test_devices(self):
@@ -193,11 +194,36 @@ class CommandLine(unittest.TestCase):
         for adapter in listing["adapters"]:
             self.assertTrue({"name", "backend", "features", "limits"} <= adapter.keys())
 
+        only = json.loads(self.run_weft("devices", "--json", "--device", "cpu").stdout)
+        self.assertEqual(only["adapters"], [])
+        for backend in {adapter["backend"] for adapter in listing["adapters"]}:
+            some = json.loads(self.run_weft("devices", "--json", "--backend", backend).stdout)["adapters"]
+            self.assertEqual(some, [a for a in listing["adapters"] if a["backend"] == backend])
+        self.assert_fails(self.run_weft("devices", "--backend", "glide"), "glide")
+        self.assert_fails(self.run_weft("devices", "--device", "quantum"), "quantum")
+
+    def test_kernels(self):
+        listing = json.loads(self.run_weft("kernels", "--json").stdout)
+        self.assertGreater(len(listing), 150)
+        self.assertEqual(len(listing), len({kernel["name"] for kernel in listing}))
+        some = self.run_weft("kernels", "softmax").stdout.decode()
+        self.assertRegex(some, r"(?m)^softmax$")
+        self.assertRegex(some, r"(?m)^  log_softmax +x +-> y +logarithm")
+        self.assertNotIn("matmul", some)
+        for arguments in (["zzz"], ["zzz", "--json"]):
+            process = self.run_weft("kernels", *arguments)
+            self.assert_fails(process, "zzz", "'weft kernels' lists all")
+            self.assertEqual(process.stdout, b"")
+
     def test_graph(self):
         target = self.output / "g.dot"
         process = self.run_weft("graph", self.model, "--compiled", "--output", target)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertTrue(target.read_text().startswith("digraph"))
+        target.unlink()
+        self.assert_fails(self.run_weft("graph", self.model, "--output", self.output / "g.png"), ".svg", code=2)
+        self.assert_fails(self.run_weft("graph", self.model, "--length", POSITIONS + 1, "--output", target),
+                          str(POSITIONS + 1), f"1 to {POSITIONS} tokens")
 
     def test_profile(self):
         cache = {"WEFT_CACHE_DIR": str(self.folder / "cache")}
@@ -219,6 +245,18 @@ class CommandLine(unittest.TestCase):
         process = self.run_weft("profile", "embed", "--model", self.model, "--device", "cpu", "--runs", 2, "-", env=cache)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertIn(b"GFLOP/s", process.stdout)
+        trace.unlink()
+        page.unlink()
+        narrow = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--length", 8, "--runs", 1, "--json",
+                               "--dtype", "f16", env=cache)
+        moved = lambda text: sum(row["bytes"] / row["calls"] for row in json.loads(text)["rows"])  # noqa: E731
+        wide = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--length", 8, "--runs", 1, "--json",
+                             "--dtype", "f32", env=cache)
+        self.assertLess(moved(narrow.stdout), moved(wide.stdout))
+        # A page that cannot be written is told before the work.
+        process = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--html", self.output / "no" / "p.html")
+        self.assert_fails(process, "p.html")
+        self.assertEqual(process.stdout, b"")
 
     def test_devices_calibrate(self):
         cache = {"WEFT_CACHE_DIR": str(self.folder / "cache"), "WEFT_ADAPTER": "cpu"}
@@ -226,6 +264,9 @@ class CommandLine(unittest.TestCase):
         self.assertGreater(listing["cpu"]["calibration"]["copy_bandwidth"], 1e8)
         again = json.loads(self.run_weft("devices", "--calibrate", "--json", "--device", "cpu", env=cache).stdout)
         self.assertEqual(listing["cpu"]["calibration"], again["cpu"]["calibration"], "measured once")
+        anew = self.run_weft("devices", "--calibrate", "--again", "--json", "--device", "cpu", env=cache)
+        self.assertNotEqual(listing["cpu"]["calibration"], json.loads(anew.stdout)["cpu"]["calibration"])
+        self.assert_fails(self.run_weft("devices", "--again", env=cache), "--calibrate", code=2)
 
     def test_switches(self):
         base = ["graph", self.model, "--device", "cpu", "--batch", 1, "--length", 8, "--runs", 1]
@@ -240,8 +281,12 @@ class CommandLine(unittest.TestCase):
 
     def test_usage(self):
         self.assert_fails(self.run_weft("embed"), "--model", "--help", code=2)
-        self.assert_fails(self.run_weft("embbed"), code=2)
-        self.assert_fails(self.run_weft(), code=2)
+        self.assert_fails(self.run_weft("embbed"), "'embbed'", "embed, tokenize", code=2)
+        self.assert_fails(self.run_weft("--embbed"), "no option --embbed", code=2)
+        self.assert_fails(self.run_weft(), "needs a command", "embed, tokenize", code=2)
+        self.assert_fails(self.run_weft("profile"), "'weft profile' needs a command: embed, graph", code=2)
+        self.assert_fails(self.run_weft("profile", "grpah"), "'grpah'", "'weft profile'", "embed, graph", code=2)
+        self.assert_fails(self.run_weft("profile", "graph"), "MODEL", "'weft profile graph --help'", code=2)
         self.assert_fails(self.embed("--batch", "many"), "--batch", code=2)
         # A setting's value is a part of the command line too.
         self.assert_fails(self.run_weft("--fusion", "perhaps", "devices"), "--fusion", "on or off", code=2)
