@@ -404,6 +404,29 @@ TEST_F(WindowsTest, ManyLongRows) {
   }, {.ulp = 2, .absolute = 2e-5});
 }
 
+// Sorts go in parts of their rows: short ones, long ones with their keys on the way, and the few best.
+TEST_F(WindowsTest, Sorts) {
+  const auto workspace = [&](std::uint64_t bytes) {
+    return bytes ? std::optional(View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)})) : std::nullopt;
+  };
+  for (const auto& [shape, axis, type, kind] :
+       {std::tuple{Shape{7, 90, 128}, 2, DType::f32, Kind::dense}, {{7, 90, 128}, 1, DType::f16, Kind::dense},
+        {{40, 1500}, 1, DType::f32, Kind::dense}, {{1500, 40}, 0, DType::i32, Kind::transposed}, {{30, 1200}, 1, DType::u8, Kind::sliced},
+        {{30, 1100}, 1, DType::u64, Kind::dense}, {{3, 20, 1300}, 2, DType::boolean, Kind::reversed}}) {
+    const View x = random_view(rng, shape, type, kind, Values::special);
+    both({x}, {random_view(rng, shape, type, kind), random_view(rng, shape, DType::i32, kind)}, [&, axis = axis](Stream& s, auto in, auto out) {
+      const kernels::SortOptions options{.axis = axis, .descending = axis == 1};
+      kernels::sort(s, in[0], out[0], out[1], options, workspace(kernels::sort_workspace(s, in[0], out[0], out[1], options)));
+    }, kSameBits);
+    Shape top = shape;
+    top[axis] = 9;
+    both({x}, {random_view(rng, top, type, kind), random_view(rng, top, DType::i64, kind)}, [&, axis = axis](Stream& s, auto in, auto out) {
+      const kernels::TopKOptions options{.axis = axis};
+      kernels::top_k(s, in[0], out[0], out[1], options, workspace(kernels::top_k_workspace(s, in[0], out[0], out[1], options)));
+    }, kSameBits);
+  }
+}
+
 TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
   const View x(device->allocate(400000), 0, DType::f32, {100000}), y(device->allocate(4), 0, DType::f32, Shape{});
   gpu::Encoder encoder(*device);
@@ -417,6 +440,18 @@ TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
   EXPECT_THROW(kernels::reduce(encoder, kernels::ReduceOp::sum, x, y, std::array{0}, {}), Unsupported);
   EXPECT_THROW(kernels::layer_norm(encoder, x, {}, {}, x, 0, 1e-5f), Unsupported);
   EXPECT_THROW(kernels::scan(encoder, kernels::ScanOp::sum, x, x, 0), Unsupported);
+  EXPECT_THROW(kernels::arg_reduce(encoder, kernels::ArgOp::max, x, View(y.buffer, 0, DType::i32, Shape{}), std::array{0}), Unsupported);
+  const auto rows_of = [&](std::int64_t n) { return View(x.buffer, 0, DType::f32, {2, n}); };
+  try {
+    kernels::sort_workspace(encoder, rows_of(50000), rows_of(50000), {}, {});
+    ADD_FAILURE() << "accepted";
+  } catch (const Unsupported& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("sort: a row of f32 [2, 50000] takes 200000 bytes at once and this device binds 65536"));
+  }
+  // Of 5,000 floats the keys and indices on their way are what is too much; the few best have none.
+  const View indices(x.buffer, 0, DType::i32, {2, 5000}), few(x.buffer, 0, DType::i32, {2, 9});
+  EXPECT_THROW(kernels::sort_workspace(encoder, rows_of(5000), {}, indices, {}), Unsupported);
+  EXPECT_GT(kernels::top_k_workspace(encoder, rows_of(5000), {}, few, {}), 0u);
 }
 
 TEST_F(WindowsTest, TheFlagForcesIt) {
