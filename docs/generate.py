@@ -29,7 +29,13 @@ def kernels(weft):
     text = MARK.format("the table in src/kernels/table.cc") + (
         "# Kernels\n\nEvery kernel of the library, as `weft kernels` lists them. Each is a function of its family's header, which says "
         "what it does in every case, and can be called by its name (`weft/kernels/table.h`). Operands with a question mark may be "
-        "left out, attributes with a default too.\n")
+        "left out, attributes with a default too.\n\n"
+        "A GPU binds only so many bytes of a tensor at once (`weft devices` says how many). Kernels take larger ones in windows by "
+        "themselves; where rows are longer than that, those with scratch need it. What remains is refused as Unsupported, with the "
+        "tensor, its bytes and the limit: a row of `sort` and `top_k` (for `sort` with its keys and indices on the way); a row of "
+        "`variance` and `deviation`; operands of `matmul` longer than that along k; the keys or values of one head of `attention`; "
+        "parts of packed types that begin inside a byte; views of which one row reaches too far along two axes; operands of custom "
+        "kernels; and more than 2^32 elements in what one dispatch counts.\n")
     rows = json.loads(run(weft, "kernels", "--json"))
     for family in dict.fromkeys(row["family"] for row in rows):
         text += f"\n## {family} ([`weft/kernels/{family}.h`](../include/weft/kernels/{family}.h))\n\n"

@@ -404,6 +404,23 @@ TEST_F(WindowsTest, ManyLongRows) {
   }, {.ulp = 2, .absolute = 2e-5});
 }
 
+// Each element of a part is what it would be in the whole.
+TEST_F(WindowsTest, RandomNumbers) {
+  const View key = host_view(DType::u32, {2}, std::vector<double>{17, 4});
+  for (const Kind kind : {Kind::dense, Kind::offset, Kind::transposed, Kind::sliced}) {
+    both({key}, {random_view(rng, {3, 101, 301}, DType::u8, kind)}, [](Stream& s, auto in, auto out) { kernels::random_bits(s, in[0], out[0]); }, kSameBits);
+    both({key}, {random_view(rng, {70, 501}, DType::f32, kind)}, [](Stream& s, auto in, auto out) {
+      kernels::random_uniform(s, in[0], -1, 3, out[0]);
+    }, kSameBits);
+    both({key}, {random_view(rng, {40001}, DType::f16, kind)}, [](Stream& s, auto in, auto out) {
+      kernels::random_normal(s, in[0], 0, 1, out[0]);
+    }, {.ulp = 2, .absolute = 1e-3});
+    both({key}, {random_view(rng, {90, 200}, DType::i64, kind)}, [](Stream& s, auto in, auto out) {
+      kernels::random_integers(s, in[0], -7, 1000, out[0]);
+    }, kSameBits);
+  }
+}
+
 // Sorts go in parts of their rows: short ones, long ones with their keys on the way, and the few best.
 TEST_F(WindowsTest, Sorts) {
   const auto workspace = [&](std::uint64_t bytes) {

@@ -6,6 +6,9 @@
 // few, a nightly run takes many), their forms numbered from WEFT_SEED on. A failure prints the seed that makes it again,
 // and the program prints at its end how many problems it ran.
 //
+// A quarter as many run on a device whose bindings are too small for most of them ("narrow"): there a kernel works in
+// windows, or refuses by name.
+//
 // Many problems are cut into several tests a kernel and device, so that processes can share them out
 // (GTEST_TOTAL_SHARDS, GTEST_SHARD_INDEX). After WEFT_DIFFERENTIAL_SECONDS, if it is set, what is left is skipped.
 #pragma once

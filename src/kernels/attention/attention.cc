@@ -116,7 +116,10 @@ std::string_view why(const AttentionVariant& v) {
 void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& v, const std::optional<View>& workspace) {
   std::optional<View> partial;
   if (v.parts > 1) {
-    const std::uint64_t needed = attention_workspace_bytes(v, a);
+    const std::uint64_t needed = attention_workspace_bytes(v, a), most = commands.device().capabilities().max_binding;
+    if (needed > most) {
+      throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(v), needed, most);
+    }
     if (!workspace || workspace->buffer.size() - workspace->offset < needed || workspace->offset % 16 != 0) {
       throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}", to_string(v), needed,
                             workspace ? to_string(*workspace) : "none");

@@ -5,6 +5,7 @@
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
+#include "kernels/common/windows.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
 #include "weft/small_float.h"
@@ -33,6 +34,42 @@ float below(DType type, float value) {
   return std::bit_cast<float>(step(std::bit_cast<std::uint32_t>(value)));
 }
 
+// Elements of y from the stream's element `first` on; in parts, one after the other, where a binding does not hold them.
+void random_part(gpu::Commands& commands, const RandomProblem& problem, const View& y, std::int64_t first) {
+  const std::string name = std::string("random_") += kForms[static_cast<int>(problem.form)];
+  AxisMask outermost{};
+  for (int d = 0; d < y.rank(); ++d) {
+    if (y.shape()[d] > 1 && !std::exchange(outermost[d], true)) break;
+  }
+  Call call(commands, "random");
+  if (const int axis = axis_to_cut(call.capabilities(), name, y, outermost); axis >= 0) {
+    const std::int64_t size = y.shape()[axis], half = first_half(size);
+    random_part(commands, problem, part_along(y, axis, 0, half), first);
+    return random_part(commands, problem, part_along(y, axis, half, size - half), first + y.count() / size * half);
+  }
+  // Four of the stream's words at once: of bits, four elements if they are words.
+  const bool whole = problem.form != Form::bits || bits(y.dtype) == 32;
+  const int width = whole && y.is_dense() && can_vectorise(y) && first % 4 == 0 ? 4 : 1;
+  const std::int64_t groups = y.count() / width;
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.read("key", problem.key).write("y", y, width);
+  call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
+  call.set("y_bits", bits(y.dtype));
+  // Nothing is rounded on the way from 24 bits to f32.
+  call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 && problem.factor == 1 &&
+                       problem.largest >= 0x1.fffffep-1f);
+  if (width == 1) call.iterate(y.shape()).strides("y", y.strides());
+  call.index_param("key_step", problem.key.strides()[0]).index_param("groups", groups).index_param("first", first / width);
+  if (problem.form == Form::integers) {
+    call.param("low", static_cast<std::uint32_t>(problem.low)).param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
+    call.param("range", problem.range);
+  } else if (problem.form != Form::bits) {
+    call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
+    call.param("zero", 0u);
+  }
+  call.dispatch_groups(name, ceil_div(groups, workgroup));
+}
+
 void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
   View y = problem.y;
   if (problem.form == Form::bits) {
@@ -43,29 +80,9 @@ void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
       y = View(y.buffer, y.offset, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
     }
   }
-  const int width = y.is_dense() && can_vectorise(y) ? 4 : 1;
   const std::array<Strides, 1> strides{y.strides()};
   const Collapsed c = collapse(y.shape(), strides);
-  const std::int64_t groups = y.count() / width;
-
-  Call call(commands, "random");
-  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  call.read("key", problem.key).write("y", y, width);
-  call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
-  call.set("y_bits", bits(y.dtype));
-  // Nothing is rounded on the way from 24 bits to f32.
-  call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 && problem.factor == 1 &&
-                       problem.largest >= 0x1.fffffep-1f);
-  if (width == 1) call.iterate(c.shape).strides("y", c.strides[0]);
-  call.index_param("key_step", problem.key.strides()[0]).index_param("groups", groups);
-  if (problem.form == Form::integers) {
-    call.param("low", static_cast<std::uint32_t>(problem.low)).param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
-    call.param("range", problem.range);
-  } else if (problem.form != Form::bits) {
-    call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
-    call.param("zero", 0u);
-  }
-  call.dispatch_groups(std::string("random_") += kForms[static_cast<int>(problem.form)], ceil_div(groups, workgroup));
+  random_part(commands, problem, y.with_layout({c.shape, c.strides[0]}), 0);
 }
 
 void run(Stream& stream, const RandomProblem& problem) {

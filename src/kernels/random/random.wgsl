@@ -75,13 +75,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let key = vec2<u32>(load_key(0u), load_key(p.key_step));
   let g = group_index(wg, n) * {{ workgroup }}u + lane;
   if (g >= p.groups) { return; }
+  let i = p.first + g;   // in the key's stream
 {% if width == 4 %}
 {% if form == "integers" %}
-  store4_y(4u * g, vec4<y_t>(integer_of(words(key, 4u * g)), integer_of(words(key, 4u * g + 1u)),
-                             integer_of(words(key, 4u * g + 2u)), integer_of(words(key, 4u * g + 3u))));
+  store4_y(4u * g, vec4<y_t>(integer_of(words(key, 4u * i)), integer_of(words(key, 4u * i + 1u)),
+                             integer_of(words(key, 4u * i + 2u)), integer_of(words(key, 4u * i + 3u))));
 {% else %}
-  let a = words(key, 2u * g);
-  let b = words(key, 2u * g + 1u);
+  let a = words(key, 2u * i);
+  let b = words(key, 2u * i + 1u);
 {% if form == "bits" %}
   store4_y(4u * g, vec4<u32>(a, b));
 {% elif form == "uniform" %}
@@ -93,21 +94,21 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% else %}
   let target_at = at_y(coords(g));
 {% if form == "integers" %}
-  store_y(target_at, integer_of(words(key, g)));
+  store_y(target_at, integer_of(words(key, i)));
 {% elif form == "bits" and y_bits == 64 %}
-  store_y(target_at, words(key, g));
+  store_y(target_at, words(key, i));
 {% elif form == "bits" %}
-  let w = g / {{ 32 // y_bits }}u;
+  let w = i / {{ 32 // y_bits }}u;
   let pair = words(key, w / 2u);
   let word = select(pair.x, pair.y, w % 2u == 1u);
-  store_y(target_at, word >> (g % {{ 32 // y_bits }}u * {{ y_bits }}u));
+  store_y(target_at, word >> (i % {{ 32 // y_bits }}u * {{ y_bits }}u));
 {% else %}
-  let pair = words(key, g / 2u);
+  let pair = words(key, i / 2u);
 {% if form == "uniform" %}
-  store_y(target_at, uniform_of(select(pair.x, pair.y, g % 2u == 1u)));
+  store_y(target_at, uniform_of(select(pair.x, pair.y, i % 2u == 1u)));
 {% else %}
   let point = normal_pair(pair);
-  store_y(target_at, select(point.x, point.y, g % 2u == 1u));
+  store_y(target_at, select(point.x, point.y, i % 2u == 1u));
 {% endif %}
 {% endif %}
 {% endif %}
