@@ -68,7 +68,8 @@ void forms(bench::Bandwidth& b) {
     const Tensor x{type, shape}, weight{type, {groups ? shape[axis] : shape[-1]}};
     const std::string name = std::format("form norm of {} groups {} {} axis {}: ", groups, weft::name(type), to_string(shape), axis);
     const auto made = [&](const View& in, const View& w, const View& out) {
-      return groups ? kernels::make_group_norm("norm", in, w, w, out, axis, groups, 1e-5f) : kernels::make_layer_norm(in, w, w, out, axis, 1e-5f);
+      const kernels::RowViews views = kernels::row_views("norm", in, out);
+      return groups ? kernels::make_group_norm("norm", views, w, w, axis, groups, 1e-5f) : kernels::make_layer_norm(views, w, w, axis, 1e-5f);
     };
     const View v = view(x), vw = view(weight);
     for (const RowForm& f : whole) {

@@ -64,6 +64,19 @@ class Bench:
         self.measure(f"layer norm {label}", "GB/s", 2 * size, lambda a, b: F.layer_norm(a, (columns,), b, b, 1e-5), x, w)
         self.measure(f"sum of rows {label}", "GB/s", size, lambda a: a.sum(1, keepdim=True), x)
 
+    def row_work(self, kind, rows, columns):
+        x, r, w = self.random((rows, columns), kind), self.random((rows, columns), kind), self.random((columns,), kind)
+        size = x.numel() * x.element_size()
+        label = f"{kind} [{rows}, {columns}]"
+        self.measure(f"softmax of scaled x + mask {label}", "GB/s", 2 * size,
+                     lambda a, m: torch.softmax(a * 0.125 + m, -1), x, w)
+
+        def both(a, b, c):
+            s = a + b
+            return F.layer_norm(s, (columns,), c, c, 1e-5), s
+
+        self.measure(f"layer norm of x + r, both {label}", "GB/s", 4 * size, both, x, r, w)
+
     def moves(self, kind):
         size = self.args.mebibytes << 20
         columns = 1024
@@ -155,9 +168,12 @@ class Bench:
             self.measure(f"add {label}", "GB/s", 3 * size, torch.add, x, z)
             self.measure(f"add row {label}", "GB/s", 2 * size, torch.add, x, row)
             self.rows(kind, *shape)
+            self.row_work(kind, *shape)
         for mebibytes in (1, 4, 16, 64):
             if mebibytes << 20 < size:
                 self.rows("f32", mebibytes << 8, 1024)
+                for kind in ("f32", "f16"):
+                    self.row_work(kind, (mebibytes << 20) // TYPES[kind].itemsize // 1024, 1024)
         for kind in ("f32", "f16"):
             self.moves(kind)
             self.scans(kind)

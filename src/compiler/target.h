@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "weft/device.h"
 
@@ -11,11 +12,14 @@ namespace weft::compiler {
 struct Target {
   int max_operands = 64;  // storage buffers that one dispatch can bind
   std::uint64_t max_buffer = std::numeric_limits<std::uint64_t>::max();  // bytes
+  std::optional<gpu::Capabilities> able;  // none: the cpu
+
+  const gpu::Capabilities* capabilities() const { return able ? &*able : nullptr; }
 
   static Target of(const Device& device) {
     if (!device.is_gpu()) return {};
     const gpu::Capabilities& c = device.gpu().capabilities();
-    return {static_cast<int>(c.max_storage_buffers), c.max_buffer};
+    return {static_cast<int>(c.max_storage_buffers), c.max_buffer, c};
   }
 };
 

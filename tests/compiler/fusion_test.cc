@@ -1,6 +1,7 @@
 // What becomes one kernel: by labels of the schedule, and by results on every device.
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
+#include "weft/small_float.h"
 
 namespace weft {
 namespace {
@@ -53,7 +54,7 @@ TEST_P(FusionTest, ResultsThatWaitForOthersStayApart) {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 16});
   const Value a = exp(x);
-  const Value s = softmax(a, 0);
+  const Value s = cumsum(a, 0);
   const Value b = s * x + a;
   const Value c = unary(ScalarOp::sin, x);
   g.output("a", a);
@@ -197,6 +198,96 @@ TEST_P(FusionTest, MeansUnderAMask) {
   g.output("other", reduce(ReduceOp::max, x * m, {2}));
   EXPECT_EQ(run(g, {{"x", noise({3, 10, 16}, 1)}, {"m", noise({3, 10, 1}, 2)}}),
             (Labels{"mul+reduce_sum [3, 16]", "mul+reduce_max [3, 10]"}));
+}
+
+// Work on both sides of softmax and norms is done by their kernels, with types and broadcasts mixed.
+TEST_P(FusionTest, RowsTakeTheWorkAroundThem) {
+  const Shape shape{2, 6, 40};
+  const auto halves = [](const Shape& s) {
+    std::vector<std::uint16_t> bits(static_cast<std::size_t>(element_count(s)));
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = float16(static_cast<float>(i % 23) * 0.125f - 1).bits;
+    return TensorData::of<std::uint16_t>(DType::f16, s, bits);
+  };
+  const std::map<std::string, TensorData> all{{"x", noise(shape, 1, 3)}, {"r", noise({2, 40, 6}, 2)}, {"mask", noise({1, 1, 40}, 3, 4)}, {"w", noise({40}, 4)},
+                                              {"gate", noise({2, 6, 1}, 5)}, {"h", halves(shape)}};
+  const auto check = [&](const std::string& label, std::vector<std::string> names, const std::function<void(Graph&, const std::map<std::string, Value>&)>& build,
+                         float tolerance = 2e-5f) {
+    Graph g;
+    std::map<std::string, TensorData> data;
+    std::map<std::string, Value> in;
+    for (const std::string& n : names) {
+      data.emplace(n, all.at(n));
+      in.emplace(n, g.input(n, all.at(n).dtype, all.at(n).shape));
+    }
+    build(g, in);
+    EXPECT_EQ(run(g, data, tolerance), Labels{label + " [2, 6, 40]"});
+  };
+  check("mul+add+softmax", {"x", "mask"}, [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"))); });
+  check("mul+add+softmax", {"x", "mask"}, [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"), 1)); });
+  check("mul+add+layer_norm+cast+cast+mul", {"h", "w", "gate"}, [](Graph& g, auto& in) {
+    g.output("y", cast(layer_norm(in.at("h") + in.at("h") * 0.5, in.at("w"), {}, 1e-3), DType::f32) * in.at("gate"));
+  }, 4e-3f);
+  check("cast+add+rms_norm", {"h", "r", "w"}, [](Graph& g, auto& in) {
+    const Value sum = cast(in.at("h"), DType::f32) + permute(in.at("r"), {0, 2, 1});
+    g.output("y", rms_norm(sum, in.at("w"), 1e-3));
+    g.output("sum", sum);
+  });
+  check("log_softmax+cast+cast", {"x"}, [](Graph& g, auto& in) { g.output("y", cast(cast(log_softmax(in.at("x")), DType::f16), DType::f32)); }, 1e-3f);
+  check("layer_norm+gelu_erf", {"x", "w"}, [](Graph& g, auto& in) { g.output("y", gelu(layer_norm(in.at("x"), in.at("w"), in.at("w"), 1e-3))); });
+  check("tanh+group_norm+add", {"x", "mask"}, [](Graph& g, auto& in) {
+    g.output("y", group_norm(weft::tanh(in.at("x")), {}, {}, 2, 1e-3, 1) + in.at("mask"));
+  });
+  // Both results and what comes of one of them.
+  check("add+layer_norm+mul", {"x", "mask", "gate"}, [](Graph& g, auto& in) {
+    const Value sum = in.at("x") + in.at("mask");
+    const Value y = layer_norm(sum, {}, {}, 1e-3);
+    g.output("sum", sum);
+    g.output("y", y);
+    g.output("gated", y * in.at("gate"));
+  });
+}
+
+// x + residual goes on past the norm: stored by the norm's kernel, read by others.
+TEST_P(FusionTest, ASumThatGoesOnPastItsNorm) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {12, 32});
+  const Value r = g.input("r", DType::f32, {12, 32});
+  const Value w = g.input("w", DType::f32, {32, 32});
+  const Value sum = x + r;
+  g.output("y", matmul(layer_norm(sum, {}, {}, 1e-3), w) + sum);
+  const auto labels = run(g, {{"x", noise({12, 32}, 1)}, {"r", noise({12, 32}, 2)}, {"w", noise({32, 32}, 3)}}, 1e-4f);
+  EXPECT_EQ(labels, (Labels{"add+layer_norm [12, 32]", "matmul+residual [12, 32]"}));
+}
+
+TEST_P(FusionTest, WorkThatRowsDoNotTake) {
+  const auto labels = [&](const Shape& shape, const std::function<void(Graph&, Value, Value)>& build) {
+    Graph g;
+    build(g, g.input("x", DType::f32, shape), g.input("r", DType::f32, shape));
+    return run(g, {{"x", noise(shape, 1)}, {"r", noise(shape, 2)}}, 1e-4f);
+  };
+  // On a path through another kernel.
+  EXPECT_EQ(labels({4, 8}, [](Graph& g, Value x, Value r) {
+              const Value y = softmax(x);
+              g.output("y", y * reduce(ReduceOp::sum, y * y, {0}, true) + r);
+            }).size(), 3u);
+  // What comes before the rows, and what comes after them reads it again.
+  EXPECT_EQ(labels({4, 8}, [](Graph& g, Value x, Value r) {
+              const Value sum = x + r;
+              g.output("y", softmax(sum) * sum);
+            }), (Labels{"add+softmax [4, 8]", "mul [4, 8]"}));
+  // A weight that is x itself.
+  EXPECT_EQ(labels({8}, [](Graph& g, Value x, Value r) {
+              const Value sum = x + r;
+              g.output("y", layer_norm(sum, sum, {}, 1e-3));
+            }), (Labels{"add [8]", "layer_norm [8]"}));
+  // One long row: a core each on the cpu.
+  const auto few = labels({2, 70000}, [](Graph& g, Value x, Value r) { g.output("y", softmax(x + r)); });
+  EXPECT_EQ(few.size(), device.is_gpu() ? 1u : 2u);
+  // Rows read twice take what is cheap to compute twice, and not what is dear.
+  const Shape rows{80, 30000};
+  EXPECT_EQ(labels(rows, [](Graph& g, Value x, Value r) { g.output("y", softmax(x + r)); }).size(), 1u);
+  EXPECT_EQ(labels(rows, [](Graph& g, Value x, Value r) { g.output("y", softmax(unary(ScalarOp::erfinv, x * 0.5) * unary(ScalarOp::lgamma, r + 3.0))); }).size(),
+            device.is_gpu() ? 2u : 1u);
 }
 
 }  // namespace

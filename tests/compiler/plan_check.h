@@ -5,13 +5,72 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "compiler/memory_plan.h"
 
 namespace weft::test {
 
-// What no plan goes below, whatever its buffers and offsets: the larger of
+// Buffers without offsets: the least, over all ways to spread items over buffers such that each pair of `apart` lies in
+// two, of the sum of what each buffer holds at its fullest step. Exhaustive; nothing if that takes too long.
+class LeastBuffers {
+ public:
+  LeastBuffers(std::vector<std::uint64_t> sizes, std::span<const compiler::PlanItem> items, std::size_t steps,
+               const std::vector<std::vector<bool>>& apart)
+      : sizes_(std::move(sizes)), items_(items), steps_(steps), apart_(apart) {
+    for (std::size_t i = 0; i < items.size(); ++i) order_.push_back(i);
+    std::ranges::stable_sort(order_, std::ranges::greater(), [&](std::size_t i) { return sizes_[i]; });
+  }
+  std::optional<std::uint64_t> operator()() {
+    extend(0, 0);
+    return visited_ > kMost ? std::nullopt : std::optional(least_);
+  }
+
+ private:
+  struct Buffer {
+    std::vector<std::size_t> items;
+    std::vector<std::uint64_t> held;  // at each step
+    std::uint64_t bytes = 0;
+  };
+  void extend(std::size_t next, std::uint64_t sum) {
+    if (sum >= least_ || ++visited_ > kMost) return;
+    if (next == order_.size()) {
+      least_ = sum;
+      return;
+    }
+    const std::size_t item = order_[next];
+    for (std::size_t b = 0; b <= buffers_.size(); ++b) {
+      if (b == buffers_.size()) buffers_.push_back({{}, std::vector<std::uint64_t>(steps_, 0), 0});
+      if (std::ranges::any_of(buffers_[b].items, [&](std::size_t other) { return apart_[item][other]; })) continue;
+      const Buffer before = buffers_[b];
+      Buffer& buffer = buffers_[b];
+      buffer.items.push_back(item);
+      for (int s = items_[item].first; s <= items_[item].last; ++s) {
+        buffer.bytes = std::max(buffer.bytes, buffer.held[static_cast<std::size_t>(s)] += sizes_[item]);
+      }
+      const std::uint64_t grown = sum + buffer.bytes - before.bytes;
+      extend(next + 1, grown);
+      buffers_[b] = before;
+      if (before.items.empty()) {
+        buffers_.resize(b);
+        break;
+      }
+    }
+  }
+
+  static constexpr std::size_t kMost = 300'000;
+  std::vector<std::uint64_t> sizes_;
+  std::span<const compiler::PlanItem> items_;
+  std::size_t steps_, visited_ = 0;
+  const std::vector<std::vector<bool>>& apart_;
+  std::vector<std::size_t> order_;
+  std::vector<Buffer> buffers_;
+  std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();
+};
+
+// What no plan goes below, whatever its buffers and offsets: LeastBuffers; where that takes too long, the larger of
 //   the sum of the items alive at once, at any step, since they do not overlap;
 //   M + ΣK − max K, where M is the largest item of all, and K are items that lie in different buffers, each pair of
 //   them for the sake of some step.
@@ -36,7 +95,10 @@ inline std::uint64_t least_bytes(std::span<const compiler::PlanItem> items, std:
       others.push_back(w);
     }
   }
-  for (std::size_t i = 0; i < items.size(); ++i) largest = std::max(largest, size(i));
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t i = 0; i < items.size(); ++i) sizes.push_back(size(i));
+  if (const auto exact = LeastBuffers(sizes, items, steps.size(), apart)()) return *exact;
+  for (const std::uint64_t s : sizes) largest = std::max(largest, s);
   // All K, each in ascending order.
   std::vector<std::size_t> k;
   const std::function<void(std::size_t, std::uint64_t, std::uint64_t)> extend = [&](std::size_t from, std::uint64_t sum,

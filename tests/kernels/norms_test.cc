@@ -19,6 +19,11 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // As in the tests of layer norm: results are of the order of 1; narrow ones round once more.
 constexpr Tolerance kNormTolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5};
 
+void softmax_of(Stream& s, bool log, const View& x, const View& y, int axis) {
+  if (log) return kernels::log_softmax(s, x, y, axis);
+  kernels::softmax(s, x, y, axis);
+}
+
 enum class Form { rms, group, instance, batch };
 constexpr const char* kForms[] = {"rms_norm", "group_norm", "instance_norm", "batch_norm"};
 
@@ -69,10 +74,11 @@ Problem problem_of(Norm c) {
   if ((c.parts || c.whole) && c.form != Form::batch) {
     p.form = [=](Stream& s, auto in, auto out) {
       const char* name = kForms[static_cast<int>(c.form)];
+      const kernels::RowViews views = kernels::row_views(name, in[0], out[0]);
       const std::int64_t groups = c.form == Form::group ? c.groups : -1;
       in_form(s, c.form == Form::rms
-                     ? kernels::make_rms_norm(in[0], scale_of(in), out[0], c.axis, c.epsilon)
-                     : kernels::make_group_norm(name, in[0], scale_of(in), bias_of(in), out[0], c.axis, groups, c.epsilon),
+                     ? kernels::make_rms_norm(views, scale_of(in), c.axis, c.epsilon)
+                     : kernels::make_group_norm(name, views, scale_of(in), bias_of(in), c.axis, groups, c.epsilon),
               c.parts, c.whole);
     };
   }
@@ -196,7 +202,7 @@ TEST_P(NormsTest, FormsOfWholeRows) {
             device, std::array{x}, std::array{output(DType::f32, shape, kind)},
             [&](Stream& s, auto in, auto out) {
               if (s.gpu()) return kernels::softmax_in_form(s, in[0], out[0], 2, log, form);
-              (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], 2, {});
+              softmax_of(s, log, in[0], out[0], 2);
             },
             {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, std::format("softmax, log {}: {}", log, weft::to_string(x)));
       }
@@ -214,7 +220,7 @@ TEST_P(NormsTest, SoftmaxOfRowsInParts) {
           run_both(
               device, std::array{x}, std::array{output(type, {11, n}, kind)},
               [&](Stream& s, auto in, auto out) {
-                if (!s.gpu()) return (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], 1, {});
+                if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 1);
                 with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], 1, form), [&](const View& workspace) {
                   kernels::softmax_in_parts(s, in[0], out[0], 1, log, workspace, form);
                 });
@@ -318,7 +324,7 @@ const bool registered_layer_norm = differential("layer_norm", [](Rng& rng) {
   p.call = [=](Stream& s, auto in, auto out) { kernels::layer_norm(s, in[0], scale_of(in), bias_of(in), out[0], axis, 1e-2f); };
   if (parts || whole) {
     p.form = [=](Stream& s, auto in, auto out) {
-      in_form(s, kernels::make_layer_norm(in[0], scale_of(in), bias_of(in), out[0], axis, 1e-2f), parts, whole);
+      in_form(s, kernels::make_layer_norm(kernels::row_views("layer_norm", in[0], out[0]), scale_of(in), bias_of(in), axis, 1e-2f), parts, whole);
     };
   }
   return p;
@@ -336,7 +342,7 @@ bool register_softmax(const std::string& name, bool log) {
     const auto which = rng() % 3;
     const kernels::PartsForm form = random_parts_form(rng);
     const kernels::RowForm whole = random_row_form(rng);
-    p.call = [=](Stream& s, auto in, auto out) { (log ? kernels::log_softmax : kernels::softmax)(s, in[0], out[0], axis, {}); };
+    p.call = [=](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], axis); };
     if (which == 0) return p;
     p.form = [=](Stream& s, auto in, auto out) {
       if (which == 1) return kernels::softmax_in_form(s, in[0], out[0], axis, log, whole);

@@ -329,6 +329,32 @@ class Generator {
     }
   }
 
+  // Elementwise work around softmax and norms; of what comes before them others may want something too.
+  Value around_rows(Value x) {
+    if (x.rank() == 0 || element_count(x.shape()) == 0 || x.shape()[-1] < 2) return x;
+    if (up_to(3)) {
+      x = up_to(2) ? elementwise(x) : x + leaf(x.shape());
+      if (element_count(x.shape()) > 4096 || x.rank() > 6 || element_count(x.shape()) == 0 || x.shape()[-1] < 2) return x;
+      if (up_to(1)) values_.push_back(x);
+    }
+    const Shape last{x.shape()[-1]};
+    const auto weight = [&] { return up_to(1) ? leaf(last) : Value(); };
+    Value y;
+    switch (up_to(6)) {
+      case 0: y = layer_norm(x, weight(), weight(), 1e-2); break;
+      case 1: y = rms_norm(x, weight(), 1e-2); break;
+      case 2: y = log_softmax(x, up_to(x.rank() - 1)); break;
+      case 3:
+        if (x.rank() < 3) return x;
+        y = up_to(1) ? instance_norm(x, {}, {}, 1e-2, 1) : group_norm(x, leaf({x.shape()[1]}), {}, 1, 1e-2, 1);
+        break;
+      default: y = softmax(x, up_to(x.rank() - 1)); break;
+    }
+    if (up_to(5) == 0) values_.push_back(y);
+    for (int n = up_to(2); n > 0; --n) y = elementwise(y);
+    return y;
+  }
+
   Value pick_or_join(Value x) {
     if (x.rank() == 0) return x;
     const int axis = up_to(x.rank() - 1);
@@ -371,7 +397,9 @@ class Generator {
   void grow() {
     const Value x = up_to(1) ? values_.back() : any();
     Value y;
-    switch (up_to(11)) {
+    switch (up_to(13)) {
+      case 12:
+      case 13: y = around_rows(x); break;
       case 10: y = typed(x); break;
       case 11: y = written_out(x); break;
       case 0:

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
+#include "weft/kernels/row_work.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -42,6 +44,19 @@ void instance_norm(Stream& stream, const View& x, const std::optional<View>& sca
                    const View& y, int channel_axis, float epsilon, const std::optional<View>& workspace = {});
 std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                       const std::optional<View>& bias, const View& y, int channel_axis);
+
+// The same with elementwise work around them (row_work.h): gelu(layer_norm(x + residual)) with the sum as a second output.
+void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
+                const RowWork& work);
+void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work);
+void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
+                float epsilon, const RowWork& work);
+void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
+                   const RowWork& work);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, all of them of one value a
 // channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own; computed

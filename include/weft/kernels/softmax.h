@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
+#include "weft/kernels/row_work.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -19,5 +21,10 @@ std::uint64_t softmax_workspace(Stream& stream, const View& x, const View& y, in
 // y = x - max(x) - log(sum(exp(x - max(x)))) along `axis`: the logarithm of softmax(), types and special rows as there.
 // An element of -inf in a row that has others gives -inf.
 void log_softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace = {});
+
+// With elementwise work around them (row_work.h): softmax(scale · x + mask), say, of inputs x and mask.
+void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis, const RowWork& work);
+void log_softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
+                 const RowWork& work);
 
 }  // namespace weft::kernels

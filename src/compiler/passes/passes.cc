@@ -8,6 +8,7 @@
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/fuse_layer_norm.h"
 #include "compiler/passes/fuse_reductions.h"
+#include "compiler/passes/fuse_rows.h"
 #include "compiler/passes/fuse_softmax.h"
 #include "compiler/passes/hoist_views.h"
 #include "compiler/passes/literals.h"
@@ -44,6 +45,7 @@ constexpr Pass kPasses[] = {
     {"merged products", merge_products, &CompileOptions::packed_qkv},
     {"merged constants", fold_constants, kFolding},
     {"reductions", fuse_reductions, kFusion},
+    {"rows", fuse_rows, kFusion},
     {"merged maps", merge_maps, kFusion},
     {"precision", store_half},
     {"simplified casts", simplify, kFusion},

@@ -171,6 +171,7 @@ class Narrower {
     }
     if (const auto* op = node.as<LayerNormOp>()) return copy(node, op->with_result(result), std::move(inputs));
     if (const auto* op = node.as<RmsNormOp>()) return copy(node, op->with_result(result), std::move(inputs));
+    if (const auto* op = node.as<RowWorkOp>()) return emit_rows(node, *op, std::move(inputs));
     const bool all = std::ranges::all_of(inputs, [](Value v) { return v.dtype() == DType::f16; });
     if (node.as<ConcatOp>() && all) return copy(node, node.shared_op(), std::move(inputs));
     for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = as(node.inputs()[i], node.inputs()[i].dtype());
@@ -237,6 +238,39 @@ class Narrower {
     }
     return copy(node, make_op<ReduceOpNode>(op.reduction(), op.axes(), op.keep_dims(), std::move(before), std::move(after)),
                 std::move(inputs));
+  }
+
+  // Weights stay as they are stored: the kernel takes any float type.
+  std::vector<Value> emit_rows(const Node& node, const RowWorkOp& op, std::vector<Value> inputs) {
+    const std::span<const Value> all(inputs);
+    const std::size_t first = op.input_count(), weights = op.weight_count();
+    std::size_t k = 0;  // results
+    const auto stored = [&](Expression& e, int value) {
+      const bool narrow = node.types()[k].dtype == DType::f32 && !exact_[node.id()] && !wanted(node, k);
+      ++k;
+      return narrow ? e.cast(value, DType::f16) : value;
+    };
+    // What follows the operation.
+    Expression after;
+    const DType result = op.after() ? op.after()->nodes()[0].type : node.types()[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+    std::vector<int> args{after.input(result)};
+    if (op.after()) {
+      add_inputs(after, args, node, all, first + weights);
+      for (const int value : splice(after, *op.after(), args)) after.output(stored(after, value));
+    } else {
+      after.output(stored(after, after.cast(args[0], node.types()[0].dtype)));
+    }
+    // What comes before it.
+    std::optional<Expression> before;
+    if (op.before()) {
+      before.emplace();
+      args.clear();
+      add_inputs(*before, args, node, all.first(first), 0);
+      const std::vector<int> values = splice(*before, *op.before(), args);
+      before->output(values[0]);
+      for (std::size_t i = 1; i < values.size(); ++i) before->output(stored(*before, values[i]));
+    }
+    return copy(node, make_op<RowWorkOp>(op.rows(), weights, std::move(before), std::move(after)), std::move(inputs));
   }
 
   const Graph& graph_;

@@ -1,6 +1,7 @@
 #include "graph/ops/norm.h"
 
 #include "graph/graph.h"
+#include "graph/ops/map.h"
 #include "weft/error.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/softmax.h"
@@ -171,6 +172,128 @@ void LayerNormOp::lower(const Launch& call) const {
 std::uint64_t LayerNormOp::workspace(const Launch& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   return kernels::layer_norm_workspace(call.stream, call.inputs[0], scale, bias, call.outputs[0], first_axis_);
+}
+
+namespace {
+
+RowOp::Axes last_axes(const Shape& x, int first_axis) {
+  RowOp::Axes a{x};
+  for (int d = first_axis; d < x.rank(); ++d) a.along[d] = true;
+  return a;
+}
+
+RowOp::Axes one_axis(const Shape& x, int axis) {
+  RowOp::Axes a{x};
+  a.along[axis] = true;
+  return a;
+}
+
+// The weights of a call, as far as they are there.
+Weights weights(const RowOp::Around& call, bool has_scale, bool has_bias) {
+  Weights w;
+  if (has_scale) w.scale = call.weights[0];
+  if (has_bias) w.bias = call.weights.back();
+  return w;
+}
+
+}  // namespace
+
+RowOp::Axes SoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, axis_); }
+RowOp::Axes LogSoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, axis_); }
+RowOp::Axes RmsNormOp::row_axes(const Shape& x) const { return last_axes(x, first_axis_); }
+RowOp::Axes LayerNormOp::row_axes(const Shape& x) const { return last_axes(x, first_axis_); }
+RowOp::Axes GroupNormOp::row_axes(const Shape& x) const {
+  Axes a{x};
+  int axis = channel_axis_;
+  if (groups_ && groups_ != x[axis]) {
+    a.shape.insert(axis, groups_);
+    a.shape[axis + 1] = x[axis] / groups_;
+  }
+  for (int d = 1; d < a.shape.rank(); ++d) a.along[d] = d != axis;
+  return a;
+}
+
+void SoftmaxOp::lower_around(const Around& call) const {
+  kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
+}
+void LogSoftmaxOp::lower_around(const Around& call) const {
+  kernels::log_softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
+}
+void RmsNormOp::lower_around(const Around& call) const {
+  const auto [scale, bias] = weights(call, !call.weights.empty(), false);
+  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_), call.work);
+}
+void LayerNormOp::lower_around(const Around& call) const {
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
+  kernels::layer_norm(call.stream, call.inputs, scale, bias, call.outputs, first_axis_, static_cast<float>(epsilon_),
+                      call.work);
+}
+void GroupNormOp::lower_around(const Around& call) const {
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
+  const auto epsilon = static_cast<float>(epsilon_);
+  if (groups_ == 0) {
+    return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, epsilon, call.work);
+  }
+  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work);
+}
+
+void RowWorkOp::fields(Fields& f) const {
+  if (before_) f.add("x", before_->to_string());
+  rows_->fields(f);
+  if (after_) f.add("y", after_->to_string());
+}
+
+std::vector<TensorType> RowWorkOp::infer(std::span<const TensorType> in) const {
+  const std::size_t more = after_ ? static_cast<std::size_t>(after_->input_count()) - 1 : 0;
+  if (in.size() != input_count() + weights_ + more) {
+    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + weights_ + more);
+  }
+  TensorType x{before_ ? before_->output_type(0) : in[0].dtype, {}};
+  for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
+  std::vector<TensorType> own{x};
+  own.insert(own.end(), in.begin() + static_cast<std::ptrdiff_t>(input_count()),
+             in.begin() + static_cast<std::ptrdiff_t>(input_count() + weights_));
+  std::vector<TensorType> results = rows_->infer(own);
+  for (const TensorType& t : in.subspan(input_count() + weights_)) {
+    if (!broadcasts_to(t.shape, x.shape)) {
+      throw InvalidArgument("{}: operand {} does not broadcast to {}", name(), weft::to_string(t), weft::to_string(x.shape));
+    }
+  }
+  if (after_) {
+    results.clear();
+    for (std::size_t k = 0; k < after_->outputs().size(); ++k) results.push_back({after_->output_type(static_cast<int>(k)), x.shape});
+  }
+  for (std::size_t k = 1; before_ && k < before_->outputs().size(); ++k) {
+    results.push_back({before_->output_type(static_cast<int>(k)), x.shape});
+  }
+  return results;
+}
+
+void RowWorkOp::lower(const Launch& call) const {
+  const kernels::RowWork work{before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr,
+                              call.inputs.subspan(input_count() + weights_)};
+  rows_->lower_around({call.stream, call.inputs.first(input_count()), call.inputs.subspan(input_count(), weights_),
+                       call.outputs, work});
+}
+
+Work RowWorkOp::work(const Launch& call) const {
+  Work w = Op::work(call);
+  const auto elements = static_cast<double>(call.outputs[0].count());
+  w.flops = elements;
+  w.functions = elements * rows_->cost();
+  for (const auto* e : {&before_, &after_}) {
+    if (!*e) continue;
+    w.flops += elements * (*e)->operation_count();
+    w.functions += elements * (*e)->cost();
+  }
+  return w;
+}
+
+std::string RowWorkOp::label(std::span<const TensorType>) const {
+  std::string s(name());
+  if (before_) s = operations(*before_) + "+" + s;
+  if (after_) s += "+" + operations(*after_);
+  return s;
 }
 
 Value softmax(Value x, int axis) {

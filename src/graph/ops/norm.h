@@ -2,10 +2,28 @@
 #pragma once
 
 #include "graph/op.h"
+#include "weft/kernels/row_work.h"
 
 namespace weft {
 
-class SoftmaxOp final : public Op {
+// One that takes elementwise work around it into its kernel. Operand 0 is x, all others are weights.
+class RowOp : public Op {
+ public:
+  // A row's axes, in the shape as which the kernel sees x.
+  struct Axes {
+    Shape shape;
+    std::array<bool, kMaxRank> along{};
+  };
+  virtual Axes row_axes(const Shape& x) const = 0;
+  struct Around {
+    Stream& stream;
+    std::span<const View> inputs, weights, outputs;
+    const kernels::RowWork& work;
+  };
+  virtual void lower_around(const Around& call) const = 0;
+};
+
+class SoftmaxOp final : public RowOp {
  public:
   // The result has x's type unless `result` names one; so too below.
   explicit SoftmaxOp(int axis, std::optional<DType> result = {}) : axis_(axis), result_(result) {}
@@ -15,6 +33,8 @@ class SoftmaxOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::uint64_t workspace(const Launch& call) const override;
+  Axes row_axes(const Shape& x) const override;
+  void lower_around(const Around& call) const override;
   int axis() const { return axis_; }
 
  private:
@@ -22,7 +42,7 @@ class SoftmaxOp final : public Op {
   std::optional<DType> result_;
 };
 
-class LogSoftmaxOp final : public Op {
+class LogSoftmaxOp final : public RowOp {
  public:
   explicit LogSoftmaxOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "log_softmax"; }
@@ -31,13 +51,15 @@ class LogSoftmaxOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::uint64_t workspace(const Launch& call) const override;
+  Axes row_axes(const Shape& x) const override;
+  void lower_around(const Around& call) const override;
 
  private:
   int axis_;
 };
 
 // Operands: x, then scale if it is there.
-class RmsNormOp final : public Op {
+class RmsNormOp final : public RowOp {
  public:
   RmsNormOp(int first_axis, double epsilon, std::optional<DType> result = {})
       : first_axis_(first_axis), epsilon_(epsilon), result_(result) {}
@@ -48,6 +70,8 @@ class RmsNormOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::uint64_t workspace(const Launch& call) const override;
+  Axes row_axes(const Shape& x) const override;
+  void lower_around(const Around& call) const override;
 
  private:
   int first_axis_;
@@ -56,7 +80,7 @@ class RmsNormOp final : public Op {
 };
 
 // Operands: x, then scale and bias as far as they are there. 0 groups: each channel is one, instance norm.
-class GroupNormOp final : public Op {
+class GroupNormOp final : public RowOp {
  public:
   GroupNormOp(int channel_axis, std::int64_t groups, double epsilon, bool has_scale, bool has_bias)
       : channel_axis_(channel_axis), groups_(groups), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
@@ -66,6 +90,8 @@ class GroupNormOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::uint64_t workspace(const Launch& call) const override;
+  Axes row_axes(const Shape& x) const override;
+  void lower_around(const Around& call) const override;
 
  private:
   int channel_axis_;
@@ -75,7 +101,7 @@ class GroupNormOp final : public Op {
 };
 
 // Operands: x, then scale and bias as far as they are there.
-class LayerNormOp final : public Op {
+class LayerNormOp final : public RowOp {
  public:
   LayerNormOp(int first_axis, double epsilon, bool has_scale, bool has_bias, std::optional<DType> result = {})
       : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias), result_(result) {}
@@ -88,12 +114,45 @@ class LayerNormOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::uint64_t workspace(const Launch& call) const override;
+  Axes row_axes(const Shape& x) const override;
+  void lower_around(const Around& call) const override;
 
  private:
   int first_axis_;
   double epsilon_;
   bool has_scale_, has_bias_;
   std::optional<DType> result_;
+};
+
+// A row operation with elementwise work around it. Operands: the inputs of `before`, or x; the operation's weights; the
+// operands of `after`. Results: those of `after`, or the operation's; then the further ones of `before`.
+class RowWorkOp final : public Op {
+ public:
+  // `before`: result 0 is x. `after`: input 0, its first node, is the operation's result as f32, or as f64 where x is that.
+  RowWorkOp(std::shared_ptr<const RowOp> rows, std::size_t weights, std::optional<Expression> before,
+            std::optional<Expression> after)
+      : rows_(std::move(rows)), weights_(weights), before_(std::move(before)), after_(std::move(after)) {}
+
+  const std::shared_ptr<const RowOp>& rows() const { return rows_; }
+  const std::optional<Expression>& before() const { return before_; }
+  const std::optional<Expression>& after() const { return after_; }
+  // Of the operands, those before the operation; and its weights.
+  std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
+  std::size_t weight_count() const { return weights_; }
+
+  std::string_view name() const override { return rows_->name(); }
+  // Further results of `before` are stored before weights and the operands of `after` are read.
+  bool works_in_place() const override { return !before_ || before_->outputs().size() == 1 || (weights_ == 0 && !after_); }
+  Work work(const Launch& call) const override;
+  void fields(Fields& f) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::string label(std::span<const TensorType> inputs) const override;
+
+ private:
+  std::shared_ptr<const RowOp> rows_;
+  std::size_t weights_;
+  std::optional<Expression> before_, after_;
 };
 
 }  // namespace weft

@@ -117,31 +117,4 @@ class RowReader {
   std::int64_t length_;
 };
 
-// f(row of x, row of y, length) or f(…, number of the row) for each row, on all cores.
-template <class T, class F>
-void for_each_row(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, F&& f) {
-  const RowReader<T> from(x, rows, 0), to(y, rows, 1);
-  const bool across = runs_across(rows, 0) || runs_across(rows, 1);
-  const std::int64_t block = across ? RowReader<T>::kBlock : 1;
-  const std::int64_t grain = std::max<std::int64_t>(16384 / std::max<std::int64_t>(rows.length * block, 1), 1);
-  parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> in(from.direct() ? 0 : block * rows.length), out(to.direct() ? 0 : block * rows.length);
-    for (std::int64_t b = begin; b < end; ++b) {
-      const std::int64_t first = b * block;
-      const std::int64_t count = std::min(block, rows.count - first);
-      if (!from.direct()) from.gather(first, count, in.data());
-      for (std::int64_t r = 0; r < count; ++r) {
-        const T* x_row = from.direct() ? from.direct_row(first + r) : in.data() + r * rows.length;
-        T* y_row = to.direct() ? to.direct_row(first + r) : out.data() + r * rows.length;
-        if constexpr (std::is_invocable_v<F, const T*, T*, std::int64_t, std::int64_t>) {
-          f(x_row, y_row, rows.length, first + r);
-        } else {
-          f(x_row, y_row, rows.length);
-        }
-      }
-      if (!to.direct()) to.scatter(first, count, out.data());
-    }
-  });
-}
-
 }  // namespace weft::kernels

@@ -169,7 +169,7 @@ std::string node_text(const Expression& expression, const Expression::Node& node
 }
 
 // The struct of several outputs, or the one output's type.
-std::string result_type(const Expression& e, int width, std::string_view struct_name, std::string& declarations) {
+std::string result_type(const Expression& e, int width, const std::string& struct_name, std::string& declarations) {
   auto type = [&](DType t) {
     return width == 4 ? std::format("vec4<{}>", compute_type(t)) : std::string(compute_type(t));
   };
@@ -179,12 +179,12 @@ std::string result_type(const Expression& e, int width, std::string_view struct_
     declarations += std::format("  y{}: {},\n", k, type(e.output_type(static_cast<int>(k))));
   }
   declarations += "}\n";
-  return std::string(struct_name);
+  return struct_name;
 }
 
 }  // namespace
 
-std::string expression_wgsl(const Expression& e, int width) {
+std::string expression_wgsl(const Expression& e, int width, std::string_view name) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
   std::vector<bool> live(nodes.size(), false);
@@ -199,8 +199,8 @@ std::string expression_wgsl(const Expression& e, int width) {
   for (const auto& node : nodes) {
     if (node.op == ScalarOp::input) types[node.input] = compute_type(node.type);
   }
-  auto signature = [&](std::string_view name, bool vectors, const std::string& result) {
-    std::string s = std::format("fn {}(", name);
+  auto signature = [&](std::string_view function, bool vectors, const std::string& result) {
+    std::string s = std::format("fn {}(", function);
     for (std::size_t k = 0; k < types.size(); ++k) {
       s += std::format("{}x{}: {}", k ? ", " : "", k, vectors ? std::format("vec4<{}>", types[k]) : types[k]);
     }
@@ -209,8 +209,8 @@ std::string expression_wgsl(const Expression& e, int width) {
 
   std::string s;
   const bool vectors = width == 4;
-  const std::string scalar = vectors ? "expression_1" : "expression";
-  const std::string result = result_type(e, 1, vectors ? "ExpressionOutputs1" : "ExpressionOutputs", s);
+  const std::string scalar = vectors ? std::format("{}_1", name) : std::string(name);
+  const std::string result = result_type(e, 1, scalar + "_results", s);
   s += signature(scalar, false, result);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (live[i]) s += std::format("  let v{} = {};\n", i, node_text(e, nodes[i]));
@@ -225,10 +225,10 @@ std::string expression_wgsl(const Expression& e, int width) {
   if (!vectors) return s;
 
   // GPUs compute lane by lane anyway: four calls.
-  const std::string result4 = result_type(e, 4, "ExpressionOutputs", s);
-  s += signature("expression", true, result4);
+  const std::string result4 = result_type(e, 4, std::format("{}_results", name), s);
+  s += signature(name, true, result4);
   for (int lane = 0; lane < 4; ++lane) {
-    s += std::format("  let r{} = expression_1(", lane);
+    s += std::format("  let r{} = {}(", lane, scalar);
     for (std::size_t k = 0; k < types.size(); ++k) s += std::format("{}x{}[{}]", k ? ", " : "", k, lane);
     s += ");\n";
   }
@@ -238,7 +238,7 @@ std::string expression_wgsl(const Expression& e, int width) {
   if (e.outputs().size() == 1) {
     s += std::format("  return {};\n}}\n", gather(e.output_type(0), ""));
   } else {
-    s += "  return ExpressionOutputs(";
+    s += std::format("  return {}(", result4);
     for (std::size_t k = 0; k < e.outputs().size(); ++k) {
       s += (k ? ", " : "") + gather(e.output_type(static_cast<int>(k)), std::format(".y{}", k));
     }

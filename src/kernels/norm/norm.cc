@@ -8,6 +8,9 @@
 namespace weft::kernels {
 namespace {
 
+constexpr std::string_view kLayerNorm = "layer_norm", kRmsNorm = "rms_norm", kGroupNorm = "group_norm",
+                           kInstanceNorm = "instance_norm";
+
 int checked_first_axis(std::string_view name, int first_axis, int rank) {
   const int axis = first_axis < 0 ? first_axis + rank : first_axis;
   if (axis < 0 || axis > rank) throw InvalidArgument("{}: first axis {} is outside a tensor of rank {}", name, first_axis, rank);
@@ -27,11 +30,16 @@ std::optional<View> spread(std::string_view name, std::string_view operand, cons
   return weight->broadcast_to(x.shape());
 }
 
-RowNorm last_axes(std::string_view name, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                  const View& y, int first_axis, float epsilon) {
-  check_norm(name, x, y, epsilon);
+void check_epsilon(std::string_view name, float epsilon) {
+  if (!(epsilon >= 0)) throw InvalidArgument("{}: epsilon is {}; expected 0 or more", name, epsilon);
+}
+
+RowNorm last_axes(std::string_view name, RowViews views, const std::optional<View>& scale,
+                  const std::optional<View>& bias, int first_axis, float epsilon) {
+  check_epsilon(name, epsilon);
+  const View x = views.results[0];
   first_axis = checked_first_axis(name, first_axis, x.rank());
-  RowNorm norm{name, x, y, spread(name, "scale", scale, x, first_axis), spread(name, "bias", bias, x, first_axis)};
+  RowNorm norm{name, std::move(views), spread(name, "scale", scale, x, first_axis), spread(name, "bias", bias, x, first_axis)};
   std::fill(norm.along.begin() + first_axis, norm.along.begin() + x.rank(), true);
   norm.epsilon = epsilon;
   return norm;
@@ -64,21 +72,21 @@ void check_groups(std::int64_t groups) {
 
 }  // namespace
 
-RowNorm make_layer_norm(const View& x, const std::optional<View>& scale, const std::optional<View>& bias, const View& y,
+RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
                         int first_axis, float epsilon) {
-  return last_axes("layer_norm", x, scale, bias, y, first_axis, epsilon);
+  return last_axes(kLayerNorm, std::move(views), scale, bias, first_axis, epsilon);
 }
 
-RowNorm make_rms_norm(const View& x, const std::optional<View>& scale, const View& y, int first_axis, float epsilon) {
-  RowNorm norm = last_axes("rms_norm", x, scale, std::nullopt, y, first_axis, epsilon);
+RowNorm make_rms_norm(RowViews views, const std::optional<View>& scale, int first_axis, float epsilon) {
+  RowNorm norm = last_axes(kRmsNorm, std::move(views), scale, std::nullopt, first_axis, epsilon);
   norm.centred = false;
   return norm;
 }
 
-RowNorm make_group_norm(std::string_view name, const View& x, const std::optional<View>& scale,
-                        const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups,
-                        float epsilon) {
-  check_norm(name, x, y, epsilon);
+RowNorm make_group_norm(std::string_view name, RowViews views, const std::optional<View>& scale,
+                        const std::optional<View>& bias, int channel_axis, std::int64_t groups, float epsilon) {
+  check_epsilon(name, epsilon);
+  const View x = views.results[0];
   const int axis = normalize_axis(channel_axis, x.rank(), name);
   if (axis == 0) throw InvalidArgument("{}: axis 0 of x {} counts the samples, it cannot be the channels' too", name, to_string(x));
   const std::int64_t channels = x.shape()[axis];
@@ -86,72 +94,104 @@ RowNorm make_group_norm(std::string_view name, const View& x, const std::optiona
   if (channels > 0 && (groups == 0 || channels % groups != 0)) {
     throw InvalidArgument("{}: {} channels do not make {} groups (x {}, axis {})", name, channels, groups, to_string(x), axis);
   }
-  RowNorm norm{name, x, y};
+  RowNorm norm{name, std::move(views)};
   if (scale) norm.scale = per_channel(name, "scale", *scale, x, axis);
   if (bias) norm.bias = per_channel(name, "bias", *bias, x, axis);
   norm.epsilon = epsilon;
   if (x.count() == 0) return norm;
-  const bool split = groups != channels;
-  if (split) {
+  if (groups != channels) {
     if (x.rank() == kMaxRank) throw Unsupported("{}: x is {}; groups need a rank below {}", name, to_string(x), kMaxRank);
-    norm.x = split_channels(x, axis, groups);
-    norm.y = split_channels(y, axis, groups);
+    std::vector<View> all = norm.views.all();
+    for (View& v : all) v = split_channels(v, axis, groups);
+    norm.views = norm.views.with(all);
     if (scale) norm.scale = split_channels(*norm.scale, axis, groups);
     if (bias) norm.bias = split_channels(*norm.bias, axis, groups);
   }
   // All but the samples and the groups.
-  for (int d = 1; d < norm.x.rank(); ++d) norm.along[d] = d != axis;
+  for (int d = 1; d < norm.views.shape().rank(); ++d) norm.along[d] = d != axis;
   return norm;
 }
 
+// Each in three ways: plain, the plain one's workspace, and with work around it.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int first_axis, float epsilon, const std::optional<View>& workspace) {
-  row_norm(stream, make_layer_norm(x, scale, bias, y, first_axis, epsilon), workspace);
+  row_norm(stream, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, epsilon), workspace);
 }
 
 std::uint64_t layer_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                    const std::optional<View>& bias, const View& y, int first_axis) {
-  return row_norm_workspace(stream, make_layer_norm(x, scale, bias, y, first_axis, 0));
+  return row_norm_workspace(stream, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, 0));
+}
+
+void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
+                const RowWork& work) {
+  row_norm(stream, make_layer_norm(row_views(kLayerNorm, inputs, outputs, work), scale, bias, first_axis, epsilon), {});
 }
 
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
               float epsilon, const std::optional<View>& workspace) {
-  row_norm(stream, make_rms_norm(x, scale, y, first_axis, epsilon), workspace);
+  row_norm(stream, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, epsilon), workspace);
 }
 
 std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale, const View& y,
                                  int first_axis) {
-  return row_norm_workspace(stream, make_rms_norm(x, scale, y, first_axis, 0));
+  return row_norm_workspace(stream, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, 0));
+}
+
+void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work) {
+  row_norm(stream, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, epsilon), {});
 }
 
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int channel_axis, std::int64_t groups, float epsilon,
                 const std::optional<View>& workspace) {
   check_groups(groups);
-  row_norm(stream, make_group_norm("group_norm", x, scale, bias, y, channel_axis, groups, epsilon), workspace);
+  row_norm(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, x, y), scale, bias, channel_axis, groups, epsilon),
+           workspace);
 }
 
 std::uint64_t group_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                    const std::optional<View>& bias, const View& y, int channel_axis,
                                    std::int64_t groups) {
   check_groups(groups);
-  return row_norm_workspace(stream, make_group_norm("group_norm", x, scale, bias, y, channel_axis, groups, 0));
+  return row_norm_workspace(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, x, y), scale, bias, channel_axis,
+                                                    groups, 0));
+}
+
+void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
+                float epsilon, const RowWork& work) {
+  check_groups(groups);
+  row_norm(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, inputs, outputs, work), scale, bias, channel_axis,
+                                   groups, epsilon), {});
 }
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                    const View& y, int channel_axis, float epsilon, const std::optional<View>& workspace) {
-  row_norm(stream, make_group_norm("instance_norm", x, scale, bias, y, channel_axis, -1, epsilon), workspace);
+  row_norm(stream, make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias, channel_axis, -1, epsilon),
+           workspace);
 }
 
 std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                       const std::optional<View>& bias, const View& y, int channel_axis) {
-  return row_norm_workspace(stream, make_group_norm("instance_norm", x, scale, bias, y, channel_axis, -1, 0));
+  return row_norm_workspace(stream, make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias,
+                                                    channel_axis, -1, 0));
+}
+
+void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
+                   const RowWork& work) {
+  row_norm(stream, make_group_norm(kInstanceNorm, row_views(kInstanceNorm, inputs, outputs, work), scale, bias,
+                                   channel_axis, -1, epsilon), {});
 }
 
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,
                 const std::optional<View>& bias, const View& y, int channel_axis, float epsilon) {
   constexpr std::string_view kName = "batch_norm";
-  check_norm(kName, x, y, epsilon);
+  (void)row_views(kName, x, y);  // checks them
+  check_epsilon(kName, epsilon);
   const int axis = normalize_axis(channel_axis, x.rank(), kName);
   check_memory(stream, kName, {x, mean, variance, scale, bias}, {y});
   std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis), per_channel(kName, "variance", variance, x, axis)};

@@ -4,9 +4,16 @@
 #include "weft/error.h"
 
 namespace weft::kernels {
+
+void check_floating(std::string_view name, std::string_view operand, const View& view) {
+  if (!is_floating(view.dtype)) {
+    throw InvalidArgument("{}: {} is {}; expected a floating type", name, operand, to_string(view));
+  }
+}
+
 namespace {
 
-struct Operand {
+struct Weight {
   std::string_view name;
   View view;
 };
@@ -17,68 +24,52 @@ bool shared_by_four(const Rows& rows, std::size_t k, bool across) {
   return !fast.shape.empty() && fast.strides[k].back() == 0;
 }
 
-}  // namespace
-
-void check_floating(std::string_view name, std::string_view operand, const View& view) {
-  if (!is_floating(view.dtype)) {
-    throw InvalidArgument("{}: {} is {}; expected a floating type", name, operand, to_string(view));
-  }
-}
-
-void check_norm(std::string_view name, const View& x, const View& y, float epsilon) {
-  if (x.shape() != y.shape()) {
-    throw InvalidArgument("{}: x is {}, y is {}; their shapes must be the same", name, to_string(x), to_string(y));
-  }
-  check_floating(name, "x", x);
-  check_floating(name, "y", y);
-  if (!(epsilon >= 0)) throw InvalidArgument("{}: epsilon is {}; expected 0 or more", name, epsilon);
-}
-
-namespace {
-
 // A norm as rows.
 struct Problem {
-  std::vector<Operand> operands;  // x, y, and the weights that are there
-  Rows rows;
+  RowViews views;
+  std::vector<Weight> weights;  // that are there
+  Rows rows;                    // strides of the views, then of the weights
 };
 
 Problem problem_of(const RowNorm& norm) {
-  Problem p{.operands = {{"x", norm.x}, {"y", norm.y}}, .rows = {}};
-  if (norm.scale) p.operands.push_back({"scale", *norm.scale});
-  if (norm.bias) p.operands.push_back({"bias", *norm.bias});
+  Problem p{.views = norm.views, .weights = {}, .rows = {}};
+  if (norm.scale) p.weights.push_back({"scale", *norm.scale});
+  if (norm.bias) p.weights.push_back({"bias", *norm.bias});
   std::vector<Strides> strides;
-  for (const Operand& o : p.operands) {
-    check_floating(norm.name, o.name, o.view);
-    strides.push_back(o.view.strides());
+  for (const View& v : p.views.all()) strides.push_back(v.strides());
+  for (const auto& [name, view] : p.weights) {
+    check_floating(norm.name, name, view);
+    strides.push_back(view.strides());
   }
-  if (norm.x.count() > 0) p.rows = split_rows(norm.x.shape(), norm.along, strides);
+  if (element_count(p.views.shape()) > 0) p.rows = split_rows(p.views.shape(), norm.along, strides);
   return p;
 }
 
 RowPlanOptions options_of(const Problem& p) {
-  RowPlanOptions options{.along4 = true, .across4 = true, .across = runs_across(p.rows, 0), .keep = true};
-  for (std::size_t k = 0; k < p.operands.size(); ++k) {
-    const View& view = p.operands[k].view;
-    options.along4 &= vectorises_along(view, p.rows, k) || (k > 1 && shared_by_four(p.rows, k, false));
-    options.across4 &= vectorises_across(view, p.rows, k) || (k > 1 && shared_by_four(p.rows, k, true));
+  RowPlanOptions options = plan_options(p.views, p.rows);
+  std::size_t k = p.rows.outer.strides.size() - p.weights.size();
+  for (const Weight& w : p.weights) {
+    options.along4 &= vectorises_along(w.view, p.rows, k) || shared_by_four(p.rows, k, false);
+    options.across4 &= vectorises_across(w.view, p.rows, k) || shared_by_four(p.rows, k, true);
+    ++k;
   }
   return options;
 }
 
-// The norm of parts of its views, in the order of `operands`.
-RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
-  RowNorm piece = norm;
-  piece.x = views[0];
-  piece.y = views[1];
-  if (norm.scale) piece.scale = views[2];
-  if (norm.bias) piece.bias = views.back();
-  return piece;
+std::vector<View> views_of(const Problem& p) {
+  std::vector<View> views = p.views.all();
+  for (const Weight& w : p.weights) views.push_back(w.view);
+  return views;
 }
 
-std::vector<View> views_of(const Problem& p) {
-  std::vector<View> views;
-  for (const Operand& o : p.operands) views.push_back(o.view);
-  return views;
+// The norm of parts of its views, in the order of views_of().
+RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
+  RowNorm piece = norm;
+  piece.views = norm.views.with(views);
+  const std::size_t first = norm.views.all().size();
+  if (norm.scale) piece.scale = views[first];
+  if (norm.bias) piece.bias = views.back();
+  return piece;
 }
 
 // Windows: one, or several where a row is longer than a binding. A part's statistics: mean, what its rounding left out,
@@ -95,39 +86,21 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const Ro
                .across = own.across,
                .keep = true};
   }
-  return plan_parts(capabilities, rows, options, bits(norm.x.dtype), DType::f32, norm.centred ? 3 : 1, form);
-}
-
-std::vector<Problem> problems_of(const RowNorm& norm, RowWindowViews pieces) {
-  std::vector<Problem> windows;
-  for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
-  return windows;
-}
-
-// What such windows take of a workspace.
-auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
-  return [&capabilities, &norm](RowWindowViews pieces) {
-    const auto parts = parts_of(capabilities, norm, problems_of(norm, pieces));
-    return parts ? parts->bytes() : 0;
-  };
+  return plan_parts(capabilities, rows, options, bits(norm.views.inputs[0].dtype), DType::f32, norm.centred ? 3 : 1, form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,
            std::int64_t length) {
   Call call(*stream.gpu(), kernel);
-  std::vector<std::string_view> names;
-  for (std::size_t k = 0; k < p.operands.size(); ++k) {
-    const auto& [name, view] = p.operands[k];
+  std::vector<std::string> listed = add_views(call, p.views, p.rows, plan);
+  for (const auto& [name, view] : p.weights) {
     if (view.dtype == DType::f64) throw Unsupported("{}: {} is f64, which runs on the CPU only", norm.name, name);
-    names.push_back(name);
-    if (k == 1) {
-      call.write(name, view, plan.width);
-    } else {
-      const bool wide = plan.width == 4 && (k == 0 || !shared_by_four(p.rows, k, plan.across));
-      call.read(name, view, wide ? 4 : 1);
-      if (k > 1) call.set(std::string(name) + "_wide", wide);
-    }
+    const bool wide = plan.width == 4 && !shared_by_four(p.rows, listed.size(), plan.across);
+    call.read(name, view, wide ? 4 : 1);
+    call.set(std::string(name) + "_wide", wide);
+    listed.emplace_back(name);
   }
+  const std::vector<std::string_view> names(listed.begin(), listed.end());
   add_rows(call, p.rows, plan, names);
   call.include("float_rows").include("norm_weights");
   call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
@@ -156,36 +129,56 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
   call.include("moments");
+  add_work(call, p.views, plan);
   call.dispatch_groups(norm.name, plan.groups);
+}
+
+// What such windows take of a workspace.
+std::uint64_t scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm, std::span<const Problem> windows) {
+  const auto parts = norm.views.has_work() ? std::nullopt : parts_of(capabilities, norm, windows);
+  return parts ? parts->bytes() : 0;
+}
+
+// Calls `run` with the norm's windows: in_row_windows().
+void in_windows_of(const gpu::Capabilities& capabilities, const RowNorm& norm, const Problem& p,
+                   const std::function<void(std::span<const Problem>, const RowNorm& first)>& run) {
+  const auto windows_of = [&](RowWindowViews pieces) {
+    std::vector<Problem> windows;
+    for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
+    return windows;
+  };
+  in_row_windows(capabilities, norm.name, views_of(p), norm.along,
+                 [&](RowWindowViews pieces) { return scratch_of(capabilities, norm, windows_of(pieces)); },
+                 [&](RowWindowViews pieces) { run(windows_of(pieces), norm_of(norm, pieces[0])); });
 }
 
 }  // namespace
 
 void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& workspace) {
   const Problem p = problem_of(norm);
-  check_memory(stream, norm.name, {norm.x, norm.scale, norm.bias}, {norm.y}, Sharing::same_view, workspace);
-  if (norm.x.count() == 0) return;
+  check_memory(stream, norm.name, norm.views, norm.scale, norm.bias, workspace);
+  if (element_count(norm.views.shape()) == 0) return;
   if (stream.cpu()) return row_norm_cpu(*stream.cpu(), norm, p.rows);
+  refuse_f64(norm.name, norm.views);
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch_of(capabilities, norm), [&](RowWindowViews pieces) {
-    const std::vector<Problem> windows = problems_of(norm, pieces);
-    const auto parts = parts_of(capabilities, norm, windows);
+  in_windows_of(capabilities, norm, p, [&](std::span<const Problem> windows, const RowNorm& first) {
+    refuse_windows(norm.name, norm.views, windows.size());
+    const auto parts = norm.views.has_work() ? std::nullopt : parts_of(capabilities, norm, windows);
     if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
       return run_in_parts(stream, norm, windows, *parts, workspace);
     }
-    run_whole(stream, norm_of(norm, pieces[0]), windows[0], {});
+    run_whole(stream, first, windows[0], {});
   });
 }
 
 std::uint64_t row_norm_workspace(Stream& stream, const RowNorm& norm) {
   const Problem p = problem_of(norm);
-  if (!stream.gpu() || norm.x.count() == 0) return 0;
+  if (!stream.gpu() || element_count(norm.views.shape()) == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   std::uint64_t bytes = 0;
-  const auto scratch = scratch_of(capabilities, norm);
-  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowWindowViews pieces) {
-    bytes = std::max(bytes, scratch(pieces));
+  in_windows_of(capabilities, norm, p, [&](std::span<const Problem> windows, const RowNorm&) {
+    bytes = std::max(bytes, scratch_of(capabilities, norm, windows));
   });
   return bytes;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/common/row_parts.h"
+#include "kernels/common/row_work.h"
 #include "weft/cpu.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -15,7 +16,7 @@ namespace weft::kernels {
 // All views have x's shape; `along` marks a row's axes.
 struct RowNorm {
   std::string_view name;
-  View x, y;
+  RowViews views;
   std::optional<View> scale, bias;
   AxisMask along{};
   bool centred = true;  // about the mean; else about zero
@@ -28,18 +29,15 @@ void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form);
 void row_norm_in_parts(Stream& stream, const RowNorm& norm, const View& workspace, const PartsForm& form);
 std::uint64_t row_norm_in_parts_workspace(Stream& stream, const RowNorm& norm, const PartsForm& form);
 // What the public functions make of their arguments. group_norm: groups < 0 for each channel a group.
-RowNorm make_layer_norm(const View& x, const std::optional<View>& scale, const std::optional<View>& bias, const View& y,
+RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
                         int first_axis, float epsilon);
-RowNorm make_rms_norm(const View& x, const std::optional<View>& scale, const View& y, int first_axis, float epsilon);
-RowNorm make_group_norm(std::string_view name, const View& x, const std::optional<View>& scale,
-                        const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups,
-                        float epsilon);
+RowNorm make_rms_norm(RowViews views, const std::optional<View>& scale, int first_axis, float epsilon);
+RowNorm make_group_norm(std::string_view name, RowViews views, const std::optional<View>& scale,
+                        const std::optional<View>& bias, int channel_axis, std::int64_t groups, float epsilon);
 
-// The twin. `rows` holds the strides of x, y and, as far as they are there, scale and bias.
+// The twin. `rows` holds the strides of the views and, as far as they are there, of scale and bias.
 void row_norm_cpu(cpu::Executor& executor, const RowNorm& norm, const Rows& rows);
 
-// Throws InvalidArgument unless x and y have one shape, all types are floating, and epsilon is no less than 0.
-void check_norm(std::string_view name, const View& x, const View& y, float epsilon);
 void check_floating(std::string_view name, std::string_view operand, const View& view);
 
 }  // namespace weft::kernels

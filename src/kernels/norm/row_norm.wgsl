@@ -3,8 +3,7 @@
    Rows that fit are read once: the mean, then sums of deviations from it; the deviations' own sum takes out the mean's
    rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque, "Algorithms for computing the sample
    variance", 1983). Longer rows are read twice: their moments first (common/moments.wgsl). #}
-{{ row_access("x") }}
-{{ row_access("y") }}
+{{ work_access() }}
 {{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
 {% set together = kept and centred and state == "" %}
@@ -16,30 +15,31 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}
-  let x0 = x_row(row);
-  let y0 = y_row(row);
+{{ work_starts() }}
 {{ weight_rows() }}
 {% if kept %}
 {% set end = kept - 1 %}
 {{ kept_steps() }}
-{{ first_place("x", "x0") }}
-{{ first_place("y", "y0") }}
+{{ first_places() }}
 {% if scaled %}
 {{ first_place("scale", "scale0") }}
 {% endif %}
 {% if biased %}
 {{ first_place("bias", "bias0") }}
 {% endif %}
-{% for i in range(end) %}
-  var v{{ i }} = {{ load_kept("x", i, "") }};
-{% endfor %}
-  var v{{ end }} = select(value_t(0), {{ load_kept("x", end, "whole") }}, whole);
+{{ take_row("0", kept_place) }}
 {# Few weights are loaded before the sums, so as to be there in time. #}
 {% set early = kept * width <= 16 %}
+{% macro load_kept_operands() %}
+{% for i in range(kept) %}
+{{ take_operands("w" ~ i ~ "_", kept_place, i, "" if i < kept - 1 else "whole") }}
+{% endfor %}
+{% endmacro %}
 {% if early %}
 {% for i in range(kept) %}
 {{ load_kept_weights("w" ~ i ~ "_", i, "" if i < end else "whole") }}
 {% endfor %}
+{{ load_kept_operands() }}
 {% endif %}
 {% if centred %}
   var total = v0;
@@ -72,18 +72,21 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   let factor = inverseSqrt({{ "max(variance, state_t(0))" if centred else "variance" }} + p.epsilon);
   if (!live) { return; }
+{% if not early %}
+{{ load_kept_operands() }}
+{% endif %}
 {% for i in range(kept) %}
   {{ "if (whole) {" if i == end else "{" }}
 {% if not early %}
 {{ load_kept_weights("w" ~ i ~ "_", i, "") }}
 {% endif %}
-    {{ store_kept("y", i, weighted(("(v" ~ i ~ " - rest) * factor") if centred else ("v" ~ i ~ " * factor"), "w" ~ i ~ "_")) }};
+{{ put("w" ~ i ~ "_", kept_place, i, weighted(("(v" ~ i ~ " - rest) * factor") if centred else ("v" ~ i ~ " * factor"), "w" ~ i ~ "_")) }}
   }
 {% endfor %}
 {% else %}
 {% if centred %}
-{{ pilot_mean() }}
-{{ gather_moments("member", "p.steps") }}
+{{ pilot_mean(x_step) }}
+{{ gather_moments("member", "p.steps", x_step) }}
   let row_mean = team_sum(mean * count, tid) * p.inverse_length;
   let step = mean - row_mean;
   let variance = team_sum(squares + step * step * count, tid) * p.inverse_length;
@@ -92,12 +95,12 @@ fn main({{ thread_arguments() }}) {
   var k = member;
   for (; k + {{ 3 * team }}u < p.steps; k += {{ 4 * team }}u) {
 {% for i in range(4) %}
-    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+    let v{{ i }} = {{ x_step("k + " ~ i * team ~ "u") }};
 {% endfor %}
     squares += sum_of((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3));
   }
   for (; k < p.steps; k += {{ team }}u) {
-    let v = {{ load_step("x", "x0", "k") }};
+    let v = {{ x_step("k") }};
     squares += sum_of(v * v);
   }
   let variance = team_sum(squares, tid) * p.inverse_length;
@@ -109,18 +112,22 @@ fn main({{ thread_arguments() }}) {
   for (; left >= 4u; left -= 4u) {
     let last = member + (left - 1u) * {{ team }}u;
 {% for i in range(4) %}
-    let v{{ i }} = {{ load_step("x", "x0", "last - " ~ i * team ~ "u") }};
+    let made{{ i }} = {{ made(loop_place, "last - " ~ i * team ~ "u", "") }};
 {{ load_weights("w" ~ i ~ "_", "last - " ~ i * team ~ "u") }}
+{{ take_operands("w" ~ i ~ "_", loop_place, "last - " ~ i * team ~ "u", "") }}
 {% endfor %}
 {% for i in range(4) %}
-    {{ store_step("y", "y0", "last - " ~ i * team ~ "u", weighted(normal("v" ~ i), "w" ~ i ~ "_")) }};
+{{ put_beside("made" ~ i, loop_place, "last - " ~ i * team ~ "u") }}
+{{ put("w" ~ i ~ "_", loop_place, "last - " ~ i * team ~ "u", weighted(normal("made" ~ i ~ x_of), "w" ~ i ~ "_")) }}
 {% endfor %}
   }
   for (; left > 0u; left--) {
     let last = member + (left - 1u) * {{ team }}u;
-    let v = {{ load_step("x", "x0", "last") }};
+    let made = {{ made(loop_place, "last", "") }};
 {{ load_weights("w_", "last") }}
-    {{ store_step("y", "y0", "last", weighted(normal("v"), "w_")) }};
+{{ take_operands("w_", loop_place, "last", "") }}
+{{ put_beside("made", loop_place, "last") }}
+{{ put("w_", loop_place, "last", weighted(normal("made" ~ x_of), "w_")) }}
   }
 {% endif %}
 }

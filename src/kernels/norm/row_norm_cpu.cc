@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/common/rows_cpu.h"
+#include "kernels/common/row_work_cpu.h"
 
 namespace weft::kernels {
 namespace {
@@ -78,19 +78,17 @@ class Weight {
 }  // namespace
 
 void row_norm_cpu(cpu::Executor& executor, const RowNorm& norm, const Rows& rows) {
+  const std::size_t weights = norm.views.all().size();
   const auto run = [&]<class T>() {
-    const Weight<T> scale(norm.scale, rows, 2, 1), bias(norm.bias, rows, norm.scale ? 3 : 2, 0);
-    for_each_row<T>(executor, norm.x, norm.y, rows, [&](const T* in, T* out, std::int64_t n, std::int64_t row) {
+    const Weight<T> scale(norm.scale, rows, weights, 1), bias(norm.bias, rows, weights + (norm.scale ? 1 : 0), 0);
+    for_each_row<T>(executor, norm.views, rows, [&](const T* in, T* out, std::int64_t n, std::int64_t row) {
       thread_local std::vector<T> factors, addends;
       norm_row(in, scale.row(row, factors), bias.row(row, addends), out, n, norm.centred, norm.epsilon);
     });
   };
-  const auto is_f64 = [](const View& v) { return v.dtype == DType::f64; };
-  if (is_f64(norm.x) || is_f64(norm.y) || (norm.scale && is_f64(*norm.scale)) || (norm.bias && is_f64(*norm.bias))) {
-    run.template operator()<double>();
-  } else {
-    run.template operator()<float>();
-  }
+  const auto is_f64 = [](const std::optional<View>& v) { return v && v->dtype == DType::f64; };
+  if (norm.views.computes_in_f64() || is_f64(norm.scale) || is_f64(norm.bias)) run.template operator()<double>();
+  else run.template operator()<float>();
 }
 
 }  // namespace weft::kernels

@@ -159,14 +159,6 @@ std::uint64_t identity_bits(ReduceOp op, DType x) {
   return static_cast<std::uint64_t>(start);
 }
 
-// The expression as a WGSL function of another name than `expression`.
-std::string function_named(std::string_view name, const Expression& e) {
-  const std::string text = expression_wgsl(e, 1);
-  constexpr std::string_view kHead = "fn expression(";
-  const std::size_t at = text.find(kHead);
-  return std::format("{}fn {}({}", text.substr(0, at), name, text.substr(at + kHead.size()));
-}
-
 }  // namespace
 
 std::string_view reduce_name(ReduceOp op) { return kOps[static_cast<int>(op)].name; }
@@ -241,7 +233,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("before", r.before != nullptr).set("inputs", modes).set("operands", operands);
     if (r.before) call.set("x_type", compute_type(r.dtype)).expression(*r.before, plan.width);
-    call.set("after", r.after ? function_named("after", *r.after) : std::string());
+    call.set("after", r.after ? expression_wgsl(*r.after, 1, "after") : std::string());
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
     call.param("length", static_cast<float>(length));

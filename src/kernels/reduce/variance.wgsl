@@ -5,6 +5,7 @@
 {{ row_access("x") }}
 {{ row_access("y") }}
 {{ team_function("team_sum", "state_t", "add") }}
+{% macro x_step(k) -%}{{ load_step("x", "x0", k) }}{%- endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -48,9 +49,9 @@ fn main({{ thread_arguments() }}) {
   let rest = team_sum(sum_of(total), tid);
   let row_squares = team_sum(sum_of(squares), tid) - rest * (rest / f32(p.length));   // perhaps just below 0
 {% else %}
-{{ pilot_mean() }}
+{{ pilot_mean(x_step) }}
   let end = min((part + 1u) * p.part_steps, p.steps);
-{{ gather_moments("part * p.part_steps + member", "end") }}
+{{ gather_moments("part * p.part_steps + member", "end", x_step) }}
   let row_mean = team_sum(mean * count, tid) / f32(min(p.part_elements, p.length - part * p.part_elements));
   let step = mean - row_mean;
   let row_squares = team_sum(squares + step * step * count, tid);

@@ -2,8 +2,7 @@
    read twice, maximum and sum being gathered in one pass that rescales the sum when the maximum grows (Milakov and
    Gimelshein, "Online normalizer calculation for softmax", 2018). The maximum starts at the least finite value, so that
    a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf - inf. #}
-{{ row_access("x") }}
-{{ row_access("y") }}
+{{ work_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}
 {% if logarithm %}
@@ -16,12 +15,11 @@ fn log_of(v: state_t) -> state_t {
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}
-  let x0 = x_row(row);
-  let y0 = y_row(row);
+{{ work_starts() }}
 {% if kept %}
 {% set end = kept - 1 %}
 {{ kept_steps() }}
-{{ kept_row("lowest") }}
+{{ take_row("lowest", row_place) }}
   var top = max(state_t(lowest), largest_of(v0));
 {% for i in range(1, kept) %}
   top = max(top, largest_of(v{{ i }}));
@@ -44,7 +42,12 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   if (!live) { return; }
 {% for i in range(kept) %}
-  {{ "if (whole) {" if i == end else "{" }} {{ store_step("y", "y0", "k" ~ i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale")) }}; }
+{{ take_operands("r" ~ i ~ "_", row_place, i, "" if i < end else "whole") }}
+{% endfor %}
+{% for i in range(kept) %}
+  {{ "if (whole) {" if i == end else "{" }}
+{{ put("r" ~ i ~ "_", row_place, i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale")) }}
+  }
 {% endfor %}
 {% else %}
   var top = state_t(lowest);
@@ -52,14 +55,14 @@ fn main({{ thread_arguments() }}) {
   var k = member;
   for (; k + {{ 3 * team }}u < p.steps; k += {{ 4 * team }}u) {
 {% for i in range(4) %}
-    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+    let v{{ i }} = {{ x_step("k + " ~ i * team ~ "u") }};
 {% endfor %}
     let next = max(top, largest_of(max(max(v0, v1), max(v2, v3))));
     total = total * exp(top - next) + sum_of((exp(v0 - next) + exp(v1 - next)) + (exp(v2 - next) + exp(v3 - next)));
     top = next;
   }
   for (; k < p.steps; k += {{ team }}u) {
-    let v = {{ load_step("x", "x0", "k") }};
+    let v = {{ x_step("k") }};
     let next = max(top, largest_of(v));
     total = total * exp(top - next) + sum_of(exp(v - next));
     top = next;
@@ -76,15 +79,20 @@ fn main({{ thread_arguments() }}) {
   for (; left >= 4u; left -= 4u) {
     let last = member + (left - 1u) * {{ team }}u;
 {% for i in range(4) %}
-    let v{{ i }} = {{ load_step("x", "x0", "last - " ~ i * team ~ "u") }};
+    let made{{ i }} = {{ made(loop_place, "last - " ~ i * team ~ "u", "") }};
+{{ take_operands("r" ~ i ~ "_", loop_place, "last - " ~ i * team ~ "u", "") }}
 {% endfor %}
 {% for i in range(4) %}
-    {{ store_step("y", "y0", "last - " ~ i * team ~ "u", result("v" ~ i)) }};
+{{ put_beside("made" ~ i, loop_place, "last - " ~ i * team ~ "u") }}
+{{ put("r" ~ i ~ "_", loop_place, "last - " ~ i * team ~ "u", result("made" ~ i ~ x_of)) }}
 {% endfor %}
   }
   for (; left > 0u; left--) {
     let last = member + (left - 1u) * {{ team }}u;
-    {{ store_step("y", "y0", "last", result(load_step("x", "x0", "last"))) }};
+    let made = {{ made(loop_place, "last", "") }};
+{{ take_operands("r_", loop_place, "last", "") }}
+{{ put_beside("made", loop_place, "last") }}
+{{ put("r_", loop_place, "last", result("made" ~ x_of)) }}
   }
 {% endif %}
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/common/rows_cpu.h"
+#include "kernels/common/row_work_cpu.h"
 
 namespace weft::kernels {
 namespace {
@@ -84,15 +84,13 @@ void softmax_row(const double* x, double* y, std::int64_t n, bool log) {
 
 }  // namespace
 
-void softmax_cpu(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, bool log) {
+void softmax_cpu(cpu::Executor& executor, const RowViews& views, const Rows& rows, bool log) {
   const auto run = [&]<class T>() {
-    for_each_row<T>(executor, x, y, rows, [log](const T* in, T* out, std::int64_t n) { softmax_row(in, out, n, log); });
+    for_each_row<T>(executor, views, rows,
+                    [log](const T* in, T* out, std::int64_t n, std::int64_t) { softmax_row(in, out, n, log); });
   };
-  if (x.dtype == DType::f64 || y.dtype == DType::f64) {
-    run.template operator()<double>();
-  } else {
-    run.template operator()<float>();
-  }
+  if (views.computes_in_f64()) run.template operator()<double>();
+  else run.template operator()<float>();
 }
 
 }  // namespace weft::kernels

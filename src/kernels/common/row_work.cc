@@ -1,0 +1,251 @@
+#include "kernels/common/row_work.h"
+
+#include <algorithm>
+#include <format>
+
+#include "kernels/common/memory.h"
+#include "kernels/common/row_parts.h"
+#include "kernels/elementwise/expression_wgsl.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+void check_floating_view(std::string_view kernel, std::string_view operand, const View& view) {
+  if (is_floating(view.dtype)) return;
+  throw InvalidArgument("{}: {} is {}; expected a floating type", kernel, operand, to_string(view));
+}
+
+// Inputs `first`… of the expression are `views`.
+void check_inputs(std::string_view kernel, std::string_view what, const Expression& e, std::size_t first,
+                  std::span<const View> views) {
+  if (static_cast<std::size_t>(e.input_count()) != first + views.size()) {
+    throw InvalidArgument("{}: the expression {} has {} inputs, got {} views", kernel, what, e.input_count(),
+                          first + views.size());
+  }
+  for (const Expression::Node& node : e.nodes()) {
+    const auto k = static_cast<std::size_t>(node.input);
+    if (node.op != ScalarOp::input || k < first || views[k - first].dtype == node.type) continue;
+    throw InvalidArgument("{}: input {} of the expression {} is {}, got {}", kernel, k, what, name(node.type),
+                          to_string(views[k - first]));
+  }
+}
+
+bool is_f64(const View& v) { return v.dtype == DType::f64; }
+bool names_64_bits(const Expression* e) {
+  return e && std::ranges::any_of(e->nodes(), [](const auto& node) { return bits(node.type) == 64; });
+}
+
+// Whether neighbours that a thread takes together are one element.
+bool same_for_four(const Rows& rows, std::size_t k, bool across) {
+  const Collapsed& fast = across ? rows.outer : rows.inner;
+  return !fast.shape.empty() && fast.strides[k].back() == 0;
+}
+
+std::int64_t distinct_elements(const View& v) {
+  std::int64_t n = 1;
+  for (int d = 0; d < v.rank(); ++d) n *= v.strides()[d] == 0 ? 1 : v.shape()[d];
+  return n;
+}
+
+// The input with the most memory; of several, one that vectorises, and else the first.
+std::size_t leading_input(const RowViews& views, const Rows& rows) {
+  std::size_t best = 0;
+  const auto rank = [&](std::size_t k) {
+    const View& v = views.inputs[k];
+    const bool fast = vectorises_along(v, rows, k) || vectorises_across(v, rows, k);
+    return std::pair(distinct_elements(v) * bits(v.dtype), fast);
+  };
+  for (std::size_t k = 1; k < views.inputs.size(); ++k) {
+    if (rank(k) > rank(best)) best = k;
+  }
+  return best;
+}
+
+}  // namespace
+
+DType RowViews::result_type() const {
+  if (!after) return results[0].dtype;
+  const auto& nodes = after->nodes();
+  return std::ranges::find(nodes, 0, &Expression::Node::input)->type;
+}
+
+bool RowViews::computes_in_f64() const { return x_type() == DType::f64 || result_type() == DType::f64; }
+
+std::vector<View> RowViews::all() const {
+  std::vector<View> list;
+  for (const auto* views : {&inputs, &operands, &results, &beside}) list.insert(list.end(), views->begin(), views->end());
+  return list;
+}
+
+RowViews RowViews::with(std::span<const View> views) const {
+  RowViews other = *this;
+  for (auto* list : {&other.inputs, &other.operands, &other.results, &other.beside}) {
+    std::copy_n(views.begin(), list->size(), list->begin());
+    views = views.subspan(list->size());
+  }
+  return other;
+}
+
+RowViews row_views(std::string_view kernel, const View& x, const View& y) {
+  if (x.shape() != y.shape()) {
+    throw InvalidArgument("{}: x is {}, y is {}; their shapes must be the same", kernel, to_string(x), to_string(y));
+  }
+  check_floating_view(kernel, "x", x);
+  check_floating_view(kernel, "y", y);
+  return {.inputs = {x}, .results = {y}};
+}
+
+RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs,
+                   const RowWork& work) {
+  if (inputs.empty() || (!work.before && inputs.size() != 1)) {
+    throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
+  }
+  const std::size_t results = work.after ? work.after->outputs().size() : 1;
+  const std::size_t beside = work.before ? work.before->outputs().size() : 1;
+  if (results == 0 || beside == 0) throw InvalidArgument("{}: an expression has no output", kernel);
+  if (outputs.size() != results + beside - 1) {
+    throw InvalidArgument("{}: {} outputs, expected {}", kernel, outputs.size(), results + beside - 1);
+  }
+  Shape shape;
+  for (const View& v : inputs) shape = broadcast(shape, v.shape());
+  RowViews r{.before = work.before, .after = work.after};
+  if (work.before) {
+    check_inputs(kernel, "before it", *work.before, 0, inputs);
+    if (!is_floating(work.before->output_type(0))) {
+      throw InvalidArgument("{}: the expression before it yields {}; expected a floating type", kernel,
+                            name(work.before->output_type(0)));
+    }
+  } else {
+    check_floating_view(kernel, "x", inputs[0]);
+  }
+  if (work.after) {
+    check_inputs(kernel, "after it", *work.after, 1, work.operands);
+    for (const Expression::Node& node : work.after->nodes()) {
+      if (node.op != ScalarOp::input || node.input != 0 || node.type == DType::f32 || node.type == DType::f64) continue;
+      throw InvalidArgument("{}: input 0 of the expression after it is {}, expected f32", kernel, name(node.type));
+    }
+  } else if (!work.operands.empty()) {
+    throw InvalidArgument("{}: {} operands without an expression after it", kernel, work.operands.size());
+  }
+  for (const View& v : inputs) r.inputs.push_back(v.broadcast_to(shape));
+  for (const View& v : work.operands) {
+    if (!broadcasts_to(v.shape(), shape)) {
+      throw InvalidArgument("{}: operand {} does not broadcast to {}", kernel, to_string(v), to_string(shape));
+    }
+    r.operands.push_back(v.broadcast_to(shape));
+  }
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const View& v = outputs[k];
+    const bool result = k < results;
+    const DType type = !result      ? work.before->output_type(static_cast<int>(k - results) + 1)
+                       : work.after ? work.after->output_type(static_cast<int>(k))
+                                    : v.dtype;
+    if (v.shape() != shape || v.dtype != type) {
+      throw InvalidArgument("{}: output {} is {}, expected {} {}", kernel, k, to_string(v), name(type), to_string(shape));
+    }
+    if (!work.after && result) check_floating_view(kernel, "y", v);
+    (result ? r.results : r.beside).push_back(v);
+  }
+  return r;
+}
+
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
+                  const std::optional<View>& bias, const std::optional<View>& workspace) {
+  const auto list = [](const std::vector<View>& v) { return std::span<const View>(v); };
+  check_memory(stream, kernel, {list(views.inputs), list(views.operands), scale, bias},
+               {list(views.results), list(views.beside)}, Sharing::same_view, workspace);
+  check_memory(stream, kernel, {list(views.operands), scale, bias}, {list(views.beside)}, Sharing::none);
+}
+
+void refuse_f64(std::string_view kernel, const RowViews& views) {
+  for (const View& v : views.all()) {
+    if (is_f64(v)) throw Unsupported("{}: {} runs on the CPU only, WGSL has no such type", kernel, to_string(v));
+  }
+}
+
+void refuse_windows(std::string_view kernel, const RowViews& views, std::size_t windows) {
+  if (windows == 1 || !views.has_work()) return;
+  throw Unsupported("{}: rows of {} are longer than this device's bindings; do the work around them by calls of its own",
+                    kernel, to_string(views.inputs[0]));
+}
+
+RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
+  const std::size_t lead = leading_input(views, rows);
+  const View& x = views.inputs[lead];
+  RowPlanOptions options{.along4 = vectorises_along(x, rows, lead),
+                         .across4 = vectorises_across(x, rows, lead),
+                         .across = runs_across(rows, lead),
+                         .keep = true};
+  std::size_t k = views.inputs.size() + views.operands.size();
+  for (const auto* stored : {&views.results, &views.beside}) {
+    for (const View& v : *stored) {
+      options.along4 &= vectorises_along(v, rows, k);
+      options.across4 &= vectorises_across(v, rows, k);
+      ++k;
+    }
+  }
+  if (names_64_bits(views.before) || names_64_bits(views.after)) options.along4 = options.across4 = false;
+  return options;
+}
+
+std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan) {
+  std::vector<std::string> names, reads, modes, stores, inputs, operands, results, beside;
+  std::size_t k = 0;
+  const auto read = [&](const View& v, std::string name, std::vector<std::string>& list) {
+    const bool fours = plan.across ? vectorises_across(v, rows, k) : vectorises_along(v, rows, k);
+    const bool same = same_for_four(rows, k, plan.across);
+    call.read(name, v, plan.width == 4 && fours ? 4 : 1);
+    modes.emplace_back(fours ? "step" : same ? "splat" : "each");
+    for (auto* l : {&names, &reads, &list}) l->push_back(name);
+    ++k;
+  };
+  const auto write = [&](const View& v, std::string name, std::vector<std::string>& list) {
+    call.write(name, v, plan.width);
+    for (auto* l : {&names, &stores, &list}) l->push_back(name);
+    ++k;
+  };
+  for (const View& v : views.inputs) read(v, views.before ? std::format("in{}", inputs.size()) : "x", inputs);
+  for (const View& v : views.operands) read(v, std::format("e{}", operands.size()), operands);
+  for (const View& v : views.results) write(v, views.after ? std::format("y{}", results.size()) : "y", results);
+  for (const View& v : views.beside) write(v, std::format("b{}", beside.size()), beside);
+  call.include("row_work").set("before", views.before != nullptr).set("several", results.size() > 1);
+  call.set("reads", reads).set("modes", modes).set("stores", stores).set("inputs", inputs).set("operands", operands);
+  call.set("results", results).set("beside", beside);
+  return names;
+}
+
+void add_work(Call& call, const RowViews& views, const RowPlan& plan) {
+  call.set("after", views.after ? expression_wgsl(*views.after, plan.width, "after") : std::string());
+  if (views.before) call.expression(*views.before, plan.width);
+  if (!views.has_work()) return;
+  Work work;
+  const auto elements = static_cast<double>(element_count(views.shape()));
+  const auto add = [&](const Expression* e, double times) {
+    if (!e) return;
+    work.flops += elements * times * e->operation_count();
+    work.functions += elements * times * e->cost();
+  };
+  add(views.before, plan.kept ? 1 : 2);
+  add(views.after, 1);
+  call.cost(work);
+}
+
+RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along) {
+  View v;
+  v.dtype = type;
+  v.layout = Layout::dense(shape);
+  if (v.count() == 0) return {};
+  const std::array<Strides, 2> strides{v.strides(), v.strides()};
+  const Rows rows = split_rows(shape, along, strides);
+  if (!capabilities) {
+    // A core takes rows of its own: few of them would keep others from work that they have without.
+    constexpr std::int64_t kManyRows = 64, kLittle = 1 << 16;
+    return {.whole = rows.count >= kManyRows || v.count() <= kLittle};
+  }
+  const RowPlanOptions options = plan_options({.inputs = {v}, .results = {v}}, rows);
+  return {.whole = !plan_parts(*capabilities, std::span(&rows, 1), options, bits(type), DType::f32, 1),
+          .once = plan_rows(*capabilities, rows, options).kept > 0};
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,56 @@
+// What a kernel of rows reads and stores, with elementwise work around it (weft/kernels/row_work.h). The WGSL half is
+// common/row_work.wgsl, the CPU's common/row_work_cpu.h.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/common/rows.h"
+#include "weft/kernels/row_work.h"
+#include "weft/stream.h"
+
+namespace weft::kernels {
+
+// All views have one shape.
+struct RowViews {
+  std::vector<View> inputs;    // of `before`; without it x
+  std::vector<View> operands;  // of `after`
+  std::vector<View> results;   // of `after`; without it y
+  std::vector<View> beside;    // the further results of `before`
+  const Expression* before = nullptr;
+  const Expression* after = nullptr;
+
+  const Shape& shape() const { return results[0].shape(); }
+  DType x_type() const { return before ? before->output_type(0) : inputs[0].dtype; }
+  DType result_type() const;  // of y, or of what `after` takes for it
+  bool has_work() const { return before || after; }
+  bool computes_in_f64() const;
+  // In the order above, in which their strides stand in Rows; and the same with others in their place.
+  std::vector<View> all() const;
+  RowViews with(std::span<const View> views) const;
+};
+// Throw InvalidArgument, in the name of `kernel`, unless shapes and types fit.
+RowViews row_views(std::string_view kernel, const View& x, const View& y);
+RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs,
+                   const RowWork& work);
+// check_memory() of them and of the kernel's weights.
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
+                  const std::optional<View>& bias, const std::optional<View>& workspace);
+// Throw Unsupported if one of them is f64, which GPUs do not have, or if rows that go in `windows` have work around them.
+void refuse_f64(std::string_view kernel, const RowViews& views);
+void refuse_windows(std::string_view kernel, const RowViews& views, std::size_t windows);
+
+RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
+// Names the call's operands, in the order of all(), for add_rows(); add_work() gives it the rest.
+std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan);
+void add_work(Call& call, const RowViews& views, const RowPlan& plan);
+
+// How a kernel would go through the rows of a dense tensor.
+struct RowReading {
+  bool whole = true;  // not in parts: with work around it, it goes as fast as without
+  bool once = true;   // rows are kept, so that nothing is read or computed twice
+};
+// `capabilities`: null for the CPU.
+RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along);
+
+}  // namespace weft::kernels

@@ -1,0 +1,104 @@
+{# What a kernel of rows reads and stores: the WGSL half of common/row_work.h. x is an operand, or what `expression` makes
+   of `inputs`, whose further results are stored as `beside`; `results` are what becomes of it, or what `after` makes of
+   that and of `operands`. `place`, in the macros below, is a macro that says where a step stands: loop_place(operand, k)
+   in a loop, row_place(operand, i) for the kept step k<i>, kept_place(operand, i) for that too, by its distance from the
+   member's first; its last argument, if it is not empty, says whether the step is in the row. #}
+{% macro loop_place(operand, k, inside) -%}
+{{ operand }}_start + {{ operand }}_at({{ step_at(k) }})
+{%- endmacro %}
+{% macro row_place(operand, i, inside) -%}
+{{ operand }}_start + {{ operand }}_at({{ step_at("min(k" ~ i ~ ", p.steps - 1u)") if inside else step_at("k" ~ i) }})
+{%- endmacro %}
+
+{% macro work_access() %}
+{% for operand in reads %}
+{% set mode = modes[loop.index0] %}
+{{ row_access(operand) }}
+{% if width == 1 %}
+fn value_{{ operand }}(i: u32) -> {{ operand }}_t { return load_{{ operand }}(i); }
+{% elif mode == "step" %}
+fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> { return load4_{{ operand }}(i); }
+{% elif mode == "splat" %}
+fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> { return vec4<{{ operand }}_t>(load_{{ operand }}(i)); }
+{% else %}
+fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
+  let s = p.{{ operand }}_{{ "outer" ~ (outer_rank - 1) if across else "inner" ~ (inner_rank - 1) }};
+  return vec4<{{ operand }}_t>(load_{{ operand }}(i), load_{{ operand }}(i + s), load_{{ operand }}(i + 2u * s), load_{{ operand }}(i + 3u * s));
+}
+{% endif %}
+{% endfor %}
+{% for operand in stores %}
+{{ row_access(operand) }}
+{% endfor %}
+{{ after }}
+{% endmacro %}
+
+{# Where the row starts in each operand; and, for kept_place, where the member's first step stands. #}
+{% macro work_starts() %}
+{% for operand in reads %}
+  let {{ operand }}_start = {{ operand }}_row(row);
+{% endfor %}
+{% for operand in stores %}
+  let {{ operand }}_start = {{ operand }}_row(row);
+{% endfor %}
+{% endmacro %}
+{% macro first_places() %}
+{% for operand in reads %}
+{{ first_place(operand, operand ~ "_start") }}
+{% endfor %}
+{% for operand in stores %}
+{{ first_place(operand, operand ~ "_start") }}
+{% endfor %}
+{% endmacro %}
+
+{# What the inputs are made to be at a step: x, or a struct of it (y0) and of what is stored beside it (y1, …). #}
+{% macro made(place, k, inside) -%}
+{%- if before -%}expression({%- endif -%}
+{%- for x in inputs -%}{{ "" if loop.first else ", " }}value_{{ x }}({{ place(x, k, inside) }}){%- endfor -%}
+{%- if before -%}){%- endif -%}
+{%- endmacro %}
+{% set x_of = ".y0" if beside else "" %}
+{% macro x_step(k) -%}{{ made(loop_place, k, "") }}{{ x_of }}{%- endmacro %}
+{# Stores what is beside x in the variable `of`. #}
+{% macro put_beside(of, place, k) %}
+{% for operand in beside %}
+    store{{ "4" if width == 4 else "" }}_{{ operand }}({{ place(operand, k, "") }}, {{ of }}.y{{ loop.index0 + 1 }});
+{% endfor %}
+{% endmacro %}
+{# Of rows that are kept: x as v0, v1, …, `fill` past the row's end, and what is beside it stored. #}
+{% macro take_row(fill, place) %}
+{% for i in range(kept) %}
+  let made{{ i }} = {{ made(place, i, "" if i < kept - 1 else "whole") }};
+{% endfor %}
+{% if beside %}
+  if (live) {
+{% for i in range(kept - 1) %}
+{{ put_beside("made" ~ i, place, i) }}
+{% endfor %}
+    if (whole) {
+{{ put_beside("made" ~ (kept - 1), place, kept - 1) }}
+    }
+  }
+{% endif %}
+{% for i in range(kept - 1) %}
+  var v{{ i }} = made{{ i }}{{ x_of }};
+{% endfor %}
+  var v{{ kept - 1 }} = select(value_t({{ fill }}), made{{ kept - 1 }}{{ x_of }}, whole);
+{% endmacro %}
+
+{# The operands of `after` at a step as <prefix><operand>; and what it makes of them and of `v`, stored. #}
+{% macro take_operands(prefix, place, k, inside) %}
+{% for operand in operands %}
+  let {{ prefix }}{{ operand }} = value_{{ operand }}({{ place(operand, k, inside) }});
+{% endfor %}
+{% endmacro %}
+{% macro put(prefix, place, k, v) %}
+{% if after %}
+    let {{ prefix }}done = after({{ v }}{% for operand in operands %}, {{ prefix }}{{ operand }}{% endfor %});
+{% else %}
+    let {{ prefix }}done = {{ v }};
+{% endif %}
+{% for operand in results %}
+    store{{ "4" if width == 4 else "" }}_{{ operand }}({{ place(operand, k, "") }}, {{ prefix }}done{{ ".y" ~ loop.index0 if several else "" }});
+{% endfor %}
+{% endmacro %}

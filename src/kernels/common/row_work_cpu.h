@@ -1,0 +1,169 @@
+// Rows on the CPU with elementwise work around them: each row of what `before` makes of the inputs handed to a function as
+// a dense array, and what it leaves to `after`, in the blocks in which expressions run.
+#pragma once
+
+#include "kernels/common/row_work.h"
+#include "kernels/common/rows_cpu.h"
+#include "kernels/elementwise/expression_cpu.h"
+
+namespace weft::kernels {
+
+// The elements of a few rows as blocks of an expression's registers: f(runs, elements) for each block. A run is of one
+// row and along its last axis; rows take turns, so that lines of memory which rows side by side share are used whole.
+class RowBlocks {
+ public:
+  struct Run {
+    int at, n;               // places in the block
+    std::int64_t row, step;  // row: of those
+  };
+  explicit RowBlocks(const Rows& rows) : rows_(rows) {}
+
+  template <class F>
+  void operator()(std::int64_t count, F&& f) {
+    const std::int64_t width = rows_.inner.shape.empty() ? 1 : rows_.inner.shape.back();
+    const std::int64_t chunk = CpuExpression::kBlock / count;
+    for (std::int64_t begin = 0; begin < rows_.length; begin += chunk) {
+      const std::int64_t end = std::min(begin + chunk, rows_.length);
+      runs_.clear();
+      int filled = 0;
+      for (std::int64_t row = 0; row < count; ++row) {
+        for (std::int64_t step = begin; step < end;) {
+          const auto n = static_cast<int>(std::min(end - step, width - step % width));
+          runs_.push_back({filled, n, row, step});
+          filled += n;
+          step += n;
+        }
+      }
+      f(std::span<const Run>(runs_), filled);
+    }
+  }
+
+ private:
+  const Rows& rows_;
+  std::vector<Run> runs_;
+};
+
+// Both ends of the work, for one thread.
+template <class T>
+class RowWorker {
+ public:
+  static constexpr std::int64_t kMostRows = RowReader<T>::kBlock;
+  static constexpr DType kType = sizeof(T) == 8 ? DType::f64 : DType::f32;
+
+  RowWorker(const RowViews& views, const Rows& rows, const std::optional<CpuExpression>& before,
+            const std::optional<CpuExpression>& after)
+      : views_(views), rows_(rows), before_(before), after_(after), blocks_(rows) {
+    if (before) before_registers_.emplace(*before);
+    if (after) after_registers_.emplace(*after);
+  }
+
+  // x of `count` rows from `first` on, one after the other; what is beside it is stored.
+  void take(std::int64_t first, std::int64_t count, T* x) {
+    blocks_(count, [&](std::span<const RowBlocks::Run> runs, int elements) {
+      for (const RowBlocks::Run& run : runs) {
+        for (std::size_t k = 0; k < views_.inputs.size(); ++k) load(*before_, *before_registers_, k, views_.inputs[k], k, first, run);
+      }
+      before_->run(*before_registers_, elements);
+      const int x_output = before_->output_count() - 1;
+      for (const RowBlocks::Run& run : runs) {
+        before_->store(*before_registers_, x_output, run.at, reinterpret_cast<std::byte*>(x), run.row * rows_.length + run.step, 1, run.n);
+        for (std::size_t k = 0; k < views_.beside.size(); ++k) {
+          store(*before_, *before_registers_, k + 1, views_.beside[k], beside_at() + k, first, run);
+        }
+      }
+    });
+  }
+  // Stores what becomes of the results of these rows.
+  void give(std::int64_t first, std::int64_t count, const T* y) {
+    const bool narrow = views_.result_type() != kType;
+    blocks_(count, [&](std::span<const RowBlocks::Run> runs, int elements) {
+      for (const RowBlocks::Run& run : runs) {
+        const T* from = y + run.row * rows_.length + run.step;
+        float rounded[CpuExpression::kBlock];
+        if (narrow) std::transform(from, from + run.n, rounded, [](T v) { return static_cast<float>(v); });
+        const void* values = narrow ? static_cast<const void*>(rounded) : from;
+        after_->load(*after_registers_, 0, run.at, static_cast<const std::byte*>(values), 0, 1, run.n);
+        for (std::size_t k = 0; k < views_.operands.size(); ++k) {
+          load(*after_, *after_registers_, k + 1, views_.operands[k], views_.inputs.size() + k, first, run);
+        }
+      }
+      after_->run(*after_registers_, elements);
+      for (const RowBlocks::Run& run : runs) {
+        for (std::size_t k = 0; k < views_.results.size(); ++k) {
+          store(*after_, *after_registers_, k, views_.results[k], views_.inputs.size() + views_.operands.size() + k, first, run);
+        }
+      }
+    });
+  }
+
+ private:
+  std::size_t beside_at() const { return views_.inputs.size() + views_.operands.size() + views_.results.size(); }
+  std::pair<std::int64_t, std::int64_t> place(std::size_t k, std::int64_t row, std::int64_t step) const {
+    const Collapsed &outer = rows_.outer, &inner = rows_.inner;
+    return {offset_of({outer.shape, outer.strides[k]}, row) + offset_of({inner.shape, inner.strides[k]}, step),
+            inner.shape.empty() ? 0 : inner.strides[k].back()};
+  }
+  // Input or output `port` of an expression, which is the operand `k` of the rows.
+  void load(const CpuExpression& e, CpuExpression::Registers& registers, std::size_t port, const View& v, std::size_t k,
+            std::int64_t first, const RowBlocks::Run& run) const {
+    const auto [offset, stride] = place(k, first + run.row, run.step);
+    e.load(registers, static_cast<int>(port), run.at, v.buffer.data() + v.offset, offset, stride, run.n);
+  }
+  void store(const CpuExpression& e, const CpuExpression::Registers& registers, std::size_t port, const View& v,
+             std::size_t k, std::int64_t first, const RowBlocks::Run& run) const {
+    const auto [offset, stride] = place(k, first + run.row, run.step);
+    e.store(registers, static_cast<int>(port), run.at, v.buffer.data() + v.offset, offset, stride, run.n);
+  }
+
+  const RowViews& views_;
+  const Rows& rows_;
+  const std::optional<CpuExpression>&before_, &after_;
+  std::optional<CpuExpression::Registers> before_registers_, after_registers_;
+  RowBlocks blocks_;
+};
+
+// f(row of x, row of y, length, number of the row) for each row, on all cores.
+template <class T, class F>
+void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& rows, F&& f) {
+  std::optional<CpuExpression> before, after;
+  if (views.before) {
+    // x is the last output, as it was computed: not rounded to a narrower type.
+    Expression e = *views.before;
+    e.output(e.cast(e.outputs()[0], RowWorker<T>::kType));
+    before.emplace(e);
+  }
+  if (views.after) after.emplace(*views.after);
+  // Packed elements of neighbours share bytes.
+  const auto packed = [](const std::vector<View>& list) { return std::ranges::any_of(list, [](const View& v) { return bits(v.dtype) < 8; }); };
+  cpu::Executor one_core(1);
+  cpu::Executor& executor = packed(views.results) || packed(views.beside) ? one_core : all_cores;
+
+  const std::size_t y = views.inputs.size() + views.operands.size();
+  const RowReader<T> from(views.inputs[0], rows, 0), to(views.results[0], rows, y);
+  const bool read = !before && from.direct(), written = !after && to.direct();
+  const bool across = runs_across(rows, 0) || runs_across(rows, y);
+  const std::int64_t short_rows = std::max<std::int64_t>(CpuExpression::kBlock / std::max<std::int64_t>(rows.length, 1), 1);
+  const std::int64_t block = across              ? RowWorker<T>::kMostRows
+                             : views.has_work() ? std::min(short_rows, RowWorker<T>::kMostRows)
+                                                : 1;
+  const std::int64_t grain = std::max<std::int64_t>(16384 / std::max<std::int64_t>(rows.length * block, 1), 1);
+  parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> in(read ? 0 : block * rows.length), out(written ? 0 : block * rows.length);
+    RowWorker<T> worker(views, rows, before, after);
+    for (std::int64_t b = begin; b < end; ++b) {
+      const std::int64_t first = b * block;
+      const std::int64_t count = std::min(block, rows.count - first);
+      if (before) worker.take(first, count, in.data());
+      else if (!read) from.gather(first, count, in.data());
+      for (std::int64_t r = 0; r < count; ++r) {
+        const T* x_row = read ? from.direct_row(first + r) : in.data() + r * rows.length;
+        T* y_row = written ? to.direct_row(first + r) : out.data() + r * rows.length;
+        f(x_row, y_row, rows.length, first + r);
+      }
+      if (after) worker.give(first, count, out.data());
+      else if (!written) to.scatter(first, count, out.data());
+    }
+  });
+}
+
+}  // namespace weft::kernels
