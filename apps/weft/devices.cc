@@ -13,6 +13,7 @@
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/gpu.h"
+#include "weft/models.h"
 
 namespace weft::app {
 namespace {
@@ -122,25 +123,60 @@ struct Chosen {
 struct DevicesArguments {
   bool json = false, calibrate = false, again = false;
   Chosen device;
+  std::string model;  // ranks devices for it
+  int batch = 1, length = 32;
 };
 
-void list(const DevicesArguments& a) {
+std::vector<gpu::AdapterInfo> adapters_of(const DevicesArguments& a) {
   auto adapters = a.device.name == "cpu" ? std::vector<gpu::AdapterInfo>() : gpu::adapters();
   if (!a.device.all() && a.device.name != "cpu") {
     const int wanted = gpu::Device::open({.adapter = a.device.name}).adapter().index;
     std::erase_if(adapters, [&](const gpu::AdapterInfo& info) { return info.index != wanted; });
   }
-  if (const std::string backend = flag_text(Flag::backend); !backend.empty()) {
+  if (const std::string backend = flag_text(Flag::backend); !backend.empty() && a.device.name != "cpu") {
     std::erase_if(adapters, [&](const gpu::AdapterInfo& info) { return info.backend != backend; });
     if (adapters.empty()) throw NoDevice("no GPU adapter with the backend '{}'; 'weft devices' lists all", backend);
   }
+  return adapters;
+}
+
+Device open(const gpu::AdapterInfo& info) { return gpu::Device::open({.adapter = std::to_string(info.index)}); }
+
+// The devices by how long they would take for a model's graph.
+void rank(const DevicesArguments& a) {
+  const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu());
+  std::vector<Device> devices;
+  for (const auto& info : adapters_of(a)) devices.push_back(open(info));
+  if (a.device.cpu()) devices.push_back(Device::cpu());
+  const std::vector<RankedDevice> ranked = rank_devices(encoder.graph(a.batch, a.length), devices);
+  const auto backend = [](const Device& d) { return d.is_gpu() ? d.gpu().adapter().backend : std::string("cpu"); };
+  Output out("-");
+  if (a.json) {
+    ordered_json list = ordered_json::array();
+    for (const RankedDevice& r : ranked) {
+      list.push_back({{"device", r.device.name()},
+                      {"backend", backend(r.device)},
+                      {"seconds", r.estimate.seconds()},
+                      {"kernel_seconds", r.estimate.kernels},
+                      {"transfer_seconds", r.estimate.transfers}});
+    }
+    out.write(ordered_json{{"batch", a.batch}, {"length", a.length}, {"ranking", list}}.dump(2) + "\n");
+  } else {
+    out.write(std::format("{} × {} tokens, estimated from what each device was measured to do:\n", a.batch, a.length));
+    for (const RankedDevice& r : ranked) {
+      out.write(std::format("  {:10.3f} ms  {} ({}): kernels {:.3f}, transfers {:.3f}\n", r.estimate.seconds() * 1e3,
+                            r.device.name(), backend(r.device), r.estimate.kernels * 1e3, r.estimate.transfers * 1e3));
+    }
+  }
+  out.commit();
+}
+
+void list(const DevicesArguments& a) {
+  const auto adapters = adapters_of(a);
   const int cores = tbb::info::default_concurrency();
   const auto calibration = [&](const Device& device) {
     if (const auto path = Calibration::file_of(device); a.again && !path.empty()) std::filesystem::remove(path);
     return Calibration::load_or_measure(device);
-  };
-  const auto open = [](const gpu::AdapterInfo& info) {
-    return Device(gpu::Device::open({.adapter = std::to_string(info.index)}));
   };
   if (a.json) {
     ordered_json list = ordered_json::array();
@@ -178,12 +214,24 @@ void add_devices(CLI::App& app) {
   command->add_flag("--again", a->again, "With --calibrate: measure what is kept anew, such as after a busy moment");
   command->add_option("--device", a->device.name,
                       "Only this one: cpu, or an adapter's number, backend or part of its name");
+  CLI::Option* rank_for = command->add_option(
+      "--rank", a->model, "Rank them by the time estimated for this model's graph; measures what is not calibrated yet");
+  command->add_option("--batch", a->batch, "With --rank: sentences")
+      ->check(CLI::Range(1, 65536))
+      ->needs(rank_for)
+      ->capture_default_str();
+  command->add_option("--length", a->length, "With --rank: tokens a sentence")
+      ->check(CLI::Range(1, 65536))
+      ->needs(rank_for)
+      ->capture_default_str();
   command->footer("A device is chosen elsewhere by its number, its backend or a part of its name:\n"
                   "  weft embed --device 0 …      weft embed --device vulkan …      weft embed --device llvmpipe …\n"
-                  "  WEFT_ADAPTER=nvidia weft embed …\n");
+                  "  WEFT_ADAPTER=nvidia weft embed …\n\n"
+                  "Which one for a model: weft devices --rank MODEL --batch 32 --length 128\n");
   command->callback([a] {
     if (a->again && !a->calibrate) throw CLI::ValidationError("--again goes with --calibrate");
-    list(*a);
+    if (a->model.empty()) list(*a);
+    else rank(*a);
   });
 }
 

@@ -1,8 +1,10 @@
 // weft: the command line. Exit codes: 0, 1 (something failed: a line on standard error says what), 2 (usage).
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <format>
 #include <new>
@@ -107,5 +109,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   weft::log_mark("done");
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    std::fprintf(stderr, "weft: standard output: cannot be written: %s\n", std::strerror(errno));
+    return 1;
+  }
   return 0;
 }

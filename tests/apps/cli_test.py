@@ -268,6 +268,21 @@ class CommandLine(unittest.TestCase):
         self.assertNotEqual(listing["cpu"]["calibration"], json.loads(anew.stdout)["cpu"]["calibration"])
         self.assert_fails(self.run_weft("devices", "--again", env=cache), "--calibrate", code=2)
 
+    def test_devices_rank(self):
+        cache = {"WEFT_CACHE_DIR": str(self.folder / "cache")}
+        rank = ["devices", "--rank", self.model, "--batch", 2, "--length", 8]
+        report = json.loads(self.run_weft(*rank, "--json", env=cache).stdout)
+        ranking = report["ranking"]
+        self.assertEqual(len(ranking), 1 + len(json.loads(self.run_weft("devices", "--json").stdout)["adapters"]))
+        seconds = [entry["seconds"] for entry in ranking]
+        self.assertEqual(seconds, sorted(seconds))
+        self.assertGreater(seconds[0], 0)
+        self.assertEqual(ranking[0]["backend"], "cpu", "a tiny graph")
+        text = self.run_weft(*rank, "--device", "cpu", env=cache).stdout.decode()
+        self.assertRegex(text, r"^2 × 8 tokens, .*\n +\d+\.\d+ ms  cpu \(cpu\): kernels ")
+        self.assert_fails(self.run_weft("devices", "--batch", 2), "--rank", code=2)
+        self.assert_fails(self.run_weft("devices", "--rank", self.folder / "nowhere"), "nowhere")
+
     def test_switches(self):
         base = ["graph", self.model, "--device", "cpu", "--batch", 1, "--length", 8, "--runs", 1]
         reported = self.run_weft("profile", *base, "--dispatch-report", "on").stderr.decode()
@@ -366,6 +381,8 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.embed("--output", "/dev/full", "-"), "space")
         with open("/dev/full", "wb") as full:
             self.assert_fails(self.embed("-", stdout=full), "standard output")
+            for command in (["kernels"], ["devices", "--device", "cpu"], ["devices", "--json", "--device", "cpu"]):
+                self.assert_fails(self.run_weft(*command, stdout=full), "standard output")
 
     def test_no_such_directory(self):
         self.assert_fails(self.embed("--output", self.output / "no" / "v.npy", "-"), "v.npy")
