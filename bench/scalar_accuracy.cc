@@ -13,6 +13,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "gpu/surfaceless.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/twin.h"
 #include "weft/cpu.h"
@@ -210,7 +211,8 @@ int measure(bool on_cpu, int log2, const std::vector<std::string>& only, const s
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
+  gpu::allow_surfaceless();
   CLI::App app("Measures the error of scalar functions on one device.");
   bool on_cpu = false;
   int log2 = 24;
@@ -222,4 +224,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", json, "write what was measured to this file");
   CLI11_PARSE(app, argc, argv);
   return measure(on_cpu, log2, only, json);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "scalar_accuracy: %s\n", e.what());
+  return 1;
 }

@@ -7,12 +7,14 @@
 #include <filesystem>
 
 #include "bench.h"
+#include "gpu/surfaceless.h"
 #include "weft/error.h"
 
 using namespace weft;
 using namespace weft::bench;
 
 int main(int argc, char** argv) try {
+  gpu::allow_surfaceless();
   Options o;
   if (const char* model = std::getenv("WEFT_MODEL_DIR")) o.model = model;
   CLI::App app("Measures Weft on a device. Every result is checked in the run that is timed.", "weft_bench");

@@ -3,13 +3,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <format>
 #include <new>
 
 #include "commands.h"
+#include "gpu/surfaceless.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -69,10 +69,7 @@ std::string message(const CLI::App& at, const std::vector<std::string>& rest, co
 int main(int argc, char** argv) {
   // A closed pipe is an error like any other: write() reports it, and the message says so.
   std::signal(SIGPIPE, SIG_IGN);
-#ifdef __linux__
-  // Without a display, EGL gives OpenGL ES only to those who say that they want no surface.
-  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) setenv("EGL_PLATFORM", "surfaceless", 0);
-#endif
+  weft::gpu::allow_surfaceless();
   CLI::App app("Weft: tensors and neural networks on any GPU, through WebGPU", "weft");
   app.set_version_flag("--version", "weft " WEFT_VERSION, "Print the version and stop");
   app.require_subcommand(1);

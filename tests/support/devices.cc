@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "gpu/surfaceless.h"
 #include "weft/error.h"
 
 namespace weft::test {
@@ -23,8 +24,7 @@ const gpu::AdapterInfo* find(const std::vector<gpu::AdapterInfo>& all, std::stri
 }
 
 std::vector<TestDevice> open_all() {
-  // Lets Mesa's OpenGL ES run without a display.
-  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) setenv("EGL_PLATFORM", "surfaceless", 0);
+  gpu::allow_surfaceless();
   const std::vector<gpu::AdapterInfo> all = gpu::adapters();
   std::vector<TestDevice> out;
   const auto add = [&](std::string name, const gpu::AdapterInfo* adapter, bool minimum) {
