@@ -1,17 +1,12 @@
 // The matrix product in all its forms: against NumPy, against a plain double loop, on every device.
-//
-// The bound: in any order of summation, |computed - exact| ≤ γ Σ|a·b| with γ = k u / (1 - k u), u = 2^-24 (Higham,
-// Accuracy and Stability of Numerical Algorithms, 3.1). A product left out, taken twice or swapped is about Σ|a·b| / k,
-// far above it for the k used here. Rounding to y's type adds half a unit in its last place.
 #include "kernels/matmul/matmul.h"
 
 #include <cmath>
-#include <complex>
 #include <limits>
 
 #include "kernels/matmul/self_test.h"
+#include "kernels/matmul_cases.h"
 #include "support/differential.h"
-#include "support/kernel_test.h"
 #include "support/npy.h"
 #include "support/throws.h"
 #include "weft/cpu.h"
@@ -22,73 +17,6 @@ namespace {
 
 using test::Kind;
 
-// The last two axes swapped.
-View transposed(const View& view) {
-  Layout layout = view.layout;
-  std::swap(layout.shape[-1], layout.shape[-2]);
-  std::swap(layout.strides[-1], layout.strides[-2]);
-  return view.with_layout(layout);
-}
-
-Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns) {
-  batch.push_back(rows);
-  batch.push_back(columns);
-  return batch;
-}
-
-// Half a unit in the last place of `type`, relative.
-double half_ulp(DType type) { return type == DType::f16 ? 0x1p-11 : type == DType::bf16 ? 0x1p-8 : 0x1p-24; }
-
-// Products and bounds by a loop over doubles that shares nothing with the library's kernels.
-struct Expected {
-  std::vector<double> value, bound;
-};
-
-Expected expect_product(const View& a, const View& b, const Shape& y_shape) {
-  Shape batch = y_shape;
-  batch.erase(batch.rank() - 1);
-  batch.erase(batch.rank() - 1);
-  const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
-  const std::vector<double> x = test::values(a.broadcast_to(with_matrix(batch, m, k)));
-  const std::vector<double> w = test::values(b.broadcast_to(with_matrix(batch, k, n)));
-  const double gamma = static_cast<double>(k) * 0x1p-24 / (1 - static_cast<double>(k) * 0x1p-24);
-  Expected e;
-  for (std::int64_t g = 0; g < element_count(batch); ++g) {
-    for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        double sum = 0, size = 0;
-        for (std::int64_t l = 0; l < k; ++l) {
-          const double product = x[(g * m + i) * k + l] * w[(g * k + l) * n + j];
-          sum += product;
-          size += std::abs(product);
-        }
-        e.value.push_back(sum);
-        e.bound.push_back(gamma * size);
-      }
-    }
-  }
-  return e;
-}
-
-void expect_within(const View& y, const Expected& e, const std::string& what, double slope = 1) {
-  const std::vector<double> got = test::values(y);
-  ASSERT_EQ(got.size(), e.value.size()) << what;
-  int bad = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double bound = slope * e.bound[i] + 4 * half_ulp(y.dtype) * std::abs(e.value[i]) + 1e-37;
-    if (std::abs(got[i] - e.value[i]) <= bound) continue;
-    if (++bad <= 3) ADD_FAILURE() << what << ": element " << i << " is " << got[i] << ", expected " << e.value[i] << " ± " << bound;
-  }
-  if (bad > 3) ADD_FAILURE() << what << ": " << bad << " of " << got.size() << " wrong";
-}
-
-MatmulVariant named(const std::string& name) {
-  for (const MatmulVariant& v : matmul_variants()) {
-    if (to_string(v) == name) return v;
-  }
-  throw InternalError("no variant {}", name);
-}
-
 // ---- The CPU
 
 class MatmulCpu : public testing::Test {
@@ -98,7 +26,8 @@ class MatmulCpu : public testing::Test {
 
 TEST_F(MatmulCpu, AgreesWithNumPy) {
   for (int i = 0; i < 6; ++i) {
-    const View a = test::load_npy(std::format("matmul/a_{}.npy", i)), b = test::load_npy(std::format("matmul/b_{}.npy", i));
+    const View a = test::load_npy(std::format("matmul/a_{}.npy", i)),
+               b = test::load_npy(std::format("matmul/b_{}.npy", i));
     const View want = test::load_npy(std::format("matmul/y_{}.npy", i));
     ASSERT_EQ(want.dtype, DType::f64);
     const View y(Buffer::host(static_cast<std::uint64_t>(want.count()) * 4), 0, DType::f32, want.shape());
@@ -116,66 +45,42 @@ TEST_F(MatmulCpu, AgreesWithNumPy) {
 TEST_F(MatmulCpu, SaysWhatDoesNotFit) {
   test::Rng rng(1);
   const auto f32 = [&](const Shape& s) { return test::random_view(rng, s, DType::f32); };
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({4, 5}), f32({2, 5})); }), testing::HasSubstr("second last size"));
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 6})); }), testing::HasSubstr("expected [..., 2, 5]"));
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({3}), f32({3, 5}), f32({1, 5})); }), testing::HasSubstr("two dimensions"));
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 2, 3}), f32({3, 3, 5}), f32({2, 2, 5})); }), testing::HasSubstr("do not broadcast"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({4, 5}), f32({2, 5})); }),
+              testing::HasSubstr("second last size"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 6})); }),
+              testing::HasSubstr("expected [..., 2, 5]"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({3}), f32({3, 5}), f32({1, 5})); }),
+              testing::HasSubstr("two dimensions"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 2, 3}), f32({3, 3, 5}), f32({2, 2, 5})); }),
+              testing::HasSubstr("do not broadcast"));
   const View square = f32({4, 4});
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, square, f32({4, 4}), square); }), testing::HasSubstr("shares memory"));
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, square, f32({4, 4}), square); }),
+              testing::HasSubstr("shares memory"));
   EXPECT_THAT(test::refused_by([&] {
     matmul(executor_, test::random_view(rng, {2, 3}, DType::i32), f32({3, 5}), f32({2, 5}));
   }), testing::HasSubstr("don't mix"));
   const auto i8 = [&](const Shape& s) { return test::random_view(rng, s, DType::i8); };
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, i8({2, 3}), i8({3, 5}), i8({2, 5})); }), testing::HasSubstr("i32 or u32"));
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::i64), i8({3, 5}), i8({2, 5})); }),
-              testing::HasSubstr("8 to 32 bits"));
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::c64), f32({3, 5}), f32({2, 5})); }),
+  EXPECT_THAT(test::refused_by([&] { matmul(executor_, i8({2, 3}), i8({3, 5}), i8({2, 5})); }),
+              testing::HasSubstr("i32 or u32"));
+  EXPECT_THAT(
+      test::refused_by([&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::i64), i8({3, 5}), i8({2, 5})); }),
+      testing::HasSubstr("8 to 32 bits"));
+  EXPECT_THAT(test::refused_by(
+                  [&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::c64), f32({3, 5}), f32({2, 5})); }),
               testing::HasSubstr("expected c64"));
   Expression two;
   two.output(two.apply(ScalarOp::add, {two.input(DType::f32), two.input(DType::f32)}));
   EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, {}}); }),
               testing::HasSubstr("2 inputs"));
   const View bias = f32({4});
-  EXPECT_THAT(test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, std::span(&bias, 1)}); }),
-              testing::HasSubstr("broadcast to y"));
+  EXPECT_THAT(
+      test::refused_by([&] { matmul(executor_, f32({2, 3}), f32({3, 5}), f32({2, 5}), {&two, std::span(&bias, 1)}); }),
+      testing::HasSubstr("broadcast to y"));
 }
 
 // ---- Every device
 
-class Matmul : public testing::TestWithParam<std::string> {
- protected:
-  gpu::Device& device_ = test::device(GetParam());
-  cpu::Executor executor_;
-  test::Rng rng_{42};
-
-  // Runs on the device by `call`, and gives y back in host memory.
-  View on_device(const View& y, std::span<const View> inputs,
-                 const std::function<void(gpu::Commands&, std::span<const View>, const View&)>& call) {
-    std::vector<View> there;
-    for (const View& v : inputs) there.push_back(test::to_device(device_, v));
-    const View out = test::to_device(device_, y);
-    gpu::Encoder encoder(device_);
-    call(encoder, there, out);
-    encoder.submit();
-    return test::to_host(device_, out);
-  }
-
-  // The device's choice, the cpu and the twin, all against the double loop.
-  void check_all(const View& a, const View& b, const View& y, const std::string& what) {
-    const Expected e = expect_product(a, b, y.shape());
-    const std::array inputs{a, b};
-    const View gpu = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-      matmul(c, in[0], in[1], out);
-    });
-    expect_within(gpu, e, what + " on the device");
-    matmul(executor_, a, b, y);
-    expect_within(y, e, what + " on the cpu");
-    if (y.count() <= 4096) {
-      matmul_reference(matmul_problem(a, b, y, {}), nullptr);
-      expect_within(y, e, what + " by the twin");
-    }
-  }
-};
+using Matmul = MatmulTest;
 
 TEST_P(Matmul, Shapes) {
   struct Case {
@@ -212,7 +117,8 @@ TEST_P(Matmul, LayoutsOfOperands) {
       const View a = test::random_view(rng_, {2, m, k}, DType::f32);
       const View b = transposed(test::random_view(rng_, {2, n, k}, DType::f32));
       check_all(a, b, test::random_view(rng_, {2, m, n}, DType::f32, kind), "y " + to_string(kind));
-      check_all(a, b, transposed(test::random_view(rng_, {2, n, m}, DType::f32, kind)), "y transposed " + to_string(kind));
+      check_all(a, b, transposed(test::random_view(rng_, {2, n, m}, DType::f32, kind)),
+                "y transposed " + to_string(kind));
     }
   }
 }
@@ -248,7 +154,8 @@ TEST_P(Matmul, Variants) {
     if (device_.adapter().backend == "opengles" && (&v - variants.data()) % 4 != 0) continue;
     for (const bool odd : {false, true}) {
       const std::int64_t m = odd ? 133 : 136, n = odd ? 71 : 140, k = odd ? 37 : 100;
-      const bool a_transposed = v.kind != MatmulKind::dot && index % 2, b_transposed = v.kind == MatmulKind::dot || (v.kind != MatmulKind::columns && index % 4 < 2);
+      const bool a_transposed = v.kind != MatmulKind::dot && index % 2,
+                 b_transposed = v.kind == MatmulKind::dot || (v.kind != MatmulKind::columns && index % 4 < 2);
       ++index;
       const auto make = [&](std::int64_t rows, std::int64_t columns, bool flip) {
         const View view = test::random_view(rng_, flip ? Shape{columns, rows} : Shape{rows, columns}, DType::f32);
@@ -257,7 +164,8 @@ TEST_P(Matmul, Variants) {
       const View a = make(m, k, a_transposed), b = make(k, n, b_transposed), y = make(m, n, false);
       const MatmulProblem p = matmul_problem(a, b, y, {});
       if (!can_run(v, p, device_.capabilities())) continue;
-      const std::string what = std::format("{}, {}x{}x{}{}{}", to_string(v), m, n, k, a_transposed ? " aT" : "", b_transposed ? " bT" : "");
+      const std::string what =
+          std::format("{}, {}x{}x{}{}{}", to_string(v), m, n, k, a_transposed ? " aT" : "", b_transposed ? " bT" : "");
       const std::array inputs{a, b};
       const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
         std::optional<View> workspace;
@@ -322,8 +230,9 @@ TEST_P(Matmul, CooperativeMatrices) {
           const MatmulProblem p = matmul_problem(a, b, y, {});
           if (!can_run(v, p, device_.capabilities())) continue;
           any = true;
-          const std::string what = std::format("{}, {}, {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k,
-                                               a_transposed ? " aT" : "", b_transposed ? " bT" : "", single ? " single" : "");
+          const std::string what =
+              std::format("{}, {}, {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k, a_transposed ? " aT" : "",
+                          b_transposed ? " bT" : "", single ? " single" : "");
           const std::array inputs{a, b};
           const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
             std::optional<View> workspace;
@@ -391,9 +300,11 @@ TEST_P(Matmul, Epilogues) {
         matmul_reference(matmul_problem(a, b, y, {&e, operands}), &e);
         expect_within(y, want, what + " by the twin");
         if (type != DType::f32) continue;
-        const View by_tiles = on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
-          matmul_by(commands, matmul_problem(in[0], in[1], out, {&e, in.subspan(2)}), &e, named("tile_32x32x32_4x4"), {});
-        });
+        const View by_tiles =
+            on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
+              matmul_by(commands, matmul_problem(in[0], in[1], out, {&e, in.subspan(2)}), &e,
+                        named("tile_32x32x32_4x4"), {});
+            });
         expect_within(by_tiles, want, what + " by tiles");
       }
     }
@@ -477,7 +388,9 @@ TEST_P(Matmul, SpecialValues) {
 // Operands past a binding's limit are computed in parts.
 TEST_P(Matmul, LargerThanABinding) {
   const std::uint64_t limit = device_.capabilities().max_binding;
-  if (limit > (std::uint64_t{160} << 20)) GTEST_SKIP() << "bindings of " << limit << " bytes would need too much memory";
+  if (limit > (std::uint64_t{160} << 20)) {
+    GTEST_SKIP() << "bindings of " << limit << " bytes would need too much memory";
+  }
   const std::int64_t k = 64, n = 4, m = static_cast<std::int64_t>(limit / (k * 4)) + 1000;
   const View a(Buffer::host(static_cast<std::uint64_t>(m * k * 4)), 0, DType::f32, {m, k});
   auto* x = reinterpret_cast<float*>(a.buffer.data());
@@ -490,107 +403,10 @@ TEST_P(Matmul, LargerThanABinding) {
   });
   for (std::int64_t row = 0; row < m; row += row < 8 || row > m - 9 ? 1 : 4999) {
     const auto part = [&](const View& view) {
-      return View(view.buffer, static_cast<std::uint64_t>(row * view.strides()[0] * 4), DType::f32, {1, view.shape()[1]});
+      return View(view.buffer, static_cast<std::uint64_t>(row * view.strides()[0] * 4), DType::f32,
+                  {1, view.shape()[1]});
     };
     expect_within(part(got), expect_product(part(a), b, {1, n}), std::format("row {} of {}", row, m));
-  }
-}
-
-// Integers are exact, and wrap where they must.
-TEST_P(Matmul, Integers) {
-  const std::pair<DType, DType> types[] = {{DType::i8, DType::i8},   {DType::u8, DType::u8},   {DType::i8, DType::u8},
-                                           {DType::i16, DType::i16}, {DType::u16, DType::i8},  {DType::i32, DType::i32},
-                                           {DType::u32, DType::i16}, {DType::i8, DType::i32}};
-  int index = 0;
-  for (const auto& [a_type, b_type] : types) {
-    for (const bool wide : {false, true}) {
-      const bool long_k = bits(a_type) == 8 && bits(b_type) == 8;
-      const std::int64_t m = wide ? 20 : 5, n = wide ? 24 : 7, k = long_k ? 1200 : wide ? 36 : 19;
-      const DType y_type = index++ % 4 ? DType::i32 : DType::u32;
-      const View a = test::random_view(rng_, {m, k}, a_type, Kind::dense, test::Values::special);
-      const View b = transposed(test::random_view(rng_, {n, k}, b_type, Kind::dense, test::Values::special));
-      const View y = test::random_view(rng_, {m, n}, y_type);
-      std::vector<std::uint32_t> want;
-      for (std::int64_t i = 0; i < m; ++i) {
-        for (std::int64_t j = 0; j < n; ++j) {
-          std::uint32_t sum = 0;
-          for (std::int64_t l = 0; l < k; ++l) {
-            sum += static_cast<std::uint32_t>(static_cast<std::int64_t>(test::value(a, i * k + l))) *
-                   static_cast<std::uint32_t>(static_cast<std::int64_t>(test::value(b, l * n + j)));
-          }
-          want.push_back(sum);
-        }
-      }
-      const std::array inputs{a, b};
-      const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-        matmul(c, in[0], in[1], out);
-      });
-      const auto check = [&](const View& view, const char* by) {
-        for (std::int64_t i = 0; i < m * n; ++i) {
-          ASSERT_EQ(static_cast<std::uint32_t>(test::element_bits(view, i)), want[i])
-              << name(a_type) << " · " << name(b_type) << " by " << by << ", element " << i;
-        }
-      };
-      check(got, "the device");
-      matmul(executor_, a, b, y);
-      check(y, "the executor");
-      matmul_reference(matmul_problem(a, b, y, {}), nullptr);
-      check(y, "the twin");
-    }
-  }
-}
-
-// Bytes along k are multiplied four at a time, by every form: with odd sizes, and of values at the ends of their range.
-TEST_P(Matmul, BytesInWords) {
-  for (const DType type : {DType::i8, DType::u8}) {
-    for (const char* name : {"tile_64x64x16_8x4_double", "tile_32x32x32_4x4", "tile_32x32x32_4x4_slices2", "dot_8x4_32",
-                             "dot_1x2_256"}) {
-      if (device_.adapter().backend == "opengles" && type == DType::u8) continue;  // it compiles slowly
-      const std::int64_t m = 37, n = 43, k = 148;
-      const View a = test::random_view(rng_, {m, k}, type, Kind::dense, test::Values::special);
-      const View b = transposed(test::random_view(rng_, {n, k}, type, Kind::dense, test::Values::special));
-      for (std::int64_t i = 0; i < k; ++i) {  // the largest sums there are
-        test::set_element_bits(a, i, type == DType::i8 ? 0x80 : 0xff);
-        test::set_element_bits(b, i * n, type == DType::i8 ? 0x80 : 0xff);
-      }
-      const View y = test::random_view(rng_, {m, n}, DType::i32);
-      if (!can_run(named(name), matmul_problem(a, b, y, {}), device_.capabilities())) continue;
-      const View got = on_device(y, std::array{a, b}, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
-        matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name), {});
-      });
-      matmul_reference(matmul_problem(a, b, y, {}), nullptr);
-      EXPECT_EQ(test::value(y, 0), k * (type == DType::i8 ? 128 * 128 : 255 * 255));
-      test::expect_close(got, y, test::kSameBits, std::format("{} of {}", name, weft::name(type)));
-    }
-  }
-}
-
-// c64 against sums of its parts in double; both complex, and one real.
-TEST_P(Matmul, Complex) {
-  const std::pair<DType, DType> types[] = {{DType::c64, DType::c64}, {DType::c64, DType::f32}, {DType::f16, DType::c64}};
-  for (const auto& [a_type, b_type] : types) {
-    for (const Kind kind : {Kind::dense, Kind::transposed, Kind::reversed}) {
-      const std::int64_t batch = 2, m = 9, n = 12, k = 21;
-      const View a = test::random_view(rng_, {batch, m, k}, a_type, kind);
-      const View b = transposed(test::random_view(rng_, {n, k}, b_type, kind));
-      const View y = test::random_view(rng_, {batch, m, n}, DType::c64, kind);
-      const auto number = [](const View& v, std::int64_t i) -> std::complex<double> {
-        if (v.dtype != DType::c64) return test::value(v, i);
-        const std::uint64_t bits = test::element_bits(v, i);
-        return {std::bit_cast<float>(static_cast<std::uint32_t>(bits)), std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 32))};
-      };
-      const std::array inputs{a, b};
-      const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-        matmul(c, in[0], in[1], out);
-      });
-      matmul(executor_, a, b, y);
-      for (std::int64_t i = 0; i < batch * m * n; ++i) {
-        std::complex<double> sum = 0;
-        for (std::int64_t l = 0; l < k; ++l) sum += number(a, i / n * k + l) * number(b, l * n + i % n);
-        EXPECT_LT(std::abs(number(got, i) - sum), 2e-5) << i;
-        EXPECT_LT(std::abs(number(y, i) - sum), 2e-5) << i;
-      }
-    }
   }
 }
 
@@ -601,7 +417,9 @@ test::Problem random_product(test::Rng& rng) {
   constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
   constexpr DType kSums[] = {DType::i32, DType::u32};
   const bool real = rng() % 3 != 0;
-  const auto size = [&] { return std::int64_t{rng() % 2 ? random_int(rng.details(), 1, 70) : 8 * random_int(rng.details(), 1, 9)}; };
+  const auto size = [&] {
+    return std::int64_t{rng() % 2 ? random_int(rng.details(), 1, 70) : 8 * random_int(rng.details(), 1, 9)};
+  };
   const std::int64_t m = rng() % 4 ? size() : 1, n = rng() % 4 ? size() : 1, k = size();
   const Shape batch = test::random_shape(rng, 0, 4, 12, false);
   const Shape ab = test::random_broadcast(rng, batch), bb = test::random_broadcast(rng, batch);
@@ -613,7 +431,8 @@ test::Problem random_product(test::Rng& rng) {
   const DType b_type = rng() % 2 ? a_type : real ? pick(rng, kFloats) : pick(rng, kIntegers);
   const DType y_type = real ? pick(rng, kFloats) : pick(rng, kSums);
   test::Problem p;
-  p.inputs = {matrix(ab, m, k, a_type, test::random_input_kind(rng)), matrix(bb, k, n, b_type, test::random_input_kind(rng))};
+  p.inputs = {matrix(ab, m, k, a_type, test::random_input_kind(rng)),
+              matrix(bb, k, n, b_type, test::random_input_kind(rng))};
   p.outputs = {matrix(batch, m, n, y_type, test::random_output_kind(rng))};
   auto e = std::make_shared<Expression>();
   const bool fused = real && rng() % 2;
@@ -634,7 +453,9 @@ test::Problem random_product(test::Rng& rng) {
     if (s.gpu() && form < matmul_variants().size()) {
       const MatmulProblem problem = matmul_problem(in[0], in[1], out[0], epilogue);
       const MatmulVariant& v = matmul_variants()[form];
-      if (can_run(v, problem, s.gpu()->device().capabilities())) return matmul_by(*s.gpu(), problem, epilogue.expression, v, {});
+      if (can_run(v, problem, s.gpu()->device().capabilities())) {
+        return matmul_by(*s.gpu(), problem, epilogue.expression, v, {});
+      }
     }
     if (fused) matmul(s, in[0], in[1], out[0], epilogue);
     else matmul(s, in[0], in[1], out[0]);
@@ -644,13 +465,16 @@ test::Problem random_product(test::Rng& rng) {
     matmul_reference(matmul_problem(in[0], in[1], out[0], epilogue), epilogue.expression);
   };
   // Two sums of k products of normal numbers, each within k · 2^-24 · Σ|a·b|, which is about k · 2^-24 · 0.7 k.
-  if (real) p.tolerance = {.ulp = y_type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-7 * static_cast<double>(k * k) + 1e-6};
+  if (real) {
+    p.tolerance = {.ulp = y_type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-7 * static_cast<double>(k * k) + 1e-6};
+  }
   return p;
 }
 
 const bool registered = test::differential("matmul", random_product, 2);
 
-INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::ValuesIn(test::device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::ValuesIn(test::device_names()),
+                         [](const auto& i) { return i.param; });
 
 }  // namespace
 }  // namespace weft::kernels
