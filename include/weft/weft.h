@@ -1,6 +1,7 @@
 // All of Weft's public face.
 #pragma once
 
+#include "weft/calibration.h"
 #include "weft/compile.h"
 #include "weft/cpu.h"
 #include "weft/custom_op.h"
@@ -12,8 +13,10 @@
 #include "weft/gpu.h"
 #include "weft/graph.h"
 #include "weft/kernels.h"
+#include "weft/kernels/table.h"
 #include "weft/log.h"
 #include "weft/models.h"
+#include "weft/profile.h"
 #include "weft/safetensors.h"
 #include "weft/shape.h"
 #include "weft/small_float.h"

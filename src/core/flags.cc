@@ -60,7 +60,8 @@ constexpr FlagInfo kFlags[] = {
     {Flag::dispatch_report, FlagKind::toggle, "dispatch-report", "WEFT_DISPATCH_REPORT", "off",
      "Say on standard error what each compiled graph dispatches: kernel, variant and why, grid, bytes, operations."},
     {Flag::dump_values, FlagKind::toggle, "dump-values", "WEFT_DUMP_VALUES", "off",
-     "Run step by step, and say on standard error the largest absolute value of each step's result."},
+     "Run step by step, and say on standard error the largest absolute value of each step's result; with --fusion off "
+     "each operation is a step."},
     {Flag::dump_wgsl, FlagKind::text, "dump-wgsl", "WEFT_DUMP_WGSL", "",
      "A directory to which the WGSL of every kernel that is compiled is written."},
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",

@@ -1,9 +1,22 @@
 #!/usr/bin/env python3
-"""The README's C++ is taken from the examples, and its commands exist.  readme_test.py SOURCE_DIR"""
+"""The README's C++ is taken from the examples, its commands exist, and weft/weft.h brings all public headers.
+
+  readme_test.py SOURCE_DIR
+"""
 import pathlib
 import re
 import subprocess
 import sys
+
+
+def brought_by(include, name, seen):
+    """Every header that `name` includes, itself too."""
+    if name in seen or not (include / name).exists():
+        return seen
+    seen.add(name)
+    for other in re.findall(r'#include "(weft/[^"]+)"', (include / name).read_text()):
+        brought_by(include, other, seen)
+    return seen
 
 
 def main():
@@ -18,15 +31,19 @@ def main():
         if not any(set(lines) <= set(program) for program in programs.values()):
             nearest = max(programs.values(), key=lambda program: len(set(lines) & set(program)))
             missing = [line for line in lines if line not in nearest]
-            failures.append("in no example: " + " / ".join(missing))
+            failures.append("README.md: in no example: " + " / ".join(missing))
     help_text = subprocess.run([source / "dev", "--help"], capture_output=True, text=True, check=True).stdout
     commands = set(re.findall(r"^\./dev (\w+)", readme, re.MULTILINE))
-    failures += [f"./dev {verb} is not in ./dev --help" for verb in commands if f"./dev {verb}" not in help_text]
+    failures += [f"README.md: ./dev {verb} is not in ./dev --help" for verb in commands if f"./dev {verb}" not in help_text]
     for path in re.findall(r"\]\(((?!http)[^)#]+)\)", readme):
         if not (source / path).exists():
-            failures.append(f"the link {path} leads nowhere")
+            failures.append(f"README.md: the link {path} leads nowhere")
+    include = source / "include"
+    brought = brought_by(include, "weft/weft.h", set())
+    failures += [f"weft/weft.h does not bring {path.relative_to(include)}" for path in include.rglob("*.h")
+                 if str(path.relative_to(include)) not in brought]
     for failure in failures:
-        print("README.md:", failure)
+        print(failure)
     print(f"{len(snippets)} snippets, {len(commands)} commands")
     return 1 if failures or not snippets or not commands else 0
 

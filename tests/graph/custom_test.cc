@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/bound.h"
+#include "compiler/evaluate.h"
 #include "support/throws.h"
 #include "weft/error.h"
 
@@ -62,6 +63,22 @@ TEST_P(CustomTest, StandsBetweenOtherKernels) {
     EXPECT_NEAR(result[i], in[i] * 2 * static_cast<float>(i % 5 + 1) + 1, 1e-5) << i;
   }
   EXPECT_THAT(exe.report().steps[1].label, HasSubstr("scale_rows [5, 6]"));
+}
+
+// Whatever the graph's other values are stored in, the kernel sees the types that it declared.
+TEST_P(CustomTest, KeepsItsTypesInAGraphStoredAsHalfFloats) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {6, 32});
+  const Value f = reduce(ReduceOp::mean, matmul(x, g.constant(noise({32, 8}, 2))), {1});
+  const Value scaled = call(scale_rows(), {matmul(x, g.constant(noise({32, 40}, 3))), f})[0];
+  g.output("y", matmul(scaled, g.constant(noise({40, 8}, 4))));
+  const std::map<std::string, TensorData> data{{"x", noise({6, 32}, 1)}};
+  Executable exe = compile(g, device, {.precision = Precision::f16});
+  EXPECT_THAT(exe.report().graph, HasSubstr("f16"));
+  EXPECT_THAT(exe.report().graph, testing::ContainsRegex("custom.* : f32 .6, 40."));
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  bound.compare(compiler::evaluate(g, data), exe.report().graph, 2e-2f);
 }
 
 TEST_P(CustomTest, TypesNumbersAndItsOwnEntryPoint) {
