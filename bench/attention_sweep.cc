@@ -91,14 +91,15 @@ struct Problem {
   AttentionCall call() const { return AttentionCall(q, k, v, mask, y, options); }
 };
 
-// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile of lanes (staged, direct), lanes, chunk, parts of
-// few, and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and
-// columns, rows of a subgroup, tile, buffers, parts.
+// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile of lanes (staged, direct), lanes, chunk, parts
+// of few, and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and columns, rows of a subgroup, tile,
+// buffers, parts.
 AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& capabilities) {
   AttentionVariant v;
   char form[9] = "";
   int more[4] = {0, 0, 0, 0};
-  const int read = std::sscanf(s.c_str(), "%8[a-z]:%d:%d:%d:%d:%d:%d", form, &v.threads, &v.rows, &more[0], &more[1], &more[2], &more[3]);
+  const int read = std::sscanf(s.c_str(), "%8[a-z]:%d:%d:%d:%d:%d:%d", form, &v.threads, &v.rows, &more[0], &more[1],
+                               &more[2], &more[3]);
   const std::string kind = form;
   const auto take = [&](int& target, int i) {
     if (read > 3 + i) target = more[i];
@@ -146,7 +147,8 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
     if (o.all) add({.threads = 128});
     return list;
   }
-  for (const auto [m, n, rows] : {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {4, 1, 16}, {2, 2, 32}, {4, 1, 32}, {4, 2, 32}}) {
+  for (const auto [m, n, rows] :
+       {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {4, 1, 16}, {2, 2, 32}, {4, 1, 32}, {4, 2, 32}}) {
     for (int tile : {16, 32, 64}) {
       for (int buffers : {0, 1, 2}) {
         if (const auto v = kernels::attention_matrices(caps, m, n, rows, tile, buffers); v && call.rows() > 16) add(*v);
@@ -252,13 +254,17 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
   const std::vector<std::byte> packed = random_values(type, one);
   std::vector<std::byte> mask(static_cast<std::size_t>((batch * length + 3) / 4 * 4));
   for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t i = 0; i < length - b * 7 % length; ++i) mask[static_cast<std::size_t>(b * length + i)] = std::byte{1};
+    for (std::int64_t i = 0; i < length - b * 7 % length; ++i) {
+      mask[static_cast<std::size_t>(b * length + i)] = std::byte{1};
+    }
   }
   const Buffer packed_gpu = device.allocate(bytes);
   const Buffer mask_gpu = device.allocate(mask.size());
   const std::uint64_t y_bytes = static_cast<std::uint64_t>(one_y) * element;
   const Buffer y_gpu = device.allocate(y_bytes * static_cast<std::uint64_t>(batch));
-  for (std::int64_t b = 0; b < batch; ++b) device.upload(packed_gpu, static_cast<std::uint64_t>(b) * packed.size(), packed);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    device.upload(packed_gpu, static_cast<std::uint64_t>(b) * packed.size(), packed);
+  }
   device.upload(mask_gpu, 0, mask);
 
   // What the CPU says of the first and the last sequence.
@@ -289,7 +295,9 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
       std::printf("out of time (--seconds)\n");
       return;
     }
-    for (std::int64_t b : {std::int64_t{0}, batch - 1}) device.upload(y_gpu, static_cast<std::uint64_t>(b) * y_bytes, poison);
+    for (std::int64_t b : {std::int64_t{0}, batch - 1}) {
+      device.upload(y_gpu, static_cast<std::uint64_t>(b) * y_bytes, poison);
+    }
     std::optional<View> workspace;
     if (const std::uint64_t size = attention_workspace_bytes(v, call)) {
       workspace = View(device.allocate(size), 0, DType::u8, {static_cast<std::int64_t>(size)});
@@ -303,9 +311,12 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
     error = std::max(error, distance(device.read(y_gpu, static_cast<std::uint64_t>(batch - 1) * y_bytes, y_bytes).get(),
                                      expected[1], type));
     const Times time = measure(device, call, v, workspace, o.warm_up);
-    std::printf("%4lldx%-4lld %-52s %10.2f us (best %10.2f, cpu %10.2f) %9.1f GFLOP/s %7.1f GB/s  error %.1e  first run %.0f ms%s\n",
-                static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(), time.median * 1e6, time.best * 1e6, time.cpu * 1e6,
-                flop / time.median * 1e-9, read / time.median * 1e-9, error, first_run * 1e3, first ? "  (chosen)" : "");
+    std::printf(
+        "%4lldx%-4lld %-52s %10.2f us (best %10.2f, cpu %10.2f) %9.1f GFLOP/s %7.1f GB/s  error %.1e  first run %.0f "
+        "ms%s\n",
+        static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(), time.median * 1e6,
+        time.best * 1e6, time.cpu * 1e6, flop / time.median * 1e-9, read / time.median * 1e-9, error, first_run * 1e3,
+        first ? "  (chosen)" : "");
     std::fflush(stdout);
     first = false;
   }
@@ -329,7 +340,9 @@ int main(int argc, char** argv) try {
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
   app.add_option("--seconds", o.seconds, "Start nothing new after this long");
   app.add_option("--warm-up", o.warm_up, "Seconds before each measurement");
-  app.add_option("--variants", o.variants, "These only: staged|direct:threads:rows:splits:chunk:tile, few:threads:rows:lanes:chunk:parts, tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
+  app.add_option("--variants", o.variants,
+                 "These only: staged|direct:threads:rows:splits:chunk:tile, few:threads:rows:lanes:chunk:parts, "
+                 "tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
       ->delimiter(',');
   app.add_flag("--causal", o.causal);
   app.add_flag("--all", o.all, "More variants on a software adapter");

@@ -27,7 +27,8 @@ class Bench {
     std::mt19937 rng(1);
     for (auto& w : words) w = (rng() & 0x83ff83ffu) | 0x38003800u;
     for (std::uint64_t at = 0; at < bytes; at += words.size() * 4) {
-      device_.upload(v.buffer, at, std::as_bytes(std::span(words)).first(std::min<std::uint64_t>(words.size() * 4, bytes - at)));
+      device_.upload(v.buffer, at,
+                     std::as_bytes(std::span(words)).first(std::min<std::uint64_t>(words.size() * 4, bytes - at)));
     }
     return v;
   }
@@ -92,7 +93,8 @@ void transpose_sweep(Bench& bench) {
             const kernels::TransposeForm form{direct, tile, b_first};
             gpu::Encoder probe(bench.device());
             if (!kernels::transpose_gpu(probe, x, y, form)) continue;
-            bench.run(std::format("{} {} {} {} {}", name(type), size, direct ? "direct" : "tile", tile, b_first ? "b first" : "a first"),
+            bench.run(std::format("{} {} {} {} {}", name(type), size, direct ? "direct" : "tile", tile,
+                                  b_first ? "b first" : "a first"),
                       2 * byte_size(type, static_cast<std::uint64_t>(size * size)),
                       [&](Stream& s) { kernels::transpose_gpu(*s.gpu(), x, y, form); });
           }
@@ -133,7 +135,8 @@ int main(int argc, char** argv) {
     const View bias(b.buffer, 0, DType::f32, {1024});
     bench.run("add row f32 [.., 1024]", un * 8, [&](Stream& s) { kernels::binary(s, ScalarOp::add, rows, bias, out); });
     const View odd(a.buffer, 4, DType::f32, {n - 4});
-    bench.run("copy f32 from an odd offset", un * 8, [&](Stream& s) { kernels::copy(s, odd, View(y.buffer, 0, DType::f32, {n - 4})); });
+    bench.run("copy f32 from an odd offset", un * 8,
+              [&](Stream& s) { kernels::copy(s, odd, View(y.buffer, 0, DType::f32, {n - 4})); });
     const View h(y.buffer, 0, DType::f16, {n});
     bench.run("cast f32 to f16", un * 6, [&](Stream& s) { kernels::copy(s, a, h); });
     for (std::int64_t size : {1024, 4096, 8192}) {
@@ -151,7 +154,8 @@ int main(int argc, char** argv) {
     const int order[] = {0, 2, 1, 3};
     const View x4(a.buffer, 0, DType::f32, heads);
     const View swapped = x4.permuted(order);
-    bench.run("permute f32 [b, 512, 16, 64] 0213", un * 8, [&](Stream& s) { kernels::copy(s, swapped, View(y.buffer, 0, DType::f32, swapped.shape())); });
+    bench.run("permute f32 [b, 512, 16, 64] 0213", un * 8,
+              [&](Stream& s) { kernels::copy(s, swapped, View(y.buffer, 0, DType::f32, swapped.shape())); });
   }
   {
     const View a = bench.view(DType::f16, {2 * n});

@@ -24,7 +24,9 @@ double milliseconds_since(Clock::time_point start) {
 void bench_encoder(const Options& o, Report& report) {
   const Device device = Device::open(o.device);
   models::EmbedOptions load;
-  load.compile.precision = o.dtype == "f16" ? Precision::f16 : o.dtype == "auto" ? Precision::automatic : Precision::strict;
+  load.compile.precision = o.dtype == "f16"    ? Precision::f16
+                           : o.dtype == "auto" ? Precision::automatic
+                                               : Precision::strict;
   auto encoder = models::SentenceEncoder::load(o.model, device, load);
   std::mt19937 rng(7);
   for (std::size_t at = 0; at < o.shapes.size();) {
@@ -65,7 +67,9 @@ void bench_encoder(const Options& o, Report& report) {
            {"steps", exe.report().steps.size()}, {"planned_bytes", exe.report().planned_bytes}},
           std::format("{:32} {:4} x {:4} {:10.3f} ms {:10.0f} sentences/s   {} steps", device.name(), batch, length, ms,
                       1e3 * batch / ms, exe.report().steps.size()));
-    if (!close(norm, 1, 1e-3)) throw InternalError("batch {} x {}: an embedding's squared norm is {}, expected 1", batch, length, norm);
+    if (!close(norm, 1, 1e-3)) {
+      throw InternalError("batch {} x {}: an embedding's squared norm is {}, expected 1", batch, length, norm);
+    }
   }
 }
 
@@ -73,9 +77,9 @@ void bench_start(const Options& o, Report& report, const std::string& program) {
   const auto once = [&](bool cold) {
     const std::string cache = std::filesystem::temp_directory_path() / "weft-bench-cache";
     if (cold) std::filesystem::remove_all(cache);
-    const std::string command = std::format(
-        "echo 'One sentence.' | WEFT_CACHE_DIR='{}' '{}' embed --quiet --model '{}' {} - >/dev/null", cache, program, o.model,
-        o.device.empty() ? "" : "--device '" + o.device + "'");
+    const std::string command =
+        std::format("echo 'One sentence.' | WEFT_CACHE_DIR='{}' '{}' embed --quiet --model '{}' {} - >/dev/null", cache,
+                    program, o.model, o.device.empty() ? "" : "--device '" + o.device + "'");
     const auto start = Clock::now();
     if (std::system(command.c_str()) != 0) throw InternalError("it failed: {}", command);
     return milliseconds_since(start);

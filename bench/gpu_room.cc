@@ -48,7 +48,8 @@ var<workgroup> tile: array<u32, 64>;
   for (var i = 0u; i < 64u; i++) {{ sum += tile[(l + i) % 64u] * params.scale; }}
   if (id.x < params.count) {{ result[id.x] = sum + params.bias; }}
 }}
-)", variant);
+)",
+                     variant);
 }
 
 void affine(Commands& commands, const Buffer& source, const Buffer& target, std::uint32_t bias, int variant = 0) {
@@ -130,7 +131,8 @@ void flushes(const Device& device) {
         encoder.submit();
         device.wait();
       });
-      std::printf("%d dependent dispatches replayed, a submit after %u, then every %u: %.0f us\n", many, first, later, t);
+      std::printf("%d dependent dispatches replayed, a submit after %u, then every %u: %.0f us\n", many, first, later,
+                  t);
     }
   }
   device.impl().flush = before;
@@ -162,7 +164,8 @@ void transfers(const Device& device) {
   const std::uint64_t most = std::min<std::uint64_t>(bytes.size(), device.adapter().software() ? 90 << 20 : 1 << 30);
   for (const std::uint64_t ring_from : {std::uint64_t{1} << 40, std::uint64_t{0}}) {
     device.impl().ring_from = ring_from;
-    for (const std::uint64_t size : {4ull << 10, 64ull << 10, 256ull << 10, 1ull << 20, 4ull << 20, 16ull << 20, 90ull << 20, 1ull << 30}) {
+    for (const std::uint64_t size :
+         {4ull << 10, 64ull << 10, 256ull << 10, 1ull << 20, 4ull << 20, 16ull << 20, 90ull << 20, 1ull << 30}) {
       if (size > most) continue;
       device.trim();
       const Buffer target = device.allocate(size);
@@ -190,8 +193,8 @@ void transfers(const Device& device) {
     device.read(source, 0, size).get(part);
     first = now_us() - first;
     const double later = median(10, [&] { device.read(source, 0, size).get(part); });
-    std::printf("read %8llu KiB: first %.0f us, then %.0f us = %.1f GB/s\n", static_cast<unsigned long long>(size >> 10),
-                first, later, double(size) / later / 1e3);
+    std::printf("read %8llu KiB: first %.0f us, then %.0f us = %.1f GB/s\n",
+                static_cast<unsigned long long>(size >> 10), first, later, double(size) / later / 1e3);
   }
 }
 

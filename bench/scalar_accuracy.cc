@@ -2,8 +2,9 @@
 //
 //   scalar_accuracy [--cpu] [--samples 24] [--only NAME…] [--json docs/data/accuracy-DEVICE.json]
 //
-// docs/generate.py makes docs/accuracy.md of the files. The reference is the CPU twin in f64, which is tested against mpmath and SciPy. Arguments are all bit patterns of f32
-// at even distances (--samples 32: all of them), so every exponent has as many of them as any other.
+// docs/generate.py makes docs/accuracy.md of the files. The reference is the CPU twin in f64, which is tested against
+// mpmath and SciPy. Arguments are all bit patterns of f32 at even distances (--samples 32: all of them), so every
+// exponent has as many of them as any other.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -38,7 +39,8 @@ std::vector<Function> measured() {
   std::vector<Function> list;
   for (const FunctionInfo& f : functions()) {
     const auto op = scalar_op(f.name);
-    const bool root = op == ScalarOp::sqrt || op == ScalarOp::rsqrt || op == ScalarOp::reciprocal || op == ScalarOp::div;
+    const bool root =
+        op == ScalarOp::sqrt || op == ScalarOp::rsqrt || op == ScalarOp::reciprocal || op == ScalarOp::div;
     if (op && !kernels::info(*op).function() && !root) continue;
     if (op && !(kernels::info(*op).types & kernels::kFloat)) continue;
     if (op == ScalarOp::floor_divide) continue;  // it jumps
@@ -194,16 +196,19 @@ std::string key(const Function& f) { return f.negative ? f.name + ", x < 0" : f.
 
 int measure(bool on_cpu, int log2, const std::vector<std::string>& only, const std::string& json_file) {
   Tool tool(on_cpu, log2);
-  nlohmann::ordered_json json = {{"device", tool.device()}, {"samples_log2", log2}, {"functions", nlohmann::ordered_json::object()}};
+  nlohmann::ordered_json json = {
+      {"device", tool.device()}, {"samples_log2", log2}, {"functions", nlohmann::ordered_json::object()}};
   std::printf("%s, 2^%d arguments\n", tool.device().c_str(), log2);
   for (const Function& f : measured()) {
     if (!only.empty() && std::ranges::find(only, f.name) == only.end()) continue;
     const Worst w = tool.measure(f);
     std::string at = std::format("{}", w.x[0]);
     if (f.operands > 1) at += std::format(", {}", w.x[1]);
-    std::printf("%-16s %8.2f  at %s: %.9g, not %.9g\n", key(f).c_str(), w.ulp, at.c_str(), static_cast<double>(w.got), w.want);
+    std::printf("%-16s %8.2f  at %s: %.9g, not %.9g\n", key(f).c_str(), w.ulp, at.c_str(), static_cast<double>(w.got),
+                w.want);
     std::fflush(stdout);
-    json["functions"][key(f)] = {{"ulp", std::isfinite(w.ulp) ? nlohmann::ordered_json(std::round(w.ulp * 100) / 100) : nullptr}, {"at", at}};
+    json["functions"][key(f)] = {
+        {"ulp", std::isfinite(w.ulp) ? nlohmann::ordered_json(std::round(w.ulp * 100) / 100) : nullptr}, {"at", at}};
   }
   if (!json_file.empty()) std::ofstream(json_file) << json.dump(1) << "\n";
   return 0;

@@ -1,4 +1,5 @@
-// A kernel of one's own in a graph: WGSL with declared operands, fused with nothing, planned and scheduled as any other.
+// A kernel of one's own in a graph: WGSL with declared operands, fused with nothing, planned and scheduled as any
+// other.
 #include <cmath>
 #include <cstdio>
 #include <vector>

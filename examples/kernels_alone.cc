@@ -17,8 +17,9 @@ namespace {
 wgpu::Device make_device(const wgpu::Instance& instance) {
   wgpu::Adapter adapter;
   const wgpu::RequestAdapterOptions options{};
-  instance.WaitAny(instance.RequestAdapter(&options, wgpu::CallbackMode::WaitAnyOnly,
-                                           [&](wgpu::RequestAdapterStatus, wgpu::Adapter a, wgpu::StringView) { adapter = std::move(a); }),
+  instance.WaitAny(instance.RequestAdapter(
+                       &options, wgpu::CallbackMode::WaitAnyOnly,
+                       [&](wgpu::RequestAdapterStatus, wgpu::Adapter a, wgpu::StringView) { adapter = std::move(a); }),
                    UINT64_MAX);
   return adapter ? adapter.CreateDevice() : nullptr;
 }
@@ -48,7 +49,8 @@ int main() {
   std::vector<float> a(64 * 128), b(128), y(64 * 128);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 10);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i);
-  const wgpu::Buffer buf_a = make_buffer(my_device, a), buf_b = make_buffer(my_device, b), buf_y = make_buffer(my_device, y);
+  const wgpu::Buffer buf_a = make_buffer(my_device, a), buf_b = make_buffer(my_device, b),
+                     buf_y = make_buffer(my_device, y);
 
   auto device = gpu::Device::adopt(my_device);             // Weft makes no second one
   gpu::Encoder encoder(device);

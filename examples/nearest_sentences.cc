@@ -112,7 +112,9 @@ int main(int argc, char** argv) try {
     return app.exit(e) == 0 ? 0 : 2;
   }
   const std::vector<std::string> sentences = read_lines(file);
-  if (sentences.size() < 3) throw InvalidArgument("{}: {} sentences; the demo needs at least 3", file, sentences.size());
+  if (sentences.size() < 3) {
+    throw InvalidArgument("{}: {} sentences; the demo needs at least 3", file, sentences.size());
+  }
 
   std::vector<Run> runs;
   for (const Device& device : devices_at_hand()) {

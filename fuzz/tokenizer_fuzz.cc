@@ -23,7 +23,8 @@ struct Pair {
 const std::vector<Pair>& tokenizers() {
   static const auto all = [] {
     std::vector<Pair> pairs;
-    for (const char* name : {"added_raw", "added_normalized", "added_cased", "unclean", "plain_prefix", "cased_stripped"}) {
+    for (const char* name :
+         {"added_raw", "added_normalized", "added_cased", "unclean", "plain_prefix", "cased_stripped"}) {
       const auto json = weft::read_file(std::string(WEFT_TEST_DATA "/tokenizers/") + name + ".json");
       pairs.push_back({Tokenizer::parse(json, name), Tokenizer::parse(json, name, 9)});
     }

@@ -215,7 +215,8 @@ void add_devices(CLI::App& app) {
   command->add_option("--device", a->device.name,
                       "Only this one: cpu, or an adapter's number, backend or part of its name");
   CLI::Option* rank_for = command->add_option(
-      "--rank", a->model, "Rank them by the time estimated for this model's graph; measures what is not calibrated yet");
+      "--rank", a->model,
+      "Rank them by the time estimated for this model's graph; measures what is not calibrated yet");
   command->add_option("--batch", a->batch, "With --rank: sentences")
       ->check(CLI::Range(1, 65536))
       ->needs(rank_for)

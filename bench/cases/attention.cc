@@ -20,11 +20,14 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
   const double flop = 4.0 * static_cast<double>(s.batch * s.heads * s.queries * s.dim) * seen;
   // Software devices and CPUs would take minutes for what a GPU does in one.
   if (b.bytes() < 256 << 20 && flop > 2e10) return;
-  const View q = b.random({s.batch, s.heads, s.queries, s.dim}, type), k = b.random({s.batch, s.kv_heads, s.keys, s.dim}, type);
-  const View v = b.random({s.batch, s.kv_heads, s.keys, s.dim}, type), y = b.poisoned({s.batch, s.heads, s.queries, s.dim}, type);
+  const View q = b.random({s.batch, s.heads, s.queries, s.dim}, type),
+             k = b.random({s.batch, s.kv_heads, s.keys, s.dim}, type);
+  const View v = b.random({s.batch, s.kv_heads, s.keys, s.dim}, type),
+             y = b.poisoned({s.batch, s.heads, s.queries, s.dim}, type);
   const kernels::AttentionOptions options{
       .scale = 1 / std::sqrt(static_cast<float>(s.dim)), .causal = s.causal, .window_left = s.window};
-  const auto workspace = b.workspace(b.ask([&](Stream& stream) { return kernels::attention_workspace(stream, q, k, v, {}, y, options); }));
+  const auto workspace =
+      b.workspace(b.ask([&](Stream& stream) { return kernels::attention_workspace(stream, q, k, v, {}, y, options); }));
   const bool decode = s.queries == 1;
   const double bytes = static_cast<double>(k.count() + v.count()) * bits(type) / 8;
   const std::string name =
@@ -39,7 +42,8 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
               const auto query = b.read(q, row * s.dim, s.dim), keys = b.read(k, kv * s.keys * s.dim, s.keys * s.dim);
               const auto values = b.read(v, kv * s.keys * s.dim, s.keys * s.dim);
               double sum = 0, average = 0;
-              for (std::int64_t j = s.window >= 0 ? std::max<std::int64_t>(0, s.keys - 1 - s.window) : 0; j < s.keys; ++j) {
+              for (std::int64_t j = s.window >= 0 ? std::max<std::int64_t>(0, s.keys - 1 - s.window) : 0; j < s.keys;
+                   ++j) {
                 double score = 0;
                 for (std::int64_t d = 0; d < s.dim; ++d) {
                   score += query[static_cast<std::size_t>(d)] * keys[static_cast<std::size_t>(j * s.dim + d)];

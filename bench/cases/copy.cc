@@ -13,8 +13,9 @@ void cases(KernelBench& b) {
     const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(count))) / 64 * 64;
     const View x = b.random({count}, type), y = b.poisoned({count}, type);
     const double moved = 2.0 * static_cast<double>(b.bytes());
-    b.measure(std::format("copy {} [{}]", name(type), count), Unit::bytes, moved, [&](Stream& s) { kernels::copy(s, x, y); },
-              [&] { return b.read(x, count - 1000, 1000) == b.read(y, count - 1000, 1000); });
+    b.measure(
+        std::format("copy {} [{}]", name(type), count), Unit::bytes, moved, [&](Stream& s) { kernels::copy(s, x, y); },
+        [&] { return b.read(x, count - 1000, 1000) == b.read(y, count - 1000, 1000); });
     const View xs(x.buffer, 0, type, {side, side}), ys(y.buffer, 0, type, {side, side});
     constexpr std::array<int, 2> kTransposed{1, 0};
     b.measure(std::format("transpose {0} [{1}, {1}]", name(type), side), Unit::bytes,

@@ -18,15 +18,19 @@ class Cases {
     for (int k = 0; k < f.operands; ++k) {
       const bool condition = function == "select" && k == 0;
       inputs.push_back(b_.random({k < rows_at_full ? rows : 1, columns}, condition ? DType::boolean : type));
-      bytes += k < rows_at_full ? static_cast<double>(byte_size(inputs.back().dtype, static_cast<std::uint64_t>(rows * columns))) : 0;
+      bytes += k < rows_at_full
+                   ? static_cast<double>(byte_size(inputs.back().dtype, static_cast<std::uint64_t>(rows * columns)))
+                   : 0;
     }
     const Expression e = function_expression(function, types_of(inputs));
     const View y = b_.poisoned({rows, columns}, e.output_type(0));
     bytes += static_cast<double>(byte_size(y.dtype, static_cast<std::uint64_t>(rows * columns)));
-    run(std::format("{} {} [{}, {}]", label.empty() ? std::string(function) : label, name(type), rows, columns), bytes, e, inputs, y);
+    run(std::format("{} {} [{}, {}]", label.empty() ? std::string(function) : label, name(type), rows, columns), bytes,
+        e, inputs, y);
   }
 
-  void run(const std::string& label, double bytes, const Expression& e, const std::vector<View>& inputs, const View& y) {
+  void run(const std::string& label, double bytes, const Expression& e, const std::vector<View>& inputs,
+           const View& y) {
     b_.measure(label, Unit::bytes, bytes, [&](Stream& s) { kernels::map(s, e, inputs, std::span(&y, 1)); },
                [&] { return right(e, inputs, y); }, {.functions = static_cast<double>(y.count()) * e.cost()});
   }
@@ -67,8 +71,9 @@ void cases(KernelBench& b) {
     for (const char* f : {"relu", "exp", "tanh", "gelu_erf", "silu", "add"}) c.measure(f, type);
     c.measure("add", type, 1, "add row");
   }
-  for (const char* f : {"sqrt", "log", "sin", "expm1", "log1p", "atan", "asinh", "cbrt", "erfc", "erfinv", "lgamma", "digamma", "mish",
-                        "elu", "hardswish", "leaky_relu", "floor_divide", "remainder", "pow", "atan2", "hypot", "select", "less"}) {
+  for (const char* f : {"sqrt",         "log",       "sin",    "expm1",   "log1p", "atan",   "asinh",     "cbrt",
+                        "erfc",         "erfinv",    "lgamma", "digamma", "mish",  "elu",    "hardswish", "leaky_relu",
+                        "floor_divide", "remainder", "pow",    "atan2",   "hypot", "select", "less"}) {
     c.measure(f, DType::f32);
   }
   for (const DType type : {DType::u8, DType::i16, DType::i32}) c.measure("add", type);
@@ -83,7 +88,8 @@ void cases(KernelBench& b) {
     const int x = e.cast(e.input(DType::f16), DType::f32);
     e.output(e.cast(e.apply(ScalarOp::mul, {x, e.input(DType::f32)}), result));
     const View y = b.poisoned({rows, columns}, result);
-    c.run(std::format("mul f16 f32 to {} [{}, {}]", name(result), rows, columns), elements * (6 + bits(result) / 8), e, mixed, y);
+    c.run(std::format("mul f16 f32 to {} [{}, {}]", name(result), rows, columns), elements * (6 + bits(result) / 8), e,
+          mixed, y);
   }
 }
 

@@ -18,25 +18,30 @@ void product(KernelBench& b, DType type, std::int64_t m, std::int64_t n, std::in
   const View a = b.random({m, k}, type), w = b.random(rows ? Shape{k, n} : Shape{n, k}, type);
   const View y = b.poisoned({m, n}, type == DType::i8 ? DType::i32 : type), bt = rows ? w : w.permuted(kTransposed);
   const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::matmul_workspace(s, a, bt, y); }));
-  b.measure(std::format("matmul {} [{}, {}] x [{}, {}]{}", name(type), m, k, rows ? k : n, rows ? n : k, rows ? "" : "T"), Unit::flop, flop,
-            [&](Stream& s) { kernels::matmul(s, a, bt, y, {}, workspace); }, [&] {
-              const std::int64_t i = m - 1, j = n / 2 + 1;
-              const auto ra = b.read(a, i * k, k);
-              std::vector<double> rw;
-              if (!rows) rw = b.read(w, j * k, k);
-              double sum = 0;
-              for (std::int64_t t = 0; t < k; ++t) {
-                sum += ra[static_cast<std::size_t>(t)] * (rows ? b.read(w, t * n + j, 1)[0] : rw[static_cast<std::size_t>(t)]);
-              }
-              return close(b.read(y, i * n + j, 1)[0], sum, type == DType::f32 ? 1e-4 : 4e-3);
-            }, {.bytes = touched_bytes(a) + touched_bytes(w) + touched_bytes(y)});
+  b.measure(
+      std::format("matmul {} [{}, {}] x [{}, {}]{}", name(type), m, k, rows ? k : n, rows ? n : k, rows ? "" : "T"),
+      Unit::flop, flop, [&](Stream& s) { kernels::matmul(s, a, bt, y, {}, workspace); },
+      [&] {
+        const std::int64_t i = m - 1, j = n / 2 + 1;
+        const auto ra = b.read(a, i * k, k);
+        std::vector<double> rw;
+        if (!rows) rw = b.read(w, j * k, k);
+        double sum = 0;
+        for (std::int64_t t = 0; t < k; ++t) {
+          sum +=
+              ra[static_cast<std::size_t>(t)] * (rows ? b.read(w, t * n + j, 1)[0] : rw[static_cast<std::size_t>(t)]);
+        }
+        return close(b.read(y, i * n + j, 1)[0], sum, type == DType::f32 ? 1e-4 : 4e-3);
+      },
+      {.bytes = touched_bytes(a) + touched_bytes(w) + touched_bytes(y)});
 }
 
 void cases(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16}) {
     for (const std::int64_t side : {1024, 2048, 4096, 8192}) product(b, type, side, side, side);
     for (const std::int64_t tokens : {16, 128, 4096, 32768}) {
-      for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{1152, 384}, {384, 384}, {1536, 384}, {384, 1536}}) {
+      for (const auto& [n, k] :
+           {std::pair<std::int64_t, std::int64_t>{1152, 384}, {384, 384}, {1536, 384}, {384, 1536}}) {
         product(b, type, tokens, n, k);
       }
     }

@@ -1,5 +1,5 @@
-// Measuring: every rate is a slope, the time of many calls in a submit less the time of one, so that submitting, waiting
-// and reading back cancel out.
+// Measuring: every rate is a slope, the time of many calls in a submit less the time of one, so that submitting,
+// waiting and reading back cancel out.
 #include "weft/calibration.h"
 
 #include <algorithm>
@@ -43,7 +43,9 @@ class Meter {
 
   // For WEFT_LOG=calibration: what took how long.
   void mark(std::string_view part) {
-    if (log_topic("calibration")) log_message(LogLevel::info, std::format("{:7.1f} ms  {}", seconds_since(start_) * 1e3, part));
+    if (log_topic("calibration")) {
+      log_message(LogLevel::info, std::format("{:7.1f} ms  {}", seconds_since(start_) * 1e3, part));
+    }
     start_ = Clock::now();
   }
 

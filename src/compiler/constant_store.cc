@@ -21,7 +21,8 @@ Buffer ConstantStore::get(const ConstantPtr& constant) {
   Buffer buffer;
   if (device_.is_gpu()) {
     const TensorType& type = constant->type();
-    buffer = device_.allocate(buffer_size(byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)))));
+    buffer =
+        device_.allocate(buffer_size(byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)))));
     unfilled_.push_back({buffer, constant});
   } else {
     const TensorData data = constant->data();

@@ -83,7 +83,9 @@ std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<st
     values.push_back(evaluate(node->op(), operands));
   }
   std::map<std::string, TensorData> outputs;
-  for (const NamedValue& o : graph.impl().outputs) outputs.emplace(o.name, values[o.value.node()->id()][o.value.index()]);
+  for (const NamedValue& o : graph.impl().outputs) {
+    outputs.emplace(o.name, values[o.value.node()->id()][o.value.index()]);
+  }
   return outputs;
 }
 

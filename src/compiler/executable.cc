@@ -368,8 +368,10 @@ std::string Executable::Impl::describe(const Operand& o) const {
   if (!o.layout.is_dense()) s += " strides " + to_string(o.layout.strides);
   const auto at = [&](std::uint64_t offset) { return offset ? std::format(" + {}", offset) : std::string(); };
   switch (storage.kind) {
-    case Storage::Kind::input: return std::format("{} {}{}", s, in_quotes(schedule_.inputs[storage.index].name), at(o.offset));
-    case Storage::Kind::output: return std::format("{} {}{}", s, in_quotes(schedule_.outputs[storage.index].name), at(o.offset));
+    case Storage::Kind::input:
+      return std::format("{} {}{}", s, in_quotes(schedule_.inputs[storage.index].name), at(o.offset));
+    case Storage::Kind::output:
+      return std::format("{} {}{}", s, in_quotes(schedule_.outputs[storage.index].name), at(o.offset));
     case Storage::Kind::constant: return std::format("{} constant{}", s, at(o.offset));
     case Storage::Kind::intermediate: break;
   }
@@ -380,7 +382,9 @@ std::string Executable::Impl::describe(const Operand& o) const {
 
 void Executable::Impl::log_schedule() const {
   std::string sizes;
-  for (const std::uint64_t bytes : planned_.plan.buffers) sizes += std::format("{}{}", sizes.empty() ? "" : " + ", bytes);
+  for (const std::uint64_t bytes : planned_.plan.buffers) {
+    sizes += std::format("{}{}", sizes.empty() ? "" : " + ", bytes);
+  }
   std::string text = std::format("schedule for {}: {} steps; {} buffers of {} bytes for intermediates (at least {} are "
                                  "needed), {} bytes of constants",
                                  device.name(), schedule_.calls.size(), planned_.plan.buffers.size(),

@@ -10,7 +10,8 @@ namespace weft::compiler {
 std::string largest_value(const View& view) {
   if (view.count() == 0) return "none";
   if (view.dtype == DType::c64) return "-";
-  const View values(Buffer::host(static_cast<std::uint64_t>(view.count()) * sizeof(double)), 0, DType::f64, view.shape());
+  const View values(Buffer::host(static_cast<std::uint64_t>(view.count()) * sizeof(double)), 0, DType::f64,
+                    view.shape());
   cpu::Executor executor;
   kernels::copy(executor, view, values);
   const auto* first = reinterpret_cast<const double*>(values.buffer.data());

@@ -128,7 +128,8 @@ std::uint64_t liveness_bound(std::span<const PlanItem> items, std::size_t steps)
 MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep> steps, std::uint64_t max_buffer) {
   for (const PlanItem& item : items) {
     if (aligned(item.bytes) > max_buffer) {
-      throw OutOfMemory("an intermediate of {} bytes is past this device's largest buffer of {}", item.bytes, max_buffer);
+      throw OutOfMemory("an intermediate of {} bytes is past this device's largest buffer of {}", item.bytes,
+                        max_buffer);
     }
   }
   Planner planner(items, steps, max_buffer);
@@ -165,8 +166,8 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
     for (const auto& k : keyed) order.push_back(k.second);
     consider(std::move(order));
   }
-  // Then single items move within the order, or two change places. Steps that lose a little are taken too, less and less
-  // of them: they lead out of corners.
+  // Then single items move within the order, or two change places. Steps that lose a little are taken too, less and
+  // less of them: they lead out of corners.
   const std::size_t affordable = kMostComparisons / (items.size() * items.size());
   const int moves = static_cast<int>(std::min<std::size_t>(kMoves, affordable));
   std::uniform_int_distribution<std::size_t> any(0, items.size() - 1);

@@ -34,7 +34,8 @@ JsonReader JsonReader::at(std::string_view key) const {
   if (!value_->is_object()) expected("an object");
   const auto found = value_->find(key);
   if (found == value_->end()) {
-    throw FormatError("{}: \"{}\" is missing", source_, path_.empty() ? std::string(key) : path_ + "." + std::string(key));
+    throw FormatError("{}: \"{}\" is missing", source_,
+                      path_.empty() ? std::string(key) : path_ + "." + std::string(key));
   }
   return child(*found, key);
 }

@@ -43,8 +43,8 @@ const Settings& settings() {
       else if (!word.empty()) unknown = word;
     }
     if (!unknown.empty() && r.level <= LogLevel::warning) {
-      r.logger->warn("WEFT_LOG (--log): there is no topic '{}'; levels are off, warn, info and debug, topics {}", unknown,
-                     "schedule, passes, precision, calibration and start");
+      r.logger->warn("WEFT_LOG (--log): there is no topic '{}'; levels are off, warn, info and debug, topics {}",
+                     unknown, "schedule, passes, precision, calibration and start");
     }
     return r;
   }();

@@ -94,7 +94,9 @@ std::string read_file(const fs::path& path, std::size_t limit) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw IoError("cannot open {}: {}", path.string(), reason(errno));
   const auto size = static_cast<std::size_t>(file.tellg());
-  if (size > limit) throw IoError("{} has {} bytes, more than the {} that such a file may have", path.string(), size, limit);
+  if (size > limit) {
+    throw IoError("{} has {} bytes, more than the {} that such a file may have", path.string(), size, limit);
+  }
   std::string text(size, '\0');
   file.seekg(0);
   if (size && !file.read(text.data(), static_cast<std::streamsize>(size))) {

@@ -89,7 +89,9 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
 }
 
 int normalize_axis(int axis, int rank, std::string_view where) {
-  if (axis < -rank || axis >= rank) throw InvalidArgument("{}: axis {} is outside a tensor of rank {}", where, axis, rank);
+  if (axis < -rank || axis >= rank) {
+    throw InvalidArgument("{}: axis {} is outside a tensor of rank {}", where, axis, rank);
+  }
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -111,7 +113,8 @@ std::array<std::int64_t, 2> Layout::offset_range() const {
     std::int64_t reach = 0;
     std::int64_t& end = strides[i] < 0 ? low : high;
     if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(end, reach, &end)) {
-      throw InvalidArgument("shape {} with strides {} reaches past 2^63 elements", to_string(shape), to_string(strides));
+      throw InvalidArgument("shape {} with strides {} reaches past 2^63 elements", to_string(shape),
+                            to_string(strides));
     }
   }
   return {low, high};

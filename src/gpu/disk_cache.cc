@@ -54,7 +54,9 @@ std::string environment(const char* name) {
 fs::path DiskCache::root_of(std::string_view setting) {
   if (setting == "off") return {};
   if (!setting.empty()) return fs::path(setting) / "pipelines";
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "weft/pipelines";
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
+    return fs::path(cache) / "weft/pipelines";
+  }
 #if defined(_WIN32)
   if (const std::string local = environment("LOCALAPPDATA"); !local.empty()) return fs::path(local) / "weft/pipelines";
 #endif

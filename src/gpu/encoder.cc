@@ -22,7 +22,8 @@ void check_dispatch(const Context& context, const Dispatch& d) {
     }
     if (b.size == 0 || b.size % 4 != 0 || b.size > caps.max_binding || b.offset % caps.storage_alignment != 0) {
       throw InvalidArgument(
-          "dispatch '{}': binding {} has offset {} and size {}; offsets are multiples of {}, sizes multiples of 4 up to {}",
+          "dispatch '{}': binding {} has offset {} and size {}; offsets are multiples of {}, sizes multiples of 4 up "
+          "to {}",
           d.label, i + 1, b.offset, b.size, caps.storage_alignment, caps.max_binding);
     }
   }

@@ -29,7 +29,9 @@ bool proven(const Device& device, std::string_view key, const std::function<bool
     } catch (const Error& e) {
       log(LogLevel::debug, "{}: {}", name, e.what());
     }
-    if (!passed) log(LogLevel::warning, "{} does not pass its self-test on {}; a slower form is used", key, impl.adapter.name);
+    if (!passed) {
+      log(LogLevel::warning, "{} does not pass its self-test on {}; a slower form is used", key, impl.adapter.name);
+    }
     if (lasting && impl.cache) impl.cache->store(bytes, std::span(passed ? &kPassed : &kFailed, 1));
   }
   impl.verdicts.emplace(key, passed);

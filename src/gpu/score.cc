@@ -39,7 +39,8 @@ double measure(const FoundAdapter& adapter) {
   for (int run = 0; run < 6; ++run) {  // the first compiles and warms up
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kDispatches; ++i) {
-      encoder.dispatch({.key = "weft.score", .make_wgsl = scale_wgsl, .bindings = bindings, .workgroups = {8192, 1, 1}});
+      encoder.dispatch(
+          {.key = "weft.score", .make_wgsl = scale_wgsl, .bindings = bindings, .workgroups = {8192, 1, 1}});
     }
     encoder.submit();
     device.wait();

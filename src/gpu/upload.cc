@@ -29,8 +29,8 @@ void merge(const Device& device, const Buffer& target, std::uint64_t offset, std
   const std::uint64_t alignment = device.capabilities().storage_alignment;
   const std::uint64_t word = offset / 4 * 4, base = word / alignment * alignment;
   if (word + 4 > target.gpu().GetSize()) {
-    throw InvalidArgument("upload: the last bytes of a buffer of {} lie in no whole 32-bit word; make it a multiple of 4",
-                          target.size());
+    throw InvalidArgument(
+        "upload: the last bytes of a buffer of {} lie in no whole 32-bit word; make it a multiple of 4", target.size());
   }
   MergeParams params{static_cast<std::uint32_t>((word - base) / 4), 0, 0};
   std::memcpy(reinterpret_cast<std::byte*>(&params.value) + offset % 4, bytes.data(), bytes.size());

@@ -127,7 +127,8 @@ View::View(Buffer b, std::uint64_t byte_offset, DType type, const Shape& shape, 
   const Wide last = Wide{offset} * 8 + (Wide{high} + 1) * bits(type);
   if (first < 0 || last > Wide{buffer.size()} * 8) {
     throw InvalidArgument("view: {} at byte {} reaches bytes {} to {} of a buffer of {}", to_string(*this), offset,
-                          static_cast<std::int64_t>(first / 8), static_cast<std::int64_t>((last + 7) / 8), buffer.size());
+                          static_cast<std::int64_t>(first / 8), static_cast<std::int64_t>((last + 7) / 8),
+                          buffer.size());
   }
 }
 

@@ -42,7 +42,9 @@ std::string to_string(const Node& node) {
 std::string Graph::to_string() const {
   std::string s;
   for (const auto& node : impl_->nodes) s += weft::to_string(*node) + "\n";
-  for (const NamedValue& o : impl_->outputs) s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value));
+  for (const NamedValue& o : impl_->outputs) {
+    s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value));
+  }
   return s;
 }
 

@@ -80,8 +80,8 @@ ScalarOp activation(const ConfigFile& file, const char* key) {
   for (const auto& [spelling, op] : kActivations) {
     if (spelling == text) return op;
   }
-  throw Unsupported("{}: '{}' is '{}'; Weft has gelu, gelu_new, gelu_fast, quick_gelu, relu, silu and tanh", file.source(),
-                    key, text);
+  throw Unsupported("{}: '{}' is '{}'; Weft has gelu, gelu_new, gelu_fast, quick_gelu, relu, silu and tanh",
+                    file.source(), key, text);
 }
 
 EncoderConfig read_bert(const ConfigFile& file) {
@@ -148,13 +148,16 @@ DenseModule read_dense(const fs::path& directory) {
                     .bias = file.get<bool>("bias", true),
                     .activation = {}};
   const auto name = file.get<std::string>("activation_function", "torch.nn.modules.linear.Identity");
-  constexpr std::pair<std::string_view, ScalarOp> kActivations[] = {
-      {".Tanh", ScalarOp::tanh}, {".ReLU", ScalarOp::relu}, {".GELU", ScalarOp::gelu_erf}, {".Sigmoid", ScalarOp::sigmoid}};
+  constexpr std::pair<std::string_view, ScalarOp> kActivations[] = {{".Tanh", ScalarOp::tanh},
+                                                                    {".ReLU", ScalarOp::relu},
+                                                                    {".GELU", ScalarOp::gelu_erf},
+                                                                    {".Sigmoid", ScalarOp::sigmoid}};
   for (const auto& [ending, op] : kActivations) {
     if (name.ends_with(ending)) dense.activation = op;
   }
   if (!dense.activation && !name.ends_with(".Identity")) {
-    throw Unsupported("{}: activation_function '{}'; Weft has Tanh, ReLU, GELU, Sigmoid and Identity", file.source(), name);
+    throw Unsupported("{}: activation_function '{}'; Weft has Tanh, ReLU, GELU, Sigmoid and Identity", file.source(),
+                      name);
   }
   return dense;
 }
@@ -213,7 +216,8 @@ SentenceConfig read_sentence_config(const fs::path& model_dir) {
     } else if (type.ends_with(".Normalize") && !first) {
       config.normalize = true;
     } else {
-      throw Unsupported("{}: module '{}' here; Weft has Transformer, then Pooling, Dense and Normalize", file.source(), type);
+      throw Unsupported("{}: module '{}' here; Weft has Transformer, then Pooling, Dense and Normalize", file.source(),
+                        type);
     }
   }
   if (config.pooling.empty()) throw Unsupported("{}: no Pooling module: token embeddings only", file.source());

@@ -72,8 +72,8 @@ void check_layout(std::vector<SafeTensorsEntry>& entries, std::uint64_t data_siz
   std::string_view previous;
   for (const auto& entry : entries) {
     if (entry.begin < covered) {
-      throw FormatError("{}: tensors {} and {} overlap at byte {} of the data", source, in_quotes(previous), in_quotes(entry.name),
-                        entry.begin);
+      throw FormatError("{}: tensors {} and {} overlap at byte {} of the data", source, in_quotes(previous),
+                        in_quotes(entry.name), entry.begin);
     }
     if (entry.begin > covered) {
       throw FormatError("{}: bytes {} to {} of the data belong to no tensor (before {})", source, covered,
@@ -183,7 +183,8 @@ SafeTensors SafeTensors::open(const fs::path& path) {
     }
     const auto tensor = shard->second.tensors_.find(name);
     if (tensor == shard->second.tensors_.end()) {
-      throw FormatError("{}: tensor {} should be in {}, which does not have it", source, in_quotes(name), in_quotes(file));
+      throw FormatError("{}: tensor {} should be in {}, which does not have it", source, in_quotes(name),
+                        in_quotes(file));
     }
     result.tensors_.insert(*tensor);
   }
@@ -201,8 +202,11 @@ const TensorData& SafeTensors::at(std::string_view name) const {
   const auto found = tensors_.find(name);
   if (found != tensors_.end()) return found->second;
   const auto similar = nearest(tensors_, name);
-  if (similar.empty()) throw InvalidArgument("{}: there is no tensor {} among its {}", source_, in_quotes(name), size());
-  throw InvalidArgument("{}: there is no tensor {}; the nearest name is {}", source_, in_quotes(name), in_quotes(similar));
+  if (similar.empty()) {
+    throw InvalidArgument("{}: there is no tensor {} among its {}", source_, in_quotes(name), size());
+  }
+  throw InvalidArgument("{}: there is no tensor {}; the nearest name is {}", source_, in_quotes(name),
+                        in_quotes(similar));
 }
 
 const TensorData& SafeTensors::at(std::string_view name, const Shape& expected) const {

@@ -152,7 +152,8 @@ class HeaderReader : public json::json_sax_t {
       case State::offset_values:
         fail("expected two byte positions as \"data_offsets\" of tensor {}, got {}", in_quotes(entry_.name), got);
       case State::metadata_value: fail("expected an object of strings as \"{}\", got {}", kMetadata, got);
-      case State::metadata_text: fail("expected a string for {} of \"{}\", got {}", in_quotes(metadata_key_), kMetadata, got);
+      case State::metadata_text:
+        fail("expected a string for {} of \"{}\", got {}", in_quotes(metadata_key_), kMetadata, got);
       default: fail("did not expect {}", got);
     }
   }

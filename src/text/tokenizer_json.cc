@@ -129,7 +129,8 @@ TokenizerSpec read_tokenizer_json(std::string_view text, std::string_view source
 
   const auto pre_tokenizer = file.find("pre_tokenizer");
   if (!pre_tokenizer) {
-    throw Unsupported("{}: a tokenizer without \"pre_tokenizer\" is not supported; Weft reads BertPreTokenizer", source);
+    throw Unsupported("{}: a tokenizer without \"pre_tokenizer\" is not supported; Weft reads BertPreTokenizer",
+                      source);
   }
   kind_of(*pre_tokenizer, "pre_tokenizer", {"BertPreTokenizer"});
   const auto normalizer = file.find("normalizer");

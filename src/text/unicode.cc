@@ -114,7 +114,9 @@ class PropertyTable {
     return word && (plain_ideograph(c) || in_version(c, kWordVersion));
   }
 
-  static bool changes_case(char32_t c) { return !plain_ideograph(c) && u_tolower(static_cast<UChar32>(c)) != static_cast<UChar32>(c); }
+  static bool changes_case(char32_t c) {
+    return !plain_ideograph(c) && u_tolower(static_cast<UChar32>(c)) != static_cast<UChar32>(c);
+  }
 
   static bool decomposes(char32_t c, std::uint32_t mask) {
     if (plain_ideograph(c)) return false;

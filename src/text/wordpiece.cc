@@ -26,7 +26,9 @@ WordPiece::WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& optio
 }
 
 void WordPiece::append(std::string_view word, std::vector<std::int32_t>& ids) const {
-  const auto chars = [&] { return word.size() - static_cast<std::size_t>(std::ranges::count_if(word, is_continuation)); };
+  const auto chars = [&] {
+    return word.size() - static_cast<std::size_t>(std::ranges::count_if(word, is_continuation));
+  };
   if (word.size() > max_chars_ && chars() > max_chars_) {
     ids.push_back(unk_id_);
     return;

@@ -56,13 +56,15 @@ class HostileRun : public testing::TestWithParam<std::string> {
   Device device = test::device_named(GetParam());
   DeviceTensor tensor(const Shape& shape, DType type = DType::f32) const { return {device, type, shape}; }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, HostileRun, testing::ValuesIn(test::all_devices()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, HostileRun, testing::ValuesIn(test::all_devices()),
+                         [](const auto& i) { return i.param; });
 
 TEST_P(HostileRun, TensorsThatDoNotFit) {
   Graph graph;
   graph.output("y", graph.input("a", DType::f32, {2, 3}) + graph.input("b", DType::f32, {3}));
   Executable exe = compile(graph, device);
-  const DeviceTensor a = tensor({2, 3}), b = tensor({3}), y = tensor({2, 3}), wrong = tensor({3, 2}), half = tensor({2, 3}, DType::f16);
+  const DeviceTensor a = tensor({2, 3}), b = tensor({3}), y = tensor({2, 3}), wrong = tensor({3, 2}),
+                     half = tensor({2, 3}, DType::f16);
   const auto says = [&](std::initializer_list<NamedTensor> in, std::initializer_list<NamedTensor> out) {
     const std::string what = test::thrown_by([&] { exe.run(in, out); });
     EXPECT_THAT(what, testing::StartsWith("InvalidArgument: "));

@@ -181,9 +181,10 @@ TEST_F(PassTest, ElementwiseWorkGoesIntoTheProduct) {
   graph.output("y", gelu(matmul(x, w) + b) + residual);
   const Graph fused = fuse_elementwise(graph, context);
   const Graph result = matmul_epilogue(fused, context);
-  EXPECT_THAT(result.to_string(),
-              testing::HasSubstr("matmul{epilogue=(x0:f32, x1:f32, x2:f32) add(gelu_erf(add(x0, x1)), x2)} %0, %1, %2, %3 "
-                                 ": f32 [2, 5, 4]\noutput"));
+  EXPECT_THAT(
+      result.to_string(),
+      testing::HasSubstr("matmul{epilogue=(x0:f32, x1:f32, x2:f32) add(gelu_erf(add(x0, x1)), x2)} %0, %1, %2, %3 "
+                         ": f32 [2, 5, 4]\noutput"));
   EXPECT_EQ(result.impl().nodes.back()->op().label(result.impl().nodes.back()->input_types()),
             "matmul+bias+gelu_erf+residual");
 }
@@ -207,7 +208,8 @@ TEST_F(PassTest, ThePrecisionOfANarrowProductStays) {
   const Value w = graph.input("w", DType::f16, {3, 4});
   graph.output("y", cast(relu(matmul(x, w)), DType::f32));
   const Graph result = matmul_epilogue(fuse_elementwise(graph, context), context);
-  EXPECT_THAT(result.to_string(), testing::HasSubstr("matmul{epilogue=(x0:f32) cast<f32>(relu(cast<f16>(x0)))} %0, %1"));
+  EXPECT_THAT(result.to_string(),
+              testing::HasSubstr("matmul{epilogue=(x0:f32) cast<f32>(relu(cast<f16>(x0)))} %0, %1"));
 }
 
 TEST_F(PassTest, AttentionWrittenOutIsRecognised) {
@@ -249,7 +251,8 @@ TEST_F(PassTest, AttentionHasManyForms) {
   expect(false, [](Graph& g, Value q, Value k, Value v) {
     return matmul(softmax((matmul(q, k.T()) + g.input("m", DType::f32, {3, 1, 5})) * 0.5), v);
   }, "the mask is scaled");
-  expect(false, [](Graph&, Value q, Value k, Value v) { return matmul(softmax(matmul(q, k.T()), 1), v); }, "another axis");
+  expect(
+      false, [](Graph&, Value q, Value k, Value v) { return matmul(softmax(matmul(q, k.T()), 1), v); }, "another axis");
   expect(false, [](Graph& g, Value q, Value k, Value v) {
     const Value s = softmax(matmul(q, k.T()));
     g.output("s", s);
@@ -328,7 +331,8 @@ TEST_F(PassTest, OtherMasksStay) {
   };
   const auto causal = [](std::int64_t i, std::int64_t j) { return j <= i; };
   stays("a hole", mask_of(6, 6, [&](std::int64_t i, std::int64_t j) { return causal(i, j) && (i != 4 || j != 2); }));
-  stays("one key more", mask_of(6, 6, [&](std::int64_t i, std::int64_t j) { return causal(i, j) || (i == 2 && j == 3); }));
+  stays("one key more",
+        mask_of(6, 6, [&](std::int64_t i, std::int64_t j) { return causal(i, j) || (i == 2 && j == 3); }));
   stays("strictly before", mask_of(6, 6, [](std::int64_t i, std::int64_t j) { return j < i; }));
   stays("too little", mask_of(6, 6, causal, -1e4f));
   TensorData slopes = mask_of(6, 6, causal);

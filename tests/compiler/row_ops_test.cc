@@ -1,4 +1,5 @@
-// Reductions, norms, random numbers and sorting as a graph's operations: what they infer, and compiled against the twins.
+// Reductions, norms, random numbers and sorting as a graph's operations: what they infer, and compiled against the
+// twins.
 #include <cstring>
 
 #include "compiler/evaluate.h"
@@ -65,7 +66,8 @@ struct RowOpsTest : testing::TestWithParam<std::string> {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, RowOpsTest, testing::ValuesIn(all_devices()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, RowOpsTest, testing::ValuesIn(all_devices()),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(RowOpsTest, Reductions) {
   Graph g;
@@ -83,7 +85,8 @@ TEST_P(RowOpsTest, Reductions) {
 
 TEST_P(RowOpsTest, Norms) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {2, 6, 8}), w = g.input("w", DType::f32, {6}), b = g.input("b", DType::f32, {6});
+  const Value x = g.input("x", DType::f32, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
+              b = g.input("b", DType::f32, {6});
   const Value row = g.input("row", DType::f32, {8}), none;
   g.output("log_softmax", log_softmax(x, 1));
   g.output("rms", rms_norm(x, row, 1e-3));
@@ -111,12 +114,14 @@ TEST_P(RowOpsTest, RandomAndSort) {
   g.output("top_places", top.indices);
   const TopK bottom = top_k(x, 300, 1, false);
   g.output("bottom", bottom.values + bottom.values);
-  check(g, {{"key", TensorData::of<std::uint32_t>(DType::u32, {2}, std::vector<std::uint32_t>{5, 6})}, {"x", noise({3, 2000}, 1)}});
+  check(g, {{"key", TensorData::of<std::uint32_t>(DType::u32, {2}, std::vector<std::uint32_t>{5, 6})},
+            {"x", noise({3, 2000}, 1)}});
 }
 
 TEST(RowOps, Infer) {
   Graph g;
-  const Value x = g.input("x", DType::f16, {2, 6, 8}), w = g.input("w", DType::f32, {6}), key = g.input("key", DType::u32, {2});
+  const Value x = g.input("x", DType::f16, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
+              key = g.input("key", DType::u32, {2});
   const Value i = g.input("i", DType::i8, {4, 5}), none;
   EXPECT_EQ(argmax(i, {0}).type(), (TensorType{DType::i32, {5}}));
   EXPECT_EQ(reduce(ReduceOp::count, i, {1}, true).type(), (TensorType{DType::i32, {4, 1}}));

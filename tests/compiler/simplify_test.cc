@@ -67,13 +67,17 @@ TEST(Simplify, Selections) {
   EXPECT_EQ(simple(DType::boolean, [](Expression& e, int c) {
               return e.apply(ScalarOp::select, {c, e.constant(1, DType::f32), e.constant(0, DType::f32)});
             }), "cast<f32>(x0)");
-  EXPECT_EQ(simple(DType::boolean, [](Expression& e, int c) {
-              return e.apply(ScalarOp::select, {e.apply(logical_not, {c}), e.constant(3, DType::f32), e.constant(4, DType::f32)});
-            }), "select(x0, 4:f32, 3:f32)");
+  EXPECT_EQ(simple(DType::boolean,
+                   [](Expression& e, int c) {
+                     return e.apply(ScalarOp::select,
+                                    {e.apply(logical_not, {c}), e.constant(3, DType::f32), e.constant(4, DType::f32)});
+                   }),
+            "select(x0, 4:f32, 3:f32)");
   EXPECT_EQ(simple([](Expression& e, int x) {
               return e.apply(ScalarOp::select, {e.constant(1, DType::boolean), x, e.constant(4, DType::f32)});
             }), "x0");
-  EXPECT_EQ(simple([](Expression& e, int x) { return e.apply(ScalarOp::select, {e.apply(less, {x, x}), x, x}); }), "x0");
+  EXPECT_EQ(simple([](Expression& e, int x) { return e.apply(ScalarOp::select, {e.apply(less, {x, x}), x, x}); }),
+            "x0");
 }
 
 TEST(Simplify, Casts) {
@@ -181,7 +185,8 @@ TEST_F(PassTest, NodesAndViewsThatDoNothing) {
 TEST_F(PassTest, GatesAreOneProduct) {
   const Value x = f32({5, 8});
   const auto weights = [&](int n) {
-    return graph.constant(TensorData::of<float>(DType::f32, {n, 8}, std::vector<float>(static_cast<std::size_t>(n) * 8, 0.5f)));
+    return graph.constant(
+        TensorData::of<float>(DType::f32, {n, 8}, std::vector<float>(static_cast<std::size_t>(n) * 8, 0.5f)));
   };
   const Value gate = matmul(x, weights(4).T());
   const Value up = matmul(x, weights(4).T());

@@ -57,7 +57,8 @@ TEST(Threads, KernelsOnTheCpu) {
     const auto zeros = [](const Shape& shape) {
       return test::host_view(DType::f32, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape))));
     };
-    const View x = test::host_view(DType::f32, {64, 1000}, values), y = zeros({64, 1000}), z = zeros({64, 64}), sorted = zeros({64, 64});
+    const View x = test::host_view(DType::f32, {64, 1000}, values), y = zeros({64, 1000}), z = zeros({64, 64}),
+               sorted = zeros({64, 64});
     kernels::softmax(executor, x, y, 1);
     kernels::matmul(executor, y, x.permuted(std::array{1, 0}), z);
     kernels::sort(executor, z, sorted, {}, {});

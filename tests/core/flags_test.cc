@@ -42,7 +42,8 @@ TEST_F(FlagsTest, CommandLineWinsOverEnvironmentOverDefault) {
 TEST_F(FlagsTest, Bytes) {
   EXPECT_EQ(flag_bytes(Flag::memory_limit), std::nullopt);
   const std::pair<const char*, std::uint64_t> good[] = {
-      {"0", 0}, {"17", 17}, {"3K", 3 << 10}, {"512m", 512 << 20}, {"8G", 8ull << 30}, {"2TiB", 2ull << 40}, {"1kb", 1024}};
+      {"0", 0},           {"17", 17},           {"3K", 3 << 10}, {"512m", 512 << 20},
+      {"8G", 8ull << 30}, {"2TiB", 2ull << 40}, {"1kb", 1024}};
   for (const auto& [text, value] : good) {
     set_flag(Flag::memory_limit, text);
     EXPECT_EQ(flag_bytes(Flag::memory_limit), value) << text;

@@ -18,8 +18,8 @@ gpu::Device fresh(std::optional<std::uint64_t> limit = std::nullopt) {
 }
 
 TEST(BufferPool, CapacitiesWasteLittleAndHoldTheRequest) {
-  for (std::uint64_t n : {0ull, 1ull, 255ull, 256ull, 257ull, 1000ull, 1025ull, 5000ull, 65537ull, 1048575ull, 1048576ull,
-                          1048577ull, 90000000ull, 5000000001ull}) {
+  for (std::uint64_t n : {0ull, 1ull, 255ull, 256ull, 257ull, 1000ull, 1025ull, 5000ull, 65537ull, 1048575ull,
+                          1048576ull, 1048577ull, 90000000ull, 5000000001ull}) {
     const std::uint64_t c = gpu::BufferPool::capacity_for(n);
     EXPECT_GE(c, std::max<std::uint64_t>(n, 256));
     EXPECT_EQ(c % 256, 0u) << n;

@@ -51,7 +51,8 @@ TEST_P(EncoderTest, RecordingReplaysWithSubstitutes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, EncoderTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, EncoderTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 }  // namespace
 }  // namespace weft::test

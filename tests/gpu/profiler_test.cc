@@ -122,7 +122,8 @@ TEST_P(ProfilerTest, StepsOfAGraph) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ProfilerTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, ProfilerTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 }  // namespace
 }  // namespace weft::test

@@ -14,7 +14,9 @@ class SteadyStateTest : public testing::TestWithParam<std::string> {
 TEST_P(SteadyStateTest, ReplaysMakeNothing) {
   Buffer in = Buffer::placeholder(16), out = Buffer::placeholder(16), middle = device.allocate(16);
   gpu::Recording recording(device);
-  for (std::uint32_t i = 0; i < 40; ++i) affine(recording, i == 0 ? in : i % 2 ? middle : out, i % 2 ? out : middle, {4, 1, i});
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    affine(recording, i == 0 ? in : i % 2 ? middle : out, i % 2 ? out : middle, {4, 1, i});
+  }
   // 0: in → middle, 1: middle → out, 2: out → middle, …
   Buffer a[2] = {upload<std::uint32_t>(device, {1, 2, 3, 4}), upload<std::uint32_t>(device, {5, 6, 7, 8})};
   Buffer b[2] = {device.allocate(16), device.allocate(16)};

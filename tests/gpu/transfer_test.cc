@@ -170,7 +170,8 @@ TEST_P(TransferTest, ADroppedReadLeavesNothingBehind) {
   EXPECT_LE((DawnCounters::now() - before).buffers, 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, TransferTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, TransferTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 }  // namespace
 }  // namespace weft::test

@@ -35,8 +35,10 @@ TEST(ElementwiseGraph, Infers) {
 
   EXPECT_THAT(test::refused_by([&] { gcd(x, y); }), HasSubstr("gcd takes signed integer or unsigned integer, got f32"));
   EXPECT_THAT(test::refused_by([&] { less(z, z); }), HasSubstr("less takes"));
-  EXPECT_THAT(test::refused_by([&] { lerp(x, y, i); }), HasSubstr("lerp: operands are f32 [2, 1], f32 [3] and i16 [4]"));
-  EXPECT_THAT(test::refused_by([&] { hypot(g.input("w", DType::f32, {2}), y); }), HasSubstr("hypot: shapes [2] and [3]"));
+  EXPECT_THAT(test::refused_by([&] { lerp(x, y, i); }),
+              HasSubstr("lerp: operands are f32 [2, 1], f32 [3] and i16 [4]"));
+  EXPECT_THAT(test::refused_by([&] { hypot(g.input("w", DType::f32, {2}), y); }),
+              HasSubstr("hypot: shapes [2] and [3]"));
   EXPECT_THAT(test::refused_by([&] { elementwise("selu", {x}, {1.0}); }), HasSubstr("selu takes 0 parameters, got 1"));
   EXPECT_THAT(test::refused_by([&] { elementwise("nothing", {x}); }), HasSubstr("'nothing'"));
   EXPECT_THAT(test::refused_by([&] { relu6(Value()); }), HasSubstr("relu6: an operand is an empty Value"));

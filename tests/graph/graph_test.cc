@@ -33,8 +33,10 @@ TEST_F(GraphTest, InfersElementwise) {
             "add: shapes [2, 3] and [4] do not broadcast: sizes 3 and 4 meet 1 from the end");
   EXPECT_EQ(test::refused_by([&] { f32({2}) * input(DType::f16, {2}); }),
             "mul: a is f32 [2] and b is f16 [2]; both must have one type (cast one of them)");
-  EXPECT_THAT(test::refused_by([&] { unary(ScalarOp::log, input(DType::i32, {2})); }), HasSubstr("log takes float, got i32"));
-  EXPECT_THAT(test::refused_by([&] { select(f32({2}), f32({2}), f32({2})); }), HasSubstr("select: condition is f32 [2]"));
+  EXPECT_THAT(test::refused_by([&] { unary(ScalarOp::log, input(DType::i32, {2})); }),
+              HasSubstr("log takes float, got i32"));
+  EXPECT_THAT(test::refused_by([&] { select(f32({2}), f32({2}), f32({2})); }),
+              HasSubstr("select: condition is f32 [2]"));
   EXPECT_THAT(test::refused_by([&] { f32({2}) + Value(); }), HasSubstr("empty Value"));
 }
 
@@ -68,19 +70,24 @@ TEST_F(GraphTest, InfersTheRest) {
   const Value x = f32({2, 3, 4});
   EXPECT_EQ(gather(x, input(DType::i64, {5, 6}), 1).shape(), (Shape{2, 5, 6, 4}));
   EXPECT_EQ(gather(x, input(DType::i32, {}), -1).shape(), (Shape{2, 3}));
-  EXPECT_THAT(test::refused_by([&] { gather(x, f32({5})); }), HasSubstr("gather: indices are f32 [5], expected an integer"));
-  EXPECT_THAT(test::refused_by([&] { gather(f32({0, 2}), input(DType::i32, {1})); }), HasSubstr("nothing to pick from"));
+  EXPECT_THAT(test::refused_by([&] { gather(x, f32({5})); }),
+              HasSubstr("gather: indices are f32 [5], expected an integer"));
+  EXPECT_THAT(test::refused_by([&] { gather(f32({0, 2}), input(DType::i32, {1})); }),
+              HasSubstr("nothing to pick from"));
 
   const std::vector<Value> parts{x, f32({2, 5, 4})};
   EXPECT_EQ(concat(parts, 1).shape(), (Shape{2, 8, 4}));
-  EXPECT_EQ(test::refused_by([&] { concat(parts, 0); }), "concat: f32 [2, 5, 4] does not continue f32 [2, 3, 4] along axis 0");
+  EXPECT_EQ(test::refused_by([&] { concat(parts, 0); }),
+            "concat: f32 [2, 5, 4] does not continue f32 [2, 3, 4] along axis 0");
 
   EXPECT_EQ(reduce(ReduceOp::sum, x, {-1, 0}).shape(), (Shape{3}));
   EXPECT_EQ(reduce(ReduceOp::max, x, {1}, true).shape(), (Shape{2, 1, 4}));
   EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::mean, input(DType::i32, {2}), {0}); }),
               HasSubstr("reduce_mean: x is i32 [2], expected a float type"));
-  EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::any, x, {0}); }), HasSubstr("reduce_any: x is f32 [2, 3, 4], expected bool"));
-  EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::sum, x, {0, -3}); }), HasSubstr("reduce_sum: an axis is named twice"));
+  EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::any, x, {0}); }),
+              HasSubstr("reduce_any: x is f32 [2, 3, 4], expected bool"));
+  EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::sum, x, {0, -3}); }),
+              HasSubstr("reduce_sum: an axis is named twice"));
 
   EXPECT_EQ(softmax(x).type(), x.type());
   EXPECT_THAT(test::refused_by([&] { softmax(x, 3); }), HasSubstr("softmax: axis 3"));
@@ -93,10 +100,13 @@ TEST_F(GraphTest, InfersTheRest) {
 
 TEST_F(GraphTest, InfersProducts) {
   EXPECT_EQ(matmul(f32({5, 1, 2, 3}), f32({6, 3, 4})).shape(), (Shape{5, 6, 2, 4}));
-  EXPECT_EQ(test::refused_by([&] { matmul(f32({2, 3}), f32({4, 5})); }), "matmul: a [2, 3] and b [4, 5]: inner sizes 3 and 4 differ");
+  EXPECT_EQ(test::refused_by([&] { matmul(f32({2, 3}), f32({4, 5})); }),
+            "matmul: a [2, 3] and b [4, 5]: inner sizes 3 and 4 differ");
   EXPECT_THAT(test::refused_by([&] { matmul(f32({3}), f32({3, 5})); }), HasSubstr("both need two dimensions or more"));
-  EXPECT_THAT(test::refused_by([&] { matmul(f32({2, 3, 4}), f32({5, 4, 6})); }), HasSubstr("leading dimensions: shapes [2] and [5]"));
-  EXPECT_THAT(test::refused_by([&] { matmul(f32({2, 3}), input(DType::i32, {3, 2})); }), HasSubstr("expected float types"));
+  EXPECT_THAT(test::refused_by([&] { matmul(f32({2, 3, 4}), f32({5, 4, 6})); }),
+              HasSubstr("leading dimensions: shapes [2] and [5]"));
+  EXPECT_THAT(test::refused_by([&] { matmul(f32({2, 3}), input(DType::i32, {3, 2})); }),
+              HasSubstr("expected float types"));
 
   const Value q = f32({2, 8, 5, 16});
   const Value k = f32({2, 4, 7, 16});
@@ -106,9 +116,12 @@ TEST_F(GraphTest, InfersProducts) {
   EXPECT_EQ(attention(q, k, v, {}, {.window_left = 3}, lengths, lengths).shape(), (Shape{2, 8, 5, 32}));
   EXPECT_THAT(attention(q, k, v, {}, {.window_left = 3, .top_left = true}, {}, lengths).node()->op().to_string(),
               HasSubstr("window_left=3, top_left=true, mask=false, query_lengths=false, key_lengths=true"));
-  EXPECT_THAT(test::refused_by([&] { attention(q, k, v, {}, {}, f32({2})); }), HasSubstr("lengths are f32 [2], expected i32 or u32 [2]"));
-  EXPECT_THAT(test::refused_by([&] { attention(k, q, v, {}, {}); }), HasSubstr("k and v have different numbers of heads"));
-  EXPECT_THAT(test::refused_by([&] { attention(q, k, v, f32({3, 1, 1, 7}), {}); }), HasSubstr("mask [3, 1, 1, 7] does not broadcast"));
+  EXPECT_THAT(test::refused_by([&] { attention(q, k, v, {}, {}, f32({2})); }),
+              HasSubstr("lengths are f32 [2], expected i32 or u32 [2]"));
+  EXPECT_THAT(test::refused_by([&] { attention(k, q, v, {}, {}); }),
+              HasSubstr("k and v have different numbers of heads"));
+  EXPECT_THAT(test::refused_by([&] { attention(q, k, v, f32({3, 1, 1, 7}), {}); }),
+              HasSubstr("mask [3, 1, 1, 7] does not broadcast"));
 }
 
 TEST_F(GraphTest, Prints) {
@@ -144,8 +157,10 @@ TEST_F(GraphTest, NamesAreUniqueAndGraphsDoNotMix) {
   EXPECT_THAT(test::refused_by([&] { x + z; }), HasSubstr("different graphs"));
   EXPECT_THAT(test::refused_by([&] { graph.output("z", z); }), HasSubstr("another graph"));
   EXPECT_THAT(test::refused_by([&] { graph.output("z", {}); }), HasSubstr("empty Value"));
-  EXPECT_THAT(test::refused_by([&] { graph.input("big", DType::f32, {1 << 30, 1 << 30, 1 << 30}); }), HasSubstr("2^63"));
-  EXPECT_THAT(test::refused_by([&] { graph.constant({DType::f32, {3}, {}, nullptr}); }), HasSubstr("takes 12 bytes, 0 given"));
+  EXPECT_THAT(test::refused_by([&] { graph.input("big", DType::f32, {1 << 30, 1 << 30, 1 << 30}); }),
+              HasSubstr("2^63"));
+  EXPECT_THAT(test::refused_by([&] { graph.constant({DType::f32, {3}, {}, nullptr}); }),
+              HasSubstr("takes 12 bytes, 0 given"));
 }
 
 TEST(GraphHash, DependsOnStructureAndNotOnNamesOfConstants) {

@@ -9,11 +9,28 @@
 namespace weft {
 namespace {
 
-constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::u8, DType::i16,
-                            DType::i32, DType::i32, DType::i64, DType::u64, DType::u32, DType::boolean, DType::c64, DType::i4,
-                            DType::u2, DType::f8e4m3, DType::f8e5m2};
-constexpr std::int64_t kNumbers[] = {0, 1, 2, 3, 4, 5, -1, -2, -3, -9, 7, 8, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
-                                     std::int64_t{1} << 40, -(std::int64_t{1} << 40)};
+constexpr DType kTypes[] = {DType::f32,     DType::f32, DType::f32, DType::f16, DType::bf16,   DType::f64,   DType::i8,
+                            DType::u8,      DType::i16, DType::i32, DType::i32, DType::i64,    DType::u64,   DType::u32,
+                            DType::boolean, DType::c64, DType::i4,  DType::u2,  DType::f8e4m3, DType::f8e5m2};
+constexpr std::int64_t kNumbers[] = {0,
+                                     1,
+                                     2,
+                                     3,
+                                     4,
+                                     5,
+                                     -1,
+                                     -2,
+                                     -3,
+                                     -9,
+                                     7,
+                                     8,
+                                     100,
+                                     INT32_MAX,
+                                     INT32_MIN,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     std::int64_t{1} << 40,
+                                     -(std::int64_t{1} << 40)};
 
 class Attempt {
  public:
@@ -64,7 +81,8 @@ class Attempt {
       case 33: return sort(x, axis(), below(2));
       case 34: return top_k(x, number(), axis(), below(2)).indices;
       case 35:
-        return attention(x, y, z, maybe(value()), {.scale = 1, .causal = below(2) == 0, .window_left = number(), .window_right = number()},
+        return attention(x, y, z, maybe(value()),
+                         {.scale = 1, .causal = below(2) == 0, .window_left = number(), .window_right = number()},
                          maybe(value()), maybe(value()));
       case 36: return arange(graph, static_cast<double>(number()), static_cast<double>(number()), count(), type());
       case 37: return eye(graph, count(), count(), type(), number());
@@ -102,7 +120,10 @@ class Attempt {
     const std::int64_t n = number();
     return n == INT32_MAX ? 5 : n;
   }
-  int axis() { return below(3) ? static_cast<int>(below(5)) - 2 : static_cast<int>(std::array<std::int64_t, 6>{8, -9, 100, INT32_MAX, INT32_MIN, 3}[below(6)]); }
+  int axis() {
+    return below(3) ? static_cast<int>(below(5)) - 2
+                    : static_cast<int>(std::array<std::int64_t, 6>{8, -9, 100, INT32_MAX, INT32_MIN, 3}[below(6)]);
+  }
   std::vector<int> axes() {
     std::vector<int> list(below(4));
     for (int& a : list) a = axis();
@@ -116,7 +137,9 @@ class Attempt {
   Shape shape() {
     if (below(2) && !shapes_.empty()) return shapes_[below(shapes_.size())];
     Shape s;
-    for (std::size_t rank = below(8) ? below(5) : below(9); rank > 0; --rank) s.push_back(below(20) ? 1 + static_cast<std::int64_t>(below(4)) : below(3) ? 0 : number());
+    for (std::size_t rank = below(8) ? below(5) : below(9); rank > 0; --rank) {
+      s.push_back(below(20) ? 1 + static_cast<std::int64_t>(below(4)) : below(3) ? 0 : number());
+    }
     return s;
   }
   ScatterOp scatter_op() { return static_cast<ScatterOp>(below(5)); }
@@ -146,9 +169,13 @@ TEST(HostileGraph, IsRefusedOrRuns) {
     Value y;
     if (Attempt::refusal(what, [&] { y = attempt.build(); })) continue;
     // What is small enough runs, on inputs of zero bytes; what no memory can hold is refused.
-    const auto bytes = [](const TensorType& t) { return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape))); };
+    const auto bytes = [](const TensorType& t) {
+      return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape)));
+    };
     std::int64_t largest = element_count(y.shape());
-    for (const auto& input : attempt.graph.impl().inputs) largest = std::max(largest, element_count(input.value.shape()));
+    for (const auto& input : attempt.graph.impl().inputs) {
+      largest = std::max(largest, element_count(input.value.shape()));
+    }
     for (const auto& node : attempt.graph.impl().nodes) {
       for (const TensorType& t : node->types()) largest = std::max(largest, element_count(t.shape));
     }

@@ -32,7 +32,8 @@ TEST(MatmulTypes, Infer) {
   EXPECT_EQ(type(u32, u32, u32), u32);
   EXPECT_EQ(type(c64, c64), c64);
   EXPECT_EQ(type(f16, c64), c64);
-  EXPECT_THAT(test::refused_by([&] { type(i8, f32); }), HasSubstr("a is i8 [2, 3] and b is f32 [3, 4]; expected float types"));
+  EXPECT_THAT(test::refused_by([&] { type(i8, f32); }),
+              HasSubstr("a is i8 [2, 3] and b is f32 [3, 4]; expected float types"));
   EXPECT_THAT(test::refused_by([&] { type(i64, i64); }), HasSubstr("integers of 8 to 32 bits"));
   EXPECT_THAT(test::refused_by([&] { type(i4, i8); }), HasSubstr("integers of 8 to 32 bits"));
   EXPECT_THAT(test::refused_by([&] { type(c64, i8); }), HasSubstr("c64 with c64"));
@@ -64,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, MatmulTypesTest, testing::ValuesIn(test::all_d
 
 TEST_P(MatmulTypesTest, IntegersAsNumPyHasThem) {
   for (int i = 0; i < 6; ++i) {
-    const View a = test::load_npy(std::format("matmul/i_a_{}.npy", i)), b = test::load_npy(std::format("matmul/i_b_{}.npy", i));
+    const View a = test::load_npy(std::format("matmul/i_a_{}.npy", i)),
+               b = test::load_npy(std::format("matmul/i_b_{}.npy", i));
     const View want = test::load_npy(std::format("matmul/i_y_{}.npy", i));
     // As an input, and as a constant; rows side by side, and columns.
     for (const bool constant : {false, true}) {
@@ -89,7 +91,8 @@ TEST_P(MatmulTypesTest, IntegersAsNumPyHasThem) {
 
 TEST_P(MatmulTypesTest, ComplexNumbersAsNumPyHasThem) {
   for (int i = 0; i < 3; ++i) {
-    const View a = test::load_npy(std::format("matmul/c_a_{}.npy", i)), b = test::load_npy(std::format("matmul/c_b_{}.npy", i));
+    const View a = test::load_npy(std::format("matmul/c_a_{}.npy", i)),
+               b = test::load_npy(std::format("matmul/c_b_{}.npy", i));
     const View want = test::load_npy(std::format("matmul/c_y_{}.npy", i));
     Graph g;
     g.output("y", matmul(g.input("a", a.dtype, a.shape()), g.input("b", b.dtype, b.shape())));
@@ -114,7 +117,8 @@ TEST_P(MatmulTypesTest, ScalesAndABiasAfterIntegersFuse) {
   Graph g;
   const Value x = g.input("x", DType::i8, {9, 64});
   const Value sums = matmul(x, g.constant(bytes({20, 64})).T());
-  g.output("y", relu(cast(sums, DType::f32) * g.constant(test::noise({20}, 3, 0.01f)) + g.constant(test::noise({20}, 4))));
+  g.output("y",
+           relu(cast(sums, DType::f32) * g.constant(test::noise({20}, 3, 0.01f)) + g.constant(test::noise({20}, 4))));
   const std::map<std::string, TensorData> inputs{{"x", bytes({9, 64})}};
   exe = compile(g, device);
   EXPECT_EQ(exe.report().steps.size(), 1u) << exe.report().graph;
@@ -125,8 +129,10 @@ TEST_P(MatmulTypesTest, ScalesAndABiasAfterIntegersFuse) {
 
 // Sums of f16 as f32, of mixed types, and several products of one operand by weights of two types.
 TEST_P(MatmulTypesTest, FloatsOfOtherTypes) {
-  for (const auto& [a, b, result] : {std::tuple{DType::f16, DType::f16, DType::f32}, {DType::f16, DType::f32, DType::f32},
-                                     {DType::bf16, DType::bf16, DType::f32}, {DType::bf16, DType::f32, DType::bf16}}) {
+  for (const auto& [a, b, result] : {std::tuple{DType::f16, DType::f16, DType::f32},
+                                     {DType::f16, DType::f32, DType::f32},
+                                     {DType::bf16, DType::bf16, DType::f32},
+                                     {DType::bf16, DType::f32, DType::bf16}}) {
     Graph g;
     const Value x = cast(g.input("x", DType::f32, {6, 32}), a);
     const Value first = cast(g.constant(test::noise({32, 12}, 2)), b), second = g.constant(test::noise({32, 12}, 3));

@@ -24,9 +24,12 @@ TEST_F(MoveOps, InferPads) {
   EXPECT_EQ(pad(x, Numbers{0, -1, 0}, Numbers{0, -1, -2}).shape(), (Shape{2, 1, 2}));
   EXPECT_TRUE(pad(x, Numbers{0, -1, 0}, Numbers{0, -1, -2}).node()->op().is_view());
   EXPECT_EQ(pad(x, Numbers{0, 0, 0}, Numbers{0, 0, 0}), x);
-  EXPECT_THAT(test::refused_by([&] { pad(x, Numbers{1}, Numbers{1}); }), HasSubstr("pad: 1 numbers for the axes of f16 [2, 3, 4]"));
-  EXPECT_THAT(test::refused_by([&] { pad(x, Numbers{-2, 0, 0}, Numbers{-1, 0, 0}); }), HasSubstr("less than nothing of axis 0"));
-  EXPECT_THAT(test::refused_by([&] { pad(input(DType::f32, {0}), Numbers{1}, Numbers{1}, PadMode::edge); }), HasSubstr("nothing to fill"));
+  EXPECT_THAT(test::refused_by([&] { pad(x, Numbers{1}, Numbers{1}); }),
+              HasSubstr("pad: 1 numbers for the axes of f16 [2, 3, 4]"));
+  EXPECT_THAT(test::refused_by([&] { pad(x, Numbers{-2, 0, 0}, Numbers{-1, 0, 0}); }),
+              HasSubstr("less than nothing of axis 0"));
+  EXPECT_THAT(test::refused_by([&] { pad(input(DType::f32, {0}), Numbers{1}, Numbers{1}, PadMode::edge); }),
+              HasSubstr("nothing to fill"));
   EXPECT_EQ(tile(x, Numbers{1, 2, 3}).shape(), (Shape{2, 6, 12}));
   EXPECT_TRUE(tile(input(DType::f32, {1, 3}), Numbers{5, 1}).node()->op().is_view());
   EXPECT_EQ(repeat(x, 3, -1).shape(), (Shape{2, 3, 12}));
@@ -35,10 +38,12 @@ TEST_F(MoveOps, InferPads) {
   EXPECT_THAT(test::refused_by([&] { repeat(x, -1, 0); }), HasSubstr("repeat: a count of -1"));
   EXPECT_EQ(one_hot(input(DType::i64, {2, 5}), 7, DType::u8, 1).type(), (TensorType{DType::u8, {2, 7, 5}}));
   EXPECT_THAT(test::refused_by([&] { one_hot(x, 7); }), HasSubstr("one_hot: indices are f16"));
-  EXPECT_THAT(test::refused_by([&] { triangle(input(DType::f32, {3}), Triangle::upper); }), HasSubstr("triangle: x is f32 [3]"));
+  EXPECT_THAT(test::refused_by([&] { triangle(input(DType::f32, {3}), Triangle::upper); }),
+              HasSubstr("triangle: x is f32 [3]"));
   const auto parts = split(x, Numbers{1, 3}, 2);
   EXPECT_EQ(parts[1].shape(), (Shape{2, 3, 3}));
-  EXPECT_THAT(test::refused_by([&] { split(x, Numbers{1, 2}, 2); }), HasSubstr("split: sizes of 3 together for axis 2"));
+  EXPECT_THAT(test::refused_by([&] { split(x, Numbers{1, 2}, 2); }),
+              HasSubstr("split: sizes of 3 together for axis 2"));
 }
 
 TEST_F(MoveOps, InferIndexingAndScans) {
@@ -48,16 +53,20 @@ TEST_F(MoveOps, InferIndexingAndScans) {
   EXPECT_THAT(test::refused_by([&] { gather_elements(x, by, 0); }), HasSubstr("no larger sizes but along axis 0"));
   EXPECT_EQ(gather_nd(x, input(DType::i32, {6, 2})).shape(), (Shape{6, 4}));
   EXPECT_EQ(gather_nd(x, input(DType::i32, {2, 6, 2}), 1).shape(), (Shape{2, 6}));
-  EXPECT_THAT(test::refused_by([&] { gather_nd(x, input(DType::i32, {6, 4})); }), HasSubstr("are no tuples of indices into f32 [2, 3, 4]"));
+  EXPECT_THAT(test::refused_by([&] { gather_nd(x, input(DType::i32, {6, 4})); }),
+              HasSubstr("are no tuples of indices into f32 [2, 3, 4]"));
   const Value updates = input(DType::f32, {2, 5, 1});
   EXPECT_EQ(scatter_elements(ScatterOp::add, x, by, updates, 1).type(), x.type());
-  EXPECT_THAT(test::refused_by([&] { scatter_elements(ScatterOp::add, x, by, x, 1); }), HasSubstr("updates are f32 [2, 3, 4], expected f32 [2, 5, 1]"));
+  EXPECT_THAT(test::refused_by([&] { scatter_elements(ScatterOp::add, x, by, x, 1); }),
+              HasSubstr("updates are f32 [2, 3, 4], expected f32 [2, 5, 1]"));
   EXPECT_THAT(test::refused_by([&] { scatter(ScatterOp::add, x, updates, x); }), HasSubstr("scatter: indices are f32"));
   const Value c = input(DType::c64, {3});
-  EXPECT_THAT(test::refused_by([&] { scatter(ScatterOp::max, c, input(DType::i32, {3}), c); }), HasSubstr("scatter{op=max, axis=0}: x is c64 [3]"));
+  EXPECT_THAT(test::refused_by([&] { scatter(ScatterOp::max, c, input(DType::i32, {3}), c); }),
+              HasSubstr("scatter{op=max, axis=0}: x is c64 [3]"));
   EXPECT_EQ(cumsum(x, -1).type(), x.type());
   EXPECT_EQ(scan(ScanOp::max, input(DType::i16, {3}), 0, {.reverse = true}).dtype(), DType::i16);
-  EXPECT_THAT(test::refused_by([&] { scan(ScanOp::log_sum_exp, input(DType::i32, {3}), 0); }), HasSubstr("expected a float type"));
+  EXPECT_THAT(test::refused_by([&] { scan(ScanOp::log_sum_exp, input(DType::i32, {3}), 0); }),
+              HasSubstr("expected a float type"));
   EXPECT_THAT(test::refused_by([&] { cumsum(x, 3); }), HasSubstr("scan: axis 3"));
 }
 
@@ -67,7 +76,8 @@ std::vector<std::string> all_devices() {
   for (const std::string& n : test::device_names()) names.push_back(n);
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Devices, MoveOpsOnDevices, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, MoveOpsOnDevices, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
 
 TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
   const Device device = GetParam() == "cpu" ? Device::cpu() : Device(test::device(GetParam()));
@@ -87,12 +97,15 @@ TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
   out("cumsum", cumsum(x, 2));
   out("scan", scan(ScanOp::log_sum_exp, x.T(), 0, {.reverse = true, .exclusive = false}));
   out("gather_elements", gather_elements(x, places, 2));
-  const Value pairs = g.constant(TensorData::of<std::int32_t>(DType::i32, {3, 2}, std::vector<std::int32_t>{0, 1, 5, -1, 2, 2}));
+  const Value pairs =
+      g.constant(TensorData::of<std::int32_t>(DType::i32, {3, 2}, std::vector<std::int32_t>{0, 1, 5, -1, 2, 2}));
   out("gather_nd", gather_nd(x, pairs));
   out("scatter", scatter(ScatterOp::add, x * 2.0, rows, x));
   out("scatter_elements", scatter_elements(ScatterOp::max, x, places, x, 2));
-  out("scatter_nd", scatter_nd(ScatterOp::assign, cast(x, DType::i64), pairs, cast(slice(reshape(x, {30, 8}), 0, 0, 3) * 100.0, DType::i64)));
-  out("join", concat(split(arange(g, 0, 0.5, 12, DType::f32), Numbers{4, 8}, 0), 0) + linspace(g, 0, 1, 12, DType::f32));
+  out("scatter_nd", scatter_nd(ScatterOp::assign, cast(x, DType::i64), pairs,
+                               cast(slice(reshape(x, {30, 8}), 0, 0, 3) * 100.0, DType::i64)));
+  out("join",
+      concat(split(arange(g, 0, 0.5, 12, DType::f32), Numbers{4, 8}, 0), 0) + linspace(g, 0, 1, 12, DType::f32));
   out("eye", eye(g, 3, 4, DType::f16) - triangle(g, 3, 4, DType::f16, Triangle::upper));
 
   std::mt19937 random(3);

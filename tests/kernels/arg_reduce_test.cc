@@ -38,10 +38,13 @@ double few(std::int64_t i) { return static_cast<double>(i * 7919 % 1009 % 13) - 
 
 class ArgReduceTest : public testing::TestWithParam<std::string> {
  protected:
-  void check(const View& x, const std::vector<int>& axes, bool workspace = false, DType y = DType::i32, Kind kind = Kind::dense) {
+  void check(const View& x, const std::vector<int>& axes, bool workspace = false, DType y = DType::i32,
+             Kind kind = Kind::dense) {
     for (ArgOp op : {ArgOp::min, ArgOp::max}) {
-      run_both(device, std::array{x}, std::array{output(y, without(x.shape(), axes), kind)}, call_of(op, axes, workspace), {},
-               std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(), weft::to_string(x)));
+      run_both(device, std::array{x}, std::array{output(y, without(x.shape(), axes), kind)},
+               call_of(op, axes, workspace), {},
+               std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(),
+                           weft::to_string(x)));
     }
   }
   gpu::Device& device = test::device(GetParam());
@@ -126,7 +129,8 @@ const bool registered = differential("arg_reduce", [](Rng& rng) {
     if (rng() % 2) axes.push_back(d);
   }
   Problem problem;
-  problem.inputs = {random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng), rng() % 2 ? Values::special : Values::ordinary)};
+  problem.inputs = {random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng),
+                                rng() % 2 ? Values::special : Values::ordinary)};
   problem.outputs = {random_view(rng, without(shape, axes), pick(rng, kIndexTypes), random_output_kind(rng))};
   problem.what = std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(),
                              weft::to_string(problem.inputs[0]));
@@ -134,7 +138,8 @@ const bool registered = differential("arg_reduce", [](Rng& rng) {
   return problem;
 });
 
-INSTANTIATE_TEST_SUITE_P(Devices, ArgReduceTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, ArgReduceTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 TEST(ArgReduceArguments, AreChecked) {
   cpu::Executor executor;

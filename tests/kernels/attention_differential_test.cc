@@ -33,7 +33,9 @@ AttentionCase random_case(Rng& rng) {
   c.mask = static_cast<Mask>(rng() % 2 ? 0 : rng() % 5);
   c.mask_type = pick(rng, kMaskTypes);
   c.causal = rng() % 3 == 0;
-  const auto window = [&] { return rng() % 3 ? std::int64_t{-1} : std::int64_t{random_int(rng.details(), 0, static_cast<int>(c.keys) + 2)}; };
+  const auto window = [&] {
+    return rng() % 3 ? std::int64_t{-1} : std::int64_t{random_int(rng.details(), 0, static_cast<int>(c.keys) + 2)};
+  };
   c.window_left = window();
   c.window_right = window();
   c.top_left = rng() % 4 == 0;
@@ -51,7 +53,8 @@ AttentionCase random_case(Rng& rng) {
 }
 
 // Some form that the device can run; none: the one that is chosen. `which` decides.
-std::optional<AttentionVariant> random_variant(const gpu::Capabilities& capabilities, const AttentionCall& call, std::uint64_t which) {
+std::optional<AttentionVariant> random_variant(const gpu::Capabilities& capabilities, const AttentionCall& call,
+                                               std::uint64_t which) {
   Rng rng(which);
   if (rng() % 4 == 0) return std::nullopt;
   for (int attempt = 0; attempt < 20; ++attempt) {
@@ -78,7 +81,8 @@ test::Problem random_problem(Rng& rng) {
                 run_attention(stream, call, variant ? &*variant : nullptr);
               },
           .tolerance = attention_tolerance(c),
-          .twin = [=](Stream&, std::span<const View> in, std::span<const View> out) { attention_twin(o.call(in, out[0], c.options())); }};
+          .twin = [=](Stream&, std::span<const View> in,
+                      std::span<const View> out) { attention_twin(o.call(in, out[0], c.options())); }};
 }
 
 const bool registered = test::differential("attention", random_problem, 4);
@@ -159,8 +163,9 @@ TEST_P(AttentionWindows, EqualTwin) {
 // What lies behind a sequence's length is not looked at: NaN there reaches nothing.
 TEST_P(AttentionWindows, PaddingIsNotRead) {
   AttentionCase c{.batch = 4, .queries = 5, .keys = 50, .dim = 8, .value_dim = 8, .key_lengths = true};
-  for (const AttentionVariant& v : {AttentionVariant{.threads = 64, .tile = 32}, AttentionVariant{.staged = false, .threads = 8},
-                                    AttentionVariant{.kind = AttentionKind::tiles, .threads = 64, .rows = 2}}) {
+  for (const AttentionVariant& v :
+       {AttentionVariant{.threads = 64, .tile = 32}, AttentionVariant{.staged = false, .threads = 8},
+        AttentionVariant{.kind = AttentionKind::tiles, .threads = 64, .rows = 2}}) {
     Rng rng(6);
     const AttentionOperands o = operands(rng, c);
     for (int part : {1, 2}) {
@@ -178,7 +183,8 @@ TEST_P(AttentionWindows, PaddingIsNotRead) {
 
 // Lengths in the buffer that is written.
 TEST_P(AttentionWindows, LengthsBesideTheResult) {
-  AttentionCase c{.batch = 3, .queries = 5, .keys = 50, .dim = 8, .value_dim = 8, .query_lengths = true, .key_lengths = true};
+  AttentionCase c{
+      .batch = 3, .queries = 5, .keys = 50, .dim = 8, .value_dim = 8, .query_lengths = true, .key_lengths = true};
   Rng rng(8);
   AttentionOperands o = operands(rng, c);
   const View memory = random_view(rng, {c.batch * c.heads * c.queries * 8 + 16}, DType::f32);
@@ -188,8 +194,9 @@ TEST_P(AttentionWindows, LengthsBesideTheResult) {
     for (std::int64_t b = 0; b < c.batch; ++b) test::set_element_bits(here, b, test::element_bits(o.inputs[i], b));
     o.inputs[i] = here;
   }
-  for (const AttentionVariant& v : {AttentionVariant{.threads = 64, .tile = 32}, AttentionVariant{.staged = false, .threads = 8},
-                                    AttentionVariant{.kind = AttentionKind::tiles, .threads = 64, .rows = 2}}) {
+  for (const AttentionVariant& v :
+       {AttentionVariant{.threads = 64, .tile = 32}, AttentionVariant{.staged = false, .threads = 8},
+        AttentionVariant{.kind = AttentionKind::tiles, .threads = 64, .rows = 2}}) {
     check_attention(device(), o, c.options(), text(c), &v);
   }
 }
@@ -203,7 +210,8 @@ TEST_P(AttentionWindows, Matrices) {
   const auto variant = [&](int m, int n, int rows, int tile, int buffers) {
     return *attention_matrices(capabilities, m, n, rows * unit, tile, buffers);
   };
-  AttentionVariant variants[] = {variant(1, 1, 1, 16, 0), variant(4, 1, 1, 16, 1), variant(2, 1, 1, 16, 2), variant(1, 2, 2, 16, 2)};
+  AttentionVariant variants[] = {variant(1, 1, 1, 16, 0), variant(4, 1, 1, 16, 1), variant(2, 1, 1, 16, 2),
+                                 variant(1, 2, 2, 16, 2)};
   if (!capabilities.software) {
     variants[2] = variant(2, 2, 2, 32, 2);
     variants[3] = variant(2, 2, 1, 32, 1);
@@ -212,8 +220,17 @@ TEST_P(AttentionWindows, Matrices) {
   const AttentionCase cases[] = {
       {.batch = 2, .heads = 3, .kv_heads = 3, .queries = 50, .keys = 70, .mask = Mask::keys, .type = DType::f16},
       {.heads = 4, .queries = 37, .keys = 64, .dim = 16, .value_dim = 32, .causal = true, .type = DType::f16},
-      {.batch = 3, .queries = 20, .keys = 45, .dim = 16, .value_dim = 16, .mask = Mask::everything, .mask_type = DType::f16,
-       .type = DType::f16, .window_left = 9, .query_lengths = true, .key_lengths = true},
+      {.batch = 3,
+       .queries = 20,
+       .keys = 45,
+       .dim = 16,
+       .value_dim = 16,
+       .mask = Mask::everything,
+       .mask_type = DType::f16,
+       .type = DType::f16,
+       .window_left = 9,
+       .query_lengths = true,
+       .key_lengths = true},
   };
   int ran = 0;
   for (const AttentionVariant& v : variants) {
@@ -231,7 +248,9 @@ TEST_P(AttentionWindows, Matrices) {
 // Scores that grow from key to key: the sums must follow their rising maximum.
 TEST_P(AttentionWindows, MatricesFollowAGrowingMaximum) {
   const gpu::Capabilities& capabilities = device().capabilities();
-  const auto v = attention_matrices(capabilities, 2, 1, capabilities.matrix_shapes.empty() ? 16 : static_cast<int>(capabilities.matrix_shapes[0].m), 16, 1);
+  const auto v = attention_matrices(
+      capabilities, 2, 1, capabilities.matrix_shapes.empty() ? 16 : static_cast<int>(capabilities.matrix_shapes[0].m),
+      16, 1);
   if (!v || capabilities.minimum) GTEST_SKIP() << "no cooperative matrices of f16";
   AttentionCase c{.queries = 20, .keys = 150, .dim = 16, .value_dim = 16, .type = DType::f16};
   Rng rng(10);

@@ -26,7 +26,8 @@ std::vector<Case> sizes() {
 std::vector<Case> kinds() {
   std::vector<Case> list;
   for (DType type : {DType::boolean, DType::f32, DType::f16, DType::bf16}) {
-    list.push_back({.batch = 2, .queries = 9, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::keys, .mask_type = type});
+    list.push_back(
+        {.batch = 2, .queries = 9, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::keys, .mask_type = type});
   }
   for (Mask mask : {Mask::rows, Mask::heads, Mask::everything}) {
     for (DType type : {DType::boolean, DType::f32}) {
@@ -39,14 +40,18 @@ std::vector<Case> kinds() {
   list.push_back({.queries = 70, .keys = 70, .dim = 8, .value_dim = 8, .mask = Mask::keys, .causal = true});
   for (std::int64_t queries : {1, 21}) {
     list.push_back({.batch = 2, .heads = 6, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8});
-    list.push_back({.heads = 6, .kv_heads = 1, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8, .causal = true});
+    list.push_back(
+        {.heads = 6, .kv_heads = 1, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8, .causal = true});
     list.push_back({.heads = 6, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::heads,
                     .mask_type = DType::f32});
   }
   for (Kind kind : test::kInputKinds) {
-    list.push_back({.queries = 9, .keys = 19, .dim = 8, .value_dim = 8, .q_kind = kind, .k_kind = kind, .v_kind = kind});
+    list.push_back(
+        {.queries = 9, .keys = 19, .dim = 8, .value_dim = 8, .q_kind = kind, .k_kind = kind, .v_kind = kind});
   }
-  for (Kind kind : test::kOutputKinds) list.push_back({.queries = 9, .keys = 19, .dim = 8, .value_dim = 8, .y_kind = kind});
+  for (Kind kind : test::kOutputKinds) {
+    list.push_back({.queries = 9, .keys = 19, .dim = 8, .value_dim = 8, .y_kind = kind});
+  }
   for (DType type : {DType::f16, DType::bf16}) {
     list.push_back({.batch = 2, .queries = 21, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::keys, .type = type});
     list.push_back({.queries = 9, .keys = 19, .dim = 7, .value_dim = 5, .type = type, .q_kind = Kind::transposed,
@@ -91,7 +96,8 @@ TEST(AttentionCpu, BadCallsAreNamed) {
   };
   const View q = view({1, 4, 3, 8}), k = view({1, 2, 5, 8}), v = view({1, 2, 5, 6}), y = view({1, 4, 3, 6});
   EXPECT_NO_THROW(attention(cpu, q, k, v, {}, y, {}));
-  auto refuses = [&](const char* words, const View& q, const View& k, const View& v, std::optional<View> mask, const View& y) {
+  auto refuses = [&](const char* words, const View& q, const View& k, const View& v, std::optional<View> mask,
+                     const View& y) {
     try {
       attention(cpu, q, k, v, mask, y, {});
       ADD_FAILURE() << "accepted: " << words;
@@ -122,7 +128,9 @@ struct Special {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-void set(const View& view, std::int64_t i, float x) { test::set_element_bits(view, i, std::bit_cast<std::uint32_t>(x)); }
+void set(const View& view, std::int64_t i, float x) {
+  test::set_element_bits(view, i, std::bit_cast<std::uint32_t>(x));
+}
 
 std::vector<Special> specials() {
   std::vector<Special> list;
@@ -240,7 +248,13 @@ TEST_P(Attention, EveryVariant) {
   const Case cases[] = {
       {.queries = 150, .keys = 70, .dim = 8, .value_dim = 12},
       {.batch = 2, .heads = 4, .queries = 19, .keys = 64, .dim = 12, .value_dim = 8, .mask = Mask::keys},
-      {.queries = 33, .keys = 45, .dim = 7, .value_dim = 9, .mask = Mask::everything, .mask_type = DType::f32, .causal = true},
+      {.queries = 33,
+       .keys = 45,
+       .dim = 7,
+       .value_dim = 9,
+       .mask = Mask::everything,
+       .mask_type = DType::f32,
+       .causal = true},
       {.queries = 1, .keys = 130, .dim = 8, .value_dim = 8, .type = DType::f16},
   };
   for (const AttentionVariant& v : variants()) {
@@ -266,16 +280,18 @@ TEST_P(Attention, PackedProjection) {
     const View packed = random_view(rng, {batch, length, 3, heads, dim}, DType::f32);
     const std::int64_t token = 3 * heads * dim;
     auto part = [&](std::int64_t i) {
-      return View(packed.buffer, static_cast<std::uint64_t>(i * heads * dim) * 4, DType::f32, {batch, heads, length, dim},
-                  {length * token, dim, token, 1});
+      return View(packed.buffer, static_cast<std::uint64_t>(i * heads * dim) * 4, DType::f32,
+                  {batch, heads, length, dim}, {length * token, dim, token, 1});
     };
     const View memory = random_view(rng, {batch, length, heads, dim}, DType::f32);
     const View y = memory.permuted(std::array{0, 2, 1, 3});
     const View mask = random_view(rng, {batch, 1, 1, length}, DType::boolean);
     check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, y), {.scale = 0.2f}, "packed");
-    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f}, "packed, in place of q");
+    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f},
+                    "packed, in place of q");
     const AttentionVariant staged{.threads = 64, .splits = 2};
-    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f}, "packed, in place of q", &staged);
+    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f},
+                    "packed, in place of q", &staged);
   }
 }
 

@@ -13,7 +13,8 @@ constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType
 
 // A mask of which some are false, of every type's zeros.
 View random_mask(Rng& rng, const Shape& shape) {
-  const View mask = random_view(rng, shape, rng() % 2 ? DType::boolean : pick(rng, kAll), random_input_kind(rng), Values::special);
+  const View mask =
+      random_view(rng, shape, rng() % 2 ? DType::boolean : pick(rng, kAll), random_input_kind(rng), Values::special);
   Rng& values = rng.details();
   const auto often = values() % 5;
   const std::uint64_t negative = is_floating(mask.dtype) ? std::uint64_t{1} << (bits(mask.dtype) - 1) : 0;
@@ -40,13 +41,18 @@ Problem problem(Rng& rng, int form, const Shape& shape) {
     constexpr DType kTypes[] = {DType::i32, DType::u32, DType::i64, DType::u64};
     const View x = random_mask(rng, shape);
     const View y = random_view(rng, {capacity, shape.rank()}, pick(rng, kTypes), random_output_kind(rng));
-    return {std::format("nonzero {} to {}", to_string(x), to_string(y)), {x, y}, {y, count}, [shape](Stream& s, auto in, auto out) {
+    return {std::format("nonzero {} to {}", to_string(x), to_string(y)),
+            {x, y},
+            {y, count},
+            [shape](Stream& s, auto in, auto out) {
               with_workspace(s, shape, [&](const auto& w) { kernels::nonzero(s, in[0], out[0], out[1], w); });
-            }, kSameBits};
+            },
+            kSameBits};
   }
   const View mask = random_mask(rng, random_broadcast(rng, shape));
   const View list = random_view(rng, {capacity}, type, form ? random_input_kind(rng) : random_output_kind(rng));
-  const View tensor = random_view(rng, shape, type, form ? random_output_kind(rng) : random_input_kind(rng), Values::special);
+  const View tensor =
+      random_view(rng, shape, type, form ? random_output_kind(rng) : random_input_kind(rng), Values::special);
   const std::string what = std::format("{} of {} and {}", to_string(mask), to_string(tensor), to_string(list));
   if (form == 0) {
     return {"compress " + what, {tensor, mask}, {list, count}, [shape](Stream& s, auto in, auto out) {
@@ -80,7 +86,8 @@ TEST_P(Compact, Refusals) {
   gpu::Encoder encoder(gpu);
   Rng rng(3);
   const auto view = [&](const Shape& shape, DType type) { return to_device(gpu, random_view(rng, shape, type)); };
-  const View x = view({4, 3}, DType::f32), mask = view({4, 1}, DType::boolean), y = view({12}, DType::f32), count = view({1}, DType::u32);
+  const View x = view({4, 3}, DType::f32), mask = view({4, 1}, DType::boolean), y = view({12}, DType::f32),
+             count = view({1}, DType::u32);
   EXPECT_THROW(kernels::compress(encoder, x, mask, y, count), InvalidArgument);  // no workspace
   const View w(gpu.allocate(256), 0, DType::u8, {256});
   EXPECT_THROW(kernels::compress(encoder, x, view({2}, DType::boolean), y, count, w), InvalidArgument);

@@ -61,7 +61,8 @@ const bool registered = differential("copy", [](Rng& rng) {
 });
 
 TEST_P(Copy, AllLayouts) {
-  const Shape shapes[] = {{7}, {1, 1}, {5, 8}, {16, 32}, {3, 5, 7}, {4, 8, 12}, {2, 3, 4, 5}, {2, 1, 3, 2, 4}, {2, 2, 2, 2, 2, 2, 2, 2}};
+  const Shape shapes[] = {
+      {7}, {1, 1}, {5, 8}, {16, 32}, {3, 5, 7}, {4, 8, 12}, {2, 3, 4, 5}, {2, 1, 3, 2, 4}, {2, 2, 2, 2, 2, 2, 2, 2}};
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::f64, DType::u4}) {
     for (const Shape& shape : shapes) {
       for (Kind from : kInputKinds) {
@@ -81,8 +82,8 @@ TEST_P(Copy, AllLayouts) {
 
 TEST_P(Copy, TransposesOfManySizes) {
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::c64}) {
-    for (const Shape& shape : {Shape{8, 8}, Shape{64, 64}, Shape{65, 33}, Shape{128, 72}, Shape{9, 200}, Shape{3, 40, 68},
-                               Shape{2, 36, 3, 44}, Shape{48, 3, 44}, Shape{160, 132}}) {
+    for (const Shape& shape : {Shape{8, 8}, Shape{64, 64}, Shape{65, 33}, Shape{128, 72}, Shape{9, 200},
+                               Shape{3, 40, 68}, Shape{2, 36, 3, 44}, Shape{48, 3, 44}, Shape{160, 132}}) {
       const View x = random_view(rng, shape, type, Kind::transposed);
       const View y = random_view(rng, shape, type);
       const std::string what = std::format("{} {}", name(type), to_string(shape));
@@ -163,14 +164,18 @@ TEST_P(Gather, EveryAxisTypeAndLayout) {
         // Most in range, some from the end, some outside.
         for (std::int64_t i = 0; i < indices.count(); ++i) {
           const std::int64_t n = c.x[axis];
-          const std::int64_t v = rng() % 8 == 0 ? (is_signed(index_type) ? -100 + 200 * static_cast<int>(rng() % 2) : 120)
-                                                : static_cast<std::int64_t>(rng() % (2 * n)) - (is_signed(index_type) ? n : 0);
+          const std::int64_t v = rng() % 8 == 0
+                                     ? (is_signed(index_type) ? -100 + 200 * static_cast<int>(rng() % 2) : 120)
+                                     : static_cast<std::int64_t>(rng() % (2 * n)) - (is_signed(index_type) ? n : 0);
           set_element_bits(indices, i, static_cast<std::uint64_t>(v));
         }
         const View in[] = {x, indices};
-        const std::string what = std::format("{} axis {} indices {} to {}", to_string(x), axis, to_string(indices), to_string(y));
-        run_both(device(), in, {{y}}, [axis](Stream& s, auto i, auto o) { kernels::gather(s, i[0], i[1], o[0], axis - i[0].rank()); },
-                 kSameBits, what);
+        const std::string what =
+            std::format("{} axis {} indices {} to {}", to_string(x), axis, to_string(indices), to_string(y));
+        run_both(
+            device(), in, {{y}},
+            [axis](Stream& s, auto i, auto o) { kernels::gather(s, i[0], i[1], o[0], axis - i[0].rank()); }, kSameBits,
+            what);
         // Against the definition.
         for (std::int64_t i = 0; i < y.count(); ++i) {
           std::int64_t rest = i;
@@ -216,7 +221,8 @@ TEST_P(Gather, Refusals) {
   EXPECT_THROW(kernels::gather(encoder, x, view({3}, DType::i32), view({3, 4}, DType::f32), 0), InvalidArgument);
   EXPECT_THROW(kernels::gather(encoder, x, view({3}, DType::i32), view({3, 5}, DType::f16), 0), InvalidArgument);
   EXPECT_THROW(kernels::gather(encoder, x, view({3}, DType::i32), view({3, 5}, DType::f32), 2), InvalidArgument);
-  EXPECT_THROW(kernels::gather(encoder, view({0, 5}, DType::f32), view({3}, DType::i32), view({3, 5}, DType::f32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::gather(encoder, view({0, 5}, DType::f32), view({3}, DType::i32), view({3, 5}, DType::f32), 0),
+               InvalidArgument);
 }
 
 }  // namespace

@@ -7,9 +7,10 @@
 namespace weft::test {
 namespace {
 
-constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8,  DType::i16,
-                            DType::i32, DType::i64, DType::u8,   DType::u16,    DType::u32,    DType::u64, DType::boolean,
-                            DType::c64, DType::i4,  DType::u4,   DType::i2,     DType::u2};
+constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3,  DType::f8e5m2,
+                            DType::i8,  DType::i16, DType::i32,  DType::i64,     DType::u8,
+                            DType::u16, DType::u32, DType::u64,  DType::boolean, DType::c64,
+                            DType::i4,  DType::u4,  DType::i2,   DType::u2};
 
 // An operation of `operands` and a type that it takes; floats and f32 among them are common.
 std::pair<ScalarOp, DType> random_operation(Rng& rng, int operands) {
@@ -56,9 +57,12 @@ const bool functions_by_name = differential("elementwise", [](Rng& rng) {
   const View x = random_view(rng, shape, type, random_input_kind(rng), Values::special);
   flush_denormals(x);
   const View y = random_view(rng, shape, type, random_output_kind(rng));
-  return Problem{std::format("{} {}", f.name, to_string(x)), {x}, {y},
-                 [f, parameters](Stream& s, auto in, auto out) { kernels::elementwise(s, f.name, in, out[0], parameters); },
-                 composite_tolerance(type)};
+  return Problem{
+      std::format("{} {}", f.name, to_string(x)),
+      {x},
+      {y},
+      [f, parameters](Stream& s, auto in, auto out) { kernels::elementwise(s, f.name, in, out[0], parameters); },
+      composite_tolerance(type)};
 });
 
 const bool casts = differential("cast", [](Rng& rng) {
@@ -90,7 +94,9 @@ const bool maps = differential("map", [](Rng& rng) {
   problem.what = e.to_string();
   problem.outputs = {random_view(rng, shape, DType::f32, random_output_kind(rng)),
                      random_view(rng, shape, second, random_output_kind(rng))};
-  problem.call = [e, unroll = random_int(rng, 0, 4)](Stream& s, auto in, auto out) { kernels::map(s, "map", e, in, out, unroll); };
+  problem.call = [e, unroll = random_int(rng, 0, 4)](Stream& s, auto in, auto out) {
+    kernels::map(s, "map", e, in, out, unroll);
+  };
   return problem;
 });
 

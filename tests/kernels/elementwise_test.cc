@@ -14,14 +14,15 @@ class Elementwise : public testing::TestWithParam<std::string> {
   gpu::Device& device() { return test::device(GetParam()); }
   Rng rng{42};
 };
-INSTANTIATE_TEST_SUITE_P(Devices, Elementwise, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, Elementwise, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 // The narrow floats differ from f32 in their loads and stores only, so a few operations stand for all.
 bool worth_trying(ScalarOp op, DType type) {
   using enum ScalarOp;
   if (!is_floating(type) || type == DType::f32) return true;
-  return op == neg || op == ScalarOp::exp || op == add || op == ScalarOp::div || op == min || op == less || op == select ||
-         op == ScalarOp::nextafter || op == ScalarOp::signbit || op == ScalarOp::complex;
+  return op == neg || op == ScalarOp::exp || op == add || op == ScalarOp::div || op == min || op == less ||
+         op == select || op == ScalarOp::nextafter || op == ScalarOp::signbit || op == ScalarOp::complex;
 }
 
 TEST_P(Elementwise, EveryOperationOnEveryType) {
@@ -34,7 +35,9 @@ TEST_P(Elementwise, EveryOperationOnEveryType) {
       const Expression e = one_op(op, type);
       std::vector<View> in;
       for (const auto& node : e.nodes()) {
-        if (node.op == ScalarOp::input) in.push_back(random_view(rng, {515}, node.type, Kind::dense, values_for(op, type)));
+        if (node.op == ScalarOp::input) {
+          in.push_back(random_view(rng, {515}, node.type, Kind::dense, values_for(op, type)));
+        }
       }
       make_fit(op, type, in, rng);
       const View out = random_view(rng, {515}, e.output_type(0));
@@ -106,7 +109,8 @@ TEST_P(Elementwise, AnArgumentOrWhatHasItsSign) {
       make_fit(op, type, used, rng);
       const View out = random_view(rng, {1, 16, 96}, type, Kind::sliced);
       const View y(out.buffer, out.offset, type, {16, 96}, {out.strides()[1], out.strides()[2]});
-      run_both(device(), used, {{y}}, call_of(one_op(op, type)), tolerance(op, type), std::format("{} {}", name(op), name(type)));
+      run_both(device(), used, {{y}}, call_of(one_op(op, type)), tolerance(op, type),
+               std::format("{} {}", name(op), name(type)));
     }
   }
 }
@@ -120,7 +124,8 @@ TEST_P(Elementwise, LayoutsOfEveryRank) {
     for (const Shape& shape : shapes) {
       for (Kind in_kind : kInputKinds) {
         const Kind out_kind = kOutputKinds[rng() % std::size(kOutputKinds)];
-        const View in[] = {random_view(rng, shape, type, in_kind), random_view(rng, shape, type, kInputKinds[rng() % 6])};
+        const View in[] = {random_view(rng, shape, type, in_kind),
+                           random_view(rng, shape, type, kInputKinds[rng() % 6])};
         const View out[] = {random_view(rng, shape, type, out_kind)};
         run_both(device(), in, out, call_of(e), {}, std::format("{} {} {} to {}", name(type), to_string(shape),
                                                                 to_string(in_kind), to_string(out_kind)));
@@ -270,7 +275,9 @@ TEST_P(Elementwise, RefusesWhatDoesNotFit) {
     }
   };
   expect([&] { kernels::binary(encoder, ScalarOp::add, f32({3}), f32({4}), f32({4})); }, "does not broadcast");
-  expect([&] { kernels::unary(encoder, ScalarOp::exp, f32({1}), to_device(device(), random_view(rng, {4}, DType::f16))); }, "output 0 is f16 [4], expected f32 [4]");
+  expect(
+      [&] { kernels::unary(encoder, ScalarOp::exp, f32({1}), to_device(device(), random_view(rng, {4}, DType::f16))); },
+      "output 0 is f16 [4], expected f32 [4]");
   expect([&] { kernels::unary(encoder, ScalarOp::is_nan, f32({4}), f32({4})); }, "expected bool [4]");
   expect([&] { kernels::unary(encoder, ScalarOp::bitwise_not, f32({4}), f32({4})); }, "integer or bool, got f32");
   const View overlap(f32({4}).buffer, 0, DType::f32, {2, 2}, {0, 1});

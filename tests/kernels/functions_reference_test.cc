@@ -24,7 +24,9 @@ View row(const View& table, std::size_t i) {
   return r;
 }
 
-View empty(DType type, std::int64_t n) { return host_view(type, {n}, std::vector<double>(static_cast<std::size_t>(n))); }
+View empty(DType type, std::int64_t n) {
+  return host_view(type, {n}, std::vector<double>(static_cast<std::size_t>(n)));
+}
 
 View as(const View& v, DType type) {
   cpu::Executor cpu;

@@ -15,7 +15,8 @@ constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f8e5m2};
 constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16,
                                DType::u32, DType::u64, DType::i4, DType::u2};
-constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64};
+constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64,
+                              DType::u8, DType::u16, DType::u32, DType::u64};
 
 // A GPU computes floats in f32 where the twin has double.
 Tolerance range_tolerance(DType type, double largest) {
@@ -29,7 +30,8 @@ Problem random_arange(Rng& rng) {
   const DType type = floats ? pick(rng, kFloats) : pick(rng, kIntegers);
   const View y = random_view(rng, {n}, type, random_output_kind(rng));
   if (!floats) {
-    const auto start = static_cast<std::int64_t>(rng.details()()), step = static_cast<std::int64_t>(rng.details()() >> (rng.details()() % 64));
+    const auto start = static_cast<std::int64_t>(rng.details()()),
+               step = static_cast<std::int64_t>(rng.details()() >> (rng.details()() % 64));
     return {std::format("{} from {} by {}", to_string(y), start, step), {}, {y},
             [=](Stream& s, auto, auto out) { kernels::arange(s, start, step, out[0]); }, kSameBits};
   }
@@ -46,7 +48,8 @@ const bool registered =
                    const std::int64_t n = random_shape(rng, 1, 1)[0];
                    const DType type = pick(rng, kFloats);
                    const View y = random_view(rng, {n}, type, random_output_kind(rng));
-                   const double start = random_int(rng.details(), -900, 900) / 7.0, stop = random_int(rng.details(), -900, 900) / 7.0;
+                   const double start = random_int(rng.details(), -900, 900) / 7.0,
+                                stop = random_int(rng.details(), -900, 900) / 7.0;
                    return Problem{std::format("{} from {} to {}", to_string(y), start, stop), {}, {y},
                                   [=](Stream& s, auto, auto out) { kernels::linspace(s, start, stop, out[0]); },
                                   range_tolerance(type, std::max(std::abs(start), std::abs(stop)))};
@@ -62,7 +65,8 @@ const bool registered =
                  [](Rng& rng) {
                    const DType type = pick(rng, kAll);
                    const Shape shape = random_shape(rng, 2);
-                   const View x = random_view(rng, random_broadcast(rng, shape), type, random_input_kind(rng), Values::special);
+                   const View x =
+                       random_view(rng, random_broadcast(rng, shape), type, random_input_kind(rng), Values::special);
                    const View y = random_view(rng, shape, type, random_output_kind(rng));
                    const int diagonal = random_int(rng.details(), -9, 9);
                    const Triangle part = rng() % 2 ? Triangle::lower : Triangle::upper;
@@ -79,7 +83,9 @@ const bool registered =
       const Shape shape = random_shape(rng, 0, 7, 300);
       const View indices = random_view(rng, shape, pick(rng, kIndices), random_input_kind(rng));
       const int axis = random_int(rng, 0, shape.rank()), classes = random_int(rng.details(), 0, 20);
-      for (std::int64_t i = 0; i < indices.count(); ++i) set_element_bits(indices, i, static_cast<std::uint64_t>(random_int(rng.details(), -25, 25)));
+      for (std::int64_t i = 0; i < indices.count(); ++i) {
+        set_element_bits(indices, i, static_cast<std::uint64_t>(random_int(rng.details(), -25, 25)));
+      }
       Shape to = shape;
       to.insert(axis, classes);
       const View y = random_view(rng, to, pick(rng, kAll), random_output_kind(rng));
@@ -87,7 +93,9 @@ const bool registered =
                      [=](Stream& s, auto in, auto out) { kernels::one_hot(s, in[0], out[0], axis, 2, -1); }, kSameBits};
     });
 
-View made(DType type, const Shape& shape) { return host_view(type, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape)))); }
+View made(DType type, const Shape& shape) {
+  return host_view(type, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape))));
+}
 
 TEST(GenerateTwin, Ranges) {
   cpu::Executor executor;

@@ -1,5 +1,5 @@
-// Kernels called wrongly: random problems of which one view is spoilt. Every kernel must do what it is asked or say by a
-// typed error that it cannot, the same on every device; never crash, hang or touch memory that is not the outputs'.
+// Kernels called wrongly: random problems of which one view is spoilt. Every kernel must do what it is asked or say by
+// a typed error that it cannot, the same on every device; never crash, hang or touch memory that is not the outputs'.
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -12,8 +12,9 @@ constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 
 enum class Spoilt { type, size, rank, no_buffer, elsewhere, overlap_self, overlap_input, past_end, exchanged };
-constexpr Spoilt kSpoilt[] = {Spoilt::type,         Spoilt::size,          Spoilt::rank,     Spoilt::no_buffer, Spoilt::elsewhere,
-                              Spoilt::overlap_self, Spoilt::overlap_input, Spoilt::past_end, Spoilt::exchanged};
+constexpr Spoilt kSpoilt[] = {Spoilt::type,          Spoilt::size,      Spoilt::rank,
+                              Spoilt::no_buffer,     Spoilt::elsewhere, Spoilt::overlap_self,
+                              Spoilt::overlap_input, Spoilt::past_end,  Spoilt::exchanged};
 
 enum class Outcome { done, invalid, unsupported, broken };
 struct Result {
@@ -48,7 +49,8 @@ Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& o
     case Spoilt::type: v = random_view(rng, shape, pick(rng, kAll), Kind::dense, Values::special); return Must::nothing;
     case Spoilt::size:
       if (v.rank() == 0) return Must::nothing;
-      shape[axis] = std::array{shape[axis] + 1, std::max<std::int64_t>(shape[axis] - 1, 0), std::int64_t{0}, shape[axis] * 2}[rng() % 4];
+      shape[axis] = std::array{shape[axis] + 1, std::max<std::int64_t>(shape[axis] - 1, 0), std::int64_t{0},
+                               shape[axis] * 2}[rng() % 4];
       v = random_view(rng, shape, v.dtype);
       return Must::nothing;
     case Spoilt::rank:
@@ -57,7 +59,9 @@ Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& o
       v = random_view(rng, shape, v.dtype);
       return Must::nothing;
     case Spoilt::no_buffer: v.buffer = {}; return v.count() ? Must::refuse : Must::nothing;
-    case Spoilt::elsewhere: moved = 1 + k + (is_output ? inputs.size() : 0); return v.count() ? Must::refuse : Must::nothing;
+    case Spoilt::elsewhere:
+      moved = 1 + k + (is_output ? inputs.size() : 0);
+      return v.count() ? Must::refuse : Must::nothing;
     case Spoilt::overlap_self:
       if (v.rank() == 0 || shape[axis] < 2) return Must::nothing;
       v.layout.strides[axis] = 0;
@@ -130,8 +134,9 @@ class Hostile : public testing::TestWithParam<std::string> {
       cpu::Executor executor;
       p.call(executor, p.inputs, p.outputs);
     });
-    const std::string what = std::format("{} spoilt {} seed {}: {}\n  gpu: {} {}\n  cpu: {} {}", kernel, static_cast<int>(how), seed, p.what,
-                                         static_cast<int>(on_gpu.outcome), on_gpu.message, static_cast<int>(on_cpu.outcome), on_cpu.message);
+    const std::string what =
+        std::format("{} spoilt {} seed {}: {}\n  gpu: {} {}\n  cpu: {} {}", kernel, static_cast<int>(how), seed, p.what,
+                    static_cast<int>(on_gpu.outcome), on_gpu.message, static_cast<int>(on_cpu.outcome), on_cpu.message);
     EXPECT_NE(on_gpu.outcome, Outcome::broken) << what;
     EXPECT_NE(on_cpu.outcome, Outcome::broken) << what;
     if (must == Must::refuse) {

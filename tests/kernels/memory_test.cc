@@ -24,7 +24,8 @@ std::optional<View> scattered(Rng& rng, const Buffer& buffer) {
     layout.strides.push_back(random_int(rng, -7, 7));
   }
   const DType type = pick(rng, kTypes);
-  const auto offset = static_cast<std::uint64_t>(random_int(rng, 0, 15)) * static_cast<std::uint64_t>(std::max(bits(type) / 8, 1));
+  const auto offset =
+      static_cast<std::uint64_t>(random_int(rng, 0, 15)) * static_cast<std::uint64_t>(std::max(bits(type) / 8, 1));
   try {
     return View(buffer, offset, type, layout.shape, layout.strides);
   } catch (const InvalidArgument&) {
@@ -51,7 +52,8 @@ TEST(Memory, OverlapIsThatOfTheElements) {
     const std::vector<std::int64_t> of_a = bits_taken(*a), of_b = bits_taken(*b);
     const std::set<std::int64_t> distinct(of_a.begin(), of_a.end());
     const bool meet = std::ranges::any_of(of_b, [&](std::int64_t bit) { return distinct.contains(bit); });
-    ASSERT_EQ(overlap(*a, *b), meet) << to_string(*a) << " at " << a->offset << ", " << to_string(*b) << " at " << b->offset;
+    ASSERT_EQ(overlap(*a, *b), meet) << to_string(*a) << " at " << a->offset << ", " << to_string(*b) << " at "
+                                     << b->offset;
     ASSERT_EQ(overlaps_itself(*a), distinct.size() != of_a.size()) << to_string(*a);
     ++(meet ? overlapping : apart);
     folded += distinct.size() != of_a.size();
@@ -77,11 +79,14 @@ TEST(Memory, SaysWhatIsWrong) {
   EXPECT_EQ(message(x, x), "");
   // Columns of one matrix.
   EXPECT_EQ(message(View(buffer, 0, DType::f32, {4, 2}, {4, 1}), View(buffer, 8, DType::f32, {4, 2}, {4, 1})), "");
-  EXPECT_EQ(message(x, x, Sharing::none), "kernel: output f32 [4, 4] shares memory with input f32 [4, 4], which it would overwrite while it is read");
-  EXPECT_EQ(message(x, shifted), "kernel: output f32 [4, 4] shares memory with input f32 [4, 4], which it would overwrite while it is read; "
-                                 "only the very same view may be both");
+  EXPECT_EQ(message(x, x, Sharing::none),
+            "kernel: output f32 [4, 4] shares memory with input f32 [4, 4], which it would overwrite while it is read");
+  EXPECT_EQ(message(x, shifted),
+            "kernel: output f32 [4, 4] shares memory with input f32 [4, 4], which it would overwrite while it is read; "
+            "only the very same view may be both");
   EXPECT_EQ(message(View(), y), "kernel: input f32 [] has no buffer");
-  EXPECT_EQ(message(x, View(other, 0, DType::f32, {4, 4}, {0, 1})), "kernel: output f32 [4, 4] strides [0, 1] overlaps itself");
+  EXPECT_EQ(message(x, View(other, 0, DType::f32, {4, 4}, {0, 1})),
+            "kernel: output f32 [4, 4] strides [0, 1] overlaps itself");
   View past = y;
   past.offset = 240;
   EXPECT_EQ(message(x, past), "view: f32 [4, 4] at byte 240 reaches bytes 240 to 304 of a buffer of 256");

@@ -30,8 +30,10 @@ class MovementReference : public testing::Test {
 };
 
 TEST_F(MovementReference, Pads) {
-  const std::pair<const char*, PadMode> modes[] = {{"pad_constant", PadMode::constant}, {"pad_edge", PadMode::edge},
-                                                   {"pad_reflect", PadMode::reflect}, {"pad_symmetric", PadMode::symmetric},
+  const std::pair<const char*, PadMode> modes[] = {{"pad_constant", PadMode::constant},
+                                                   {"pad_edge", PadMode::edge},
+                                                   {"pad_reflect", PadMode::reflect},
+                                                   {"pad_symmetric", PadMode::symmetric},
                                                    {"pad_wrap", PadMode::wrap}};
   for (const auto& [name, mode] : modes) {
     check(name, [&](const View& y) { kernels::pad(cpu, x, y, Numbers{2, 0, 9}, mode, 7); });
@@ -67,8 +69,11 @@ TEST_F(MovementReference, Indexes) {
 }
 
 TEST_F(MovementReference, Scans) {
-  const std::pair<const char*, ScanOp> ops[] = {{"scan_sum", ScanOp::sum}, {"scan_prod", ScanOp::prod}, {"scan_max", ScanOp::max},
-                                                {"scan_min", ScanOp::min}, {"scan_log_sum_exp", ScanOp::log_sum_exp}};
+  const std::pair<const char*, ScanOp> ops[] = {{"scan_sum", ScanOp::sum},
+                                                {"scan_prod", ScanOp::prod},
+                                                {"scan_max", ScanOp::max},
+                                                {"scan_min", ScanOp::min},
+                                                {"scan_log_sum_exp", ScanOp::log_sum_exp}};
   for (const auto& [name, op] : ops) {
     // Forward, reverse, exclusive.
     const kernels::ScanOptions options[] = {{}, {.reverse = true}, {.exclusive = true}};

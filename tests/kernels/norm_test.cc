@@ -69,7 +69,9 @@ TEST_P(LayerNormTest, Layouts) {
       check({.shape = {4, 5, 8}, .first_axis = x == Kind::sliced ? 1 : 2, .x_kind = x, .weight_kind = y, .y_kind = y});
     }
   }
-  for (Kind weight : {Kind::offset, Kind::reversed, Kind::broadcast}) check({.shape = {3, 4, 8}, .weight_kind = weight});
+  for (Kind weight : {Kind::offset, Kind::reversed, Kind::broadcast}) {
+    check({.shape = {3, 4, 8}, .weight_kind = weight});
+  }
 }
 
 TEST_P(LayerNormTest, EveryAxis) {
@@ -126,7 +128,8 @@ TEST_P(LayerNormTest, NoElements) {
   check({.shape = {5, 0}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, LayerNormTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, LayerNormTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 TEST(LayerNormArguments, AreChecked) {
   cpu::Executor executor;

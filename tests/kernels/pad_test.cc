@@ -40,8 +40,12 @@ Problem random_pad(Rng& rng) {
   while (element_count(to) > 20000) *std::ranges::max_element(to) = 2;
   const View x = random_view(rng, from, type, random_input_kind(rng), Values::special);
   const View y = random_view(rng, to, type, random_output_kind(rng));
-  return {std::format("mode {} {} to {} before {}", static_cast<int>(mode), to_string(x), to_string(y), testing::PrintToString(before)), {x}, {y},
-          [=](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], before, mode, -3); }, kSameBits};
+  return {std::format("mode {} {} to {} before {}", static_cast<int>(mode), to_string(x), to_string(y),
+                      testing::PrintToString(before)),
+          {x},
+          {y},
+          [=](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], before, mode, -3); },
+          kSameBits};
 }
 
 Problem random_multiple(Rng& rng, bool tiles) {
@@ -86,7 +90,9 @@ Problem random_parts(Rng& rng, bool joins) {
   const Kind kind = joins ? random_output_kind(rng) : random_input_kind(rng);
   const View all = random_view(rng, whole, type, kind, Values::special);
   const std::string what = std::format("{} parts of {} along {}", parts.size(), to_string(all), axis);
-  if (joins) return {what, parts, {all}, [=](Stream& s, auto in, auto out) { kernels::concat(s, in, out[0], axis); }, kSameBits};
+  if (joins) {
+    return {what, parts, {all}, [=](Stream& s, auto in, auto out) { kernels::concat(s, in, out[0], axis); }, kSameBits};
+  }
   return {what, {all}, parts, [=](Stream& s, auto in, auto out) { kernels::split(s, in[0], out, axis); }, kSameBits};
 }
 
@@ -99,7 +105,8 @@ const bool registered =
     differential("masked_copy", [](Rng& rng) {
       const DType type = pick(rng, kAll);
       const Shape shape = random_shape(rng);
-      const View mask = random_view(rng, random_broadcast(rng, shape), DType::boolean, random_input_kind(rng), Values::special);
+      const View mask =
+          random_view(rng, random_broadcast(rng, shape), DType::boolean, random_input_kind(rng), Values::special);
       const View x = random_view(rng, random_broadcast(rng, shape), type, random_input_kind(rng), Values::special);
       const View y = random_view(rng, shape, type, random_output_kind(rng), Values::special);
       return Problem{std::format("{} of {} to {}", to_string(mask), to_string(x), to_string(y)), {mask, x}, {y},
@@ -109,9 +116,12 @@ const bool registered =
 // A last axis of two elements, of which a thread writes four: Mesa's OpenGL ES took a row's end for none.
 TEST_P(Pad, RowsShorterThanAThreadsElements) {
   for (PadMode mode : kModes) {
-    const View x = random_view(rng, {4, 3, 4, 3, 4, 2}, DType::i32), y = random_view(rng, {4, 3, 11, 3, 4, 2}, DType::i32, Kind::sliced);
-    run_both(device(), {{x}}, {{y}}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{0, 0, 4, 0, 0, 0}, mode, 7); },
-             kSameBits, std::format("mode {}", static_cast<int>(mode)));
+    const View x = random_view(rng, {4, 3, 4, 3, 4, 2}, DType::i32),
+               y = random_view(rng, {4, 3, 11, 3, 4, 2}, DType::i32, Kind::sliced);
+    run_both(
+        device(), {{x}}, {{y}},
+        [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{0, 0, 4, 0, 0, 0}, mode, 7); },
+        kSameBits, std::format("mode {}", static_cast<int>(mode)));
   }
 }
 
@@ -125,8 +135,10 @@ TEST_P(Pad, RowsOfManyLengths) {
           const View x = random_view(rng, {3, 5, columns}, type);
           const View y = random_view(rng, {3, 7, n}, type, rng() % 2 ? Kind::dense : Kind::offset);
           const Numbers before{0, 1, left};
-          run_both(device(), {{x}}, {{y}}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], before, mode, 7); },
-                   kSameBits, std::format("{} mode {} {} columns {} {}", name(type), static_cast<int>(mode), columns, left, right));
+          run_both(
+              device(), {{x}}, {{y}},
+              [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], before, mode, 7); }, kSameBits,
+              std::format("{} mode {} {} columns {} {}", name(type), static_cast<int>(mode), columns, left, right));
         }
       }
     }
@@ -168,7 +180,9 @@ TEST(PadTwin, TileRepeatRoll) {
 TEST(Slice, AsPythonDoes) {
   const View x = host_view(DType::i32, {6}, std::vector<double>{0, 1, 2, 3, 4, 5});
   using kernels::kToEnd;
-  const auto part = [&](std::int64_t begin, std::int64_t end, std::int64_t step) { return values(kernels::slice(x, 0, begin, end, step)); };
+  const auto part = [&](std::int64_t begin, std::int64_t end, std::int64_t step) {
+    return values(kernels::slice(x, 0, begin, end, step));
+  };
   using testing::ElementsAre;
   EXPECT_THAT(part(1, 4, 1), ElementsAre(1, 2, 3));
   EXPECT_THAT(part(-2, kToEnd, 1), ElementsAre(4, 5));
@@ -186,7 +200,9 @@ TEST(Slice, AsPythonDoes) {
 
 TEST_P(Pad, Refusals) {
   gpu::Encoder encoder(device());
-  const auto view = [&](const Shape& shape, DType type = DType::f32) { return to_device(device(), random_view(rng, shape, type)); };
+  const auto view = [&](const Shape& shape, DType type = DType::f32) {
+    return to_device(device(), random_view(rng, shape, type));
+  };
   EXPECT_THROW(kernels::pad(encoder, view({4}), view({6}), Numbers{}), InvalidArgument);
   EXPECT_THROW(kernels::pad(encoder, view({4}), view({6}, DType::f16), Numbers{1}), InvalidArgument);
   EXPECT_THROW(kernels::pad(encoder, view({0}), view({6}), Numbers{1}, PadMode::edge), InvalidArgument);

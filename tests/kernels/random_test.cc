@@ -22,18 +22,22 @@ TEST(Threefry, KnownAnswers) {
   constexpr std::uint32_t kOnes = 0xffffffffu;
   EXPECT_EQ(kernels::threefry({0, 0}, {0, 0}), (Words2{0x6b200159u, 0x99ba4efeu}));
   EXPECT_EQ(kernels::threefry({kOnes, kOnes}, {kOnes, kOnes}), (Words2{0x1cb996fcu, 0xbb002be7u}));
-  EXPECT_EQ(kernels::threefry({0x13198a2eu, 0x03707344u}, {0x243f6a88u, 0x85a308d3u}), (Words2{0xc4923a9cu, 0x483df7a0u}));
+  EXPECT_EQ(kernels::threefry({0x13198a2eu, 0x03707344u}, {0x243f6a88u, 0x85a308d3u}),
+            (Words2{0xc4923a9cu, 0x483df7a0u}));
 }
 
 TEST(Random, TheStreamIsTheBlocksInOrder) {
   cpu::Executor executor;
-  const View key = key_of(7, 11), words = output(DType::u32, {1000}), bytes = output(DType::u8, {3, 1001}, Kind::transposed);
+  const View key = key_of(7, 11), words = output(DType::u32, {1000}),
+             bytes = output(DType::u8, {3, 1001}, Kind::transposed);
   kernels::random_bits(executor, key, words);
   for (std::uint32_t i = 0; i < 1000; ++i) {
     ASSERT_EQ(element_bits(words, i), kernels::threefry({7, 11}, {i / 2, 0})[i % 2]) << i;
   }
   kernels::random_bits(executor, key, bytes);
-  for (std::int64_t i = 0; i < 3003; ++i) ASSERT_EQ(element_bits(bytes, i), element_bits(words, i / 4) >> i % 4 * 8 & 0xff) << i;
+  for (std::int64_t i = 0; i < 3003; ++i) {
+    ASSERT_EQ(element_bits(bytes, i), element_bits(words, i / 4) >> i % 4 * 8 & 0xff) << i;
+  }
 }
 
 struct Draw {
@@ -113,14 +117,18 @@ TEST_P(RandomTest, IntegerRanges) {
 
 const bool registered = differential("random", [](Rng& rng) {
   constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
-  constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64};
+  constexpr DType kIntegers[] = {DType::i8,  DType::u8,  DType::i16, DType::u16,
+                                 DType::i32, DType::u32, DType::i64, DType::u64};
   Rng& numbers = rng.details();
-  const float low = static_cast<float>(random_int(numbers, -20, 20)) / 8, size = static_cast<float>(random_int(numbers, 1, 100)) / 8;
-  const Draw draws[] = {bits(), integers(random_int(numbers, 0, 50), random_int(numbers, 51, 127)), uniform(low, low + size), normal_draw(low, size)};
+  const float low = static_cast<float>(random_int(numbers, -20, 20)) / 8,
+              size = static_cast<float>(random_int(numbers, 1, 100)) / 8;
+  const Draw draws[] = {bits(), integers(random_int(numbers, 0, 50), random_int(numbers, 51, 127)),
+                        uniform(low, low + size), normal_draw(low, size)};
   const std::size_t form = rng() % 4;
   Problem p;
   p.inputs = {random_view(rng, {2}, DType::u32, Kind::dense, Values::special)};
-  p.outputs = {random_view(rng, random_shape(rng), form < 2 ? pick(rng, kIntegers) : pick(rng, kFloats), random_output_kind(rng))};
+  p.outputs = {random_view(rng, random_shape(rng), form < 2 ? pick(rng, kIntegers) : pick(rng, kFloats),
+                           random_output_kind(rng))};
   p.tolerance = tolerance_of(draws[form], size);
   if (form == 3) p.tolerance.absolute += 1e-6 * std::abs(low);
   p.what = std::format("{} in {}", draws[form].name, weft::to_string(p.outputs[0]));
@@ -217,7 +225,8 @@ TEST(RandomArguments, AreChecked) {
   EXPECT_THROW(kernels::random_normal(executor, key, 0, -1, f), InvalidArgument);
   EXPECT_THROW(kernels::random_integers(executor, key, 0, 129, i), InvalidArgument);
   EXPECT_THROW(kernels::random_integers(executor, key, 5, 5, i), InvalidArgument);
-  EXPECT_THROW(kernels::random_integers(executor, key, 0, (std::int64_t{1} << 32) + 1, output(DType::i64, {4})), InvalidArgument);
+  EXPECT_THROW(kernels::random_integers(executor, key, 0, (std::int64_t{1} << 32) + 1, output(DType::i64, {4})),
+               InvalidArgument);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ constexpr ReduceOp kAll[] = {ReduceOp::sum,         ReduceOp::mean,        Reduc
 bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all || op == ReduceOp::count; }
 bool floats_only(ReduceOp op) {
-  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp || is_moment(op);
+  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp ||
+         is_moment(op);
 }
 DType result_type(ReduceOp op, DType x) {
   return op == ReduceOp::count ? DType::i32 : is_logic(op) ? DType::boolean : x;
@@ -30,7 +31,8 @@ DType result_type(ReduceOp op, DType x) {
 Shape reduced(const Shape& shape, const std::vector<int>& axes, bool ones) {
   Shape s;
   for (int d = 0; d < shape.rank(); ++d) {
-    const bool gone = std::ranges::find(axes, d) != axes.end() || std::ranges::find(axes, d - shape.rank()) != axes.end();
+    const bool gone =
+        std::ranges::find(axes, d) != axes.end() || std::ranges::find(axes, d - shape.rank()) != axes.end();
     if (!gone) s.push_back(shape[d]);
     if (gone && ones) s.push_back(1);
   }
@@ -67,7 +69,8 @@ class ReduceTest : public testing::TestWithParam<std::string> {
     // f32 partial sums of a few hundred positive numbers, rounded in no direction: 1e-5 is far above their error and
     // far below a lost element. Integers, logic, minima and maxima are exact; narrow outputs round once more.
     const bool exact = is_logic(c.op) || c.op == ReduceOp::min || c.op == ReduceOp::max;
-    const Tolerance tolerance = exact ? Tolerance{} : c.tolerance.value_or(Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5});
+    const Tolerance tolerance =
+        exact ? Tolerance{} : c.tolerance.value_or(Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5});
     const View x = view_of(c.x, c.shape, c.x_kind, c.value);
     run_both(
         device, std::array{x}, std::array{output(type, reduced(c.shape, c.axes, c.ones), c.y_kind)},
@@ -104,8 +107,8 @@ TEST_P(ReduceTest, Types) {
     }
   }
   for (DType x : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64}) {
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1,
-                        ReduceOp::any, ReduceOp::all}) {
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares,
+                        ReduceOp::l1, ReduceOp::any, ReduceOp::all}) {
       const bool every = x == DType::i8 || x == DType::u32;  // the others differ in load and store alone
       if (!every && op != ReduceOp::sum && op != ReduceOp::min && op != ReduceOp::any) continue;
       check({.op = op, .shape = {3, 5, 8}, .axes = {0, 2}, .x = x});
@@ -128,14 +131,16 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
     return static_cast<double>((i * 2654435761 % 4294967291) * 1048576) * (i % 3 ? 1 : -1);
   };
   for (DType x : {DType::i64, DType::u64}) {
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1}) {
+    for (ReduceOp op :
+         {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1}) {
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
       check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .workspace = true, .value = value});
     }
   }
 }
 
-// Deviations a millionth of the mean: f32 spaces x 2^-10 apart there, and what it then is, the twin's exact moments meet.
+// Deviations a millionth of the mean: f32 spaces x 2^-10 apart there, and what it then is, the twin's exact moments
+// meet.
 TEST_P(ReduceTest, VarianceBesideALargeMean) {
   for (ReduceOp op : {ReduceOp::variance, ReduceOp::deviation}) {
     for (std::int64_t n : {5, 64, 1000, 100001}) {
@@ -148,8 +153,12 @@ TEST_P(ReduceTest, VarianceBesideALargeMean) {
     }
   }
   // An outlier first, which is no estimate of the mean.
-  check({.op = ReduceOp::variance, .shape = {1 << 20}, .axes = {0}, .workspace = true,
-         .value = [](std::int64_t i) { return i ? static_cast<double>(i % 3) : 1e6; }, .tolerance = Tolerance{.relative = 1e-5}});
+  check({.op = ReduceOp::variance,
+         .shape = {1 << 20},
+         .axes = {0},
+         .workspace = true,
+         .value = [](std::int64_t i) { return i ? static_cast<double>(i % 3) : 1e6; },
+         .tolerance = Tolerance{.relative = 1e-5}});
   // One element: nothing over nothing for a sample.
   check({.op = ReduceOp::variance, .shape = {3, 1}, .axes = {1}, .correction = 1});
   check({.op = ReduceOp::variance, .shape = {3, 2}, .axes = {1}, .correction = 5});
@@ -180,7 +189,11 @@ TEST_P(ReduceTest, Layouts) {
   for (Kind x : kInputKinds) {
     for (Kind y : kOutputKinds) {
       for (const std::vector<int>& axes : {std::vector<int>{2}, {0}, {0, 2}}) {
-        check({.shape = {3, 4, 8}, .axes = axes, .x = x == Kind::sliced ? DType::f16 : DType::f32, .x_kind = x, .y_kind = y});
+        check({.shape = {3, 4, 8},
+               .axes = axes,
+               .x = x == Kind::sliced ? DType::f16 : DType::f32,
+               .x_kind = x,
+               .y_kind = y});
       }
     }
   }
@@ -279,8 +292,12 @@ const bool registered = differential("reduce", [](Rng& rng) {
   const bool exact = is_logic(op) || op == ReduceOp::min || op == ReduceOp::max;
   View x = random_view(rng, shape, type, kind, exact ? Values::special : Values::ordinary);
   if (is_floating(type) && !exact) {
-    x = view_of(type, shape, kind, op == ReduceOp::prod ? ValueOf([](std::int64_t i) { return i % 5 ? 1.0 : i % 2 ? 0.9375 : -1.0625; })
-                                   : op == ReduceOp::log_sum ? positive : normal(rng()));
+    x = view_of(type, shape, kind,
+                op == ReduceOp::prod      ? ValueOf([](std::int64_t i) { return i % 5   ? 1.0
+                                                                                : i % 2 ? 0.9375
+                                                                                        : -1.0625; })
+                : op == ReduceOp::log_sum ? positive
+                                          : normal(rng()));
   }
   const bool workspace = rng() % 2, ones = rng() % 2;
   const double correction = is_moment(op) ? static_cast<double>(rng() % 2) : 0;

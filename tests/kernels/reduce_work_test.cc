@@ -97,7 +97,8 @@ class ReduceWorkTest : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device = test::device(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Devices, ReduceWorkTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, ReduceWorkTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 // Long rows are cut into parts: the work before belongs to the first pass, that after to the second.
 TEST_P(ReduceWorkTest, LongRowsInParts) {
@@ -121,8 +122,10 @@ TEST_P(ReduceWorkTest, LogicOfComparisons) {
   const int a = less.input(DType::f32);
   less.output(less.apply(ScalarOp::less, {a, less.input(DType::f32)}));
   for (const ReduceOp op : {ReduceOp::any, ReduceOp::all}) {
-    const View x = view_of(DType::f32, {9, 40}, Kind::dense, [](std::int64_t i) { return static_cast<double>(i % 41); });
-    const View bound = view_of(DType::f32, {9, 1}, Kind::dense, [](std::int64_t i) { return static_cast<double>(i * 6); });
+    const View x =
+        view_of(DType::f32, {9, 40}, Kind::dense, [](std::int64_t i) { return static_cast<double>(i % 41); });
+    const View bound =
+        view_of(DType::f32, {9, 1}, Kind::dense, [](std::int64_t i) { return static_cast<double>(i * 6); });
     run_both(device, std::array{x, bound}, std::array{output(DType::boolean, {9})},
              Fused{.op = op, .axes = {1}, .before = less, .inputs = 2}, {});
   }
@@ -137,7 +140,8 @@ TEST(ReduceWork, EqualsItsSteps) {
     const Shape result{across ? 70 : 33};
     const View factor = view_of(DType::f32, result, Kind::dense, normal(7));
     const std::vector<int> axes{across ? 0 : 1};
-    const View made = output(DType::f32, {33, 70}), sum = output(DType::f32, result), expected = output(DType::f32, result);
+    const View made = output(DType::f32, {33, 70}), sum = output(DType::f32, result),
+               expected = output(DType::f32, result);
     kernels::binary(cpu, ScalarOp::mul, a, b, made);
     kernels::reduce(cpu, ReduceOp::sum, made, sum, axes);
     const Expression after = root_times(DType::f32, DType::f32);

@@ -18,7 +18,9 @@ View row(const View& table, int i) {
   return r;
 }
 
-View like(const View& v, DType type) { return host_view(type, v.shape(), std::vector<double>(static_cast<std::size_t>(v.count()))); }
+View like(const View& v, DType type) {
+  return host_view(type, v.shape(), std::vector<double>(static_cast<std::size_t>(v.count())));
+}
 
 TEST(Reference, Unary) {
   constexpr ScalarOp kUnary[] = {neg, ScalarOp::abs, sign, ScalarOp::ceil, ScalarOp::floor, ScalarOp::trunc,
@@ -83,8 +85,10 @@ TEST(Reference, NarrowFloats) {
   cpu::Executor cpu;
   View x = load_npy("kernels/narrow_x.npy");
   x.dtype = DType::f32;
-  for (const auto& [file, type] : {std::pair("kernels/narrow_f16.npy", DType::f16), {"kernels/narrow_bf16.npy", DType::bf16},
-                                   {"kernels/narrow_f8e4m3.npy", DType::f8e4m3}, {"kernels/narrow_f8e5m2.npy", DType::f8e5m2}}) {
+  for (const auto& [file, type] : {std::pair("kernels/narrow_f16.npy", DType::f16),
+                                   {"kernels/narrow_bf16.npy", DType::bf16},
+                                   {"kernels/narrow_f8e4m3.npy", DType::f8e4m3},
+                                   {"kernels/narrow_f8e5m2.npy", DType::f8e5m2}}) {
     View want = load_npy(file);
     want.dtype = type;
     const View y = like(x, type);

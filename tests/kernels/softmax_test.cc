@@ -108,7 +108,8 @@ TEST_P(SoftmaxTest, InPlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, SoftmaxTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, SoftmaxTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 TEST(SoftmaxArguments, AreChecked) {
   cpu::Executor executor;

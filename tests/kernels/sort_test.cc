@@ -12,8 +12,9 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::f8e4m3, DType::f8e5m2, DType::i8,     DType::u8,
-                            DType::i16, DType::u16, DType::i32,  DType::u32, DType::i64,    DType::u64,    DType::boolean};
+constexpr DType kTypes[] = {DType::f32,    DType::f16, DType::bf16, DType::f64, DType::f8e4m3,
+                            DType::f8e5m2, DType::i8,  DType::u8,   DType::i16, DType::u16,
+                            DType::i32,    DType::u32, DType::i64,  DType::u64, DType::boolean};
 constexpr DType kIndexTypes[] = {DType::i32, DType::u32, DType::i64, DType::u64};
 
 struct Sort {
@@ -42,7 +43,8 @@ Problem problem_of(const Sort& c) {
     const auto indices = c.indices ? std::optional(out[c.values ? 1 : 0]) : std::nullopt;
     const kernels::SortOptions sort{c.axis, c.descending};
     const kernels::TopKOptions top{c.axis, c.descending};
-    const auto bytes = c.k < 0 ? kernels::sort_workspace(s, in[0], values, indices, sort) : kernels::top_k_workspace(s, in[0], values, indices, top);
+    const auto bytes = c.k < 0 ? kernels::sort_workspace(s, in[0], values, indices, sort)
+                               : kernels::top_k_workspace(s, in[0], values, indices, top);
     std::optional<View> scratch;
     if (bytes) scratch = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
     if (c.k < 0) kernels::sort(s, in[0], values, indices, sort, scratch);
@@ -105,7 +107,9 @@ TEST_P(SortTest, AxesAndLayouts) {
     check({.x = random_values(DType::f16, {3, 4, 5}), .axis = axis - 3, .kind = Kind::reversed});
   }
   check({.x = random_values(DType::f32, {3000, 4}), .axis = 0, .kind = Kind::transposed});
-  check({.x = random_values(DType::f16, {2, 2000, 3}, Values::special, Kind::transposed), .axis = 1, .kind = Kind::sliced});
+  check({.x = random_values(DType::f16, {2, 2000, 3}, Values::special, Kind::transposed),
+         .axis = 1,
+         .kind = Kind::sliced});
 }
 
 // Many equals, zeros of both signs, NaNs of both signs: their order is x's.
@@ -115,7 +119,9 @@ TEST_P(SortTest, StableWithNaNLast) {
       const double all[] = {1, -0.0, kNaN, 0.0, -1, kInf, -kNaN, -kInf, 1, 0.0, 1e-45, -1e-45};
       return all[i % 12];
     };
-    for (bool descending : {false, true}) check({.x = view_of(DType::f32, {n}, Kind::dense, value), .descending = descending});
+    for (bool descending : {false, true}) {
+      check({.x = view_of(DType::f32, {n}, Kind::dense, value), .descending = descending});
+    }
   }
   cpu::Executor executor;
   const double v[] = {1, -0.0, kNaN, 0.0, -1, kInf, 0.0, -kInf};
@@ -128,12 +134,19 @@ TEST_P(SortTest, StableWithNaNLast) {
 
 TEST_P(SortTest, TopK) {
   for (bool largest : {false, true}) {
-    for (std::int64_t k : {1, 5, 50}) check({.x = random_values(DType::f32, {4, 100}, Values::special), .descending = largest, .k = k});
+    for (std::int64_t k : {1, 5, 50}) {
+      check({.x = random_values(DType::f32, {4, 100}, Values::special), .descending = largest, .k = k});
+    }
     for (std::int64_t k : {1, 3, 256, 257, 3000}) {
       check({.x = random_values(DType::f32, {2, 3000}, Values::special), .descending = largest, .k = k});
     }
     check({.x = random_values(DType::i64, {2, 20000}), .descending = largest, .k = 10});
-    check({.x = random_values(DType::f16, {20000, 3}), .axis = 0, .descending = largest, .k = 20, .index = DType::i64, .kind = Kind::sliced});
+    check({.x = random_values(DType::f16, {20000, 3}),
+           .axis = 0,
+           .descending = largest,
+           .k = 20,
+           .index = DType::i64,
+           .kind = Kind::sliced});
     check({.x = random_values(DType::u8, {300000}), .descending = largest, .k = 100});
   }
   check({.x = random_values(DType::f32, {1 << 20}), .descending = true, .k = 64});
@@ -144,8 +157,10 @@ TEST_P(SortTest, TopK) {
 // Every element beats those before it, or none does; all are equal; all NaN.
 TEST_P(SortTest, TopKOfOrderedRows) {
   for (double slope : {1.0, -1.0, 0.0, kNaN}) {
-    check({.x = view_of(DType::f32, {40000}, Kind::dense, [=](std::int64_t i) { return slope * static_cast<double>(i); }),
-           .descending = true, .k = 30});
+    check(
+        {.x = view_of(DType::f32, {40000}, Kind::dense, [=](std::int64_t i) { return slope * static_cast<double>(i); }),
+         .descending = true,
+         .k = 30});
   }
 }
 
@@ -156,9 +171,12 @@ Sort random_sort(Rng& rng, bool top) {
   Shape shape = is_long ? random_shape(rng, 1, 3, 16) : random_shape(rng, 1, 8, 2048);
   c.axis = random_int(rng, 0, shape.rank() - 1);
   if (is_long) shape[c.axis] = random_int(rng.details(), 1025, 6000);
-  c.x = random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng), rng() % 2 ? Values::special : Values::ordinary);
+  c.x = random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng),
+                    rng() % 2 ? Values::special : Values::ordinary);
   c.descending = rng() % 2;
-  if (top) c.k = random_int(rng.details(), 0, static_cast<int>(std::min<std::int64_t>(shape[c.axis], rng() % 2 ? 20 : 2000)));
+  if (top) {
+    c.k = random_int(rng.details(), 0, static_cast<int>(std::min<std::int64_t>(shape[c.axis], rng() % 2 ? 20 : 2000)));
+  }
   c.values = rng() % 4 != 0;
   c.indices = !c.values || rng() % 4 != 0;
   c.index = pick(rng, kIndexTypes);

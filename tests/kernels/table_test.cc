@@ -28,7 +28,8 @@ TEST(KernelTable, NamesAreUnique) {
 TEST(KernelTable, CallsWhatTheFunctionDoes) {
   Rng rng(3);
   cpu::Executor cpu;
-  const View x = random_view(rng, {5, 7}, DType::f32), a = random_view(rng, {5, 7}, DType::f32), b = random_view(rng, {5, 7}, DType::f32);
+  const View x = random_view(rng, {5, 7}, DType::f32), a = random_view(rng, {5, 7}, DType::f32),
+             b = random_view(rng, {5, 7}, DType::f32);
   kernels::softmax(cpu, x, a, 0);
   kernels::call(cpu, "softmax", {.inputs = {{x}}, .outputs = {{b}}, .attributes = {{"axis", 0}}});
   expect_close(b, a, kSameBits);

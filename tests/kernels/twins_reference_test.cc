@@ -59,7 +59,8 @@ TEST_F(TwinsReference, EveryKernel) {
   for (const json& c : cases) {
     const std::string kernel = c.at("kernel");
     called.insert(kernel);
-    const std::vector<View> inputs = operands(c, "inputs"), expected = operands(c, "outputs"), before = operands(c, "before");
+    const std::vector<View> inputs = operands(c, "inputs"), expected = operands(c, "outputs"),
+                            before = operands(c, "before");
     std::string what = kernel + " of";
     for (const View& v : inputs) what += " " + to_string(v);
     what += " to " + to_string(expected[0]) + (c.contains("attributes") ? " " + c.at("attributes").dump() : "");
@@ -67,7 +68,9 @@ TEST_F(TwinsReference, EveryKernel) {
     std::vector<View> outputs;
     for (std::size_t k = 0; k < expected.size(); ++k) {
       outputs.push_back(random_view(rng, expected[k].shape(), expected[k].dtype));
-      for (std::int64_t i = 0; k < before.size() && i < before[k].count(); ++i) set_element_bits(outputs[k], i, element_bits(before[k], i));
+      for (std::int64_t i = 0; k < before.size() && i < before[k].count(); ++i) {
+        set_element_bits(outputs[k], i, element_bits(before[k], i));
+      }
     }
     try {
       kernels::call(cpu, kernel, {.inputs = inputs, .outputs = outputs, .attributes = attributes(c)});
@@ -75,7 +78,8 @@ TEST_F(TwinsReference, EveryKernel) {
       ADD_FAILURE() << what << ": " << e.what();
       continue;
     }
-    const Tolerance tolerance{.ulp = c.value("ulp", 0.0), .absolute = c.value("absolute", 0.0), .relative = c.value("relative", 0.0)};
+    const Tolerance tolerance{
+        .ulp = c.value("ulp", 0.0), .absolute = c.value("absolute", 0.0), .relative = c.value("relative", 0.0)};
     for (std::size_t k = 0; k < expected.size(); ++k) expect_close(outputs[k], expected[k], tolerance, what);
   }
   for (const kernels::KernelInfo& k : kernels::table()) {
@@ -83,11 +87,24 @@ TEST_F(TwinsReference, EveryKernel) {
   }
 }
 
-// The same calls with attributes that do not fit: refused by a typed error, or done; nothing is touched but the outputs.
+// The same calls with attributes that do not fit: refused by a typed error, or done; nothing is touched but the
+// outputs.
 TEST_F(TwinsReference, HostileAttributes) {
-  const kernels::Attribute hostile[] = {std::int64_t{INT64_MIN}, std::int64_t{INT64_MAX}, std::int64_t{1} << 32, std::int64_t{-9},
-                                        std::int64_t{8}, 1e300, -1e300, std::nan(""), INFINITY, 0.5, std::string(), std::string("sum"),
-                                        std::vector<int>{}, std::vector<int>{INT32_MIN}, std::vector<int>{0, 0},
+  const kernels::Attribute hostile[] = {std::int64_t{INT64_MIN},
+                                        std::int64_t{INT64_MAX},
+                                        std::int64_t{1} << 32,
+                                        std::int64_t{-9},
+                                        std::int64_t{8},
+                                        1e300,
+                                        -1e300,
+                                        std::nan(""),
+                                        INFINITY,
+                                        0.5,
+                                        std::string(),
+                                        std::string("sum"),
+                                        std::vector<int>{},
+                                        std::vector<int>{INT32_MIN},
+                                        std::vector<int>{0, 0},
                                         std::vector<int>{INT32_MAX, INT32_MIN, -1}};
   cpu::Executor cpu;
   Rng rng(2);
@@ -120,7 +137,8 @@ TEST(HostileNumbers, AreRefusedOrMeanWhatTheySay) {
   cpu::Executor cpu;
   Rng rng(4);
   const View x = random_view(rng, {4, 6}, DType::f32), y = random_view(rng, {4, 6}, DType::f32);
-  const std::int64_t ends[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, -(std::int64_t{1} << 62), std::int64_t{1} << 62};
+  const std::int64_t ends[] = {
+      INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, -(std::int64_t{1} << 62), std::int64_t{1} << 62};
   const auto typed = [](auto&& call) {
     try {
       call();

@@ -84,8 +84,10 @@ TEST(SafeTensors, RefusesWhatIsMalformed) {
       {length_bytes(100'000'001) + good,
        "f: the header claims 100000001 bytes, at most 100000000 are allowed; this is not a safetensors file"},
       {length_bytes(~std::uint64_t{0}),
-       "f: the header claims 18446744073709551615 bytes, at most 100000000 are allowed; this is not a safetensors file"},
-      {length_bytes(9) + "{}", "f: the header claims 9 bytes, the file has 2 after its length; the download may have been cut off"},
+       "f: the header claims 18446744073709551615 bytes, at most 100000000 are allowed; this is not a safetensors "
+       "file"},
+      {length_bytes(9) + "{}",
+       "f: the header claims 9 bytes, the file has 2 after its length; the download may have been cut off"},
       {length_bytes(0), "f: the safetensors header does not begin with \"{\"; this is another kind of file"},
       {file_of(" {}", ""), "f: the safetensors header does not begin with \"{\"; this is another kind of file"},
       {file_of("[]", ""), "f: the safetensors header does not begin with \"{\"; this is another kind of file"},
@@ -95,17 +97,21 @@ TEST(SafeTensors, RefusesWhatIsMalformed) {
       {file_of(R"({"a": 1})", ""), "f: safetensors header: expected an object for tensor \"a\", got a number"},
       {file_of(R"({"a": [1]})", ""), "f: safetensors header: expected an object for tensor \"a\", got an array"},
       {file_of(R"({"a": {}})", ""), "f: safetensors header: tensor \"a\" lacks \"dtype\""},
-      {file_of(R"({"a": {"dtype": "F32", "shape": []}})", ""), "f: safetensors header: tensor \"a\" lacks \"data_offsets\""},
-      {file_of(R"({"a": {"dtype": "F32", "dtype": "F32"}})", ""), "f: safetensors header: tensor \"a\" has \"dtype\" twice"},
+      {file_of(R"({"a": {"dtype": "F32", "shape": []}})", ""),
+       "f: safetensors header: tensor \"a\" lacks \"data_offsets\""},
+      {file_of(R"({"a": {"dtype": "F32", "dtype": "F32"}})", ""),
+       "f: safetensors header: tensor \"a\" has \"dtype\" twice"},
       {file_of(R"({"a": {"offset": 1}})", ""), "f: safetensors header: tensor \"a\" has the unknown field \"offset\""},
       {file_of(R"({"a": {"dtype": 32}})", ""),
        "f: safetensors header: expected a string as \"dtype\" of tensor \"a\", got a number"},
       {file_of(R"({"a": {"shape": [-1]}})", ""),
        "f: safetensors header: expected sizes from 0 as \"shape\" of tensor \"a\", got a negative number"},
       {file_of(R"({"a": {"shape": [1.0]}})", ""),
-       "f: safetensors header: expected sizes from 0 as \"shape\" of tensor \"a\", got a number that is no 64-bit integer"},
+       "f: safetensors header: expected sizes from 0 as \"shape\" of tensor \"a\", got a number that is no 64-bit "
+       "integer"},
       {file_of(R"({"a": {"shape": [18446744073709551616]}})", ""),
-       "f: safetensors header: expected sizes from 0 as \"shape\" of tensor \"a\", got a number that is no 64-bit integer"},
+       "f: safetensors header: expected sizes from 0 as \"shape\" of tensor \"a\", got a number that is no 64-bit "
+       "integer"},
       {file_of(R"({"a": {"shape": [[1]]}})", ""),
        "f: safetensors header: expected sizes from 0 as \"shape\" of tensor \"a\", got an array"},
       {file_of(R"({"a": {"shape": 1}})", ""),
@@ -120,8 +126,10 @@ TEST(SafeTensors, RefusesWhatIsMalformed) {
        "f: safetensors header: expected a string for \"a\" of \"__metadata__\", got a number"},
       {file_of(R"({"__metadata__": "x"})", ""),
        "f: safetensors header: expected an object of strings as \"__metadata__\", got a string"},
-      {file_of(R"({"__metadata__": {"a": "1", "a": "2"}})", ""), "f: safetensors header: a key of \"__metadata__\" is there twice"},
-      {file_of(R"({"__metadata__": {}, "__metadata__": {}})", ""), "f: safetensors header: \"__metadata__\" is there twice"},
+      {file_of(R"({"__metadata__": {"a": "1", "a": "2"}})", ""),
+       "f: safetensors header: a key of \"__metadata__\" is there twice"},
+      {file_of(R"({"__metadata__": {}, "__metadata__": {}})", ""),
+       "f: safetensors header: \"__metadata__\" is there twice"},
       {file_of(one(entry("F33", {2}, 0, 8)), "12345678"),
        "f: tensor \"a\" has the unknown type \"F33\"; expected one of F32, F16, BF16, I64, …"},
       {file_of(one(entry("f32", {2}, 0, 8)), "12345678"),
@@ -131,7 +139,8 @@ TEST(SafeTensors, RefusesWhatIsMalformed) {
        "f: tensor \"a\" claims bytes 8 to 0, the file has 8 bytes of data; it may have been cut off"},
       {file_of(one(entry("F32", {2}, 0, 8)), "1234567"),
        "f: tensor \"a\" claims bytes 0 to 8, the file has 7 bytes of data; it may have been cut off"},
-      {file_of(one(entry("F32", {2}, 0, 8)), "123456789"), "f: the tensors take 8 bytes, the file has 9 after its header"},
+      {file_of(one(entry("F32", {2}, 0, 8)), "123456789"),
+       "f: the tensors take 8 bytes, the file has 9 after its header"},
       {file_of("{}", "1"), "f: the tensors take 0 bytes, the file has 1 after its header"},
       {file_of(one(entry("F32", {1ull << 62, 2}, 0, 8)), "12345678"), "f: the shape of tensor \"a\" overflows 64 bits"},
       {file_of(one(entry("F32", {1ull << 63}, 0, 8)), "12345678"), "f: the shape of tensor \"a\" overflows 64 bits"},
@@ -161,8 +170,9 @@ TEST(SafeTensors, RefusesWhatIsMalformed) {
 
 TEST(SafeTensors, SaysWhatIsThereInstead) {
   const auto file = parse(file_of(json{{"encoder.0.weight", entry("F32", {2}, 0, 8)}}.dump(), "12345678"));
-  EXPECT_EQ(test::thrown_by([&] { file.at("bert.encoder.0.weight"); }),
-            "InvalidArgument: f: there is no tensor \"bert.encoder.0.weight\"; the nearest name is \"encoder.0.weight\"");
+  EXPECT_EQ(
+      test::thrown_by([&] { file.at("bert.encoder.0.weight"); }),
+      "InvalidArgument: f: there is no tensor \"bert.encoder.0.weight\"; the nearest name is \"encoder.0.weight\"");
   EXPECT_EQ(test::thrown_by([&] { file.at("x"); }), "InvalidArgument: f: there is no tensor \"x\" among its 1");
   EXPECT_EQ(test::thrown_by([&] { file.at("encoder.0.weight", {3}); }),
             "FormatError: f: tensor \"encoder.0.weight\" has shape [2], expected [3]");
@@ -185,13 +195,20 @@ TEST(SafeTensors, OutlivesItsReader) {
 TEST(SafeTensors, OpensDirectoriesAndShards) {
   const test::TempDir dir;
   EXPECT_EQ(test::thrown_by([&] { SafeTensors::open(dir.path()); }),
-            "IoError: " + dir.path().string() + " has neither model.safetensors nor model.safetensors.index.json; give a "
-            "directory with weights in that format");
-  dir.write("one.safetensors", file_of(json{{"__metadata__", {{"k", "v"}}}, {"a", entry("U8", {2}, 0, 2)}, {"c", entry("U8", {1}, 2, 3)}}.dump(), "aac"));
+            "IoError: " + dir.path().string() +
+                " has neither model.safetensors nor model.safetensors.index.json; give a "
+                "directory with weights in that format");
+  dir.write(
+      "one.safetensors",
+      file_of(json{{"__metadata__", {{"k", "v"}}}, {"a", entry("U8", {2}, 0, 2)}, {"c", entry("U8", {1}, 2, 3)}}.dump(),
+              "aac"));
   dir.write("two.safetensors", file_of(json{{"b", entry("U8", {3}, 0, 3)}}.dump(), "bbb"));
-  const auto index = [](json map) { return json{{"metadata", {{"total_size", 6}, {"x", {1, {{"weight_map", 2}}}}}}, {"weight_map", std::move(map)}}; };
-  const auto path = dir.write("model.safetensors.index.json",
-                              index({{"a", "one.safetensors"}, {"c", "one.safetensors"}, {"b", "two.safetensors"}}).dump());
+  const auto index = [](json map) {
+    return json{{"metadata", {{"total_size", 6}, {"x", {1, {{"weight_map", 2}}}}}}, {"weight_map", std::move(map)}};
+  };
+  const auto path =
+      dir.write("model.safetensors.index.json",
+                index({{"a", "one.safetensors"}, {"c", "one.safetensors"}, {"b", "two.safetensors"}}).dump());
   const auto sharded = SafeTensors::open(dir.path());
   EXPECT_EQ(sharded.names(), (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(text_of(sharded.at("b")), "bbb");
@@ -208,11 +225,16 @@ TEST(SafeTensors, OpensDirectoriesAndShards) {
   const std::string where = path.string() + ": safetensors index: ";
   const auto map = [](const std::string& entries) { return "{\"weight_map\": {" + entries + "}}"; };
   const Case cases[] = {
-      {map("\"z\": \"one.safetensors\""), "FormatError: " + path.string() + ": tensor \"z\" should be in \"one.safetensors\", which does not have it"},
-      {map("\"a\": \"no.safetensors\""), "IoError: cannot open " + (dir.path() / "no.safetensors").string() + ": no such file"},
-      {map("\"a\": \"../one.safetensors\""), "FormatError: " + where + "\"../one.safetensors\" of tensor \"a\" is not the name of a file beside the index"},
-      {map("\"a\": \"/etc/passwd\""), "FormatError: " + where + "\"/etc/passwd\" of tensor \"a\" is not the name of a file beside the index"},
-      {map("\"a\": \"..\""), "FormatError: " + where + "\"..\" of tensor \"a\" is not the name of a file beside the index"},
+      {map("\"z\": \"one.safetensors\""),
+       "FormatError: " + path.string() + ": tensor \"z\" should be in \"one.safetensors\", which does not have it"},
+      {map("\"a\": \"no.safetensors\""),
+       "IoError: cannot open " + (dir.path() / "no.safetensors").string() + ": no such file"},
+      {map("\"a\": \"../one.safetensors\""),
+       "FormatError: " + where + "\"../one.safetensors\" of tensor \"a\" is not the name of a file beside the index"},
+      {map("\"a\": \"/etc/passwd\""),
+       "FormatError: " + where + "\"/etc/passwd\" of tensor \"a\" is not the name of a file beside the index"},
+      {map("\"a\": \"..\""),
+       "FormatError: " + where + "\"..\" of tensor \"a\" is not the name of a file beside the index"},
       {map("\"a\": \"\""), "FormatError: " + where + "\"\" of tensor \"a\" is not the name of a file beside the index"},
       {map("\"a\": 1"), "FormatError: " + where + "expected a file name for tensor \"a\""},
       {map("\"a\": {}"), "FormatError: " + where + "expected a file name for tensor \"a\""},
@@ -233,29 +255,36 @@ TEST(SafeTensors, OpensDirectoriesAndShards) {
 
 TEST(SafeTensors, NamesTheFileThatCannotBeRead) {
   const test::TempDir dir;
-  const auto message = [&](const std::string& name) { return test::thrown_by([&] { SafeTensors::open(dir.path() / name); }); };
+  const auto message = [&](const std::string& name) {
+    return test::thrown_by([&] { SafeTensors::open(dir.path() / name); });
+  };
   const auto full = [&](const std::string& name) { return (dir.path() / name).string(); };
   EXPECT_EQ(message("missing.safetensors"), "IoError: cannot open " + full("missing.safetensors") + ": no such file");
   dir.write("empty.safetensors", "");
   EXPECT_EQ(message("empty.safetensors"),
-            "FormatError: " + full("empty.safetensors") + ": 0 bytes are too few for a safetensors file; the download may have been cut off");
+            "FormatError: " + full("empty.safetensors") +
+                ": 0 bytes are too few for a safetensors file; the download may have been cut off");
   std::filesystem::create_symlink("loop.safetensors", dir.path() / "loop.safetensors");
-  EXPECT_EQ(message("loop.safetensors"), "IoError: cannot open " + full("loop.safetensors") + ": Too many levels of symbolic links");
+  EXPECT_EQ(message("loop.safetensors"),
+            "IoError: cannot open " + full("loop.safetensors") + ": Too many levels of symbolic links");
   std::filesystem::create_directory(dir.path() / "model.safetensors");
   EXPECT_EQ(message("model.safetensors"), "IoError: " + full("model.safetensors") +
-            " has neither model.safetensors nor model.safetensors.index.json; give a directory with weights in that format");
+                                              " has neither model.safetensors nor model.safetensors.index.json; give a "
+                                              "directory with weights in that format");
   EXPECT_EQ(test::thrown_by([] { SafeTensors::open("/dev/null"); }),
             "IoError: cannot open /dev/null: expected a file, this is a device");
   if (::geteuid() != 0) {
     dir.write("secret.safetensors", "x");
     std::filesystem::permissions(dir.path() / "secret.safetensors", std::filesystem::perms::none);
-    EXPECT_EQ(message("secret.safetensors"), "IoError: cannot open " + full("secret.safetensors") + ": Permission denied");
+    EXPECT_EQ(message("secret.safetensors"),
+              "IoError: cannot open " + full("secret.safetensors") + ": Permission denied");
   }
 }
 
 // Whatever is written is read back; cut anywhere, it is refused.
 RC_GTEST_PROP(SafeTensors, RoundTrips, (const std::map<std::string, std::vector<std::uint8_t>>& tensors)) {
-  constexpr std::pair<const char*, DType> kTypes[] = {{"U8", DType::u8}, {"F16", DType::f16}, {"F32", DType::f32}, {"F64", DType::f64}};
+  constexpr std::pair<const char*, DType> kTypes[] = {
+      {"U8", DType::u8}, {"F16", DType::f16}, {"F32", DType::f32}, {"F64", DType::f64}};
   json header = json::object();
   std::string data;
   struct Expected {
@@ -274,7 +303,8 @@ RC_GTEST_PROP(SafeTensors, RoundTrips, (const std::map<std::string, std::vector<
     const auto count = static_cast<std::int64_t>(bytes.size() / width);
     const Shape shape = count % 2 ? Shape{count} : Shape{count / 2, 1, 2};
     if (!expected.emplace(name, Expected{dtype, shape, bytes}).second) continue;
-    header[name] = entry(spelling, std::vector<std::int64_t>(shape.begin(), shape.end()), data.size(), data.size() + bytes.size());
+    header[name] =
+        entry(spelling, std::vector<std::int64_t>(shape.begin(), shape.end()), data.size(), data.size() + bytes.size());
     data += bytes;
   }
   const std::string bytes = file_of(header.dump() + std::string(*rc::gen::inRange<std::size_t>(0, 9), ' '), data);

@@ -96,7 +96,8 @@ TEST_P(SentenceEncoderTest, OtherArchitecturesPoolingsAndModules) {
   for (const char* name : {"bert_cls", "bert_max_mean_dense", "bert_f16_weights", "distilbert_mean_sqrt"}) {
     SCOPED_TRACE(name);
     const auto folder = test::data_path("encoders") / name;
-    const auto sentences = nlohmann::json::parse(std::ifstream(folder / "sentences.json")).get<std::vector<std::string>>();
+    const auto sentences =
+        nlohmann::json::parse(std::ifstream(folder / "sentences.json")).get<std::vector<std::string>>();
     const View expected = test::load_npy(std::string("encoders/") + name + "/embeddings.npy");
     auto encoder = models::load(folder, device());
     const std::vector<float> got = encoder.embed(sentences).read<float>();

@@ -38,7 +38,9 @@ View load_npy(const std::string& name) {
   if (!file) throw IoError("{}: cannot be opened; the scripts in tests/reference make it", path);
   char magic[10];
   file.read(magic, sizeof magic);
-  if (!file || std::memcmp(magic, "\x93NUMPY\x01\x00", 8) != 0) throw FormatError("{}: no .npy file of version 1", path);
+  if (!file || std::memcmp(magic, "\x93NUMPY\x01\x00", 8) != 0) {
+    throw FormatError("{}: no .npy file of version 1", path);
+  }
   std::uint16_t length;
   std::memcpy(&length, magic + 8, 2);
   std::string header(length, ' ');

@@ -12,14 +12,15 @@ namespace {
 
 // Short strings over few letters of one, two and three bytes, so that they share beginnings.
 rc::Gen<std::string> small_text(int longest) {
-  return rc::gen::map(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 5)), [longest](std::vector<int> letters) {
-    constexpr std::string_view kLetters[] = {"a", "b", "c", "\u00e9", "\u4e2d"};
-    std::string text;
-    for (std::size_t i = 0; i < letters.size() && i < static_cast<std::size_t>(longest); ++i) {
-      text += kLetters[letters[i]];
-    }
-    return text;
-  });
+  return rc::gen::map(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 5)),
+                      [longest](std::vector<int> letters) {
+                        constexpr std::string_view kLetters[] = {"a", "b", "c", "\u00e9", "\u4e2d"};
+                        std::string text;
+                        for (std::size_t i = 0; i < letters.size() && i < static_cast<std::size_t>(longest); ++i) {
+                          text += kLetters[letters[i]];
+                        }
+                        return text;
+                      });
 }
 
 RC_GTEST_PROP(PieceTable, FindsWhatAMapFinds, ()) {

@@ -68,7 +68,8 @@ TEST(TokenizerFile, CutsToItsLongest) {
   EXPECT_EQ(parse(good_tokenizer(), 4).encode("abbb"), (Ids{2, 4, 5, 3}));
   EXPECT_EQ(test::thrown_by([] { parse(good_tokenizer(), 1); }),
             "FormatError: t.json: a longest sequence of 1 leaves no room for the 2 special tokens");
-  EXPECT_EQ(test::thrown_by([] { parse(good_tokenizer(), 0); }), "InvalidArgument: max_length is 0, expected at least 1");
+  EXPECT_EQ(test::thrown_by([] { parse(good_tokenizer(), 0); }),
+            "InvalidArgument: max_length is 0, expected at least 1");
 }
 
 TEST(TokenizerFile, NamesTheByteThatIsNotUtf8) {
@@ -83,7 +84,9 @@ TEST(TokenizerFile, NamesTheByteThatIsNotUtf8) {
 TEST(TokenizerFile, EncodesABatchInOrder) {
   const Tokenizer tokenizer = parse(good_tokenizer());
   std::vector<std::string> texts;
-  for (int i = 0; i < 1000; ++i) texts.push_back(std::string(static_cast<std::size_t>(i % 37), 'a') + (i % 2 ? "" : " c"));
+  for (int i = 0; i < 1000; ++i) {
+    texts.push_back(std::string(static_cast<std::size_t>(i % 37), 'a') + (i % 2 ? "" : " c"));
+  }
   const auto batch = tokenizer.encode_batch(texts);
   ASSERT_EQ(batch.size(), texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) ASSERT_EQ(batch[i], tokenizer.encode(texts[i]));
@@ -100,7 +103,8 @@ TEST(TokenizerFile, RefusesByNameWhatItDoesNotHave) {
     std::string message;
   };
   const Case cases[] = {
-      {"/model/type", "BPE", "Unsupported: t.json: at \"model\": the model \"BPE\" is not supported; Weft reads WordPiece"},
+      {"/model/type", "BPE",
+       "Unsupported: t.json: at \"model\": the model \"BPE\" is not supported; Weft reads WordPiece"},
       {"/normalizer/type", "NFC",
        "Unsupported: t.json: at \"normalizer\": the normalizer \"NFC\" is not supported; Weft reads BertNormalizer"},
       {"/pre_tokenizer/type", "ByteLevel",
@@ -109,23 +113,27 @@ TEST(TokenizerFile, RefusesByNameWhatItDoesNotHave) {
       {"/pre_tokenizer", nullptr,
        "Unsupported: t.json: a tokenizer without \"pre_tokenizer\" is not supported; Weft reads BertPreTokenizer"},
       {"/post_processor/type", "RobertaProcessing",
-       "Unsupported: t.json: at \"post_processor\": the post_processor \"RobertaProcessing\" is not supported; Weft reads "
+       "Unsupported: t.json: at \"post_processor\": the post_processor \"RobertaProcessing\" is not supported; Weft "
+       "reads "
        "TemplateProcessing or BertProcessing"},
       {"/version", "2.0", "Unsupported: t.json: tokenizer version \"2.0\" is not supported, expected \"1.0\""},
-      {"/model/unk_token", "<unk>",
-       "FormatError: t.json: the vocabulary (9 tokens) lacks the unknown token \"<unk>\""},
+      {"/model/unk_token", "<unk>", "FormatError: t.json: the vocabulary (9 tokens) lacks the unknown token \"<unk>\""},
       {"/model/unk_token", 3, "FormatError: t.json: at \"model.unk_token\": expected a string, got 3"},
-      {"/model/vocab", json::array(), "FormatError: t.json: at \"model.vocab\": expected an object of tokens and ids, got an array"},
+      {"/model/vocab", json::array(),
+       "FormatError: t.json: at \"model.vocab\": expected an object of tokens and ids, got an array"},
       {"/model/vocab/a", -1, "FormatError: t.json: at \"model.vocab.a\": expected an id from 0 to 16777215, got -1"},
       {"/model/vocab/a", 16777216,
        "FormatError: t.json: at \"model.vocab.a\": expected an id from 0 to 16777215, got 16777216"},
       {"/model/vocab/a", 1.5, "FormatError: t.json: at \"model.vocab.a\": expected an id from 0 to 16777215, got 1.5"},
       {"/model/max_input_chars_per_word", -1,
-       "FormatError: t.json: at \"model.max_input_chars_per_word\": expected an integer from 0 to 1099511627776, got -1"},
-      {"/normalizer/lowercase", "yes", "FormatError: t.json: at \"normalizer.lowercase\": expected true or false, got \"yes\""},
+       "FormatError: t.json: at \"model.max_input_chars_per_word\": expected an integer from 0 to 1099511627776, got "
+       "-1"},
+      {"/normalizer/lowercase", "yes",
+       "FormatError: t.json: at \"normalizer.lowercase\": expected true or false, got \"yes\""},
       {"/normalizer", 7, "FormatError: t.json: at \"normalizer\": expected an object, got 7"},
       {"/added_tokens/1/id", 5, "FormatError: t.json: the added token \"[UNK]\" has id 5, by the vocabulary it has 1"},
-      {"/added_tokens/1/content", "new", "FormatError: t.json: the added token \"new\" has id 1, by the vocabulary it has 9"},
+      {"/added_tokens/1/content", "new",
+       "FormatError: t.json: the added token \"new\" has id 1, by the vocabulary it has 9"},
       {"/added_tokens/1", special_token("[PAD]", 0), "FormatError: t.json: the added token \"[PAD]\" is there twice"},
       {"/added_tokens/1/content", "", "FormatError: t.json: the added token \"\" has id 1, by the vocabulary it has 9"},
       {"/added_tokens", 1, "FormatError: t.json: at \"added_tokens\": expected an array, got 1"},
@@ -135,11 +143,13 @@ TEST(TokenizerFile, RefusesByNameWhatItDoesNotHave) {
        "FormatError: t.json: post_processor uses id 9, the vocabulary ends at 8"},
       {"/post_processor/single/1/Sequence/id", "B",
        "FormatError: t.json: at \"post_processor.single[1].Sequence.id\": expected \"A\", got \"B\""},
-      {"/post_processor/single/0", {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+      {"/post_processor/single/0",
+       {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
        "Unsupported: t.json: at \"post_processor.single[1]\": a template that holds the text twice is not supported"},
       {"/post_processor/single", json::array(),
        "FormatError: t.json: at \"post_processor.single\": expected a template with the sequence \"A\" in it"},
-      {"/post_processor", {{"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]"}}},
+      {"/post_processor",
+       {{"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]"}}},
        "FormatError: t.json: at \"post_processor.sep\": expected a token and its id, got an array"},
       {"/padding", {{"pad_id", 99}}, "FormatError: t.json: padding uses id 99, the vocabulary ends at 8"},
   };
@@ -178,7 +188,9 @@ TEST(TokenizerFile, SaysWhereTheJsonIsBroken) {
 // A model's directory, made of the files given.
 struct Directory {
   Directory(std::initializer_list<std::pair<const char*, json>> files) {
-    for (const auto& [name, contents] : files) dir.write(name, contents.is_string() ? contents.get<std::string>() : contents.dump());
+    for (const auto& [name, contents] : files) {
+      dir.write(name, contents.is_string() ? contents.get<std::string>() : contents.dump());
+    }
   }
   Tokenizer load() const { return Tokenizer::load(dir.path()); }
   std::string error() const {
@@ -213,8 +225,11 @@ TEST(TokenizerDirectory, TakesTheLengthFromTheRightFile) {
     if (!config.is_null()) d.dir.write("tokenizer_config.json", config.dump());
     EXPECT_EQ(d.load().max_length(), expected);
   }
-  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_distilbert_config.json", {{"max_seq_length", 9}}}})
-                .load().max_length(), 9);
+  EXPECT_EQ(
+      (Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_distilbert_config.json", {{"max_seq_length", 9}}}})
+          .load()
+          .max_length(),
+      9);
 }
 
 TEST(TokenizerDirectory, LetsTokenizerConfigSetTheNormalizer) {
@@ -244,7 +259,8 @@ TEST(TokenizerDirectory, LowerCasesForSentenceTransformers) {
 }
 
 TEST(TokenizerDirectory, ReadsVocabTxt) {
-  const Directory d{{"vocab.txt", "[PAD]\n[UNK]\r\n<s>\n[SEP]\na\n##b\na\n"}, {"tokenizer_config.json", {{"cls_token", {{"content", "<s>"}}}, {"model_max_length", 20}}}};
+  const Directory d{{"vocab.txt", "[PAD]\n[UNK]\r\n<s>\n[SEP]\na\n##b\na\n"},
+                    {"tokenizer_config.json", {{"cls_token", {{"content", "<s>"}}}, {"model_max_length", 20}}}};
   const Tokenizer tokenizer = d.load();
   EXPECT_EQ(tokenizer.encode("Ab x <s>"), (Ids{2, 6, 5, 1, 2, 3}));  // "a" is there twice, the later line counts
   EXPECT_EQ(tokenizer.max_length(), 20);
@@ -255,7 +271,8 @@ TEST(TokenizerDirectory, ReadsVocabTxt) {
 
 TEST(TokenizerDirectory, RefusesWhatItCannotRead) {
   const char* vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
-  EXPECT_EQ((Directory{}).error(), "IoError: DIR has neither tokenizer.json nor vocab.txt; a model's directory needs one of them");
+  EXPECT_EQ((Directory{}).error(),
+            "IoError: DIR has neither tokenizer.json nor vocab.txt; a model's directory needs one of them");
   EXPECT_EQ((Directory{{"vocab.txt", "[PAD]\n[UNK]\n[SEP]"}}).error(),
             "FormatError: DIR/vocab.txt: the vocabulary lacks \"[CLS]\" (cls_token)");
   EXPECT_EQ((Directory{{"vocab.txt", "[UNK]\n\xff"}}).error(), "FormatError: DIR/vocab.txt: byte 6 is not UTF-8");
@@ -265,14 +282,18 @@ TEST(TokenizerDirectory, RefusesWhatItCannotRead) {
   EXPECT_EQ((Directory{{"vocab.txt", vocab}, {"added_tokens.json", json::object()}}).error(),
             "Unsupported: DIR: added tokens without a tokenizer.json (added_tokens.json) are not supported; save the "
             "tokenizer again with a current transformers");
-  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", {{"truncation_side", "left"}}}}).error(),
+  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", {{"truncation_side", "left"}}}})
+                .error(),
             "Unsupported: DIR/tokenizer_config.json: truncation_side \"left\" is not supported");
   EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", "{"}}).error(),
             "FormatError: DIR/tokenizer_config.json:1:2: broken JSON; the file may be damaged or cut off");
-  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_bert_config.json", {{"max_seq_length", 0}}}}).error(),
-            "FormatError: DIR/sentence_bert_config.json: at \"max_seq_length\": expected an integer from 1 to 2147483647, got 0");
-  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_bert_config.json", {{"max_seq_length", 1}}}}).error(),
-            "FormatError: DIR/tokenizer.json: a longest sequence of 1 leaves no room for the 2 special tokens");
+  EXPECT_EQ(
+      (Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_bert_config.json", {{"max_seq_length", 0}}}}).error(),
+      "FormatError: DIR/sentence_bert_config.json: at \"max_seq_length\": expected an integer from 1 to 2147483647, "
+      "got 0");
+  EXPECT_EQ(
+      (Directory{{"tokenizer.json", good_tokenizer()}, {"sentence_bert_config.json", {{"max_seq_length", 1}}}}).error(),
+      "FormatError: DIR/tokenizer.json: a longest sequence of 1 leaves no room for the 2 special tokens");
   EXPECT_EQ(test::thrown_by([] { Tokenizer::load("/nowhere/at/all"); }),
             "IoError: cannot open /nowhere/at/all: expected the directory of a model");
   Directory d{};

@@ -35,7 +35,8 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
       EXPECT_EQ(find_invalid_utf8("é" + std::string(before, 'a') + bytes), before + 2);
     }
   }
-  for (const std::string& good : {""s, "a"s, "\0"s, "\x7f"s, "\u0080\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff"s}) {
+  for (const std::string& good :
+       {""s, "a"s, "\0"s, "\x7f"s, "\u0080\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff"s}) {
     EXPECT_EQ(find_invalid_utf8(good), good.size());
   }
 }

@@ -21,7 +21,8 @@ Value with_work_before(const Rewriter& r, const Node& node, const ReduceOpNode& 
     for (const Value& v : now.node()->inputs()) reads += v.shape() == x.shape();
     if (reads > 1 || r.uses().is_output(x) || !is_cheap(map->expression())) return {};
   }
-  return apply(make_op<ReduceOpNode>(op.reduction(), op.axes(), op.keep_dims(), map->expression()), now.node()->inputs());
+  return apply(make_op<ReduceOpNode>(op.reduction(), op.axes(), op.keep_dims(), map->expression()),
+               now.node()->inputs());
 }
 
 // The work on the result goes into the reduction that made it.

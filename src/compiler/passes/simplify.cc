@@ -40,11 +40,15 @@ bool holds(DType to, DType from) {
   if (is_floating(from)) {
     if (from == DType::f16 || from == DType::bf16) return to == DType::f32 || to == DType::f64;
     if (from == DType::f32) return to == DType::f64;
-    if (from == DType::f8e4m3 || from == DType::f8e5m2) return to == DType::f16 || to == DType::bf16 || to == DType::f32 || to == DType::f64;
+    if (from == DType::f8e4m3 || from == DType::f8e5m2) {
+      return to == DType::f16 || to == DType::bf16 || to == DType::f32 || to == DType::f64;
+    }
     return false;
   }
   const int magnitude = bits(from) - (is_signed(from) ? 1 : 0);
-  if (is_floating(to)) return magnitude <= mantissa_bits(to) && to != DType::f8e4m3 && to != DType::f8e5m2 && to != DType::f16;
+  if (is_floating(to)) {
+    return magnitude <= mantissa_bits(to) && to != DType::f8e4m3 && to != DType::f8e5m2 && to != DType::f16;
+  }
   if (is_signed(from) && !is_signed(to)) return false;
   return magnitude <= bits(to) - (is_signed(to) ? 1 : 0);
 }
@@ -114,7 +118,9 @@ class Simplifier {
         break;
       case ScalarOp::div:
         if (is(b, 1)) return a;
-        if (const auto inverse = exact_inverse(b)) return put({.op = mul, .type = node.type, .args = {a, *inverse, -1}});
+        if (const auto inverse = exact_inverse(b)) {
+          return put({.op = mul, .type = node.type, .args = {a, *inverse, -1}});
+        }
         break;
       case ScalarOp::pow:
         if (is(b, 1)) return a;
@@ -127,7 +133,9 @@ class Simplifier {
         break;
       case ScalarOp::abs:
         if (at(a).op == ScalarOp::abs) return a;
-        if (floats && at(a).op == neg) return put({.op = ScalarOp::abs, .type = node.type, .args = {at(a).args[0], -1, -1}});
+        if (floats && at(a).op == neg) {
+          return put({.op = ScalarOp::abs, .type = node.type, .args = {at(a).args[0], -1, -1}});
+        }
         break;
       case relu:
       case ScalarOp::ceil:
@@ -188,7 +196,9 @@ class Simplifier {
   // An operation on numbers alone, as the twin computes it.
   std::optional<int> fold(const Step& node) {
     // Narrow floats are not rounded between operations, so they are left as they are.
-    if (node.type == DType::c64 || bits(node.type) < 8 || (is_floating(node.type) && bits(node.type) < 32)) return std::nullopt;
+    if (node.type == DType::c64 || bits(node.type) < 8 || (is_floating(node.type) && bits(node.type) < 32)) {
+      return std::nullopt;
+    }
     Expression e;
     std::vector<int> args;
     for (int i = 0; i < arity(node.op); ++i) {

@@ -79,14 +79,14 @@ AttentionOp::Call AttentionOp::call_of(const Launch& call) const {
 
 void AttentionOp::lower(const Launch& call) const {
   const Call c = call_of(call);
-  kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0], options_, c.lengths,
-                     call.workspace);
+  kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0], options_,
+                     c.lengths, call.workspace);
 }
 
 std::uint64_t AttentionOp::workspace(const Launch& call) const {
   const Call c = call_of(call);
-  return kernels::attention_workspace(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0],
-                                      options_, c.lengths);
+  return kernels::attention_workspace(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask,
+                                      call.outputs[0], options_, c.lengths);
 }
 
 Work AttentionOp::work(const Launch& call) const {
@@ -113,7 +113,8 @@ Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionO
   for (const Value& more : {mask, query_lengths, key_lengths}) {
     if (more) operands.push_back(more);
   }
-  const AttentionOp::Operands named{static_cast<bool>(mask), static_cast<bool>(query_lengths), static_cast<bool>(key_lengths)};
+  const AttentionOp::Operands named{static_cast<bool>(mask), static_cast<bool>(query_lengths),
+                                    static_cast<bool>(key_lengths)};
   return apply(make_op<AttentionOp>(options, named), std::move(operands));
 }
 

@@ -110,8 +110,10 @@ std::vector<TensorType> SelectOp::infer(std::span<const TensorType> in) const {
 }
 
 void SelectOp::lower(const Launch& call) const {
-  if (form_ == Selecting::elements) kernels::gather_elements(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
-  else kernels::gather_nd(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
+  if (form_ == Selecting::elements) {
+    kernels::gather_elements(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
+  } else
+    kernels::gather_nd(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
 }
 
 std::string_view ScatterOpNode::name() const {

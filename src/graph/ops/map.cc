@@ -135,8 +135,10 @@ Value elementwise(std::string_view name, std::span<const Value> operands, std::s
   return map(function_expression(name, types, parameters), {operands.begin(), operands.end()});
 }
 
-Value elementwise(std::string_view name, std::initializer_list<Value> operands, std::initializer_list<double> parameters) {
-  return elementwise(name, std::span(operands.begin(), operands.size()), std::span(parameters.begin(), parameters.size()));
+Value elementwise(std::string_view name, std::initializer_list<Value> operands,
+                  std::initializer_list<double> parameters) {
+  return elementwise(name, std::span(operands.begin(), operands.size()),
+                     std::span(parameters.begin(), parameters.size()));
 }
 
 Value select(Value condition, Value if_true, Value if_false) {

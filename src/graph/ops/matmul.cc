@@ -37,12 +37,17 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   if (a.rank() < 2 || b.rank() < 2) fail("both need two dimensions or more");
   const std::optional<DType> usual = usual_result(in[0].dtype, in[1].dtype);
   if (!usual) {
-    throw InvalidArgument("matmul: a is {} and b is {}; expected float types, integers of 8 to 32 bits, or c64 with c64 or "
-                          "a float type", weft::to_string(in[0]), weft::to_string(in[1]));
+    throw InvalidArgument(
+        "matmul: a is {} and b is {}; expected float types, integers of 8 to 32 bits, or c64 with c64 or "
+        "a float type",
+        weft::to_string(in[0]), weft::to_string(in[1]));
   }
   if (result_ && !stores(*usual, *result_)) {
     throw InvalidArgument("matmul: of {} and {} as {}; expected {}", weft::name(in[0].dtype), weft::name(in[1].dtype),
-                          weft::name(*result_), *usual == DType::i32 ? "i32 or u32" : *usual == DType::c64 ? "c64" : "a float type");
+                          weft::name(*result_),
+                          *usual == DType::i32   ? "i32 or u32"
+                          : *usual == DType::c64 ? "c64"
+                                                 : "a float type");
   }
   if (a[-1] != b[-2]) fail(std::format("inner sizes {} and {} differ", a[-1], b[-2]));
   Shape shape;
@@ -76,7 +81,8 @@ Work MatmulOp::work(const Launch& call) const {
   Work w = Op::work(call);
   const int after = epilogue_ ? epilogue_->operation_count() : 0;
   w.functions = epilogue_ ? static_cast<double>(call.outputs[0].count()) * epilogue_->cost() : 0;
-  w.flops = static_cast<double>(call.outputs[0].count()) * (2.0 * static_cast<double>(call.inputs[0].shape()[-1]) + after);
+  w.flops =
+      static_cast<double>(call.outputs[0].count()) * (2.0 * static_cast<double>(call.inputs[0].shape()[-1]) + after);
   // A device without matrix units does what it can (Calibration::rate).
   if (call.inputs[0].dtype == DType::f16) w.arithmetic = Arithmetic::matrix;
   return w;

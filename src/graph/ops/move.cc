@@ -90,7 +90,9 @@ void RollOp::lower(const Launch& call) const {
 }
 
 std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {
-  if (in[0].shape.rank() < 2) throw InvalidArgument("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
+  if (in[0].shape.rank() < 2) {
+    throw InvalidArgument("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
+  }
   return {in[0]};
 }
 
@@ -171,7 +173,8 @@ Value eye(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, st
 
 Value triangle(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part,
                std::int64_t diagonal) {
-  return made(graph, dtype, {rows, columns}, [&](Stream& s, const View& y) { kernels::triangle(s, part, y, diagonal); });
+  return made(graph, dtype, {rows, columns},
+              [&](Stream& s, const View& y) { kernels::triangle(s, part, y, diagonal); });
 }
 
 }  // namespace weft

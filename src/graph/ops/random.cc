@@ -29,7 +29,9 @@ void RandomOp::fields(Fields& f) const {
 }
 
 std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
-  if (in[0] != TensorType{DType::u32, {2}}) throw InvalidArgument("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
+  if (in[0] != TensorType{DType::u32, {2}}) {
+    throw InvalidArgument("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
+  }
   const bool integer = form_ == Form::bits || form_ == Form::integers;
   const bool fits = integer ? is_integer(type_.dtype) && bits(type_.dtype) >= 8
                             : type_.dtype == DType::f32 || type_.dtype == DType::f16 || type_.dtype == DType::bf16;

@@ -109,11 +109,13 @@ kernels::ReduceWork ReduceOpNode::around(const Launch& call) const {
 }
 
 void ReduceOpNode::lower(const Launch& call) const {
-  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call), call.workspace);
+  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call),
+                  call.workspace);
 }
 
 std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
-  return kernels::reduce_workspace(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call));
+  return kernels::reduce_workspace(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_,
+                                   around(call));
 }
 
 Work ReduceOpNode::work(const Launch& call) const {
@@ -168,7 +170,9 @@ void VarianceOp::fields(Fields& f) const {
 }
 
 std::vector<TensorType> VarianceOp::infer(std::span<const TensorType> in) const {
-  if (!is_floating(in[0].dtype)) throw InvalidArgument("{}: x is {}, expected a float type", name(), weft::to_string(in[0]));
+  if (!is_floating(in[0].dtype)) {
+    throw InvalidArgument("{}: x is {}, expected a float type", name(), weft::to_string(in[0]));
+  }
   return {{in[0].dtype, reduced(in[0].shape, axes_, keep_dims_)}};
 }
 
@@ -187,7 +191,9 @@ void ArgReduceOp::fields(Fields& f) const {
 
 std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  if (info(x.dtype).kind == DTypeKind::complex) throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
+  if (info(x.dtype).kind == DTypeKind::complex) {
+    throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
+  }
   const Shape shape = reduced(x.shape, axes_, keep_dims_);
   if (element_count(x.shape) == 0 && element_count(shape) > 0) {
     throw InvalidArgument("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));

@@ -15,9 +15,13 @@ void SortOp::fields(Fields& f) const {
 
 std::vector<TensorType> SortOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  if (info(x.dtype).kind == DTypeKind::complex) throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
+  if (info(x.dtype).kind == DTypeKind::complex) {
+    throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
+  }
   Shape shape = x.shape;
-  if (keep_ > shape[axis_]) throw InvalidArgument("{}: k is {}, more than axis {} of x {} has", name(), keep_, axis_, weft::to_string(x));
+  if (keep_ > shape[axis_]) {
+    throw InvalidArgument("{}: k is {}, more than axis {} of x {} has", name(), keep_, axis_, weft::to_string(x));
+  }
   if (keep_ >= 0) shape[axis_] = keep_;
   std::vector<TensorType> results;
   if (values_) results.push_back({x.dtype, shape});
@@ -34,13 +38,17 @@ std::optional<View> SortOp::indices_of(const Launch& call) const {
 
 void SortOp::lower(const Launch& call) const {
   const View& x = call.inputs[0];
-  if (keep_ < 0) return kernels::sort(call.stream, x, values_of(call), indices_of(call), {axis_, descending_}, call.workspace);
+  if (keep_ < 0) {
+    return kernels::sort(call.stream, x, values_of(call), indices_of(call), {axis_, descending_}, call.workspace);
+  }
   kernels::top_k(call.stream, x, values_of(call), indices_of(call), {axis_, descending_}, call.workspace);
 }
 
 std::uint64_t SortOp::workspace(const Launch& call) const {
   const View& x = call.inputs[0];
-  if (keep_ < 0) return kernels::sort_workspace(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
+  if (keep_ < 0) {
+    return kernels::sort_workspace(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
+  }
   return kernels::top_k_workspace(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
 }
 

@@ -16,7 +16,8 @@ constexpr int kColumnsOfBlock = 256;  // attention_tiles.wgsl: columns of v that
 constexpr int kColumnsOfJoin = 64;    // attention_combine.wgsl: vectors of a row that a workgroup joins
 
 // Operands and parameters that all forms have.
-void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& variant, const std::optional<View>& partial) {
+void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& variant,
+                  const std::optional<View>& partial) {
   // Without keys nothing reads them, and q stands in for their empty buffers.
   const View& k = a.keys ? a.k : a.q;
   const View& v = a.keys ? a.v : a.q;
@@ -30,7 +31,9 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
     else if (raw) call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
     else call.read(name, view, width(view));
   };
-  const auto wide = [&](const View& view) { return variant.kind == AttentionKind::few && attention_load_unit(view, a) == 8; };
+  const auto wide = [&](const View& view) {
+    return variant.kind == AttentionKind::few && attention_load_unit(view, a) == 8;
+  };
   add("q", a.q, matrices);
   add("k", k, matrices || wide(k), matrices && variant.buffers == 0);
   add("v", v, matrices || wide(v), matrices && variant.buffers == 0);
@@ -86,7 +89,8 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
 }
 
 // Joins what the parts left in `partial`.
-void record_combine(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& variant, const View& partial) {
+void record_combine(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& variant,
+                    const View& partial) {
   Call call(commands, "attention_combine");
   const std::uint32_t threads = workgroup_size(call.capabilities(), 128);
   const int width = can_vectorise(a.y) && a.value_dim % 4 == 0 ? 4 : 1;
@@ -113,7 +117,8 @@ std::string_view why(const AttentionVariant& v) {
   return v.kind == AttentionKind::tiles ? "heads wider than an invocation's registers" : "an invocation a query";
 }
 
-void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& v, const std::optional<View>& workspace) {
+void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& v,
+            const std::optional<View>& workspace) {
   std::optional<View> partial;
   if (v.parts > 1) {
     const std::uint64_t needed = attention_workspace_bytes(v, a), most = commands.device().capabilities().max_binding;
@@ -121,13 +126,14 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
       throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(v), needed, most);
     }
     if (!workspace || workspace->buffer.size() - workspace->offset < needed || workspace->offset % 16 != 0) {
-      throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}", to_string(v), needed,
-                            workspace ? to_string(*workspace) : "none");
+      throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}", to_string(v),
+                            needed, workspace ? to_string(*workspace) : "none");
     }
     partial = View(workspace->buffer, workspace->offset, DType::f32, {static_cast<std::int64_t>(needed / 4)});
   }
   const bool tiles = v.kind == AttentionKind::tiles;
-  static constexpr std::string_view kTemplates[] = {"attention_lanes", "attention_tiles", "attention_few", "attention_matrices"};
+  static constexpr std::string_view kTemplates[] = {"attention_lanes", "attention_tiles", "attention_few",
+                                                    "attention_matrices"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   add_operands(call, a, v, partial);
   const bool bounded = a.has_window() || a.lengths.queries || a.lengths.keys || v.parts > 1;
@@ -223,8 +229,8 @@ std::optional<AttentionCall::Axis> axis_to_halve(const AttentionCall& a, const g
       consider(Axis::queries, 2);
     }
     if (!axis) {
-      throw Unsupported("attention: {} takes {} bytes where it cannot be cut; this device binds {}", to_string(views[0]),
-                        span_bytes(views), capabilities.max_binding);
+      throw Unsupported("attention: {} takes {} bytes where it cannot be cut; this device binds {}",
+                        to_string(views[0]), span_bytes(views), capabilities.max_binding);
     }
     return axis;
   }
@@ -235,7 +241,8 @@ std::optional<AttentionCall::Axis> axis_to_halve(const AttentionCall& a, const g
 
 void check_attention_memory(Stream& stream, const AttentionCall& a, const std::optional<View>& workspace) {
   check_memory(stream, "attention", {a.q}, {a.y}, Sharing::same_view, workspace);
-  check_memory(stream, "attention", {a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys}, {a.y}, Sharing::none, workspace);
+  check_memory(stream, "attention", {a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys}, {a.y}, Sharing::none,
+               workspace);
 }
 
 void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant* variant,
@@ -258,16 +265,18 @@ void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const Attent
   record(commands, a, choice, workspace);
 }
 
-void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
-               const AttentionOptions& options, const AttentionLengths& lengths, const std::optional<View>& workspace) {
+void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
+               const View& y, const AttentionOptions& options, const AttentionLengths& lengths,
+               const std::optional<View>& workspace) {
   const AttentionCall call(q, k, v, mask, y, options, lengths);
   if (y.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) attention_gpu(*commands, call, nullptr, workspace);
   else attention_cpu(*stream.cpu(), call);
 }
 
-std::uint64_t attention_workspace(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
-                                  const View& y, const AttentionOptions& options, const AttentionLengths& lengths) {
+std::uint64_t attention_workspace(Stream& stream, const View& q, const View& k, const View& v,
+                                  const std::optional<View>& mask, const View& y, const AttentionOptions& options,
+                                  const AttentionLengths& lengths) {
   gpu::Commands* commands = stream.gpu();
   const AttentionCall call(q, k, v, mask, y, options, lengths);
   if (!commands || y.count() == 0) return 0;

@@ -25,7 +25,8 @@ void check_operand(const char* name, const View& view) {
 
 void check_size(const char* name, const View& view, int axis, const char* what, std::int64_t expected) {
   if (view.shape()[axis] == expected) return;
-  throw InvalidArgument("attention: {} is {}, its axis {} ({}) must be {}", name, to_string(view), axis, what, expected);
+  throw InvalidArgument("attention: {} is {}, its axis {} ({}) must be {}", name, to_string(view), axis, what,
+                        expected);
 }
 
 void check_lengths(const char* name, const std::optional<View>& view, std::int64_t batch) {
@@ -53,8 +54,8 @@ std::int64_t length_at(const std::optional<View>& lengths, std::int64_t batch, s
 
 }  // namespace
 
-AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
-                             const AttentionOptions& options, const AttentionLengths& lengths)
+AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask,
+                             const View& y, const AttentionOptions& options, const AttentionLengths& lengths)
     : q(q), k(k), v(v), y(y), options(options), lengths(lengths) {
   check_operand("q", q);
   check_operand("k", k);
@@ -88,7 +89,8 @@ AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const 
     throw InvalidArgument("attention: y may not be the same memory as k or v, which other queries still read");
   }
   if (same_view(y, q) && value_dim > kMostColumnsInPlace) {
-    throw InvalidArgument("attention: y may be the same memory as q up to {} columns, not {}", kMostColumnsInPlace, value_dim);
+    throw InvalidArgument("attention: y may be the same memory as q up to {} columns, not {}", kMostColumnsInPlace,
+                          value_dim);
   }
   check_lengths("queries", lengths.queries, batch);
   check_lengths("keys", lengths.keys, batch);

@@ -171,7 +171,8 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
       for (std::int64_t d = 0; d < a.value_dim; d += 256) {
         const int n = static_cast<int>(std::min<std::int64_t>(256, a.value_dim - d));
         for (int e = 0; e < n; ++e) values[e] = b.o[(d + e) * size + i];
-        store(a.y.buffer.data() + a.y.offset, place(a.y, first + i) + d * a.y.strides()[3], a.y.strides()[3], n, values);
+        store(a.y.buffer.data() + a.y.offset, place(a.y, first + i) + d * a.y.strides()[3], a.y.strides()[3], n,
+              values);
       }
     }
     return;

@@ -16,7 +16,8 @@ std::vector<double> read(const View& view) {
   with_type(view.dtype, [&]<class T>() {
     if constexpr (std::is_convertible_v<T, double>) {
       const T* source = data<const T>(view);
-      for_each_offset<1>(view.shape(), {view.strides()}, [&](std::int64_t i) { values.push_back(static_cast<double>(source[i])); });
+      for_each_offset<1>(view.shape(), {view.strides()},
+                         [&](std::int64_t i) { values.push_back(static_cast<double>(source[i])); });
     }
   });
   return values;
@@ -68,7 +69,8 @@ void attention_twin(const AttentionCall& a) {
     if constexpr (std::is_constructible_v<T, float>) {
       T* target = data<T>(a.y);
       const double* next = y.data();
-      for_each_offset<1>(a.y.shape(), {a.y.strides()}, [&](std::int64_t i) { target[i] = static_cast<T>(static_cast<float>(*next++)); });
+      for_each_offset<1>(a.y.shape(), {a.y.strides()},
+                         [&](std::int64_t i) { target[i] = static_cast<T>(static_cast<float>(*next++)); });
     }
   });
 }

@@ -37,26 +37,29 @@ bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const g
   if (v.threads % block != 0 || v.rows % m != 0 || v.tile % (team * 4) != 0 || team % v.subgroups_n != 0) return false;
   if (v.tile % (n * v.subgroups_n) != 0 || v.tile % k != 0) return false;
   constexpr std::int64_t kWidest = 256;
-  const std::int64_t q_round = std::min<std::int64_t>(v.tile, a.dim), o_round = std::min<std::int64_t>(v.tile, a.value_dim);
-  return a.dim <= kWidest && a.value_dim <= kWidest && a.dim % q_round == 0 && q_round % k == 0 && q_round % (team * 8) == 0 &&
-         a.value_dim % o_round == 0 && o_round % (n * v.subgroups_n) == 0 && o_round % (team * 4) == 0;
+  const std::int64_t q_round = std::min<std::int64_t>(v.tile, a.dim),
+                     o_round = std::min<std::int64_t>(v.tile, a.value_dim);
+  return a.dim <= kWidest && a.value_dim <= kWidest && a.dim % q_round == 0 && q_round % k == 0 &&
+         q_round % (team * 8) == 0 && a.value_dim % o_round == 0 && o_round % (n * v.subgroups_n) == 0 &&
+         o_round % (team * 4) == 0;
 }
 
-// The form on cooperative matrices for heads of this size, by sweeps on an H200 before its memory was aligned; nothing if
-// none can run, or the work does not repay compiling it.
+// The form on cooperative matrices for heads of this size, by sweeps on an H200 before its memory was aligned; nothing
+// if none can run, or the work does not repay compiling it.
 std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   constexpr double kWorth = 2.5e8;  // FLOP
   const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
   if (capabilities.minimum || capabilities.software || flops < kWorth) return std::nullopt;
   const bool wide = std::max(a.dim, a.value_dim) > 64;
-  const auto v = wide ? attention_matrices(capabilities, 4, 2, 32, 32, 1) : attention_matrices(capabilities, 4, 1, 16, 16, 2);
+  const auto v =
+      wide ? attention_matrices(capabilities, 4, 2, 32, 32, 1) : attention_matrices(capabilities, 4, 1, 16, 16, 2);
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m, int subgroups_n,
-                                                   int rows, int tile, int buffers) {
+std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m,
+                                                   int subgroups_n, int rows, int tile, int buffers) {
   const auto unit = matrix_unit(capabilities, DType::f16);
   if (!unit) return std::nullopt;
   AttentionVariant v{.kind = AttentionKind::matrices, .rows = rows, .tile = tile, .subgroups_m = subgroups_m,
@@ -88,20 +91,25 @@ std::string to_string(const AttentionVariant& v) {
   const std::string parts = v.parts > 1 ? std::format("_parts{}", v.parts) : "";
   if (v.kind == AttentionKind::tiles) return std::format("tiles_{}x{}{}", v.threads, v.rows, parts);
   if (v.kind == AttentionKind::matrices) {
-    return std::format("matrices_{}x{}_rows{}_tile{}_buffers{}_by_{}x{}x{}{}", v.subgroups_m, v.subgroups_n, v.rows, v.tile,
-                       v.buffers, v.unit.m, v.unit.n, v.unit.k, parts);
+    return std::format("matrices_{}x{}_rows{}_tile{}_buffers{}_by_{}x{}x{}{}", v.subgroups_m, v.subgroups_n, v.rows,
+                       v.tile, v.buffers, v.unit.m, v.unit.n, v.unit.k, parts);
   }
-  if (v.kind == AttentionKind::few) return std::format("few_{}x{}_lanes{}_chunk{}{}", v.threads, v.rows, v.lanes, v.chunk, parts);
+  if (v.kind == AttentionKind::few) {
+    return std::format("few_{}x{}_lanes{}_chunk{}{}", v.threads, v.rows, v.lanes, v.chunk, parts);
+  }
   return std::format("lanes_{}x{}_split{}{}", v.threads, v.rows, v.splits, parts);
 }
 
 std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
-  if (v.kind == AttentionKind::tiles) return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 16;
+  if (v.kind == AttentionKind::tiles) {
+    return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 16;
+  }
   if (v.kind == AttentionKind::matrices) {
-    const std::int64_t block = v.subgroups_m * v.rows, n = v.subgroups_n, k = call.dim + 8, values = call.value_dim + 8 * n;
+    const std::int64_t block = v.subgroups_m * v.rows, n = v.subgroups_n, k = call.dim + 8,
+                       values = call.value_dim + 8 * n;
     const std::int64_t rows = v.buffers == 2 ? k + values : v.buffers == 1 ? std::max(k, values) : 0;
-    return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 + v.tile * 4 +
-           v.threads * 4 + 32;
+    return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 +
+           v.tile * 4 + v.threads * 4 + 32;
   }
   if (v.kind == AttentionKind::few) return v.threads / v.lanes * v.rows * 8 + v.threads * 16 + 16;
   if (!v.staged) return 0;
@@ -117,8 +125,8 @@ bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, con
   if (v.kind == AttentionKind::tiles) return v.threads % 8 == 0;
   if (v.kind == AttentionKind::few) {
     constexpr std::int64_t kMostHeld = 64;  // registers, and as many again for the results
-    return capabilities.subgroups && v.lanes <= static_cast<int>(capabilities.subgroup_min) && v.threads % v.lanes == 0 &&
-           held(v, call.dim, attention_load_unit(call.k, call)) <= kMostHeld &&
+    return capabilities.subgroups && v.lanes <= static_cast<int>(capabilities.subgroup_min) &&
+           v.threads % v.lanes == 0 && held(v, call.dim, attention_load_unit(call.k, call)) <= kMostHeld &&
            held(v, call.value_dim, attention_load_unit(call.v, call)) <= kMostHeld;
   }
   if (v.kind == AttentionKind::matrices) return can_run_matrices(v, call, capabilities);
@@ -128,11 +136,13 @@ bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, con
 
 std::uint64_t attention_workspace_bytes(const AttentionVariant& v, const AttentionCall& call) {
   if (v.parts == 1) return 0;
-  return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * v.parts * (ceil_div(call.value_dim, 4) + 1)) * 16;
+  return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * v.parts *
+                                    (ceil_div(call.value_dim, 4) + 1)) *
+         16;
 }
 
-AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call, std::uint64_t workspace,
-                                  bool matrices) {
+AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
+                                  std::uint64_t workspace, bool matrices) {
   const std::int64_t widest = std::max(call.dim, call.value_dim);
   AttentionVariant variant;
   if (capabilities.software && widest <= 128) {

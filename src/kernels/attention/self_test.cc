@@ -14,15 +14,18 @@ namespace {
 
 // Numbers without a pattern that a transposition would keep; later keys give larger scores, so that maxima grow.
 float value_at(std::int64_t i, int salt) {
-  const std::uint32_t bits = (static_cast<std::uint32_t>(i) + 77u) * 2654435761u + static_cast<std::uint32_t>(salt) * 40503u;
+  const std::uint32_t bits =
+      (static_cast<std::uint32_t>(i) + 77u) * 2654435761u + static_cast<std::uint32_t>(salt) * 40503u;
   return static_cast<float>(static_cast<int>(bits >> 16 & 255) - 128) / 64;
 }
 
-bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t dim, std::int64_t value_dim, bool causal) {
+bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t dim, std::int64_t value_dim,
+            bool causal) {
   // Two heads that share keys, one and a half blocks of rows in all, two steps of keys and a piece of one.
   const std::int64_t queries = v.subgroups_m * v.rows * 3 / 4, keys = 2 * v.tile + 3;
   const auto host = [&](const Shape& shape, int salt, float growth) {
-    const View view(Buffer::host(static_cast<std::uint64_t>((element_count(shape) * 2 + 15) / 16 * 16)), 0, DType::f16, shape);
+    const View view(Buffer::host(static_cast<std::uint64_t>((element_count(shape) * 2 + 15) / 16 * 16)), 0, DType::f16,
+                    shape);
     for (std::int64_t i = 0; i < view.count(); ++i) {
       const float factor = 1 + growth * static_cast<float>(i / shape[3] % shape[2]) / static_cast<float>(shape[2]);
       data<float16>(view)[i] = float16(value_at(i, salt) * factor);
@@ -63,10 +66,11 @@ bool attention_proven(const gpu::Device& device, const AttentionVariant& variant
   // The verdict is of this text of the kernel.
   static const std::size_t kernel =
       std::hash<std::string>()(kernel_source("attention_matrices") + kernel_source("attention_common"));
-  const std::string key =
-      std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim, call.value_dim, kernel);
+  const std::string key = std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim,
+                                      call.value_dim, kernel);
   return gpu::proven(device, key, [&] {
-    return passes(device, variant, call.dim, call.value_dim, false) && passes(device, variant, call.dim, call.value_dim, true);
+    return passes(device, variant, call.dim, call.value_dim, false) &&
+           passes(device, variant, call.dim, call.value_dim, true);
   });
 }
 

@@ -125,13 +125,15 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
     for (const Operands& in : inputs) {
       for (const View& x : in) {
         if (!(x.buffer == v.buffer) || (sharing == Sharing::same_view && same_view(x, v)) || !overlap(x, v)) continue;
-        throw InvalidArgument("{}: {} {} shares memory with input {}, which it would overwrite while it is read{}", kernel,
-                              what, to_string(v), to_string(x),
+        throw InvalidArgument("{}: {} {} shares memory with input {}, which it would overwrite while it is read{}",
+                              kernel, what, to_string(v), to_string(x),
                               sharing == Sharing::same_view ? "; only the very same view may be both" : "");
       }
     }
     for (const View* other : written) {
-      if (overlap(*other, v)) throw InvalidArgument("{}: {} and {} {} share memory", kernel, to_string(*other), what, to_string(v));
+      if (overlap(*other, v)) {
+        throw InvalidArgument("{}: {} and {} {} share memory", kernel, to_string(*other), what, to_string(v));
+      }
     }
     written.push_back(&v);
   };

@@ -17,7 +17,8 @@ View as_raw(const View& view) {
   return raw;
 }
 
-KeyRule::KeyRule(DType type, bool descending) : kind(Kind::unsigned_integer), bits(weft::bits(type)), descending(descending) {
+KeyRule::KeyRule(DType type, bool descending)
+    : kind(Kind::unsigned_integer), bits(weft::bits(type)), descending(descending) {
   switch (info(type).kind) {
     case DTypeKind::signed_integer: kind = Kind::signed_integer; break;
     case DTypeKind::boolean: kind = Kind::boolean; break;

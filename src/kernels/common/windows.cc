@@ -31,7 +31,9 @@ std::uint64_t window_limit(const gpu::Capabilities& capabilities) {
 View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size) {
   View part = view;
   const std::int64_t bit = begin * view.strides()[axis] * bits(view.dtype);
-  if (bit % 8 != 0) throw Unsupported("{} cannot be cut for this device's bindings: its parts begin inside a byte", to_string(view));
+  if (bit % 8 != 0) {
+    throw Unsupported("{} cannot be cut for this device's bindings: its parts begin inside a byte", to_string(view));
+  }
   part.offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(view.offset) + bit / 8);
   part.layout.shape[axis] = size;
   return part;
@@ -42,7 +44,8 @@ std::int64_t first_half(std::int64_t size) {
   return ceil_div(ceil_div(size, 2), unit) * unit;
 }
 
-int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view, const AxisMask& may_cut) {
+int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view,
+                const AxisMask& may_cut) {
   const bool far = span_bytes(view) > window_limit(capabilities);
   if (!far && view.count() <= kMostElements) return -1;
   const int axis = longest_axis(view, may_cut);

@@ -64,7 +64,8 @@ struct Mover {
   }
   template <std::size_t bytes>
   void move(std::int64_t source, std::int64_t target) const {
-    std::memcpy(to + target * static_cast<std::int64_t>(bytes), from + source * static_cast<std::int64_t>(bytes), bytes);
+    std::memcpy(to + target * static_cast<std::int64_t>(bytes), from + source * static_cast<std::int64_t>(bytes),
+                bytes);
   }
 };
 
@@ -88,7 +89,8 @@ class Pieces {
   // Calls f(element, mask offset, moved offset, n) for the piece's blocks; element counts in row-major order.
   template <class F>
   void blocks(std::int64_t piece, F&& f) const {
-    const std::int64_t row = piece / across_, begin = piece % across_ * kLength, end = std::min(length_, begin + kLength);
+    const std::int64_t row = piece / across_, begin = piece % across_ * kLength,
+                       end = std::min(length_, begin + kLength);
     const std::int64_t mask = offset_of(mask_, row * length_), moved = offset_of(moved_, row * length_);
     for (std::int64_t i = begin; i < end; i += kBlock) {
       f(row * length_ + i, mask + i * mask_.strides[-1], moved + i * moved_.strides[-1],
@@ -112,7 +114,8 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
   cpu::Executor one_core(1);
   cpu::Executor& executor = bits(list.dtype) < 8 ? one_core : all_cores;
   const Pieces pieces(problem);
-  const std::int64_t grain = std::max<std::int64_t>(1, Pieces::kLength * pieces.count() / (2 * problem.mask.count() + 1));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, Pieces::kLength * pieces.count() / (2 * problem.mask.count() + 1));
   const auto over_pieces = [&](auto&& f) {
     parallel(executor, pieces.count(), grain, [&](std::int64_t begin, std::int64_t end) {
       Finder finder(problem.mask);
@@ -148,7 +151,8 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
     std::int64_t place = first[static_cast<std::size_t>(piece)];
     pieces.blocks(piece, [&](std::int64_t element, std::int64_t mask, std::int64_t moved, int n) {
       if (place >= capacity) return;
-      const auto found = static_cast<int>(std::min<std::int64_t>(finder.find(mask, pieces.mask_stride(), n), capacity - place));
+      const auto found =
+          static_cast<int>(std::min<std::int64_t>(finder.find(mask, pieces.mask_stride(), n), capacity - place));
       for (int j = 0; j < found; ++j) {
         const std::int64_t at = moved + finder.places()[j] * pieces.moved_stride(), to = (place + j) * stride;
         if (problem.form == Compaction::indices) store_index(element + finder.places()[j], place + j);

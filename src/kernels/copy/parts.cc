@@ -29,7 +29,8 @@ void for_each_part(std::string_view name, const View& whole, std::span<const Vie
     Shape expected = whole.shape();
     if (part.rank() == whole.rank()) expected[axis] = part.shape()[axis];
     if (part.dtype != whole.dtype || part.shape() != expected) {
-      throw InvalidArgument("{}: part {} is no part of {} along axis {}", name, to_string(part), to_string(whole), axis);
+      throw InvalidArgument("{}: part {} is no part of {} along axis {}", name, to_string(part), to_string(whole),
+                            axis);
     }
     begin += part.shape()[axis];
   }

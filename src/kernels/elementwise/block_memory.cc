@@ -32,19 +32,23 @@ struct Narrow {
   WEFT_INLINE Out operator()(float f) const {
     const auto b = std::bit_cast<std::uint32_t>(f);
     const std::uint32_t a = b & 0x7fffffffu;
-    const std::uint32_t normal = (a + ((1u << (kShift - 1)) - 1) + ((a >> kShift) & 1u) - ((127 - kBias) << 23)) >> kShift;
+    const std::uint32_t normal =
+        (a + ((1u << (kShift - 1)) - 1) + ((a >> kShift) & 1u) - ((127 - kBias) << 23)) >> kShift;
     // The sum leaves a denormal's rounded bits at its bottom.
     const std::uint32_t denormal =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + std::bit_cast<float>(kSmallestUnit)) - kSmallestUnit;
     std::uint32_t r = a < ((128 - kBias) << 23) ? denormal : normal;
     r = (a >= 0x7f800000u) | (r >= kOverflow) ? kOverflow : r;
-    const std::uint32_t nan = finite_only ? kMagnitude : kInfinity | (1u << (m - 1)) | ((a >> kShift) & ((1u << m) - 1));
+    const std::uint32_t nan =
+        finite_only ? kMagnitude : kInfinity | (1u << (m - 1)) | ((a >> kShift) & ((1u << m) - 1));
     r = a > 0x7f800000u ? nan : r;
     return static_cast<Out>(r | (b >> 31) << (e + m));
   }
 };
 struct WidenBF16 {
-  WEFT_INLINE float operator()(std::uint16_t h) const { return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16); }
+  WEFT_INLINE float operator()(std::uint16_t h) const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16);
+  }
 };
 struct NarrowBF16 {
   WEFT_INLINE std::uint16_t operator()(float f) const {
@@ -130,7 +134,9 @@ struct Packed {
     if (stride == 1) {
       for (; i < n && (first + i) % kPerByte != 0; ++i) one();
       const std::byte* b = data + ((first + i) * width >> 3);
-      for (; i + kPerByte <= n; i += kPerByte) std::memcpy(r + i, &kBytes[static_cast<std::size_t>(*b++)], sizeof(Byte));
+      for (; i + kPerByte <= n; i += kPerByte) {
+        std::memcpy(r + i, &kBytes[static_cast<std::size_t>(*b++)], sizeof(Byte));
+      }
     }
     for (; i < n; ++i) one();
   }
@@ -176,8 +182,10 @@ Functions memory(DType type) {
     case DType::f64: return functions<Memory<double, double, As<double>, As<double>>>();
     case DType::f16: return functions<Memory<std::uint16_t, float, WidenF16, Narrow<std::uint16_t, 5, 10>>>();
     case DType::bf16: return functions<Memory<std::uint16_t, float, WidenBF16, NarrowBF16>>();
-    case DType::f8e4m3: return functions<Memory<std::uint8_t, float, Widen8Float<float8_e4m3>, Narrow<std::uint8_t, 4, 3, true>>>();
-    case DType::f8e5m2: return functions<Memory<std::uint8_t, float, Widen8Float<float8_e5m2>, Narrow<std::uint8_t, 5, 2>>>();
+    case DType::f8e4m3:
+      return functions<Memory<std::uint8_t, float, Widen8Float<float8_e4m3>, Narrow<std::uint8_t, 4, 3, true>>>();
+    case DType::f8e5m2:
+      return functions<Memory<std::uint8_t, float, Widen8Float<float8_e5m2>, Narrow<std::uint8_t, 5, 2>>>();
     case DType::i8: return functions<Integer<std::int8_t, I>>();
     case DType::i16: return functions<Integer<std::int16_t, I>>();
     case DType::i32: return functions<Integer<std::int32_t, I>>();
@@ -186,7 +194,9 @@ Functions memory(DType type) {
     case DType::u16: return functions<Integer<std::uint16_t, U>>();
     case DType::u32: return functions<Integer<std::uint32_t, U>>();
     case DType::u64: return functions<Integer<U, U>>();
-    case DType::c64: return functions<Memory<std::complex<float>, std::complex<float>, As<std::complex<float>>, As<std::complex<float>>>>();
+    case DType::c64:
+      return functions<
+          Memory<std::complex<float>, std::complex<float>, As<std::complex<float>>, As<std::complex<float>>>>();
     case DType::boolean: return functions<Memory<std::uint8_t, U, Widen8, As<std::uint8_t>>>();
     case DType::i4: return functions<Packed<4, true>>();
     case DType::u4: return functions<Packed<4, false>>();

@@ -47,7 +47,8 @@ std::uint64_t to_bits(double value, DType type) {
   const double high = std::ldexp(1.0, has_sign ? width - 1 : width);
   if (value >= high) return has_sign ? mask >> 1 : mask;
   if (value < (has_sign ? -high : 0.0)) return has_sign ? (mask >> 1) + 1 : 0;
-  return (value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) : static_cast<std::uint64_t>(value)) &
+  return (value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
+                    : static_cast<std::uint64_t>(value)) &
          mask;
 }
 
@@ -104,7 +105,8 @@ int Expression::apply(ScalarOp op, std::initializer_list<int> args) {
   for (int k = first; k < row.arity; ++k) {
     const DType other = nodes_[node.args[k]].type;
     if (other != type) {
-      throw InvalidArgument("expression: {}: operands are {} and {}; cast one of them", row.name, name(type), name(other));
+      throw InvalidArgument("expression: {}: operands are {} and {}; cast one of them", row.name, name(type),
+                            name(other));
     }
   }
   if (!(kernels::type_set(type) & row.types)) {

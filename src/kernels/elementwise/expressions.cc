@@ -133,17 +133,22 @@ struct Composite {
 };
 constexpr Composite kComposites[] = {
     {{"relu6", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::relu6(e, x); }},
-    {{"hardtanh", 1, kLimits}, [](Expression& e, int x, Parameters p) { return expressions::hardtanh(e, x, p[0], p[1]); }},
+    {{"hardtanh", 1, kLimits},
+     [](Expression& e, int x, Parameters p) { return expressions::hardtanh(e, x, p[0], p[1]); }},
     {{"leaky_relu", 1, kSlope}, [](Expression& e, int x, Parameters p) { return expressions::leaky_relu(e, x, p[0]); }},
     {{"elu", 1, kAlpha}, [](Expression& e, int x, Parameters p) { return expressions::elu(e, x, p[0]); }},
     {{"selu", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::selu(e, x); }},
     {{"celu", 1, kAlpha}, [](Expression& e, int x, Parameters p) { return expressions::celu(e, x, p[0]); }},
-    {{"hardsigmoid", 1, kLine}, [](Expression& e, int x, Parameters p) { return expressions::hardsigmoid(e, x, p[0], p[1]); }},
+    {{"hardsigmoid", 1, kLine},
+     [](Expression& e, int x, Parameters p) { return expressions::hardsigmoid(e, x, p[0], p[1]); }},
     {{"hardswish", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::hardswish(e, x); }},
     {{"softsign", 1, {}}, [](Expression& e, int x, Parameters) { return expressions::softsign(e, x); }},
-    {{"hardshrink", 1, kLambda}, [](Expression& e, int x, Parameters p) { return expressions::hardshrink(e, x, p[0]); }},
-    {{"softshrink", 1, kLambda}, [](Expression& e, int x, Parameters p) { return expressions::softshrink(e, x, p[0]); }},
-    {{"threshold", 1, kThreshold}, [](Expression& e, int x, Parameters p) { return expressions::threshold(e, x, p[0], p[1]); }},
+    {{"hardshrink", 1, kLambda},
+     [](Expression& e, int x, Parameters p) { return expressions::hardshrink(e, x, p[0]); }},
+    {{"softshrink", 1, kLambda},
+     [](Expression& e, int x, Parameters p) { return expressions::softshrink(e, x, p[0]); }},
+    {{"threshold", 1, kThreshold},
+     [](Expression& e, int x, Parameters p) { return expressions::threshold(e, x, p[0], p[1]); }},
 };
 
 constexpr int kFirst = static_cast<int>(ScalarOp::neg);
@@ -169,7 +174,8 @@ const FunctionInfo* find_function(std::string_view name) {
   return it == functions().end() ? nullptr : &*it;
 }
 
-Expression function_expression(std::string_view name, std::span<const DType> types, std::span<const double> parameters) {
+Expression function_expression(std::string_view name, std::span<const DType> types,
+                               std::span<const double> parameters) {
   const FunctionInfo* function = find_function(name);
   if (!function) throw InvalidArgument("no elementwise function is called '{}'", name);
   if (static_cast<int>(types.size()) != function->operands) {
@@ -189,8 +195,12 @@ Expression function_expression(std::string_view name, std::span<const DType> typ
     return e;
   }
   std::vector<double> all(parameters.begin(), parameters.end());
-  for (std::size_t i = all.size(); i < function->parameters.size(); ++i) all.push_back(function->parameters[i].otherwise);
-  e.output(std::ranges::find(kComposites, function->name, [](const Composite& c) { return c.info.name; })->build(e, args[0], all));
+  for (std::size_t i = all.size(); i < function->parameters.size(); ++i) {
+    all.push_back(function->parameters[i].otherwise);
+  }
+  e.output(std::ranges::find(kComposites, function->name, [](const Composite& c) {
+             return c.info.name;
+           })->build(e, args[0], all));
   return e;
 }
 

@@ -69,21 +69,22 @@ void map_cpu(cpu::Executor& all_cores, const MapProblem& problem) {
   if (length >= CpuExpression::kBlock / 4) {
     // Long rows: each is evaluated in pieces.
     const std::int64_t pieces = (length + kPiece - 1) / kPiece;
-    parallel(executor, rows * pieces, std::max<std::int64_t>(1, kPiece / length), [&](std::int64_t begin, std::int64_t end) {
-      CpuExpression::Registers registers(expression);
-      std::vector<CpuExpression::Row> row(inputs + outputs);
-      Rows walk(problem);
-      for (std::int64_t i = begin; i < end; ++i) {
-        walk.go_to(i / pieces);
-        const std::int64_t first = i % pieces * kPiece;
-        for (int k = 0; k < inputs + outputs; ++k) {
-          const std::int64_t stride = problem.strides[k].back();
-          row[k] = {memory(k), walk.offsets()[k] + first * stride, stride};
-        }
-        expression.evaluate(registers, std::span(row).first(inputs), std::span(row).last(outputs),
-                            std::min(kPiece, length - first));
-      }
-    });
+    parallel(executor, rows * pieces, std::max<std::int64_t>(1, kPiece / length),
+             [&](std::int64_t begin, std::int64_t end) {
+               CpuExpression::Registers registers(expression);
+               std::vector<CpuExpression::Row> row(inputs + outputs);
+               Rows walk(problem);
+               for (std::int64_t i = begin; i < end; ++i) {
+                 walk.go_to(i / pieces);
+                 const std::int64_t first = i % pieces * kPiece;
+                 for (int k = 0; k < inputs + outputs; ++k) {
+                   const std::int64_t stride = problem.strides[k].back();
+                   row[k] = {memory(k), walk.offsets()[k] + first * stride, stride};
+                 }
+                 expression.evaluate(registers, std::span(row).first(inputs), std::span(row).last(outputs),
+                                     std::min(kPiece, length - first));
+               }
+             });
     return;
   }
   // Short rows: as many as fit in a block.

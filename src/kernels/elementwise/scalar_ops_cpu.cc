@@ -106,8 +106,9 @@ struct OfAngle : Transcendental<wide_function, library_function> {
   Transcendental<[](double x) __attribute__((always_inline)) { return wide::wide_name(x); }, __VA_ARGS__> {}
 #define WEFT_ANGLE(wide_name, ...) \
   OfAngle<[](double x) __attribute__((always_inline)) { return wide::wide_name(x); }, __VA_ARGS__> {}
-#define WEFT_WIDE2(wide_name, ...) \
-  Transcendental2<[](double a, double b) __attribute__((always_inline)) { return wide::wide_name(a, b); }, __VA_ARGS__> {}
+#define WEFT_WIDE2(wide_name, ...)                                                                         \
+  Transcendental2<[](double a, double b) __attribute__((always_inline)) { return wide::wide_name(a, b); }, \
+                  __VA_ARGS__> {}
 
 // Division with remainder: of floats in double where the quotient is exact there.
 struct Divisions {
@@ -130,7 +131,9 @@ struct Remainder : Divisions {
   static float rest(float a, float b) { return remainder_(a, b); }
 };
 struct FloorDivide : Divisions {
-  WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(floor_quotient(a, b, wide::rem(a, b))); }
+  WEFT_INLINE float operator()(float a, float b) const {
+    return static_cast<float>(floor_quotient(a, b, wide::rem(a, b)));
+  }
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
     return floor_divide_(a, b);
@@ -145,7 +148,9 @@ struct Pow {
   }
 };
 // f64 forms of what the C library lacks.
-double gated_f64(double x, double z) { return z < -800 ? 0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z)); }
+double gated_f64(double x, double z) {
+  return z < -800 ? 0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
+}
 double gelu_erf_f64(double x) { return x == -wide::kInfinity ? 0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
 double gelu_tanh_f64(double x) {
   return gated_f64(x, x * (1.5957691216057307117597842397375 + 0.071354816272600247526 * x * x));
@@ -153,11 +158,20 @@ double gelu_tanh_f64(double x) {
 
 using enum ScalarOp;
 
-#define WEFT_UNARY(T, x, ...) [](auto x) __attribute__((always_inline)) { using T = decltype(x); (void)sizeof(T); return __VA_ARGS__; }
+#define WEFT_UNARY(T, x, ...)                 \
+  [](auto x) __attribute__((always_inline)) { \
+    using T = decltype(x);                    \
+    (void)sizeof(T);                          \
+    return __VA_ARGS__;                       \
+  }
 #define WEFT_BINARY(T, a, b, ...) \
   [](auto a, auto b) __attribute__((always_inline)) { using T = decltype(a); (void)sizeof(T); return __VA_ARGS__; }
-#define WEFT_TERNARY(T, a, b, c, ...) \
-  [](auto a, auto b, auto c) __attribute__((always_inline)) { using T = decltype(a); (void)sizeof(T); return __VA_ARGS__; }
+#define WEFT_TERNARY(T, a, b, c, ...)                         \
+  [](auto a, auto b, auto c) __attribute__((always_inline)) { \
+    using T = decltype(a);                                    \
+    (void)sizeof(T);                                          \
+    return __VA_ARGS__;                                       \
+  }
 
 const Row kRows[] = {
     row<kNumber | kComplex, 1>(neg, WEFT_UNARY(T, x, neg_(x))),
@@ -215,7 +229,9 @@ const Row kRows[] = {
     row<kComplex, 1>(real, WEFT_UNARY(T, x, x.real())),
     row<kComplex, 1>(imag, WEFT_UNARY(T, x, x.imag())),
     row<kComplex, 1>(conj, WEFT_UNARY(T, x, T(x.real(), -x.imag()))),
-    row<kComplex, 1>(angle, WEFT_UNARY(T, x, static_cast<float>(std::atan2(static_cast<double>(x.imag()), static_cast<double>(x.real()))))),
+    row<kComplex, 1>(
+        angle,
+        WEFT_UNARY(T, x, static_cast<float>(std::atan2(static_cast<double>(x.imag()), static_cast<double>(x.real()))))),
     row<kNumber | kComplex, 2>(add, WEFT_BINARY(T, a, b, add_(a, b))),
     row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
     row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
@@ -242,10 +258,10 @@ const Row kRows[] = {
     row<kAny, 2, true>(less_equal, WEFT_BINARY(T, a, b, a <= b)),
     row<kAny, 2, true>(greater, WEFT_BINARY(T, a, b, a > b)),
     row<kAny, 2, true>(greater_equal, WEFT_BINARY(T, a, b, a >= b)),
-    row<kBool, 2>(logical_and, WEFT_BINARY(T, a, b, a & b)),
+    row<kBool, 2>(logical_and, WEFT_BINARY(T, a, b, a& b)),
     row<kBool, 2>(logical_or, WEFT_BINARY(T, a, b, a | b)),
     row<kBool, 2>(logical_xor, WEFT_BINARY(T, a, b, a ^ b)),
-    row<kBits, 2>(bitwise_and, WEFT_BINARY(T, a, b, a & b)),
+    row<kBits, 2>(bitwise_and, WEFT_BINARY(T, a, b, a& b)),
     row<kBits, 2>(bitwise_or, WEFT_BINARY(T, a, b, a | b)),
     row<kBits, 2>(bitwise_xor, WEFT_BINARY(T, a, b, a ^ b)),
     row<kInteger, 2>(shift_left, WEFT_BINARY(T, a, b, shift_left_(a, b))),
@@ -299,8 +315,9 @@ struct RoundToOdd {
 template <class In>
 std::array<Function, 5> conversions_from() {
   if constexpr (is_complex<In>) {
-    return {BlockLoop<ConvertTo<float>, float, In>::choose(false), BlockLoop<ConvertTo<double>, double, In>::choose(false),
-            BlockLoop<ConvertTo<I>, I, In>::choose(false), BlockLoop<ConvertTo<U>, U, In>::choose(false), nullptr};
+    return {BlockLoop<ConvertTo<float>, float, In>::choose(false),
+            BlockLoop<ConvertTo<double>, double, In>::choose(false), BlockLoop<ConvertTo<I>, I, In>::choose(false),
+            BlockLoop<ConvertTo<U>, U, In>::choose(false), nullptr};
   }
   return {BlockLoop<ConvertTo<float>, float, In>::choose(true), BlockLoop<ConvertTo<double>, double, In>::choose(true),
           BlockLoop<ConvertTo<I>, I, In>::choose(true), BlockLoop<ConvertTo<U>, U, In>::choose(true),

@@ -66,7 +66,8 @@ void arange(Stream& stream, double start, double step, const View& y) {
   if (is_integer(y.dtype)) {
     for (const double v : {start, step}) {
       if (!(v >= -0x1p63 && v < 0x1p64)) {
-        throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start, step, name(y.dtype));
+        throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start, step,
+                              name(y.dtype));
       }
     }
     // Negative numbers keep their bits, as do those past the largest signed one.
@@ -143,8 +144,8 @@ void one_hot(Stream& stream, const View& indices, const View& y, int axis, doubl
   Shape rest = y.shape();
   rest.erase(axis);
   if (indices.shape() != rest) {
-    throw InvalidArgument("one_hot: y is {}, expected the shape of indices {} with the classes at axis {}", to_string(y),
-                          to_string(indices), axis);
+    throw InvalidArgument("one_hot: y is {}, expected the shape of indices {} with the classes at axis {}",
+                          to_string(y), to_string(indices), axis);
   }
   View by = indices;
   by.layout.shape.insert(axis, 1);
@@ -165,7 +166,8 @@ void one_hot(Stream& stream, const View& indices, const View& y, int axis, doubl
     virtuals.push_back(number(static_cast<std::int32_t>(-classes)));
     virtuals[1].strides = virtuals[0].strides;
   }
-  e.output(e.apply(ScalarOp::select, {hit, constant_of(e, on, y.dtype, target.dtype), constant_of(e, off, y.dtype, target.dtype)}));
+  e.output(e.apply(ScalarOp::select,
+                   {hit, constant_of(e, on, y.dtype, target.dtype), constant_of(e, off, y.dtype, target.dtype)}));
   map(stream, "one_hot", e, std::span(&by, 1), virtuals, std::span(&target, 1));
 }
 

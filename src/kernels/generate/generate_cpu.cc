@@ -12,15 +12,17 @@ template <class Register, class F>
 void generate(cpu::Executor& all_cores, const View& y, F&& f) {
   constexpr std::int64_t kBlock = 256;
   cpu::Executor one_core(1);  // packed elements share bytes
-  parallel(bits(y.dtype) < 8 ? one_core : all_cores, (y.count() + kBlock - 1) / kBlock, 64, [&](std::int64_t begin, std::int64_t end) {
-    Register values[kBlock];
-    for (std::int64_t b = begin; b < end; ++b) {
-      const std::int64_t first = b * kBlock;
-      const std::int64_t n = std::min(kBlock, y.count() - first);
-      for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<Register>(f(first + i));
-      store_block(y.dtype)(y.buffer.data() + y.offset, first * y.strides()[0], y.strides()[0], static_cast<int>(n), values);
-    }
-  });
+  parallel(bits(y.dtype) < 8 ? one_core : all_cores, (y.count() + kBlock - 1) / kBlock, 64,
+           [&](std::int64_t begin, std::int64_t end) {
+             Register values[kBlock];
+             for (std::int64_t b = begin; b < end; ++b) {
+               const std::int64_t first = b * kBlock;
+               const std::int64_t n = std::min(kBlock, y.count() - first);
+               for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<Register>(f(first + i));
+               store_block(y.dtype)(y.buffer.data() + y.offset, first * y.strides()[0], y.strides()[0],
+                                    static_cast<int>(n), values);
+             }
+           });
 }
 
 template <class F>

@@ -18,8 +18,10 @@ void record(gpu::Commands& commands, const Selection& selection, int groups) {
   call.include("index_groups");
   // Of x, as much as is taken.
   call.cost({.bytes = 2 * touched_bytes(selection.part) + touched_bytes(selection.indices)});
-  call.variant(std::format("width_{}{}", r.width, r.each ? "_each" : ""),
-               r.width == 4 ? "rows are whole vectors of four" : r.each ? "four indices a thread" : "rows do not come in fours");
+  call.variant(std::format("width_{}{}", r.width, r.each ? "_each" : ""), r.width == 4
+                                                                              ? "rows are whole vectors of four"
+                                                                          : r.each ? "four indices a thread"
+                                                                                   : "rows do not come in fours");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   call.read("x", reachable_whole(r.selection), r.width).read("indices", reachable_indices(r.selection), r.each ? 4 : 1);
   call.write("y", r.selection.part, r.each ? 4 : r.width);

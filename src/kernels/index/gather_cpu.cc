@@ -61,7 +61,9 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
              const auto next = [&] {
                for (int d = rank - 1; d >= 0; --d) {
                  const bool wraps = ++index[d] == rows[0].shape[d];
-                 for (int k = 0; k < 3; ++k) start[k] += wraps ? rows[k].strides[d] * (1 - rows[k].shape[d]) : rows[k].strides[d];
+                 for (int k = 0; k < 3; ++k) {
+                   start[k] += wraps ? rows[k].strides[d] * (1 - rows[k].shape[d]) : rows[k].strides[d];
+                 }
                  if (!wraps) return;
                  index[d] = 0;
                }
@@ -69,7 +71,9 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
              for (std::int64_t i = begin; i < end; ++i, next()) {
                std::int64_t from = start[0];
                const std::int64_t tuple = start[1], to = start[2];
-               for (int k = 0; k < static_cast<int>(problem.axes.size()); ++k) from += clamped(problem, tuple, k) * problem.axes[k].stride;
+               for (int k = 0; k < static_cast<int>(problem.axes.size()); ++k) {
+                 from += clamped(problem, tuple, k) * problem.axes[k].stride;
+               }
                const std::byte* x = problem.whole.buffer.data() + problem.whole.offset;
                std::byte* y = problem.part.buffer.data() + problem.part.offset;
                if (b < 8) {

@@ -41,7 +41,8 @@ bool keeps_order(const Selection& s, int axis) {
 }  // namespace
 
 void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& s,
-                      const std::function<void(const Selection&)>& run, const std::function<bool(const Selection&)>& chains_fit) {
+                      const std::function<void(const Selection&)>& run,
+                      const std::function<bool(const Selection&)>& chains_fit) {
   const std::uint64_t limit = window_limit(capabilities);
   const View whole = reachable_whole(s), indices = reachable_indices(s);
   const View* far = span_bytes(whole) > limit     ? &s.whole
@@ -68,7 +69,8 @@ void in_index_windows(const gpu::Capabilities& capabilities, std::string_view ke
   const std::int64_t half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
     in_index_windows(capabilities, kernel,
-                     indexed >= 0 ? along_index(s, indexed, begin, count) : along_part(s, axis, begin, count), run, chains_fit);
+                     indexed >= 0 ? along_index(s, indexed, begin, count) : along_part(s, axis, begin, count), run,
+                     chains_fit);
   }
 }
 

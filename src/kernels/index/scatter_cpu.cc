@@ -11,7 +11,9 @@ namespace {
 template <class T>
 T combined(ScatterOp op, T a, T b) {
   if constexpr (std::is_same_v<T, std::complex<float>>) {
-    return op == ScatterOp::add ? a + b : T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    return op == ScatterOp::add
+               ? a + b
+               : T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
   } else if constexpr (std::is_integral_v<T>) {
     // Integers wrap, so they compute unsigned.
     const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
@@ -48,16 +50,17 @@ void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_
     c.shape.pop_back();
     for (Strides& st : c.strides) st.pop_back();
   }
-  for_each_offset<3>(c.shape, {c.strides[0], c.strides[1], c.strides[2]}, [&](std::int64_t to, std::int64_t tuple, std::int64_t from) {
-    to += start[0];
-    from += start[2];
-    for (int k = 0; k < static_cast<int>(s.axes.size()); ++k) {
-      const std::int64_t index = index_at(s, tuple + start[1], k);
-      if (index < 0 || (k == 0 && (index < low || index >= high))) return;
-      to += index * s.axes[k].stride;
-    }
-    for (std::int64_t j = 0; j < length; ++j) f(to + j * to_stride, from + j * from_stride);
-  });
+  for_each_offset<3>(c.shape, {c.strides[0], c.strides[1], c.strides[2]},
+                     [&](std::int64_t to, std::int64_t tuple, std::int64_t from) {
+                       to += start[0];
+                       from += start[2];
+                       for (int k = 0; k < static_cast<int>(s.axes.size()); ++k) {
+                         const std::int64_t index = index_at(s, tuple + start[1], k);
+                         if (index < 0 || (k == 0 && (index < low || index >= high))) return;
+                         to += index * s.axes[k].stride;
+                       }
+                       for (std::int64_t j = 0; j < length; ++j) f(to + j * to_stride, from + j * from_stride);
+                     });
 }
 
 // The same for all pairs, on the executor's cores. Parts of an axis along which the whole moves too go to different
@@ -80,7 +83,8 @@ void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
     if (axis < 0) return for_each_pair(s, c, {}, low, high, f);
     Collapsed share = c;
     share.shape[axis] = high - low;
-    for_each_pair(s, std::move(share), {low * c.strides[0][axis], low * c.strides[1][axis], low * c.strides[2][axis]}, 0, kEvery, f);
+    for_each_pair(s, std::move(share), {low * c.strides[0][axis], low * c.strides[1][axis], low * c.strides[2][axis]},
+                  0, kEvery, f);
   });
 }
 
@@ -105,18 +109,21 @@ void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& s) {
     // Booleans are bytes that stay as they are when they are only moved.
     if (op == ScatterOp::assign) {
       using Bits = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-      return for_each_pair(executor, s, [y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](std::int64_t to, std::int64_t from) {
-        y[to] = updates[from];
-      });
+      return for_each_pair(executor, s,
+                           [y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](
+                               std::int64_t to, std::int64_t from) { y[to] = updates[from]; });
     }
     if constexpr (std::is_same_v<T, bool>) {
-      for_each_pair(executor, s, [op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](std::int64_t to, std::int64_t from) {
-        y[to] = op == ScatterOp::min ? y[to] && updates[from] : y[to] || updates[from];
-      });
+      for_each_pair(executor, s,
+                    [op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](
+                        std::int64_t to, std::int64_t from) {
+                      y[to] = op == ScatterOp::min ? y[to] && updates[from] : y[to] || updates[from];
+                    });
     } else {
-      for_each_pair(executor, s, [op, y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
-        y[to] = combined(op, y[to], updates[from]);
-      });
+      for_each_pair(executor, s,
+                    [op, y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
+                      y[to] = combined(op, y[to], updates[from]);
+                    });
     }
   });
 }

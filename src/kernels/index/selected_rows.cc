@@ -90,7 +90,9 @@ void add_axes(Call& call, const Selection& selection) {
   for (std::size_t k = 0; k < selection.axes.size(); ++k) {
     const IndexedAxis& axis = selection.axes[k];
     call.index_param(std::format("size{}", k), axis.size).index_param(std::format("stride{}", k), axis.stride);
-    if (windowed) call.index_param(std::format("first{}", k), axis.first).index_param(std::format("count{}", k), axis.count);
+    if (windowed) {
+      call.index_param(std::format("first{}", k), axis.first).index_param(std::format("count{}", k), axis.count);
+    }
   }
 }
 

@@ -14,14 +14,17 @@ void check_types(std::string_view name, const View& whole, const View& indices, 
   }
 }
 
-void check_part(std::string_view name, const Selection& s, const View& whole, const View& indices, const Shape& expected) {
+void check_part(std::string_view name, const Selection& s, const View& whole, const View& indices,
+                const Shape& expected) {
   if (s.part.shape() != expected) {
     throw InvalidArgument("{}: {} is chosen from {} by {}; expected the shape {}", name, to_string(s.part),
                           to_string(whole), to_string(indices), to_string(expected));
   }
   if (s.part.count() == 0) return;
   for (const IndexedAxis& axis : s.axes) {
-    if (axis.size == 0) throw InvalidArgument("{}: {} has an empty axis, there is nothing to choose", name, to_string(whole));
+    if (axis.size == 0) {
+      throw InvalidArgument("{}: {} has an empty axis, there is nothing to choose", name, to_string(whole));
+    }
   }
 }
 
@@ -77,8 +80,8 @@ Selection select_tuples(std::string_view name, const View& whole, const View& in
   bool fits = batch >= 0 && indices.rank() > batch && tuple > 0 && batch + tuple <= whole.rank();
   for (int i = 0; fits && i < batch; ++i) fits = indices.shape()[i] == whole.shape()[i];
   if (!fits) {
-    throw InvalidArgument("{}: indices {} with {} batch axes are no tuples of indices into {}", name, to_string(indices),
-                          batch, to_string(whole));
+    throw InvalidArgument("{}: indices {} with {} batch axes are no tuples of indices into {}", name,
+                          to_string(indices), batch, to_string(whole));
   }
   if (indices.rank() - 1 + whole.rank() - batch - tuple > kMaxRank) {
     throw InvalidArgument("{}: {} and indices {} make a tensor of more than {} dimensions", name, to_string(whole),

@@ -1,5 +1,5 @@
-// The matrix product on the CPU's cores: panels (panels_cpu.h) multiply blocks of y that stay in a core's cache, and the
-// epilogue runs over each block while it is there.
+// The matrix product on the CPU's cores: panels (panels_cpu.h) multiply blocks of y that stay in a core's cache, and
+// the epilogue runs over each block while it is there.
 #include "cpu/kept.h"
 #include "kernels/call.h"
 #include "kernels/common/scratch_cpu.h"
@@ -37,7 +37,8 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
            [&](std::int64_t begin, std::int64_t end) {
     CpuExpression::Registers registers(run);
     for (std::int64_t r = begin; r < end; ++r) {
-      const CpuExpression::Row source{view.buffer.data() + view.offset, batch_offset(view, rows, r), view.strides()[-1]};
+      const CpuExpression::Row source{view.buffer.data() + view.offset, batch_offset(view, rows, r),
+                                      view.strides()[-1]};
       const CpuExpression::Row target{result.buffer.data(), batch_offset(result, rows, r), 1};
       run.evaluate(registers, std::span(&source, 1), std::span(&target, 1), cols);
     }
@@ -48,7 +49,8 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
 // b as the panel loops take it.
 class RightSide {
  public:
-  RightSide(cpu::Executor& executor, const MatmulProblem& p) : loops_(panel_loops()), k_(p.k), view_(p.b), batch_(p.batch) {
+  RightSide(cpu::Executor& executor, const MatmulProblem& p)
+      : loops_(panel_loops()), k_(p.k), view_(p.b), batch_(p.batch) {
     const auto plain = [&](int inner, int outer) {
       return panel_type(view_.dtype) >= 0 && (view_.strides()[inner] == 1 || view_.shape()[inner] == 1) &&
              (view_.strides()[outer] >= 0 || view_.shape()[outer] == 1);
@@ -83,9 +85,10 @@ class RightSide {
   bool goes_by_rows() const { return form_ == Form::in_place; }
   bool writes_only(std::int64_t cols) const { return form_ == Form::columns || cols % loops_.width == 0; }
 
-  // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or is added to y. `col` is a multiple of unit().
-  void multiply(const float* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col, std::int64_t cols,
-                std::int64_t k, std::int64_t depth, float* y, std::int64_t pitch, bool add) const {
+  // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or is added to y. `col` is a multiple of
+  // unit().
+  void multiply(const float* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col,
+                std::int64_t cols, std::int64_t k, std::int64_t depth, float* y, std::int64_t pitch, bool add) const {
     const std::int64_t size = type_ == 0 ? 4 : 2, width = loops_.width;
     const std::int64_t first = offset_of({batch_, batch_strides_}, batch);
     const auto at = [&](std::int64_t element) { return data_ + (first + element) * size; };
@@ -136,7 +139,8 @@ class RightSide {
     Shape distinct;
     for (int d = 0; d < batch_.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch_[d]);
     const int type = panel_type(from.dtype);
-    const std::int64_t size = type == 0 ? 4 : 2, n = from.shape()[-1], width = loops_.width, across = ceil_div(n, width);
+    const std::int64_t size = type == 0 ? 4 : 2, n = from.shape()[-1], width = loops_.width,
+                       across = ceil_div(n, width);
     const std::int64_t matrices = element_count(distinct);
     const Buffer memory = Buffer::host(static_cast<std::uint64_t>(matrices * panel_elements() * size));
     const std::int64_t grain = std::max<std::int64_t>(1, 16384 / (k_ * width));
@@ -244,7 +248,8 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = i / (across * down), row = i / across % down * kRows, col = i % across * kCols;
       const std::int64_t rows = std::min(kRows, p.m - row), cols = std::min(kCols, p.n - col);
-      const std::int64_t a0 = batch_offset(wide.a, p.batch, batch) + row * p.k, b0 = batch_offset(wide.b, p.batch, batch) + col;
+      const std::int64_t a0 = batch_offset(wide.a, p.batch, batch) + row * p.k,
+                         b0 = batch_offset(wide.b, p.batch, batch) + col;
       std::ranges::fill(sums, 0u);
       for (std::int64_t k = 0; exact && k < p.k; k += exact) {
         right->multiply(data<const float>(wide.a) + a0 + k, p.k, rows, batch, col, cols, k, std::min(exact, p.k - k),

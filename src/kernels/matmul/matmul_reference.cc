@@ -30,7 +30,10 @@ void matmul_reference(const MatmulProblem& p, const Expression* expression) {
           const double x = element(p.a, a0 + i * p.a.strides()[-2] + k * p.a.strides()[-1]);
           const double w = element(p.b, b0 + k * p.b.strides()[-2] + j * p.b.strides()[-1]);
           if (real) sum += x * w;
-          else wrapped += static_cast<std::uint32_t>(static_cast<std::int64_t>(x)) * static_cast<std::uint32_t>(static_cast<std::int64_t>(w));
+          else {
+            wrapped += static_cast<std::uint32_t>(static_cast<std::int64_t>(x)) *
+                       static_cast<std::uint32_t>(static_cast<std::int64_t>(w));
+          }
         }
         reals[j] = static_cast<float>(sum);
         integers[j] = wrapped;

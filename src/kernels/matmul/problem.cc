@@ -9,7 +9,9 @@ namespace {
 bool is_small_integer(DType dtype) { return is_integer(dtype) && bits(dtype) >= 8 && bits(dtype) <= 32; }
 
 void check_operand(std::string_view name, const View& view) {
-  if (view.rank() < 2) throw InvalidArgument("matmul: {} is {}, expected at least two dimensions", name, to_string(view));
+  if (view.rank() < 2) {
+    throw InvalidArgument("matmul: {} is {}, expected at least two dimensions", name, to_string(view));
+  }
   if (!is_floating(view.dtype) && !is_small_integer(view.dtype)) {
     throw InvalidArgument("matmul: {} is {}, expected a float type or integers of 8 to 32 bits", name, to_string(view));
   }
@@ -98,8 +100,10 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
   if (const Expression* e = epilogue.expression) {
     const auto count = static_cast<int>(epilogue.operands.size());
     if (e->outputs().size() != 1 || e->input_count() != count + 1) {
-      throw InvalidArgument("matmul: the epilogue {} has {} inputs and {} outputs, expected {} (the product and {} operands) "
-                            "and 1", e->to_string(), e->input_count(), e->outputs().size(), count + 1, count);
+      throw InvalidArgument(
+          "matmul: the epilogue {} has {} inputs and {} outputs, expected {} (the product and {} operands) "
+          "and 1",
+          e->to_string(), e->input_count(), e->outputs().size(), count + 1, count);
     }
     for (const Expression::Node& node : e->nodes()) {
       if (node.op != ScalarOp::input) continue;
@@ -123,8 +127,9 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
 
   for (const View* operand : {&a, &b}) {
     if (overlap(*operand, y)) {
-      throw InvalidArgument("matmul: y ({}) shares memory with an operand ({}), which it would overwrite while it is read",
-                            to_string(y), to_string(*operand));
+      throw InvalidArgument(
+          "matmul: y ({}) shares memory with an operand ({}), which it would overwrite while it is read", to_string(y),
+          to_string(*operand));
     }
   }
 
@@ -137,7 +142,8 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     try {
       p.operands.push_back(operand.broadcast_to(y.shape()));
     } catch (const InvalidArgument&) {
-      throw InvalidArgument("matmul: epilogue operand {} does not broadcast to y, {}", to_string(operand), to_string(y));
+      throw InvalidArgument("matmul: epilogue operand {} does not broadcast to y, {}", to_string(operand),
+                            to_string(y));
     }
   }
   p.m = m, p.n = n, p.k = k;

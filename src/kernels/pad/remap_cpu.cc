@@ -54,7 +54,8 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
                  std::int64_t run = 1;
                  if (b >= 8 && i >= 0 && row.x_stride == 1 && row.y_stride == 1) {
                    while (c + run < row.to && from[last][c + run] == i + run) ++run;
-                   std::memcpy(y + (target + c) * b / 8, x + (source + i) * b / 8, static_cast<std::size_t>(run * b / 8));
+                   std::memcpy(y + (target + c) * b / 8, x + (source + i) * b / 8,
+                               static_cast<std::size_t>(run * b / 8));
                  } else if (i >= 0 || !keep) {
                    copy_one(target + c * row.y_stride, i < 0 ? std::nullopt : std::optional(source + i * row.x_stride));
                  }

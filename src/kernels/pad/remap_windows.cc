@@ -86,7 +86,8 @@ void in_remap_windows(const gpu::Capabilities& capabilities, std::string_view na
                       const std::function<void(const RemapProblem&)>& run) {
   const RemapProblem whole = with_window(problem);
   const std::uint64_t limit = window_limit(capabilities);
-  const bool y_far = span_bytes(whole.y) > limit || whole.y.count() > kMostElements, x_far = span_bytes(whole.x) > limit;
+  const bool y_far = span_bytes(whole.y) > limit || whole.y.count() > kMostElements,
+             x_far = span_bytes(whole.x) > limit;
   if (!y_far && !x_far) return run(whole);
   int axis = -1;
   std::int64_t longest = 0;

@@ -34,7 +34,8 @@ float below(DType type, float value) {
   return std::bit_cast<float>(step(std::bit_cast<std::uint32_t>(value)));
 }
 
-// Elements of y from the stream's element `first` on; in parts, one after the other, where a binding does not hold them.
+// Elements of y from the stream's element `first` on; in parts, one after the other, where a binding does not hold
+// them.
 void random_part(gpu::Commands& commands, const RandomProblem& problem, const View& y, std::int64_t first) {
   const std::string name = std::string("random_") += kForms[static_cast<int>(problem.form)];
   AxisMask outermost{};
@@ -56,12 +57,15 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
   call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
   call.set("y_bits", bits(y.dtype));
   // Nothing is rounded on the way from 24 bits to f32.
-  call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 && problem.factor == 1 &&
-                       problem.largest >= 0x1.fffffep-1f);
+  call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 &&
+                       problem.factor == 1 && problem.largest >= 0x1.fffffep-1f);
   if (width == 1) call.iterate(y.shape()).strides("y", y.strides());
-  call.index_param("key_step", problem.key.strides()[0]).index_param("groups", groups).index_param("first", first / width);
+  call.index_param("key_step", problem.key.strides()[0])
+      .index_param("groups", groups)
+      .index_param("first", first / width);
   if (problem.form == Form::integers) {
-    call.param("low", static_cast<std::uint32_t>(problem.low)).param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
+    call.param("low", static_cast<std::uint32_t>(problem.low))
+        .param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
     call.param("range", problem.range);
   } else if (problem.form != Form::bits) {
     call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
@@ -88,7 +92,8 @@ void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
 void run(Stream& stream, const RandomProblem& problem) {
   const View& key = problem.key;
   if (key.dtype != DType::u32 || key.shape() != Shape{2}) {
-    throw InvalidArgument("random_{}: key is {}; expected u32 [2]", kForms[static_cast<int>(problem.form)], to_string(key));
+    throw InvalidArgument("random_{}: key is {}; expected u32 [2]", kForms[static_cast<int>(problem.form)],
+                          to_string(key));
   }
   check_memory(stream, "random", {key}, {problem.y}, Sharing::none);
   if (problem.y.count() == 0) return;
@@ -119,17 +124,22 @@ void random_uniform(Stream& stream, const View& key, float low, float high, cons
   check_float("random_uniform", y);
   const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
   if (!(first < last) || !std::isfinite(last - first)) {
-    throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low, high,
-                          name(y.dtype));
+    throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low,
+                          high, name(y.dtype));
   }
-  run(stream, {.form = Form::uniform, .key = key, .y = y, .offset = first, .factor = last - first, .largest = below(y.dtype, last)});
+  run(stream, {.form = Form::uniform,
+               .key = key,
+               .y = y,
+               .offset = first,
+               .factor = last - first,
+               .largest = below(y.dtype, last)});
 }
 
 void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y) {
   check_float("random_normal", y);
   if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean)) {
-    throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0", mean,
-                          deviation);
+    throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0",
+                          mean, deviation);
   }
   run(stream, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
 }
@@ -138,13 +148,19 @@ void random_integers(Stream& stream, const View& key, std::int64_t low, std::int
   check_integer("random_integers", y);
   const int b = bits(y.dtype);
   const std::int64_t least = is_signed(y.dtype) ? -1 - static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - b)) : 0;
-  const std::int64_t most = b == 64 ? INT64_MAX : static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - b + (is_signed(y.dtype) ? 1 : 0)));
+  const std::int64_t most =
+      b == 64 ? INT64_MAX : static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - b + (is_signed(y.dtype) ? 1 : 0)));
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   if (low >= high || range > std::uint64_t{1} << 32 || low < least || high - 1 > most) {
-    throw InvalidArgument("random_integers: from {} to {} in {}; expected low < high, at most 2^32 apart, within the type",
-                          low, high, name(y.dtype));
+    throw InvalidArgument(
+        "random_integers: from {} to {} in {}; expected low < high, at most 2^32 apart, within the type", low, high,
+        name(y.dtype));
   }
-  run(stream, {.form = Form::integers, .key = key, .y = y, .low = static_cast<std::uint64_t>(low), .range = static_cast<std::uint32_t>(range)});
+  run(stream, {.form = Form::integers,
+               .key = key,
+               .y = y,
+               .low = static_cast<std::uint64_t>(low),
+               .range = static_cast<std::uint32_t>(range)});
 }
 
 }  // namespace weft::kernels

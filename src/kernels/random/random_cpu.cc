@@ -32,7 +32,8 @@ std::array<float, 2> normal_pair(const RandomProblem& p, std::uint32_t u, std::u
   const double fraction = u ? static_cast<double>(u >> surplus << surplus) * 0x1p-32 : 0x1p-33;
   const double radius = std::sqrt(-2 * std::log(fraction)) * p.factor;
   const double angle = static_cast<double>(static_cast<std::int32_t>(v & ~63u)) * 0x1p-31 * std::numbers::pi;
-  return {static_cast<float>(p.offset + radius * std::cos(angle)), static_cast<float>(p.offset + radius * std::sin(angle))};
+  return {static_cast<float>(p.offset + radius * std::cos(angle)),
+          static_cast<float>(p.offset + radius * std::sin(angle))};
 }
 
 std::uint64_t integer_of(const RandomProblem& p, std::uint32_t low, std::uint32_t high) {
@@ -57,7 +58,8 @@ void make(const RandomProblem& p, const Words2& key, std::int64_t first, std::in
   } else {
     words_of(key, static_cast<std::uint64_t>(first / 2), ceil_div(count, 2), words);
     for (std::int64_t i = 0; i < count; ++i) {
-      values[i] = T(p.form == Form::uniform ? uniform_of(p, words[i]) : normal_pair(p, words[i & ~1], words[i | 1])[i & 1]);
+      values[i] =
+          T(p.form == Form::uniform ? uniform_of(p, words[i]) : normal_pair(p, words[i & ~1], words[i | 1])[i & 1]);
     }
   }
 }

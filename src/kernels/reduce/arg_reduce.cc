@@ -18,7 +18,9 @@ Rows check(ArgOp op, const View& x, const View& y, std::span<const int> axes) {
     throw InvalidArgument("{}: y is {}; expected an integer of 32 or 64 bits", name, to_string(y));
   }
   Rows rows = reduced_rows(name, x, y, axes);
-  if (rows.length == 0 && rows.count > 0) throw InvalidArgument("{}: x is {}; there is nothing to choose from", name, to_string(x));
+  if (rows.length == 0 && rows.count > 0) {
+    throw InvalidArgument("{}: x is {}; there is nothing to choose from", name, to_string(x));
+  }
   return rows;
 }
 
@@ -31,8 +33,8 @@ AxisMask along(int rank, std::span<const int> axes) {
   return mask;
 }
 
-// How an index within a window of a row becomes one of the whole row: a window is runs of `length` elements, `step` apart
-// in the row, of which the first begins at `begin`.
+// How an index within a window of a row becomes one of the whole row: a window is runs of `length` elements, `step`
+// apart in the row, of which the first begins at `begin`.
 struct IndexInRow {
   std::int64_t length, step, begin;
 };
@@ -46,7 +48,9 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   call.set("long_result", bits(y.dtype) == 64).set("windowed", index.has_value());
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
-  if (index) call.index_param("run", index->length).index_param("run_step", index->step).index_param("run_begin", index->begin);
+  if (index) {
+    call.index_param("run", index->length).index_param("run_step", index->step).index_param("run_begin", index->begin);
+  }
   call.dispatch_groups(name, plan.groups * parts.count);
 }
 
@@ -69,7 +73,8 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shap
   for (int d = axis + 1; d < whole.rank(); ++d) behind *= along[d] ? whole[d] : 1;
   std::vector<Window> windows;
   for (const auto& piece : pieces) {
-    Window w{piece[0], piece[1], split_rows(piece[0].shape(), along, std::array{piece[0].strides(), piece[1].strides()})};
+    Window w{piece[0], piece[1],
+             split_rows(piece[0].shape(), along, std::array{piece[0].strides(), piece[1].strides()})};
     w.plan = plan_reduction(capabilities, w.x, w.rows, cut || windowed);
     w.parts = cut_rows(capabilities, w.rows, w.plan);
     if (windowed) {
@@ -89,7 +94,8 @@ Parts joined(std::span<const Window> windows) {
 }
 
 // Parts leave accumulators in the workspace, which a last call joins.
-void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, std::span<const Window> windows, const View& workspace) {
+void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, std::span<const Window> windows,
+                  const View& workspace) {
   const Parts all = joined(windows);
   const int slots = slots_of(windows[0].x);
   const Rows& rows = windows[0].rows;
@@ -111,7 +117,8 @@ auto scratch_of(const gpu::Capabilities& capabilities, const View& x, const Axis
   return [&capabilities, &x, along](RowWindowViews pieces) -> std::uint64_t {
     const std::vector<Window> windows = windows_of(capabilities, x.shape(), along, pieces, true);
     const std::int64_t parts = joined(windows).count;
-    return parts == 1 ? 0 : byte_size(DType::u64, static_cast<std::uint64_t>(windows[0].rows.count * parts * slots_of(x)));
+    return parts == 1 ? 0
+                      : byte_size(DType::u64, static_cast<std::uint64_t>(windows[0].rows.count * parts * slots_of(x)));
   };
 }
 
@@ -140,7 +147,8 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
   if (stream.cpu()) return arg_reduce_cpu(*stream.cpu(), op, x, y, rows);
 
   if (rows.length > std::int64_t{1} << 32) {
-    throw Unsupported("{}: rows of {} have {} elements; on a GPU up to 2^32 are counted", name, to_string(x), rows.length);
+    throw Unsupported("{}: rows of {} have {} elements; on a GPU up to 2^32 are counted", name, to_string(x),
+                      rows.length);
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   // NaN has the greatest key both ways.

@@ -109,7 +109,8 @@ struct Variance {
     const T count = a.count + b.count;
     if (count == 0) return a;
     const T step = b.mean - a.mean;
-    return {count, a.mean + step * (b.count / count), a.squares + b.squares + step * step * (a.count * b.count / count)};
+    return {count, a.mean + step * (b.count / count),
+            a.squares + b.squares + step * step * (a.count * b.count / count)};
   }
   static T finish(Acc a, std::int64_t n, double correction) {
     return a.squares / std::max(static_cast<T>(n) - static_cast<T>(correction), T(0));
@@ -141,7 +142,8 @@ Access<T> access(DType type, bool truth) {
   return with_type(type, [truth]<class X>() -> Access<T> {
     if constexpr (std::is_same_v<X, std::complex<float>>) {
       if (!truth) throw Unsupported("reduce: complex numbers are not summed or compared");
-      const auto load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
+      const auto load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count,
+                           T* values) {
         const X* x = reinterpret_cast<const X*>(base) + offset;
         for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(x[i * stride] != X(0));
       };
@@ -341,7 +343,8 @@ void finish(const ReduceProblem& problem, const std::vector<float>& results) {
     for (std::int64_t row = run; row < run + length; row += CpuExpression::kBlock) {
       const int n = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, run + length - row));
       const auto place = [&](std::size_t k) {
-        return std::pair(offset_of({outer.shape, outer.strides[k]}, row), outer.shape.empty() ? 0 : outer.strides[k].back());
+        return std::pair(offset_of({outer.shape, outer.strides[k]}, row),
+                         outer.shape.empty() ? 0 : outer.strides[k].back());
       };
       after.load(registers, 0, 0, reinterpret_cast<const std::byte*>(results.data()), row, 1, n);
       for (std::size_t k = 0; k < problem.operands.size(); ++k) {

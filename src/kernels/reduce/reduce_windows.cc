@@ -15,8 +15,8 @@ std::vector<View> over_all_axes(const ReduceProblem& r, const AxisMask& kept) {
 namespace {
 
 // The problem that a first call on a piece solves: accumulators into `y`.
-ReduceProblem problem_of_piece(const ReduceProblem& r, const AxisMask& kept, std::span<const View> inputs, const View& y,
-                               const Strides& y_strides) {
+ReduceProblem problem_of_piece(const ReduceProblem& r, const AxisMask& kept, std::span<const View> inputs,
+                               const View& y, const Strides& y_strides) {
   ReduceProblem p = r;
   p.shape = inputs[0].shape();
   p.inputs.assign(inputs.begin(), inputs.end());
@@ -131,8 +131,8 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
       const ReduceProblem p = problem_of_piece(r, w.kept, inputs, y, listed);
       const RowPlan own = plan_reduce(capabilities, p, w.parts.count > 1);
       const std::int64_t team = own.team;
-      record_reduce(stream, p, own, {w.parts.count, ceil_div(ceil_div(own.steps, w.parts.count), team) * team}, Stage::first,
-             r.rows.length);
+      record_reduce(stream, p, own, {w.parts.count, ceil_div(ceil_div(own.steps, w.parts.count), team) * team},
+                    Stage::first, r.rows.length);
       slot += w.parts.count;
     });
 

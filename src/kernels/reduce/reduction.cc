@@ -48,13 +48,14 @@ View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept) {
 bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x, const View& y,
                         std::span<const int> axes, const std::function<void(const View& x, const View& y)>& run) {
   const AxisMask kept = kept_axes(x.rank(), axes);
-  return in_windows(capabilities, kernel, std::array{x, over_all_axes(y, x.shape(), kept)}, kept, [&](std::span<const View> part) {
-    View result = part[1];
-    for (int d = 0; d < x.rank(); ++d) {
-      if (!kept[d]) result.layout.shape[d] = 1;
-    }
-    run(part[0], result);
-  });
+  return in_windows(capabilities, kernel, std::array{x, over_all_axes(y, x.shape(), kept)}, kept,
+                    [&](std::span<const View> part) {
+                      View result = part[1];
+                      for (int d = 0; d < x.rank(); ++d) {
+                        if (!kept[d]) result.layout.shape[d] = 1;
+                      }
+                      run(part[0], result);
+                    });
 }
 
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {
@@ -82,12 +83,14 @@ Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const Ro
   const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
   const std::int64_t wanted = capabilities.software ? 256 : 1 << 18;
   const std::int64_t least = std::int64_t{plan.team} * (capabilities.software ? 16 : 4);  // steps that are worth a part
-  const std::int64_t parts = std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
   const std::int64_t steps = ceil_div(ceil_div(plan.steps, parts), plan.team) * plan.team;
   return {ceil_div(plan.steps, steps), steps};
 }
 
-View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts, int slots) {
+View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,
+              int slots) {
   const Shape shape{rows.count, parts.count * slots};
   const std::uint64_t needed = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
   if (byte_size(workspace.dtype, static_cast<std::uint64_t>(workspace.count())) < needed || !workspace.is_dense()) {

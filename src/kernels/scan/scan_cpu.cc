@@ -16,7 +16,10 @@ constexpr std::int64_t kBlock = 256;  // elements converted at a time
 template <class T>
 struct Elements {
   explicit Elements(const View& view)
-      : data(view.buffer.data() + view.offset), load_registers(load_block(view.dtype)), store_registers(store_block(view.dtype)), kind(cpu_register(view.dtype)) {}
+      : data(view.buffer.data() + view.offset),
+        load_registers(load_block(view.dtype)),
+        store_registers(store_block(view.dtype)),
+        kind(cpu_register(view.dtype)) {}
 
   template <class R>
   void load_as(std::int64_t first, std::int64_t stride, std::int64_t n, T* values) const {
@@ -110,7 +113,8 @@ struct LogSumExp {
 };
 
 template <class T, class Op>
-void run(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, const ScanOptions& options, const Op& start) {
+void run(cpu::Executor& executor, const View& x, const View& y, const Rows& rows, const ScanOptions& options,
+         const Op& start) {
   const Elements<T> from(x), to(y);
   const Layout outer[2] = {{rows.outer.shape, rows.outer.strides[0]}, {rows.outer.shape, rows.outer.strides[1]}};
   const std::int64_t n = rows.length;
@@ -174,7 +178,8 @@ T limit_of(DType y, bool least) {
 }
 
 template <class T>
-void run_ordered(cpu::Executor& executor, ScanOp op, const View& x, const View& y, const Rows& rows, const ScanOptions& options) {
+void run_ordered(cpu::Executor& executor, ScanOp op, const View& x, const View& y, const Rows& rows,
+                 const ScanOptions& options) {
   switch (op) {
     case ScanOp::sum: return run<T>(executor, x, y, rows, options, Sum<T>());
     case ScanOp::prod: return run<T>(executor, x, y, rows, options, Prod<T>());

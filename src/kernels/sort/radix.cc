@@ -24,7 +24,8 @@ Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
   plan.passes = static_cast<int>(ceil_div(p.rule.kind == KeyRule::Kind::boolean ? 1 : p.rule.bits, 8));
   plan.key = p.rule.bits == 64 ? DType::u64 : DType::u32;
   // Ballots need whole subgroups of one known size.
-  plan.cluster = can.subgroups && can.subgroup_min == can.subgroup_max && can.subgroup_min >= 4 && can.subgroup_max <= 32;
+  plan.cluster =
+      can.subgroups && can.subgroup_min == can.subgroup_max && can.subgroup_min >= 4 && can.subgroup_max <= 32;
   plan.squad = plan.cluster ? can.subgroup_min : 32;
   plan.workgroup = std::min({std::bit_floor(can.max_workgroup_size), 256u, plan.cluster ? 8 * plan.squad : 128u});
   const std::uint32_t words = can.max_workgroup_memory / 4 - 3 * kDigits;
@@ -50,7 +51,10 @@ Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
 class RadixSort {
  public:
   RadixSort(gpu::Commands& commands, const SortProblem& problem, const View& workspace)
-      : commands_(commands), p_(problem), memory_(workspace), plan_(make_plan(commands.device().capabilities(), problem)) {}
+      : commands_(commands),
+        p_(problem),
+        memory_(workspace),
+        plan_(make_plan(commands.device().capabilities(), problem)) {}
 
   void run() {
     for (int pass = 0; pass < plan_.passes; ++pass) {
@@ -109,7 +113,10 @@ class RadixSort {
       if (p_.indices) call.write("places_out", places(pass));
     }
     add_outputs(call, p_, last);
-    call.set("payload", p_.indices.has_value()).set("last_pass", last).set("cluster", plan_.cluster).set("squad", plan_.squad);
+    call.set("payload", p_.indices.has_value())
+        .set("last_pass", last)
+        .set("cluster", plan_.cluster)
+        .set("squad", plan_.squad);
     call.index_param("keep", p_.keep);
     call.dispatch_groups("radix_scatter", p_.rows * plan_.tiles);
   }

@@ -36,7 +36,8 @@ void store_bits(const View& view, std::int64_t offset, std::uint64_t value) {
   if (b < 8) {
     std::byte& byte = base[(offset * b) >> 3];
     const unsigned mask = ((1u << b) - 1) << ((offset * b) & 7);
-    byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~mask) | (static_cast<unsigned>(value) << ((offset * b) & 7)));
+    byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~mask) |
+                                  (static_cast<unsigned>(value) << ((offset * b) & 7)));
     return;
   }
   std::memcpy(base + offset * (b / 8), &value, static_cast<std::size_t>(b / 8));
@@ -44,7 +45,9 @@ void store_bits(const View& view, std::int64_t offset, std::uint64_t value) {
 
 template <class Form>
 void run(cpu::Executor& executor, const SortProblem& p) {
-  const auto start = [&](int operand, std::int64_t row) { return offset_of({p.outer.shape, p.outer.strides[operand]}, row); };
+  const auto start = [&](int operand, std::int64_t row) {
+    return offset_of({p.outer.shape, p.outer.strides[operand]}, row);
+  };
   // One long row is sorted by all cores, many rows by a core each.
   const bool wide = p.rows < executor.threads() && p.length > 65536;
   const auto rows = [&](std::int64_t begin, std::int64_t end) {
