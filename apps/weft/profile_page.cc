@@ -272,7 +272,7 @@ function drawRoofline() {
   const X = v => L + (Math.log10(v) - x0) / (x1 - x0) * (w - L - R);
   const Y = v => h - B - (Math.log10(Math.max(v, 10 ** y0)) - y0) / (y1 - y0) * (h - T - B);
   let out = '';
-  const every = Math.ceil(46 / ((w - L - R) / (x1 - x0)));
+  const every = Math.ceil(60 / ((w - L - R) / (x1 - x0)));
   for (let e = x0; e <= x1; ++e) {
     const x = X(10 ** e), text = 10 ** e < 1 ? 10 ** e : (10 ** e).toLocaleString('en');
     out += `<line class="grid" x1="${x}" x2="${x}" y1="${T}" y2="${h - B}"/>`;

@@ -189,8 +189,8 @@ std::string profile_page(const ProfileReport& r) {
   json["memory"] = ordered_json::array();
   for (const MemorySample& m : r.profile.memory) json["memory"].push_back({m.at * 1e6, m.live});
   std::string data = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  // Inside of a script element no text may close it.
-  for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3) data.replace(at, 2, "<\\/");
+  // Inside of a script element no text may close it, or begin a comment.
+  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos; ++at) data.replace(at, 1, "\\u003c");
   std::string page = kProfilePage;
   constexpr std::string_view kMark = "/*DATA*/";
   page.replace(page.find(kMark), kMark.size(), data);

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -283,6 +284,18 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.run_weft("devices", "--batch", 2), "--rank", code=2)
         self.assert_fails(self.run_weft("devices", "--rank", self.folder / "nowhere"), "nowhere")
 
+    def test_a_page_holds_any_name(self):
+        page = self.output / "p.html"
+        odd = self.folder / "<!--<script> & 'model'"
+        self.model.rename(odd)
+        process = self.run_weft("profile", "graph", odd, "--device", "cpu", "--length", 8, "--runs", 1, "--html", page,
+                                env={"WEFT_CACHE_DIR": str(self.folder / "cache")})
+        self.assertEqual(process.returncode, 0, process.stderr)
+        html = page.read_text()
+        self.assertEqual((html.count("<script"), html.count("<!--")), (1, 0))
+        data = re.search(r"const P = (.*);\n", html)[1]
+        self.assertTrue(json.loads(data)["title"].startswith(odd.name))
+
     def test_switches(self):
         base = ["graph", self.model, "--device", "cpu", "--batch", 1, "--length", 8, "--runs", 1]
         reported = self.run_weft("profile", *base, "--dispatch-report", "on").stderr.decode()
@@ -291,6 +304,10 @@ class CommandLine(unittest.TestCase):
         self.assertIn("largest |value|", dumped)
         zeros = self.vectors(self.embed("--dispatch-only", "on", "-").stdout)
         self.assertEqual(set(zeros[0]), {0})
+
+        unknown = self.run_weft("devices", "--device", "cpu", "--log", "info,shedule")
+        self.assertEqual(unknown.returncode, 0)
+        self.assertIn(b"there is no topic 'shedule'", unknown.stderr)
 
     # ---- What fails
 
