@@ -1,6 +1,9 @@
 #include "weft/compile.h"
 
+#include <algorithm>
 #include <list>
+#include <mutex>
+#include <set>
 
 #include "compiler/executable.h"
 #include "compiler/passes/passes.h"
@@ -36,6 +39,24 @@ CompileOptions resolved(CompileOptions options) {
   return options;
 }
 
+// Settings that do nothing are mostly mistyped: told, once each.
+void tell_idle_forces(const CompileOptions& options, std::span<const PrecisionDecision> decisions) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  for (const auto& [part, f16] : options.force_f16) {
+    std::string why;
+    if (options.precision == Precision::strict) {
+      why = "the precision is strict, so that nothing is f16; it takes --precision f16 or auto";
+    } else if (std::ranges::none_of(decisions, [&](const auto& d) { return d.weights.find(part) != std::string::npos; })) {
+      why = "no weight's name holds it; WEFT_LOG=precision lists them";
+    }
+    if (why.empty()) continue;
+    const std::string text = std::format("WEFT_FORCE_F16 (--force-f16), or force_f16: '{}' does nothing: {}", part, why);
+    const std::lock_guard lock(mutex);
+    if (told.insert(text).second) log(LogLevel::warning, "{}", text);
+  }
+}
+
 // By options that are resolved.
 Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options,
                 std::vector<PrecisionDecision>* decisions) {
@@ -59,6 +80,7 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   with_store.constants = store;
   std::vector<PrecisionDecision> decisions;
   const Graph ready = optimized(graph, device, with_store, &decisions);
+  tell_idle_forces(with_store, decisions);
   compiler::Schedule schedule = compiler::make_schedule(ready);
   log_mark("the graph is optimised");
   auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store, options.restorable);

@@ -34,8 +34,8 @@ constexpr FlagInfo kFlags[] = {
      "How far precision auto lets a product with f16 weights be from its f32 result, as a part of a column's root mean "
      "square."},
     {Flag::force_f16, FlagKind::text, "force-f16", "WEFT_FORCE_F16", "",
-     "Weights that are f16 whatever is measured: parts of their names, separated by commas; after a minus they stay "
-     "f32."},
+     "With --precision f16 or auto, weights that are f16 whatever is measured: parts of their names, separated by "
+     "commas; after a minus they stay f32."},
     {Flag::validation, FlagKind::toggle, "validation", "WEFT_VALIDATION", "on",
      "Let WebGPU check every call; off is faster and trusts the kernels."},
     {Flag::robustness, FlagKind::toggle, "robustness", "WEFT_ROBUSTNESS", "on",

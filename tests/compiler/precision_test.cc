@@ -189,6 +189,22 @@ TEST_P(PrecisionTest, FlagsDecideWhatTheOptionsLeaveOpen) {
   EXPECT_TRUE(decide(g, {}).empty());
 }
 
+TEST_P(PrecisionTest, ForcesThatDoNothingAreToldOnce) {
+  const Graph g = layers(ordinary(96, 80, 2));
+  const auto said = [&](const CompileOptions& options) {
+    testing::internal::CaptureStderr();
+    compile(g, device, options);
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string typo = "midle of " + GetParam(), name = "head";
+  const CompileOptions options{.precision = Precision::f16, .force_f16 = {{typo, true}, {name, false}}};
+  const std::string first = said(options);
+  EXPECT_THAT(first, HasSubstr("'" + typo + "' does nothing: no weight's name holds it"));
+  EXPECT_THAT(first, testing::Not(HasSubstr("'head'")));
+  EXPECT_EQ(said(options), "");
+  EXPECT_THAT(said({.force_f16 = {{typo, true}}}), HasSubstr("the precision is strict"));
+}
+
 TEST_P(PrecisionTest, OutliersStay) {
   const Graph g = layers(weights(96, 80, [](std::int64_t i, std::int64_t j) {
     return i == j ? (i == 3 ? 1e5f : 1.0f) : 0.01f * std::cos(static_cast<float>(i + 5 * j));
