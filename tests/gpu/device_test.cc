@@ -37,6 +37,17 @@ class DeviceTest : public testing::Test {
   gpu::Device& device() { return devices().front().device; }
 };
 
+// A driver that does not start would take its tests with it.
+TEST(Devices, RequiredOnesAreThere) {
+  const char* required = std::getenv("WEFT_REQUIRE_DEVICES");
+  const char* wanted = std::getenv("WEFT_TEST_DEVICES");
+  if (!required || (wanted && *wanted)) GTEST_SKIP() << "none is required";
+  std::istringstream names(required);
+  for (std::string name; std::getline(names, name, ',');) {
+    EXPECT_THAT(device_names(), testing::Contains(name));
+  }
+}
+
 TEST_F(DeviceTest, AdaptersAreRanked) {
   const auto all = gpu::adapters();
   bool software = false;

@@ -118,6 +118,18 @@ class Hostile : public testing::TestWithParam<std::string> {
     const Must must = spoil(rng, how, p.inputs, p.outputs, moved);
     std::map<std::uint64_t, Buffer> buffers;
     std::vector<View> inputs = on_device(p.inputs, buffers), outputs = on_device(p.outputs, buffers);
+    struct Memory {
+      Buffer host, gpu;
+      std::vector<std::byte> before;
+    };
+    std::vector<Memory> memory;
+    for (const auto* views : {&p.inputs, &p.outputs}) {
+      for (const View& v : *views) {
+        const bool seen = !v.buffer || std::ranges::any_of(memory, [&](const Memory& m) { return m.host == v.buffer; });
+        if (!seen) memory.push_back({v.buffer, buffers[v.buffer.id()], {v.buffer.data(), v.buffer.data() + v.buffer.size()}});
+      }
+    }
+    const std::vector<View> results = p.outputs;
     // On the wrong side: for the GPU a view in host memory, for the CPU one on the GPU.
     if (moved) {
       const std::size_t k = moved - 1;
@@ -139,6 +151,13 @@ class Hostile : public testing::TestWithParam<std::string> {
                     static_cast<int>(on_gpu.outcome), on_gpu.message, static_cast<int>(on_cpu.outcome), on_cpu.message);
     EXPECT_NE(on_gpu.outcome, Outcome::broken) << what;
     EXPECT_NE(on_cpu.outcome, Outcome::broken) << what;
+    // What was refused has written nothing.
+    for (const Memory& m : memory) {
+      const auto written = [&](const Result& r) { return std::span(results).first(r.outcome == Outcome::done ? results.size() : 0); };
+      const Buffer now = to_host(device(), View(m.gpu, 0, DType::u8, {static_cast<std::int64_t>(m.before.size())})).buffer;
+      expect_untouched(m.before, {now.data(), m.before.size()}, written(on_gpu), m.host, what + " (gpu)");
+      expect_untouched(m.before, {m.host.data(), m.before.size()}, written(on_cpu), m.host, what + " (cpu)");
+    }
     if (must == Must::refuse) {
       EXPECT_NE(on_gpu.outcome, Outcome::done) << what;
       EXPECT_NE(on_cpu.outcome, Outcome::done) << what;

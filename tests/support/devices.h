@@ -17,6 +17,7 @@ struct TestDevice {
 // (and it as the minimum device); of these, what exists here. WEFT_TEST_DEVICES names those to keep, separated by commas.
 std::vector<TestDevice>& devices();
 
+// WEFT_REQUIRE_DEVICES names those without which a test fails: where an environment has them, none is left out silently.
 // For INSTANTIATE_TEST_SUITE_P(..., testing::ValuesIn(device_names())), and what belongs to a name.
 std::vector<std::string> device_names();
 gpu::Device& device(const std::string& name);

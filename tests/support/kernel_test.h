@@ -93,6 +93,10 @@ using KernelCall =
 void run_both(gpu::Device& device, std::span<const View> inputs, std::span<const View> outputs, const KernelCall& call,
               const Tolerance& tolerance, const std::string& what = "");
 
+// Fails where bytes differ that no element of `outputs` in that buffer covers.
+void expect_untouched(std::span<const std::byte> before, std::span<const std::byte> after, std::span<const View> outputs,
+                      const Buffer& buffer, const std::string& what);
+
 // Copies a host view's whole buffer to the device, and back.
 View to_device(gpu::Device& device, const View& host);
 View to_host(gpu::Device& device, const View& on_device);
