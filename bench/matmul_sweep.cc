@@ -116,7 +116,9 @@ double time_variant(gpu::Device& device, const MatmulProblem& problem, const Exp
   gpu::Recording one(device);
   matmul_by(one, problem, epilogue, variant, workspace);
   run(one, 1);
-  const double first = run(one, 1);
+  double first = run(one, 1);
+  // A GPU lowers its clock to a sixth while the host compiles a form and checks the one before.
+  for (const auto start = Clock::now(); !device.capabilities().software && seconds_since(start) < 0.5;) first = run(one, 20) / 20;
   if (first > budget) return first;
   constexpr int kBatch = 16;
   gpu::Recording many(device);
@@ -221,15 +223,11 @@ int main(int argc, char** argv) try {
     }
     if (std::ranges::find(list, choice) == list.end()) list.push_back(choice);
     std::printf("%lld x %lld x %lld\n", static_cast<long long>(c.m), static_cast<long long>(c.n), static_cast<long long>(c.k));
-    // An idle GPU takes a while to reach its clock.
     const auto workspace_of = [&](const MatmulVariant& v) -> std::optional<View> {
       const std::uint64_t bytes = workspace_bytes(v, problem);
       if (bytes == 0) return std::nullopt;
       return View(device.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
     };
-    const auto warm = Clock::now();
-    const std::optional<View> scratch = workspace_of(choice);
-    while (seconds_since(warm) < 0.4 && !device.capabilities().software) time_variant(device, problem, epilogue, choice, scratch, 0.02);
     for (const MatmulVariant& v : list) {
       const std::string name = to_string(v);
       if (!can_run(v, problem, device.capabilities()) || (!keep(name) && !chosen)) continue;

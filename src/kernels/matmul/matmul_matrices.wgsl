@@ -236,7 +236,10 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
 {% endfor %}
   }
   workgroupBarrier();
-  for (var e = lid; e < {{ slots * unit_m * span // 4 }}u; e += {{ threads }}u) {
+{% set quads = slots * unit_m * span // 4 %}
+{% for first in range(0, quads, threads) %}
+  {{ 'if (lid < ' ~ (quads - first) ~ 'u) ' if first + threads > quads else '' }}{
+    let e = lid + {{ first }}u;
     let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
     let owner = slot + {{ g * slots }}u;
     let row = e / {{ span // 4 }}u % {{ unit_m }}u;
@@ -246,6 +249,7 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
                  at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
                  vec4<{{ product }}>(vec4<{{ sum }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u])));
   }
+{% endfor %}
 {% endfor %}
 {% endfor %}
 {% endfor %}

@@ -2,6 +2,7 @@
   How a product's elements leave, shared by all matmul kernels: through the epilogue's expression(v, e0, e1, …) into y.
   product: the type of the sums, f32 or i32.
   operands: how each one is read: "row" four elements at once, "column" one element for a row, "any".
+  inside: set if no tile reaches past m or n.
 #}
 {% set modes = operands.split(',') if operands else [] %}
 struct Out {
@@ -21,7 +22,9 @@ fn outputs(c: Coords, slice: u32) -> Out {
 
 {% if y_width == 4 %}
 fn store_result(out: Out, row: u32, col: u32, v: vec4<{{ product }}>) {
+{% if not inside %}
   if (row >= p.m || col >= p.n) { return; }
+{% endif %}
 {% for mode in modes %}
 {% set e = 'e' ~ loop.index0 %}
 {% set at = 'out.' ~ e ~ ' + row * p.' ~ e ~ '_m' %}
@@ -38,7 +41,9 @@ fn store_result(out: Out, row: u32, col: u32, v: vec4<{{ product }}>) {
 }
 {% else %}
 fn store_element(out: Out, row: u32, col: u32, v: {{ product }}) {
+{% if not inside %}
   if (row >= p.m || col >= p.n) { return; }
+{% endif %}
 {% for mode in modes %}
 {% set e = 'e' ~ loop.index0 %}
   let {{ e }} = load_{{ e }}(out.{{ e }} + row * p.{{ e }}_m + col * p.{{ e }}_n);
