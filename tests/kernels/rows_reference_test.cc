@@ -70,6 +70,49 @@ TEST(RowsReference, Norms) {
   expect_reference(y, "batch_norm", 1e-6, 1e-6);
 }
 
+// Softmax and norms with elementwise work around them.
+TEST(RowsReference, WorkAroundThem) {
+  cpu::Executor executor;
+  const View x = load("x"), scale = load("scale");
+  const View row(scale.buffer, scale.offset, scale.dtype, {10});
+  const View column(scale.buffer, scale.offset, scale.dtype, {6, 1}, {10, 1});
+  const Shape& shape = x.shape();
+  View turned = x;
+  turned.offset += static_cast<std::uint64_t>((shape[0] - 1) * 60 + 9) * 4;
+  turned.layout.strides = {-60, 10, -1};
+  const View y = output(DType::f32, shape), sum = output(DType::f32, shape), halves = output(DType::f16, shape);
+  kernels::copy(executor, x, halves);
+  // What the two operands make together: a · factor + b; |a| + b.
+  const auto joined = [](DType a, double factor, bool magnitude, bool both) {
+    Expression e;
+    int v = e.cast(e.input(a), DType::f32);
+    v = magnitude ? e.apply(ScalarOp::abs, {v}) : e.apply(ScalarOp::mul, {v, e.constant(factor, DType::f32)});
+    v = e.apply(ScalarOp::add, {v, e.input(DType::f32)});
+    e.output(v);
+    if (both) e.output(v);
+    return e;
+  };
+  const Expression scaled = joined(DType::f32, 0.5, false, false), magnitude = joined(DType::f32, 1, true, false);
+  const Expression total = joined(DType::f32, 1, false, true), mixed = joined(DType::f16, 1, false, false);
+  Expression negative, gate, gelu;
+  negative.output(negative.apply(ScalarOp::neg, {negative.input(DType::f32)}));
+  const int result = gate.input(DType::f32);
+  gate.output(gate.apply(ScalarOp::mul, {result, gate.input(DType::f32)}));
+  gelu.output(gelu.apply(ScalarOp::gelu_erf, {gelu.input(DType::f32)}));
+
+  kernels::softmax(executor, std::array{x, row}, std::array{y}, 2, {.before = &scaled});
+  expect_reference(y, "work_softmax", 2e-6);
+  kernels::log_softmax(executor, std::array{x, row}, std::array{y}, 1, {.before = &magnitude, .after = &negative});
+  expect_reference(y, "work_log_softmax", 1e-6, 1e-6);
+  kernels::layer_norm(executor, std::array{x, turned}, {}, {}, std::array{y, sum}, 2, 1e-3f, {&total, &gate, std::span(&column, 1)});
+  expect_reference(y, "work_layer_norm", 1e-6, 1e-6);
+  expect_reference(sum, "work_sum", 1e-7, 1e-7);
+  kernels::rms_norm(executor, std::array{halves, turned}, row, std::array{y}, 2, 1e-3f, {.before = &mixed});
+  expect_reference(y, "work_rms_norm", 1e-6, 1e-6);
+  kernels::layer_norm(executor, std::array{x}, row, row, std::array{y}, 2, 1e-3f, {.after = &gelu});
+  expect_reference(y, "work_gelu", 2e-6, 1e-6);
+}
+
 TEST(RowsReference, Order) {
   cpu::Executor executor;
   for (const char* name : {"x", "special", "integers"}) {

@@ -4,6 +4,7 @@ Reads x.npy, special.npy, scale.npy and integers.npy, which rows.py made."""
 import pathlib
 
 import numpy as np
+import scipy.special
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "rows"
 
@@ -34,6 +35,24 @@ def group_norm(x, groups, scale, bias, epsilon):
     return rows.reshape(x.shape) * scale.reshape(weight) + bias.reshape(weight)
 
 
+def layer_norm(x, epsilon):
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon)
+
+
+def work_around_rows(x, row, column):
+    """Softmax and norms of expressions, and expressions of them."""
+    turned = x[::-1, :, ::-1]
+    total = x + turned
+    save("work_softmax", np.exp(log_softmax(0.5 * x + row, -1)))
+    save("work_log_softmax", -log_softmax(np.abs(x) + row, 1))
+    save("work_layer_norm", layer_norm(total, 1e-3) * column)
+    save("work_sum", total)
+    halves = x.astype(np.float16).astype(np.float64) + turned
+    save("work_rms_norm", halves / np.sqrt((halves * halves).mean(-1, keepdims=True) + 1e-3) * row)
+    normal = layer_norm(x, 1e-3) * row + row
+    save("work_gelu", 0.5 * normal * (1 + scipy.special.erf(normal / np.sqrt(2))))
+
+
 def order(x, axis, descending):
     """Stable, NaN last, -0 equal to 0: lexsort by the value, then whether it is NaN."""
     nan = np.isnan(x)
@@ -56,6 +75,7 @@ def main():
             save(f"{name}_argmax", source.argmax(1).ravel().astype(np.int32))
         save("log_softmax", log_softmax(x, 1))
         save("special_log_softmax", log_softmax(special, 1))
+    work_around_rows(x, load("scale")[0].astype(np.float64), load("scale")[:, :1].astype(np.float64))
     weights, biases = load("scale")[:, 0].astype(np.float64), load("bias")[:, 0].astype(np.float64)
     save("rms_norm", x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3) * load("scale")[0].astype(np.float64))
     save("group_norm", group_norm(x, 3, weights, biases, 1e-3))

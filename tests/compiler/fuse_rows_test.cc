@@ -1,0 +1,118 @@
+// What softmax and norms take into their kernels, by the rules for a large GPU, of which nothing is run here.
+#include "compiler/passes/fuse_rows.h"
+
+#include "graph/ops/map.h"
+#include "support/pass_test.h"
+
+namespace weft::compiler {
+namespace {
+
+struct FuseRows : PassTest {
+  FuseRows() {
+    gpu::Capabilities able;
+    able.max_binding = able.max_buffer = std::uint64_t{1} << 31;
+    able.max_workgroup_memory = 32768;
+    able.max_workgroup_size = 1024;
+    able.max_storage_buffers = 10;
+    able.max_workgroups = 65535;
+    able.max_dispatch_work = 1e15;
+    context.target = {10, able.max_buffer, able};
+  }
+  // How many nodes are left of `build`'s.
+  int nodes(const Shape& shape, const std::function<void(Value x, Value r)>& build) {
+    graph = Graph();
+    next = 0;
+    const Value x = f32(shape);
+    build(x, f32(shape));
+    const std::string text = after(fuse_rows);
+    return static_cast<int>(std::ranges::count(text, '\n')) - static_cast<int>(graph.impl().outputs.size());
+  }
+  void softmax_of_sum(Value x, Value r) { graph.output("y", softmax(x + r)); }
+};
+
+TEST_F(FuseRows, BeforeAndAfter) {
+  const Value x = f32({64, 256}), r = f32({64, 256}), w = f32({256});
+  const Value sum = x + r;
+  graph.output("y", weft::tanh(layer_norm(sum, w, {}, 0.5)) * w);
+  graph.output("sum", sum);
+  // The chain after the norm is one node by then; here it is two, of which the first is nobody else's.
+  EXPECT_EQ(after(fuse_rows),
+            "%3 = layer_norm{x=(x0:f32, x1:f32) %2 = add(x0, x1); %2, %2, first_axis=1, epsilon=0.5, bias=false, "
+            "y=(x0:f32) tanh(x0)} %0, %1, %2 : f32 [64, 256], f32 [64, 256]\n"
+            "%4 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %3, %2 : f32 [64, 256]\n"
+            "output \"y\" = %4\n"
+            "output \"sum\" = %3.1\n");
+}
+
+TEST_F(FuseRows, ResultsThatOthersNeed) {
+  const Value x = f32({64, 256}), gate = f32({64, 1});
+  const Value y = softmax(x);
+  graph.output("gated", y * gate);
+  graph.output("y", y);
+  EXPECT_EQ(after(fuse_rows),
+            "%2 = softmax{axis=1, y=(x0:f32, x1:f32) x0, mul(x0, x1)} %0, %1 : f32 [64, 256], f32 [64, 256]\n"
+            "output \"gated\" = %2.1\n"
+            "output \"y\" = %2\n");
+}
+
+// Few long rows go in parts on all cores, but not with work around them.
+TEST_F(FuseRows, FewLongRowsStayApart) {
+  const auto build = [&](Value x, Value r) { softmax_of_sum(x, r); };
+  EXPECT_EQ(nodes({2, 1 << 20}, build), 2);
+  EXPECT_EQ(nodes({4096, 1024}, build), 1);
+  EXPECT_EQ(nodes({1 << 16, 7}, build), 1);
+  EXPECT_EQ(nodes({2, 1 << 20}, [&](Value x, Value) { graph.output("y", softmax(x) * 2.0); }), 2);
+}
+
+TEST_F(FuseRows, NothingPastABinding) {
+  const auto build = [&](Value x, Value r) { softmax_of_sum(x, r); };
+  const Shape shape{1 << 20, 256};
+  context.target.able->max_binding = std::uint64_t{1} << 31;
+  EXPECT_EQ(nodes(shape, build), 1);
+  context.target.able->max_binding = std::uint64_t{1} << 30;
+  EXPECT_EQ(nodes(shape, build), 2);
+  // A slice of something that is.
+  context.target.able->max_binding = std::uint64_t{1} << 20;
+  EXPECT_EQ(nodes({512, 1024}, [&](Value x, Value r) { graph.output("y", softmax(slice(x, 0, 0, 128) + slice(r, 0, 0, 128))); }), 4);
+}
+
+// Rows that no workgroup holds are read twice, and what comes before them is computed twice.
+TEST_F(FuseRows, RepeatedWork) {
+  const Shape shape{1024, 1 << 17};
+  EXPECT_EQ(nodes(shape, [&](Value x, Value r) { softmax_of_sum(x, r); }), 1);
+  const auto dear = [&](Value x, Value) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
+  EXPECT_EQ(nodes(shape, dear), 2);
+  EXPECT_EQ(nodes({4096, 1024}, dear), 1);
+  // Three operands read twice are more than the sum stored once and read twice; two are not.
+  const auto sum_of = [&](int count) {
+    return [&, count](Value x, Value r) {
+      Expression e;
+      int v = e.input(DType::f32);
+      std::vector<Value> in{x};
+      for (int k = 1; k < count; ++k) {
+        v = e.apply(ScalarOp::add, {v, e.input(DType::f32)});
+        in.push_back(k == 1 ? r : f32(x.shape()));
+      }
+      e.output(v);
+      graph.output("y", softmax(apply(make_op<MapOp>(std::move(e)), std::move(in))));
+    };
+  };
+  EXPECT_EQ(nodes(shape, sum_of(2)), 1);
+  EXPECT_EQ(nodes(shape, sum_of(3)), 2);
+  EXPECT_EQ(nodes({4096, 1024}, sum_of(3)), 1);
+}
+
+TEST_F(FuseRows, NoMoreThanTheDeviceBinds) {
+  const auto build = [&](Value x, Value r) {
+    const Value sum = x + r;
+    graph.output("y", softmax(sum));
+    graph.output("sum", sum);
+  };
+  context.target.max_operands = 4;
+  EXPECT_EQ(nodes({64, 256}, build), 1);
+  context.target.max_operands = 3;
+  EXPECT_EQ(nodes({64, 256}, build), 2);
+}
+
+}  // namespace
+}  // namespace weft::compiler
