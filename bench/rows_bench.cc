@@ -38,6 +38,50 @@ struct Rows {
   }
 };
 
+// Elementwise work around softmax and norms: by their kernels, and by a dispatch of its own.
+void work(bench::Bandwidth& b, DType type, const Shape& shape) {
+  const Tensor x{type, shape}, row{type, {shape[1]}};
+  const std::string what = std::format("{} {}, {}", weft::name(type), to_string(shape), size_name(x.bytes()));
+  const auto sum = [&](double scale, DType result, bool both) {
+    Expression e;
+    const int a = e.cast(e.input(type), DType::f32);
+    const int scaled = scale == 1 ? a : e.apply(ScalarOp::mul, {a, e.constant(scale, DType::f32)});
+    const int v = e.apply(ScalarOp::add, {scaled, e.cast(e.input(type), DType::f32)});
+    e.output(e.cast(v, result));
+    if (both) e.output(e.cast(v, type));
+    return e;
+  };
+  const auto gelu = [](DType from, DType to) {
+    Expression e;
+    e.output(e.cast(e.apply(ScalarOp::gelu_erf, {e.cast(e.input(from), DType::f32)}), to));
+    return e;
+  };
+  const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
+  b.run("work in softmax(x / 8 + mask) " + what, std::array{x, row, x}, 2, 2 * x.bytes(), [&](Stream& s, auto v) {
+    kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked});
+  });
+  b.run("work apart of softmax(x / 8 + mask) " + what, std::array{x, row, x, x}, 2, 2 * x.bytes(), [&](Stream& s, auto v) {
+    kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
+    kernels::softmax(s, v[2], v[3], -1);
+  });
+  const Expression both = sum(1, DType::f32, true), both_apart = sum(1, type, false);
+  b.run("work in layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(), [&](Stream& s, auto v) {
+    kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
+  });
+  b.run("work apart of layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(), [&](Stream& s, auto v) {
+    kernels::map(s, both_apart, v.first(2), v.subspan(4));
+    kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
+  });
+  const Expression after = gelu(DType::f32, type), after_apart = gelu(type, type);
+  b.run("work in gelu(layer norm) " + what, std::array{x, x}, 1, 2 * x.bytes(), [&](Stream& s, auto v) {
+    kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after});
+  });
+  b.run("work apart of gelu(layer norm) " + what, std::array{x, x, x}, 1, 2 * x.bytes(), [&](Stream& s, auto v) {
+    kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f);
+    kernels::map(s, after_apart, v.subspan(1, 1), v.subspan(2));
+  });
+}
+
 // Forms that rows may take, beside each other.
 void forms(bench::Bandwidth& b) {
   using kernels::PartsForm;
@@ -211,6 +255,8 @@ int main(int argc, char** argv) {
     rows.reduce("sum of outer and inner", ReduceOp::sum, type, {64, 1024, 1024}, {0, 2});
     rows.reduce("log sum exp of rows", ReduceOp::log_sum_exp, type, {8192, 8192}, {1});
     others(b, rows, type);
+    for (const std::int64_t mib : {1, 16, 256}) work(b, type, {(mib << 20) / bytes / 1024, 1024});
+    work(b, type, {(256 << 20) / bytes / 65536, 65536});
   }
   forms(b);
   sorting(b);

@@ -59,6 +59,15 @@ class RowWorker {
 
   // x of `count` rows from `first` on, one after the other; what is beside it is stored.
   void take(std::int64_t first, std::int64_t count, T* x) {
+    if (count == 1 && long_runs()) {
+      std::vector<CpuExpression::Row> in(views_.inputs.size()), out(views_.beside.size() + 2);
+      return each_run([&](std::int64_t step, std::int64_t n) {
+        for (std::size_t k = 0; k < in.size(); ++k) in[k] = row_of(views_.inputs[k], k, first, step);
+        for (std::size_t k = 0; k < views_.beside.size(); ++k) out[k + 1] = row_of(views_.beside[k], beside_at() + k, first, step);
+        out.back() = {reinterpret_cast<std::byte*>(x), step, 1};
+        before_->evaluate(*before_registers_, in, out, n);
+      });
+    }
     blocks_(count, [&](std::span<const RowBlocks::Run> runs, int elements) {
       for (const RowBlocks::Run& run : runs) {
         for (std::size_t k = 0; k < views_.inputs.size(); ++k) load(*before_, *before_registers_, k, views_.inputs[k], k, first, run);
@@ -76,6 +85,15 @@ class RowWorker {
   // Stores what becomes of the results of these rows.
   void give(std::int64_t first, std::int64_t count, const T* y) {
     const bool narrow = views_.result_type() != kType;
+    if (count == 1 && !narrow && long_runs()) {
+      std::vector<CpuExpression::Row> in(views_.operands.size() + 1), out(views_.results.size());
+      return each_run([&](std::int64_t step, std::int64_t n) {
+        in[0] = {reinterpret_cast<std::byte*>(const_cast<T*>(y)), step, 1};
+        for (std::size_t k = 0; k < views_.operands.size(); ++k) in[k + 1] = row_of(views_.operands[k], views_.inputs.size() + k, first, step);
+        for (std::size_t k = 0; k < out.size(); ++k) out[k] = row_of(views_.results[k], results_at() + k, first, step);
+        after_->evaluate(*after_registers_, in, out, n);
+      });
+    }
     blocks_(count, [&](std::span<const RowBlocks::Run> runs, int elements) {
       for (const RowBlocks::Run& run : runs) {
         const T* from = y + run.row * rows_.length + run.step;
@@ -90,18 +108,39 @@ class RowWorker {
       after_->run(*after_registers_, elements);
       for (const RowBlocks::Run& run : runs) {
         for (std::size_t k = 0; k < views_.results.size(); ++k) {
-          store(*after_, *after_registers_, k, views_.results[k], views_.inputs.size() + views_.operands.size() + k, first, run);
+          store(*after_, *after_registers_, k, views_.results[k], results_at() + k, first, run);
         }
       }
     });
   }
 
  private:
-  std::size_t beside_at() const { return views_.inputs.size() + views_.operands.size() + views_.results.size(); }
+  std::size_t results_at() const { return views_.inputs.size() + views_.operands.size(); }
+  std::size_t beside_at() const { return results_at() + views_.results.size(); }
+  std::int64_t width() const { return rows_.inner.shape.empty() ? 1 : rows_.inner.shape.back(); }
+  // Whether runs along the last axis are worth an evaluation each.
+  bool long_runs() const { return width() >= CpuExpression::kBlock / 4; }
+  // f(first step, steps) for each of them.
+  template <class F>
+  void each_run(F&& f) const {
+    for (std::int64_t step = 0; step < rows_.length; step += width()) f(step, width());
+  }
+
+  static std::int64_t offset_in(const Collapsed& dims, std::size_t k, std::int64_t i) {
+    std::int64_t offset = 0;
+    for (int d = dims.shape.rank() - 1; d > 0; --d) {
+      offset += i % dims.shape[d] * dims.strides[k][d];
+      i /= dims.shape[d];
+    }
+    return dims.shape.empty() ? offset : offset + i * dims.strides[k][0];
+  }
   std::pair<std::int64_t, std::int64_t> place(std::size_t k, std::int64_t row, std::int64_t step) const {
-    const Collapsed &outer = rows_.outer, &inner = rows_.inner;
-    return {offset_of({outer.shape, outer.strides[k]}, row) + offset_of({inner.shape, inner.strides[k]}, step),
-            inner.shape.empty() ? 0 : inner.strides[k].back()};
+    return {offset_in(rows_.outer, k, row) + offset_in(rows_.inner, k, step),
+            rows_.inner.shape.empty() ? 0 : rows_.inner.strides[k].back()};
+  }
+  CpuExpression::Row row_of(const View& v, std::size_t k, std::int64_t row, std::int64_t step) const {
+    const auto [offset, stride] = place(k, row, step);
+    return {v.buffer.data() + v.offset, offset, stride};
   }
   // Input or output `port` of an expression, which is the operand `k` of the rows.
   void load(const CpuExpression& e, CpuExpression::Registers& registers, std::size_t port, const View& v, std::size_t k,

@@ -162,6 +162,7 @@ void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, 
     }
     run(registers, count);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (!outputs[k].data) continue;
       store(registers, static_cast<int>(k), 0, outputs[k].data, outputs[k].first + begin * outputs[k].stride,
             outputs[k].stride, count);
     }

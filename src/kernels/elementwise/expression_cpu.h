@@ -43,9 +43,9 @@ class CpuExpression {
              int n) const;
 
   // The whole way for rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. A row starts at element `first`
-  // of `data`; the stride counts elements.
+  // of `data`; the stride counts elements. An output without data is not stored.
   struct Row {
-    std::byte* data;
+    std::byte* data = nullptr;
     std::int64_t first = 0;
     std::int64_t stride = 1;
   };
