@@ -137,7 +137,9 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     call.set("edge_k", p.k % step != 0 || slice_k * (v.splits - 1) >= p.k);
     if (matrices) {
       call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
-      call.set("columns", v.result_columns()).set("slots", v.result_slots()).set("spread", a.along_k && b.along_k);
+      call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
+      // Measured on an H200: loads among the products gain 1 to 4 % if both operands lie alike, and cost as much if not.
+      call.set("spread", a.along_k == b.along_k);
       call.set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
       call.set("inside", p.m % v.tile_m == 0 && p.n % v.tile_n == 0);
       call.set("type", name(v.unit.operand)).set("sum", compute_type(v.unit.result)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);

@@ -69,13 +69,13 @@ int element_bytes(const gpu::MatrixShape& unit) { return bits(unit.operand) / 8;
 
 int subgroups(const MatmulVariant& v) { return v.tile_m / v.thread_m * (v.tile_n / v.thread_n); }
 
-// Bytes of the operands' tiles. Their layouts decide whether a tile has rows of k or of m or n; the larger of both counts.
-int operand_memory(const MatmulVariant& v) {
-  const auto tile = [&](int across, int sub) {
+// Bytes of the operands' tiles, which have rows of k or of m or n, as the operand has in memory.
+int operand_memory(const MatmulVariant& v, bool a_along_k, bool b_along_k) {
+  const auto tile = [&](int across, int sub, bool along_k) {
     const int size = element_bytes(v.unit);
-    return across / sub * std::max(sub * (v.tile_k * size + kRowPadding), v.tile_k * (sub * size + kRowPadding));
+    return across / sub * (along_k ? sub * (v.tile_k * size + kRowPadding) : v.tile_k * (sub * size + kRowPadding));
   };
-  return tile(v.tile_m, v.thread_m) + tile(v.tile_n, v.thread_n);
+  return tile(v.tile_m, v.thread_m, a_along_k) + tile(v.tile_n, v.thread_n, b_along_k);
 }
 
 // Bytes of a subgroup's results on their way out.
@@ -87,7 +87,13 @@ int result_memory(const MatmulVariant& v) {
 
 int MatmulVariant::workgroup_memory() const {
   switch (kind) {
-    case MatmulKind::matrices: return operand_memory(*this) + result_slots() * result_memory(*this);
+    case MatmulKind::matrices: {
+      int most = 0;
+      for (const auto& [a, b] : {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+        most = std::max(most, operand_memory(*this, a, b) + result_slots(a, b) * result_memory(*this));
+      }
+      return most;
+    }
     case MatmulKind::tile: return (tile_m + tile_n) * tile_k * 4 * (double_buffer ? 2 : 1) * slices;
     case MatmulKind::dot: return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
     case MatmulKind::columns: return threads * 16;
@@ -98,8 +104,8 @@ int MatmulVariant::workgroup_memory() const {
 
 int MatmulVariant::result_columns() const { return thread_n / static_cast<int>(unit.n) % 2 == 0 ? 2 : 1; }
 
-int MatmulVariant::result_slots() const {
-  const int operands = operand_memory(*this), each = result_memory(*this);
+int MatmulVariant::result_slots(bool a_along_k, bool b_along_k) const {
+  const int operands = operand_memory(*this, a_along_k, b_along_k), each = result_memory(*this);
   const int room = (operands + each <= kSharedMemory ? kSharedMemory : kOwnMemory) - operands;
   int slots = subgroups(*this);
   while (slots > 1 && (subgroups(*this) % slots != 0 || slots * each > room)) --slots;

@@ -30,10 +30,10 @@ struct MatmulVariant {
   int splits = 1;              // kinds tile, matrices and columns: k in that many slices, summed by matmul_reduce.wgsl
   gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
 
-  int workgroup_memory() const;  // bytes
+  int workgroup_memory() const;  // bytes; kind matrices: for the layouts that take most
   // Kind matrices: what leaves through workgroup memory at once, columns of matrices and subgroups.
   int result_columns() const;
-  int result_slots() const;
+  int result_slots(bool a_along_k, bool b_along_k) const;
   bool operator==(const MatmulVariant&) const = default;
 };
 
