@@ -89,7 +89,7 @@ class RightSide {
   // unit().
   void multiply(const float* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col,
                 std::int64_t cols, std::int64_t k, std::int64_t depth, float* y, std::int64_t pitch, bool add) const {
-    const std::int64_t size = type_ == 0 ? 4 : 2, width = loops_.width;
+    const std::int64_t size = panel_element_bytes(type_), width = loops_.width;
     const std::int64_t first = offset_of({batch_, batch_strides_}, batch);
     const auto at = [&](std::int64_t element) { return data_ + (first + element) * size; };
     PanelRun r{a, a_row, nullptr, row_, y, pitch, rows, cols, depth, add};
@@ -139,7 +139,7 @@ class RightSide {
     Shape distinct;
     for (int d = 0; d < batch_.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch_[d]);
     const int type = panel_type(from.dtype);
-    const std::int64_t size = type == 0 ? 4 : 2, n = from.shape()[-1], width = loops_.width,
+    const std::int64_t size = panel_element_bytes(type), n = from.shape()[-1], width = loops_.width,
                        across = ceil_div(n, width);
     const std::int64_t matrices = element_count(distinct);
     const Buffer memory = Buffer::host(static_cast<std::uint64_t>(matrices * panel_elements() * size));
@@ -230,16 +230,17 @@ void store_zeros(const MatmulProblem& p, const RowStore& store) {
   for (std::int64_t batch = 0; batch < p.batches(); ++batch) store.rows(row.data(), 0, batch, 0, p.m, 0, p.n);
 }
 
-// Integers: 8-bit ones as f32, as many at a time as an f32 sums exactly; wider ones by a plain loop.
+// Integers: 8-bit ones in f32, as many at a time as an f32 sums exactly; wider ones by a plain loop.
 void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
   const auto largest = [](DType t) { return t == DType::u8 ? 255 : t == DType::i8 ? 128 : 0; };
   const std::int64_t exact = largest(p.a.dtype) && largest(p.b.dtype)
                                  ? (std::int64_t{1} << 24) / (largest(p.a.dtype) * largest(p.b.dtype)) : 0;
   MatmulProblem wide = p;
   wide.a = packed(executor, p.a, exact ? DType::f32 : DType::i32);
-  wide.b = packed(executor, p.b, exact ? DType::f32 : DType::i32);
+  if (!exact) wide.b = packed(executor, p.b, DType::i32);
   std::optional<RightSide> right;
   if (exact) right.emplace(executor, wide);
+  const std::int64_t step = exact && right->goes_by_rows() ? 32 : exact;
   constexpr std::int64_t kRows = 32, kCols = 256;
   const std::int64_t across = ceil_div(p.n, kCols), down = ceil_div(p.m, kRows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -248,16 +249,21 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = i / (across * down), row = i / across % down * kRows, col = i % across * kCols;
       const std::int64_t rows = std::min(kRows, p.m - row), cols = std::min(kCols, p.n - col);
-      const std::int64_t a0 = batch_offset(wide.a, p.batch, batch) + row * p.k,
-                         b0 = batch_offset(wide.b, p.batch, batch) + col;
+      const std::int64_t a0 = batch_offset(wide.a, p.batch, batch) + row * p.k;
       std::ranges::fill(sums, 0u);
       for (std::int64_t k = 0; exact && k < p.k; k += exact) {
-        right->multiply(data<const float>(wide.a) + a0 + k, p.k, rows, batch, col, cols, k, std::min(exact, p.k - k),
-                        part.data(), kCols, false);
-        for (std::int64_t e = 0; e < rows * kCols; ++e) {
-          if (e % kCols < cols) sums[e] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[e]));
+        const std::int64_t stop = std::min(k + exact, p.k);
+        for (std::int64_t at = k; at < stop; at += step) {
+          right->multiply(data<const float>(wide.a) + a0 + at, p.k, rows, batch, col, cols, at, std::min(step, stop - at),
+                          part.data(), kCols, at > k);
+        }
+        for (std::int64_t r = 0; r < rows; ++r) {
+          for (std::int64_t c = 0; c < cols; ++c) {
+            sums[r * kCols + c] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[r * kCols + c]));
+          }
         }
       }
+      const std::int64_t b0 = exact ? 0 : batch_offset(wide.b, p.batch, batch) + col;
       for (std::int64_t r = 0; !exact && r < rows; ++r) {
         for (std::int64_t k = 0; k < p.k; ++k) {
           const std::uint32_t x = data<const std::uint32_t>(wide.a)[a0 + r * p.k + k];

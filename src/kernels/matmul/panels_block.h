@@ -52,6 +52,18 @@ struct F16 {
   }
 };
 
+template <class T>
+struct Byte {
+  using Stored = T;
+  template <int lanes>
+  static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
+    typedef T Bytes __attribute__((vector_size(lanes), aligned(1), may_alias));
+    typedef std::int32_t Integers __attribute__((vector_size(4 * lanes)));
+    const Bytes b = *reinterpret_cast<const Bytes*>(p);
+    v = __builtin_convertvector(__builtin_convertvector(b, Integers), typename Simd<lanes>::Floats);
+  }
+};
+
 // rows × 2 vectors of the product.
 template <class B, int lanes, int rows>
 inline __attribute__((always_inline)) void tile(const PanelRun& r, std::int64_t row) {
@@ -188,7 +200,9 @@ void pack(const void* from, std::int64_t stride, std::int64_t depth, std::int64_
 template <int lanes, int rows>
 constexpr PanelLoops loops() {
   return {2 * lanes,
-          {panel<F32, lanes, rows>, panel<F16, lanes, rows>, panel<BF16, lanes, rows>},
-          {dot_panel<F32, lanes>, dot_panel<F16, lanes>, dot_panel<BF16, lanes>},
-          {pack<float>, pack<std::uint16_t>, pack<std::uint16_t>}};
+          {panel<F32, lanes, rows>, panel<F16, lanes, rows>, panel<BF16, lanes, rows>, panel<Byte<std::int8_t>, lanes, rows>,
+           panel<Byte<std::uint8_t>, lanes, rows>},
+          {dot_panel<F32, lanes>, dot_panel<F16, lanes>, dot_panel<BF16, lanes>, dot_panel<Byte<std::int8_t>, lanes>,
+           dot_panel<Byte<std::uint8_t>, lanes>},
+          {pack<float>, pack<std::uint16_t>, pack<std::uint16_t>, pack<std::uint8_t>, pack<std::uint8_t>}};
 }

@@ -19,20 +19,29 @@ struct PanelRun {
   bool add = false;
 };
 
-// The loops for one instruction set, for b in f32, f16 and bf16.
+// The loops for one instruction set, for b in f32, f16, bf16, i8 and u8.
+constexpr int kPanelTypes = 5;
 struct PanelLoops {
   int width;  // columns of a panel
-  void (*panel[3])(const PanelRun&);
-  void (*dots[3])(const PanelRun&);
+  void (*panel[kPanelTypes])(const PanelRun&);
+  void (*dots[kPanelTypes])(const PanelRun&);
   // A panel of `width` columns from `cols` columns that lie `stride` elements apart, k side by side; zeros for the rest.
-  void (*pack[3])(const void* from, std::int64_t stride, std::int64_t depth, std::int64_t cols, std::int64_t width, void* to);
+  void (*pack[kPanelTypes])(const void* from, std::int64_t stride, std::int64_t depth, std::int64_t cols, std::int64_t width, void* to);
 };
 
 const PanelLoops& panel_loops();
 
-// Which of the three; -1: none, such a b is converted to f32 first.
+// Which of them; -1: none, such a b is converted to f32 first.
 inline int panel_type(DType type) {
-  return type == DType::f32 ? 0 : type == DType::f16 ? 1 : type == DType::bf16 ? 2 : -1;
+  switch (type) {
+    case DType::f32: return 0;
+    case DType::f16: return 1;
+    case DType::bf16: return 2;
+    case DType::i8: return 3;
+    case DType::u8: return 4;
+    default: return -1;
+  }
 }
+inline std::int64_t panel_element_bytes(int type) { return type == 0 ? 4 : type < 3 ? 2 : 1; }
 
 }  // namespace weft::kernels
