@@ -70,9 +70,10 @@ void print_dispatches(const CompileReport& report) {
   std::printf("\n");
 }
 
-void report(const ProfileArguments& a, Files& files, Profile profile, const Device& device, std::string title) {
-  const ProfileReport r =
-      make_report(std::move(profile), Calibration::load_or_measure(device), std::move(title), a.runs);
+void report(const ProfileArguments& a, Files& files, Profile profile, const Device& device, std::string title,
+            std::optional<CompileReport> compiled = {}) {
+  ProfileReport r = make_report(std::move(profile), Calibration::load_or_measure(device), std::move(title), a.runs);
+  r.compiled = std::move(compiled);
   Output out("-");
   out.write(a.json ? profile_json(r) : profile_table(r, a.all ? 0 : 30));
   out.commit();
@@ -139,7 +140,7 @@ void profile_graph(const ProfileArguments& a) {
     run([&](const char* name, const std::function<void()>& work) { profiler.span(name, work); });
   }
   report(a, files, profiler.finish(), device,
-         std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length));
+         std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length), exe.report());
 }
 
 }  // namespace

@@ -53,17 +53,23 @@ ordered_json to_json(const ProfileRow& r) {
 }
 
 ordered_json summary(const ProfileReport& r) {
-  return {{"title", r.title},
-          {"device", r.profile.device},
-          {"driver", r.profile.driver},
-          {"timing", r.profile.method},
-          {"repeats", r.repeats},
-          {"seconds", r.profile.seconds},
-          {"kernel_seconds", r.kernel_seconds},
-          {"dispatches", r.profile.runs.size()},
-          {"bytes", r.work.bytes},
-          {"flops", r.work.flops},
-          {"calibration", ordered_json::parse(weft::to_json(r.limits))}};
+  ordered_json json{{"title", r.title},
+                    {"device", r.profile.device},
+                    {"driver", r.profile.driver},
+                    {"timing", r.profile.method},
+                    {"repeats", r.repeats},
+                    {"seconds", r.profile.seconds},
+                    {"kernel_seconds", r.kernel_seconds},
+                    {"dispatches", r.profile.runs.size()},
+                    {"bytes", r.work.bytes},
+                    {"flops", r.work.flops},
+                    {"calibration", ordered_json::parse(weft::to_json(r.limits))}};
+  if (r.compiled) {
+    json["planned_memory"] = {{"intermediates", r.compiled->planned_bytes},
+                              {"alive_at_once", r.compiled->liveness_bound},
+                              {"constants", r.compiled->constant_bytes}};
+  }
+  return json;
 }
 
 }  // namespace
@@ -152,6 +158,12 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
                       rate(static_cast<double>(r.work.bytes), r.kernel_seconds) * 1e-9,
                       rate(r.work.flops, r.kernel_seconds) * 1e-9, l.copy_bandwidth * 1e-9, l.f32_rate * 1e-9,
                       l.f16_rate * 1e-9, l.matrix_rate * 1e-9);
+  if (r.compiled) {
+    const auto mebibytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+    text += std::format("memory: intermediates {:.2f} MiB, of which {:.2f} are alive at once; constants {:.2f} MiB\n",
+                        mebibytes(r.compiled->planned_bytes), mebibytes(r.compiled->liveness_bound),
+                        mebibytes(r.compiled->constant_bytes));
+  }
   // A tenth more may be noise, and rows that take next to nothing always are.
   constexpr double kPast = 1.2, kShare = 0.05;
   if (std::ranges::any_of(r.rows, [](const ProfileRow& row) { return row.of_limit > kPast && row.share > kShare; })) {

@@ -1,6 +1,7 @@
 // A profile as people read it: calls of one form of one step added up, as a table, as JSON, as a page.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct ProfileReport {
   std::vector<std::size_t> row_of;  // of each run
   double kernel_seconds = 0;
   Work work;
+  std::optional<CompileReport> compiled;  // of the graph, if it was one
 };
 
 ProfileReport make_report(Profile profile, const Calibration& limits, std::string title, int repeats);

@@ -235,6 +235,9 @@ class CommandLine(unittest.TestCase):
         report = json.loads(process.stdout)
         self.assertGreater(report["kernel_seconds"], 0)
         self.assertLessEqual(report["kernel_seconds"], report["seconds"])
+        memory = report["planned_memory"]
+        self.assertGreaterEqual(memory["intermediates"], memory["alive_at_once"])
+        self.assertGreater(memory["constants"], 4 * len(WORDS) * HIDDEN)
         self.assertAlmostEqual(sum(row["share"] for row in report["rows"]), 1, places=3)
         self.assertTrue(any(row["flops"] > 0 and row["step"].startswith("matmul") for row in report["rows"]))
         events = json.loads(trace.read_text())["traceEvents"]
