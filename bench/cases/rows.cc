@@ -8,7 +8,8 @@ namespace weft::bench {
 namespace {
 
 void row_kernels(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns) {
-  const View x = b.random({rows, columns}, type), scale = b.random({columns}, type), y = b.poisoned({rows, columns}, type);
+  const View x = b.random({rows, columns}, type), scale = b.random({columns}, type),
+             y = b.poisoned({rows, columns}, type);
   const auto elements = static_cast<double>(rows * columns);
   const double bytes = elements * bits(type) / 8, tolerance = type == DType::f32 ? 1e-5 : 4e-3;
   const auto label = [&](const char* op) { return std::format("{} {} [{}, {}]", op, name(type), rows, columns); };
@@ -43,7 +44,8 @@ void row_kernels(KernelBench& b, DType type, std::int64_t rows, std::int64_t col
 Expression scaled_sum(DType type, double scale, bool both) {
   Expression e;
   const int a = e.cast(e.input(type), DType::f32);
-  const int sum = e.apply(ScalarOp::add, {e.apply(ScalarOp::mul, {a, e.constant(scale, DType::f32)}), e.cast(e.input(type), DType::f32)});
+  const int sum = e.apply(
+      ScalarOp::add, {e.apply(ScalarOp::mul, {a, e.constant(scale, DType::f32)}), e.cast(e.input(type), DType::f32)});
   e.output(sum);
   if (both) e.output(e.cast(sum, type));
   return e;
@@ -51,7 +53,8 @@ Expression scaled_sum(DType type, double scale, bool both) {
 
 // With elementwise work before them, in one dispatch.
 void row_work(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns) {
-  const View x = b.random({rows, columns}, type), more = b.random({rows, columns}, type), row = b.random({columns}, type);
+  const View x = b.random({rows, columns}, type), more = b.random({rows, columns}, type),
+             row = b.random({columns}, type);
   const View y = b.poisoned({rows, columns}, type), sum = b.poisoned({rows, columns}, type);
   const auto elements = static_cast<double>(rows * columns);
   const double bytes = elements * bits(type) / 8, tolerance = type == DType::f32 ? 1e-5 : 4e-3;
@@ -74,7 +77,8 @@ void row_work(KernelBench& b, DType type, std::int64_t rows, std::int64_t column
     for (std::size_t i = 0; i < in.size(); ++i) mean += (in[i] += other[i]) / static_cast<double>(columns);
     for (double v : in) variance += (v - mean) * (v - mean) / static_cast<double>(columns);
     const double w = b.read(row, 7, 1)[0];
-    return close(last(sum)[7], in[7], tolerance) && close(last(y)[7], (in[7] - mean) / std::sqrt(variance + 1e-5) * w + w, 4 * tolerance);
+    return close(last(sum)[7], in[7], tolerance) &&
+           close(last(y)[7], (in[7] - mean) / std::sqrt(variance + 1e-5) * w + w, 4 * tolerance);
   }, {.functions = 0.4 * elements});
 }
 

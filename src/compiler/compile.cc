@@ -47,11 +47,13 @@ void tell_idle_forces(const CompileOptions& options, std::span<const PrecisionDe
     std::string why;
     if (options.precision == Precision::strict) {
       why = "the precision is strict, so that nothing is f16; it takes --precision f16 or auto";
-    } else if (std::ranges::none_of(decisions, [&](const auto& d) { return d.weights.find(part) != std::string::npos; })) {
+    } else if (std::ranges::none_of(decisions,
+                                    [&](const auto& d) { return d.weights.find(part) != std::string::npos; })) {
       why = "no weight's name holds it; WEFT_LOG=precision lists them";
     }
     if (why.empty()) continue;
-    const std::string text = std::format("WEFT_FORCE_F16 (--force-f16), or force_f16: '{}' does nothing: {}", part, why);
+    const std::string text =
+        std::format("WEFT_FORCE_F16 (--force-f16), or force_f16: '{}' does nothing: {}", part, why);
     const std::lock_guard lock(mutex);
     if (told.insert(text).second) log(LogLevel::warning, "{}", text);
   }

@@ -8,8 +8,9 @@
 
 namespace weft::gpu {
 
-// What `test` said when it was first asked on this kind of device (adapter, driver) under `key`, in this process or, with
-// a cache on disk, an earlier one. `key` names everything that the verdict depends on. A test that throws has failed.
+// What `test` said when it was first asked on this kind of device (adapter, driver) under `key`, in this process or,
+// with a cache on disk, an earlier one. `key` names everything that the verdict depends on. A test that throws has
+// failed.
 bool proven(const Device& device, std::string_view key, const std::function<bool()>& test);
 
 }  // namespace weft::gpu

@@ -8,8 +8,8 @@
 
 namespace weft::gpu {
 
-// Bytes that the adapter moves in a second, in GB/s: a scaling kernel over 64 MiB, the best of five. Measured once (about
-// 0.2 s) and kept in the cache on disk. 0 if it cannot be opened.
+// Bytes that the adapter moves in a second, in GB/s: a scaling kernel over 64 MiB, the best of five. Measured once
+// (about 0.2 s) and kept in the cache on disk. 0 if it cannot be opened.
 double measured_score(const FoundAdapter& adapter);
 
 // Puts the faster first among hardware adapters of one type and backend; `adapters` is sorted by these. Where there is

@@ -19,7 +19,9 @@ inline std::vector<std::string> all_devices() {
   return names;
 }
 
-inline Device device_named(const std::string& name) { return name == "cpu" ? Device::cpu() : Device(test::device(name)); }
+inline Device device_named(const std::string& name) {
+  return name == "cpu" ? Device::cpu() : Device(test::device(name));
+}
 
 inline TensorData numbers(const Shape& shape, float first = 0, float step = 1) {
   std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
@@ -41,7 +43,8 @@ inline std::span<const float> floats_of(const TensorData& d) {
 
 // Inputs and outputs of a graph on a device. Tensors start `shift` bytes into their buffers; outputs are poisoned.
 struct Bound {
-  Bound(const Device& device, const Graph& graph, const std::map<std::string, TensorData>& data, std::uint64_t shift = 0)
+  Bound(const Device& device, const Graph& graph, const std::map<std::string, TensorData>& data,
+        std::uint64_t shift = 0)
       : device_(device), shift_(shift) {
     for (const auto& [name, d] : data) {
       inputs_.emplace_back(name, tensor(d.dtype, d.shape));
@@ -49,7 +52,8 @@ struct Bound {
     }
     for (const NamedValue& o : graph.impl().outputs) {
       outputs_.emplace_back(o.name, tensor(o.value.dtype(), o.value.shape()));
-      const std::uint64_t bytes = byte_size(o.value.dtype(), static_cast<std::uint64_t>(element_count(o.value.shape())));
+      const std::uint64_t bytes =
+          byte_size(o.value.dtype(), static_cast<std::uint64_t>(element_count(o.value.shape())));
       outputs_.back().second.write(std::vector<std::byte>(bytes, std::byte{0xff}));
     }
   }
@@ -77,7 +81,8 @@ struct Bound {
       float largest = 1;
       for (const float w : want) largest = std::max(largest, std::abs(w));
       for (std::size_t i = 0; i < got.size(); ++i) {
-        ASSERT_NEAR(got[i], want[i], tolerance * largest) << what << ": output " << name << " [" << i << "] of " << got.size();
+        ASSERT_NEAR(got[i], want[i], tolerance * largest)
+            << what << ": output " << name << " [" << i << "] of " << got.size();
       }
     }
   }

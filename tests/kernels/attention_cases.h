@@ -38,11 +38,13 @@ struct AttentionCase {
 };
 
 inline std::string text(const AttentionCase& c) {
-  return std::format("batch {} heads {}/{} queries {} keys {} dim {}/{} mask {} of {} causal {} window {} {} {} lengths {} {} {} {} {} {} {} {}",
-                     c.batch, c.heads, c.kv_heads, c.queries, c.keys, c.dim, c.value_dim, static_cast<int>(c.mask),
-                     name(c.mask_type), c.causal, c.window_left, c.window_right, c.top_left ? "top left" : "", c.query_lengths,
-                     c.key_lengths, name(c.length_type), name(c.type), to_string(c.q_kind), to_string(c.k_kind),
-                     to_string(c.v_kind), to_string(c.y_kind));
+  return std::format(
+      "batch {} heads {}/{} queries {} keys {} dim {}/{} mask {} of {} causal {} window {} {} {} lengths {} {} {} {} "
+      "{} {} {} {}",
+      c.batch, c.heads, c.kv_heads, c.queries, c.keys, c.dim, c.value_dim, static_cast<int>(c.mask), name(c.mask_type),
+      c.causal, c.window_left, c.window_right, c.top_left ? "top left" : "", c.query_lengths, c.key_lengths,
+      name(c.length_type), name(c.type), to_string(c.q_kind), to_string(c.k_kind), to_string(c.v_kind),
+      to_string(c.y_kind));
 }
 
 struct AttentionOperands {
@@ -103,8 +105,8 @@ inline AttentionOperands operands(Rng& rng, const AttentionCase& c) {
 // neighbour when the two sides round differently.
 inline Tolerance attention_tolerance(DType type) { return {.ulp = type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-5}; }
 
-// Where cooperative matrices can be taken, weights are rounded to f16: an average is off by half a unit in the last place
-// of the values it averages, 2^-11 · 5 at most.
+// Where cooperative matrices can be taken, weights are rounded to f16: an average is off by half a unit in the last
+// place of the values it averages, 2^-11 · 5 at most.
 inline Tolerance attention_tolerance(const AttentionCase& c) {
   if (c.type != DType::f16 || c.dim % 8 != 0 || c.value_dim % 8 != 0) return attention_tolerance(c.type);
   return {.ulp = 1, .absolute = 2e-3};
@@ -155,7 +157,9 @@ inline void run_attention(Stream& stream, const AttentionCall& call, const Atten
   gpu::Commands& commands = *stream.gpu();
   std::uint64_t bytes = 0;
   if (variant) {
-    if (!attention_can_run(*variant, call, commands.device().capabilities())) return run_attention(stream, call, nullptr);
+    if (!attention_can_run(*variant, call, commands.device().capabilities())) {
+      return run_attention(stream, call, nullptr);
+    }
     bytes = attention_workspace_bytes(*variant, call);
   } else {
     bytes = attention_workspace(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths);

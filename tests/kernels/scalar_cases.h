@@ -105,7 +105,9 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
     for (const View& v : in.first(2)) {
       for (std::int64_t i = 0; i < v.count(); ++i) {
         const double x = std::abs(value(v, i));
-        if (x >= 0x1p63 && std::isfinite(x)) set_element_bits(v, i, element_bits(v, i) - (std::uint64_t{66} << (bits(type) - 9)));
+        if (x >= 0x1p63 && std::isfinite(x)) {
+          set_element_bits(v, i, element_bits(v, i) - (std::uint64_t{66} << (bits(type) - 9)));
+        }
       }
     }
   }

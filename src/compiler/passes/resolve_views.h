@@ -3,7 +3,8 @@
 //   %1 = attention … : [b, heads, s, d]                          stored [0, 2, 1, 3]
 //   %2 = permute{[0, 2, 1, 3]} %1 : [b, s, heads, d]         →   %2 = strided{dense} %1 : [b, s, heads · d]
 //   %3 = reshape{[b, s, heads · d]} %2
-// Afterwards each output of the graph is the whole, dense result of one kernel, different for each: copied if it was not.
+// Afterwards each output of the graph is the whole, dense result of one kernel, different for each: copied if it was
+// not.
 #pragma once
 
 #include "compiler/passes/passes.h"

@@ -2,7 +2,8 @@
 //   %1 = map{mul(x0, 1)} %0, map{sub(x0, 0)}, map{add(x0, -0)}   →   %0
 //   neg(neg(x)), cast<f16>(cast<f32>(x: f16)), select(c, x, x)   →   x
 //   select(c, 1, 0) → cast(c)     div(x, 4) → mul(x, 0.25)     pow(x, 2) → square(x)     abs(neg(x)) → abs(x)
-//   permute of permute, reshape of reshape, broadcast of broadcast, slices and parts that are the whole → one view or none
+//   permute of permute, reshape of reshape, broadcast of broadcast, slices and parts that are the whole → one view or
+//   none
 // Not x + 0, which makes +0 of -0, nor x · 0 of floats. Operations on numbers alone are computed.
 #pragma once
 

@@ -72,16 +72,17 @@ struct AttentionVariant {
 std::string to_string(const AttentionVariant& variant);
 
 // One on cooperative matrices; nothing if the device has none that fit.
-std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m, int subgroups_n,
-                                                   int rows, int tile, int buffers);
+std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m,
+                                                   int subgroups_n, int rows, int tile, int buffers);
 // Law 10: true if the device has computed a small problem of the call's sizes rightly by this variant. Asked again, it
 // remembers.
 bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
 // True if the device and the operands allow it.
-bool attention_can_run(const AttentionVariant& variant, const AttentionCall& call, const gpu::Capabilities& capabilities);
+bool attention_can_run(const AttentionVariant& variant, const AttentionCall& call,
+                       const gpu::Capabilities& capabilities);
 // `workspace` bytes may be used by parts.
-AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call, std::uint64_t workspace,
-                                  bool matrices = true);
+AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
+                                  std::uint64_t workspace, bool matrices = true);
 // few: elements of keys or values in one load: 8 of 16 bits, or 4.
 int attention_load_unit(const View& view, const AttentionCall& call);
 // Rows (AttentionCall::rows) of a workgroup.

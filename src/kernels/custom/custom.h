@@ -6,9 +6,10 @@
 
 namespace weft::kernels {
 
-// Records the kernel on dense views. Throws KernelError (its text does not compile), Unsupported (more operands than the
-// device binds).
-void custom(gpu::Commands& commands, const CustomKernel& kernel, std::span<const View> inputs, std::span<const View> outputs);
+// Records the kernel on dense views. Throws KernelError (its text does not compile), Unsupported (more operands than
+// the device binds).
+void custom(gpu::Commands& commands, const CustomKernel& kernel, std::span<const View> inputs,
+            std::span<const View> outputs);
 
 // Compiles the kernel's text for these operands, and keeps nothing. Throws as custom() does.
 void check_custom(gpu::Commands& commands, const CustomKernel& kernel, std::span<const View> inputs,

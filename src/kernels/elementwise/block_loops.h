@@ -10,7 +10,8 @@ namespace weft::kernels {
 
 #if WEFT_X86
 #define WEFT_TARGET_V3 __attribute__((target("avx2,fma,f16c,bmi2")))
-#define WEFT_TARGET_V4 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c,bmi2,prefer-vector-width=512")))
+#define WEFT_TARGET_V4 \
+  __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c,bmi2,prefer-vector-width=512")))
 #endif
 
 // out[i] = F()(a[i], b[i], c[i]); F is a captureless functor whose call operator is inlined.
@@ -31,8 +32,12 @@ struct BlockLoop {
 
   static void plain(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
 #if WEFT_X86
-  WEFT_TARGET_V3 static void v3(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
-  WEFT_TARGET_V4 static void v4(const void* a, const void* b, const void* c, void* out, int n) { body({a, b, c}, out, n); }
+  WEFT_TARGET_V3 static void v3(const void* a, const void* b, const void* c, void* out, int n) {
+    body({a, b, c}, out, n);
+  }
+  WEFT_TARGET_V4 static void v4(const void* a, const void* b, const void* c, void* out, int n) {
+    body({a, b, c}, out, n);
+  }
 #endif
 
   // `vectors`: worth more than one version.

@@ -30,7 +30,8 @@ inline double digamma_f64(double x) {
   for (; x < 12.0; x += 1.0) sum -= 1.0 / x;
   const double z = 1.0 / (x * x);
   const double series =
-      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12.0))))));
+      z * (1.0 / 12 -
+           z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12.0))))));
   return sum + std::log(x) - 0.5 / x - series;
 }
 
@@ -41,7 +42,8 @@ inline double erfinv_f64(double x) {
   if (!(a < 1.0)) return a == 1.0 ? std::copysign(wide::kInfinity, x) : wide::kNaN;
   if (a < 0.5) {
     const double z = x * x;
-    double y = x * (0.88622692616988097 + z * (0.2320133948653527 + z * (0.1275729455929844 + z * (0.0861664 + z * 0.1))));
+    double y =
+        x * (0.88622692616988097 + z * (0.2320133948653527 + z * (0.1275729455929844 + z * (0.0861664 + z * 0.1))));
     for (int i = 0; i < 3; ++i) y -= (std::erf(y) - x) / (kSlope * std::exp(-y * y));
     return y;
   }
@@ -171,7 +173,9 @@ WEFT_INLINE double pow(double x, double y) {
 }
 
 // The remainder of the truncated quotient, where that is below 2^28: it times b is exact then.
-WEFT_INLINE bool has_exact_quotient(float a, float b) { return (std::abs(a) < std::abs(b) * 0x1p28f) & (std::abs(b) < 0x1p99f); }
+WEFT_INLINE bool has_exact_quotient(float a, float b) {
+  return (std::abs(a) < std::abs(b) * 0x1p28f) & (std::abs(b) < 0x1p99f);
+}
 WEFT_INLINE double rem(double a, double b) {
   double r = a - std::trunc(a / b) * b;
   // The quotient may have been rounded up to the next integer.

@@ -9,7 +9,8 @@
 
 namespace weft::kernels {
 
-// An axis of the whole that an index moves along. Of a whole that is seen in part, indices first…first+count-1 are there.
+// An axis of the whole that an index moves along. Of a whole that is seen in part, indices first…first+count-1 are
+// there.
 struct IndexedAxis {
   std::int64_t size, stride;
   std::int64_t first = 0, count = size;
@@ -36,8 +37,8 @@ View reachable_whole(const Selection& selection);
 View reachable_indices(const Selection& selection);
 
 // Calls `run` with parts of the selection whose views each fit a binding: parts of the part, and windows of the indexed
-// axes, for elements whose indices lie there. With `chains_fit` parts must pass it too, and follow each other in row-major
-// order where they update the same places. Throws Unsupported, naming `kernel`, where nothing is left to cut.
+// axes, for elements whose indices lie there. With `chains_fit` parts must pass it too, and follow each other in
+// row-major order where they update the same places. Throws Unsupported, naming `kernel`, where nothing is left to cut.
 void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& selection,
                       const std::function<void(const Selection&)>& run,
                       const std::function<bool(const Selection&)>& chains_fit = {});

@@ -20,20 +20,26 @@ struct Request {
 };
 
 Request checked(Request r) {
-  if (!has_order(r.x.dtype)) throw InvalidArgument("{}: x is {}; expected a type with an order", r.name, to_string(r.x));
+  if (!has_order(r.x.dtype)) {
+    throw InvalidArgument("{}: x is {}; expected a type with an order", r.name, to_string(r.x));
+  }
   r.axis = normalize_axis(r.axis, r.x.rank(), r.name);
   if (!r.values && !r.indices) throw InvalidArgument("{}: neither values nor indices are wanted", r.name);
   const View& y = r.values ? *r.values : *r.indices;
   Shape expected = r.x.shape();
-  if (!r.all && y.rank() == r.x.rank() && y.shape()[r.axis] <= r.x.shape()[r.axis]) expected[r.axis] = y.shape()[r.axis];
+  if (!r.all && y.rank() == r.x.rank() && y.shape()[r.axis] <= r.x.shape()[r.axis]) {
+    expected[r.axis] = y.shape()[r.axis];
+  }
   for (const auto* v : {&r.values, &r.indices}) {
     if (*v && (*v)->shape() != expected) {
-      throw InvalidArgument("{}: {} is {}; expected shape {} for x {}, axis {}", r.name, v == &r.values ? "values" : "indices",
-                            to_string(**v), to_string(expected), to_string(r.x), r.axis);
+      throw InvalidArgument("{}: {} is {}; expected shape {} for x {}, axis {}", r.name,
+                            v == &r.values ? "values" : "indices", to_string(**v), to_string(expected), to_string(r.x),
+                            r.axis);
     }
   }
   if (r.values && r.values->dtype != r.x.dtype) {
-    throw InvalidArgument("{}: values is {}; expected x's type, {}", r.name, to_string(*r.values), weft::name(r.x.dtype));
+    throw InvalidArgument("{}: values is {}; expected x's type, {}", r.name, to_string(*r.values),
+                          weft::name(r.x.dtype));
   }
   if (r.indices && (!is_integer(r.indices->dtype) || bits(r.indices->dtype) < 32)) {
     throw InvalidArgument("{}: indices is {}; expected an integer of 32 or 64 bits", r.name, to_string(*r.indices));
@@ -67,16 +73,17 @@ std::uint64_t scratch_bytes(const gpu::Capabilities& can, const SortProblem& p) 
   return p.keep <= kFewest ? select_workspace(can, p) : radix_workspace(can, p);
 }
 
-// Calls `run` with parts of fewer rows, until all operands and the scratch fit a binding each. Throws Unsupported where a
-// row does not.
+// Calls `run` with parts of fewer rows, until all operands and the scratch fit a binding each. Throws Unsupported where
+// a row does not.
 void in_parts(const gpu::Capabilities& can, const Request& r, const std::function<void(const SortProblem&)>& run) {
   const SortProblem p = problem_of(r);
   const std::uint64_t limit = window_limit(can), scratch = scratch_bytes(can, p);
   AxisMask others = every_axis();
   others[r.axis] = false;
   const auto refuse = [&](const View& v, std::uint64_t bytes) {
-    throw Unsupported("{}: a row of {} takes {} bytes at once and this device binds {}; sort shorter rows, or on the cpu",
-                      r.name, to_string(v), bytes, can.max_binding);
+    throw Unsupported(
+        "{}: a row of {} takes {} bytes at once and this device binds {}; sort shorter rows, or on the cpu", r.name,
+        to_string(v), bytes, can.max_binding);
   };
   int axis = -1;
   for (const auto& v : {std::optional(r.x), r.values, r.indices}) {
@@ -119,9 +126,12 @@ void run(Stream& stream, const Request& r, const std::optional<View>& workspace)
   if (whole.rows == 0 || whole.keep == 0) return;
   if (stream.cpu()) return sort_cpu(*stream.cpu(), whole);
   const std::uint64_t bytes = needed(stream, r);
-  const std::uint64_t given = workspace && workspace->is_dense() ? byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) : 0;
+  const std::uint64_t given = workspace && workspace->is_dense()
+                                  ? byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count()))
+                                  : 0;
   if (given < bytes) {
-    throw InvalidArgument("{}: the workspace has {} dense bytes; expected {}, as {}_workspace() says", r.name, given, bytes, r.name);
+    throw InvalidArgument("{}: the workspace has {} dense bytes; expected {}, as {}_workspace() says", r.name, given,
+                          bytes, r.name);
   }
   gpu::Commands& commands = *stream.gpu();
   in_parts(commands.device().capabilities(), r, [&](const SortProblem& p) {
@@ -140,14 +150,19 @@ void add_input(Call& call, const SortProblem& p) {
 void add_outputs(Call& call, const SortProblem& p, bool wanted) {
   call.set("has_values", wanted && p.values).set("has_indices", wanted && p.indices);
   call.set("long_indices", p.indices && bits(p.indices->dtype) == 64);
-  if (wanted && p.values) call.write("values", *p.values).strides("values", p.outer.strides[1]).index_param("values_step", p.steps[1]);
-  if (wanted && p.indices) call.write("indices", *p.indices).strides("indices", p.outer.strides[2]).index_param("indices_step", p.steps[2]);
+  if (wanted && p.values) {
+    call.write("values", *p.values).strides("values", p.outer.strides[1]).index_param("values_step", p.steps[1]);
+  }
+  if (wanted && p.indices) {
+    call.write("indices", *p.indices).strides("indices", p.outer.strides[2]).index_param("indices_step", p.steps[2]);
+  }
 }
 
 void sort_short(gpu::Commands& commands, const SortProblem& p) {
   Call call(commands, "sort_short");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  const std::int64_t padded = std::max<std::int64_t>(2, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(p.length))));
+  const std::int64_t padded =
+      std::max<std::int64_t>(2, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(p.length))));
   const std::int64_t tile = std::max<std::int64_t>(padded, 2 * workgroup);
   const std::int64_t together = tile / padded;
   // Threads side by side take what is side by side in memory.
@@ -157,7 +172,10 @@ void sort_short(gpu::Commands& commands, const SortProblem& p) {
   add_outputs(call, p);
   p.rule.add_to(call);
   call.include("sort_tile").include("sort_store").set("workgroup", workgroup).set("tile", tile).set("across", across);
-  call.index_param("rows", p.rows).index_param("length", p.length).index_param("keep", p.keep).index_param("padded", padded);
+  call.index_param("rows", p.rows)
+      .index_param("length", p.length)
+      .index_param("keep", p.keep)
+      .index_param("padded", padded);
   call.dispatch_groups("sort_short", ceil_div(p.rows, together));
 }
 
