@@ -21,7 +21,12 @@ running=
 while [ "$i" -lt "$processes" ]; do
   (
     status=0
-    GTEST_TOTAL_SHARDS=$processes GTEST_SHARD_INDEX=$i "$program" --gtest_filter='Differential.*' || status=$?
+    # A process keeps the shaders of all its problems: several, one after the other, need less memory.
+    part=$i
+    while [ "$part" -lt $((processes * 6)) ]; do
+      GTEST_TOTAL_SHARDS=$((processes * 6)) GTEST_SHARD_INDEX=$part "$program" --gtest_filter='Differential.*' || status=$?
+      part=$((part + processes))
+    done
     WEFT_RANDOM_GRAPHS=$graphs WEFT_RANDOM_SEED=$((WEFT_SEED % 1000000000 + i * graphs)) \
       "$program" --gtest_filter='Devices/CompileTest.RandomGraphsComputeWhatTheTwinsDo/*' || status=$?
     exit "$status"
