@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/gpu.h"
@@ -16,6 +17,16 @@ namespace weft::bench {
 
 inline double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Whether a case is asked for: its name holds `only`, or one of several texts parted by |.
+inline bool asked_for(std::string_view name, std::string_view only) {
+  for (;;) {
+    const std::size_t end = only.find('|');
+    if (name.find(only.substr(0, end)) != std::string_view::npos) return true;
+    if (end == std::string_view::npos) return false;
+    only.remove_prefix(end + 1);
+  }
 }
 
 // What a call reads or writes: a tensor's type and shape.
@@ -36,7 +47,7 @@ class Bandwidth {
   // first `inputs` tensors hold random bits of ordinary floats.
   void run(const std::string& name, std::span<const Tensor> tensors, std::size_t inputs, std::uint64_t moved,
            const Call& call) {
-    if (name.find(only_) == std::string::npos) return;
+    if (!asked_for(name, only_)) return;
     const double t = time(tensors, inputs, call);
     std::printf("%-56s %9.1f us %6.0f GB/s\n", name.c_str(), t * 1e6, static_cast<double>(moved) / t * 1e-9);
     std::fflush(stdout);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "bandwidth.h"
 #include "bench.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -156,7 +157,7 @@ void KernelBench::wake() {
 
 void KernelBench::measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
                           const std::function<bool()>& check, const Work& more) {
-  if (!options_.only.empty() && name.find(options_.only) == std::string::npos) return;
+  if (!asked_for(name, options_.only)) return;
   run(call, 1);
   const bool right = check();
   // GPUs raise their clocks only under load, and lower them while the host makes a case's tensors: 400 ms of it on

@@ -1,5 +1,5 @@
 // Softmax, norms and reductions: time and bandwidth over sizes, shapes and types, from memory.
-//   rows_bench [PART OF A CASE'S NAME]
+//   rows_bench [PART OF A CASE'S NAME, or several parted by |]
 #include "bandwidth.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/scan/scan_parts.h"
@@ -87,7 +87,7 @@ void forms(bench::Bandwidth& b) {
   using kernels::PartsForm;
   using kernels::RowForm;
   const auto whole_name = [](const RowForm& f) { return std::format("team {}, interleave {}, kept {}", f.team, f.interleave, f.kept); };
-  const auto parts_name = [](const PartsForm& f) { return std::format("parts, {} threads, {} kept, {} beside", f.threads, f.kept, f.interleave); };
+  const auto parts_name = [](const PartsForm& f) { return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave, f.waits ? ", waits" : ""); };
   const auto view = [&](const Tensor& t) { return View(b.device().allocate(t.bytes() + 16), 0, t.type, t.shape); };
   const auto scratch = [&](const std::function<std::uint64_t(Stream&)>& ask) {
     gpu::Encoder probe(b.device());
@@ -144,9 +144,16 @@ void forms(bench::Bandwidth& b) {
   norm(DType::f32, {256, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
+  const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}};
+  norm(DType::f32, {256, 4096, 64}, 2, 8, {}, waiting);
+  norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting);
+  norm(DType::f32, {256, 4096, 64}, 2, 64, {}, waiting);
+  softmax(DType::f32, {8192, 8192}, 0, {}, waiting);
   softmax(DType::f32, {1 << 26}, 0, {}, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
   softmax(DType::f16, {8192, 16384}, 0, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   for (const auto op : {kernels::ScanOp::sum, kernels::ScanOp::log_sum_exp}) {
+    scan(DType::f32, {1 << 26}, 0, op, {{256, 16, 8, true}});
+    scan(DType::f32, {65536, 1024}, 0, op, {{128, 16, 8, true}});
     scan(DType::f32, {1 << 26}, 0, op, {{256, 8, 8}, {256, 16, 8}, {512, 8, 8}, {128, 16, 8}});
     scan(DType::f32, {65536, 1024}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}, {256, 8, 4}});
     scan(DType::f32, {8192, 8192}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}});

@@ -28,7 +28,7 @@ int main(int argc, char** argv) try {
       ->check(CLI::ExistingFile);
   app.add_option("--plot", o.plot, "Draw the results there, as SVG");
   CLI::App* kernels = app.add_subcommand("kernels", "Single kernels: GB/s and TFLOP/s");
-  kernels->add_option("--only", o.only, "Cases whose name holds this");
+  kernels->add_option("--only", o.only, "Cases whose name holds this, or one of several texts parted by |");
   kernels->add_option("--mebibytes", o.mebibytes, "Size of the large tensors; below 256 large products are left out")
       ->capture_default_str();
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");

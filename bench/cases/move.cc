@@ -61,8 +61,9 @@ void moves(KernelBench& b, DType type) {
     b.measure(label("scatter rows"), Unit::bytes, 2 * bytes,
               [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::assign, lines, x, y, 0); },
               [&] { return at(y, line(77), 5) == at(x, 77, 5); });
+    const auto chains = b.workspace(b.ask([&](Stream& s) { return kernels::scatter_workspace(s, lines, x, y, 0); }));
     b.measure(label("scatter add rows"), Unit::bytes, 3 * bytes,
-              [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0); }, [&] { return true; });
+              [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0, chains); }, [&] { return true; });
   }
   // Elements by indices of 32 bits: as many bytes of them as of f32.
   const View places = numbers(b, {rows, columns}, [&](std::int64_t i) { return columns - 1 - i % columns; });

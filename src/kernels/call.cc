@@ -90,6 +90,10 @@ class Accessors {
   std::string loads() && {
     function("load_{}(i: u32) -> {}", "", load_one());
     if (width_ == 4) function("load4_{}(i: u32) -> vec4<{}>", "", load_four());
+    if (keeps_words()) {
+      function("words4_{}(i: u32) -> vec2<u32>", "", std::format("return {};", four_words()));
+      text_ += std::format("fn widen4_{}(w: vec2<u32>) -> vec4<{}> {{ {} }}\n", name_, pack_.value, four_of_words());
+    }
     return std::move(text_);
   }
   std::string stores(bool alias) && {
@@ -99,6 +103,9 @@ class Accessors {
     if (bits_ >= 32 || atomic_) function("store_{}(i: u32, v: {}", ")", store_one());
     if (width_ == 4) {
       function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
+      if (dtype_ == DType::bf16) {
+        function("store4_near_{}(i: u32, v: vec4<{}>", ")", "let q = near_bf16x4(v); " + set_four_words("q.x", "q.y"));
+      }
       function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
     }
     return std::move(text_);
@@ -143,11 +150,14 @@ class Accessors {
       for (int i = 0; i < 4; ++i) s += (i ? ", " : "") + from_word(word(std::format("k + {}u", i)));
       return s + ");";
     }
-    // Four elements are whole words: two of 16 bits each, or one of 8.
-    if (dtype_ == DType::f16) {
-      return std::format("let w = {}; return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y));", four_words());
-    }
-    std::string s = std::format("let w = {}; return vec4<{}>(", four_words(), pack_.value);
+    return std::format("let w = {}; {}", four_words(), four_of_words());
+  }
+  // Two words of four elements may be kept as they are.
+  bool keeps_words() const { return width_ == 4 && bits_ == 16; }
+  // Four elements are whole words, w: two of 16 bits each, or one of 8.
+  std::string four_of_words() const {
+    if (dtype_ == DType::f16) return "return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y));";
+    std::string s = std::format("return vec4<{}>(", pack_.value);
     for (int i = 0; i < 4; ++i) {
       s += std::format("{}{}", i ? ", " : "",
                        fill(pack_.widen, std::format("(w[{}] >> {}u)", i * bits_ / 32, i * bits_ % 32)));
@@ -296,9 +306,11 @@ Call& Call::include(std::string_view kernel) {
   if (std::ranges::find(includes_, kernel) == includes_.end()) includes_.emplace_back(kernel);
   return *this;
 }
-Call& Call::expression(const Expression& expression, int width) {
+Call& Call::expression(const Expression& expression, int width, bool near) {
   expression_ = &expression;
   expression_width_ = width;
+  near_ = near;
+  if (near) key_ += "|near";
   key_ += std::format("|expression{}:{}", width, expression.to_string());
   return *this;
 }
@@ -457,6 +469,7 @@ std::string Call::wgsl() const {
   text += kernel_source(kernel_);
   std::string result = prelude();
   if (expression_) result += expression_wgsl(*expression_, expression_width_);
+  if (expression_ && near_) result += expression_near_wgsl(*expression_, device_exp2(commands_.device()));
   result += render_template(text, context);
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());

@@ -8,10 +8,13 @@
 //                                 and f64's bits; vec2<f32> for complex),
 //                                 fn load_a(i: u32) -> a_t          element i, counted from the view's first element
 //                                 fn load4_a(i: u32) -> vec4<a_t>   elements i…i+3 (width 4; offset + i divisible by 4)
+//                                 fn words4_a(i: u32) -> vec2<u32>, fn widen4_a(w: vec2<u32>) -> vec4<a_t>: the same in
+//                                 two steps, for types of 16 bits
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
 //   for a parameter `n`           p.n
 //   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
 //   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
+//                                 for bf16 also store4_near_a, for values of which none is NaN or halfway between two
 //   after expression(e, width)    fn expression(x0: …, x1: …) -> …   (elementwise/expression_wgsl.h)
 //   the functions of common/*.wgsl that the text calls (exp_f32, narrow_bits, add_64, …)
 //   always                        fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32, from @builtin(workgroup_id) and
@@ -67,8 +70,8 @@ class Call {
   Call& set(std::string_view name, std::uint32_t value) { return set(name, std::int64_t{value}); }
   // Adds another template's text in front of the kernel's own (helpers that several families share).
   Call& include(std::string_view kernel);
-  // Declares fn expression. `expression` must live until the call is recorded.
-  Call& expression(const Expression& expression, int width = 1);
+  // Declares fn expression, and with `near` fn expression_near. `expression` must live until the call is recorded.
+  Call& expression(const Expression& expression, int width = 1, bool near = false);
   // An `enable …;` directive.
   Call& enable(std::string_view extension);
 
@@ -142,6 +145,7 @@ class Call {
   int iterate_rank_ = -1;
   const Expression* expression_ = nullptr;
   int expression_width_ = 1;
+  bool near_ = false;
   std::optional<Work> work_;
   std::string variant_, why_;
 };

@@ -131,6 +131,24 @@ bool fma_is_right(const gpu::Device& device, Trial& trial) {
   return true;
 }
 
+std::vector<float> comparisons() {
+  constexpr float kEnds[] = {0.0f, 1.0f, 13.15f, 13.16f, 3e38f, INFINITY, -INFINITY, -1.0f, NAN, -NAN};
+  std::vector<float> pairs;
+  for (const float a : kEnds) {
+    for (const float b : kEnds) pairs.insert(pairs.end(), {a, b});
+  }
+  return pairs;
+}
+
+// Also of infinities; what is not a number is not above any.
+bool compares_right(const gpu::Device& device, Trial& trial) {
+  const std::vector<std::uint32_t> y = results(device, trial);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if ((y[i] != 0) != (trial.x[2 * i] >= trial.x[2 * i + 1])) return false;
+  }
+  return true;
+}
+
 bool exp2_is_right(const gpu::Device& device) {
   constexpr int kCount = 1 << 14;
   const auto pairs = [](auto first, auto second) {
@@ -157,7 +175,8 @@ bool exp2_is_right(const gpu::Device& device) {
   Trial fma = start(device, "bitcast<u32>(fma(a, b, -(a * b)))",
                     pairs([](int i) { return 1 + (i + 0.1234567) / kCount; },
                           [](int i) { return 2 - (i * 0.618034 - std::floor(i * 0.618034)); }));
-  return largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
+  Trial least = start(device, "select(0u, 1u, a >= b)", comparisons());
+  return compares_right(device, least) && largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
          largest_error(device, reciprocal, [](double v) { return 1 / v; }) <= 1.5 &&
          largest_error(device, root, [](double v) { return 1 / std::sqrt(v); }) <= 2 && log2_is_right(device, log2) &&
          fma_is_right(device, fma);
@@ -173,7 +192,8 @@ std::string_view f16_packing(const gpu::Device& device) {
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
-  return !can.minimum && !can.software && gpu::proven(device, "exp2, log2, fma, reciprocal and root", [&] { return exp2_is_right(device); });
+  constexpr const char* kWhat = "exp2, log2, fma, reciprocal, root and comparisons";
+  return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 
 }  // namespace weft::kernels

@@ -104,4 +104,6 @@ std::string library_for(std::string_view text, const std::function<bool()>& devi
   return result;
 }
 
+bool has_device_form(std::string_view name) { return device_library().declarations.contains(name); }
+
 }  // namespace weft::kernels

@@ -12,4 +12,7 @@ namespace weft::kernels {
 // take the place of others of the same name.
 std::string library_for(std::string_view text, const std::function<bool()>& device_math);
 
+// Whether device_math.wgsl declares `name`.
+bool has_device_form(std::string_view name);
+
 }  // namespace weft::kernels

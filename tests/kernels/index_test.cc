@@ -164,6 +164,15 @@ Problem random_scatter(Rng& rng, Form form) {
       kernels::scatter_gpu(*stream.gpu(), op, selection(s, out[0], in[0], in[1]), unroll);
     };
   }
+  // As long rows are.
+  if (bits(type) >= 8 && bits(type) < 64 && op != ScatterOp::assign && rng() % 3 == 0) {
+    p.form = [s, op](Stream& stream, auto in, auto out) {
+      const kernels::Selection chosen = selection(s, out[0], in[0], in[1]);
+      const auto words = static_cast<std::int64_t>(kernels::chain_words(chosen));
+      const View workspace(stream.gpu()->device().allocate(static_cast<std::uint64_t>(words) * 4), 0, DType::u32, {words});
+      kernels::scatter_chained_gpu(*stream.gpu(), op, chosen, workspace);
+    };
+  }
   return p;
 }
 

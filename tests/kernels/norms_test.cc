@@ -164,7 +164,9 @@ TEST_P(NormsTest, LargeMeanAndSpecialValues) {
 
 // Forms that a GPU takes for large tensors.
 constexpr kernels::PartsForm kPartsForms[] = {{.threads = 128, .kept = 2, .interleave = 8}, {.threads = 512, .kept = 4, .interleave = 4},
-                                              {.threads = 64, .kept = 3, .interleave = 2}};
+                                              {.threads = 64, .kept = 3, .interleave = 2},
+                                              {.threads = 64, .kept = 4, .interleave = 4, .waits = true},
+                                              {.threads = 128, .kept = 3, .interleave = 8, .waits = true, .patience = 2}};
 
 TEST_P(NormsTest, RowsInParts) {
   for (const kernels::PartsForm& form : kPartsForms) {
@@ -172,6 +174,12 @@ TEST_P(NormsTest, RowsInParts) {
       if (form.kept % 2 == static_cast<std::uint32_t>(norm) % 2) check({.form = norm, .shape = {3, 8, 5000}, .groups = 2, .parts = form});
       if (norm != Form::instance) check({.form = norm, .shape = {2, 4999, 6}, .axis = norm == Form::rms ? 1 : 2, .groups = 3, .scale = false, .parts = form});
       check({.form = norm, .shape = {2, 3000, 32}, .axis = norm == Form::rms ? 1 : 2, .groups = 4, .bias = false, .x = DType::f16, .y = DType::bf16, .parts = form});
+    }
+    // Whole tiles.
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+      if (!form.waits) break;
+      check({.form = Form::group, .shape = {2, 8, 4096}, .groups = 2, .x = type, .y = type, .parts = form});
+      check({.form = Form::instance, .shape = {2, 4096, 32}, .axis = 2, .bias = false, .x = type, .y = type, .parts = form});
     }
     check({.form = Form::group, .shape = {2, 4, 5000}, .groups = 2, .epsilon = 0, .value = normal(4, 1e4, 1e-2), .tolerance = {.absolute = 1e-3}, .parts = form});
     for (Form norm : {Form::rms, Form::group}) {
@@ -190,6 +198,11 @@ TEST_P(NormsTest, FormsOfWholeRows) {
   // A member keeps its place along an axis of the row's for as many steps as all others.
   for (const Kind kind : {Kind::dense, Kind::transposed}) {
     check({.form = Form::group, .shape = {3, 4, 256}, .groups = 2, .x_kind = kind, .y_kind = kind, .whole = kernels::RowForm{16, 1, 32}});
+    // Words of 16-bit types are kept as they are.
+    for (const DType type : {DType::f16, DType::bf16}) {
+      check({.form = Form::group, .shape = {3, 4, 1024}, .groups = 2, .x = type, .y = type, .x_kind = kind, .y_kind = kind, .whole = kernels::RowForm{16, 1, 32}});
+      check({.form = Form::rms, .shape = {3, 1020}, .x = type, .y = DType::f32, .whole = kernels::RowForm{32, 1, 8}});
+    }
   }
   for (const kernels::RowForm& form : kForms) {
     for (const auto& [shape, kind] : {std::pair{Shape{3, 2, 1200}, Kind::dense}, {Shape{4, 2, 1200}, Kind::transposed}}) {

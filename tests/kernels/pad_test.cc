@@ -145,6 +145,19 @@ TEST_P(Pad, RowsOfManyLengths) {
   }
 }
 
+// Rows of x long enough to be read once and stored wherever they belong.
+TEST_P(Pad, LongRowsTiledAndRepeated) {
+  for (DType type : {DType::f32, DType::f16, DType::u8}) {
+    for (const Shape& shape : {Shape{6, 1024}, {3, 2048}, {12, 512}, {30, 512}, {3, 4096}, {6, 8192}}) {
+      for (const bool tiles : {true, false}) {
+        const View x = random_view(rng, {3, 512}, type), y = random_view(rng, shape, type);
+        run_both(device(), {{x}}, {{y}}, [&](Stream& s, auto in, auto out) { (tiles ? kernels::tile : kernels::repeat)(s, in[0], out[0]); },
+                 kSameBits, std::format("tiles {} {} to {}", tiles, name(type), to_string(shape)));
+      }
+    }
+  }
+}
+
 std::vector<double> padded(PadMode mode, std::int64_t before, std::int64_t size) {
   cpu::Executor executor;
   const View x = host_view(DType::i32, {4}, std::vector<double>{0, 1, 2, 3});

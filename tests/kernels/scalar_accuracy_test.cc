@@ -132,6 +132,40 @@ TEST_P(ScalarAccuracy, Unary) {
   }
 }
 
+// Every number of 16 bits: what a function's short form errs by, 2^-14 of the result (2^-12 for bf16), and half a unit for
+// the rounding.
+TEST_P(ScalarAccuracy, EveryNarrowFloat) {
+  gpu::Device& device = test::device(GetParam());
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const int digits = type == DType::f16 ? 11 : 8, lowest = type == DType::f16 ? -14 : -126;
+    const double largest = type == DType::f16 ? 65504 : 3.3895314e38, bound = 0.5 + std::exp2(digits - (type == DType::f16 ? 14 : 12));
+    const View host(Buffer::host(kCount * 2), 0, type, {kCount});
+    for (int i = 0; i < kCount; ++i) {
+      const auto pattern = static_cast<std::uint16_t>(i);
+      std::memcpy(host.buffer.data() + static_cast<std::ptrdiff_t>(i) * 2, &pattern, 2);
+    }
+    const View x = to_device(device, host);
+    for (const char* f : {"exp", "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish", "gelu_erf", "gelu_tanh", "gelu_quick", "silu"}) {
+      const std::vector<double> want = by_twin(f, host), from = values(host);
+      const View y = to_device(device, host);
+      gpu::Encoder encoder(device);
+      kernels::elementwise(encoder, f, std::span(&x, 1), y);
+      encoder.submit();
+      const std::vector<double> got = values(to_host(device, y));
+      Worst worst;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (from[i] != 0 && std::abs(from[i]) < 0x1p-126) continue;
+        const double unit = std::ldexp(1.0, std::max(want[i] == 0 ? lowest : std::ilogb(want[i]), lowest) - digits + 1);
+        double error = std::isnan(want[i]) ? (std::isnan(got[i]) ? 0 : INFINITY) : std::abs(got[i] - want[i]) / unit;
+        if (std::isinf(got[i]) && std::abs(want[i]) > largest && (got[i] > 0) == (want[i] > 0)) error = 0;
+        if (std::abs(got[i] - want[i]) <= 0x1p-126) error = 0;   // perhaps flushed
+        worst.see(std::isnan(error) ? INFINITY : error, from[i], want[i], got[i]);
+      }
+      EXPECT_LE(worst.ulp, bound) << f << " of " << name(type) << " " << worst.x << " = " << worst.got << ", not " << worst.y;
+    }
+  }
+}
+
 TEST_P(ScalarAccuracy, UnaryByTwin) {
   Rng rng(15);
   gpu::Device& device = test::device(GetParam());

@@ -32,11 +32,13 @@ enum class ScatterOp : std::uint8_t { assign, add, mul, min, max };
 //
 // Where several updates meet in one element: `assign` keeps one of them, whole (the CPU: the last; a GPU: any, 64-bit types the
 // last); min, max and the integers' add and mul come out exact, in any order; sums and products of floats are rounded
-// to y's type at each step, on a GPU in an order that may change from run to run, so their last bits may too.
+// to y's type at each step, or at the end alone, on a GPU in an order that may change from run to run, so their last
+// bits may too.
 //
 // On a GPU, types of up to 32 bits are combined by compare-exchange on words. WGSL has no atomics of 64 bits: there
 // scatter chains the updates of each element through the workspace, …_workspace bytes at a multiple of 4, and folds each
-// chain by one thread. Without it they are refused (InvalidArgument). f64: only `assign`, the others are Unsupported.
+// chain by one thread. Without it they are refused (InvalidArgument). Large updates of long rows go the same way if the
+// workspace is given: they need fewer operations on words. f64: only `assign`, the others are Unsupported.
 void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
              const std::optional<View>& workspace = {});
 void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,

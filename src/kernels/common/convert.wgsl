@@ -32,6 +32,12 @@ fn narrow_bf16x4(v: vec4<f32>) -> vec2<u32> {
   return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
 }
 
+// The same of values of which none is NaN, nor exactly between two.
+fn near_bf16x4(v: vec4<f32>) -> vec2<u32> {
+  let r = bitcast<vec4<u32>>(v) + vec4<u32>(0x8000u);
+  return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
+}
+
 fn narrow_bits(value: f32, e: u32, m: u32, finite_only: bool) -> u32 {
   let f = bitcast<u32>(value);
   let sign = (f >> 31u) << (e + m);

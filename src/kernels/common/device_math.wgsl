@@ -1,6 +1,7 @@
-// Functions of f32 by the device's exp2, for devices where exp2, fma and the reciprocal have proved themselves
-// (kernels/device_math.h): they take the place of those of the same names in scalar_math.wgsl. Within 4 ULP as those;
-// arguments far out, infinite or NaN go the long way there.
+// Functions of f32 by the device's exp2, for devices where exp2, fma, the reciprocal and comparisons have proved
+// themselves (kernels/device_math.h): they take the place of those of the same names in scalar_math.wgsl. Within 4 ULP
+// as those; arguments far out, infinite or NaN go the long way there. pow_near leaves it to the caller whether they do, for
+// kernels that test many arguments together.
 
 // Negative numbers give NaN; 0 and infinity, for which the correction has no value, themselves.
 fn sqrt_f32(x: f32) -> f32 {
@@ -112,11 +113,6 @@ fn product_f32(p: f32, q: f32, rest: f32) -> f32 {
   return w + fma(w, rest, fma(p, q, -w));
 }
 
-// A number, infinite or not, of at least the limit.
-fn reaches_f32(a: f32, limit: f32) -> bool {
-  return (bitcast<u32>(a) & 0x7fffffffu) - bitcast<u32>(limit) <= 0x7f800000u - bitcast<u32>(limit);
-}
-
 // max(x, 0) less the part in the tail, |x| ½ erfc(|x|/√2) = exp(-x²/2) |x| t P(t) with t = 1 / (1 + |x|/4). P makes up
 // for the factor's rounding.
 fn gelu_erf_f32(x: f32) -> f32 {
@@ -135,7 +131,7 @@ fn gelu_erf_f32(x: f32) -> f32 {
   q = fma(q, t, 0.09974612);
   let s = a * a;
   let e = exp_parts_f32(s, fma(a, a, -s), -0.7213475);
-  return max(x, 0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, reaches_f32(x, 13.15));
+  return max(x, 0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 13.15);
 }
 
 // exp(-x²) t P(t) with t = 1 / (1 + |x|/2).
@@ -156,7 +152,7 @@ fn erfc_f32(x: f32) -> f32 {
   q = fma(q, t, 0.28207982);
   let s = a * a;
   let e = exp_parts_f32(s, fma(a, a, -s), -1.442695);
-  let y = select(product_f32(r.t, q, e.rest + r.rest) * e.scale, 0.0, reaches_f32(x, 9.2));
+  let y = select(product_f32(r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 9.2);
   return select(y, 2.0 - y, x < 0.0);
 }
 
@@ -299,8 +295,14 @@ fn floor_divide_f32(x: f32, y: f32) -> f32 {
 
 // As pow_whole_f32: log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = (m - 1)/(m + 1).
 fn pow_f32(x: f32, y: f32) -> f32 {
+  var far = false;
+  let r = pow_near(x, y, &far);
+  if (far) { return pow_whole_f32(x, y); }
+  return r;
+}
+
+fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
-  if (b - 0x800000u >= 0x7f000000u || not_finite_f32(y)) { return pow_whole_f32(x, y); }
   let s = split_normal_f32(bitcast<f32>(b));
   let f = s.fraction;
   // Bits and clamps keep compilers from putting together what was parted.
@@ -320,14 +322,13 @@ fn pow_f32(x: f32, y: f32) -> f32 {
   let lh = bitcast<f32>(bitcast<u32>((k + th) + tl) & 0xfffffff8u);
   let ll = (clamp(k - lh, -1.0, 1.0) + th) + tl;
   let h = y * lh;
-  if (is_beyond_f32(h, 126.0)) { return pow_whole_f32(x, y); }
+  *far = *far | (b - 0x800000u >= 0x7f000000u) | is_beyond_f32(h, 126.0) | not_finite_f32(y);
   let e = exp2(h);
   let r = fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e);
   // Of a negative x: y's parity.
   let whole = floor(y) == y;
   let odd = whole && floor(0.5 * y) != 0.5 * y;
-  if (bitcast<u32>(x) != b) { return select(f32_from_bits(0x7fc00000u), select(r, -r, odd), whole); }
-  return r;
+  return select(r, select(f32_from_bits(0x7fc00000u), select(r, -r, odd), whole), bitcast<u32>(x) != b);
 }
 
 // ---- For results that are rounded to a float narrower than f32, as in narrow_math.wgsl, without branches: what is
@@ -348,3 +349,27 @@ fn tanh_narrow(x: f32) -> f32 {
   let small = x - x * z * (0.33333333 - 0.13333333 * z);
   return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), small, z < 0.04);
 }
+
+// ---- For results that are rounded to bf16, within 2^-12 of the result.
+
+fn gelu_erf_bf16(x: f32) -> f32 {
+  if (bitcast<u32>(x) >= 0xc0e00000u) { return gelu_erf_f32(x); }
+  return gelu_erf_narrow(x);
+}
+
+// x / (1 + 2^-(x P(|x|))), P a polynomial of the logarithm of the normal distribution's odds, which beyond 7 only grows.
+fn gelu_erf_brief(x: f32) -> f32 {
+  let a = abs(x);
+  var q = 4.92941681e-06;
+  q = fma(q, a, -0.000160616749);
+  q = fma(q, a, 0.00209543216);
+  q = fma(q, a, -0.0133265874);
+  q = fma(q, a, 0.0342802839);
+  q = fma(q, a, 0.0619038783);
+  q = fma(q, a, 0.0244049392);
+  q = fma(q, a, 2.29760707);
+  return x * (1.0 / (1.0 + exp2(-x * q)));
+}
+
+// Below -7, infinite or NaN.
+fn gelu_erf_brief_far(x: f32) -> bool { return (bitcast<u32>(x) >= 0xc0e00000u) | (bitcast<i32>(x) >= 0x7f800000); }

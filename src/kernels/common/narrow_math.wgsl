@@ -1,42 +1,73 @@
 // Scalar functions whose results are rounded to a float narrower than f32: within 2^-14 of the result, by the device's
 // exp2 and log2, which take a few instructions. Arguments far out, infinite or NaN, go the long way (scalar_math.wgsl),
-// as they would in f32.
+// as they would in f32; …_near is for all others, within …_reach, where many are tested together.
 
+const exp_reach = 80.0;
 fn exp_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 80.0)) { return exp_f32(x); }
+  if (is_beyond_f32(x, exp_reach)) { return exp_f32(x); }
+  return exp_near(x);
+}
+fn exp_near(x: f32) -> f32 {
   return exp2(x * 1.44269504);
 }
 
+const exp2_reach = 120.0;
 fn exp2_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 120.0)) { return exp2_f32(x); }
+  if (is_beyond_f32(x, exp2_reach)) { return exp2_f32(x); }
+  return exp2_near(x);
+}
+fn exp2_near(x: f32) -> f32 {
   return exp2(x);
 }
 
+const sigmoid_reach = 80.0;
 fn sigmoid_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 80.0)) { return sigmoid_f32(x); }
+  if (is_beyond_f32(x, sigmoid_reach)) { return sigmoid_f32(x); }
+  return sigmoid_near(x);
+}
+fn sigmoid_near(x: f32) -> f32 {
   return 1.0 / (1.0 + exp2(x * -1.44269504));
 }
 
+const silu_reach = 80.0;
 fn silu_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 80.0)) { return silu_f32(x); }
+  if (is_beyond_f32(x, silu_reach)) { return silu_f32(x); }
+  return silu_near(x);
+}
+fn silu_near(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * -1.44269504)));
 }
 
+const gelu_quick_reach = 40.0;
 fn gelu_quick_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 40.0)) { return gelu_quick_f32(x); }
+  if (is_beyond_f32(x, gelu_quick_reach)) { return gelu_quick_f32(x); }
+  return gelu_quick_near(x);
+}
+fn gelu_quick_near(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * -2.45546696)));
 }
 
+const gelu_tanh_reach = 8.0;
 fn gelu_tanh_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 8.0)) { return gelu_tanh_f32(x); }
+  if (is_beyond_f32(x, gelu_tanh_reach)) { return gelu_tanh_f32(x); }
+  return gelu_tanh_near(x);
+}
+fn gelu_tanh_near(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * (-2.3022082 - 0.10294324 * (x * x)))));
 }
 
 // x less its part in the tail, |x| ½ erfc(|x|/√2) = |x| exp(-x²/2) P(1 / (1 + |x|/4)).
+const gelu_erf_reach = 8.0;
 fn gelu_erf_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 8.0)) { return gelu_erf_f32(x); }
+  if (is_beyond_f32(x, gelu_erf_reach)) { return gelu_erf_f32(x); }
+  return gelu_erf_near(x);
+}
+fn gelu_erf_near(x: f32) -> f32 {
   return max(x, 0.0) - abs(x) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
 }
+
+// Of bf16, whose range goes on where the short form ends.
+fn gelu_erf_bf16(x: f32) -> f32 { return gelu_erf_narrow(x); }
 
 fn gelu_tail_narrow(a: f32) -> f32 {
   let t = 1.0 / (1.0 + 0.25 * a);
@@ -49,23 +80,35 @@ fn gelu_tail_narrow(a: f32) -> f32 {
   return q;
 }
 
+const tanh_reach = 9.0;
 fn tanh_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 9.0)) { return tanh_f32(x); }
+  if (is_beyond_f32(x, tanh_reach)) { return tanh_f32(x); }
+  return tanh_near(x);
+}
+fn tanh_near(x: f32) -> f32 {
   let z = x * x;
   let small = x - x * z * (0.33333333 - 0.13333333 * z);
   return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), small, z < 0.04);
 }
 
 // log(1 + e^-|x|) loses its digits in the sum where e^-|x| is small.
+const softplus_reach = 80.0;
 fn softplus_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 80.0)) { return softplus_f32(x); }
+  if (is_beyond_f32(x, softplus_reach)) { return softplus_f32(x); }
+  return softplus_near(x);
+}
+fn softplus_near(x: f32) -> f32 {
   let u = exp2(abs(x) * -1.44269504);
   let small = u * (1.0 - u * (0.5 - u * 0.33333333));
   return max(x, 0.0) + select(0.69314718 * log2(1.0 + u), small, u < 0.03);
 }
 
+const mish_reach = 20.0;
 fn mish_narrow(x: f32) -> f32 {
-  if (is_beyond_f32(x, 20.0)) { return mish_f32(x); }
+  if (is_beyond_f32(x, mish_reach)) { return mish_f32(x); }
+  return mish_near(x);
+}
+fn mish_near(x: f32) -> f32 {
   let e = exp2(x * 1.44269504);
   let n = e * (e + 2.0);
   return x * (n * (1.0 / (n + 2.0)));

@@ -5,6 +5,7 @@
 
 #include "kernels/common/windows.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {
@@ -15,7 +16,16 @@ constexpr std::int64_t kFewThreads = 1 << 15;
 // line for each of them.
 constexpr std::int64_t kSharedLines = std::int64_t{32} << 20;
 
+// Numbers of `type`.
 std::int64_t words_of(const RowParts& p) { return p.plan.groups * p.all_parts * p.block * p.words; }
+
+// Workgroups that finish what others gave up: nearly always nothing.
+constexpr std::int64_t kFinishers = 128;
+
+std::int64_t tiles_of(const RowParts& p) { return p.plan.groups * p.all_parts; }
+// Behind them: how many tiles are listed, less one, and which.
+std::int64_t list_of(const RowParts& p) { return p.waits ? 1 + tiles_of(p) : 0; }
+std::int64_t four_bytes_of(const RowParts& p) { return words_of(p) * bits(p.type) / 32 + list_of(p); }
 
 std::uint32_t power_of_two_at_most(std::int64_t n) {
   return static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
@@ -32,7 +42,7 @@ std::uint32_t adjoining(const Rows& rows, int element_bits) {
 }  // namespace
 
 std::uint64_t RowParts::bytes() const {
-  return (byte_size(type, static_cast<std::uint64_t>(words_of(*this))) + 15) / 16 * 16;
+  return static_cast<std::uint64_t>(four_bytes_of(*this) + 3) / 4 * 16;
 }
 
 RowPlan RowParts::plan_of(std::size_t window) const {
@@ -58,8 +68,11 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     // … or read lines for a part of what these hold.
     const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
-    if (windows.size() == 1 && (capabilities.software || !(idle || lines))) return {};
-    if (lines) f = {.threads = 128, .kept = 16};
+    // Waiting spares rows that do not fit a workgroup their second reading. It does not pay for three numbers of four rows.
+    const bool twice = options.keep && plan.kept == 0 && element_bits == 32 && !(plan.across && words > 2) &&
+                       plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
+    if (windows.size() == 1 && (capabilities.software || !(idle || lines || twice))) return {};
+    if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 ? 32u : 16u, .waits = true};
   }
 
   // A thread's two values of 16 bytes may go through workgroup memory.
@@ -74,6 +87,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   while (plan.team > 1 && plan.team / 2 * std::int64_t{f.kept} >= plan.steps) plan.team /= 2;
   plan.workgroup = std::max({plan.team * plan.interleave, capabilities.subgroups ? capabilities.subgroup_max : 1u});
   plan.kept = f.kept;
+  plan.tiles = options.keep;
   const std::int64_t at_once = plan.workgroup / plan.team;
   plan.groups = ceil_div(teams, at_once);
   p.block = at_once * (plan.across ? plan.width : 1);
@@ -84,6 +98,10 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   }
   p.type = type;
   p.words = words;
+  p.waits = f.waits && windows.size() == 1 && (type == DType::f32 || type == DType::c64);
+  p.patience = f.patience;
+  const auto ends_with_tile = [&](std::int64_t steps) { return steps % (std::int64_t{plan.team} * plan.kept) == 0; };
+  p.exact = p.waits && teams % at_once == 0 && std::ranges::all_of(p.steps, ends_with_tile);
   return p;
 }
 
@@ -91,6 +109,40 @@ bool holds(const std::optional<View>& workspace, const RowParts& parts) {
   return workspace && workspace->is_dense() &&
          byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) >= parts.bytes();
 }
+
+namespace {
+
+void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t first_part) {
+  call.include("row_parts");
+  call.set("words", p.words).set("runs", p.runs);
+  call.index_param("parts", p.parts[window]).index_param("all_parts", p.all_parts).index_param("first_part", first_part);
+  call.index_param("tiles", p.plan.groups * p.parts[window]);
+}
+
+void run_waiting(Stream& stream, std::string_view name, const RowParts& p, const View& workspace,
+                 const std::function<Call(std::size_t window)>& start) {
+  const std::int64_t words = four_bytes_of(p) - list_of(p);
+  const View found(workspace.buffer, workspace.offset, DType::i32, {four_bytes_of(p)});
+  View unknown = found;
+  unknown.layout.shape[0] = words + 1;
+  fill(stream, -1, unknown);
+  for (const bool again : {false, true}) {
+    Call call = start(0);
+    set_parts(call, p, 0, 0);
+    call.raw("found", found, again ? "u32" : "atomic<u32>", 4, again ? gpu::Access::read : gpu::Access::read_write);
+    call.set("waits", true).set("gathers", !again).set("finishes", true);
+    call.param("nothing", 0u).set("exact", p.exact).set("pairs", p.type == DType::c64);
+    call.index_param("listed", words).param("patience", p.patience);
+    if (!again) {
+      call.dispatch_groups(name, tiles_of(p));
+    } else {
+      call.index_param("finishers", std::min(kFinishers, tiles_of(p)));
+      call.cost({}).dispatch(name, static_cast<std::uint32_t>(std::min(kFinishers, tiles_of(p))));
+    }
+  }
+}
+
+}  // namespace
 
 void run_parts(Stream& stream, std::string_view name, const RowParts& p, const std::optional<View>& workspace,
                const std::function<Call(std::size_t window)>& start) {
@@ -102,17 +154,16 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& p, const s
     throw Unsupported("{}: rows are longer than this device's bindings of {} bytes; that takes a workspace of {} dense "
                       "bytes, given {}", name, stream.gpu()->device().capabilities().max_binding, p.bytes(), given);
   }
+  if (p.waits) return run_waiting(stream, name, p, *workspace, start);
   const View found(workspace->buffer, workspace->offset, p.type, {words_of(p)});
   for (const bool finish : {false, true}) {
     std::int64_t first_part = 0;
     for (std::size_t w = 0; w < p.parts.size(); ++w) {
       Call call = start(w);
-      call.include("row_parts");
       if (finish) call.read("found", found);
       else call.write("found", found);
-      call.set("words", p.words).set("finish", finish).set("runs", p.runs);
-      call.index_param("parts", p.parts[w]).index_param("all_parts", p.all_parts).index_param("first_part", first_part);
-      call.index_param("tiles", p.plan.groups * p.parts[w]);
+      set_parts(call, p, w, first_part);
+      call.set("waits", false).set("gathers", !finish).set("finishes", finish);
       call.dispatch_groups(name, p.plan.groups * p.parts[w]);
       first_part += p.parts[w];
     }

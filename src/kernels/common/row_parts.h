@@ -1,7 +1,10 @@
 // Few long rows, and rows longer than a binding, for kernels that read them twice (softmax, norms, scans): a row is
 // cut into parts, each a tile of one workgroup. In a first dispatch each workgroup leaves in the workspace what its part
-// adds to the row's statistics; in a second, each finishes its part with the statistics of all of them. The WGSL half is
-// common/row_parts.wgsl.
+// adds to the row's statistics; in a second, each finishes its part with the statistics of all of them.
+// Or, with `waits`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of
+// the row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
+// has looked `patience` times in vain puts its tile on a list, and a small dispatch after it finishes what is listed.
+// The WGSL half is common/row_parts.wgsl.
 #pragma once
 
 #include <functional>
@@ -17,6 +20,8 @@ struct PartsForm {
   std::uint32_t threads = 256;    // of a workgroup, at most
   std::uint32_t kept = 8;         // steps of each thread in a tile
   std::uint32_t interleave = 8;   // teams of fours side by side where rows lie across
+  bool waits = false;             // only rows in one window
+  std::uint32_t patience = 4096;
 };
 
 // Parts of rows that are longer than a binding lie in several windows; all windows but the last are of one length.
@@ -27,6 +32,9 @@ struct RowParts {
   std::int64_t block = 1;     // rows of a tile
   DType type = DType::f32;    // of the statistics
   int words = 0;              // of them a part's
+  bool waits = false;         // as the form says; of floats only
+  std::uint32_t patience = 0;
+  bool exact = false;         // what waits has no tiles or rows in part
   bool runs = false;          // a thread's steps lie four after another, not all a team apart
   RowPlan plan_of(std::size_t window) const;
   std::uint64_t bytes() const;  // of the workspace

@@ -1,12 +1,70 @@
 {# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of("x"); its entry point begins with
-   parts_head(). Then a thread puts the part's statistics, or, `finish`, gets those of all parts and stores results. #}
+   parts_head(). Then, if the dispatch `gathers`, a thread puts the part's statistics; if it `finishes`, it gets those of
+   all parts, calls parts_found(), after the last barrier or with `uniform_exit`, and stores results. Dispatches that do
+   both wait; what they gave up is finished again by one that does not gather. #}
+{% set again = waits and not gathers %}
 {% set block = workgroup // team * rows_per_team %}
+{% set halves = 2 if pairs else 1 %}
 // Where a word of part q of the tile's rows stands; slot: the row's place in the tile. A tile of this window is a part
 // of the whole row.
 fn found_at(tile: u32, q: u32, word: u32, slot: u32) -> u32 {
   return ((tile / p.parts * p.all_parts + q) * {{ words }}u + word) * {{ block }}u + slot;
 }
 fn part_of(tile: u32) -> u32 { return p.first_part + tile % p.parts; }
+
+{% if waits %}
+alias found_t = {{ "vec2<f32>" if pairs else "f32" }};
+const absent = 0xffffffffu;   // no statistics have these bits
+{% if gathers %}
+var<workgroup> gave_up: atomic<u32>;
+{% if uniform_exit %}
+var<workgroup> leaves: u32;
+{% endif %}
+fn put_word(i: u32, v: f32) {
+  let w = bitcast<u32>(v);
+  atomicStore(&found_buf[p.found_o + i], select(w, 0x7fc00000u, w == absent));
+}
+fn store_found(i: u32, v: found_t) {
+{% for h in range(halves) %}
+  put_word({{ halves }}u * i + {{ h }}u, v{{ "[" ~ h ~ "]" if pairs }});
+{% endfor %}
+}
+{% endif %}
+{% endif %}
+// The statistics of part q, of each of the team's rows. Where other workgroups are still to put them they are waited for,
+// but not for ever, nor at all once a workgroup has waited in vain.
+{% if finishes %}
+struct Found { {% for k in range(words * rows_per_team) %}f{{ k }}: found_t, {% endfor %} }
+fn load_found_of(tile: u32, q: u32, slot: u32) -> Found {
+{% for k in range(words * rows_per_team) %}
+  let i{{ k }} = found_at(tile, q, {{ k // rows_per_team }}u, slot + {{ k % rows_per_team }}u);
+{% endfor %}
+{% if waits %}
+{% macro found_value(k) %}bitcast<found_t>({% if pairs %}vec2<u32>(w{{ k }}_0, w{{ k }}_1){% else %}w{{ k }}_0{% endif %}){% endmacro %}
+{% if gathers %}
+{% for k in range(words * rows_per_team) %}{% for h in range(halves) %}
+  var w{{ k }}_{{ h }} = absent;
+{% endfor %}{% endfor %}
+  var missing = true;
+  for (var n = 0u; missing; n++) {
+{% for k in range(words * rows_per_team) %}{% for h in range(halves) %}
+    w{{ k }}_{{ h }} = atomicLoad(&found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u]);
+{% endfor %}{% endfor %}
+    missing = {% for k in range(words * rows_per_team) %}{% for h in range(halves) %}{{ " | " if k or h }}(w{{ k }}_{{ h }} == absent){% endfor %}{% endfor %};
+    if (n >= p.patience || (n % 64u == 63u && atomicLoad(&found_buf[p.found_o + p.listed]) != absent)) { break; }
+  }
+  if (missing) { atomicStore(&gave_up, 1u); }
+{% else %}
+{% for k in range(words * rows_per_team) %}{% for h in range(halves) %}
+  let w{{ k }}_{{ h }} = found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u];
+{% endfor %}{% endfor %}
+{% endif %}
+  return Found({% for k in range(words * rows_per_team) %}{{ ", " if k }}{{ found_value(k) }}{% endfor %});
+{% else %}
+  return Found({% for k in range(words * rows_per_team) %}{{ ", " if k }}load_found(i{{ k }}){% endfor %});
+{% endif %}
+}
+{% endif %}
 
 {# Declares the thread's place: member of its team, the team's first row, its slot among the tile's, the first step. #}
 {% macro tile_place() %}
@@ -19,27 +77,78 @@ fn part_of(tile: u32) -> u32 { return p.first_part + tile % p.parts; }
 {% endmacro %}
 {# The step i of the thread's tile: `team` apart, or, with `runs`, four after another. #}
 {% macro tile_step(i) %}first + {{ (i // 4) * 4 * team + i % 4 if runs else i * team }}u{% endmacro %}
+{# Where an operand has the thread's first step, for operands of tiles that know a way from step to step; and the step i:
+   `inside`, if given, says whether it is in the row; else a place is taken that is. #}
+{% macro tile_first(operand, start) %}
+{% if tile_way != "none" %}
+  let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ step_at("min(first, p.steps - 1u)") }});
+{% endif %}
+{% endmacro %}
+{% macro tile_spot(operand, start, i, inside) -%}
+{%- if tile_way == "none" -%}
+{{ start }} + {{ operand }}_at({{ step_at("min(" ~ tile_step(i) ~ ", p.steps - 1u)" if inside and not exact else tile_step(i)) }})
+{%- else -%}
+{%- set jump = "p." ~ operand ~ "_jump" -%}
+{%- set way = i ~ "u * " ~ jump if tile_way == "even" else run_way(operand, i) -%}
+{{ operand }}_first + {{ "select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside and not exact else "(" ~ way ~ ")" }}
+{%- endif -%}
+{%- endmacro %}
+{% macro store_tile(operand, start, i, value) -%}
+store{{ "4" if width == 4 else "" }}_{{ operand }}({{ tile_spot(operand, start, i, "") }}, {{ value }})
+{%- endmacro %}
 {# `place`: a macro that says where in memory's order a step stands. #}
 {% macro same_place(k) %}{{ k }}{% endmacro %}
+{# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
+{% set packed = waits and gathers and words_of_x %}
 {% macro tile_of(operand, place=same_place) %}
-struct Tile { {% for i in range(kept) %}v{{ i }}: value_t, {% endfor %} }
+{% set four = "4" if width == 4 else "" %}
+struct Tile { {% for i in range(kept) %}v{{ i }}: {{ "vec2<u32>" if packed else "value_t" }}, {% endfor %} }
 fn load_tile(tile: u32, tid: u32) -> Tile {
 {{ tile_place() }}
   let start = {{ operand }}_row(row);
+{% if tile_way %}
+{{ tile_first(operand, "start") }}
+{% endif %}
   return Tile(
 {% for i in range(kept) %}
+{% if tile_way %}
+    {{ "words4" if packed else "load" ~ four }}_{{ operand }}({{ tile_spot(operand, "start", i, tile_step(i) ~ " < p.steps") }}),
+{% else %}
     {{ load_step(operand, "start", place("min(" ~ tile_step(i) ~ ", p.steps - 1u)")) }},
+{% endif %}
 {% endfor %}
   );
 }
 {% endmacro %}
-{# Declares inside0, …, whether the row has the tile's steps, and v0, …, what it has there, or `outside`. #}
+{# Declares inside0, …, whether the row has the tile's steps, and what it has there, or `outside`, which is 0 if they are
+   `packed`; then tile_value(i) is the value. #}
 {% macro tile_values(outside) %}
 {% for i in range(kept) %}
+{% if not exact %}
   let inside{{ i }} = {{ tile_step(i) }} < p.steps;
-  let v{{ i }} = select(value_t({{ outside }}), loaded.v{{ i }}, inside{{ i }});
+{% endif %}
+  var v{{ i }} = {{ masked("vec2<u32>(0u)" if packed else "value_t(" ~ outside ~ ")", "loaded.v" ~ i, i) }};
 {% endfor %}
 {% endmacro %}
+{# `value` at step i, or `other` where the row has no such step; `exact`: tiles end where rows do. #}
+{% macro masked(other, value, i) -%}
+{{ value if exact else "select(" ~ other ~ ", " ~ value ~ ", inside" ~ i ~ ")" }}
+{%- endmacro %}
+{% macro if_inside(i) -%}
+{{ "{" if exact else "if (" ~ tile_step(i) ~ " < p.steps) {" }}
+{%- endmacro %}
+{% macro tile_value(i) -%}
+{{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i if gathers else "loaded.v" ~ i }}
+{%- endmacro %}
+{# Packed values are widened again after this: that the words do not change compilers cannot know. #}
+{% macro forget_values() %}
+{% if packed %}
+{% for i in range(kept) %}
+  v{{ i }} += vec2<u32>(p.nothing);
+{% endfor %}
+{% endif %}
+{% endmacro %}
+
 {# The part's word, of each of the team's rows. #}
 {% macro put(word, v) %}
 {% for i in range(rows_per_team) %}
@@ -47,11 +156,11 @@ fn load_tile(tile: u32, tid: u32) -> Tile {
   store_found(found_at(tile, part_of(tile), {{ word }}u, slot + {{ i }}u), {{ v }}{{ lane }});
 {% endfor %}
 {% endmacro %}
-{# A word of part q of the row, or of four rows. #}
-{% macro get(q, word) -%}
+{# A word of what load_found_of gave as `f`, of the row or of four rows. #}
+{% macro got(word) -%}
 state_t(
 {%- for i in range(rows_per_team) -%}
-{{ ", " if i else "" }}load_found(found_at(tile, {{ q }}, {{ word }}u, slot + {{ i }}u))
+{{ ", " if i else "" }}f.f{{ word * rows_per_team + i }}
 {%- endfor -%}
 )
 {%- endmacro %}
@@ -63,8 +172,48 @@ fn main({{ thread_arguments() }}) {
 {% if mixed %}
   let tid = subgroup * subgroup_size + lane;
 {% endif %}
+{% if again %}
+  let listed = min(found_buf[p.found_o + p.listed] + 1u, p.tiles);
+  for (var i = group_index(wg, grid); i < listed; i += p.finishers) {
+  let tile = min(found_buf[p.found_o + p.listed + 1u + i], p.tiles - 1u);
+{% else %}
   let tile = group_index(wg, grid);
   if (tile >= p.tiles) { return; }
+{% endif %}
 {{ tile_place() }}
   let loaded = load_tile(tile, tid);
+{% endmacro %}
+{# Lists the tile and leaves if some statistics were not found. `uniform_exit`: barriers follow. #}
+{% macro parts_found() %}
+{% if waits and gathers %}
+  workgroupBarrier();
+{% if uniform_exit %}
+  if (tid == 0u) { leaves = atomicLoad(&gave_up); }
+  if (workgroupUniformLoad(&leaves) != 0u) {
+{% else %}
+  if (atomicLoad(&gave_up) != 0u) {
+{% endif %}
+    if (tid == 0u) {
+      let place = atomicAdd(&found_buf[p.found_o + p.listed], 1u) + 1u;
+      atomicStore(&found_buf[p.found_o + p.listed + 1u + place], tile);
+    }
+    return;
+  }
+{% endif %}
+{% if not uniform_exit %}
+{% if again %}
+  if (live) {
+{% elif not exact %}
+  if (!live) { return; }
+{% endif %}
+{% endif %}
+{% endmacro %}
+{% macro parts_end() %}
+{% if again %}
+  }
+{% if not uniform_exit %}
+  }
+{% endif %}
+{% endif %}
+}
 {% endmacro %}

@@ -50,11 +50,14 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
   let {{ operand }}_first = {{ start }};
 {% endif %}
 {% endmacro %}
+{# Runs of the fastest axis, `per_run` steps each. #}
+{% macro run_way(operand, i) -%}
+({{ i % per_run }}u * p.{{ operand }}_jump + {{ i // per_run }}u * p.{{ operand }}_wrap)
+{%- endmacro %}
 {% macro kept_place(operand, i, inside) -%}
 {%- if even or aligned -%}
 {%- set jump = "p." ~ operand ~ "_jump" -%}
-{%- set run = i ~ "u % p.per_run * " ~ jump ~ " + " ~ i ~ "u / p.per_run * p." ~ operand ~ "_wrap" -%}
-{%- set way = "(" ~ run ~ ")" if aligned else i ~ "u * " ~ jump -%}
+{%- set way = run_way(operand, i) if aligned else i ~ "u * " ~ jump -%}
 {{ operand }}_first + {% if inside %}select(0u, {{ way }}, {{ inside }}){% else %}{{ way }}{% endif %}
 {%- else -%}
 {{ operand }}_first + {{ operand }}_at({{ step_at("min(k" ~ i ~ ", p.steps - 1u)") if inside else step_at("k" ~ i) }})

@@ -200,7 +200,14 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   const bool even = rank <= 1 || (rank == 2 && ahead % fastest == 0);
   const bool aligned = !even && rank == 2 && fastest % ahead == 0;
   call.set("even", even).set("aligned", aligned);
-  if (aligned) call.index_param("per_run", fastest / ahead);
+  // As a number in the text: quotients by it are known then.
+  const std::int64_t runs = aligned ? fastest / ahead : 1;
+  if (aligned) call.set("per_run", std::min(runs, std::max<std::int64_t>(plan.kept, 1)));
+  if (plan.tiles) {
+    // A tile's steps lie on one run of the fastest axis, or begin where one begins.
+    const bool one_run = even || (aligned && runs % plan.kept == 0);
+    call.set("tile_way", one_run ? "even" : aligned && plan.kept % runs == 0 ? "aligned" : "none");
+  }
   if (!even && !aligned) return;
   for (std::size_t k = 0; k < names.size(); ++k) {
     const Strides& s = rows.inner.strides[k];

@@ -44,6 +44,7 @@ struct RowPlan {
   std::int64_t steps = 0;        // of a row
   std::int64_t groups = 0;       // workgroups
   bool cut = false;              // for rows in parts, as the options asked
+  bool tiles = false;            // of row_parts.h, whose steps lie `team` apart
 };
 
 // How threads share rows, for tests and benchmarks: as in RowPlan, rows being kept that take up to `kept` steps a

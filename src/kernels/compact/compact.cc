@@ -38,8 +38,8 @@ constexpr std::uint64_t kCarries = 16;
 // `list` is a window of the list, from its element `list_first` on; none for counting.
 void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
             const std::optional<View>& list = {}, std::int64_t list_first = 0) {
-  Call call(commands, "compact");
-  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  const gpu::Capabilities& capabilities = commands.device().capabilities();
+  const std::uint32_t workgroup = workgroup_size(capabilities, 256);
   const Compaction form = problem.form;
   const View& mask = part.mask;
   // Indices are told by the mask's own axes; else axes that memory walks as one are one.
@@ -56,6 +56,14 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   const int b = bits(problem.list.dtype);
   const bool staged = moves && form == Compaction::compress && (b == 8 || b == 16) && list->strides()[0] == 1 &&
                       list->shape() == problem.list.shape() && list->buffer != part.moved.buffer && list->buffer != mask.buffer;
+  // Runs of memory, of whole fours; a word for each element of a block.
+  const bool apart = list && list->buffer != part.moved.buffer && list->buffer != mask.buffer;
+  const bool to_run = moves && form == Compaction::compress && b >= 8 && b <= 32 && list->strides()[0] == 1 &&
+                      list->shape() == problem.list.shape() && part.moved.is_dense() && can_vectorise(part.moved);
+  const bool in_runs =
+      fours && (!list || (to_run && apart && (kRounds + 4) * 4 * workgroup <= capabilities.max_workgroup_memory));
+  Call call(commands, in_runs ? "compact_runs" : "compact");
+  call.include("compact_mask");
   call.read("mask", mask, fours ? 4 : 1).iterate(shape).strides("mask", strides[0]);
   if (!list) {
     call.write("counts", counts);
@@ -68,7 +76,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
       for (int d = 0; d < mask.rank(); ++d) call.index_param(std::format("begin{}", d), part.begin[static_cast<std::size_t>(d)]);
     } else {
       const bool to_list = form == Compaction::compress;
-      call.read("x", as_unsigned(to_list ? part.moved : *list)).write("y", as_unsigned(to_list ? *list : part.moved));
+      call.read("x", as_unsigned(to_list ? part.moved : *list), in_runs ? 4 : 1).write("y", as_unsigned(to_list ? *list : part.moved));
       call.strides(to_list ? "x" : "y", strides[1]);
       call.index_param(to_list ? "y_stride" : "x_stride", list->strides()[0]);
     }

@@ -14,20 +14,6 @@ var<workgroup> before: array<u32, kWords>;     // in the words up to and with th
 var<workgroup> stage: array<atomic<u32>, {{ rounds * workgroup // per + 1 }}>;
 {% endif %}
 
-fn is_true(v: mask_t) -> bool {
-{% if mask_kind == "float" %}
-  return (bitcast<u32>(v) & 0x7fffffffu) != 0u;
-{% elif mask_kind == "f64" %}
-  return (v.x | (v.y & 0x7fffffffu)) != 0u;
-{% elif mask_kind == "pair" %}
-  return any(v != vec2<u32>(0u));
-{% elif mask_kind == "complex" %}
-  return any((bitcast<vec2<u32>>(v) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u));
-{% else %}
-  return v != mask_t(0);
-{% endif %}
-}
-
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {

@@ -1,9 +1,11 @@
 #include "kernels/elementwise/expression_wgsl.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/call.h"
 #include "kernels/elementwise/scalar_ops.h"
+#include "kernels/library.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
 
@@ -142,6 +144,36 @@ std::string_view nextafter_text(DType type) {
   }
 }
 
+// The function that has a short form for narrow floats, as the prefix of its names; or empty.
+std::string_view narrow_function(const Expression& expression, const Expression::Node& node) {
+  if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return {};
+  const std::string_view text = info(node.op).narrow;
+  const DType type = expression.nodes()[node.args[0]].type;
+  if (text.empty() || !is_floating(type) || bits(type) >= 32) return {};
+  const std::size_t begin = text.find_first_not_of('-');
+  return text.substr(begin, text.find("_narrow") - begin);
+}
+
+// Whether the device's library has a form of the function that reports which arguments go a long way.
+bool reports_far(const Expression::Node& node) { return node.op == ScalarOp::pow && node.type == DType::f32; }
+
+// Or a form for bf16 alone, shorter still.
+bool has_brief(const Expression& expression, const Expression::Node& node, std::string_view function) {
+  return expression.nodes()[node.args[0]].type == DType::bf16 && has_device_form(std::string(function) + "_brief");
+}
+
+std::vector<bool> live_nodes(const Expression& e) {
+  std::vector<bool> live(e.nodes().size(), false);
+  for (int o : e.outputs()) live[o] = true;
+  for (int i = static_cast<int>(live.size()) - 1; i >= 0; --i) {
+    if (!live[i]) continue;
+    for (int a : e.nodes()[i].args) {
+      if (a >= 0) live[a] = true;
+    }
+  }
+  return live;
+}
+
 std::string node_text(const Expression& expression, const Expression::Node& node) {
   using enum ScalarOp;
   auto variable = [&](int k) { return std::format("v{}", node.args[k]); };
@@ -163,6 +195,10 @@ std::string node_text(const Expression& expression, const Expression::Node& node
     if (pattern[i] != '$') text += pattern[i];
     else if (pattern[++i] == 'w') text += std::to_string(bits(type));
     else text += variable(pattern[i] - '0');
+  }
+  // Where bf16 has forms of its own: of single elements, and, on some devices, a brief one.
+  if (pattern == row.narrow && has_brief(expression, node, narrow_function(expression, node))) {
+    text.replace(text.find("_narrow("), 8, "_bf16(");
   }
   const bool narrow_integer = is_integer(type) && bits(type) < 32;
   return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;
@@ -187,14 +223,7 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 std::string expression_wgsl(const Expression& e, int width, std::string_view name) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
-  std::vector<bool> live(nodes.size(), false);
-  for (int o : e.outputs()) live[o] = true;
-  for (int i = static_cast<int>(nodes.size()) - 1; i >= 0; --i) {
-    if (!live[i]) continue;
-    for (int a : nodes[i].args) {
-      if (a >= 0) live[a] = true;
-    }
-  }
+  const std::vector<bool> live = live_nodes(e);
   std::vector<std::string> types(e.input_count());
   for (const auto& node : nodes) {
     if (node.op == ScalarOp::input) types[node.input] = compute_type(node.type);
@@ -245,6 +274,59 @@ std::string expression_wgsl(const Expression& e, int width, std::string_view nam
     s += ");\n}\n";
   }
   return s;
+}
+
+bool has_near(const Expression& e, const std::function<bool()>& device_math) {
+  return e.outputs().size() == 1 && std::ranges::any_of(e.nodes(), [&](const auto& node) {
+    if (reports_far(node)) return device_math();
+    const std::string_view f = narrow_function(e, node);
+    return !f.empty() && (!has_device_form(std::string(f) + "_narrow") || !device_math() || has_brief(e, node, f));
+  });
+}
+
+bool ends_near(const Expression& e) {
+  return e.outputs().size() == 1 && !narrow_function(e, e.nodes()[e.outputs()[0]]).empty();
+}
+
+std::string expression_near_wgsl(const Expression& e, bool device_math) {
+  const auto& nodes = e.nodes();
+  const std::vector<bool> live = live_nodes(e);
+  std::string body;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!live[i]) continue;
+    std::string text = node_text(e, nodes[i]);
+    if (const std::string_view f = narrow_function(e, nodes[i]); !f.empty()) {
+      const bool brief = device_math && has_brief(e, nodes[i], f);
+      const std::size_t suffix = text.find('_', text.find(f) + f.size());
+      text.replace(suffix, text.find('(', suffix) - suffix, brief ? "_brief" : "_near");
+      const int x = nodes[i].args[0];
+      body += brief ? std::format("  *far = *far | {}_brief_far(v{});\n", f, x)
+                    : std::format("  *far = *far | is_beyond_f32(v{}, {}_reach);\n", x, f);
+    }
+    if (reports_far(nodes[i]) && device_math) {
+      text.replace(text.find("_f32("), 5, "_near(");
+      text.insert(text.size() - 1, ", far");
+    }
+    body += std::format("  let v{} = {};\n", i, text);
+  }
+  std::string one = "fn near_1(", four = "fn expression_near(", calls;
+  for (int k = 0; k < e.input_count(); ++k) {
+    DType type = DType::f32;
+    for (const auto& node : nodes) {
+      if (node.op == ScalarOp::input && node.input == k) type = node.type;
+    }
+    one += std::format("x{}: {}, ", k, compute_type(type));
+    four += std::format("x{}: vec4<{}>, ", k, compute_type(type));
+  }
+  const std::string_view result = compute_type(e.output_type(0));
+  for (int lane = 0; lane < 4; ++lane) {
+    calls += std::format("  let r{} = near_1(", lane);
+    for (int k = 0; k < e.input_count(); ++k) calls += std::format("x{}[{}], ", k, lane);
+    calls += "far);\n";
+  }
+  return std::format("{}far: ptr<function, bool>) -> {} {{\n{}  return v{};\n}}\n"
+                     "{}far: ptr<function, bool>) -> vec4<{}> {{\n{}  return vec4<{}>(r0, r1, r2, r3);\n}}\n",
+                     one, result, body, e.outputs()[0], four, result, calls, result);
 }
 
 }  // namespace weft::kernels

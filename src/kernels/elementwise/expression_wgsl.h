@@ -1,6 +1,7 @@
 // WGSL of an expression.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,14 @@ namespace weft::kernels {
 // With several outputs the result is a struct <name>_results with members y0, y1, …
 // The text calls functions of the library, which Call adds. Throws Unsupported for f64.
 std::string expression_wgsl(const Expression& expression, int width, std::string_view name = "expression");
+
+// Whether an expression has one output and functions that test each element for a long way: those of narrow floats, fewer
+// with `device_math`, which is asked only if it matters, and some of f32 with it. Then there is fn expression_near(
+// x0: vec4<T0>, …, far: ptr<function, bool>) -> vec4<T>, the same without a branch for each element. Where `far` becomes
+// true the values are of no use.
+bool has_near(const Expression& expression, const std::function<bool()>& device_math);
+std::string expression_near_wgsl(const Expression& expression, bool device_math);
+// Whether the result is such a function's, which an error below 2^-14 keeps from being exactly between two floats.
+bool ends_near(const Expression& expression);
 
 }  // namespace weft::kernels

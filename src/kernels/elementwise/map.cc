@@ -18,6 +18,8 @@
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
+#include "kernels/device_math.h"
+#include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
@@ -295,6 +297,8 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const std::int64_t groups = row_groups * element_count(outer);
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   const int unroll = problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width);
+  const bool exact = phase == 0 && length % width == 0;
+  const bool near = width == 4 && has_near(problem.expression, [&] { return device_exp2(commands.device()); });
   std::string form = std::format("width_{}", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;
   call.variant(form, width == 4 ? std::format("{} times four neighbours a thread", unroll) : "a 64-bit type: one element a thread");
@@ -303,10 +307,13 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       .set("outputs", output_modes)
       .set("rows", outer.rank() > 0)
       .set("width", width)
-      .set("exact", phase == 0 && length % width == 0)
+      .set("exact", exact)
+      .set("full", unroll > 1 && groups % (std::int64_t{workgroup} * unroll) == 0)
+      .set("near", near)
+      .set("near_store", exact && y.mode == "vec" && y.view.dtype == DType::bf16 && ends_near(problem.expression))
       .set("unroll", unroll)
       .set("workgroup", workgroup)
-      .expression(problem.expression, width)
+      .expression(problem.expression, width, near)
       .index_param("length", length)
       .index_param("phase", phase)
       .index_param("row_groups", row_groups)

@@ -1,11 +1,15 @@
 {# outputs = expression(inputs), {{ width }} neighbours along the last axis a group; see map.cc for the operands' modes. A thread takes
-   `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole. #}
+   `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole;
+   `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `near_store`: or
+   for NaN, and results are rounded without care for what lies between two of them. #}
 {% set partial = width == 4 and not exact %}
 {# Group u of the thread: where it lies. Groups past the end are taken as the first one, and not stored. #}
 {% macro place(u) %}
 {% if u == 0 %}
   let group0 = group_index(wg, n) * {{ workgroup * unroll }}u + lane;
+{% if not full %}
   if (group0 >= p.groups) { return; }
+{% endif %}
 {% if rows %}
   let row0 = group0 / p.row_groups;
   let g0 = group0 - row0 * p.row_groups;
@@ -13,12 +17,21 @@
   let g0 = group0;
 {% endif %}
 {% else %}
+{% if not full %}
   let live{{ u }} = group0 + {{ u * workgroup }}u < p.groups;
+{% endif %}
 {% if rows %}
   let next{{ u }} = g{{ u - 1 }} + p.stride_groups;
   let wraps{{ u }} = next{{ u }} >= p.row_groups;
+{% if full %}
+  let g{{ u }} = select(next{{ u }}, next{{ u }} - p.row_groups, wraps{{ u }});
+  let row{{ u }} = row{{ u - 1 }} + p.stride_rows + select(0u, 1u, wraps{{ u }});
+{% else %}
   let g{{ u }} = select(g0, select(next{{ u }}, next{{ u }} - p.row_groups, wraps{{ u }}), live{{ u }});
   let row{{ u }} = select(row0, row{{ u - 1 }} + p.stride_rows + select(0u, 1u, wraps{{ u }}), live{{ u }});
+{% endif %}
+{% elif full %}
+  let g{{ u }} = group0 + {{ u * workgroup }}u;
 {% else %}
   let g{{ u }} = select(g0, group0 + {{ u * workgroup }}u, live{{ u }});
 {% endif %}
@@ -70,7 +83,7 @@ load_{{ x }}({{ v }}_at + e{{ u }}_{{ l }} * p.{{ x }}_inner){% if not loop.last
 {% endif %}
 {% endfor %}
 {% endmacro %}
-{% macro store(u) %}
+{% macro store(u, how) %}
 {% for mode in outputs %}
 {% set y = "y" ~ loop.index0 %}
 {% set value = "r" ~ u if outputs | length == 1 else "r" ~ u ~ "." ~ y %}
@@ -81,7 +94,7 @@ load_{{ x }}({{ v }}_at + e{{ u }}_{{ l }} * p.{{ x }}_inner){% if not loop.last
   if (whole{{ u }}) { store4_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }}); }
   else { store4_part_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }}, first{{ u }}, last{{ u }}); }
 {% else %}
-  store4_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }});
+  store4{{ how }}_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }});
 {% endif %}
 {% else %}
   for (var l = {{ "first" ~ u if partial else "0u" }}; l < {{ "last" ~ u if partial else "4u" }}; l++) { store_{{ y }}(at_{{ y }}(c{{ u }}) + (i{{ u }} + l) * p.{{ y }}_inner, {{ value }}[l]); }
@@ -97,16 +110,47 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for u in range(unroll) %}
 {{ load(u) }}
 {% endfor %}
+{% macro arguments(u) -%}
+{% for mode in inputs %}{% if not loop.first %}, {% endif %}v{{ u }}_{{ loop.index0 }}{% endfor %}
+{%- endmacro %}
+{% macro store_all(how) %}
 {% for u in range(unroll) %}
-  let r{{ u }} = expression({% for mode in inputs %}{% if not loop.first %}, {% endif %}v{{ u }}_{{ loop.index0 }}{% endfor %});
-{% endfor %}
-{% for u in range(unroll) %}
-{% if u > 0 %}
+{% if u > 0 and not full %}
   if (live{{ u }}) {
-{{ store(u) }}
+{{ store(u, how) }}
   }
 {% else %}
-{{ store(u) }}
+{{ store(u, how) }}
 {% endif %}
 {% endfor %}
+{% endmacro %}
+{% if near or near_store %}
+  var far = false;
+{% for u in range(unroll) %}
+{% if near %}
+  var r{{ u }} = expression_near({{ arguments(u) }}, &far);
+{% else %}
+  let r{{ u }} = expression({{ arguments(u) }});
+  far = far | any((bitcast<vec4<u32>>(r{{ u }}) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+{% endif %}
+{% endfor %}
+{% if near_store %}
+  if (!far) {
+{{ store_all("_near") }}
+    return;
+  }
+{% endif %}
+{% if near %}
+  if (far) {
+{% for u in range(unroll) %}
+    r{{ u }} = expression({{ arguments(u) }});
+{% endfor %}
+  }
+{% endif %}
+{% else %}
+{% for u in range(unroll) %}
+  let r{{ u }} = expression({{ arguments(u) }});
+{% endfor %}
+{% endif %}
+{{ store_all("") }}
 }

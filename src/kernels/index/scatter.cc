@@ -39,10 +39,15 @@ void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s
   if (s.part.count() == 0) return;
   gpu::Commands* commands = stream.gpu();
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);
-  if (bits(s.whole.dtype) < 64) return scatter_gpu(*commands, op, s);
   const std::uint64_t needed = chain_words(s) * 4;
-  if (!workspace || !workspace->is_dense() || workspace->offset % 4 != 0 ||
-      byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed) {
+  const bool holds = workspace && workspace->is_dense() && workspace->offset % 4 == 0 &&
+                     byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) >= needed;
+  if (bits(s.whole.dtype) < 64) {
+    // Whole words of integers are added by one operation.
+    const bool adds = op == ScatterOp::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
+    if (op == ScatterOp::assign || adds || !holds || !has_long_rows(commands->device().capabilities(), s)) return scatter_gpu(*commands, op, s);
+  }
+  if (!holds) {
     throw InvalidArgument("{}: y is {}; elements of 64 bits need a workspace of {} dense bytes at a multiple of 4", name,
                           to_string(s.whole), needed);
   }
@@ -50,7 +55,8 @@ void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s
 }
 
 std::uint64_t workspace_of(Stream& stream, const Selection& s) {
-  if (!stream.gpu() || bits(s.whole.dtype) < 64 || s.part.count() == 0) return 0;
+  if (!stream.gpu() || s.part.count() == 0) return 0;
+  if (bits(s.whole.dtype) < 64 && !has_long_rows(stream.gpu()->device().capabilities(), s)) return 0;
   return chain_words(s) * 4;
 }
 

@@ -14,7 +14,9 @@ namespace weft::kernels {
 void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, int unroll = 0);
 void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& selection);
 
-// For types of 64 bits: each element's updates chained, then folded. `workspace` holds chain_words() u32.
+// Each element's updates chained, then folded: for types of 64 bits, and for long rows, which are then read and written
+// in fours. `workspace` holds chain_words() u32.
+bool has_long_rows(const gpu::Capabilities& capabilities, const Selection& selection);
 std::uint64_t chain_words(const Selection& selection);
 void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace);
 

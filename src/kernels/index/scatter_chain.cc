@@ -1,4 +1,7 @@
-// Scatters of elements that no atomic operation holds: launcher of scatter_chain.wgsl.
+// Scatters of elements that no atomic operation holds, and of long rows, whose elements would each be an atomic
+// operation: launcher of scatter_chain.wgsl.
+#include <algorithm>
+
 #include "kernels/call.h"
 #include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
@@ -51,9 +54,22 @@ Chains chains(const Selection& s) {
   return result;
 }
 
+// Whether four neighbours of a row are vec4s of the whole and of the part.
+bool in_fours(const Selection& s, const Chains& c) {
+  const auto fours = [&](const View& view, const Strides& strides) {
+    const int b = bits(view.dtype);
+    return b >= 8 && b <= 32 && static_cast<std::int64_t>(view.offset) * 8 / b % 4 == 0 && strides.back() == 1 &&
+           std::all_of(strides.begin(), strides.end() - 1, [](std::int64_t stride) { return stride % 4 == 0; });
+  };
+  return !c.axes.shape.empty() && c.axes.shape.back() % 4 == 0 && c.axes.strides[1].back() == 0 &&
+         fours(s.whole, c.axes.strides[0]) && fours(s.part, c.axes.strides[2]) &&
+         std::ranges::all_of(s.axes, [](const IndexedAxis& a) { return a.stride % 4 == 0; });
+}
+
 // What fits bindings.
 void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
   const Chains c = chains(selection);
+  const int width = op != ScatterOp::assign && c.row > 1 && in_fours(selection, c) ? 4 : 1;
   const View links(workspace.buffer, workspace.offset, DType::u32, {c.head_count + c.tuples});
   fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));
   Selection s = selection;
@@ -64,8 +80,8 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, c
   for (const bool link : {true, false}) {
     Call call(commands, "scatter_chain");
     const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-    const std::int64_t threads = link ? c.tuples : c.tuples * c.row;
-    if (!link) call.read_write("y", reachable_whole(s)).read("updates", s.part);
+    const std::int64_t threads = link ? c.tuples : c.tuples * c.row / width;
+    if (!link) call.read_write("y", reachable_whole(s), width).read("updates", s.part, width);
     call.read("indices", reachable_indices(s));
     call.raw("links", links, link ? "atomic<u32>" : "u32", 4, link ? gpu::Access::read_write : gpu::Access::read);
     call.iterate(c.axes.shape).strides("indices", c.axes.strides[1]).strides("heads", c.axes.strides[3]);
@@ -77,7 +93,9 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, c
         .set("formula", scatter_formula(op, s.whole.dtype))
         .set("workgroup", workgroup)
         .index_param("head_count", c.head_count)
+        .set("width", width)
         .index_param("row", c.row)
+        .index_param("row_groups", c.row / width)
         .index_param("threads", threads)
         .dispatch_groups("scatter", ceil_div(threads, workgroup));
   }
@@ -88,6 +106,13 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, c
 std::uint64_t chain_words(const Selection& selection) {
   const Chains c = chains(selection);
   return static_cast<std::uint64_t>(c.head_count + c.tuples);
+}
+
+bool has_long_rows(const gpu::Capabilities& capabilities, const Selection& selection) {
+  constexpr std::int64_t kLongRow = 64, kManyBytes = std::int64_t{1} << 20;
+  const int b = bits(selection.whole.dtype);
+  if (capabilities.software || b < 8 || selection.part.count() * b / 8 < kManyBytes) return false;
+  return chains(selection).row >= kLongRow;
 }
 
 void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {

@@ -1,7 +1,8 @@
 {# y at the indices, combined with updates, for elements that no atomic operation holds. Tuples of indices are numbered;
    `links` holds for each place of y that a tuple can name the last tuple linked to it (a number from 1, 0: none), behind
    them for each tuple the one linked before it. Stage `link` makes these chains; in stage `fold` the thread of a chain's
-   last tuple, one for each element of the row, folds the chain. #}
+   last tuple, one for each {{ width }} elements of the row, folds the chain. #}
+{% set load = "load4" if width == 4 else "load" %}
 fn place_of(t: u32) -> vec2<u32> {   // where t's updates go: the number of the place, 1 if it is inside
   let c = coords(t * p.row);
   let tuple = at_indices(c);
@@ -41,22 +42,22 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   if (at.y == 0u) { return; }
   atomicStore(&links_buf[p.links_o + p.head_count + i], atomicExchange(&links_buf[p.links_o + at.x], i + 1u));
 {% else %}
-  let t = i / p.row;
+  let t = i / p.row_groups;
   let at = place_of(t);
   if (at.y == 0u || links_buf[p.links_o + at.x] != t + 1u) { return; }
-  let c = coords(i);
-  let to = target_of(c, t);
-  let element = i % p.row;
+  let element = (i - t * p.row_groups) * {{ width }}u;
+  let to = target_of(coords(t * p.row + element), t);
 {% if op == "assign" %}
   var newest = t;
   for (var u = t + 1u; u != 0u; u = links_buf[p.links_o + p.head_count + u - 1u]) { newest = max(newest, u - 1u); }
   store_y(to, load_updates(at_updates(coords(newest * p.row + element))));
 {% else %}
-  var sum = load_y(to);
+  var sum = {{ load }}_y(to);
   for (var u = t + 1u; u != 0u; u = links_buf[p.links_o + p.head_count + u - 1u]) {
-    sum = combine(sum, load_updates(at_updates(coords((u - 1u) * p.row + element))));
+    let v = {{ load }}_updates(at_updates(coords((u - 1u) * p.row + element)));
+    sum = {{ "vec4<y_t>(combine(sum.x, v.x), combine(sum.y, v.y), combine(sum.z, v.z), combine(sum.w, v.w))" if width == 4 else "combine(sum, v)" }};
   }
-  store_y(to, sum);
+  {{ "store4" if width == 4 else "store" }}_y(to, sum);
 {% endif %}
 {% endif %}
 }

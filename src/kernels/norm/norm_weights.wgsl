@@ -44,3 +44,14 @@ load{{ "4" if is_wide else "" }}_{{ operand }}({{ kept_place(operand, i, inside)
 {% macro weighted(normal, prefix) -%}
 ({{ normal }}){% if scaled %} * {{ prefix }}scale{% endif %}{% if biased %} + {{ prefix }}bias{% endif %}
 {%- endmacro %}
+{# Where x and y have 16 bits: fewer operations, whose roundings do not show there. #}
+{% macro short_terms(mean) %}
+  let middle = {{ mean }};
+{% endmacro %}
+{% macro short_weighted(value, prefix) -%}
+{% if scaled and biased -%}
+fma({{ value }} - middle, value_t(factor * {{ prefix }}scale), value_t({{ prefix }}bias))
+{%- else -%}
+{{ weighted("(" ~ value ~ " - middle) * factor", prefix) }}
+{%- endif %}
+{%- endmacro %}

@@ -3,6 +3,9 @@
    Rows that fit are read once: the mean, then sums of deviations from it; the deviations' own sum takes out the mean's
    rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque, "Algorithms for computing the sample
    variance", 1983). Longer rows are read twice: their moments first (common/moments.wgsl). #}
+{# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
+{% set packed = words_of_x and kept > 4 %}
+{% set short = packed and centred and narrow_y %}
 {{ work_access() }}
 {{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
@@ -27,7 +30,21 @@ fn main({{ thread_arguments() }}) {
 {% if biased %}
 {{ first_place("bias", "bias0") }}
 {% endif %}
+{% macro kept_value(i) %}{{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i }}{% endmacro %}
+{# Packed values are widened again after this: that the words do not change compilers cannot know. #}
+{% macro forget_values() %}
+{% for i in range(kept if packed else 0) %}
+  v{{ i }} += vec2<u32>(p.nothing);
+{% endfor %}
+{% endmacro %}
+{% if packed %}
+{% for i in range(end) %}
+  var v{{ i }} = words4_x({{ kept_place("x", i, "") }});
+{% endfor %}
+  var v{{ end }} = select(vec2<u32>(0u), words4_x({{ kept_place("x", end, "whole") }}), whole);
+{% else %}
 {{ take_row("0", kept_place) }}
+{% endif %}
 {# Few weights are loaded before the sums, so as to be there in time. #}
 {% set early = kept * width <= 16 %}
 {% macro load_kept_operands() %}
@@ -42,23 +59,26 @@ fn main({{ thread_arguments() }}) {
 {{ load_kept_operands() }}
 {% endif %}
 {% if centred %}
-  var total = v0;
+  var total = {{ kept_value(0) }};
 {% for i in range(1, kept) %}
-  total += v{{ i }};
+  total += {{ kept_value(i) }};
 {% endfor %}
   let mean = team_sum(sum_of(total), tid) * p.inverse_length;
-{% for i in range(kept) %}
-  v{{ i }} -= mean;
-{% endfor %}
-  v{{ end }} = select(value_t(0), v{{ end }}, whole);
-  total = v0;
-{% for i in range(1, kept) %}
-  total += v{{ i }};
-{% endfor %}
+{{ forget_values() }}
+  total = value_t(0);
 {% endif %}
-  var squares = v0 * v0;
-{% for i in range(1, kept) %}
-  squares += v{{ i }} * v{{ i }};
+  var squares = value_t(0);
+{% for i in range(kept) %}
+{% if centred %}
+  let d{{ i }} = {{ "select(value_t(0), " ~ kept_value(i) ~ " - mean, whole)" if i == end else kept_value(i) ~ " - mean" }};
+  total += d{{ i }};
+{% if not packed %}
+  v{{ i }} = d{{ i }};
+{% endif %}
+{% else %}
+  let d{{ i }} = {{ kept_value(i) }};
+{% endif %}
+  squares += d{{ i }} * d{{ i }};
 {% endfor %}
 {% if together %}
   let sums = team_sums(vec2<f32>(sum_of(total), sum_of(squares)), tid) * p.inverse_length;
@@ -75,12 +95,17 @@ fn main({{ thread_arguments() }}) {
 {% if not early %}
 {{ load_kept_operands() }}
 {% endif %}
+{{ forget_values() }}
+{% if short %}
+{{ short_terms("mean + rest") }}
+{% endif %}
 {% for i in range(kept) %}
   {{ "if (whole) {" if i == end else "{" }}
 {% if not early %}
 {{ load_kept_weights("w" ~ i ~ "_", i, "") }}
 {% endif %}
-{{ put("w" ~ i ~ "_", kept_place, i, weighted(("(v" ~ i ~ " - rest) * factor") if centred else ("v" ~ i ~ " * factor"), "w" ~ i ~ "_")) }}
+{% set deviation = ("((" ~ kept_value(i) ~ " - mean) - rest) * factor" if packed else "(v" ~ i ~ " - rest) * factor") if centred else kept_value(i) ~ " * factor" %}
+{{ put("w" ~ i ~ "_", kept_place, i, short_weighted(kept_value(i), "w" ~ i ~ "_") if short else weighted(deviation, "w" ~ i ~ "_")) }}
   }
 {% endfor %}
 {% else %}

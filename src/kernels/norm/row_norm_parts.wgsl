@@ -1,10 +1,16 @@
 {# row_norm.wgsl's of rows in parts (common/row_parts.h). A part's statistics are its mean, what the mean's rounding left
    out, and the sum of squared deviations from it; they join by the pairwise update of common/moments.wgsl, as distances
-   from the first part's mean, so that a large mean costs no digits. Not `centred`: the sum of squares. #}
+   from one part's mean, so that a large mean costs no digits. Not `centred`: the sum of squares. #}
+{% set short = packed and centred and narrow_y %}
 {{ row_access("x") }}
 {{ row_access("y") }}
 {{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
+{% set together = gathers and centred and state == "" %}
+{% if together %}
+fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
+{{ team_function("team_sums", "vec2<f32>", "add_pairs") }}
+{% endif %}
 {{ tile_of("x") }}
 
 {% if centred %}
@@ -17,55 +23,70 @@ fn elements_of(q: u32) -> f32 {
 {% endif %}
 
 {{ parts_head() }}
-{% if not finish %}
+{% if gathers %}
 {{ tile_values("0") }}
 {% if centred %}
-  let n = elements_of(part_of(tile));
-  var total = v0;
+  let part_inverse = 1.0 / elements_of(part_of(tile));
+  var total = {{ tile_value(0) }};
 {% for i in range(1, kept) %}
-  total += v{{ i }};
+  total += {{ tile_value(i) }};
 {% endfor %}
-  let mean = team_sum(sum_of(total), tid) / n;
+  let part_mean = team_sum(sum_of(total), tid) * part_inverse;
+{{ forget_values() }}
+  total = value_t(0);
+  var part_squares = value_t(0);
 {% for i in range(kept) %}
-  let d{{ i }} = select(value_t(0), v{{ i }} - mean, inside{{ i }});
-{% endfor %}
-  total = d0;
-{% for i in range(1, kept) %}
+  let d{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - part_mean", i) }};
   total += d{{ i }};
+  part_squares += d{{ i }} * d{{ i }};
+{% if not packed %}
+  v{{ i }} = d{{ i }};
+{% endif %}
 {% endfor %}
-  let rest = team_sum(sum_of(total), tid) / n;
-  var squares = d0 * d0;
-{% for i in range(1, kept) %}
-  squares += d{{ i }} * d{{ i }};
-{% endfor %}
-  let deviations = team_sum(sum_of(squares), tid) - rest * rest * n;
+{% if together %}
+  let sums = team_sums(vec2<f32>(sum_of(total), sum_of(part_squares)), tid);
+  let rest = sums.x * part_inverse;
+  let deviations = sums.y - rest * sums.x;
+{% else %}
+  let sum = team_sum(sum_of(total), tid);
+  let rest = sum * part_inverse;
+  let deviations = team_sum(sum_of(part_squares), tid) - rest * sum;
+{% endif %}
   if (live && member == 0u) {
-{{ put(0, "mean") }}
+{{ put(0, "part_mean") }}
 {{ put(1, "rest") }}
 {{ put(2, "deviations") }}
   }
 {% else %}
-  var squares = v0 * v0;
-{% for i in range(1, kept) %}
-  squares += v{{ i }} * v{{ i }};
+  var part_squares = value_t(0);
+{% for i in range(kept) %}
+  let d{{ i }} = {{ tile_value(i) }};
+  part_squares += d{{ i }} * d{{ i }};
 {% endfor %}
-  let sum = team_sum(sum_of(squares), tid);
+  let sum = team_sum(sum_of(part_squares), tid);
   if (live && member == 0u) {
 {{ put(0, "sum") }}
   }
 {% endif %}
-{% else %}
+{% endif %}
+{% if finishes %}
 {% if centred %}
-  let reference = {{ get("0u", 0) }};
+{% if gathers %}
+  let reference = part_mean;
+{% else %}
+  let f = load_found_of(tile, 0u, slot);
+  let reference = {{ got(0) }};
+{% endif %}
   var count = 0f;
   var mean = state_t(0);      // less `reference`
   var squares = state_t(0);   // of deviations from the mean
   for (var q = member; q < p.all_parts; q += {{ team }}u) {
     let n = elements_of(q);
-    let step = (({{ get("q", 0) }} - reference) + {{ get("q", 1) }}) - mean;
+    let f = load_found_of(tile, q, slot);
+    let step = (({{ got(0) }} - reference) + {{ got(1) }}) - mean;
     let joined = count + n;
     mean += step * (n / joined);
-    squares += {{ get("q", 2) }} + step * step * (count * (n / joined));
+    squares += {{ got(2) }} + step * step * (count * (n / joined));
     count = joined;
   }
   let row_mean = team_sum(mean * count, tid) * p.inverse_length;
@@ -74,20 +95,39 @@ fn elements_of(q: u32) -> f32 {
 {% else %}
   var squares = state_t(0);
   for (var q = member; q < p.all_parts; q += {{ team }}u) {
-    squares += {{ get("q", 0) }};
+    let f = load_found_of(tile, q, slot);
+    squares += {{ got(0) }};
   }
   let variance = team_sum(squares, tid) * p.inverse_length;
 {% endif %}
-  if (!live) { return; }
+{{ parts_found() }}
   let factor = inverseSqrt(variance + p.epsilon);
   let y0 = y_row(row);
+{{ tile_first("y", "y0") }}
 {{ weight_rows() }}
+{% if scaled %}
+{{ tile_first("scale", "scale0") }}
+{% endif %}
+{% if biased %}
+{{ tile_first("bias", "bias0") }}
+{% endif %}
+{% if gathers %}
+{{ forget_values() }}
+{% endif %}
+{% if short %}
+{{ short_terms("reference + row_mean") }}
+{% endif %}
 {% for i in range(kept) %}
-  if ({{ tile_step(i) }} < p.steps) {
-{{ load_weights("w_", tile_step(i)) }}
-{% set deviation = "((loaded.v" ~ i ~ " - reference) - row_mean)" if centred else "loaded.v" ~ i %}
-    {{ store_step("y", "y0", tile_step(i), weighted(deviation ~ " * factor", "w_")) }};
+  {{ if_inside(i) }}
+{% if scaled %}
+    let w_scale = load{{ "4" if scale_wide else "" }}_scale({{ tile_spot("scale", "scale0", i, "") }});
+{% endif %}
+{% if biased %}
+    let w_bias = load{{ "4" if bias_wide else "" }}_bias({{ tile_spot("bias", "bias0", i, "") }});
+{% endif %}
+{% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
+    {{ store_tile("y", "y0", i, short_weighted(tile_value(i), "w_") if short else weighted(deviation ~ " * factor", "w_")) }};
   }
 {% endfor %}
 {% endif %}
-}
+{{ parts_end() }}

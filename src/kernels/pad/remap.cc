@@ -216,6 +216,74 @@ bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProb
   return true;
 }
 
+// Tiles and repeats by x (spread.wgsl), which is read once; false where that kernel has no form for the problem.
+bool spread(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
+  const bool tiles = problem.mode == Remap::wrap;
+  const int rank = problem.rank, b = bits(problem.y.dtype);
+  const RemapAxis& inner = problem.axes[rank - 1];
+  if (!(tiles || problem.mode == Remap::repeat) || inner.x_stride != 1 || !is_dense(problem)) return false;
+  const auto x = in_vectors(problem.x), y = in_vectors(problem.y);
+  if (!x || !y || y->before != 0 || problem.x.buffer == problem.y.buffer) return false;
+  const std::int64_t lanes = 128 / b, run = !tiles && inner.mapped ? inner.period : 1;
+  if (!std::has_single_bit(static_cast<std::uint64_t>(run)) || run > lanes) return false;
+  const std::int64_t taken = lanes / run, first = x->before + problem.x_origin;
+  // Neighbours that threads side by side store are whole lines.
+  if (inner.from % taken != 0 || inner.from / taken < 32 || first % taken != 0) return false;
+  Shape shape;
+  Strides x_strides, y_strides;
+  std::vector<std::pair<std::int64_t, std::int64_t>> copies;   // how many, and how far apart
+  for (int d = 0; d < rank; ++d) {
+    const RemapAxis& a = problem.axes[d];
+    const bool last = d + 1 == rank;
+    const bool whole = tiles ? a.period == a.from && a.to % a.from == 0 : a.to == a.from * a.period;
+    if ((a.mapped && (a.shift != 0 || !whole)) || (!last && a.x_stride % taken != 0)) return false;
+    const std::int64_t apart = (tiles ? a.from : 1) * a.y_stride;
+    if (a.mapped && !(last && !tiles)) copies.emplace_back(a.to / a.from, apart / (last ? lanes : 1));
+    shape.push_back(last ? a.from / taken : a.from);
+    x_strides.push_back(last ? taken : a.x_stride);
+    y_strides.push_back(last ? 1 : (a.mapped && !tiles ? a.period : 1) * a.y_stride);
+  }
+  for (int d = 0; d + 1 < rank; ++d) {
+    if (y_strides[d] % lanes != 0) return false;
+    y_strides[d] /= lanes;
+  }
+  for (std::size_t k = 0; k < copies.size(); ++k) {
+    auto& [count, step] = copies[k];
+    if (tiles && inner.mapped && k + 1 == copies.size()) continue;   // counted so already
+    if (step % lanes != 0) return false;
+    step /= lanes;
+  }
+  if (copies.empty()) copies.emplace_back(1, 0);
+  std::int64_t others = 1;
+  for (std::size_t k = 1; k < copies.size(); ++k) others *= copies[k].first;
+  constexpr std::int64_t kMost = 8;   // stores of a thread
+  if (others > kMost) return false;
+  const std::int64_t chunk = std::min(copies[0].first, kMost / others), groups = element_count(shape);
+  const std::int64_t threads = groups * ceil_div(copies[0].first, chunk);
+  Call call(commands, "spread");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  call.variant(std::format("spread_{}", taken), "x and y are runs of words, and each row of x is many");
+  call.raw("x", x->view, "vec4<u32>", 16, gpu::Access::read);
+  call.raw("y", y->view, "vec4<u32>", 16, gpu::Access::read_write);
+  call.iterate(shape).strides("x", x_strides).strides("y", y_strides);
+  for (std::size_t k = 0; k < copies.size(); ++k) {
+    call.index_param(std::format("copies{}", k), copies[k].first);
+    call.index_param(std::format("step{}", k), copies[k].second);
+  }
+  call.set("taken", taken)
+      .set("run", run)
+      .set("bits", b)
+      .set("mask", (std::int64_t{1} << b) - 1)
+      .set("loops", static_cast<std::int64_t>(copies.size()))
+      .set("workgroup", workgroup)
+      .index_param("x_first", first)
+      .index_param("groups", groups)
+      .index_param("chunk", chunk)
+      .index_param("threads", threads)
+      .dispatch_groups(name, ceil_div(threads, workgroup));
+  return true;
+}
+
 void remap_elements(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
   const int rank = problem.rank;
   Strides y_strides;
@@ -255,7 +323,7 @@ void remap_elements(gpu::Commands& commands, std::string_view name, const RemapP
 
 void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
   in_remap_windows(commands.device().capabilities(), name, problem, [&](const RemapProblem& part) {
-    if (!remap_words(commands, name, part)) remap_elements(commands, name, part);
+    if (!spread(commands, name, part) && !remap_words(commands, name, part)) remap_elements(commands, name, part);
   });
 }
 

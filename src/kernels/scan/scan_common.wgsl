@@ -66,6 +66,24 @@ fn result_of(a: acc_t) -> y_t {
 {% endif %}
 }
 
+{% if op == "log_sum_exp" %}
+// Four elements, each joined with those before it.
+struct Run { v0: acc_t, v1: acc_t, v2: acc_t, v3: acc_t }
+fn run_of(a: acc_t, b: acc_t, c: acc_t, d: acc_t) -> Run {
+  let top = max(max(a.x, b.x), max(c.x, d.x));
+  // One maximum for all, unless the first would lose its digits below it.
+  if (a.x > top - 16.0) {
+    let s0 = a.y * exp(a.x - top);
+    let s1 = s0 + b.y * exp(b.x - top);
+    let s2 = s1 + c.y * exp(c.x - top);
+    return Run(acc_t(top, s0), acc_t(top, s1), acc_t(top, s2), acc_t(top, s2 + d.y * exp(d.x - top)));
+  }
+  let ab = join(a, b);
+  let abc = join(ab, c);
+  return Run(a, ab, abc, join(abc, d));
+}
+{% endif %}
+
 struct State { {% for i in range(lanes) %}v{{ i }}: acc_t, {% endfor %} }
 fn nothing() -> State { return State({% for i in range(lanes) %}{{ ", " if i else "" }}none(){% endfor %}); }
 fn combine(a: State, b: State) -> State {
@@ -153,16 +171,32 @@ fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
 {% for j in range(values) %}
       v{{ i }}{{ j }} = lift(e{{ i }}{% if values == 4 %}[{{ 3 - j if reverse else j }}]{% endif %});
 {% endfor %}
+{% if op == "log_sum_exp" and values == 4 %}
+      let run{{ i }} = run_of(v{{ i }}0, v{{ i }}1, v{{ i }}2, v{{ i }}3);
+{% for j in range(4) %}
+      v{{ i }}{{ j }} = run{{ i }}.v{{ j }};
+{% endfor %}
+{% else %}
 {% for j in range(1, values) %}
       v{{ i }}{{ j }} = join(v{{ i }}{{ j - 1 }}, v{{ i }}{{ j }});
 {% endfor %}
+{% endif %}
     }
 {% endif %}
 {% endfor %}
 {% if across %}
+{% if op == "log_sum_exp" %}
+{% for l in range(lanes) %}
+    let run{{ l }} = run_of(v0.v{{ l }}, v1.v{{ l }}, v2.v{{ l }}, v3.v{{ l }});
+{% endfor %}
+{% for i in range(4) %}
+    v{{ i }} = State({% for l in range(lanes) %}{{ ", " if l }}run{{ l }}.v{{ i }}{% endfor %});
+{% endfor %}
+{% else %}
     v1 = combine(v0, v1);
     v2 = combine(v1, v2);
     v3 = combine(v2, v3);
+{% endif %}
     let t = v3;
 {% else %}
     let t = State({% for i in range(4) %}{{ ", " if i else "" }}v{{ i }}{{ values - 1 }}{% endfor %});

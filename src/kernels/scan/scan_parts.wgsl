@@ -14,27 +14,32 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {% set states = lanes if across else 1 %}
 
 {{ parts_head() }}
-  var sum = nothing();
-{% if not finish %}
+{% if gathers %}
+  var own = nothing();
 {% for r in range(kept // 4) %}
   {
 {{ tile_round(r) }}
-    sum = combine(sum, t);
+    own = combine(own, t);
   }
 {% endfor %}
-  let all = team_scan(sum, tid, {{ subgroup_lane }}).all;
-  if (!live || member != 0u) { return; }
+  let all = team_scan(own, tid, {{ subgroup_lane }}).all;
+  if (live && member == 0u) {
 {% for i in range(states) %}
 {% set total = "all.v" ~ i if across else "join(join(all.v0, all.v1), join(all.v2, all.v3))" %}
-  store_found(found_at(tile, part_of(tile), 0u, slot + {{ i }}u), {{ total }});
+    store_found(found_at(tile, part_of(tile), 0u, slot + {{ i }}u), {{ total }});
 {% endfor %}
-{% else %}
+  }
+{% endif %}
+{% if finishes %}
+  var sum = nothing();
   for (var q = member; q < part_of(tile); q += {{ team }}u) {
+    let f = load_found_of(tile, q, slot);
 {% for i in range(states) %}
-    sum.v{{ i }} = join(sum.v{{ i }}, load_found(found_at(tile, q, 0u, slot + {{ i }}u)));
+    sum.v{{ i }} = join(sum.v{{ i }}, f.f{{ i }});
 {% endfor %}
   }
   var before = team_scan(sum, tid, {{ subgroup_lane }}).all{{ "" if across else ".v0" }};
+{{ parts_found() }}
   let y0 = y_row(row);
 {% for r in range(kept // 4) %}
   {
@@ -43,4 +48,4 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
   }
 {% endfor %}
 {% endif %}
-}
+{{ parts_end() }}

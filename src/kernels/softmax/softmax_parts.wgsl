@@ -8,50 +8,57 @@
 {{ tile_of("x") }}
 
 {{ parts_head() }}
-{% if not finish %}
+{% if gathers %}
 {{ tile_values("lowest") }}
   var top = max(state_t(lowest), largest_of(v0));
 {% for i in range(1, kept) %}
   top = max(top, largest_of(v{{ i }}));
 {% endfor %}
   top = team_max(top, tid);
-  var total = select(value_t(0), exp(v0 - top), inside0);
-{% for i in range(1, kept) %}
-  total += select(value_t(0), exp(v{{ i }} - top), inside{{ i }});
+  var total = value_t(0);
+{% for i in range(kept) %}
+{# What waits keeps the exponentials. #}
+  {{ "v" ~ i ~ " =" if finishes and not logarithm else "let e" ~ i ~ " =" }} {{ masked("value_t(0)", "exp(v" ~ i ~ " - top)", i) }};
+  total += {{ "v" if finishes and not logarithm else "e" }}{{ i }};
 {% endfor %}
   let sum = team_sum(sum_of(total), tid);
   if (live && member == 0u) {
 {{ put(0, "top") }}
 {{ put(1, "sum") }}
   }
-{% else %}
-  var top = state_t(lowest);
-  var total = state_t(0);
+{% endif %}
+{% if finishes %}
+  var part_top = state_t(lowest);
+  var part_total = state_t(0);
   for (var q = member; q < p.all_parts; q += {{ team }}u) {
-    let a = {{ get("q", 0) }};
-    let b = {{ get("q", 1) }};
-    let next = max(top, a);
-    total = total * exp(top - next) + b * exp(a - next);
-    top = next;
+    let f = load_found_of(tile, q, slot);
+    let a = {{ got(0) }};
+    let b = {{ got(1) }};
+    let next = max(part_top, a);
+    part_total = part_total * exp(part_top - next) + b * exp(a - next);
+    part_top = next;
   }
-  let row_top = team_max(top, tid);
-  let row_total = team_sum(total * exp(top - row_top), tid);
-  if (!live) { return; }
+  let row_top = team_max(part_top, tid);
+  let row_total = team_sum(part_total * exp(part_top - row_top), tid);
+{{ parts_found() }}
   let y0 = y_row(row);
+{{ tile_first("y", "y0") }}
 {% if logarithm %}
 {% if state == "vec4" %}
   let less = state_t(log_f32(row_total.x), log_f32(row_total.y), log_f32(row_total.z), log_f32(row_total.w));
 {% else %}
   let less = log_f32(row_total);
 {% endif %}
+{% elif gathers %}
+  let scale = exp(top - row_top) / row_total;
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
 {% for i in range(kept) %}
-{% set below = "(loaded.v" ~ i ~ " - row_top)" %}
-  if ({{ tile_step(i) }} < p.steps) {
-    {{ store_step("y", "y0", tile_step(i), below ~ " - less" if logarithm else "exp" ~ below ~ " * scale") }};
+{% set below = "(" ~ ("v" if gathers else "loaded.v") ~ i ~ " - row_top)" %}
+  {{ if_inside(i) }}
+    {{ store_tile("y", "y0", i, below ~ " - less" if logarithm else "v" ~ i ~ " * scale" if gathers else "exp" ~ below ~ " * scale") }};
   }
 {% endfor %}
 {% endif %}
-}
+{{ parts_end() }}
