@@ -43,9 +43,11 @@ struct Fused {
       if (softmax()) return kernels::softmax_in_form(s, x, out, axis, kernel == Kernel::log_softmax, work, *form);
       const char* name = kNames[static_cast<int>(kernel)];
       const kernels::RowViews views = kernels::row_views(name, x, out, work);
-      return row_norm_in_form(s, kernel == Kernel::layer ? kernels::make_layer_norm(views, w, b, axis, epsilon)
-                                 : kernel == Kernel::rms ? kernels::make_rms_norm(views, w, axis, epsilon)
-                                                         : kernels::make_group_norm(name, views, w, b, axis, kernel == Kernel::group ? groups : -1, epsilon),
+      const std::int64_t parts = kernel == Kernel::group ? groups : -1;
+      return row_norm_in_form(s,
+                              kernel == Kernel::layer ? kernels::make_layer_norm(views, w, b, axis, epsilon)
+                              : kernel == Kernel::rms ? kernels::make_rms_norm(views, w, axis, epsilon)
+                                                      : kernels::make_group_norm(name, views, w, b, axis, parts, epsilon),
                               *form);
     }
     switch (kernel) {
@@ -98,14 +100,18 @@ Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type
   int v = values[0];
   for (std::size_t k = 1; k < values.size(); ++k) v = e.apply(pick(rng, kBinary), {v, values[k]});
   const int middle = v;
-  for (int n = random_int(rng, 0, 2); n > 0; --n) v = e.apply(pick(rng, kUnary), {e.apply(clamp, {v, e.constant(-4, DType::f32), e.constant(4, DType::f32)})});
+  for (int n = random_int(rng, 0, 2); n > 0; --n) {
+    const int low = e.constant(-4, DType::f32), high = e.constant(4, DType::f32);
+    v = e.apply(pick(rng, kUnary), {e.apply(clamp, {v, low, high})});
+  }
   e.output(e.cast(v, type));
   if (second) e.output(e.cast(rng() % 2 ? middle : v, *second));
   return e;
 }
 
 constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
-constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32, DType::boolean, DType::i64};
+constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16,    DType::i8,
+                          DType::u8,  DType::i32, DType::i64, DType::boolean};
 
 const bool registered = differential("row_work", [](Rng& rng) {
   Fused f{.kernel = pick(rng, kKernels)};
@@ -198,7 +204,8 @@ TEST_P(RowWorkTest, OfAllKernels) {
 
 TEST_P(RowWorkTest, TypesAndLayouts) {
   for (const Kernel kernel : {Kernel::softmax, Kernel::layer}) {
-    for (const auto& [a, b] : {std::pair{DType::f16, DType::f32}, {DType::u8, DType::bf16}, {DType::f32, DType::i64}, {DType::i4, DType::f16}}) {
+    for (const auto& [a, b] : {std::pair{DType::f16, DType::f32}, {DType::u8, DType::bf16}, {DType::f32, DType::i64},
+                               {DType::i4, DType::f16}}) {
       for (const Kind kind : {Kind::dense, Kind::transposed, Kind::sliced, Kind::reversed}) {
         const Shape shape{8, 24};
         if (a == DType::i4 && kind != Kind::dense) continue;
@@ -211,7 +218,8 @@ TEST_P(RowWorkTest, TypesAndLayouts) {
           if (kernel == Kernel::layer && axis == 0) continue;
           run(f, {x, y}, {output(DType::f32, shape, kind), output(DType::f16, shape)}, weft::to_string(x));
           // Results lie across rows: four neighbouring rows a thread.
-          run(f, {x, y}, {output(DType::f32, shape, Kind::transposed), output(DType::f16, shape, Kind::transposed)}, weft::to_string(x));
+          run(f, {x, y}, {output(DType::f32, shape, Kind::transposed), output(DType::f16, shape, Kind::transposed)},
+              weft::to_string(x));
         }
       }
     }
@@ -241,11 +249,13 @@ TEST_P(RowWorkTest, InPlace) {
 
 TEST_P(RowWorkTest, OneDispatch) {
   const Shape shape{64, 256};
-  const View x = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(1))), r = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(2)));
+  const View x = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(1)));
+  const View r = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(2)));
   const View y = to_device(device, output(DType::f32, shape)), sum = to_device(device, output(DType::f32, shape));
   gpu::Recording recording(device);
-  Fused{.kernel = Kernel::rms, .before = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32), .after = gated(DType::f32, DType::f32), .inputs = 2, .operands = 1}(
-      recording, std::array{x, r, r}, std::array{y, sum});
+  const Fused f{.kernel = Kernel::rms, .before = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32),
+                .after = gated(DType::f32, DType::f32), .inputs = 2, .operands = 1};
+  f(recording, std::array{x, r, r}, std::array{y, sum});
   ASSERT_EQ(recording.dispatches().size(), 1u);
   const Work& work = recording.dispatches()[0].work;
   EXPECT_EQ(work.bytes, 5 * 64 * 256 * 4u);

@@ -86,7 +86,8 @@ class RowFuser {
     if (!capabilities) return true;
     const auto fits = [&](const TensorType& t) {
       const std::int64_t n = element_count(t.shape);
-      return n <= kernels::kMostElements && byte_size(t.dtype, static_cast<std::uint64_t>(n)) <= kernels::window_limit(*capabilities);
+      return n <= kernels::kMostElements &&
+             byte_size(t.dtype, static_cast<std::uint64_t>(n)) <= kernels::window_limit(*capabilities);
     };
     return fits(node.types()[0]) && std::ranges::all_of(node.inputs(), [&](Value v) {
              while (v.node()->op().is_view()) v = input_of(v);
@@ -126,7 +127,8 @@ class RowFuser {
     if (groups_.may_join(from, into)) groups_.join(from, into);
   }
 
-  static std::vector<Value> fused(Graph& to, const Group& group, std::span<const Value> results, const Grouping::At& at) {
+  static std::vector<Value> fused(Graph& to, const Group& group, std::span<const Value> results,
+                                  const Grouping::At& at) {
     const Parts p = parts_of(group);
     const auto wanted = [&](const Node* n) { return n && std::ranges::find(results, result(*n)) != results.end(); };
     std::vector<Value> operands;
@@ -161,7 +163,8 @@ class RowFuser {
       for (const Node* n : p.after) {
         std::vector<int> args;
         for (const Value& v : n->inputs()) {
-          args.push_back(v.node() == p.rows ? rounded : numbers[static_cast<std::size_t>(std::ranges::find(more, v) - more.begin())]);
+          const auto k = static_cast<std::size_t>(std::ranges::find(more, v) - more.begin());
+          args.push_back(v.node() == p.rows ? rounded : numbers[k]);
         }
         e.output(splice(e, n->as<MapOp>()->expression(), args)[0]);
         made.push_back(n);
@@ -171,8 +174,8 @@ class RowFuser {
     if (wanted(p.before)) made.push_back(p.before);
 
     const auto rows = std::dynamic_pointer_cast<const RowOp>(p.rows->shared_op());
-    Node& node = to.impl().add(make_op<RowWorkOp>(rows, p.rows->inputs().size() - 1, std::move(before), std::move(after)),
-                               std::move(operands));
+    const std::size_t weights = p.rows->inputs().size() - 1;
+    Node& node = to.impl().add(make_op<RowWorkOp>(rows, weights, std::move(before), std::move(after)), std::move(operands));
     std::vector<Value> values;
     for (const Value& v : results) {
       values.push_back(node.value(static_cast<int>(std::ranges::find(made, v.node()) - made.begin())));

@@ -252,7 +252,9 @@ class Narrower {
     };
     // What follows the operation.
     Expression after;
-    const DType result = op.after() ? op.after()->nodes()[0].type : node.types()[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+    const DType result = op.after()                             ? op.after()->nodes()[0].type
+                         : node.types()[0].dtype == DType::f64 ? DType::f64
+                                                               : DType::f32;
     std::vector<int> args{after.input(result)};
     if (op.after()) {
       add_inputs(after, args, node, all, first + weights);

@@ -74,7 +74,9 @@ bool RowViews::computes_in_f64() const { return x_type() == DType::f64 || result
 
 std::vector<View> RowViews::all() const {
   std::vector<View> list;
-  for (const auto* views : {&inputs, &operands, &results, &beside}) list.insert(list.end(), views->begin(), views->end());
+  for (const auto* views : {&inputs, &operands, &results, &beside}) {
+    list.insert(list.end(), views->begin(), views->end());
+  }
   return list;
 }
 

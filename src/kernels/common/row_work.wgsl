@@ -23,7 +23,8 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> { return vec4<{{ operand
 {% else %}
 fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   let s = p.{{ operand }}_{{ "outer" ~ (outer_rank - 1) if across else "inner" ~ (inner_rank - 1) }};
-  return vec4<{{ operand }}_t>(load_{{ operand }}(i), load_{{ operand }}(i + s), load_{{ operand }}(i + 2u * s), load_{{ operand }}(i + 3u * s));
+  return vec4<{{ operand }}_t>(load_{{ operand }}(i), load_{{ operand }}(i + s), load_{{ operand }}(i + 2u * s),
+                               load_{{ operand }}(i + 3u * s));
 }
 {% endif %}
 {% endfor %}
@@ -99,6 +100,7 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
     let {{ prefix }}done = {{ v }};
 {% endif %}
 {% for operand in results %}
-    store{{ "4" if width == 4 else "" }}_{{ operand }}({{ place(operand, k, "") }}, {{ prefix }}done{{ ".y" ~ loop.index0 if several else "" }});
+{% set done = prefix ~ "done" ~ (".y" ~ loop.index0 if several else "") %}
+    store{{ "4" if width == 4 else "" }}_{{ operand }}({{ place(operand, k, "") }}, {{ done }});
 {% endfor %}
 {% endmacro %}

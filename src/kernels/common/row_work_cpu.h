@@ -1,5 +1,5 @@
-// Rows on the CPU with elementwise work around them: each row of what `before` makes of the inputs handed to a function as
-// a dense array, and what it leaves to `after`, in the blocks in which expressions run.
+// Rows on the CPU with elementwise work around them: each row of what `before` makes of the inputs handed to a function
+// as a dense array, and what it leaves to `after`, in the blocks in which expressions run.
 #pragma once
 
 #include "kernels/common/row_work.h"
@@ -63,19 +63,24 @@ class RowWorker {
       std::vector<CpuExpression::Row> in(views_.inputs.size()), out(views_.beside.size() + 2);
       return each_run([&](std::int64_t step, std::int64_t n) {
         for (std::size_t k = 0; k < in.size(); ++k) in[k] = row_of(views_.inputs[k], k, first, step);
-        for (std::size_t k = 0; k < views_.beside.size(); ++k) out[k + 1] = row_of(views_.beside[k], beside_at() + k, first, step);
+        for (std::size_t k = 0; k < views_.beside.size(); ++k) {
+          out[k + 1] = row_of(views_.beside[k], beside_at() + k, first, step);
+        }
         out.back() = {reinterpret_cast<std::byte*>(x), step, 1};
         before_->evaluate(*before_registers_, in, out, n);
       });
     }
     blocks_(count, [&](std::span<const RowBlocks::Run> runs, int elements) {
       for (const RowBlocks::Run& run : runs) {
-        for (std::size_t k = 0; k < views_.inputs.size(); ++k) load(*before_, *before_registers_, k, views_.inputs[k], k, first, run);
+        for (std::size_t k = 0; k < views_.inputs.size(); ++k) {
+          load(*before_, *before_registers_, k, views_.inputs[k], k, first, run);
+        }
       }
       before_->run(*before_registers_, elements);
       const int x_output = before_->output_count() - 1;
       for (const RowBlocks::Run& run : runs) {
-        before_->store(*before_registers_, x_output, run.at, reinterpret_cast<std::byte*>(x), run.row * rows_.length + run.step, 1, run.n);
+        before_->store(*before_registers_, x_output, run.at, reinterpret_cast<std::byte*>(x),
+                       run.row * rows_.length + run.step, 1, run.n);
         for (std::size_t k = 0; k < views_.beside.size(); ++k) {
           store(*before_, *before_registers_, k + 1, views_.beside[k], beside_at() + k, first, run);
         }
@@ -89,7 +94,9 @@ class RowWorker {
       std::vector<CpuExpression::Row> in(views_.operands.size() + 1), out(views_.results.size());
       return each_run([&](std::int64_t step, std::int64_t n) {
         in[0] = {reinterpret_cast<std::byte*>(const_cast<T*>(y)), step, 1};
-        for (std::size_t k = 0; k < views_.operands.size(); ++k) in[k + 1] = row_of(views_.operands[k], views_.inputs.size() + k, first, step);
+        for (std::size_t k = 0; k < views_.operands.size(); ++k) {
+          in[k + 1] = row_of(views_.operands[k], views_.inputs.size() + k, first, step);
+        }
         for (std::size_t k = 0; k < out.size(); ++k) out[k] = row_of(views_.results[k], results_at() + k, first, step);
         after_->evaluate(*after_registers_, in, out, n);
       });
@@ -173,7 +180,9 @@ void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& r
   }
   if (views.after) after.emplace(*views.after);
   // Packed elements of neighbours share bytes.
-  const auto packed = [](const std::vector<View>& list) { return std::ranges::any_of(list, [](const View& v) { return bits(v.dtype) < 8; }); };
+  const auto packed = [](const std::vector<View>& list) {
+    return std::ranges::any_of(list, [](const View& v) { return bits(v.dtype) < 8; });
+  };
   cpu::Executor one_core(1);
   cpu::Executor& executor = packed(views.results) || packed(views.beside) ? one_core : all_cores;
 
@@ -181,7 +190,8 @@ void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& r
   const RowReader<T> from(views.inputs[0], rows, 0), to(views.results[0], rows, y);
   const bool read = !before && from.direct(), written = !after && to.direct();
   const bool across = runs_across(rows, 0) || runs_across(rows, y);
-  const std::int64_t short_rows = std::max<std::int64_t>(CpuExpression::kBlock / std::max<std::int64_t>(rows.length, 1), 1);
+  const std::int64_t short_rows =
+      std::max<std::int64_t>(CpuExpression::kBlock / std::max<std::int64_t>(rows.length, 1), 1);
   const std::int64_t block = across              ? RowWorker<T>::kMostRows
                              : views.has_work() ? std::min(short_rows, RowWorker<T>::kMostRows)
                                                 : 1;
