@@ -134,6 +134,11 @@ TEST_P(RobustnessTest, OutOfMemoryAtEachAllocation) {
     buffers = (DawnCounters::now() - before).buffers;
   }
   ASSERT_GT(buffers, 10u);
+  // Where memory fails while a device's functions are proved, they go the portable way there: other roundings.
+  const auto expect_same = [&](const std::vector<float>& got, const std::string& what) {
+    ASSERT_EQ(got.size(), expected.size()) << what;
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 2e-6) << what << ", element " << i;
+  };
   int tried = 0, failed = 0;
   const bool first = GetParam() == device_names()[0];
   for (const int in_a_row : {1, 2}) {
@@ -144,7 +149,7 @@ TEST_P(RobustnessTest, OutOfMemoryAtEachAllocation) {
       fail_next_buffers(in_a_row, static_cast<int>(n));
       bool threw = false;
       try {
-        EXPECT_EQ(work(device), expected) << n;
+        expect_same(work(device), std::format("failure {}", n));
       } catch (const OutOfMemory&) {
         threw = true;
       }
@@ -152,7 +157,7 @@ TEST_P(RobustnessTest, OutOfMemoryAtEachAllocation) {
       fail_next_buffers(0);
       device.wait();
       EXPECT_EQ(device.memory().live, 0u) << "leaked after failure " << n;
-      EXPECT_EQ(work(device), expected) << "after failure " << n;
+      expect_same(work(device), std::format("after failure {}", n));
       EXPECT_EQ(device.memory().live, 0u);
     }
   }
