@@ -106,15 +106,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let end = phase + min(before[kWords - 1u], p.list_size - min(base, p.list_size));
   for (var w = lane; w * {{ per }}u < end; w += {{ workgroup }}u) {
     let value = atomicLoad(&stage[w]);
-    var mask = 0xffffffffu;
-    if (w == 0u) { mask <<= phase * {{ bits }}u; }
-    if (end - w * {{ per }}u < {{ per }}u) { mask &= (1u << ((end - w * {{ per }}u) * {{ bits }}u)) - 1u; }
-    if (mask == 0xffffffffu) {
-      atomicStore(&y_buf[start / {{ per }}u + w], value);
-    } else {
-      atomicAnd(&y_buf[start / {{ per }}u + w], ~mask);
-      atomicOr(&y_buf[start / {{ per }}u + w], value & mask);
-    }
+{{ put_word() }}
   }
 {% endif %}
 {% endif %}

@@ -1,4 +1,5 @@
-{# What a mask's element says, by its bits: shared by compact.wgsl and compact_runs.wgsl. #}
+{# Shared by compact.wgsl and compact_runs.wgsl. #}
+// What a mask's element says, by its bits.
 fn is_true(v: mask_t) -> bool {
 {% if mask_kind == "float" %}
   return (bitcast<u32>(v) & 0x7fffffffu) != 0u;
@@ -12,3 +13,17 @@ fn is_true(v: mask_t) -> bool {
   return v != mask_t(0);
 {% endif %}
 }
+
+{# Puts `value`, word w of those that a workgroup makes, into y: elements phase … end - 1 of them are its own, from y's
+   element `start` on. The first and the last word may be other workgroups' too. #}
+{% macro put_word() -%}
+    var mask = 0xffffffffu;
+    if (w == 0u) { mask <<= phase * {{ bits }}u; }
+    if (end - w * {{ per }}u < {{ per }}u) { mask &= (1u << ((end - w * {{ per }}u) * {{ bits }}u)) - 1u; }
+    if (mask == 0xffffffffu) {
+      atomicStore(&y_buf[start / {{ per }}u + w], value);
+    } else {
+      atomicAnd(&y_buf[start / {{ per }}u + w], ~mask);
+      atomicOr(&y_buf[start / {{ per }}u + w], value & mask);
+    }
+{%- endmacro %}

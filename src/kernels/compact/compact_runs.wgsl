@@ -76,17 +76,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% if per == 1 %}
     store_y(base + w, stage[place_of(w)]);
 {% else %}
-    // The first and the last word may be other workgroups' too.
     let value = {% for i in range(per) %}{{ " | " if i }}(stage[place_of(w * {{ per }}u + {{ i }}u)] << {{ i * bits }}u){% endfor %};
-    var mask = 0xffffffffu;
-    if (w == 0u) { mask <<= phase * {{ bits }}u; }
-    if (end - w * {{ per }}u < {{ per }}u) { mask &= (1u << ((end - w * {{ per }}u) * {{ bits }}u)) - 1u; }
-    if (mask == 0xffffffffu) {
-      atomicStore(&y_buf[start / {{ per }}u + w], value);
-    } else {
-      atomicAnd(&y_buf[start / {{ per }}u + w], ~mask);
-      atomicOr(&y_buf[start / {{ per }}u + w], value & mask);
-    }
+{{ put_word() }}
 {% endif %}
   }
 {% endif %}
