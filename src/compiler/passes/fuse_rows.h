@@ -5,6 +5,7 @@
 //   outputs %4, %2
 // What others need of it is a further result: it is stored as it was, and not read again. Left apart:
 // - around rows that the kernel shares out among cores in parts, or that may be longer than a binding;
+// - on the CPU, all but little;
 // - before rows that are read twice, what would take longer to read and compute twice than to store and read;
 // - what lies on a path through another kernel; and what is past the storage buffers that the device binds.
 #pragma once
