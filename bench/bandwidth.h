@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wake.h"
 #include "weft/gpu.h"
 #include "weft/view.h"
 
@@ -78,9 +79,7 @@ class Bandwidth {
       return (seconds() - start) / n;
     };
     batch(1);
-    // A GPU lowers its clock while the host compiles and fills tensors, and takes a while to raise it.
-    const bool hardware = !device_.capabilities().software;
-    for (const double start = seconds(); hardware && seconds() - start < 0.5;) batch(1);
+    wake(device_, [&] { batch(1); });
     int n = 1;
     double t = batch(n);
     while (t * n < 0.05) t = batch(n *= 2);

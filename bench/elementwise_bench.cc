@@ -6,6 +6,7 @@
 #include <random>
 
 #include "kernels/copy/copy.h"
+#include "wake.h"
 #include "weft/gpu.h"
 #include "weft/kernels.h"
 
@@ -46,8 +47,7 @@ class Bench {
       return (now() - start) / n;
     };
     batch(1);
-    // A GPU lowers its clock while the host compiles and fills tensors, and takes a while to raise it.
-    for (const double start = now(); !device_.capabilities().software && now() - start < 0.5;) batch(8);
+    bench::wake(device_, [&] { batch(8); });
     int n = 1;
     double t = batch(n);
     while (t * n < 0.1) t = batch(n *= 2);

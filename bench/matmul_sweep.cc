@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "kernels/matmul/matmul.h"
+#include "wake.h"
 #include "weft/error.h"
 #include "weft/gpu.h"
 #include "weft/small_float.h"
@@ -117,8 +118,7 @@ double time_variant(gpu::Device& device, const MatmulProblem& problem, const Exp
   matmul_by(one, problem, epilogue, variant, workspace);
   run(one, 1);
   double first = run(one, 1);
-  // A GPU lowers its clock to a sixth while the host compiles a form and checks the one before.
-  for (const auto start = Clock::now(); !device.capabilities().software && seconds_since(start) < 0.5;) first = run(one, 20) / 20;
+  bench::wake(device, [&] { first = run(one, 20) / 20; });
   if (first > budget) return first;
   constexpr int kBatch = 16;
   gpu::Recording many(device);

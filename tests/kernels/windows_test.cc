@@ -30,6 +30,20 @@ class WindowsTest : public testing::Test {
   void both(std::vector<View> inputs, std::vector<View> outputs, const KernelCall& call, const Tolerance& tolerance) {
     run_both(*device, inputs, outputs, call, tolerance);
   }
+
+  std::optional<View> workspace(std::uint64_t bytes) {
+    if (bytes == 0) return {};
+    return View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+  }
+
+  // What is left of a shape without some axes.
+  static Shape without(const Shape& shape, const std::vector<int>& axes) {
+    Shape kept;
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (std::ranges::find(axes, d) == axes.end()) kept.push_back(shape[d]);
+    }
+    return kept;
+  }
 };
 
 TEST_F(WindowsTest, Elementwise) {
@@ -90,11 +104,7 @@ TEST_F(WindowsTest, Rows) {
     kernels::layer_norm(s, in[0], in[1], {}, out[0], -1, 1e-5f);
   }, {.ulp = 64, .absolute = 1e-5});
   for (const std::vector<int>& axes : {std::vector{2}, std::vector{1}}) {
-    Shape kept;
-    for (int d = 0; d < 3; ++d) {
-      if (std::ranges::find(axes, d) == axes.end()) kept.push_back(x.shape()[d]);
-    }
-    const View sum = random_view(rng, kept, DType::f32);
+    const View sum = random_view(rng, without(x.shape(), axes), DType::f32);
     both({x}, {sum}, [&](Stream& s, auto in, auto out) { kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes, {}); }, {});
     both({x}, {sum}, [&](Stream& s, auto in, auto out) {
       kernels::reduce(s, kernels::ReduceOp::sum, in[0], out[0], axes, {});
@@ -133,21 +143,14 @@ TEST_F(WindowsTest, LongRows) {
   for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
                         Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
                         Case{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
-    Shape kept;
-    for (int d = 0; d < c.shape.rank(); ++d) {
-      if (std::ranges::find(c.axes, d) == c.axes.end()) kept.push_back(c.shape[d]);
-    }
+    const Shape kept = without(c.shape, c.axes);
     for (const auto& [op, type, result] :
          {std::tuple{sum, DType::f32, DType::f32}, {mean, DType::f16, DType::f16}, {max, DType::f32, DType::f32},
           {log_sum_exp, DType::f32, DType::f32}, {l2, DType::f32, DType::f32}, {sum, DType::i8, DType::i32},
           {prod, DType::i64, DType::i64}, {any, DType::f32, DType::boolean}, {count, DType::u8, DType::i64}}) {
       const View x = random_view(rng, c.shape, type, c.kind), y = random_view(rng, kept, result);
       both({x}, {y}, [&](Stream& s, auto in, auto out) {
-        std::optional<View> workspace;
-        if (const auto bytes = kernels::reduce_workspace(s, op, in[0], out[0], c.axes)) {
-          workspace = View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-        }
-        kernels::reduce(s, op, in[0], out[0], c.axes, workspace);
+        kernels::reduce(s, op, in[0], out[0], c.axes, workspace(kernels::reduce_workspace(s, op, in[0], out[0], c.axes)));
       }, is_floating(result) ? Tolerance{.ulp = 16, .absolute = op == sum ? 3e-3 : 1e-5} : kSameBits);
     }
   }
@@ -178,11 +181,8 @@ TEST_F(WindowsTest, SoftmaxOfLongRows) {
     for (const bool log : {false, true}) {
       const View x = random_view(rng, c.shape, c.type), y = random_view(rng, c.shape, c.type);
       both({x}, {y}, [&](Stream& s, auto in, auto out) {
-        std::optional<View> workspace;
-        if (const auto bytes = kernels::softmax_workspace(s, in[0], out[0], c.axis)) {
-          workspace = View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-        }
-        log ? kernels::log_softmax(s, in[0], out[0], c.axis, workspace) : kernels::softmax(s, in[0], out[0], c.axis, workspace);
+        const auto scratch = workspace(kernels::softmax_workspace(s, in[0], out[0], c.axis));
+        log ? kernels::log_softmax(s, in[0], out[0], c.axis, scratch) : kernels::softmax(s, in[0], out[0], c.axis, scratch);
       }, {.ulp = 64, .absolute = log ? 1e-4 : 1e-9});
     }
   }
@@ -314,9 +314,6 @@ TEST_F(WindowsTest, Compaction) {
 }
 
 TEST_F(WindowsTest, NormsAndScansOfLongRows) {
-  const auto workspace = [&](std::uint64_t bytes) {
-    return bytes ? std::optional(View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)})) : std::nullopt;
-  };
   for (const auto& [shape, first, type, kind] :
        {std::tuple{Shape{70000}, 0, DType::f32, Kind::dense}, {{3, 40000}, 1, DType::f16, Kind::sliced},
         {{2, 300, 90}, 1, DType::f32, Kind::dense}, {{2, 20000}, 1, DType::f32, Kind::transposed}}) {
@@ -363,18 +360,11 @@ TEST_F(WindowsTest, ArgumentsOfLongRows) {
   for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
                         Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
                         Case{{300, 4, 200}, {0, 2}, Kind::transposed}, Case{{3, 40000}, {0}, Kind::dense}}) {
-    Shape kept;
-    for (int d = 0; d < c.shape.rank(); ++d) {
-      if (std::ranges::find(c.axes, d) == c.axes.end()) kept.push_back(c.shape[d]);
-    }
+    const Shape kept = without(c.shape, c.axes);
     for (const auto& [type, index] : {std::pair{DType::f32, DType::i32}, {DType::u8, DType::i64}, {DType::i64, DType::u32}}) {
       for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
         both({random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)}, [&](Stream& s, auto in, auto out) {
-          std::optional<View> workspace;
-          if (const auto bytes = kernels::arg_reduce_workspace(s, op, in[0], out[0], c.axes)) {
-            workspace = View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-          }
-          kernels::arg_reduce(s, op, in[0], out[0], c.axes, workspace);
+          kernels::arg_reduce(s, op, in[0], out[0], c.axes, workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], c.axes)));
         }, kSameBits);
       }
     }
@@ -383,9 +373,6 @@ TEST_F(WindowsTest, ArgumentsOfLongRows) {
 
 // Many rows that are longer than a binding: what their windows leave for each other must fit one too.
 TEST_F(WindowsTest, ManyLongRows) {
-  const auto workspace = [&](std::uint64_t bytes) {
-    return bytes ? std::optional(View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)})) : std::nullopt;
-  };
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
   both({x}, {random_view(rng, {40000}, DType::f32)}, [&](Stream& s, auto in, auto out) {
     const std::array axes{0};
@@ -423,9 +410,6 @@ TEST_F(WindowsTest, RandomNumbers) {
 
 // Sorts go in parts of their rows: short ones, long ones with their keys on the way, and the few best.
 TEST_F(WindowsTest, Sorts) {
-  const auto workspace = [&](std::uint64_t bytes) {
-    return bytes ? std::optional(View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)})) : std::nullopt;
-  };
   for (const auto& [shape, axis, type, kind] :
        {std::tuple{Shape{7, 90, 128}, 2, DType::f32, Kind::dense}, {{7, 90, 128}, 1, DType::f16, Kind::dense},
         {{40, 1500}, 1, DType::f32, Kind::dense}, {{1500, 40}, 0, DType::i32, Kind::transposed}, {{30, 1200}, 1, DType::u8, Kind::sliced},

@@ -50,6 +50,14 @@ std::string operations(const Expression& expression) {
   return s.empty() ? "copy" : s;
 }
 
+std::string operations_around(std::string_view name, const std::optional<Expression>& before,
+                              const std::optional<Expression>& after) {
+  std::string s(name);
+  if (before) s = operations(*before) + "+" + s;
+  if (after) s += "+" + operations(*after);
+  return s;
+}
+
 std::vector<TensorType> MapOp::infer(std::span<const TensorType> inputs) const {
   const std::string op = inputs.empty() ? std::string("map") : operations(expression_);
   if (static_cast<int>(inputs.size()) != expression_.input_count()) {

@@ -25,5 +25,8 @@ class MapOp final : public Op {
 
 // The operations of an expression in the order in which they happen, for labels: "add+gelu_erf".
 std::string operations(const Expression& expression);
+// With those before and after another operation: "exp+sum+relu".
+std::string operations_around(std::string_view name, const std::optional<Expression>& before,
+                              const std::optional<Expression>& after);
 
 }  // namespace weft

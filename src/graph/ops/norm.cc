@@ -290,10 +290,7 @@ Work RowWorkOp::work(const Launch& call) const {
 }
 
 std::string RowWorkOp::label(std::span<const TensorType>) const {
-  std::string s(name());
-  if (before_) s = operations(*before_) + "+" + s;
-  if (after_) s += "+" + operations(*after_);
-  return s;
+  return operations_around(name(), before_, after_);
 }
 
 Value softmax(Value x, int axis) {

@@ -127,10 +127,7 @@ Work ReduceOpNode::work(const Launch& call) const {
 }
 
 std::string ReduceOpNode::label(std::span<const TensorType>) const {
-  std::string s(name());
-  if (before_) s = operations(*before_) + "+" + s;
-  if (after_) s += "+" + operations(*after_);
-  return s;
+  return operations_around(name(), before_, after_);
 }
 
 Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims) {

@@ -238,14 +238,14 @@ RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const 
   v.dtype = type;
   v.layout = Layout::dense(shape);
   if (v.count() == 0) return {};
-  const std::array<Strides, 2> strides{v.strides(), v.strides()};
-  const Rows rows = split_rows(shape, along, strides);
   if (!capabilities) {
     // Blocks of elements go through work and rows in turn there, at two thirds of the speed of both apart (layer norm of
     // x + r, 4096 x 1024, two cores): it pays where steps are what takes the time.
     constexpr std::int64_t kLittle = 1 << 16;
     return {.whole = v.count() <= kLittle};
   }
+  const std::array<Strides, 2> strides{v.strides(), v.strides()};
+  const Rows rows = split_rows(shape, along, strides);
   const RowPlanOptions options = plan_options({.inputs = {v}, .results = {v}}, rows);
   return {.whole = !plan_parts(*capabilities, std::span(&rows, 1), options, bits(type), DType::f32, 1),
           .once = plan_rows(*capabilities, rows, options).kept > 0};

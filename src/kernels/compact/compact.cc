@@ -63,7 +63,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   const bool in_runs =
       fours && (!list || (to_run && apart && (kRounds + 4) * 4 * workgroup <= capabilities.max_workgroup_memory));
   Call call(commands, in_runs ? "compact_runs" : "compact");
-  call.include("compact_mask");
+  call.include("compact_common");
   call.read("mask", mask, fours ? 4 : 1).iterate(shape).strides("mask", strides[0]);
   if (!list) {
     call.write("counts", counts);

@@ -1,4 +1,8 @@
-{# Scale and bias of norms. #}
+{# What kernels of norms share: two sums of a team at once; scale and bias. #}
+{% macro team_sums_function() %}
+fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
+{{ team_function("team_sums", "vec2<f32>", "add_pairs") }}
+{% endmacro %}
 {% macro weight_access() %}
 {% if scaled %}
 {{ row_access("scale") }}

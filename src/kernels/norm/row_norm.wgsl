@@ -10,10 +10,7 @@
 {{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
 {% set together = kept and centred and state == "" %}
-{% if together %}
-fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
-{{ team_function("team_sums", "vec2<f32>", "add_pairs") }}
-{% endif %}
+{{ "" if not together else team_sums_function() }}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
