@@ -202,6 +202,8 @@ std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, D
     list.push_back(matrix_variant(16, 16, 32 * deeper, 8, 16, *unit, capabilities));
     list.push_back(type == DType::f16 ? matrix_variant(16, 32, 16, 16, 8, *unit, capabilities)
                                       : matrix_variant(16, 32, 32, 16, 16, *unit, capabilities));
+    list.push_back(matrix_variant(32, 32, 32 * deeper, type == DType::f16 ? 8 : 16, 16, *unit, capabilities));
+    for (MatmulVariant& v : list) v.scouts = v.tile_k == 32 * deeper ? 4 : 0;
   }
   return list;
 }
@@ -219,10 +221,15 @@ TEST_P(Matmul, CooperativeMatrices) {
           ++index;
           const std::int64_t step = 128 / bits(type);
           const std::int64_t m = v.tile_m + (edges ? step : 0), n = v.tile_n * (edges ? 1 : 2) + (edges ? 2 * step : 0);
-          const std::int64_t k = 3 * v.tile_k + (edges ? step : 0);
+          const std::int64_t k = (index % 3 ? 11 : 3) * v.tile_k + (edges ? step : 0);
+          const bool upside_down = index % 5 == 0;
           const auto make = [&](std::int64_t rows, std::int64_t columns, bool flip) {
-            const View view = test::random_view(rng_, flip ? Shape{2, columns, rows} : Shape{2, rows, columns}, type,
-                                                single ? Kind::offset : Kind::dense);
+            View view = test::random_view(rng_, flip ? Shape{2, columns, rows} : Shape{2, rows, columns}, type,
+                                          single ? Kind::offset : Kind::dense);
+            if (upside_down) {
+              view.offset += static_cast<std::uint64_t>(view.strides()[1] * (view.shape()[1] - 1) * bits(type) / 8);
+              view.layout.strides[1] = -view.strides()[1];
+            }
             return flip ? transposed(view) : view;
           };
           const View a = make(m, k, a_transposed), b = make(k, n, b_transposed);
@@ -232,7 +239,7 @@ TEST_P(Matmul, CooperativeMatrices) {
           any = true;
           const std::string what =
               std::format("{}, {}, {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k, a_transposed ? " aT" : "",
-                          b_transposed ? " bT" : "", single ? " single" : "");
+                          b_transposed ? " bT" : "", single ? " single" : upside_down ? " upside down" : "");
           const std::array inputs{a, b};
           const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
             std::optional<View> workspace;

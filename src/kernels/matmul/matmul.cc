@@ -11,7 +11,7 @@ namespace weft::kernels {
 namespace {
 
 // Tile rows that neighbouring workgroups cover before they go to the next tile column.
-constexpr int kOrder = 8;
+constexpr int kOrder = 8, kMatricesOrder = 16;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
   const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
@@ -131,15 +131,20 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.set("splits", v.splits > 1);
   if (tiles) {
     const std::int64_t step = v.tile_k * v.slices;
-    const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), step) * step;
-    call.include("matmul_order").set("tile_k", v.tile_k).set("order", kOrder);
+    const int stages = matrices ? v.stages(a, b) : 1;
+    const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), step * stages) * step * stages;
+    call.include("matmul_order").set("tile_k", v.tile_k).set("order", matrices ? kMatricesOrder : kOrder);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
-    call.set("edge_k", p.k % step != 0 || slice_k * (v.splits - 1) >= p.k);
+    call.set("edge_k", p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k);
     if (matrices) {
       call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
       call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
-      // Measured on an H200: loads among the products gain 1 to 4 % if both operands lie alike, and cost as much if not.
-      call.set("spread", a.along_k == b.along_k);
+      const int scouts = a.along_k || b.along_k ? v.scouts : 0;  // they cost 2 % if none does
+      call.set("scouts", scouts).set("stages", stages);
+      // Measured on an H200: loads among the products gain 1 to 4 % if both operands lie alike, and cost as much if they do
+      // not and none scouts; a loss of a tenth if the loads of two long operands come in other than three shares.
+      call.set("spread", scouts > 0 || a.along_k == b.along_k);
+      call.set("shares", stages == 2 && a.along_k && b.along_k ? 3 : v.thread_m / static_cast<int>(v.unit.m));
       call.set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
       call.set("inside", p.m % v.tile_m == 0 && p.n % v.tile_n == 0);
       call.set("type", name(v.unit.operand)).set("sum", compute_type(v.unit.result)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);

@@ -1,6 +1,6 @@
 {#
   Matrix product on cooperative-matrix units. A workgroup computes tile_m × tile_n elements, each of its subgroups sub_m ×
-  sub_n of them as matrices of unit_m × unit_n; k is walked in steps of tile_k. The next step's operands are on their way
+  sub_n of them as matrices of unit_m × unit_n; k is walked in steps of tile_k (or of several). The next step's operands are on their way
   to registers while this step's, in workgroup memory, are multiplied. With `spread` their loads lie between the first
   products: all at once, they would keep the matrices' loads waiting.
 
@@ -15,6 +15,17 @@
   care, if a and b agree): the first four of every eight, then the last four. Then 8 bytes of neighbours are neighbours.
   Invocations that store together (eight with 16 bytes each, sixteen with 8) take rows that fall on different banks.
 
+  stages: a row of tile_k elements may be half a line of memory, which takes a GPU nearly as long to load as a whole one.
+  So operands along k are loaded for a step of two stages: the first halves of all loads are multiplied in the first stage,
+  the second halves wait in registers for the second. Operands across k load the rows that belong to a stage (where their
+  loads are eight elements: k 0…3, 8…11, 16…19 and so on), in the stage before.
+
+  scouts: workgroups that share a tile row of a or a tile column of b walk over k side by side, and would all wait for
+  memory to give the same line. So of `scouts` neighbours each takes one step in `scouts` that many steps early, a
+  different one, and finds what the others took early in the cache. In the first round, which nobody has seen, each
+  begins elsewhere. Then loads are quick, and had better not stand before the stores of their own step, where NVIDIA's
+  compiler moves them: their address depends on a zero read from workgroup memory after the barrier.
+
   Results leave through workgroup memory, since matrices give no access to single elements, and matrices stored to y as
   they are take longer (on an H200). `columns` of matrices of `slots` subgroups leave at a time: more memory would leave
   room for fewer workgroups (its driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
@@ -27,7 +38,9 @@
 {% set cell = 'u32' if bytes else 'f16' %}
 {% set wide = 16 if bytes else 8 %}
 {# elements of 16 bytes #}
-{% set halves = type == 'f16' and a_width > 1 and b_width > 1 and (a_along_k or b_along_k) %}
+{% set half = wide // 2 %}
+{% set halves = type == 'f16' and stages == 1 and a_width > 1 and b_width > 1 and (a_along_k or b_along_k) %}
+{% set depth = tile_k * stages %}
 {% set subgroups_n = tile_n // sub_n %}
 {% set subgroups = tile_m // sub_m * subgroups_n %}
 {% set rows = sub_m // unit_m %}
@@ -39,6 +52,16 @@
 var<workgroup> tile_a: array<array<{{ cell }}, {{ pitch_a * (sub_m if a_along_k else tile_k) }}>, {{ tile_m // sub_m }}>;
 var<workgroup> tile_b: array<array<{{ cell }}, {{ pitch_b * (sub_n if b_along_k else tile_k) }}>, {{ subgroups_n }}>;
 var<workgroup> sums: array<array<{{ sum }}, {{ unit_m * pitch_sums }}>, {{ slots }}>;
+{% if scouts %}
+var<workgroup> zero: array<u32, 4>;
+
+// Which step of k a workgroup takes t-th. whole: steps in full rounds; what is left comes in order, the last in part.
+fn step_at(t: u32, turn: u32, whole: u32) -> u32 {
+  let at = select(t, (t + turn + 1u) % {{ scouts }}u, t < min({{ scouts }}u, whole));
+  let ahead = at + {{ scouts }}u;
+  return select(at, select(ahead, ahead - whole, ahead >= whole), at % {{ scouts }}u == turn && at < whole);
+}
+{% endif %}
 
 {# One subgroup after the other stores: which is uniform in each. #}
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
@@ -50,7 +73,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let at = place(group);
   let c = coords(at.batch);
 {{ range_of_k("k_begin") }}
-  let steps = (k_end - k_begin + {{ tile_k - 1 }}u) / {{ tile_k }}u;
+  let length = k_end - k_begin;
+  let steps = (length + {{ depth - 1 }}u) / {{ depth }}u;
 
   // Where this invocation's part of each operand tile starts in memory, and where it goes in workgroup memory.
 {% for x in ['a', 'b'] %}
@@ -62,17 +86,20 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set origin = 'at.m0' if x == 'a' else 'at.n0' %}
 {% set extent = 'p.m' if x == 'a' else 'p.n' %}
 {% set edge = a_edge if x == 'a' else b_edge %}
-{% set chunks = (tile_k if along_k else tile) // width %}
+{% set chunks = (depth if along_k else tile) // width %}
 {# of a row #}
 {% set long = tile if along_k else tile_k %}
 {# rows #}
-{% set abreast = 16 if halves and along_k else 8 %}
+{% set abreast = 16 if along_k and (halves or stages == 2) else 8 %}
 {% set near = abreast // chunks if chunks < abreast and width > 1 and long % 8 == 0 else 1 %}
 {# rows that store together, and how far they are apart #}
 {% set apart = 8 // near if near > 1 else 1 %}
 {% set parts = (chunks * long + threads - 1) // threads %}
 {% set even = threads % (8 * chunks) == 0 %}
 {# then parts are whole groups of rows apart #}
+  // In units of loads: from a row in memory to the next, which may lie before it, and from a step to the next.
+  let {{ x }}_row = u32(i32(p.{{ x }}_{{ 'w' if along_k else 'k' }}){{ ' / ' ~ width if width > 1 else '' }});
+  let {{ x }}_step = {{ depth // width if along_k else depth }}u{{ ' * p.' ~ x ~ '_k' if along_k and width == 1 else '' if along_k else ' * ' ~ x ~ '_row' }};
 {% for t in range(parts) %}
 {% set s = x ~ t %}
   let id_{{ s }} = lid + {{ t * threads }}u;
@@ -87,85 +114,103 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endif %}
   let part_{{ s }} = id_{{ s }} % {{ chunks }}u * {{ width }}u;
 {% endif %}
-  let k_{{ s }} = {{ 'part_' if along_k else 'line_' }}{{ s }};
-  let w_{{ s }} = {{ 'line_' if along_k else 'part_' }}{{ s }};
 {% if along_k %}
-  let to_{{ s }} = w_{{ s }} % {{ sub }}u * {{ pitch }}u + k_{{ s }} / {{ 2 if halves else per_cell }}u;
+  let k_{{ s }} = part_{{ s }};
+  let w_{{ s }} = line_{{ s }};
+  let to_{{ s }} = w_{{ s }} % {{ sub }}u * {{ pitch }}u + k_{{ s }} / {{ per_cell * (2 if halves or stages == 2 else 1) }}u;
 {% else %}
-  let row_{{ s }} = {{ 'k_' ~ s ~ ' / 4u % 2u * ' ~ tile_k // 2 ~ 'u + k_' ~ s ~ ' / 8u * 4u + k_' ~ s ~ ' % 4u' if halves else 'k_' ~ s }};
+  let k_{{ s }} = {{ 'line_' ~ s if stages == 1 else 'line_' ~ s ~ ' / ' ~ half ~ 'u * ' ~ wide ~ 'u + line_' ~ s ~ ' % ' ~ half ~ 'u' }};
+  let w_{{ s }} = part_{{ s }};
+  let row_{{ s }} = {{ 'line_' ~ s ~ ' / 4u % 2u * ' ~ tile_k // 2 ~ 'u + line_' ~ s ~ ' / 8u * 4u + line_' ~ s ~ ' % 4u' if halves else 'line_' ~ s }};
   let to_{{ s }} = row_{{ s }} * {{ pitch }}u + w_{{ s }} % {{ sub }}u / {{ per_cell }}u;
 {% endif %}
 {% if edge or t == 0 or not even %}
-  var at_{{ s }} = at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ extent ~ ' - ' ~ (1 if along_k else width) ~ 'u' if edge else '' }}) * p.{{ x }}_w + (k_begin + k_{{ s }}) * p.{{ x }}_k;
-{% if width > 1 %}
-  at_{{ s }} = at_{{ s }} / {{ width }}u + p.{{ x }}_o;
-{% endif %}
+  let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ extent ~ ' - ' ~ (1 if along_k else width) ~ 'u' if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
 {% endif %}
   var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
+{% if along_k and stages == 2 %}
+  var rest_{{ s }}: vec2<u32>;
+{% endif %}
 {% endfor %}
 {% endfor %}
-{% set loads_a = (tile_m * tile_k // a_width + threads - 1) // threads %}
-{% set loads = loads_a + (tile_n * tile_k // b_width + threads - 1) // threads %}
-{# Loads `from` to `to`-1 of a step: a's parts, then b's. #}
-{% macro fetch(k, from, to) %}
-{% for x in ['a', 'b'] %}
+{# Load t of operand x for stage g of a step. #}
+{% macro fetch(x, t, step, g, held) %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set width = a_width if x == 'a' else b_width %}
 {% set edge = a_edge if x == 'a' else b_edge %}
-{% set tile = tile_m if x == 'a' else tile_n %}
-{% set chunks = (tile_k if along_k else tile) // width %}
-{% set even = threads % (8 * chunks) == 0 %}
-{% set before = 0 if x == 'a' else loads_a %}
-{% set parts = (tile * tile_k // width + threads - 1) // threads %}
-{% for t in range(parts) %}
-{% if before + t >= from and before + t < to %}
-{% set s = x ~ t %}
+{% set chunks = (depth if along_k else tile_m if x == 'a' else tile_n) // width %}
+{% set own = edge or t == 0 or threads % (8 * chunks) != 0 %}
 {# Parts that are a certain number of rows apart share their address. #}
-{% set own = edge or t == 0 or not even %}
-{% set at = 'at_' ~ s if own else 'at_' ~ x ~ '0 + ' ~ t ~ 'u * ' ~ x ~ '_rows' %}
-{% set value = x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' %}
+{% set later = 0 if along_k else g * half %}
+{% set rows_on = later + (0 if own else t * threads // chunks * (1 if along_k else stages)) %}
 {% if edge_k %}
-    next_{{ s }} = {{ 'vec4<u32>()' if width > 1 else '0.0h' }};
-    if ({{ k }} + k_{{ s }} < k_end) { next_{{ s }} = {{ value }}; }
+{% set k = 'min(' ~ step ~ ' * ' ~ depth ~ 'u + k_' ~ x ~ t ~ (' + ' ~ later ~ 'u' if later else '') ~ ', length - ' ~ (width if along_k else 1) ~ 'u)' %}
+{% set way = (k ~ ' / ' ~ width ~ 'u' if width > 1 else k ~ ' * p.' ~ x ~ '_k') ~ (' + ' ~ rows_on ~ 'u * ' ~ x ~ '_row' if rows_on else '') if along_k else k ~ ' * ' ~ x ~ '_row' %}
 {% else %}
-    next_{{ s }} = {{ value }};
+{% set way = step ~ ' * ' ~ x ~ '_step' ~ (' + ' ~ rows_on ~ 'u * ' ~ x ~ '_row' if rows_on else '') %}
 {% endif %}
+{% set at = 'at_' ~ x ~ (t if own else 0) ~ ' + ' ~ way ~ (' + held' if held else '') %}
+    next_{{ x }}{{ t }} = {{ x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
+{% endmacro %}
+{# The loads among the products of stage g, share `i` of `n`. Operands along k are loaded for a whole step, others for the
+   next stage, and so first. The conditions keep compilers from moving loads down to where they are used. #}
+{% macro share(g, i, n) %}
+{% set ns = namespace(before=0, open=false) %}
+{% for of_next in [false, true] %}
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set parts = fetches_a if x == 'a' else fetches - fetches_a %}
+{% if (along_k or g + 1 == stages) == of_next %}
+{% for u in range(parts) %}
+{% if ns.before >= fetches * i // n and ns.before < fetches * (i + 1) // n %}
+{{ ('if (s + 1u < steps) {' if of_next else 'if (now * ' ~ depth ~ 'u + ' ~ half ~ 'u < length) {') if not ns.open else '' }}
+{% set ns.open = true %}
+{{ fetch(x, u + (g * parts if along_k else 0), 'next' if of_next else 'now', 0 if of_next else g + 1, scouts) }}
+{% endif %}
+{% set ns.before = ns.before + 1 %}
+{% endfor %}
 {% endif %}
 {% endfor %}
-{% if before + parts > from and before + parts <= to %}
-{% for t in range(parts) %}
-{% if edge or t == 0 or not even %}
-    at_{{ x }}{{ t }} += {{ x }}_step;
-{% endif %}
-{% endfor %}
-{% endif %}
+{{ '}' if ns.open else '' }}
+{% set ns.open = false %}
 {% endfor %}
 {% endmacro %}
-{% macro stage() %}
+{% set fetches_a = (tile_m * tile_k // a_width + threads - 1) // threads %}
+{% set fetches = fetches_a + (tile_n * tile_k // b_width + threads - 1) // threads %}
+{% macro stage(g) %}
 {% for x in ['a', 'b'] %}
 {% set width = a_width if x == 'a' else b_width %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set sub = sub_m if x == 'a' else sub_n %}
-{% set count = (tile_m if x == 'a' else tile_n) * tile_k // width %}
+{% set count = (tile_m if x == 'a' else tile_n) * (depth if along_k else tile_k) // width %}
 {% set parts = (count + threads - 1) // threads %}
 {% for t in range(parts) %}
 {% set s = x ~ t %}
+{% set rest = along_k and g > 0 %}
+{% if edge_k and not rest %}
+    if (s + 1u == steps) { next_{{ s }} = select({{ 'vec4<u32>()' if width > 1 else '0.0h' }}, next_{{ s }}, s * {{ depth }}u + k_{{ s }}{{ ' + ' ~ g * half ~ 'u' if g else '' }} < length); }
+{% endif %}
 {% set guarded = count % threads != 0 and t == parts - 1 %}
     {{ 'if (id_' ~ s ~ ' < ' ~ count ~ 'u) ' if guarded else '' }}{
 {% set to = 'tile_' ~ x ~ '[w_' ~ s ~ ' / ' ~ sub ~ 'u][to_' ~ s %}
+{% set words = 2 if along_k and stages == 2 else 4 %}
+{% set value = 'rest_' ~ s if rest else 'next_' ~ s %}
 {% if width == 1 %}
       {{ to }}] = next_{{ s }};
 {% elif bytes %}
-{% for j in range(4) %}
-      {{ to }} + {{ j }}u] = next_{{ s }}[{{ j }}];
+{% for j in range(words) %}
+      {{ to }} + {{ j }}u] = {{ value }}[{{ j }}];
 {% endfor %}
 {% else %}
-{% for j in range(4) %}
-      let h{{ j }} = bitcast<vec2<f16>>(next_{{ s }}[{{ j }}]);
+{% for j in range(words) %}
+      let h{{ j }} = bitcast<vec2<f16>>({{ value }}[{{ j }}]);
 {% endfor %}
-{% for j in range(8) %}
+{% for j in range(2 * words) %}
       {{ to }} + {{ j + (tile_k // 2 - 4 if halves and along_k and j > 3 else 0) }}u] = h{{ j // 2 }}[{{ j % 2 }}];
 {% endfor %}
+{% endif %}
+{% if along_k and stages == 2 and g == 0 %}
+      rest_{{ s }} = next_{{ s }}.zw;
 {% endif %}
     }
 {% endfor %}
@@ -179,13 +224,6 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order }}>(&tile_{{ x }}[{{ block }}], {{ across * pitch + k // per_cell if along_k else k * pitch + across // per_cell }}u, {{ pitch }}u)
 {%- endmacro %}
 
-{% for x in ['a', 'b'] %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% set width = a_width if x == 'a' else b_width %}
-{% set chunks = (tile_k if along_k else (tile_m if x == 'a' else tile_n)) // width %}
-  let {{ x }}_step = {{ tile_k }}u * p.{{ x }}_k{{ ' / ' ~ width ~ 'u' if width > 1 else '' }};
-  let {{ x }}_rows = {{ threads // chunks }}u * p.{{ x }}_{{ 'w' if along_k else 'k' }}{{ ' / ' ~ width ~ 'u' if width > 1 else '' }};
-{% endfor %}
   let block_m = subgroup / {{ subgroups_n }}u % {{ tile_m // sub_m }}u;
   let block_n = subgroup % {{ subgroups_n }}u;
 {% for i in range(rows) %}
@@ -193,15 +231,34 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   var r{{ i }}_{{ j }}: subgroup_matrix_result<{{ sum }}, {{ unit_n }}, {{ unit_m }}>;
 {% endfor %}
 {% endfor %}
-{{ fetch('k_begin', 0, loads) }}
+{% if scouts %}
+  let turn = (at.m0 / {{ tile_m }}u + at.n0 / {{ tile_n }}u) % {{ scouts }}u;
+  let whole = length / {{ depth }}u / {{ scouts }}u * {{ scouts }}u;
+{% endif %}
+  var next = {{ 'step_at(0u, turn, whole)' if scouts else '0u' }};
+  if (steps > 0u) {
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% for t in range(((tile_m if x == 'a' else tile_n) * (depth if along_k else tile_k) // (a_width if x == 'a' else b_width) + threads - 1) // threads) %}
+{{ fetch(x, t, 'next', 0, false) }}
+{% endfor %}
+{% endfor %}
+  }
   for (var s = 0u; s < steps; s++) {
+{% if stages == 2 %}
+    let now = next;
+{% endif %}
+    next = {{ 'step_at(s + 1u, turn, whole)' if scouts else 's + 1u' }};
+{% for g in range(stages) %}
     workgroupBarrier();
-{{ stage() }}
+{{ stage(g) }}
     workgroupBarrier();
+{% if scouts %}
+{{ '    {' if stages == 2 else '' }}
+    let held = zero[0];
+{% endif %}
 {% if not spread %}
-    if (s + 1u < steps) {
-{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u', 0, loads) }}
-    }
+{{ share(g, 0, 1) }}
 {% endif %}
 {% for k in range(tile_k // unit_k) %}
     {
@@ -215,13 +272,14 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
 {% for j in range(cols) %}
       r{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}, b{{ j }}, r{{ i }}_{{ j }});
 {% endfor %}
-{% if spread and k == 0 %}
-      if (s + 1u < steps) {
-{{ fetch('k_begin + (s + 1u) * ' ~ tile_k ~ 'u', loads * i // rows, loads * (i + 1) // rows) }}
-      }
+{% set slot = k * rows + i %}
+{% if spread and slot < shares %}
+{{ share(g, slot, shares) }}
 {% endif %}
 {% endfor %}
     }
+{% endfor %}
+{{ '    }' if stages == 2 and scouts else '' }}
 {% endfor %}
   }
 

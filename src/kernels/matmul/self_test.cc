@@ -49,12 +49,15 @@ struct Trial {
   gpu::Recording recording;
 };
 
-// Two tiles each way and two steps of k; the last in part where the problem's are.
+// Two tiles each way, two steps of k and a round of scouts; the last in part where the problem's are.
 Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form,
             const MatmulProblem& p) {
   const int wide = matrix_load_width(v.unit.operand);
-  const auto size = [&](std::int64_t of_problem, int tile) { return 2 * tile - (of_problem % tile != 0 ? wide : 0); };
-  const std::int64_t m = size(p.m, v.tile_m), n = size(p.n, v.tile_n), k = size(p.k, v.tile_k);
+  const auto size = [&](std::int64_t of_problem, int tile, int tiles = 2) {
+    return tiles * tile - (of_problem % tile != 0 ? wide : 0);
+  };
+  const int step = v.tile_k * v.stages(a_form, b_form);
+  const std::int64_t m = size(p.m, v.tile_m), n = size(p.n, v.tile_n), k = size(p.k, step, 2 + v.scouts);
   const View a = upload(device, v.unit.operand, m, k, a_form, true, a_value);
   const View b = upload(device, v.unit.operand, k, n, b_form, false, b_value);
   const auto count = static_cast<std::size_t>(m * n);
@@ -111,9 +114,9 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
   // The verdict is of this text of the kernel.
   static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_matrices"));
   const auto edge = [](std::int64_t size, int tile, const char* name) { return size % tile != 0 ? name : ""; };
-  const std::string key = std::format("{} {}, a along {}, b along {}, edges {}{}{}, kernel {:x}", to_string(v),
+  const std::string key = std::format("{} {}, a along {}, b along {}, edges {}{}{}, scouts {}, kernel {:x}", to_string(v),
                                       name(v.unit.operand), text(a, "m"), text(b, "n"), edge(problem.m, v.tile_m, "m"),
-                                      edge(problem.n, v.tile_n, "n"), edge(problem.k, v.tile_k, "k"), kernel);
+                                      edge(problem.n, v.tile_n, "n"), edge(problem.k, v.tile_k * v.stages(a, b), "k"), v.scouts, kernel);
   return gpu::proven(device, key, [&] {
     Trial trial = start(device, v, a, b, problem);
     return passes(device, trial);

@@ -19,6 +19,12 @@ enum class MatmulKind : std::uint8_t {
   columns,  // matmul_columns.wgsl: few rows, b's rows contiguous
 };
 
+// How the elements of an operand are best taken from memory.
+struct LoadForm {
+  bool along_k = true;  // neighbouring invocations lie along k, else along m or n
+  int width = 1;        // elements in one load
+};
+
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
   int tile_m = 0, tile_n = 0;  // a workgroup's part of y
@@ -29,8 +35,10 @@ struct MatmulVariant {
   int slices = 1;              // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
   int splits = 1;              // kinds tile, matrices and columns: k in that many slices, summed by matmul_reduce.wgsl
   gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
+  int scouts = 0;              // kind matrices: workgroups that take turns in fetching what they share, if an operand lies along k
 
   int workgroup_memory() const;  // bytes; kind matrices: for the layouts that take most
+  int stages(const LoadForm& a, const LoadForm& b) const;  // kind matrices: of a step of k
   // Kind matrices: what leaves through workgroup memory at once, columns of matrices and subgroups.
   int result_columns() const;
   int result_slots(bool a_along_k, bool b_along_k) const;
@@ -61,11 +69,6 @@ MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabiliti
 // Bytes of scratch that a variant's splits need.
 std::uint64_t workspace_bytes(const MatmulVariant& variant, const MatmulProblem& problem);
 
-// How the elements of an operand are best taken from memory. `row` and `column` are the last two dimensions.
-struct LoadForm {
-  bool along_k = true;  // neighbouring invocations lie along k, else along m or n
-  int width = 1;        // elements in one load
-};
 // `wide`: elements in one load where the layout allows it.
 LoadForm load_form(const View& view, bool k_is_last, int wide = 4);
 
