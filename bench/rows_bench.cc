@@ -144,16 +144,20 @@ void forms(bench::Bandwidth& b) {
   norm(DType::f32, {256, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}};
+  const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}, {128, 24, 8, true}, {128, 20, 8, true}, {128, 32, 4, true}, {64, 32, 8, true}, {64, 32, 4, true}, {256, 32, 8, true}, {128, 28, 8, true}};
   norm(DType::f32, {256, 4096, 64}, 2, 8, {}, waiting);
   norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting);
   norm(DType::f32, {256, 4096, 64}, 2, 64, {}, waiting);
   softmax(DType::f32, {8192, 8192}, 0, {}, waiting);
+  softmax(DType::f32, {256, 262144}, 1, {}, waiting);
+  softmax(DType::f16, {8192, 16384}, 0, {}, waiting);
   softmax(DType::f32, {1 << 26}, 0, {}, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
   softmax(DType::f16, {8192, 16384}, 0, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   for (const auto op : {kernels::ScanOp::sum, kernels::ScanOp::log_sum_exp}) {
-    scan(DType::f32, {1 << 26}, 0, op, {{256, 16, 8, true}});
-    scan(DType::f32, {65536, 1024}, 0, op, {{128, 16, 8, true}});
+    scan(DType::f32, {1 << 26}, 0, op, {{256, 16, 8, true}, {128, 32, 8, true}, {128, 16, 8, true}});
+    scan(DType::f32, {65536, 1024}, 0, op, {{128, 16, 8, true}, {128, 32, 8, true}});
+    scan(DType::f32, {8192, 8192}, 0, op, {{128, 16, 8, true}, {128, 32, 8, true}});
+    scan(DType::f32, {16, 1 << 22}, 1, op, {{128, 16, 8, true}, {128, 32, 8, true}});
     scan(DType::f32, {1 << 26}, 0, op, {{256, 8, 8}, {256, 16, 8}, {512, 8, 8}, {128, 16, 8}});
     scan(DType::f32, {65536, 1024}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}, {256, 8, 4}});
     scan(DType::f32, {8192, 8192}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}});

@@ -165,7 +165,8 @@ TEST_P(Scan, FormsOfParts) {
       });
       const Case c{op, DType::f32, DType::f32, 1, {}, false, form};
       const Problem p = make_problem(rng, c, x, random_view(rng, {3, 5000}, DType::f32));
-      run_both(device(), p.inputs, p.outputs, p.drawn(), {.relative = 1e-4}, p.what);
+      // A first element of 0 is the logarithm of a sum that may be one rounding from 1.
+      run_both(device(), p.inputs, p.outputs, p.drawn(), {.absolute = 0x1p-22, .relative = 1e-4}, p.what);
     }
   }
 }

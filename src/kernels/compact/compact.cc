@@ -1,4 +1,6 @@
 // Compaction: count in blocks, scan, place.
+#include <functional>
+
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -35,9 +37,9 @@ struct Part {
 // The workspace: two places for what is carried from part to part, counts of blocks, scratch of their scan.
 constexpr std::uint64_t kCarries = 16;
 
-// `list` is a window of the list, from its element `list_first` on; none for counting.
+// `list` is a window of the list, from its element `list_first` on, and of indices from this axis on; none for counting.
 void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
-            const std::optional<View>& list = {}, std::int64_t list_first = 0) {
+            const std::optional<View>& list = {}, std::int64_t list_first = 0, int first_axis = 0) {
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const std::uint32_t workgroup = workgroup_size(capabilities, 256);
   const Compaction form = problem.form;
@@ -72,7 +74,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
     if (part.carry) call.read("carry", *part.carry);
     call.index_param("list_first", list_first).index_param("list_size", list->shape()[0]);
     if (form == Compaction::indices) {
-      call.write("y", *list).index_param("y_axis", list->strides()[1]).index_param("y_stride", list->strides()[0]);
+      call.set("first_axis", first_axis).set("axes", list->shape()[1]).write("y", *list).index_param("y_axis", list->strides()[1]).index_param("y_stride", list->strides()[0]);
       for (int d = 0; d < mask.rank(); ++d) call.index_param(std::format("begin{}", d), part.begin[static_cast<std::size_t>(d)]);
     } else {
       const bool to_list = form == Compaction::compress;
@@ -98,6 +100,9 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
       .dispatch_groups("compact", counts.count());
 }
 
+// Of a mask: each takes several dispatches, and one whose last axes are far apart in memory may need one for each element.
+constexpr std::size_t kMostParts = 1024;
+
 // Parts that fit bindings, cut along the first axis that is longer than 1, so that they keep the order.
 void cut(const gpu::Capabilities& capabilities, std::string_view name, const CompactProblem& problem, Part part,
          std::vector<Part>& parts) {
@@ -109,6 +114,10 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
   if (axis == part.mask.rank()) {
     throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", name, to_string(part.mask), capabilities.max_binding);
   }
+  if (parts.size() >= kMostParts) {
+    throw Unsupported("{}: {} lies so that this device's bindings of {} bytes hold it in more than {} parts only; copy it "
+                      "to a dense tensor first", name, to_string(problem.mask), capabilities.max_binding, kMostParts);
+  }
   const std::int64_t size = part.mask.shape()[axis], half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
     Part piece = part;
@@ -119,13 +128,26 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
   }
 }
 
-// Elements of the list that a binding holds.
-std::int64_t list_window(const gpu::Capabilities& capabilities, const View& list) {
+// The list in windows that a binding holds: `record(window, first element, first axis of indices)`. Where indices of one
+// element lie too far from each other, each axis has windows of its own.
+void in_list_windows(const gpu::Capabilities& capabilities, const View& list,
+                     const std::function<void(const View&, std::int64_t, int)>& record, int first_axis = 0) {
   View window = list;
-  while (span_bytes(window) > window_limit(capabilities) && window.shape()[0] > 1) {
-    window.layout.shape[0] = first_half(window.shape()[0]);
+  std::int64_t size = list.shape()[0];
+  const auto far = [&] {
+    window.layout.shape[0] = size;
+    return span_bytes(window) > window_limit(capabilities);
+  };
+  while (far() && size > 1) size = first_half(size);
+  if (far()) {
+    for (int d = 0; d < list.shape()[1]; ++d) in_list_windows(capabilities, part_along(list, 1, d, 1), record, d);
+    return;
   }
-  return window.shape()[0];
+  std::int64_t first = 0;
+  do {
+    record(part_along(list, 0, first, std::min(size, list.shape()[0] - first)), first, first_axis);
+    first += size;
+  } while (first < list.shape()[0]);
 }
 
 void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x, const View& y,
@@ -146,7 +168,6 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   std::vector<Part> parts;
   cut(capabilities, name, problem, {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}}, parts);
-  const std::int64_t window = list_window(capabilities, problem.list);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
     const auto carry = [&](std::size_t k) { return View(workspace->buffer, workspace->offset + k % 2 * 4, DType::u32, {1}); };
@@ -159,12 +180,9 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
     const std::uint64_t used = kCarries + static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16);
     if (needed > used) rest = View(counts.buffer, workspace->offset + used, DType::u8, {static_cast<std::int64_t>(needed - used)});
     scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true}, rest);
-    std::int64_t first = 0;
-    do {
-      const std::int64_t size = std::min(window, problem.list.shape()[0] - first);
-      record(commands, problem, part, counts, part_along(problem.list, 0, first, size), first);
-      first += window;
-    } while (first < problem.list.shape()[0]);
+    in_list_windows(capabilities, problem.list, [&](const View& list, std::int64_t first, int first_axis) {
+      record(commands, problem, part, counts, list, first, first_axis);
+    });
   }
 }
 

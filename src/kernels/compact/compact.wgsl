@@ -93,9 +93,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
       store_y(at_y(coords(first + local{{ b }})), v{{ b }});
 {% else %}
       let c = coords(first + local{{ b }});
-{% for d in range(rank) %}
+{% for d in range(first_axis, first_axis + axes) %}
       let c{{ d }} = c[{{ d }}] + p.begin{{ d }};
-      store_y((k{{ b }} - p.list_first) * p.y_stride + {{ d }}u * p.y_axis, {{ "vec2<u32>(c" ~ d ~ ", 0u)" if wide else "y_t(c" ~ d ~ ")" }});
+      store_y((k{{ b }} - p.list_first) * p.y_stride + {{ d - first_axis }}u * p.y_axis, {{ "vec2<u32>(c" ~ d ~ ", 0u)" if wide else "y_t(c" ~ d ~ ")" }});
 {% endfor %}
 {% endif %}
     }
