@@ -17,10 +17,38 @@ std::string size_name(std::uint64_t bytes) { return std::format("{} MiB", bytes 
 struct Rows {
   bench::Bandwidth& b;
 
-  void unary(const std::string& name, DType type, const Shape& shape, const std::function<void(Stream&, const View&, const View&)>& f) {
+  using Scratch = std::function<std::uint64_t(Stream&, const View&, const View&)>;
+
+  // With `scratch`, f gets a workspace if that says so.
+  void unary(const std::string& name, DType type, const Shape& shape,
+             const std::function<void(Stream&, const View&, const View&, const std::optional<View>&)>& f, const Scratch& scratch = {}) {
     const Tensor x{type, shape};
-    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())), std::array{x, x}, 1,
-          2 * x.bytes(), [&](Stream& s, auto v) { f(s, v[0], v[1]); });
+    const View v(b.device().allocate(x.bytes() + 16), 0, type, shape);
+    gpu::Encoder probe(b.device());
+    const std::uint64_t bytes = scratch ? scratch(probe, v, v) : 0;
+    const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 16))}};
+    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())), std::array{x, x, w}, 1,
+          2 * x.bytes(), [&](Stream& s, auto o) { f(s, o[0], o[1], bytes ? std::optional<View>(o[2]) : std::nullopt); });
+  }
+
+  void softmax(const std::string& name, DType type, const Shape& shape, int axis) {
+    unary(name, type, shape, [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::softmax(s, x, y, axis, w); },
+          [&](Stream& s, const View& x, const View& y) { return kernels::softmax_workspace(s, x, y, axis); });
+  }
+
+  void layer_norm(const std::string& name, DType type, const Shape& shape) {
+    const int axis = shape.rank() - 1;
+    unary(name, type, shape,
+          [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::layer_norm(s, x, {}, {}, y, axis, 1e-5f, w); },
+          [&](Stream& s, const View& x, const View& y) { return kernels::layer_norm_workspace(s, x, {}, {}, y, axis); });
+  }
+
+  // Of channels in 8 groups, or each by itself.
+  void channels(const std::string& name, DType type, const Shape& shape, int axis, bool each) {
+    const std::int64_t groups = each ? shape[axis] : 8;
+    unary(name, type, shape,
+          [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::group_norm(s, x, {}, {}, y, axis, groups, 1e-5f, w); },
+          [&](Stream& s, const View& x, const View& y) { return kernels::group_norm_workspace(s, x, {}, {}, y, axis, groups); });
   }
 
   void reduce(const std::string& name, ReduceOp op, DType type, const Shape& shape, const std::vector<int>& axes) {
@@ -144,13 +172,15 @@ void forms(bench::Bandwidth& b) {
   norm(DType::f32, {256, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}, {128, 24, 8, true}, {128, 20, 8, true}, {128, 32, 4, true}, {64, 32, 8, true}, {64, 32, 4, true}, {256, 32, 8, true}, {128, 28, 8, true}};
+  const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}, {64, 32, 8, true}};
+  const std::vector<PartsForm> waiting16{{128, 32, 8, true}, {128, 64, 8, true}, {64, 64, 8, true}, {128, 32, 16, true}};
   norm(DType::f32, {256, 4096, 64}, 2, 8, {}, waiting);
-  norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting);
+  norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting16);
   norm(DType::f32, {256, 4096, 64}, 2, 64, {}, waiting);
   softmax(DType::f32, {8192, 8192}, 0, {}, waiting);
   softmax(DType::f32, {256, 262144}, 1, {}, waiting);
-  softmax(DType::f16, {8192, 16384}, 0, {}, waiting);
+  softmax(DType::f16, {8192, 16384}, 0, {}, waiting16);
+  softmax(DType::f16, {512, 262144}, 1, {}, waiting16);
   softmax(DType::f32, {1 << 26}, 0, {}, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
   softmax(DType::f16, {8192, 16384}, 0, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   for (const auto op : {kernels::ScanOp::sum, kernels::ScanOp::log_sum_exp}) {
@@ -201,15 +231,13 @@ void others(bench::Bandwidth& b, Rows& rows, DType type) {
         [](Stream& s, auto v) { kernels::random_uniform(s, v[0], 0, 1, v[1]); });
   b.run(std::format("random normal {}", name(type)), std::array{key, y}, 1, y.bytes(),
         [](Stream& s, auto v) { kernels::random_normal(s, v[0], 0, 1, v[1]); });
-  rows.unary("log softmax", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out) { kernels::log_softmax(s, x, out, -1); });
-  rows.unary("rms norm", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out) { kernels::rms_norm(s, x, {}, out, 1, 1e-5f); });
+  rows.unary("log softmax", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out, const auto&) { kernels::log_softmax(s, x, out, -1); });
+  rows.unary("rms norm", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out, const auto&) { kernels::rms_norm(s, x, {}, out, 1, 1e-5f); });
   const Tensor weights{type, {64}};
   for (const auto& [shape, axis] : {std::pair{Shape{count / 64 / 4096, 64, 4096}, 1}, {{count / 64 / 4096, 4096, 64}, 2}}) {
     const Tensor x{type, shape};
-    b.run(std::format("group norm, 8 groups, axis {} {} {}", axis, name(type), to_string(shape)), std::array{x, weights, weights, x}, 3,
-          2 * x.bytes(), [&](Stream& s, auto v) { kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, 8, 1e-5f); });
-    b.run(std::format("instance norm, axis {} {} {}", axis, name(type), to_string(shape)), std::array{x, weights, weights, x}, 3,
-          2 * x.bytes(), [&](Stream& s, auto v) { kernels::instance_norm(s, v[0], v[1], v[2], v[3], axis, 1e-5f); });
+    rows.channels(std::format("group norm, 8 groups, axis {}", axis), type, shape, axis, false);
+    rows.channels(std::format("instance norm, axis {}", axis), type, shape, axis, true);
     b.run(std::format("batch norm, axis {} {} {}", axis, name(type), to_string(shape)), std::array{x, weights, weights, x}, 3,
           2 * x.bytes(), [&](Stream& s, auto v) { kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], axis, 1e-5f); });
   }
@@ -239,25 +267,21 @@ int main(int argc, char** argv) {
   Rows rows{b};
   for (DType type : {DType::f32, DType::f16}) {
     const std::int64_t bytes = bits(type) / 8;
-    const auto softmax = [](Stream& s, const View& x, const View& y) { kernels::softmax(s, x, y, -1); };
-    const auto norm = [](Stream& s, const View& x, const View& y) {
-      kernels::layer_norm(s, x, std::nullopt, std::nullopt, y, x.rank() - 1, 1e-5f);
-    };
     for (std::int64_t mib : {1, 4, 16, 64, 256}) {
       const std::int64_t count = (mib << 20) / bytes;
-      rows.unary("copy", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& y) { kernels::copy(s, x, y); });
-      rows.unary("softmax", type, {count / 1024, 1024}, softmax);
-      rows.unary("layer norm", type, {count / 1024, 1024}, norm);
+      rows.unary("copy", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& y, const auto&) { kernels::copy(s, x, y); });
+      rows.softmax("softmax", type, {count / 1024, 1024}, 1);
+      rows.layer_norm("layer norm", type, {count / 1024, 1024});
       rows.reduce("sum to one", ReduceOp::sum, type, {count}, {0});
       rows.reduce("sum of rows", ReduceOp::sum, type, {count / 1024, 1024}, {1});
       rows.reduce("sum of columns", ReduceOp::sum, type, {count / 1024, 1024}, {0});
     }
     for (std::int64_t n : {64, 256, 4096, 8192, 32768, 262144}) {
-      rows.unary("softmax", type, {(256 << 20) / bytes / n, n}, softmax);
-      rows.unary("layer norm", type, {(256 << 20) / bytes / n, n}, norm);
+      rows.softmax("softmax", type, {(256 << 20) / bytes / n, n}, 1);
+      rows.layer_norm("layer norm", type, {(256 << 20) / bytes / n, n});
     }
-    rows.unary("softmax of columns", type, {8192, 8192}, [](Stream& s, const View& x, const View& y) { kernels::softmax(s, x, y, 0); });
-    rows.unary("softmax of the middle", type, {64, 1024, 1024}, [](Stream& s, const View& x, const View& y) { kernels::softmax(s, x, y, 1); });
+    rows.softmax("softmax of columns", type, {8192, (256 << 20) / bytes / 8192}, 0);
+    rows.softmax("softmax of the middle", type, {64, 1024, 1024}, 1);
     rows.reduce("sum of columns", ReduceOp::sum, type, {8192, 8192}, {0});
     rows.reduce("max of columns", ReduceOp::max, type, {8192, 8192}, {0});
     rows.reduce("sum of rows", ReduceOp::sum, type, {8192, 8192}, {1});

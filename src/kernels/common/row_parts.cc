@@ -68,11 +68,13 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     // … or read lines for a part of what these hold.
     const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
-    // Waiting spares rows that do not fit a workgroup their second reading. It does not pay for three numbers of four rows.
-    const bool twice = options.keep && plan.kept == 0 && element_bits == 32 && !(plan.across && words > 2) &&
+    // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
+    // words only. It does not pay for three numbers of four rows.
+    const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
+    const bool twice = options.keep && plan.kept == 0 && dense && !(plan.across && words > 2) &&
                        plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
     if (windows.size() == 1 && (capabilities.software || !(idle || lines || twice))) return {};
-    if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 ? 32u : 16u, .waits = true};
+    if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
   }
 
   // A thread's two values of 16 bytes may go through workgroup memory.
@@ -84,6 +86,9 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   const std::int64_t most_beside = plan.across ? f.interleave * 4 / plan.width : 32;
   plan.interleave = power_of_two_at_most(std::min<std::int64_t>({most_beside, beside, threads}));
   plan.team = threads / plan.interleave;
+  const auto ends_with_tile = [&](std::int64_t steps) { return steps % (std::int64_t{plan.team} * f.kept) == 0; };
+  // Tiles of 64 KiB are the quickest, but not if rows end within them.
+  if (!form && f.waits && element_bits == 32 && !ends_with_tile(plan.steps)) f.kept = 16;
   while (plan.team > 1 && plan.team / 2 * std::int64_t{f.kept} >= plan.steps) plan.team /= 2;
   plan.workgroup = std::max({plan.team * plan.interleave, capabilities.subgroups ? capabilities.subgroup_max : 1u});
   plan.kept = f.kept;
@@ -100,7 +105,6 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   p.words = words;
   p.waits = f.waits && windows.size() == 1 && (type == DType::f32 || type == DType::c64);
   p.patience = f.patience;
-  const auto ends_with_tile = [&](std::int64_t steps) { return steps % (std::int64_t{plan.team} * plan.kept) == 0; };
   p.exact = p.waits && teams % at_once == 0 && std::ranges::all_of(p.steps, ends_with_tile);
   return p;
 }

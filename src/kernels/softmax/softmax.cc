@@ -44,8 +44,11 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     const View &x = windows[window].inputs[0], &y = windows[window].results[0];
     Call call(*stream.gpu(), "softmax_parts");
     call.read("x", x, parts.plan.width).write("y", y, parts.plan.width);
-    add_rows(call, rows_of(windows[window], axis), parts.plan_of(window), std::array<std::string_view, 2>{"x", "y"});
+    const Rows rows = rows_of(windows[window], axis);
+    add_rows(call, rows, parts.plan_of(window), std::array<std::string_view, 2>{"x", "y"});
     call.include("float_rows").set("logarithm", log);
+    const bool fours = parts.plan.across ? vectorises_across(x, rows, 0) : vectorises_along(x, rows, 0);
+    call.set("words_of_x", parts.plan.width == 4 && fours && bits(x.dtype) == 16);
     return call;
   });
 }

@@ -1,5 +1,6 @@
 {# Softmax, or its logarithm, of rows in parts (common/row_parts.h). A part's statistics are its maximum and its sum of
-   exponentials below that, which join as in softmax.wgsl. #}
+   exponentials below that, which join as in softmax.wgsl. What waits keeps the exponentials, unless it keeps words. #}
+{% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
 {{ row_access("x") }}
 {{ row_access("y") }}
 {{ team_function("team_max", "state_t", "larger") }}
@@ -10,16 +11,17 @@
 {{ parts_head() }}
 {% if gathers %}
 {{ tile_values("lowest") }}
-  var top = max(state_t(lowest), largest_of(v0));
+{% macro value_or(other, i) %}{{ masked("value_t(" ~ other ~ ")", tile_value(i), i) if packed else tile_value(i) }}{% endmacro %}
+  var top = max(state_t(lowest), largest_of({{ value_or("lowest", 0) }}));
 {% for i in range(1, kept) %}
-  top = max(top, largest_of(v{{ i }}));
+  top = max(top, largest_of({{ value_or("lowest", i) }}));
 {% endfor %}
   top = team_max(top, tid);
+{{ forget_values() }}
   var total = value_t(0);
 {% for i in range(kept) %}
-{# What waits keeps the exponentials. #}
-  {{ "v" ~ i ~ " =" if finishes and not logarithm else "let e" ~ i ~ " =" }} {{ masked("value_t(0)", "exp(v" ~ i ~ " - top)", i) }};
-  total += {{ "v" if finishes and not logarithm else "e" }}{{ i }};
+  {{ "v" ~ i ~ " =" if keeps_exponentials else "let e" ~ i ~ " =" }} {{ masked("value_t(0)", "exp(" ~ tile_value(i) ~ " - top)", i) }};
+  total += {{ "v" if keeps_exponentials else "e" }}{{ i }};
 {% endfor %}
   let sum = team_sum(sum_of(total), tid);
   if (live && member == 0u) {
@@ -49,15 +51,16 @@
 {% else %}
   let less = log_f32(row_total);
 {% endif %}
-{% elif gathers %}
+{% elif keeps_exponentials %}
   let scale = exp(top - row_top) / row_total;
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
+{{ forget_values() if gathers else "" }}
 {% for i in range(kept) %}
-{% set below = "(" ~ ("v" if gathers else "loaded.v") ~ i ~ " - row_top)" %}
+{% set below = "(" ~ tile_value(i) ~ " - row_top)" %}
   {{ if_inside(i) }}
-    {{ store_tile("y", "y0", i, below ~ " - less" if logarithm else "v" ~ i ~ " * scale" if gathers else "exp" ~ below ~ " * scale") }};
+    {{ store_tile("y", "y0", i, below ~ " - less" if logarithm else "v" ~ i ~ " * scale" if keeps_exponentials else "exp" ~ below ~ " * scale") }};
   }
 {% endfor %}
 {% endif %}
