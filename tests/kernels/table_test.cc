@@ -39,7 +39,8 @@ TEST(KernelTable, CallsWhatTheFunctionDoes) {
   kernels::call(cpu, "add", {.inputs = std::array{x, x}, .outputs = {{b}}, .attributes = {}});
   EXPECT_EQ(value(b, 9), 2 * value(x, 9));
   const View sums = random_view(rng, {5, 1}, DType::f32);
-  const Arguments sum{.inputs = {{x}}, .outputs = {{sums}}, .attributes = {{"axes", std::vector<int>{1}}}};
+  const std::array inputs{x}, outputs{sums};  // which Arguments only point to
+  const Arguments sum{.inputs = inputs, .outputs = outputs, .attributes = {{"axes", std::vector<int>{1}}}};
   kernels::call(cpu, "reduce_sum", sum);
   double expected = 0;
   for (int i = 0; i < 7; ++i) expected += value(x, i);

@@ -58,7 +58,11 @@ void PadOp::fields(Fields& f) const {
 std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
-    y.shape[d] += before_[d] + after_[d];
+    std::int64_t more;
+    if (__builtin_add_overflow(before_[d], after_[d], &more) || __builtin_add_overflow(y.shape[d], more, &y.shape[d])) {
+      throw InvalidArgument("pad: {} and {} around axis {} of {} are more than 2^63 elements", before_[d], after_[d], d,
+                            weft::to_string(in[0]));
+    }
     if (y.shape[d] < 0) {
       throw InvalidArgument("pad: {} and {} leave less than nothing of axis {} of {}", before_[d], after_[d], d,
                             weft::to_string(in[0]));
@@ -76,7 +80,12 @@ void PadOp::lower(const Launch& call) const {
 
 std::vector<TensorType> MultiplyOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
-  for (int d = 0; d < y.shape.rank(); ++d) y.shape[d] *= counts_[d];
+  for (int d = 0; d < y.shape.rank(); ++d) {
+    if (__builtin_mul_overflow(y.shape[d], counts_[d], &y.shape[d])) {
+      throw InvalidArgument("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat", counts_[d], d,
+                            weft::to_string(in[0]));
+    }
+  }
   return {y};
 }
 
