@@ -1,5 +1,8 @@
 #include "graph/ops/view.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "graph/graph.h"
 #include "weft/error.h"
 
@@ -62,9 +65,12 @@ std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const
 std::optional<Placement> BroadcastOp::place(const Layout& x) const { return Placement{0, x.broadcast_to(shape_)}; }
 
 std::int64_t SliceOp::size() const {
-  const std::int64_t reach = step_ > 0 ? end_ - begin_ : begin_ - end_;
-  const std::int64_t step = step_ > 0 ? step_ : -step_;
-  return reach <= 0 ? 0 : (reach + step - 1) / step;
+  if (step_ == 0 || (step_ > 0 ? end_ <= begin_ : begin_ <= end_)) return 0;
+  // As unsigned numbers distances between any two int64 are exact.
+  const auto of = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
+  const std::uint64_t reach = step_ > 0 ? of(end_) - of(begin_) : of(begin_) - of(end_);
+  const std::uint64_t count = (reach - 1) / (step_ > 0 ? of(step_) : 0 - of(step_)) + 1;
+  return static_cast<std::int64_t>(std::min(count, of(std::numeric_limits<std::int64_t>::max())));
 }
 
 std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
@@ -83,7 +89,7 @@ std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
 std::optional<Placement> SliceOp::place(const Layout& x) const {
   Placement p{size() > 0 ? begin_ * x.strides[axis_] : 0, x};
   p.layout.shape[axis_] = size();
-  p.layout.strides[axis_] = x.strides[axis_] * step_;
+  if (size() > 1) p.layout.strides[axis_] = x.strides[axis_] * step_;
   return p;
 }
 
