@@ -1,0 +1,244 @@
+#include "kernels/accessors.h"
+
+#include <format>
+#include <utility>
+
+#include "kernels/call.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+// How a type lies in 32-bit words, and how a word's part becomes a value and back. `$` is the argument.
+struct Packing {
+  std::string_view value;    // the type a value computes in
+  std::string_view widen;    // from the low `bits` of a u32
+  std::string_view narrow;   // to the low `bits` of a u32, the rest zero
+};
+
+Packing packing(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return {"f32", "bitcast<f32>($)", "bitcast<u32>($)"};
+    case DType::i32: return {"i32", "bitcast<i32>($)", "bitcast<u32>($)"};
+    case DType::u32: return {"u32", "$", "$"};
+    case DType::f16: return {"f32", "unpack2x16float($).x", "narrow_f16($)"};
+    case DType::bf16: return {"f32", "bitcast<f32>(($) << 16u)", "narrow_bf16($)"};
+    case DType::f8e4m3: return {"f32", "widen_bits($, 4u, 3u, true)", "narrow_bits($, 4u, 3u, true)"};
+    case DType::f8e5m2: return {"f32", "widen_bits($, 5u, 2u, false)", "narrow_bits($, 5u, 2u, false)"};
+    case DType::i16: return {"i32", "(i32(($) << 16u) >> 16u)", "(u32($) & 0xffffu)"};
+    case DType::u16: return {"u32", "(($) & 0xffffu)", "(($) & 0xffffu)"};
+    case DType::i8: return {"i32", "(i32(($) << 24u) >> 24u)", "(u32($) & 0xffu)"};
+    case DType::u8: return {"u32", "(($) & 0xffu)", "(($) & 0xffu)"};
+    case DType::boolean: return {"u32", "select(0u, 1u, (($) & 0xffu) != 0u)", "select(0u, 1u, ($) != 0u)"};
+    case DType::i4: return {"i32", "(i32(($) << 28u) >> 28u)", "(u32($) & 0xfu)"};
+    case DType::u4: return {"u32", "(($) & 0xfu)", "(($) & 0xfu)"};
+    case DType::i2: return {"i32", "(i32(($) << 30u) >> 30u)", "(u32($) & 0x3u)"};
+    case DType::u2: return {"u32", "(($) & 0x3u)", "(($) & 0x3u)"};
+    case DType::i64:
+    case DType::u64:
+    case DType::f64: return {"vec2<u32>", "$", "$"};
+    case DType::c64: return {"vec2<f32>", "$", "$"};
+  }
+  throw InternalError("dtype {} has no WGSL form", static_cast<int>(dtype));
+}
+
+std::string fill(std::string_view pattern, std::string_view argument) {
+  std::string s;
+  for (char c : pattern) {
+    if (c == '$') s += argument;
+    else s += c;
+  }
+  return s;
+}
+
+}  // namespace
+
+std::string_view compute_type(DType dtype) { return packing(dtype).value; }
+
+std::string element_type(DType dtype, int width, bool stores) {
+  const int b = bits(dtype);
+  if (b == 64) return std::string(packing(dtype).value);
+  if (b == 32) return width == 4 ? std::format("vec4<{}>", packing(dtype).value) : std::string(packing(dtype).value);
+  if (width == 4 && b == 16) return "vec2<u32>";
+  if (width == 4 && b == 8) return "u32";
+  return stores ? "atomic<u32>" : "u32";
+}
+
+int element_size(DType dtype, int width) {
+  const int b = bits(dtype);
+  if (b == 64) return 8;
+  if (b == 32) return width == 4 ? 16 : 4;
+  return width == 4 && b == 16 ? 8 : 4;
+}
+
+namespace {
+
+// Writes the accessors of one operand.
+class Accessors {
+ public:
+  // `buffer` is the variable, an array of `element`.
+  Accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width)
+      : name_(name), buffer_(buffer), dtype_(dtype), width_(width), pack_(packing(dtype)), bits_(bits(dtype)),
+        atomic_(element == "atomic<u32>"), words_(element == "u32" || atomic_),
+        own_(bits_ >= 32 && element == element_type(dtype, width, false)),
+        one_(width == 4 ? "[k >> 2u][k & 3u]" : "[k]") {
+    text_ = std::format("alias {}_t = {};\n", name, pack_.value);
+  }
+
+  std::string loads() && {
+    function("load_{}(i: u32) -> {}", "", load_one());
+    if (width_ == 4) function("load4_{}(i: u32) -> vec4<{}>", "", load_four());
+    if (keeps_words()) {
+      function("words4_{}(i: u32) -> vec2<u32>", "", std::format("return {};", four_words()));
+      text_ += std::format("fn widen4_{}(w: vec2<u32>) -> vec4<{}> {{ {} }}\n", name_, pack_.value, four_of_words());
+    }
+    return std::move(text_);
+  }
+  std::string stores(bool alias) && {
+    if (!alias) text_.clear();
+    // Narrow elements are stored one by one only where words are atomic: each element's bits belong to one thread, so
+    // clearing and setting need not be one step.
+    if (bits_ >= 32 || atomic_) function("store_{}(i: u32, v: {}", ")", store_one());
+    if (width_ == 4) {
+      function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
+      if (dtype_ == DType::bf16) {
+        function("store4_near_{}(i: u32, v: vec4<{}>", ")", "let q = near_bf16x4(v); " + set_four_words("q.x", "q.y"));
+      }
+      function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
+    }
+    return std::move(text_);
+  }
+  // Between a word's low bits and a value.
+  std::string conversions() const {
+    return std::format("fn widen_{0}(w: u32) -> {0}_t {{ return {1}; }}\nfn narrow_{0}(v: {0}_t) -> u32 {{ return {2}; }}\n",
+                       name_, fill(pack_.widen, "w"), fill(pack_.narrow, "v"));
+  }
+
+ private:
+  void function(std::string_view head, std::string_view tail, const std::string& body) {
+    text_ += std::format("fn {}{} {{ let k = p.{}_o + i; {} }}\n", std::vformat(head, std::make_format_args(name_, pack_.value)),
+                         tail, name_, body);
+  }
+  std::string word(const std::string& index) const {
+    return atomic_ ? std::format("atomicLoad(&{}[{}])", buffer_, index) : std::format("{}[{}]", buffer_, index);
+  }
+  std::string set_word(const std::string& index, const std::string& value) const {
+    return atomic_ ? std::format("atomicStore(&{}[{}], {});", buffer_, index, value)
+                   : std::format("{}[{}] = {};", buffer_, index, value);
+  }
+  // A 32-bit value to and from its word.
+  std::string from_word(const std::string& w) const { return std::format("bitcast<{}>({})", pack_.value, w); }
+  static std::string to_word(const std::string& v) { return std::format("bitcast<u32>({})", v); }
+
+  std::string load_one() const {
+    if (own_) return std::format("return {}{};", buffer_, one_);
+    if (bits_ == 64) return std::format("return bitcast<{}>(vec2<u32>({}, {}));", pack_.value, word("2u * k"), word("2u * k + 1u"));
+    if (bits_ == 32) return std::format("return {};", from_word(word("k")));
+    if (!words_) {  // vec2<u32>: four of 16 bits
+      return std::format("let w = {}[k >> 2u][(k >> 1u) & 1u] >> ((k & 1u) * 16u); return {};", buffer_, fill(pack_.widen, "w"));
+    }
+    return std::format("let w = {} >> ({}); return {};", word(std::format("k / {}u", 32 / bits_)), shift(), fill(pack_.widen, "w"));
+  }
+  std::string shift() const { return std::format("(k % {}u) * {}u", 32 / bits_, bits_); }
+
+  std::string load_four() const {
+    if (own_) return std::format("return {}[k >> 2u];", buffer_);
+    if (bits_ == 32) {
+      std::string s = std::format("return vec4<{}>(", pack_.value);
+      for (int i = 0; i < 4; ++i) s += (i ? ", " : "") + from_word(word(std::format("k + {}u", i)));
+      return s + ");";
+    }
+    return std::format("let w = {}; {}", four_words(), four_of_words());
+  }
+  // Two words of four elements may be kept as they are.
+  bool keeps_words() const { return width_ == 4 && bits_ == 16; }
+  // Four elements are whole words, w: two of 16 bits each, or one of 8.
+  std::string four_of_words() const {
+    if (dtype_ == DType::f16) return "return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y));";
+    std::string s = std::format("return vec4<{}>(", pack_.value);
+    for (int i = 0; i < 4; ++i) {
+      s += std::format("{}{}", i ? ", " : "",
+                       fill(pack_.widen, std::format("(w[{}] >> {}u)", i * bits_ / 32, i * bits_ % 32)));
+    }
+    return s + ");";
+  }
+  std::string four_words() const {
+    if (!words_) return std::format("{}[k >> 2u]", buffer_);
+    if (bits_ == 8) return std::format("vec2<u32>({}, 0u)", word("k >> 2u"));
+    return std::format("vec2<u32>({}, {})", word("k >> 1u"), word("(k >> 1u) + 1u"));
+  }
+  std::string set_four_words(const std::string& first, const std::string& second) const {
+    if (!words_) return std::format("{}[k >> 2u] = vec2<u32>({}, {});", buffer_, first, second);
+    if (bits_ == 8) return set_word("k >> 2u", first);
+    return set_word("k >> 1u", first) + set_word("(k >> 1u) + 1u", second);
+  }
+  // Elements of `v` as words.
+  std::string packed(int first, int count) const {
+    if (dtype_ == DType::f16) return std::format("narrow_f16x2(v[{}], v[{}])", first, first + 1);
+    if (dtype_ == DType::bf16) return std::format("narrow_bf16x4(v)[{}]", first / 2);
+    std::string words;
+    for (int i = 0; i < count; ++i) {
+      words += std::format("{}({} << {}u)", i ? " | " : "", fill(pack_.narrow, std::format("v[{}]", first + i)), i * bits_);
+    }
+    return words;
+  }
+
+  std::string store_one() const {
+    if (own_) return std::format("{}{} = v;", buffer_, one_);
+    if (bits_ == 64) {
+      return std::format("let w = bitcast<vec2<u32>>(v); {}{}", set_word("2u * k", "w.x"), set_word("2u * k + 1u", "w.y"));
+    }
+    if (bits_ == 32) return set_word("k", to_word("v"));
+    const std::string at = std::format("{}[k / {}u]", buffer_, 32 / bits_);
+    return std::format("let s = {}; atomicAnd(&{}, ~({}u << s)); atomicOr(&{}, ({}) << s);", shift(), at,
+                       (1u << bits_) - 1u, at, fill(pack_.narrow, "v"));
+  }
+  std::string store_four() const {
+    if (own_) return std::format("{}[k >> 2u] = v;", buffer_);
+    if (bits_ == 32) {
+      std::string s;
+      for (int i = 0; i < 4; ++i) s += set_word(std::format("k + {}u", i), to_word(std::format("v[{}]", i)));
+      return s;
+    }
+    if (dtype_ == DType::bf16) return "let q = narrow_bf16x4(v); " + set_four_words("q.x", "q.y");
+    return bits_ == 16 ? set_four_words(packed(0, 2), packed(2, 2)) : set_four_words(packed(0, 4), "0u");
+  }
+  // Elements first…last-1 of the four; the word's other parts stay. No other thread writes to the word.
+  std::string store_part() const {
+    if (bits_ == 32) {
+      const std::string one = own_ ? std::format("{}[k >> 2u][l] = v[l];", buffer_) : set_word("k + l", to_word("v[l]"));
+      return std::format("for (var l = first; l < last; l++) {{ {} }}", one);
+    }
+    const std::string merge =
+        std::format("let w = {}; var m = vec2<u32>(0u); for (var l = first; l < last; l++) {{ m[l * {}u / 32u] |= {}u << ((l * {}u) & 31u); }} ",
+                    four_words(), bits_, (1u << bits_) - 1u, bits_);
+    const std::string low = bits_ == 16 ? packed(0, 2) : packed(0, 4);
+    const std::string high = bits_ == 16 ? packed(2, 2) : "0u";
+    return merge + set_four_words(std::format("(w.x & ~m.x) | (({}) & m.x)", low),
+                                  std::format("(w.y & ~m.y) | (({}) & m.y)", high));
+  }
+
+  std::string name_, buffer_;
+  DType dtype_;
+  int width_;
+  Packing pack_;
+  int bits_;
+  bool atomic_, words_;  // an array of words, atomic ones
+  bool own_;             // an array of the values themselves, or of vec4 of them
+  std::string_view one_;  // such an array's element k
+  std::string text_;
+};
+
+}  // namespace
+
+std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
+                      const Accesses& accesses) {
+  const auto writer = [&] { return Accessors(name, buffer, element, dtype, width); };
+  std::string text;
+  if (accesses.loads) text += writer().loads();
+  if (accesses.stores) text += writer().stores(!accesses.loads);
+  if (accesses.updates) text += writer().conversions();
+  return text;
+}
+
+}  // namespace weft::kernels

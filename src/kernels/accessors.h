@@ -1,0 +1,25 @@
+// WGSL functions through which kernels read and write an operand, whatever its type: call.h lists them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weft/dtype.h"
+
+namespace weft::kernels {
+
+struct Accesses {
+  bool loads = false, stores = false;
+  bool updates = false;  // by the kernel's own compare-exchange: conversions between a word's low bits and a value
+};
+
+// Of the operand `name`, whose values lie in the variable `buffer`, an array of `element`. width: 4 or 1 neighbours at
+// once.
+std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
+                      const Accesses& accesses);
+
+// The array element that holds `width` elements of `dtype`, and its size in bytes.
+std::string element_type(DType dtype, int width, bool stores);
+int element_size(DType dtype, int width);
+
+}  // namespace weft::kernels
