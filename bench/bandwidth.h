@@ -66,7 +66,8 @@ class Bandwidth {
       const std::uint64_t step = (tensors[k].bytes() + 255) / 256 * 256;
       const Buffer whole = device_.allocate(step * slots);
       if (k < inputs) fill(whole);
-      for (std::uint64_t s = 0; s < slots; ++s) operands[s].push_back(View(whole, s * step, tensors[k].type, tensors[k].shape));
+      for (std::uint64_t s = 0; s < slots; ++s)
+        operands[s].push_back(View(whole, s * step, tensors[k].type, tensors[k].shape));
     }
     gpu::Recording recording(device_);
     for (const auto& o : operands) call(recording, o);
@@ -96,7 +97,9 @@ class Bandwidth {
       for (auto& w : words_) w = (rng() & 0x83ff83ffu) | 0x38003800u;
     }
     for (std::uint64_t at = 0; at < buffer.size(); at += words_.size() * 4) {
-      device_.upload(buffer, at, std::as_bytes(std::span(words_)).first(std::min<std::uint64_t>(words_.size() * 4, buffer.size() - at)));
+      device_.upload(
+          buffer, at,
+          std::as_bytes(std::span(words_)).first(std::min<std::uint64_t>(words_.size() * 4, buffer.size() - at)));
     }
   }
 

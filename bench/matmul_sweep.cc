@@ -1,12 +1,12 @@
-// Runs forms of the matrix product over shapes on one GPU and prints TFLOP/s for each: what choose_variant() is tuned by.
+// Runs forms of the matrix product over shapes on one GPU and prints TFLOP/s: what choose_variant() is tuned by.
 //
-//   matmul_sweep [--adapter NAME] [--shapes 4096x4096x4096,…] [--variants tile_128,dot] [--type f32] [--layout nt|nn|tt|tn]
-//                [--seconds S] [--no-robustness] [--chosen] [--matrix 128x128x32_64x64,…]
+//   matmul_sweep [--adapter NAME] [--shapes 4096x4096x4096,…] [--variants tile_128,dot] [--type f32]
+//                [--layout nt|nn|tt|tn] [--seconds S] [--no-robustness] [--chosen] [--matrix 128x128x32_64x64,…]
 //
 // Shapes are M×N×K. Layout nt: b lies as [n, k] (a linear layer's weights); nn: as [k, n]; tt and tn: the same, and a
 // lies as [k, m]. --result: the type of y, if not that of the sums. The time is wall clock around
-// many dispatches in a few submits, median of three, and on a software device the processor time of all its cores, which
-// other work on the machine disturbs less; results are checked against entries computed on the host.
+// many dispatches in a few submits, median of three, and on a software device the processor time of all its cores,
+// which other work on the machine disturbs less; results are checked against entries computed on the host.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
@@ -102,8 +102,8 @@ double error(gpu::Device& device, const Case& c, const Operands& o) {
 }
 
 // Seconds for one product: `count` recorded once and replayed until `budget` is over.
-double time_variant(gpu::Device& device, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& variant,
-                    const std::optional<View>& workspace, double budget) {
+double time_variant(gpu::Device& device, const MatmulProblem& problem, const Expression* epilogue,
+                    const MatmulVariant& variant, const std::optional<View>& workspace, double budget) {
   const auto run = [&](gpu::Recording& recording, int times) {
     const auto start = Clock::now();
     const std::clock_t before = std::clock();
@@ -149,7 +149,8 @@ int main(int argc, char** argv) try {
   CLI::App app{"Forms of the matrix product over shapes on one GPU"};
   std::string adapter, variants, type_name = "f32", result_name, layout = "nt";
   std::string shapes =
-      "4096x4096x4096,16x384x384,16x1536x384,16x384x1536,128x384x384,128x1536x384,128x384x1536,512x384x384,512x1536x384,"
+      "4096x4096x4096,16x384x384,16x1536x384,16x384x1536,128x384x384,128x1536x384,128x384x1536,512x384x384,"
+      "512x1536x384,"
       "512x384x1536,4096x384x384,4096x1536x384,4096x384x1536,32768x1536x384,32768x384x1536,1x4096x4096";
   double budget = 0.03;
   std::string matrix;
@@ -157,7 +158,8 @@ int main(int argc, char** argv) try {
   app.add_option("--adapter", adapter, "part of its name, or its number");
   app.add_option("--shapes", shapes, "MxNxK, separated by commas")->capture_default_str();
   app.add_option("--variants", variants, "parts of names to keep, separated by commas");
-  app.add_option("--matrix", matrix, "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's");
+  app.add_option("--matrix", matrix,
+                 "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's");
   app.add_option("--type", type_name, "of a and b")->capture_default_str();
   app.add_option("--result", result_name, "type of y, if not that of the sums");
   app.add_option("--layout", layout, "of a, then b; nt: b is [n, k]; nn: [k, n]; tt, tn: a is [k, m]")
@@ -222,7 +224,8 @@ int main(int argc, char** argv) try {
       }
     }
     if (std::ranges::find(list, choice) == list.end()) list.push_back(choice);
-    std::printf("%lld x %lld x %lld\n", static_cast<long long>(c.m), static_cast<long long>(c.n), static_cast<long long>(c.k));
+    std::printf("%lld x %lld x %lld\n", static_cast<long long>(c.m), static_cast<long long>(c.n),
+                static_cast<long long>(c.k));
     const auto workspace_of = [&](const MatmulVariant& v) -> std::optional<View> {
       const std::uint64_t bytes = workspace_bytes(v, problem);
       if (bytes == 0) return std::nullopt;
@@ -237,9 +240,9 @@ int main(int argc, char** argv) try {
       const double t = time_variant(device, problem, epilogue, v, workspace_of(v), budget);
       const double e = error(device, c, o);
       right &= e < 8;
-      std::printf("  %-32s %9.2f us %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(), t * 1e6, 2e-12 * work / t,
-                  1e-9 * (byte_size(type, (c.m + c.n) * c.k) + 4 * c.m * c.n) / t, e, e < 8 ? "" : "  WRONG",
-                  v == choice ? "  <- chosen" : "");
+      std::printf("  %-32s %9.2f us %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(), t * 1e6,
+                  2e-12 * work / t, 1e-9 * (byte_size(type, (c.m + c.n) * c.k) + 4 * c.m * c.n) / t, e,
+                  e < 8 ? "" : "  WRONG", v == choice ? "  <- chosen" : "");
       std::fflush(stdout);
     }
   }

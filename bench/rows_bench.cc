@@ -21,34 +21,46 @@ struct Rows {
 
   // With `scratch`, f gets a workspace if that says so.
   void unary(const std::string& name, DType type, const Shape& shape,
-             const std::function<void(Stream&, const View&, const View&, const std::optional<View>&)>& f, const Scratch& scratch = {}) {
+             const std::function<void(Stream&, const View&, const View&, const std::optional<View>&)>& f,
+             const Scratch& scratch = {}) {
     const Tensor x{type, shape};
     const View v(b.device().allocate(x.bytes() + 16), 0, type, shape);
     gpu::Encoder probe(b.device());
     const std::uint64_t bytes = scratch ? scratch(probe, v, v) : 0;
     const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 16))}};
-    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())), std::array{x, x, w}, 1,
-          2 * x.bytes(), [&](Stream& s, auto o) { f(s, o[0], o[1], bytes ? std::optional<View>(o[2]) : std::nullopt); });
+    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())),
+          std::array{x, x, w}, 1, 2 * x.bytes(),
+          [&](Stream& s, auto o) { f(s, o[0], o[1], bytes ? std::optional<View>(o[2]) : std::nullopt); });
   }
 
   void softmax(const std::string& name, DType type, const Shape& shape, int axis) {
-    unary(name, type, shape, [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::softmax(s, x, y, axis, w); },
-          [&](Stream& s, const View& x, const View& y) { return kernels::softmax_workspace(s, x, y, axis); });
+    unary(
+        name, type, shape,
+        [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::softmax(s, x, y, axis, w); },
+        [&](Stream& s, const View& x, const View& y) { return kernels::softmax_workspace(s, x, y, axis); });
   }
 
   void layer_norm(const std::string& name, DType type, const Shape& shape) {
     const int axis = shape.rank() - 1;
-    unary(name, type, shape,
-          [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::layer_norm(s, x, {}, {}, y, axis, 1e-5f, w); },
-          [&](Stream& s, const View& x, const View& y) { return kernels::layer_norm_workspace(s, x, {}, {}, y, axis); });
+    unary(
+        name, type, shape,
+        [&](Stream& s, const View& x, const View& y, const auto& w) {
+          kernels::layer_norm(s, x, {}, {}, y, axis, 1e-5f, w);
+        },
+        [&](Stream& s, const View& x, const View& y) { return kernels::layer_norm_workspace(s, x, {}, {}, y, axis); });
   }
 
   // Of channels in 8 groups, or each by itself.
   void channels(const std::string& name, DType type, const Shape& shape, int axis, bool each) {
     const std::int64_t groups = each ? shape[axis] : 8;
-    unary(name, type, shape,
-          [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::group_norm(s, x, {}, {}, y, axis, groups, 1e-5f, w); },
-          [&](Stream& s, const View& x, const View& y) { return kernels::group_norm_workspace(s, x, {}, {}, y, axis, groups); });
+    unary(
+        name, type, shape,
+        [&](Stream& s, const View& x, const View& y, const auto& w) {
+          kernels::group_norm(s, x, {}, {}, y, axis, groups, 1e-5f, w);
+        },
+        [&](Stream& s, const View& x, const View& y) {
+          return kernels::group_norm_workspace(s, x, {}, {}, y, axis, groups);
+        });
   }
 
   void reduce(const std::string& name, ReduceOp op, DType type, const Shape& shape, const std::vector<int>& axes) {
@@ -56,11 +68,12 @@ struct Rows {
     Tensor y{type, shape};
     for (int a : axes) y.shape[a] = 1;
     gpu::Encoder probe(b.device());
-    const View px(b.device().allocate(x.bytes()), 0, type, shape), py(b.device().allocate(y.bytes() + 16), 0, type, y.shape);
+    const View px(b.device().allocate(x.bytes()), 0, type, shape),
+        py(b.device().allocate(y.bytes() + 16), 0, type, y.shape);
     const auto scratch = kernels::reduce_workspace(probe, op, px, py, axes);
     const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(scratch, 1))}};
-    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())), std::array{x, y, w}, 1,
-          x.bytes() + y.bytes(), [&](Stream& s, auto v) {
+    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())),
+          std::array{x, y, w}, 1, x.bytes() + y.bytes(), [&](Stream& s, auto v) {
             kernels::reduce(s, op, v[0], v[1], axes, scratch ? std::optional<View>(v[2]) : std::nullopt);
           });
   }
@@ -88,18 +101,21 @@ void work(bench::Bandwidth& b, DType type, const Shape& shape) {
   b.run("work in softmax(x / 8 + mask) " + what, std::array{x, row, x}, 2, 2 * x.bytes(), [&](Stream& s, auto v) {
     kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked});
   });
-  b.run("work apart of softmax(x / 8 + mask) " + what, std::array{x, row, x, x}, 2, 2 * x.bytes(), [&](Stream& s, auto v) {
-    kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
-    kernels::softmax(s, v[2], v[3], -1);
-  });
+  b.run("work apart of softmax(x / 8 + mask) " + what, std::array{x, row, x, x}, 2, 2 * x.bytes(),
+        [&](Stream& s, auto v) {
+          kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
+          kernels::softmax(s, v[2], v[3], -1);
+        });
   const Expression both = sum(1, DType::f32, true), both_apart = sum(1, type, false);
-  b.run("work in layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(), [&](Stream& s, auto v) {
-    kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
-  });
-  b.run("work apart of layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(), [&](Stream& s, auto v) {
-    kernels::map(s, both_apart, v.first(2), v.subspan(4));
-    kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
-  });
+  b.run("work in layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(),
+        [&](Stream& s, auto v) {
+          kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
+        });
+  b.run("work apart of layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(),
+        [&](Stream& s, auto v) {
+          kernels::map(s, both_apart, v.first(2), v.subspan(4));
+          kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
+        });
   const Expression after = gelu(DType::f32, type), after_apart = gelu(type, type);
   b.run("work in gelu(layer norm) " + what, std::array{x, x}, 1, 2 * x.bytes(), [&](Stream& s, auto v) {
     kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after});
@@ -114,14 +130,20 @@ void work(bench::Bandwidth& b, DType type, const Shape& shape) {
 void forms(bench::Bandwidth& b) {
   using kernels::PartsForm;
   using kernels::RowForm;
-  const auto whole_name = [](const RowForm& f) { return std::format("team {}, interleave {}, kept {}", f.team, f.interleave, f.kept); };
-  const auto parts_name = [](const PartsForm& f) { return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave, f.waits ? ", waits" : ""); };
+  const auto whole_name = [](const RowForm& f) {
+    return std::format("team {}, interleave {}, kept {}", f.team, f.interleave, f.kept);
+  };
+  const auto parts_name = [](const PartsForm& f) {
+    return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave,
+                       f.waits ? ", waits" : "");
+  };
   const auto view = [&](const Tensor& t) { return View(b.device().allocate(t.bytes() + 16), 0, t.type, t.shape); };
   const auto scratch = [&](const std::function<std::uint64_t(Stream&)>& ask) {
     gpu::Encoder probe(b.device());
     return Tensor{DType::u8, {static_cast<std::int64_t>(ask(probe))}};
   };
-  const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole, const std::vector<PartsForm>& parts) {
+  const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole,
+                           const std::vector<PartsForm>& parts) {
     const Tensor x{type, shape};
     const std::string name = std::format("form softmax {} {} axis {}: ", weft::name(type), to_string(shape), axis);
     const View v = view(x);
@@ -135,13 +157,15 @@ void forms(bench::Bandwidth& b) {
             [&](Stream& s, auto o) { kernels::softmax_in_parts(s, o[0], o[1], axis, false, o[2], f); });
     }
   };
-  const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups, const std::vector<RowForm>& whole,
-                        const std::vector<PartsForm>& parts) {
+  const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups,
+                        const std::vector<RowForm>& whole, const std::vector<PartsForm>& parts) {
     const Tensor x{type, shape}, weight{type, {groups ? shape[axis] : shape[-1]}};
-    const std::string name = std::format("form norm of {} groups {} {} axis {}: ", groups, weft::name(type), to_string(shape), axis);
+    const std::string name =
+        std::format("form norm of {} groups {} {} axis {}: ", groups, weft::name(type), to_string(shape), axis);
     const auto made = [&](const View& in, const View& w, const View& out) {
       const kernels::RowViews views = kernels::row_views("norm", in, out);
-      return groups ? kernels::make_group_norm("norm", views, w, w, axis, groups, 1e-5f) : kernels::make_layer_norm(views, w, w, axis, 1e-5f);
+      return groups ? kernels::make_group_norm("norm", views, w, w, axis, groups, 1e-5f)
+                    : kernels::make_layer_norm(views, w, w, axis, 1e-5f);
     };
     const View v = view(x), vw = view(weight);
     for (const RowForm& f : whole) {
@@ -154,12 +178,15 @@ void forms(bench::Bandwidth& b) {
             [&](Stream& s, auto o) { kernels::row_norm_in_parts(s, made(o[0], o[1], o[2]), o[3], f); });
     }
   };
-  const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanOp op, const std::vector<PartsForm>& parts) {
+  const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanOp op,
+                        const std::vector<PartsForm>& parts) {
     const Tensor x{type, shape};
-    const std::string name = std::format("form scan {} {} {} axis {}: ", op == kernels::ScanOp::sum ? "sum" : "log-sum-exp", weft::name(type),
-                                         to_string(shape), axis);
+    const std::string name =
+        std::format("form scan {} {} {} axis {}: ", op == kernels::ScanOp::sum ? "sum" : "log-sum-exp",
+                    weft::name(type), to_string(shape), axis);
     const View v = view(x);
-    b.run(name + "whole", std::array{x, x}, 1, 2 * x.bytes(), [&](Stream& s, auto o) { kernels::scan(s, op, o[0], o[1], axis); });
+    b.run(name + "whole", std::array{x, x}, 1, 2 * x.bytes(),
+          [&](Stream& s, auto o) { kernels::scan(s, op, o[0], o[1], axis); });
     for (const PartsForm& f : parts) {
       const Tensor w = scratch([&](Stream& s) { return kernels::scan_in_parts_workspace(s, op, v, v, axis, f); });
       b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
@@ -173,7 +200,8 @@ void forms(bench::Bandwidth& b) {
   norm(DType::f16, {512, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}, {64, 32, 8, true}};
-  const std::vector<PartsForm> waiting16{{128, 32, 8, true}, {128, 64, 8, true}, {64, 64, 8, true}, {128, 32, 16, true}};
+  const std::vector<PartsForm> waiting16{
+      {128, 32, 8, true}, {128, 64, 8, true}, {64, 64, 8, true}, {128, 32, 16, true}};
   norm(DType::f32, {256, 4096, 64}, 2, 8, {}, waiting);
   norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting16);
   norm(DType::f32, {256, 4096, 64}, 2, 64, {}, waiting);
@@ -211,7 +239,8 @@ void sorting(bench::Bandwidth& b) {
       b.run(std::format("sort pairs {} {}", name(type), to_string(shape)), std::array{x, x, places, w}, 1,
             2 * x.bytes() + places.bytes(), [&](Stream& s, auto v) { kernels::sort(s, v[0], v[1], v[2], {}, v[3]); });
     }
-    for (const auto& [shape, k] : {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
+    for (const auto& [shape, k] :
+         {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
       const Tensor x{type, shape};
       Shape top = shape;
       top[-1] = k;
@@ -231,17 +260,23 @@ void others(bench::Bandwidth& b, Rows& rows, DType type) {
         [](Stream& s, auto v) { kernels::random_uniform(s, v[0], 0, 1, v[1]); });
   b.run(std::format("random normal {}", name(type)), std::array{key, y}, 1, y.bytes(),
         [](Stream& s, auto v) { kernels::random_normal(s, v[0], 0, 1, v[1]); });
-  rows.unary("log softmax", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out, const auto&) { kernels::log_softmax(s, x, out, -1); });
-  rows.unary("rms norm", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out, const auto&) { kernels::rms_norm(s, x, {}, out, 1, 1e-5f); });
+  rows.unary("log softmax", type, {count / 1024, 1024},
+             [](Stream& s, const View& x, const View& out, const auto&) { kernels::log_softmax(s, x, out, -1); });
+  rows.unary("rms norm", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out, const auto&) {
+    kernels::rms_norm(s, x, {}, out, 1, 1e-5f);
+  });
   const Tensor weights{type, {64}};
-  for (const auto& [shape, axis] : {std::pair{Shape{count / 64 / 4096, 64, 4096}, 1}, {{count / 64 / 4096, 4096, 64}, 2}}) {
+  for (const auto& [shape, axis] :
+       {std::pair{Shape{count / 64 / 4096, 64, 4096}, 1}, {{count / 64 / 4096, 4096, 64}, 2}}) {
     const Tensor x{type, shape};
     rows.channels(std::format("group norm, 8 groups, axis {}", axis), type, shape, axis, false);
     rows.channels(std::format("instance norm, axis {}", axis), type, shape, axis, true);
-    b.run(std::format("batch norm, axis {} {} {}", axis, name(type), to_string(shape)), std::array{x, weights, weights, x}, 3,
-          2 * x.bytes(), [&](Stream& s, auto v) { kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], axis, 1e-5f); });
+    b.run(std::format("batch norm, axis {} {} {}", axis, name(type), to_string(shape)),
+          std::array{x, weights, weights, x}, 3, 2 * x.bytes(),
+          [&](Stream& s, auto v) { kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], axis, 1e-5f); });
   }
-  for (const auto& [shape, axis] : {std::pair{Shape{count / 1024, 1024}, 1}, {{8192, count / 8192}, 0}, {{count}, 0}, {{count / 64, 64}, 0}}) {
+  for (const auto& [shape, axis] :
+       {std::pair{Shape{count / 1024, 1024}, 1}, {{8192, count / 8192}, 0}, {{count}, 0}, {{count / 64, 64}, 0}}) {
     const std::vector<int> axes{axis};
     const Tensor x{type, shape};
     rows.reduce("variance", ReduceOp::variance, type, shape, axes);
@@ -249,12 +284,14 @@ void others(bench::Bandwidth& b, Rows& rows, DType type) {
     Tensor places{DType::i32, shape};
     places.shape[axis] = 1;
     gpu::Encoder probe(b.device());
-    const View px(b.device().allocate(x.bytes()), 0, type, shape), pi(b.device().allocate(places.bytes() + 16), 0, DType::i32, places.shape);
+    const View px(b.device().allocate(x.bytes()), 0, type, shape),
+        pi(b.device().allocate(places.bytes() + 16), 0, DType::i32, places.shape);
     const auto bytes = kernels::arg_reduce_workspace(probe, kernels::ArgOp::max, px, pi, axes);
     const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 1))}};
-    b.run(std::format("argmax {} {} along {}", name(type), to_string(shape), axis), std::array{x, places, w}, 1, x.bytes(),
-          [&](Stream& s, auto v) {
-            kernels::arg_reduce(s, kernels::ArgOp::max, v[0], v[1], axes, bytes ? std::optional<View>(v[2]) : std::nullopt);
+    b.run(std::format("argmax {} {} along {}", name(type), to_string(shape), axis), std::array{x, places, w}, 1,
+          x.bytes(), [&](Stream& s, auto v) {
+            kernels::arg_reduce(s, kernels::ArgOp::max, v[0], v[1], axes,
+                                bytes ? std::optional<View>(v[2]) : std::nullopt);
           });
   }
 }
@@ -269,7 +306,8 @@ int main(int argc, char** argv) {
     const std::int64_t bytes = bits(type) / 8;
     for (std::int64_t mib : {1, 4, 16, 64, 256}) {
       const std::int64_t count = (mib << 20) / bytes;
-      rows.unary("copy", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& y, const auto&) { kernels::copy(s, x, y); });
+      rows.unary("copy", type, {count / 1024, 1024},
+                 [](Stream& s, const View& x, const View& y, const auto&) { kernels::copy(s, x, y); });
       rows.softmax("softmax", type, {count / 1024, 1024}, 1);
       rows.layer_norm("layer norm", type, {count / 1024, 1024});
       rows.reduce("sum to one", ReduceOp::sum, type, {count}, {0});

@@ -14,7 +14,8 @@ using Numbers = std::vector<std::int64_t>;
 template <class F>
 View numbers(KernelBench& b, const Shape& shape, F&& f) {
   std::vector<std::int32_t> values(static_cast<std::size_t>(element_count(shape)));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(f(static_cast<std::int64_t>(i)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<std::int32_t>(f(static_cast<std::int64_t>(i)));
   const View v(b.device().allocate(values.size() * 4), 0, DType::i32, shape);
   b.device().upload(v.buffer, 0, std::as_bytes(std::span(values)));
   return v;
@@ -34,9 +35,13 @@ void moves(KernelBench& b, DType type) {
   const std::int64_t half = rows / 2;
   // An image's border: rows that are no multiples of four.
   const View small(x.buffer, 0, type, {rows - 2, columns - 2});
-  for (const auto& [mode, text] : {std::pair{kernels::PadMode::constant, "pad"}, {kernels::PadMode::reflect, "pad reflect"}}) {
-    b.measure(label(text), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::pad(s, small, y, Numbers{1, 1}, mode); },
-              [&] { return at(y, 3, 5) == at(small, 2, 4) && at(y, rows - 2, columns - 2) == at(small, rows - 3, columns - 3); });
+  for (const auto& [mode, text] :
+       {std::pair{kernels::PadMode::constant, "pad"}, {kernels::PadMode::reflect, "pad reflect"}}) {
+    b.measure(
+        label(text), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::pad(s, small, y, Numbers{1, 1}, mode); },
+        [&] {
+          return at(y, 3, 5) == at(small, 2, 4) && at(y, rows - 2, columns - 2) == at(small, rows - 3, columns - 3);
+        });
   }
   b.measure(label("roll"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::roll(s, x, y, Numbers{3, 5}); },
             [&] { return at(y, 3, 5) == at(x, 0, 0) && at(y, 0, 0) == at(x, rows - 3, columns - 5); });
@@ -49,8 +54,10 @@ void moves(KernelBench& b, DType type) {
   const std::array<View, 2> parts{right, left};
   b.measure(label("concat"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::concat(s, parts, y, 1); },
             [&] { return at(y, 5, 3) == at(x, 5, columns / 2 + 3); });
-  b.measure(label("triangle"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::triangle(s, kernels::Triangle::lower, x, y); },
-            [&] { return at(y, 5, 3) == at(x, 5, 3) && at(y, 3, 5) == 0; });
+  b.measure(
+      label("triangle"), Unit::bytes, 2 * bytes,
+      [&](Stream& s) { kernels::triangle(s, kernels::Triangle::lower, x, y); },
+      [&] { return at(y, 5, 3) == at(x, 5, 3) && at(y, 3, 5) == 0; });
 
   // A permutation that no cache foresees.
   const View lines = numbers(b, {rows}, [&](std::int64_t i) { return i * 7919 % rows; });
@@ -62,21 +69,24 @@ void moves(KernelBench& b, DType type) {
               [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::assign, lines, x, y, 0); },
               [&] { return at(y, line(77), 5) == at(x, 77, 5); });
     const auto chains = b.workspace(b.ask([&](Stream& s) { return kernels::scatter_workspace(s, lines, x, y, 0); }));
-    b.measure(label("scatter add rows"), Unit::bytes, 3 * bytes,
-              [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0, chains); }, [&] { return true; });
+    b.measure(
+        label("scatter add rows"), Unit::bytes, 3 * bytes,
+        [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0, chains); }, [&] { return true; });
   }
   // Elements by indices of 32 bits: as many bytes of them as of f32.
   const View places = numbers(b, {rows, columns}, [&](std::int64_t i) { return columns - 1 - i % columns; });
   const double index_bytes = 4.0 * static_cast<double>(count);
-  b.measure(label("gather elements"), Unit::bytes, 2 * bytes + index_bytes,
-            [&](Stream& s) { kernels::gather_elements(s, x, places, y, 1); }, [&] { return at(y, 7, 3) == at(x, 7, columns - 4); },
-            {.functions = 3.0 * static_cast<double>(count)});
+  b.measure(
+      label("gather elements"), Unit::bytes, 2 * bytes + index_bytes,
+      [&](Stream& s) { kernels::gather_elements(s, x, places, y, 1); },
+      [&] { return at(y, 7, 3) == at(x, 7, columns - 4); }, {.functions = 3.0 * static_cast<double>(count)});
   b.measure(label("scatter elements"), Unit::bytes, 2 * bytes + index_bytes,
             [&](Stream& s) { kernels::scatter_elements(s, kernels::ScatterOp::assign, places, x, y, 1); },
             [&] { return at(y, 7, columns - 4) == at(x, 7, 3); },
             {.functions = 4.0 * static_cast<double>(count)});
 
-  const View mask = b.random({rows, columns}, DType::u8), found = b.poisoned({1}, DType::u32), list = b.poisoned({count}, type);
+  const View mask = b.random({rows, columns}, DType::u8), found = b.poisoned({1}, DType::u32),
+             list = b.poisoned({count}, type);
   const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::compact_workspace(s, x.shape()); }));
   b.measure(label("compress"), Unit::bytes, 2 * bytes + 2.0 * static_cast<double>(count),
             [&](Stream& s) { kernels::compress(s, x, mask, list, found, workspace); }, [&] {
@@ -92,19 +102,22 @@ void scans(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns, 
   for (const kernels::ScanOp op : {kernels::ScanOp::sum, kernels::ScanOp::max, kernels::ScanOp::log_sum_exp}) {
     const char* names[] = {"scan sum", "", "scan max", "", "scan log-sum-exp"};
     const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::scan_workspace(s, op, x, y, axis); }));
-    b.measure(std::format("{} {} [{}, {}]{}", names[static_cast<int>(op)], name(type), rows, columns, axis ? "" : " down"), Unit::bytes,
-              2 * bytes, [&](Stream& s) { kernels::scan(s, op, x, y, axis, {}, workspace); }, [&] {
-                double sum = 0, top = -INFINITY, total = 0;
-                const std::int64_t n = std::min<std::int64_t>(axis ? columns : rows, 500);
-                for (std::int64_t i = 0; i < n; ++i) {
-                  const double v = b.read(x, axis ? i : i * columns, 1)[0];
-                  sum += v;
-                  top = std::max(top, v);
-                  total += std::exp(v);
-                }
-                const double expected = op == kernels::ScanOp::sum ? sum : op == kernels::ScanOp::max ? top : std::log(total);
-                return close(b.read(y, axis ? n - 1 : (n - 1) * columns, 1)[0], expected, 0.02);
-              }, {.functions = static_cast<double>(rows * columns) * (op == kernels::ScanOp::log_sum_exp ? 16 : 2)});
+    b.measure(
+        std::format("{} {} [{}, {}]{}", names[static_cast<int>(op)], name(type), rows, columns, axis ? "" : " down"),
+        Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::scan(s, op, x, y, axis, {}, workspace); },
+        [&] {
+          double sum = 0, top = -INFINITY, total = 0;
+          const std::int64_t n = std::min<std::int64_t>(axis ? columns : rows, 500);
+          for (std::int64_t i = 0; i < n; ++i) {
+            const double v = b.read(x, axis ? i : i * columns, 1)[0];
+            sum += v;
+            top = std::max(top, v);
+            total += std::exp(v);
+          }
+          const double expected = op == kernels::ScanOp::sum ? sum : op == kernels::ScanOp::max ? top : std::log(total);
+          return close(b.read(y, axis ? n - 1 : (n - 1) * columns, 1)[0], expected, 0.02);
+        },
+        {.functions = static_cast<double>(rows * columns) * (op == kernels::ScanOp::log_sum_exp ? 16 : 2)});
   }
 }
 

@@ -64,9 +64,9 @@ enum class Precision : std::uint8_t {
   automatic,  // where it keeps f16_error_bound, measured on each weight when it is first compiled
 };
 
-// What automatic promises by default for each product with constant weights: for inputs that vary smoothly, and for random ones, no
-// column of the result is further from the f32 result than this part of its root mean square. Where a product cannot
-// keep it, the product and all that comes before it stay f32.
+// What automatic promises by default for each product with constant weights: for inputs that vary smoothly, and for
+// random ones, no column of the result is further from the f32 result than this part of its root mean square. Where a
+// product cannot keep it, the product and all that comes before it stay f32.
 inline constexpr double kF16ErrorBound = 1.0 / 128;
 
 struct CompileOptions {
@@ -75,7 +75,8 @@ struct CompileOptions {
   bool packed_qkv = true;     // products of one tensor with several weights, such as q, k and v, run as one
   std::shared_ptr<ConstantStore> constants;  // none: the executable's own
   std::optional<Precision> precision;  // none: what Flag::precision says, strict by default
-  std::optional<double> f16_error_bound;  // of automatic; none: what Flag::f16_error_bound says, kF16ErrorBound by default
+  std::optional<double>
+      f16_error_bound;  // of automatic; none: what Flag::f16_error_bound says, kF16ErrorBound by default
   // Decides for the weights whose name holds the text, before anything is measured: true is f16. What Flag::force_f16
   // says comes after these.
   std::vector<std::pair<std::string, bool>> force_f16;
@@ -141,8 +142,8 @@ class Executable {
   std::shared_ptr<Impl> impl_;
 };
 
-// Throws Unsupported (naming op, type and shape) when the device cannot run the graph; nothing goes to the CPU silently.
-// WEFT_LOG=schedule prints what was compiled, WEFT_LOG=passes the graph after each pass.
+// Throws Unsupported (naming op, type and shape) when the device cannot run the graph; nothing goes to the CPU
+// silently. WEFT_LOG=schedule prints what was compiled, WEFT_LOG=passes the graph after each pass.
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
 // The graph after the compiler's passes, as it would run on that device: what `weft graph` draws.

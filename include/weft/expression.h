@@ -68,8 +68,8 @@ class Expression {
   const std::vector<int>& outputs() const { return outputs_; }
   DType output_type(int i) const { return nodes_[outputs_[i]].type; }
   int operation_count() const;  // what it does for an element: leaves and casts are free
-  // How long an element takes beside its way from and to memory, in exponentials of f32, measured on CPUs: 0.08 for a sum,
-  // 4 for erfinv, 0.4 for a packed operand; functions of f64 ten times as long.
+  // How long an element takes beside its way from and to memory, in exponentials of f32, measured on CPUs: 0.08 for a
+  // sum, 4 for erfinv, 0.4 for a packed operand; functions of f64 ten times as long.
   double cost() const;
 
   // Unambiguous text: the key of generated code, and what logs show: "(x0:f32, x1:f32) gelu_erf(add(x0, x1))".

@@ -28,7 +28,8 @@ const FunctionInfo* find_function(std::string_view name);
 // The function as an expression: input i has types[i] (one for each operand), parameters in the order of its table,
 // fewer leave the last ones at their defaults. Throws InvalidArgument: no such name, wrong counts, types that it does
 // not take.
-Expression function_expression(std::string_view name, std::span<const DType> types, std::span<const double> parameters = {});
+Expression function_expression(std::string_view name, std::span<const DType> types,
+                               std::span<const double> parameters = {});
 
 // Each adds its nodes to `e` and returns the node of the result. x is a float; those narrower than f32 are widened
 // first, so that parameters keep their digits, and rounded once at the end.
@@ -38,8 +39,8 @@ int relu6(Expression& e, int x);                                                
 int hardtanh(Expression& e, int x, double low = -1, double high = 1);                 // min(max(x, low), high)
 int leaky_relu(Expression& e, int x, double alpha = 0.01);                            // x < 0 ? alpha x : x
 int elu(Expression& e, int x, double alpha = 1);                                      // x < 0 ? alpha (e^x - 1) : x
-int selu(Expression& e, int x);                                                       // scale elu(x, alpha), Klambauer et al. 2017
-int celu(Expression& e, int x, double alpha = 1);                                     // x < 0 ? alpha (e^(x/alpha) - 1) : x
+int selu(Expression& e, int x);                    // scale elu(x, alpha), Klambauer et al. 2017
+int celu(Expression& e, int x, double alpha = 1);  // x < 0 ? alpha (e^(x/alpha) - 1) : x
 int hardsigmoid(Expression& e, int x, double alpha = 1.0 / 6, double beta = 0.5);     // min(max(alpha x + beta, 0), 1)
 int hardswish(Expression& e, int x);                                                  // x hardsigmoid(x)
 int softsign(Expression& e, int x);                                                   // x / (1 + |x|)

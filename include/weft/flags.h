@@ -12,9 +12,30 @@
 namespace weft {
 
 enum class Flag : std::uint8_t {
-  adapter, backend, minimum_device, f16, subgroups, matrices, fusion, packed_qkv, validation, robustness, debug_labels,
-  precision, f16_error_bound, force_f16, cache_dir, memory_limit, binding_limit, dispatch_limit, always_upload, dispatch_only,
-  dispatch_report, dump_values, dump_wgsl, log,
+  adapter,
+  backend,
+  minimum_device,
+  f16,
+  subgroups,
+  matrices,
+  fusion,
+  packed_qkv,
+  validation,
+  robustness,
+  debug_labels,
+  precision,
+  f16_error_bound,
+  force_f16,
+  cache_dir,
+  memory_limit,
+  binding_limit,
+  dispatch_limit,
+  always_upload,
+  dispatch_only,
+  dispatch_report,
+  dump_values,
+  dump_wgsl,
+  log,
 };
 
 enum class FlagKind : std::uint8_t {

@@ -68,10 +68,11 @@ struct DeviceOptions {
   std::string cache_dir = flag_text(Flag::cache_dir);  // of compiled shaders; "off": none; empty: the user's
   // Bytes that the pool may hold; none: what the device has.
   std::optional<std::uint64_t> memory_limit = flag_bytes(Flag::memory_limit);
-  // Bytes of a buffer that one dispatch may see at most; none: what the device has. Kernels take larger tensors in parts.
+  // Bytes of a buffer that one dispatch may see at most; none: what the device has. Kernels take larger tensors in
+  // parts.
   std::optional<std::uint64_t> binding_limit = flag_bytes(Flag::binding_limit);
-  // Work (FLOP, a byte moved counting ten) after which a dispatch or a submit is cut, for drivers that reset a GPU which
-  // does not answer; none: by the kind of GPU.
+  // Work (FLOP, a byte moved counting ten) after which a dispatch or a submit is cut, for drivers that reset a GPU
+  // which does not answer; none: by the kind of GPU.
   std::optional<std::uint64_t> dispatch_limit = flag_bytes(Flag::dispatch_limit);
 };
 
@@ -177,8 +178,8 @@ class Device {
   // Throws NoDevice, InvalidArgument (a name that fits nothing; the message lists what there is).
   static Device open(const DeviceOptions& options = {});
   // Uses a device of the caller's with the features and limits that it has. `timed_wait`: its instance was made with
-  // the feature TimedWaitAny, so that waiting can block; without it, it polls. Callbacks of the caller's own futures may
-  // be called from poll() and wait(). Throws InvalidArgument.
+  // the feature TimedWaitAny, so that waiting can block; without it, it polls. Callbacks of the caller's own futures
+  // may be called from poll() and wait(). Throws InvalidArgument.
   static Device adopt(wgpu::Device device, bool timed_wait = false);
 
   const wgpu::Device& webgpu() const;

@@ -104,7 +104,8 @@ Value select(Value condition, Value if_true, Value if_false);
 Value cast(Value x, DType dtype);
 // Any function of weft/expressions.h by its name, with its parameters: elementwise("leaky_relu", {x}, {0.2}).
 Value elementwise(std::string_view name, std::span<const Value> operands, std::span<const double> parameters = {});
-Value elementwise(std::string_view name, std::initializer_list<Value> operands, std::initializer_list<double> parameters = {});
+Value elementwise(std::string_view name, std::initializer_list<Value> operands,
+                  std::initializer_list<double> parameters = {});
 
 inline Value operator+(Value a, Value b) { return binary(ScalarOp::add, a, b); }
 inline Value operator-(Value a, Value b) { return binary(ScalarOp::sub, a, b); }
@@ -258,7 +259,8 @@ Value tile(Value x, std::span<const std::int64_t> counts);   // a number for eac
 Value repeat(Value x, std::int64_t count, int axis);         // each element `count` times
 Value roll(Value x, std::span<const std::int64_t> shifts);   // a number for each axis
 Value triangle(Value x, Triangle part, std::int64_t diagonal = 0);
-Value one_hot(Value indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, double on = 1, double off = 0);
+Value one_hot(Value indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, double on = 1,
+              double off = 0);
 Value scan(ScanOp op, Value x, int axis, const kernels::ScanOptions& options = {});
 inline Value cumsum(Value x, int axis) { return scan(ScanOp::sum, x, axis); }
 Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims = false);
@@ -273,8 +275,8 @@ Value log_softmax(Value x, int axis = -1);
 // Over the last axes: those of scale, else of bias, else the last one, or from `first_axis` on. Both may be empty.
 Value layer_norm(Value x, Value scale, Value bias, double epsilon);
 Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis);
-// Of one float type: that type, of two: f32; of integers of 8 to 32 bits: i32, sums wrap; of c64, with c64 or floats: c64.
-// `result` may be any float type for floats, i32 or u32 for integers: the sums are converted once.
+// Of one float type: that type, of two: f32; of integers of 8 to 32 bits: i32, sums wrap; of c64, with c64 or floats:
+// c64. `result` may be any float type for floats, i32 or u32 for integers: the sums are converted once.
 Value matmul(Value a, Value b, std::optional<DType> result = {});
 // Over the last axes, those of scale, which may be empty: then over the last one.
 Value rms_norm(Value x, Value scale, double epsilon);
@@ -294,7 +296,7 @@ struct TopK {
 };
 TopK top_k(Value x, std::int64_t k, int axis = -1, bool largest = true);
 // mask and the lengths (i32 or u32 [batch]) may be empty.
-Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options, Value query_lengths = {},
-                Value key_lengths = {});
+Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options,
+                Value query_lengths = {}, Value key_lengths = {});
 
 }  // namespace weft

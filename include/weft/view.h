@@ -41,8 +41,9 @@ class Buffer {
   // Never used twice in a process, so it can stand for the buffer in a cache's key.
   std::uint64_t id() const;
 
-  // What is known of content that the host wrote, so that the same need not be uploaded again. changed(): something else
-  // may have been written; every kernel, copy and upload of Weft's says so. A buffer of the caller's is never known.
+  // What is known of content that the host wrote, so that the same need not be uploaded again. changed(): something
+  // else may have been written; every kernel, copy and upload of Weft's says so. A buffer of the caller's is never
+  // known.
   struct Digest {
     std::uint64_t size = 0, low = 0, high = 0;
     bool operator==(const Digest&) const = default;

@@ -31,7 +31,8 @@ class Grouping {
   // The graph with each group of more than one node made by `make`: of the new graph's values for the operands it
   // makes those for the results.
   using At = std::function<Value(Value old)>;
-  using Make = std::function<std::vector<Value>(Graph& to, const Group& group, std::span<const Value> results, const At& at)>;
+  using Make =
+      std::function<std::vector<Value>(Graph& to, const Group& group, std::span<const Value> results, const At& at)>;
   Graph build(const Make& make);
 
  private:

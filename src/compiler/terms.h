@@ -34,8 +34,8 @@ class Term {
 // What a constant node holds as a number, for the float types.
 std::optional<double> number(const Expression::Node& node);
 
-// The reduction whose result `v` is, spread over `shape` again: kept or put back as sizes of 1, or broadcast. Null if it
-// is none, or spread in another way.
+// The reduction whose result `v` is, spread over `shape` again: kept or put back as sizes of 1, or broadcast. Null if
+// it is none, or spread in another way.
 const Node* spread_reduction(Value v, const Shape& shape);
 
 }  // namespace weft::compiler

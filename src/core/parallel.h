@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// Runs f(begin, end) for pieces of [0, count) of at least `grain`, on as many cores as there are. What a piece throws is
-// passed on.
+// Runs f(begin, end) for pieces of [0, count) of at least `grain`, on as many cores as there are. What a piece throws
+// is passed on.
 template <class F>
 void in_pieces(std::int64_t count, std::int64_t grain, F&& f) {
 #if defined(__SANITIZE_THREAD__)

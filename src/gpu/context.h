@@ -38,7 +38,8 @@ class Context {
 
   // Throws DeviceLost, or an error that Dawn reported outside any scope since the last call.
   void check();
-  // The same without asking a caller's device, which takes as long as a dispatch does; for what ends in a submit anyway.
+  // The same without asking a caller's device, which takes as long as a dispatch does; for what ends in a submit
+  // anyway.
   void check_known() {
     if (lost_ || has_uncaptured_) check();
   }

@@ -33,8 +33,8 @@ class UploadRing {
   std::deque<std::unique_ptr<Slot>> slots_;  // the one used longest ago first
 };
 
-// Writes any bytes at any offset: whole words by the queue or the ring, the words at ragged edges by a kernel that keeps
-// their other bytes. Takes effect before anything submitted later. Throws InvalidArgument, OutOfMemory.
+// Writes any bytes at any offset: whole words by the queue or the ring, the words at ragged edges by a kernel that
+// keeps their other bytes. Takes effect before anything submitted later. Throws InvalidArgument, OutOfMemory.
 void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes);
 
 }  // namespace weft::gpu

@@ -110,14 +110,15 @@ class Accessors {
   }
   // Between a word's low bits and a value.
   std::string conversions() const {
-    return std::format("fn widen_{0}(w: u32) -> {0}_t {{ return {1}; }}\nfn narrow_{0}(v: {0}_t) -> u32 {{ return {2}; }}\n",
-                       name_, fill(pack_.widen, "w"), fill(pack_.narrow, "v"));
+    return std::format(
+        "fn widen_{0}(w: u32) -> {0}_t {{ return {1}; }}\nfn narrow_{0}(v: {0}_t) -> u32 {{ return {2}; }}\n", name_,
+        fill(pack_.widen, "w"), fill(pack_.narrow, "v"));
   }
 
  private:
   void function(std::string_view head, std::string_view tail, const std::string& body) {
-    text_ += std::format("fn {}{} {{ let k = p.{}_o + i; {} }}\n", std::vformat(head, std::make_format_args(name_, pack_.value)),
-                         tail, name_, body);
+    text_ += std::format("fn {}{} {{ let k = p.{}_o + i; {} }}\n",
+                         std::vformat(head, std::make_format_args(name_, pack_.value)), tail, name_, body);
   }
   std::string word(const std::string& index) const {
     return atomic_ ? std::format("atomicLoad(&{}[{}])", buffer_, index) : std::format("{}[{}]", buffer_, index);
@@ -132,12 +133,15 @@ class Accessors {
 
   std::string load_one() const {
     if (own_) return std::format("return {}{};", buffer_, one_);
-    if (bits_ == 64) return std::format("return bitcast<{}>(vec2<u32>({}, {}));", pack_.value, word("2u * k"), word("2u * k + 1u"));
+    if (bits_ == 64)
+      return std::format("return bitcast<{}>(vec2<u32>({}, {}));", pack_.value, word("2u * k"), word("2u * k + 1u"));
     if (bits_ == 32) return std::format("return {};", from_word(word("k")));
     if (!words_) {  // vec2<u32>: four of 16 bits
-      return std::format("let w = {}[k >> 2u][(k >> 1u) & 1u] >> ((k & 1u) * 16u); return {};", buffer_, fill(pack_.widen, "w"));
+      return std::format("let w = {}[k >> 2u][(k >> 1u) & 1u] >> ((k & 1u) * 16u); return {};", buffer_,
+                         fill(pack_.widen, "w"));
     }
-    return std::format("let w = {} >> ({}); return {};", word(std::format("k / {}u", 32 / bits_)), shift(), fill(pack_.widen, "w"));
+    return std::format("let w = {} >> ({}); return {};", word(std::format("k / {}u", 32 / bits_)), shift(),
+                       fill(pack_.widen, "w"));
   }
   std::string shift() const { return std::format("(k % {}u) * {}u", 32 / bits_, bits_); }
 
@@ -178,7 +182,8 @@ class Accessors {
     if (dtype_ == DType::bf16) return std::format("narrow_bf16x4(v)[{}]", first / 2);
     std::string words;
     for (int i = 0; i < count; ++i) {
-      words += std::format("{}({} << {}u)", i ? " | " : "", fill(pack_.narrow, std::format("v[{}]", first + i)), i * bits_);
+      words +=
+          std::format("{}({} << {}u)", i ? " | " : "", fill(pack_.narrow, std::format("v[{}]", first + i)), i * bits_);
     }
     return words;
   }
@@ -186,7 +191,8 @@ class Accessors {
   std::string store_one() const {
     if (own_) return std::format("{}{} = v;", buffer_, one_);
     if (bits_ == 64) {
-      return std::format("let w = bitcast<vec2<u32>>(v); {}{}", set_word("2u * k", "w.x"), set_word("2u * k + 1u", "w.y"));
+      return std::format("let w = bitcast<vec2<u32>>(v); {}{}", set_word("2u * k", "w.x"),
+                         set_word("2u * k + 1u", "w.y"));
     }
     if (bits_ == 32) return set_word("k", to_word("v"));
     const std::string at = std::format("{}[k / {}u]", buffer_, 32 / bits_);
@@ -206,12 +212,14 @@ class Accessors {
   // Elements first…last-1 of the four; the word's other parts stay. No other thread writes to the word.
   std::string store_part() const {
     if (bits_ == 32) {
-      const std::string one = own_ ? std::format("{}[k >> 2u][l] = v[l];", buffer_) : set_word("k + l", to_word("v[l]"));
+      const std::string one =
+          own_ ? std::format("{}[k >> 2u][l] = v[l];", buffer_) : set_word("k + l", to_word("v[l]"));
       return std::format("for (var l = first; l < last; l++) {{ {} }}", one);
     }
-    const std::string merge =
-        std::format("let w = {}; var m = vec2<u32>(0u); for (var l = first; l < last; l++) {{ m[l * {}u / 32u] |= {}u << ((l * {}u) & 31u); }} ",
-                    four_words(), bits_, (1u << bits_) - 1u, bits_);
+    const std::string merge = std::format(
+        "let w = {}; var m = vec2<u32>(0u); for (var l = first; l < last; l++) {{ m[l * {}u / 32u] |= {}u << ((l * "
+        "{}u) & 31u); }} ",
+        four_words(), bits_, (1u << bits_) - 1u, bits_);
     const std::string low = bits_ == 16 ? packed(0, 2) : packed(0, 4);
     const std::string high = bits_ == 16 ? packed(2, 2) : "0u";
     return merge + set_four_words(std::format("(w.x & ~m.x) | (({}) & m.x)", low),

@@ -36,14 +36,17 @@ Call::Call(gpu::Commands& commands, std::string_view kernel)
     : commands_(commands), capabilities_(commands.device().capabilities()), kernel_(kernel), key_(kernel) {}
 
 Call& Call::read(std::string_view name, const View& view, int width) { return operand(name, view, width, true, false); }
-Call& Call::write(std::string_view name, const View& view, int width) { return operand(name, view, width, false, true); }
+Call& Call::write(std::string_view name, const View& view, int width) {
+  return operand(name, view, width, false, true);
+}
 Call& Call::read_write(std::string_view name, const View& view, int width) {
   return operand(name, view, width, true, true);
 }
 
 Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores) {
   key_ += std::format("|{}:{}x{}{}{}", name, weft::name(view.dtype), width, loads ? "r" : "", stores ? "w" : "");
-  operands_.push_back({std::string(name), view.dtype, width, loads, stores, element_type(view.dtype, width, stores), 0});
+  operands_.push_back(
+      {std::string(name), view.dtype, width, loads, stores, element_type(view.dtype, width, stores), 0});
   views_.push_back(view);
   element_bytes_.push_back(element_size(view.dtype, width));
   return *this;
@@ -60,7 +63,8 @@ Call& Call::update(std::string_view name, const View& view) {
 Call& Call::raw(std::string_view name, const View& view, std::string_view element, int element_bytes,
                 gpu::Access access) {
   key_ += std::format("|{}:raw {} {}", name, element, access == gpu::Access::read ? "r" : "rw");
-  operands_.push_back({std::string(name), view.dtype, 0, true, access == gpu::Access::read_write, std::string(element), 0});
+  operands_.push_back(
+      {std::string(name), view.dtype, 0, true, access == gpu::Access::read_write, std::string(element), 0});
   views_.push_back(view);
   element_bytes_.push_back(element_bytes);
   return *this;
@@ -150,21 +154,24 @@ void Call::resolve_bindings() {
     const auto [low, high] = view.layout.offset_range();
     const std::int64_t b = bits(view.dtype);
     const std::uint64_t first = view.offset + static_cast<std::uint64_t>((low * b) >> 3);  // of a packed type, down
-    const std::uint64_t last = view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
+    const std::uint64_t last =
+        view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
     const bool writes = is_written(view.buffer);
     const auto shared = writes ? std::ranges::find(slots_, view.buffer, [](const Slot& s) { return s.binding.buffer; })
                                : slots_.end();
     op.binding = static_cast<int>(shared - slots_.begin());
     if (shared == slots_.end()) {
-      slots_.push_back({{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
+      slots_.push_back(
+          {{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
       continue;
     }
     // Operands that see their common buffer differently all see words.
     if (shared->element != op.element) {
       const bool raw = !op.width || !std::ranges::find(operands_, op.binding, &Operand::binding)->width;
       if (raw) {
-        throw InvalidArgument("{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own",
-                              kernel_, op.name, to_string(view), shared->element);
+        throw InvalidArgument(
+            "{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own", kernel_,
+            op.name, to_string(view), shared->element);
       }
       const bool atomic = shared->element == "atomic<u32>" || op.element == "atomic<u32>";
       shared->element = atomic ? "atomic<u32>" : "u32";
@@ -192,8 +199,8 @@ void Call::resolve_bindings() {
     const std::uint64_t bytes = views_[i].offset - slots_[op.binding].binding.offset;
     const std::uint64_t unit_bits = op.width ? bits(op.dtype) : static_cast<std::uint64_t>(element_bytes_[i]) * 8;
     if (bytes * 8 % unit_bits != 0) {
-      throw InvalidArgument("{}: operand {} starts {} bytes into its buffer, not a multiple of {} bits", kernel_, op.name,
-                            views_[i].offset, unit_bits);
+      throw InvalidArgument("{}: operand {} starts {} bytes into its buffer, not a multiple of {} bits", kernel_,
+                            op.name, views_[i].offset, unit_bits);
     }
     index_param(op.name + "_o", static_cast<std::int64_t>(bytes * 8 / unit_bits));
   }
@@ -232,7 +239,8 @@ std::string Call::prelude() const {
     for (int d = 0; d < rank; ++d) s += std::format("{}c[{}] * p.{}_s{}", d ? " + " : "", d, operand, d);
     s += rank ? "; }\n" : "0u; }\n";
   }
-  s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return p.first_group + wg.x + n.x * (wg.y + n.y * wg.z); }\n";
+  s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return p.first_group + wg.x + n.x * (wg.y + n.y * wg.z); "
+       "}\n";
   return s;
 }
 
@@ -304,8 +312,9 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
 std::string Call::stored_wgsl() const {
   gpu::DiskCache* const cache = commands_.device().impl().cache;
   if (!cache || sources_fingerprint().empty()) return wgsl();
-  const std::string name = std::format("wgsl {} {}{}: {}", sources_fingerprint(), capabilities_.minimum ? "minimum " : "",
-                                       capabilities_.subgroups ? "subgroups" : "plain", key_);
+  const std::string name =
+      std::format("wgsl {} {}{}: {}", sources_fingerprint(), capabilities_.minimum ? "minimum " : "",
+                  capabilities_.subgroups ? "subgroups" : "plain", key_);
   const auto key = std::as_bytes(std::span(name));
   const std::vector<std::byte> stored = cache->load(key);
   if (!stored.empty()) return std::string(reinterpret_cast<const char*>(stored.data()), stored.size());
@@ -329,7 +338,8 @@ void Call::dispatch_groups(std::string_view label, std::int64_t count) {
   prepare();
   const Work whole = work();
   // Of each part but the last the grid is exact: no workgroup runs twice, which work in place could not bear.
-  const double parts = std::min(std::ceil(whole.amount() / capabilities_.max_dispatch_work), static_cast<double>(count));
+  const double parts =
+      std::min(std::ceil(whole.amount() / capabilities_.max_dispatch_work), static_cast<double>(count));
   std::int64_t part = parts > 1 ? ceil_div(count, static_cast<std::int64_t>(parts)) : count;
   if (part > limit && part < count) part = std::min(ceil_div(part, limit) * limit, count);
   for (std::int64_t first = 0; first < count; first += part) {

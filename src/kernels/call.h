@@ -1,8 +1,8 @@
 // One GPU kernel call in the making: the helper that all kernel families share.
 //
 // A launcher names its operands, template variables and parameters; from them Call writes the head of the shader, and
-// puts it in front of the rendered template (Jinja: {{ variable }}, {% if … %}), so that the host and the WGSL can never
-// disagree. The template starts at @compute fn main. What the head declares:
+// puts it in front of the rendered template (Jinja: {{ variable }}, {% if … %}), so that the host and the WGSL can
+// never disagree. The template starts at @compute fn main. What the head declares:
 //
 //   for an operand `a`            alias a_t (the type a value computes in: f32, i32, u32; vec2<u32> for 64-bit integers
 //                                 and f64's bits; vec2<f32> for complex),
@@ -53,8 +53,8 @@ class Call {
   Call& read_write(std::string_view name, const View& view, int width = 1);
   // Like read_write, in atomic words whatever the type (up to 32 bits), for read-modify-write by compare-exchange:
   // element i is bits (k % n) · size… of <name>_buf[k / n], k = p.<name>_o + i, n elements a word;
-  // fn widen_<name>(bits: u32) -> <name>_t takes the low bits of a word, fn narrow_<name>(v: <name>_t) -> u32 gives them.
-  // Named first of the operands, so that the buffer's variable is its own.
+  // fn widen_<name>(bits: u32) -> <name>_t takes the low bits of a word, fn narrow_<name>(v: <name>_t) -> u32 gives
+  // them. Named first of the operands, so that the buffer's variable is its own.
   Call& update(std::string_view name, const View& view);
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
@@ -92,8 +92,8 @@ class Call {
   // The form of the kernel, and why this one: "tile_64x64x16_8x4", "the largest tile that fills the GPU".
   Call& variant(std::string_view name, std::string_view why);
 
-  // Records the call. dispatch(…) takes workgroups as they are; dispatch_groups folds a long row of workgroups, and cuts
-  // one that could take longer than a watchdog waits (Capabilities::max_dispatch_work) into several dispatches.
+  // Records the call. dispatch(…) takes workgroups as they are; dispatch_groups folds a long row of workgroups, and
+  // cuts one that could take longer than a watchdog waits (Capabilities::max_dispatch_work) into several dispatches.
   void dispatch(std::string_view label, std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1);
   void dispatch_groups(std::string_view label, std::int64_t count);
 

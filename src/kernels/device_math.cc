@@ -43,7 +43,8 @@ Trial start(const gpu::Device& device, std::string_view formula, const std::vect
   const std::uint64_t bytes = x.size() * 4, results = x.size() * 2;
   Trial trial{formula, x, device.allocate(bytes), device.allocate(results), gpu::Recording(device)};
   device.upload(trial.in, 0, std::as_bytes(std::span(x)));
-  const gpu::Binding bindings[] = {{trial.in, 0, bytes, gpu::Access::read}, {trial.out, 0, results, gpu::Access::read_write}};
+  const gpu::Binding bindings[] = {{trial.in, 0, bytes, gpu::Access::read},
+                                   {trial.out, 0, results, gpu::Access::read_write}};
   const auto count = static_cast<std::uint32_t>(x.size() / 2);
   std::string wgsl(kTest);
   wgsl.replace(wgsl.find('$'), 1, formula);
@@ -77,7 +78,8 @@ std::vector<float> trials() {
   std::vector<float> out = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f};
   for (std::uint32_t exponent = 100; exponent < 146; ++exponent) {
     for (const std::uint32_t mantissa : kMantissas) {
-      for (const std::uint32_t sign : {0u, 1u}) out.push_back(std::bit_cast<float>(sign << 31 | exponent << 23 | mantissa));
+      for (const std::uint32_t sign : {0u, 1u})
+        out.push_back(std::bit_cast<float>(sign << 31 | exponent << 23 | mantissa));
     }
   }
   return out;
@@ -185,7 +187,8 @@ bool exp2_is_right(const gpu::Device& device) {
 }  // namespace
 
 std::string_view f16_packing(const gpu::Device& device) {
-  const bool use = !device.capabilities().minimum && gpu::proven(device, "pack2x16float", [&] { return rounds_right(device); });
+  const bool use =
+      !device.capabilities().minimum && gpu::proven(device, "pack2x16float", [&] { return rounds_right(device); });
   return use ? kPacking : std::string_view();
 }
 

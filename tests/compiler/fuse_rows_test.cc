@@ -73,7 +73,9 @@ TEST_F(FuseRows, NothingPastABinding) {
   EXPECT_EQ(nodes(shape, build), 2);
   // A slice of something that is.
   context.target.able->max_binding = std::uint64_t{1} << 20;
-  EXPECT_EQ(nodes({512, 1024}, [&](Value x, Value r) { graph.output("y", softmax(slice(x, 0, 0, 128) + slice(r, 0, 0, 128))); }), 4);
+  EXPECT_EQ(nodes({512, 1024},
+                  [&](Value x, Value r) { graph.output("y", softmax(slice(x, 0, 0, 128) + slice(r, 0, 0, 128))); }),
+            4);
 }
 
 // Rows that no workgroup holds are read twice, and what comes before them is computed twice.

@@ -130,7 +130,8 @@ TEST_P(FusionTest, WhatOnlyLooksLikeSoftmax) {
   g.output("another sum", e / reduce(ReduceOp::sum, x * x, {1}, true));
   const Value f = exp(x - reduce(ReduceOp::max, x, {1}));  // broadcast along the wrong axis
   g.output("spread", f / reduce(ReduceOp::sum, f, {1}, true));
-  for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}})) EXPECT_EQ(label.find("softmax"), std::string::npos);
+  for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}}))
+    EXPECT_EQ(label.find("softmax"), std::string::npos);
 }
 
 TEST_P(FusionTest, LayerNormWrittenOut) {
@@ -160,7 +161,8 @@ TEST_P(FusionTest, OtherVariancesStay) {
   const Value d = x - reduce(ReduceOp::mean, x, {1}, true);
   g.output("sample", d / sqrt(variance(x, {1}, 1, true) + 1e-5));
   g.output("columns", d / sqrt(variance(x, {0}, 0, true) + 1e-5));
-  for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}})) EXPECT_EQ(label.find("layer_norm"), std::string::npos);
+  for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}}))
+    EXPECT_EQ(label.find("layer_norm"), std::string::npos);
 }
 
 TEST_P(FusionTest, RmsNormWrittenOut) {
@@ -224,8 +226,10 @@ TEST_P(FusionTest, RowsTakeTheWorkAroundThem) {
     build(g, in);
     EXPECT_EQ(run(g, data, tolerance), Labels{label + " [2, 6, 40]"});
   };
-  check("mul+add+softmax", {"x", "mask"}, [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"))); });
-  check("mul+add+softmax", {"x", "mask"}, [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"), 1)); });
+  check("mul+add+softmax", {"x", "mask"},
+        [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"))); });
+  check("mul+add+softmax", {"x", "mask"},
+        [](Graph& g, auto& in) { g.output("y", softmax(in.at("x") * 0.5 + in.at("mask"), 1)); });
   check("mul+add+layer_norm+cast+cast+mul", {"h", "w", "gate"}, [](Graph& g, auto& in) {
     g.output("y", cast(layer_norm(in.at("h") + in.at("h") * 0.5, in.at("w"), {}, 1e-3), DType::f32) * in.at("gate"));
   }, 4e-3f);

@@ -45,7 +45,8 @@ class RobustnessTest : public testing::TestWithParam<std::string> {
     return gpu::Device::open(options);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, RobustnessTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, RobustnessTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 TEST_P(RobustnessTest, AfterALossTheSameExecutableRunsOnANewDevice) {
   gpu::Device first = fresh();
@@ -142,8 +143,8 @@ TEST_P(RobustnessTest, OutOfMemoryAtEachAllocation) {
   int tried = 0, failed = 0;
   const bool first = GetParam() == device_names()[0];
   for (const int in_a_row : {1, 2}) {
-    // A pool's buffer is tried again, so that one failure alone is mostly survived: a few of those do. What is allocated
-    // hardly depends on the device: one has them all.
+    // A pool's buffer is tried again, so that one failure alone is mostly survived: a few of those do. What is
+    // allocated hardly depends on the device: one has them all.
     for (std::uint64_t n = 0; n < buffers; n += (in_a_row == 1 ? 5 : 1) * (first ? 1 : 7), tried += in_a_row == 2) {
       const gpu::Device device = fresh();
       fail_next_buffers(in_a_row, static_cast<int>(n));

@@ -126,7 +126,8 @@ class Hostile : public testing::TestWithParam<std::string> {
     for (const auto* views : {&p.inputs, &p.outputs}) {
       for (const View& v : *views) {
         const bool seen = !v.buffer || std::ranges::any_of(memory, [&](const Memory& m) { return m.host == v.buffer; });
-        if (!seen) memory.push_back({v.buffer, buffers[v.buffer.id()], {v.buffer.data(), v.buffer.data() + v.buffer.size()}});
+        if (!seen)
+          memory.push_back({v.buffer, buffers[v.buffer.id()], {v.buffer.data(), v.buffer.data() + v.buffer.size()}});
       }
     }
     const std::vector<View> results = p.outputs;
@@ -153,8 +154,11 @@ class Hostile : public testing::TestWithParam<std::string> {
     EXPECT_NE(on_cpu.outcome, Outcome::broken) << what;
     // What was refused has written nothing.
     for (const Memory& m : memory) {
-      const auto written = [&](const Result& r) { return std::span(results).first(r.outcome == Outcome::done ? results.size() : 0); };
-      const Buffer now = to_host(device(), View(m.gpu, 0, DType::u8, {static_cast<std::int64_t>(m.before.size())})).buffer;
+      const auto written = [&](const Result& r) {
+        return std::span(results).first(r.outcome == Outcome::done ? results.size() : 0);
+      };
+      const Buffer now =
+          to_host(device(), View(m.gpu, 0, DType::u8, {static_cast<std::int64_t>(m.before.size())})).buffer;
       expect_untouched(m.before, {now.data(), m.before.size()}, written(on_gpu), m.host, what + " (gpu)");
       expect_untouched(m.before, {m.host.data(), m.before.size()}, written(on_cpu), m.host, what + " (cpu)");
     }

@@ -17,7 +17,8 @@ using kernels::ScatterOp;
 constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
                           DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
-constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64};
+constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64,
+                              DType::u8, DType::u16, DType::u32, DType::u64};
 constexpr ScatterOp kOps[] = {ScatterOp::assign, ScatterOp::add, ScatterOp::mul, ScatterOp::min, ScatterOp::max};
 
 enum class Form { rows, elements, tuples };
@@ -72,9 +73,11 @@ View random_indices(Rng& rng, const Shapes& s, Kind kind, bool beyond) {
   for (std::int64_t i = 0; i < indices.count(); ++i) {
     const auto n = static_cast<int>(size_of(s, i));
     std::int64_t v = random_int(values, is_signed(type) ? -n : 0, n - 1);
-    if (beyond && values() % 8 == 0) v = is_signed(type) && values() % 2 ? -n - random_int(values, 1, 20) : n + random_int(values, 0, 20);
+    if (beyond && values() % 8 == 0)
+      v = is_signed(type) && values() % 2 ? -n - random_int(values, 1, 20) : n + random_int(values, 0, 20);
     const std::int64_t most = bits(type) == 8 ? (is_signed(type) ? 127 : 255) : 1 << 14;
-    set_element_bits(indices, i, static_cast<std::uint64_t>(std::clamp<std::int64_t>(v, is_signed(type) ? -most : 0, most)));
+    set_element_bits(indices, i,
+                     static_cast<std::uint64_t>(std::clamp<std::int64_t>(v, is_signed(type) ? -most : 0, most)));
   }
   return indices;
 }
@@ -94,12 +97,15 @@ Problem random_gather(Rng& rng, Form form) {
   const View x = random_view(rng, s.whole, type, random_input_kind(rng), Values::special);
   const View indices = random_indices(rng, s, random_input_kind(rng), true);
   const View y = random_view(rng, s.part, type, random_output_kind(rng));
-  Problem p{std::format("{} by {} to {} axis {}", to_string(x), to_string(indices), to_string(y), s.axis), {x, indices}, {y},
-          [s](Stream& stream, auto in, auto out) {
-            if (s.form == Form::rows) kernels::gather(stream, in[0], in[1], out[0], s.axis);
-            if (s.form == Form::elements) kernels::gather_elements(stream, in[0], in[1], out[0], s.axis);
-            if (s.form == Form::tuples) kernels::gather_nd(stream, in[0], in[1], out[0], s.axis);
-          }, kSameBits};
+  Problem p{std::format("{} by {} to {} axis {}", to_string(x), to_string(indices), to_string(y), s.axis),
+            {x, indices},
+            {y},
+            [s](Stream& stream, auto in, auto out) {
+              if (s.form == Form::rows) kernels::gather(stream, in[0], in[1], out[0], s.axis);
+              if (s.form == Form::elements) kernels::gather_elements(stream, in[0], in[1], out[0], s.axis);
+              if (s.form == Form::tuples) kernels::gather_nd(stream, in[0], in[1], out[0], s.axis);
+            },
+            kSameBits};
   if (const int unroll = random_unroll(rng)) {
     p.form = [s, unroll](Stream& stream, auto in, auto out) {
       kernels::gather_gpu(*stream.gpu(), selection(s, in[0], in[1], out[0]), unroll);
@@ -111,7 +117,8 @@ Problem random_gather(Rng& rng, Form form) {
 void scatter(Stream& stream, const Shapes& s, ScatterOp op, const View& indices, const View& updates, const View& y) {
   const auto with = [&](std::uint64_t bytes, auto&& call) {
     std::optional<View> workspace;
-    if (bytes) workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
+    if (bytes)
+      workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
     call(workspace);
   };
   switch (s.form) {
@@ -141,7 +148,8 @@ Problem random_scatter(Rng& rng, Form form) {
   ScatterOp op = pick(rng, kOps);
   DType type = pick(rng, kAll);
   const bool compares = op == ScatterOp::min || op == ScatterOp::max;
-  if (op != ScatterOp::assign && (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares))) {
+  if (op != ScatterOp::assign &&
+      (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares))) {
     op = ScatterOp::assign;
   }
   const Kind kind = form == Form::tuples || op != ScatterOp::assign ? random_input_kind(rng) : Kind::dense;
@@ -156,9 +164,12 @@ Problem random_scatter(Rng& rng, Form form) {
     set_exact_values(rng.details(), updates, op);
     set_exact_values(rng.details(), y, op);
   }
-  Problem p{std::format("op {} {} by {} to {} axis {}", static_cast<int>(op), to_string(updates), to_string(indices), to_string(y), s.axis),
-          {indices, updates}, {y}, [s, op](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0]); },
-          op == ScatterOp::assign ? kSameBits : Tolerance{}};
+  Problem p{std::format("op {} {} by {} to {} axis {}", static_cast<int>(op), to_string(updates), to_string(indices),
+                        to_string(y), s.axis),
+            {indices, updates},
+            {y},
+            [s, op](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0]); },
+            op == ScatterOp::assign ? kSameBits : Tolerance{}};
   if (const int unroll = random_unroll(rng); unroll && bits(type) < 64) {
     p.form = [s, op, unroll](Stream& stream, auto in, auto out) {
       kernels::scatter_gpu(*stream.gpu(), op, selection(s, out[0], in[0], in[1]), unroll);
@@ -169,7 +180,8 @@ Problem random_scatter(Rng& rng, Form form) {
     p.form = [s, op](Stream& stream, auto in, auto out) {
       const kernels::Selection chosen = selection(s, out[0], in[0], in[1]);
       const auto words = static_cast<std::int64_t>(kernels::chain_words(chosen));
-      const View workspace(stream.gpu()->device().allocate(static_cast<std::uint64_t>(words) * 4), 0, DType::u32, {words});
+      const View workspace(stream.gpu()->device().allocate(static_cast<std::uint64_t>(words) * 4), 0, DType::u32,
+                           {words});
       kernels::scatter_chained_gpu(*stream.gpu(), op, chosen, workspace);
     };
   }
@@ -196,7 +208,9 @@ TEST_P(Index, ManyUpdatesMeet) {
   for (DType type : kAll) {
     for (ScatterOp op : kOps) {
       const bool compares = op == ScatterOp::min || op == ScatterOp::max;
-      if (op != ScatterOp::assign && (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares))) continue;
+      if (op != ScatterOp::assign &&
+          (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares)))
+        continue;
       if (op == ScatterOp::assign && bits(type) < 64) continue;
       const Shapes s{Form::rows, {5, 3}, {2000}, {2000, 3}, 0};
       const View indices = random_indices(rng, s, Kind::dense, true);
@@ -227,8 +241,9 @@ TEST_P(Index, AssignsPermutations) {
       const View y = random_view(rng, shape, type, random_output_kind(rng));
       const Shapes s{Form::rows, shape, {40}, shape, 0};
       const View in[] = {indices, updates};
-      run_both(device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, ScatterOp::assign, i[0], i[1], o[0]); },
-               kSameBits, std::format("{} {}", name(type), to_string(shape)));
+      run_both(
+          device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, ScatterOp::assign, i[0], i[1], o[0]); },
+          kSameBits, std::format("{} {}", name(type), to_string(shape)));
       const std::int64_t row = element_count(shape) / 40;
       for (std::int64_t i = 0; i < y.count(); ++i) {
         const auto from = std::ranges::find(order, static_cast<double>(i / row)) - order.begin();
@@ -243,15 +258,22 @@ TEST_P(Index, Refusals) {
   const auto view = [&](const Shape& shape, DType type) { return to_device(device(), random_view(rng, shape, type)); };
   const View x = view({4, 5}, DType::f32);
   EXPECT_THROW(kernels::gather_elements(encoder, x, view({3}, DType::i32), view({3}, DType::f32), 0), InvalidArgument);
-  EXPECT_THROW(kernels::gather_elements(encoder, x, view({2, 6}, DType::i32), view({2, 6}, DType::f32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::gather_elements(encoder, x, view({2, 6}, DType::i32), view({2, 6}, DType::f32), 0),
+               InvalidArgument);
   EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 3}, DType::i32), view({3}, DType::f32)), InvalidArgument);
   EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 1}, DType::i32), view({3}, DType::f32)), InvalidArgument);
   EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 1}, DType::i32), view({3, 5}, DType::f32), 1), InvalidArgument);
   const View indices = view({3}, DType::i32);
   EXPECT_THROW(kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::f16), x, 0), InvalidArgument);
-  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::max, indices, view({3, 5}, DType::c64), view({4, 5}, DType::c64), 0), InvalidArgument);
-  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::f64), view({4, 5}, DType::f64), 0), Unsupported);
-  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::i64), view({4, 5}, DType::i64), 0), InvalidArgument);
+  EXPECT_THROW(
+      kernels::scatter(encoder, ScatterOp::max, indices, view({3, 5}, DType::c64), view({4, 5}, DType::c64), 0),
+      InvalidArgument);
+  EXPECT_THROW(
+      kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::f64), view({4, 5}, DType::f64), 0),
+      Unsupported);
+  EXPECT_THROW(
+      kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::i64), view({4, 5}, DType::i64), 0),
+      InvalidArgument);
 }
 
 TEST(IndexTwin, Definitions) {
@@ -278,10 +300,11 @@ TEST(IndexTwin, Definitions) {
 
 TEST(IndexTwin, ManyCoresScatterAsOneDoes) {
   Rng rng(11);
-  for (const Shapes& s : {Shapes{Form::rows, {300, 64}, {2000}, {2000, 64}, 0}, Shapes{Form::rows, {500}, {70000}, {70000}, 0},
-                          Shapes{Form::elements, {40, 700}, {90, 700}, {90, 700}, 0},
-                          Shapes{Form::elements, {2, 900}, {2, 40000}, {2, 40000}, 1},
-                          Shapes{Form::tuples, {50, 60}, {40000, 2}, {40000}, 0}}) {
+  for (const Shapes& s :
+       {Shapes{Form::rows, {300, 64}, {2000}, {2000, 64}, 0}, Shapes{Form::rows, {500}, {70000}, {70000}, 0},
+        Shapes{Form::elements, {40, 700}, {90, 700}, {90, 700}, 0},
+        Shapes{Form::elements, {2, 900}, {2, 40000}, {2, 40000}, 1},
+        Shapes{Form::tuples, {50, 60}, {40000, 2}, {40000}, 0}}) {
     for (const ScatterOp op : {ScatterOp::assign, ScatterOp::add}) {
       const View indices = random_indices(rng, s, Kind::dense, true);
       const View updates = random_view(rng, s.part, DType::f32), y = random_view(rng, s.whole, DType::f32);

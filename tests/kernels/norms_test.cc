@@ -42,7 +42,8 @@ struct Norm {
   std::optional<kernels::RowForm> whole;
 };
 
-void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernels::PartsForm>& parts, const std::optional<kernels::RowForm>& whole) {
+void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernels::PartsForm>& parts,
+             const std::optional<kernels::RowForm>& whole) {
   if (!parts) return kernels::row_norm_in_form(s, norm, *whole);
   const kernels::PartsForm& form = *parts;
   with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, form),
@@ -60,17 +61,20 @@ Problem problem_of(Norm c) {
   p.inputs = {view_of(c.x, c.shape, c.x_kind, c.value)};
   if (c.form == Form::batch) {
     p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(7)));
-    p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, [](std::int64_t i) { return 0.5 + static_cast<double>(i % 7); }));
+    p.inputs.push_back(
+        view_of(c.weight, weights, c.weight_kind, [](std::int64_t i) { return 0.5 + static_cast<double>(i % 7); }));
   }
   const std::size_t first = p.inputs.size();
   if (c.scale) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(5, 1, 0.3)));
   if (c.bias) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(6, 0, 0.3)));
   p.outputs = {output(c.y, c.shape, c.y_kind)};
   p.tolerance = c.tolerance;
-  p.what = std::format("{} at axis {}, {} groups: {}, scale {}, bias {}", kForms[static_cast<int>(c.form)], c.axis, c.groups,
-                       weft::to_string(p.inputs[0]), c.scale, c.bias);
+  p.what = std::format("{} at axis {}, {} groups: {}, scale {}, bias {}", kForms[static_cast<int>(c.form)], c.axis,
+                       c.groups, weft::to_string(p.inputs[0]), c.scale, c.bias);
   const auto scale_of = [c, first](auto in) { return c.scale ? std::optional(in[first]) : std::nullopt; };
-  const auto bias_of = [c, first](auto in) { return c.bias ? std::optional(in[first + (c.scale ? 1 : 0)]) : std::nullopt; };
+  const auto bias_of = [c, first](auto in) {
+    return c.bias ? std::optional(in[first + (c.scale ? 1 : 0)]) : std::nullopt;
+  };
   if ((c.parts || c.whole) && c.form != Form::batch) {
     p.form = [=](Stream& s, auto in, auto out) {
       const char* name = kForms[static_cast<int>(c.form)];
@@ -119,7 +123,12 @@ TEST_P(NormsTest, ChannelsAnywhere) {
     for (Kind kind : {Kind::dense, Kind::transposed}) {
       for (Form form : {Form::group, Form::instance, Form::batch}) {
         check({.form = form, .shape = {3, 8, 4, 12}, .axis = axis, .groups = 4, .x_kind = kind, .y_kind = kind});
-        check({.form = form, .shape = {2, 8, 4, 4}, .axis = axis - 4, .groups = 2, .weight_kind = Kind::reversed, .y_kind = kind});
+        check({.form = form,
+               .shape = {2, 8, 4, 4},
+               .axis = axis - 4,
+               .groups = 2,
+               .weight_kind = Kind::reversed,
+               .y_kind = kind});
       }
       check({.form = Form::rms, .shape = {3, 8, 4, 12}, .axis = axis, .x_kind = kind});
     }
@@ -150,7 +159,12 @@ TEST_P(NormsTest, Sizes) {
 }
 
 TEST_P(NormsTest, LargeMeanAndSpecialValues) {
-  check({.form = Form::group, .shape = {2, 4, 5000}, .groups = 2, .epsilon = 0, .value = normal(4, 1e4, 1e-2), .tolerance = {.absolute = 1e-3}});
+  check({.form = Form::group,
+         .shape = {2, 4, 5000},
+         .groups = 2,
+         .epsilon = 0,
+         .value = normal(4, 1e4, 1e-2),
+         .tolerance = {.absolute = 1e-3}});
   for (Form form : {Form::rms, Form::group, Form::batch}) {
     check({.form = form, .shape = {4, 2, 16}, .groups = 2, .scale = false, .bias = false, .value = [](std::int64_t i) {
              const std::int64_t row = i / 32, j = i % 32;
@@ -163,49 +177,98 @@ TEST_P(NormsTest, LargeMeanAndSpecialValues) {
 }
 
 // Forms that a GPU takes for large tensors.
-constexpr kernels::PartsForm kPartsForms[] = {{.threads = 128, .kept = 2, .interleave = 8}, {.threads = 512, .kept = 4, .interleave = 4},
-                                              {.threads = 64, .kept = 3, .interleave = 2},
-                                              {.threads = 64, .kept = 4, .interleave = 4, .waits = true},
-                                              {.threads = 128, .kept = 3, .interleave = 8, .waits = true, .patience = 2}};
+constexpr kernels::PartsForm kPartsForms[] = {
+    {.threads = 128, .kept = 2, .interleave = 8},
+    {.threads = 512, .kept = 4, .interleave = 4},
+    {.threads = 64, .kept = 3, .interleave = 2},
+    {.threads = 64, .kept = 4, .interleave = 4, .waits = true},
+    {.threads = 128, .kept = 3, .interleave = 8, .waits = true, .patience = 2}};
 
 TEST_P(NormsTest, RowsInParts) {
   for (const kernels::PartsForm& form : kPartsForms) {
     for (Form norm : {Form::rms, Form::group, Form::instance}) {
-      if (form.kept % 2 == static_cast<std::uint32_t>(norm) % 2) check({.form = norm, .shape = {3, 8, 5000}, .groups = 2, .parts = form});
-      if (norm != Form::instance) check({.form = norm, .shape = {2, 4999, 6}, .axis = norm == Form::rms ? 1 : 2, .groups = 3, .scale = false, .parts = form});
-      check({.form = norm, .shape = {2, 3000, 32}, .axis = norm == Form::rms ? 1 : 2, .groups = 4, .bias = false, .x = DType::f16, .y = DType::bf16, .parts = form});
+      if (form.kept % 2 == static_cast<std::uint32_t>(norm) % 2)
+        check({.form = norm, .shape = {3, 8, 5000}, .groups = 2, .parts = form});
+      if (norm != Form::instance)
+        check({.form = norm,
+               .shape = {2, 4999, 6},
+               .axis = norm == Form::rms ? 1 : 2,
+               .groups = 3,
+               .scale = false,
+               .parts = form});
+      check({.form = norm,
+             .shape = {2, 3000, 32},
+             .axis = norm == Form::rms ? 1 : 2,
+             .groups = 4,
+             .bias = false,
+             .x = DType::f16,
+             .y = DType::bf16,
+             .parts = form});
     }
     // Whole tiles.
     for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
       if (!form.waits) break;
       check({.form = Form::group, .shape = {2, 8, 4096}, .groups = 2, .x = type, .y = type, .parts = form});
-      check({.form = Form::instance, .shape = {2, 4096, 32}, .axis = 2, .bias = false, .x = type, .y = type, .parts = form});
+      check({.form = Form::instance,
+             .shape = {2, 4096, 32},
+             .axis = 2,
+             .bias = false,
+             .x = type,
+             .y = type,
+             .parts = form});
     }
-    check({.form = Form::group, .shape = {2, 4, 5000}, .groups = 2, .epsilon = 0, .value = normal(4, 1e4, 1e-2), .tolerance = {.absolute = 1e-3}, .parts = form});
+    check({.form = Form::group,
+           .shape = {2, 4, 5000},
+           .groups = 2,
+           .epsilon = 0,
+           .value = normal(4, 1e4, 1e-2),
+           .tolerance = {.absolute = 1e-3},
+           .parts = form});
     for (Form norm : {Form::rms, Form::group}) {
-      check({.form = norm, .shape = {4, 2, 1600}, .groups = 2, .scale = false, .bias = false, .value = [](std::int64_t i) {
-               const std::int64_t row = i / 3200, j = i % 3200;
-               if (row == 0) return j % 1600 == 3 ? kNaN : 1.0;
-               if (row == 1) return j % 1600 == 1500 ? kInf : 1.0;
-               return row == 2 ? 0.0 : -5.0;
-             }, .parts = form});
+      check({.form = norm,
+             .shape = {4, 2, 1600},
+             .groups = 2,
+             .scale = false,
+             .bias = false,
+             .value =
+                 [](std::int64_t i) {
+                   const std::int64_t row = i / 3200, j = i % 3200;
+                   if (row == 0) return j % 1600 == 3 ? kNaN : 1.0;
+                   if (row == 1) return j % 1600 == 1500 ? kInf : 1.0;
+                   return row == 2 ? 0.0 : -5.0;
+                 },
+             .parts = form});
     }
   }
 }
 
 TEST_P(NormsTest, FormsOfWholeRows) {
-  constexpr kernels::RowForm kForms[] = {{.team = 64, .interleave = 2, .kept = 8}, {.team = 16, .interleave = 1, .kept = 0}};
+  constexpr kernels::RowForm kForms[] = {{.team = 64, .interleave = 2, .kept = 8},
+                                         {.team = 16, .interleave = 1, .kept = 0}};
   // A member keeps its place along an axis of the row's for as many steps as all others.
   for (const Kind kind : {Kind::dense, Kind::transposed}) {
-    check({.form = Form::group, .shape = {3, 4, 256}, .groups = 2, .x_kind = kind, .y_kind = kind, .whole = kernels::RowForm{16, 1, 32}});
+    check({.form = Form::group,
+           .shape = {3, 4, 256},
+           .groups = 2,
+           .x_kind = kind,
+           .y_kind = kind,
+           .whole = kernels::RowForm{16, 1, 32}});
     // Words of 16-bit types are kept as they are.
     for (const DType type : {DType::f16, DType::bf16}) {
-      check({.form = Form::group, .shape = {3, 4, 1024}, .groups = 2, .x = type, .y = type, .x_kind = kind, .y_kind = kind, .whole = kernels::RowForm{16, 1, 32}});
+      check({.form = Form::group,
+             .shape = {3, 4, 1024},
+             .groups = 2,
+             .x = type,
+             .y = type,
+             .x_kind = kind,
+             .y_kind = kind,
+             .whole = kernels::RowForm{16, 1, 32}});
       check({.form = Form::rms, .shape = {3, 1020}, .x = type, .y = DType::f32, .whole = kernels::RowForm{32, 1, 8}});
     }
   }
   for (const kernels::RowForm& form : kForms) {
-    for (const auto& [shape, kind] : {std::pair{Shape{3, 2, 1200}, Kind::dense}, {Shape{4, 2, 1200}, Kind::transposed}}) {
+    for (const auto& [shape, kind] :
+         {std::pair{Shape{3, 2, 1200}, Kind::dense}, {Shape{4, 2, 1200}, Kind::transposed}}) {
       for (Form norm : {Form::rms, Form::group}) {
         check({.form = norm, .shape = shape, .groups = 2, .x_kind = kind, .y_kind = kind, .whole = form});
       }
@@ -217,7 +280,8 @@ TEST_P(NormsTest, FormsOfWholeRows) {
               if (s.gpu()) return kernels::softmax_in_form(s, in[0], out[0], 2, log, form);
               softmax_of(s, log, in[0], out[0], 2);
             },
-            {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, std::format("softmax, log {}: {}", log, weft::to_string(x)));
+            {.ulp = 1, .absolute = 1e-6, .relative = 1e-5},
+            std::format("softmax, log {}: {}", log, weft::to_string(x)));
       }
     }
   }
@@ -226,19 +290,22 @@ TEST_P(NormsTest, FormsOfWholeRows) {
 TEST_P(NormsTest, SoftmaxOfRowsInParts) {
   for (const kernels::PartsForm& form : kPartsForms) {
     for (const bool log : {false, true}) {
-      for (const auto& [n, kind] : {std::pair{5000, Kind::dense}, {5000, Kind::transposed}, {4999, Kind::dense}, {4999, Kind::transposed}}) {
+      for (const auto& [n, kind] :
+           {std::pair{5000, Kind::dense}, {5000, Kind::transposed}, {4999, Kind::dense}, {4999, Kind::transposed}}) {
         for (const DType type : {DType::f32, DType::f16}) {
-          if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.kept) % 4) continue;   // a part of them
+          if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.kept) % 4) continue;  // a part of them
           const View x = view_of(type, {11, n}, kind, softmax_rows(n));
           run_both(
               device, std::array{x}, std::array{output(type, {11, n}, kind)},
               [&](Stream& s, auto in, auto out) {
                 if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 1);
-                with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], 1, form), [&](const View& workspace) {
-                  kernels::softmax_in_parts(s, in[0], out[0], 1, log, workspace, form);
-                });
+                with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], 1, form),
+                               [&](const View& workspace) {
+                                 kernels::softmax_in_parts(s, in[0], out[0], 1, log, workspace, form);
+                               });
               },
-              log ? Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5} : Tolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
+              log ? Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5}
+                  : Tolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
               std::format("softmax, log {}: {}", log, weft::to_string(x)));
         }
       }
@@ -247,11 +314,13 @@ TEST_P(NormsTest, SoftmaxOfRowsInParts) {
     const View x = view_of(DType::f32, {3, 5000}, Kind::dense, normal(3)), y = output(DType::f32, {3, 5000});
     const View both = to_device(device, x);
     gpu::Encoder encoder(device);
-    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, both, both, 1, form), [&](const View& workspace) {
-      for (int i = 0; i < 2; ++i) kernels::softmax_in_parts(encoder, both, both, 1, false, workspace, form);
-      encoder.submit();
-      device.wait();
-    });
+    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, both, both, 1, form),
+                   [&](const View& workspace) {
+                     for (int i = 0; i < 2; ++i)
+                       kernels::softmax_in_parts(encoder, both, both, 1, false, workspace, form);
+                     encoder.submit();
+                     device.wait();
+                   });
     cpu::Executor executor;
     kernels::softmax(executor, x, y, 1);
     kernels::softmax(executor, y, y, 1);
@@ -273,7 +342,8 @@ TEST_P(NormsTest, LogSoftmax) {
     log_softmax(view_of(DType::f32, {3, n}, Kind::dense, normal(7, 0, 3)), output(DType::f32, {3, n}), 1);
     log_softmax(view_of(DType::f32, {n, 4}, Kind::dense, normal(7, 0, 3)), output(DType::f32, {n, 4}), 0);
   }
-  for (Kind kind : kInputKinds) log_softmax(view_of(DType::f16, {4, 5, 8}, kind, normal(1)), output(DType::f16, {4, 5, 8}), 1);
+  for (Kind kind : kInputKinds)
+    log_softmax(view_of(DType::f16, {4, 5, 8}, kind, normal(1)), output(DType::f16, {4, 5, 8}), 1);
   for (std::int64_t n : {4, 5, 20000}) {
     log_softmax(view_of(DType::f32, {11, n}, Kind::dense, softmax_rows(n)), output(DType::f32, {11, n}), 1);
   }
@@ -314,7 +384,8 @@ bool register_norm(const std::string& name, Form form) {
   });
 }
 const bool registered_norms[] = {register_norm("rms_norm", Form::rms), register_norm("group_norm", Form::group),
-                                 register_norm("instance_norm", Form::instance), register_norm("batch_norm", Form::batch)};
+                                 register_norm("instance_norm", Form::instance),
+                                 register_norm("batch_norm", Form::batch)};
 
 const bool registered_layer_norm = differential("layer_norm", [](Rng& rng) {
   const Shape shape = random_shape(rng, 1);
@@ -327,17 +398,23 @@ const bool registered_layer_norm = differential("layer_norm", [](Rng& rng) {
   if (bias) p.inputs.push_back(view_of(pick(rng, kFloats), row, random_input_kind(rng), normal(6, 0, 0.3)));
   p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
   p.tolerance = {.ulp = 1, .absolute = 1e-5, .relative = 1e-5};
-  p.what = std::format("layer_norm from axis {}: {}, scale {}, bias {}", axis, weft::to_string(p.inputs[0]), scale, bias);
+  p.what =
+      std::format("layer_norm from axis {}: {}, scale {}, bias {}", axis, weft::to_string(p.inputs[0]), scale, bias);
   std::optional<kernels::PartsForm> parts;
   std::optional<kernels::RowForm> whole;
   if (rng() % 3 == 0) parts = random_parts_form(rng);
   else if (rng() % 2) whole = random_row_form(rng);
   const auto scale_of = [=](auto in) { return scale ? std::optional(in[1]) : std::nullopt; };
   const auto bias_of = [=](auto in) { return bias ? std::optional(in[scale ? 2 : 1]) : std::nullopt; };
-  p.call = [=](Stream& s, auto in, auto out) { kernels::layer_norm(s, in[0], scale_of(in), bias_of(in), out[0], axis, 1e-2f); };
+  p.call = [=](Stream& s, auto in, auto out) {
+    kernels::layer_norm(s, in[0], scale_of(in), bias_of(in), out[0], axis, 1e-2f);
+  };
   if (parts || whole) {
     p.form = [=](Stream& s, auto in, auto out) {
-      in_form(s, kernels::make_layer_norm(kernels::row_views("layer_norm", in[0], out[0]), scale_of(in), bias_of(in), axis, 1e-2f), parts, whole);
+      in_form(s,
+              kernels::make_layer_norm(kernels::row_views("layer_norm", in[0], out[0]), scale_of(in), bias_of(in), axis,
+                                       1e-2f),
+              parts, whole);
     };
   }
   return p;
@@ -348,9 +425,11 @@ bool register_softmax(const std::string& name, bool log) {
     const Shape shape = random_shape(rng, 1);
     const int axis = random_int(rng, 0, shape.rank() - 1);
     Problem p;
-    p.inputs = {random_view(rng, shape, pick(rng, kFloats), random_input_kind(rng), rng() % 4 ? Values::ordinary : Values::special)};
+    p.inputs = {random_view(rng, shape, pick(rng, kFloats), random_input_kind(rng),
+                            rng() % 4 ? Values::ordinary : Values::special)};
     p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
-    p.tolerance = log ? Tolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5} : Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
+    p.tolerance = log ? Tolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5}
+                      : Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
     p.what = std::format("softmax, log {}, axis {}: {}", log, axis, weft::to_string(p.inputs[0]));
     const auto which = rng() % 3;
     const kernels::PartsForm form = random_parts_form(rng);

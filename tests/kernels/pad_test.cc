@@ -151,8 +151,10 @@ TEST_P(Pad, LongRowsTiledAndRepeated) {
     for (const Shape& shape : {Shape{6, 1024}, {3, 2048}, {12, 512}, {30, 512}, {3, 4096}, {6, 8192}}) {
       for (const bool tiles : {true, false}) {
         const View x = random_view(rng, {3, 512}, type), y = random_view(rng, shape, type);
-        run_both(device(), {{x}}, {{y}}, [&](Stream& s, auto in, auto out) { (tiles ? kernels::tile : kernels::repeat)(s, in[0], out[0]); },
-                 kSameBits, std::format("tiles {} {} to {}", tiles, name(type), to_string(shape)));
+        run_both(
+            device(), {{x}}, {{y}},
+            [&](Stream& s, auto in, auto out) { (tiles ? kernels::tile : kernels::repeat)(s, in[0], out[0]); },
+            kSameBits, std::format("tiles {} {} to {}", tiles, name(type), to_string(shape)));
       }
     }
   }

@@ -11,8 +11,11 @@ namespace weft::test {
 
 inline kernels::PartsForm random_parts_form(Rng& rng) {
   constexpr std::uint32_t kThreads[] = {32, 64, 128, 512}, kInterleaves[] = {1, 2, 8}, kPatience[] = {0, 5, 4096};
-  return {.threads = pick(rng, kThreads), .kept = static_cast<std::uint32_t>(random_int(rng, 1, 5)), .interleave = pick(rng, kInterleaves),
-          .waits = rng() % 2 == 0, .patience = pick(rng, kPatience)};
+  return {.threads = pick(rng, kThreads),
+          .kept = static_cast<std::uint32_t>(random_int(rng, 1, 5)),
+          .interleave = pick(rng, kInterleaves),
+          .waits = rng() % 2 == 0,
+          .patience = pick(rng, kPatience)};
 }
 
 inline kernels::RowForm random_row_form(Rng& rng) {

@@ -1,5 +1,5 @@
-// Softmax and norms with elementwise work before and after them: against the twin, and the twin against the steps one by
-// one.
+// Softmax and norms with elementwise work before and after them: against the twin, and the twin against the steps one
+// by one.
 #include "kernels/norm/row_norm.h"
 #include "kernels/operands.h"
 #include "kernels/parts_form.h"
@@ -17,7 +17,8 @@ namespace {
 using kernels::RowWork;
 
 enum class Kernel { softmax, log_softmax, layer, rms, group, instance };
-constexpr Kernel kKernels[] = {Kernel::softmax, Kernel::log_softmax, Kernel::layer, Kernel::rms, Kernel::group, Kernel::instance};
+constexpr Kernel kKernels[] = {Kernel::softmax, Kernel::log_softmax, Kernel::layer,
+                               Kernel::rms,     Kernel::group,       Kernel::instance};
 constexpr const char* kNames[] = {"softmax", "log_softmax", "layer_norm", "rms_norm", "group_norm", "instance_norm"};
 
 // The views come in the order inputs, operands of `after`, scale, bias.
@@ -46,8 +47,9 @@ struct Fused {
       const std::int64_t parts = kernel == Kernel::group ? groups : -1;
       return row_norm_in_form(s,
                               kernel == Kernel::layer ? kernels::make_layer_norm(views, w, b, axis, epsilon)
-                              : kernel == Kernel::rms ? kernels::make_rms_norm(views, w, axis, epsilon)
-                                                      : kernels::make_group_norm(name, views, w, b, axis, parts, epsilon),
+                              : kernel == Kernel::rms
+                                  ? kernels::make_rms_norm(views, w, axis, epsilon)
+                                  : kernels::make_group_norm(name, views, w, b, axis, parts, epsilon),
                               *form);
     }
     switch (kernel) {
@@ -127,7 +129,9 @@ const bool registered = differential("row_work", [](Rng& rng) {
   f.bias = !f.softmax() && f.kernel != Kernel::rms && rng() % 2;
 
   std::vector<View> in, out;
-  const auto operand = [&](const Shape& s, DType type) { in.push_back(random_view(rng, s, type, random_input_kind(rng))); };
+  const auto operand = [&](const Shape& s, DType type) {
+    in.push_back(random_view(rng, s, type, random_input_kind(rng)));
+  };
   const auto some = [&] { return rng() % 2 ? random_broadcast(rng, shape) : shape; };
   const bool has_before = rng() % 4 != 0, has_after = !has_before || rng() % 2;
   f.inputs = has_before ? static_cast<std::size_t>(random_int(rng, 1, 3)) : 1;
@@ -160,10 +164,13 @@ const bool registered = differential("row_work", [](Rng& rng) {
   if (second) out.push_back(random_view(rng, shape, *second, random_output_kind(rng)));
   if (beside) out.push_back(random_view(rng, shape, *beside, random_output_kind(rng)));
 
-  Problem p{std::format("{} at {}, {} inputs, {} operands, before {}, after {}: {}", kNames[static_cast<int>(f.kernel)], f.axis,
-                        f.inputs, f.operands, f.before ? f.before->to_string() : "-", f.after ? f.after->to_string() : "-",
-                        weft::to_string(in[0])),
-            in, out, f, {.ulp = 2, .absolute = 1e-4, .relative = 1e-4}};
+  Problem p{std::format("{} at {}, {} inputs, {} operands, before {}, after {}: {}", kNames[static_cast<int>(f.kernel)],
+                        f.axis, f.inputs, f.operands, f.before ? f.before->to_string() : "-",
+                        f.after ? f.after->to_string() : "-", weft::to_string(in[0])),
+            in,
+            out,
+            f,
+            {.ulp = 2, .absolute = 1e-4, .relative = 1e-4}};
   if (rng() % 3) {
     Fused formed = f;
     formed.form = random_row_form(rng);
@@ -180,10 +187,11 @@ class RowWorkTest : public testing::TestWithParam<std::string> {
   }
   gpu::Device& device = test::device(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Devices, RowWorkTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, RowWorkTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
-// softmax(0.5 x + mask), layer norm of x + residual with the sum, gated: kept rows and rows that are read twice, fours and
-// single elements, along and across.
+// softmax(0.5 x + mask), layer norm of x + residual with the sum, gated: kept rows and rows that are read twice, fours
+// and single elements, along and across.
 TEST_P(RowWorkTest, OfAllKernels) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
@@ -232,9 +240,11 @@ TEST_P(RowWorkTest, TypesAndLayouts) {
 TEST_P(RowWorkTest, InPlace) {
   for (const std::int64_t n : {16, 17, 20000}) {
     const Shape shape{5, n};
-    const View x = view_of(DType::f32, shape, Kind::dense, normal(1)), r = view_of(DType::f32, shape, Kind::dense, normal(2));
+    const View x = view_of(DType::f32, shape, Kind::dense, normal(1)),
+               r = view_of(DType::f32, shape, Kind::dense, normal(2));
     const View y = output(DType::f32, shape), sum = output(DType::f32, shape);
-    const Fused f{.kernel = Kernel::layer, .before = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32), .inputs = 2};
+    const Fused f{
+        .kernel = Kernel::layer, .before = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32), .inputs = 2};
     cpu::Executor cpu;
     const View gpu_x = to_device(device, x), gpu_r = to_device(device, r);
     gpu::Encoder encoder(device);
@@ -271,7 +281,8 @@ TEST(RowWork, EqualsItsSteps) {
     for (const std::int64_t n : {5, 40, 1500}) {
       for (const DType type : {DType::f32, DType::f64}) {
         const Shape shape{7, 6, n};
-        const View a = view_of(DType::f32, shape, Kind::dense, normal(5)), b = view_of(DType::f32, {n}, Kind::dense, normal(6));
+        const View a = view_of(DType::f32, shape, Kind::dense, normal(5)),
+                   b = view_of(DType::f32, {n}, Kind::dense, normal(6));
         const View gate = view_of(DType::f32, {6, 1}, Kind::dense, normal(7));
         const View sum = output(type, shape), plain = output(type, shape), expected = output(type, shape);
         kernels::map(cpu, scaled_sum(DType::f32, DType::f32, type), std::array{a, b}, std::array{sum});
@@ -302,9 +313,12 @@ TEST(RowWork, ArgumentsAreChecked) {
   cpu::Executor cpu;
   const View x = output(DType::f32, {4, 5}), y = output(DType::f32, {4, 5}), z = output(DType::f32, {4, 5});
   const View half = output(DType::f16, {4, 5}), row = output(DType::f32, {5});
-  const Expression sum = scaled_sum(DType::f32, DType::f32, DType::f32), both = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32);
+  const Expression sum = scaled_sum(DType::f32, DType::f32, DType::f32),
+                   both = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32);
   const Expression gate = gated(DType::f32, DType::f32), whole = scaled_sum(DType::f32, DType::f32, DType::i32);
-  const auto run = [&](std::vector<View> in, std::vector<View> out, const RowWork& work) { kernels::softmax(cpu, in, out, 1, work); };
+  const auto run = [&](std::vector<View> in, std::vector<View> out, const RowWork& work) {
+    kernels::softmax(cpu, in, out, 1, work);
+  };
   EXPECT_NO_THROW(run({x, row}, {y}, {&sum}));
   EXPECT_NO_THROW(run({x}, {y}, {}));
   EXPECT_THROW(run({x, row}, {y}, {}), InvalidArgument);

@@ -104,7 +104,8 @@ TEST(RowsReference, WorkAroundThem) {
   expect_reference(y, "work_softmax", 2e-6);
   kernels::log_softmax(executor, std::array{x, row}, std::array{y}, 1, {.before = &magnitude, .after = &negative});
   expect_reference(y, "work_log_softmax", 1e-6, 1e-6);
-  kernels::layer_norm(executor, std::array{x, turned}, {}, {}, std::array{y, sum}, 2, 1e-3f, {&total, &gate, std::span(&column, 1)});
+  kernels::layer_norm(executor, std::array{x, turned}, {}, {}, std::array{y, sum}, 2, 1e-3f,
+                      {&total, &gate, std::span(&column, 1)});
   expect_reference(y, "work_layer_norm", 1e-6, 1e-6);
   expect_reference(sum, "work_sum", 1e-7, 1e-7);
   kernels::rms_norm(executor, std::array{halves, turned}, row, std::array{y}, 2, 1e-3f, {.before = &mixed});

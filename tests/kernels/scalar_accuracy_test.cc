@@ -57,8 +57,9 @@ double ulp_error(float got, double want) {
 
 // Every exponent, the range where functions bend, and the edges; no denormals (a GPU may take them for zero).
 std::vector<float> arguments(Rng& rng, int n) {
-  std::vector<float> x = {0.0f, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 88.7f, -87.3f, 127.99f, 3.4e38f, -3.4e38f, 402, 1e5f,
-                          1.5707964f, 3.1415927f, 16367173.0f, 1e22f, 14.4f, -13.0f, -5.5f, 0.6249f, 0.99999f, 1.0000001f};
+  std::vector<float> x = {0.0f,        -0.0f,   1,       -1,       INFINITY, -INFINITY, NAN,        88.7f,
+                          -87.3f,      127.99f, 3.4e38f, -3.4e38f, 402,      1e5f,      1.5707964f, 3.1415927f,
+                          16367173.0f, 1e22f,   14.4f,   -13.0f,   -5.5f,    0.6249f,   0.99999f,   1.0000001f};
   while (static_cast<int>(x.size()) < n) {
     const double u = std::uniform_real_distribution<double>(-1, 1)(rng);
     switch (x.size() % 4) {
@@ -80,9 +81,10 @@ View to_view(const std::vector<float>& v) {
 
 // The functions without an independent reference here: against the twin in f64, which is tested against mpmath and
 // SciPy (functions_reference_test.cc).
-constexpr std::string_view kByTwin[] = {"cbrt", "expm1", "log10", "log1p", "asin", "acos", "atan", "sinh", "cosh", "asinh",
-                                        "acosh", "atanh", "erfc", "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
-                                        "leaky_relu", "elu", "selu", "celu", "hardswish", "softsign"};
+constexpr std::string_view kByTwin[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
+                                        "atan",       "sinh",   "cosh",   "asinh",   "acosh",      "atanh",
+                                        "erfc",       "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
+                                        "leaky_relu", "elu",    "selu",   "celu",    "hardswish",  "softsign"};
 
 std::vector<double> by_twin(std::string_view name, const View& x) {
   cpu::Executor cpu;
@@ -106,7 +108,8 @@ struct Worst {
 };
 
 class ScalarAccuracy : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ScalarAccuracy, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, ScalarAccuracy, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 constexpr int kCount = 1 << 16;
 
@@ -132,20 +135,22 @@ TEST_P(ScalarAccuracy, Unary) {
   }
 }
 
-// Every number of 16 bits: what a function's short form errs by, 2^-14 of the result (2^-12 for bf16), and half a unit for
-// the rounding.
+// Every number of 16 bits: what a function's short form errs by, 2^-14 of the result (2^-12 for bf16), and half a unit
+// for the rounding.
 TEST_P(ScalarAccuracy, EveryNarrowFloat) {
   gpu::Device& device = test::device(GetParam());
   for (const DType type : {DType::f16, DType::bf16}) {
     const int digits = type == DType::f16 ? 11 : 8, lowest = type == DType::f16 ? -14 : -126;
-    const double largest = type == DType::f16 ? 65504 : 3.3895314e38, bound = 0.5 + std::exp2(digits - (type == DType::f16 ? 14 : 12));
+    const double largest = type == DType::f16 ? 65504 : 3.3895314e38,
+                 bound = 0.5 + std::exp2(digits - (type == DType::f16 ? 14 : 12));
     const View host(Buffer::host(kCount * 2), 0, type, {kCount});
     for (int i = 0; i < kCount; ++i) {
       const auto pattern = static_cast<std::uint16_t>(i);
       std::memcpy(host.buffer.data() + static_cast<std::ptrdiff_t>(i) * 2, &pattern, 2);
     }
     const View x = to_device(device, host);
-    for (const char* f : {"exp", "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish", "gelu_erf", "gelu_tanh", "gelu_quick", "silu"}) {
+    for (const char* f : {"exp", "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish", "gelu_erf", "gelu_tanh",
+                          "gelu_quick", "silu"}) {
       const std::vector<double> want = by_twin(f, host), from = values(host);
       const View y = to_device(device, host);
       gpu::Encoder encoder(device);
@@ -161,7 +166,8 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
         if (std::abs(got[i] - want[i]) <= 0x1p-126) error = 0;   // perhaps flushed
         worst.see(std::isnan(error) ? INFINITY : error, from[i], want[i], got[i]);
       }
-      EXPECT_LE(worst.ulp, bound) << f << " of " << name(type) << " " << worst.x << " = " << worst.got << ", not " << worst.y;
+      EXPECT_LE(worst.ulp, bound) << f << " of " << name(type) << " " << worst.x << " = " << worst.got << ", not "
+                                  << worst.y;
     }
   }
 }
@@ -290,7 +296,8 @@ TEST(ScalarAccuracyCpu, OfTwoNumbers) {
   const std::vector<float> a = arguments(rng, kCount);
   std::vector<float> b = arguments(rng, kCount);
   std::ranges::shuffle(b, rng);
-  for (int i = 0; i < kCount; i += 2) b[i] = static_cast<float>(a[i] * std::exp2(std::uniform_real_distribution<double>(-30, 30)(rng)));
+  for (int i = 0; i < kCount; i += 2)
+    b[i] = static_cast<float>(a[i] * std::exp2(std::uniform_real_distribution<double>(-30, 30)(rng)));
   for (int i = 0; i < kCount; i += 16) b[i] = std::round(b[i]);
   const View in[] = {to_view(a), to_view(b)};
   const std::pair<ScalarOp, double (*)(double, double)> functions[] = {
@@ -299,7 +306,9 @@ TEST(ScalarAccuracyCpu, OfTwoNumbers) {
       {ScalarOp::atan2, [](double y, double x) { return std::atan2(y, x); }},
       {ScalarOp::hypot, [](double x, double y) { return std::hypot(x, y); }},
       {ScalarOp::logaddexp, [](double x, double y) {
-         return std::isnan(x + y) && !std::isinf(x) ? NAN : x == y ? x + std::numbers::ln2 : std::max(x, y) + std::log1p(std::exp(-std::abs(x - y)));
+         return std::isnan(x + y) && !std::isinf(x) ? NAN
+                : x == y                            ? x + std::numbers::ln2
+                                                    : std::max(x, y) + std::log1p(std::exp(-std::abs(x - y)));
        }}};
   for (const auto& [op, reference] : functions) {
     const View y = to_view(a);
@@ -311,9 +320,12 @@ TEST(ScalarAccuracyCpu, OfTwoNumbers) {
       // Near its zeros the terms cancel.
       if (op == ScalarOp::logaddexp && std::abs(got - want) < 1e-9) continue;
       worst.see(ulp_error(got, want), a[i], b[i], got);
-      if (op == ScalarOp::rem && want == 0) { EXPECT_EQ(std::signbit(got), std::signbit(a[i])) << a[i] << " rem " << b[i]; }
+      if (op == ScalarOp::rem && want == 0) {
+        EXPECT_EQ(std::signbit(got), std::signbit(a[i])) << a[i] << " rem " << b[i];
+      }
     }
-    EXPECT_LE(worst.ulp, op == ScalarOp::rem ? 0 : 0.55) << name(op) << "(" << worst.x << ", " << worst.y << ") = " << worst.got;
+    EXPECT_LE(worst.ulp, op == ScalarOp::rem ? 0 : 0.55)
+        << name(op) << "(" << worst.x << ", " << worst.y << ") = " << worst.got;
   }
 }
 

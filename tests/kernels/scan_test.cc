@@ -16,12 +16,14 @@ using kernels::ScanOptions;
 constexpr ScanOp kOps[] = {ScanOp::sum, ScanOp::prod, ScanOp::max, ScanOp::min, ScanOp::log_sum_exp};
 constexpr const char* kNames[] = {"sum", "prod", "max", "min", "log_sum_exp"};
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
-constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64};
+constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64,
+                               DType::u8, DType::u16, DType::u32, DType::u64};
 
 void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options, bool cuts) {
   const std::uint64_t bytes = kernels::scan_workspace(stream, op, x, y, axis, options);
   std::optional<View> workspace;
-  if (bytes && cuts) workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+  if (bytes && cuts)
+    workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
   kernels::scan(stream, op, x, y, axis, options, workspace);
 }
 
@@ -35,13 +37,15 @@ struct Case {
 };
 
 void run_in_parts(Stream& stream, const Case& c, const View& x, const View& y) {
-  with_workspace(stream, kernels::scan_in_parts_workspace(stream, c.op, x, y, c.axis, *c.parts), [&](const View& workspace) {
-    kernels::scan_in_parts(stream, c.op, x, y, c.axis, c.options, workspace, *c.parts);
-  });
+  with_workspace(stream, kernels::scan_in_parts_workspace(stream, c.op, x, y, c.axis, *c.parts),
+                 [&](const View& workspace) {
+                   kernels::scan_in_parts(stream, c.op, x, y, c.axis, c.options, workspace, *c.parts);
+                 });
 }
 
 Case random_case(Rng& rng, int rank) {
-  Case c{pick(rng, kOps), DType::f32, DType::f32, random_int(rng, 0, rank - 1), {rng() % 2 == 0, rng() % 2 == 0}, rng() % 2 == 0};
+  Case c{pick(rng, kOps), DType::f32, DType::f32, random_int(rng, 0, rank - 1), {rng() % 2 == 0, rng() % 2 == 0},
+         rng() % 2 == 0};
   const bool adds = c.op == ScanOp::sum || c.op == ScanOp::prod;
   switch (c.op == ScanOp::log_sum_exp ? 0 : random_int(rng, 0, adds ? 3 : 1)) {
     case 1:
@@ -63,10 +67,14 @@ Case random_case(Rng& rng, int rank) {
 
 // Half of the numbers' last digit for the type, and what many additions in f32 may add to it.
 Tolerance tolerance_of(const Case& c, std::int64_t n) {
-  const double step = c.to == DType::f32 || c.to == DType::c64 ? 0 : c.to == DType::f16 ? 0x1p-10 : c.to == DType::bf16 ? 0x1p-7 : 0x1p-2;
+  const double step = c.to == DType::f32 || c.to == DType::c64 ? 0
+                      : c.to == DType::f16                     ? 0x1p-10
+                      : c.to == DType::bf16                    ? 0x1p-7
+                                                               : 0x1p-2;
   const auto length = static_cast<double>(n);
   switch (c.op) {
-    case ScanOp::sum: return {.absolute = 1e-5 * std::sqrt(length) * 4 + step * 4 * std::sqrt(length), .relative = step};
+    case ScanOp::sum:
+      return {.absolute = 1e-5 * std::sqrt(length) * 4 + step * 4 * std::sqrt(length), .relative = step};
     case ScanOp::prod: return {.absolute = 1e-30, .relative = step + 3e-7 * length};
     case ScanOp::log_sum_exp: return {.absolute = bits(c.to) == 8 ? 0x1p-9 : 1e-5, .relative = step + 1e-5};
     default: return {};
@@ -85,9 +93,14 @@ void tame(const View& x, ScanOp op, Rng& rng) {
 Problem make_problem(Rng& rng, const Case& c, const View& x, const View& y) {
   tame(x, c.op, rng.details());
   Problem p{std::format("{} {} to {} axis {}{}{}{}", kNames[static_cast<int>(c.op)], to_string(x), to_string(y), c.axis,
-                      c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "", c.parts ? " in parts" : c.cuts ? " cut" : ""),
-          {x}, {y}, [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options, c.cuts); },
-          tolerance_of(c, x.shape()[c.axis])};
+                        c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "",
+                        c.parts  ? " in parts"
+                        : c.cuts ? " cut"
+                                 : ""),
+            {x},
+            {y},
+            [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options, c.cuts); },
+            tolerance_of(c, x.shape()[c.axis])};
   if (c.parts) p.form = [c](Stream& s, auto in, auto out) { run_in_parts(s, c, in[0], out[0]); };
   return p;
 }
@@ -141,11 +154,13 @@ TEST_P(Scan, LongRowsInParts) {
 }
 
 TEST_P(Scan, FormsOfParts) {
-  constexpr kernels::PartsForm kForms[] = {{.threads = 128, .kept = 4, .interleave = 8}, {.threads = 512, .kept = 8, .interleave = 2},
+  constexpr kernels::PartsForm kForms[] = {{.threads = 128, .kept = 4, .interleave = 8},
+                                           {.threads = 512, .kept = 8, .interleave = 2},
                                            {.threads = 64, .kept = 4, .interleave = 1},
                                            {.threads = 64, .kept = 4, .interleave = 4, .waits = true, .patience = 3}};
   int turn = 0;
-  for (const auto& [shape, axis] : {std::pair{Shape{2, 40000}, 1}, {Shape{30001}, 0}, {Shape{9000, 8}, 0}, {Shape{5001, 3}, 0}}) {
+  for (const auto& [shape, axis] :
+       {std::pair{Shape{2, 40000}, 1}, {Shape{30001}, 0}, {Shape{9000, 8}, 0}, {Shape{5001, 3}, 0}}) {
     for (ScanOp op : kOps) {
       for (DType type : {DType::f32, DType::i32, DType::i64, DType::f16}) {
         if ((op == ScanOp::log_sum_exp && is_integer(type)) || (op == ScanOp::prod && is_floating(type))) continue;
@@ -174,18 +189,23 @@ TEST_P(Scan, FormsOfParts) {
 TEST_P(Scan, InPlace) {
   const View x = random_view(rng, {30, 70}, DType::f32);
   for (int axis : {0, 1}) {
-    run_both(device(), {{x}}, {{x}}, [axis](Stream& s, auto in, auto out) { kernels::scan(s, ScanOp::max, in[0], out[0], axis); }, {});
+    run_both(device(), {{x}}, {{x}},
+             [axis](Stream& s, auto in, auto out) { kernels::scan(s, ScanOp::max, in[0], out[0], axis); }, {});
   }
 }
 
 TEST_P(Scan, SpecialValues) {
   for (ScanOp op : kOps) {
     for (const bool exclusive : {false, true}) {
-      const View x = host_view(DType::f32, {5, 4}, std::vector<double>{1, NAN, 2, 3, 1, INFINITY, 2, -INFINITY, -INFINITY, -INFINITY, 0, 1,
-                                                                       1e38, 1e38, -1e38, 1, 200, -200, 100, 0});
+      const View x =
+          host_view(DType::f32, {5, 4},
+                    std::vector<double>{1, NAN, 2,    3,    1,     INFINITY, 2,   -INFINITY, -INFINITY, -INFINITY,
+                                        0, 1,   1e38, 1e38, -1e38, 1,        200, -200,      100,       0});
       const View y = random_view(rng, {5, 4}, DType::f32);
-      run_both(device(), {{x}}, {{y}}, [=](Stream& s, auto in, auto out) { kernels::scan(s, op, in[0], out[0], 1, {.exclusive = exclusive}); },
-               {.relative = 1e-5}, kNames[static_cast<int>(op)]);
+      run_both(
+          device(), {{x}}, {{y}},
+          [=](Stream& s, auto in, auto out) { kernels::scan(s, op, in[0], out[0], 1, {.exclusive = exclusive}); },
+          {.relative = 1e-5}, kNames[static_cast<int>(op)]);
     }
   }
 }

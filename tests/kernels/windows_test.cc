@@ -50,7 +50,8 @@ TEST_F(WindowsTest, Elementwise) {
   for (const Kind kind : {Kind::dense, Kind::offset, Kind::transposed, Kind::sliced, Kind::reversed}) {
     const View a = random_view(rng, {70, 3, 500}, DType::f32, kind), row = random_view(rng, {500}, DType::f32);
     const View y = random_view(rng, {70, 3, 500}, DType::f32, kind);
-    both({a, row}, {y}, [](Stream& s, auto in, auto out) { kernels::binary(s, ScalarOp::add, in[0], in[1], out[0]); }, {});
+    both({a, row}, {y}, [](Stream& s, auto in, auto out) { kernels::binary(s, ScalarOp::add, in[0], in[1], out[0]); },
+         {});
   }
   for (const DType type : {DType::f16, DType::i8, DType::u64, DType::u4}) {
     const View x = random_view(rng, {200000}, type), y = random_view(rng, {200000}, type);
@@ -71,8 +72,10 @@ TEST_F(WindowsTest, Attention) {
   for (const auto& [queries, keys, options] :
        {std::tuple{700, 50, kernels::AttentionOptions{.scale = 0.3f, .window_left = 20, .window_right = 3}},
         {40, 300, kernels::AttentionOptions{.scale = 0.3f, .causal = true}}}) {
-    const View q = random_view(rng, {2, 4, queries, 32}, DType::f32), k = random_view(rng, {2, 2, keys, 32}, DType::f32);
-    const View v = random_view(rng, {2, 2, keys, 32}, DType::f32), y = random_view(rng, {2, 4, queries, 32}, DType::f32);
+    const View q = random_view(rng, {2, 4, queries, 32}, DType::f32),
+               k = random_view(rng, {2, 2, keys, 32}, DType::f32);
+    const View v = random_view(rng, {2, 2, keys, 32}, DType::f32),
+               y = random_view(rng, {2, 4, queries, 32}, DType::f32);
     const View mask = random_view(rng, {2, 1, queries, keys}, DType::boolean);
     const View q_lengths = host_view(DType::i32, {2}, std::vector<double>{queries - 100.0, 1000.0});
     const View k_lengths = host_view(DType::u32, {2}, std::vector<double>{keys - 7.0, keys + 9.0});
@@ -91,21 +94,26 @@ TEST_F(WindowsTest, Attention) {
 }
 
 TEST_F(WindowsTest, Transposition) {
-  const View x = random_view(rng, {3, 260, 140}, DType::f32, Kind::transposed), y = random_view(rng, {3, 260, 140}, DType::f32);
+  const View x = random_view(rng, {3, 260, 140}, DType::f32, Kind::transposed),
+             y = random_view(rng, {3, 260, 140}, DType::f32);
   both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, kSameBits);
 }
 
 TEST_F(WindowsTest, Rows) {
   const View x = random_view(rng, {5, 90, 128}, DType::f32), y = random_view(rng, {5, 90, 128}, DType::f32);
   const View scale = random_view(rng, {128}, DType::f32);
-  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 1); }, {.ulp = 64, .absolute = 1e-6});
-  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], -1); }, {.ulp = 64, .absolute = 1e-6});
+  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 1); },
+       {.ulp = 64, .absolute = 1e-6});
+  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], -1); },
+       {.ulp = 64, .absolute = 1e-6});
   both({x, scale}, {y}, [](Stream& s, auto in, auto out) {
     kernels::layer_norm(s, in[0], in[1], {}, out[0], -1, 1e-5f);
   }, {.ulp = 64, .absolute = 1e-5});
   for (const std::vector<int>& axes : {std::vector{2}, std::vector{1}}) {
     const View sum = random_view(rng, without(x.shape(), axes), DType::f32);
-    both({x}, {sum}, [&](Stream& s, auto in, auto out) { kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes, {}); }, {});
+    both({x}, {sum},
+         [&](Stream& s, auto in, auto out) { kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes, {}); },
+         {});
     both({x}, {sum}, [&](Stream& s, auto in, auto out) {
       kernels::reduce(s, kernels::ReduceOp::sum, in[0], out[0], axes, {});
     }, {.absolute = 1e-3});
@@ -140,18 +148,22 @@ TEST_F(WindowsTest, LongRows) {
     std::vector<int> axes;
     Kind kind;
   };
-  for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
-                        Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
-                        Case{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
+  for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced},
+                        Case{{70001, 3}, {0}, Kind::dense}, Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
+                        Case{{5, 300, 200}, {0, 2}, Kind::dense}, Case{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
     const Shape kept = without(c.shape, c.axes);
     for (const auto& [op, type, result] :
          {std::tuple{sum, DType::f32, DType::f32}, {mean, DType::f16, DType::f16}, {max, DType::f32, DType::f32},
           {log_sum_exp, DType::f32, DType::f32}, {l2, DType::f32, DType::f32}, {sum, DType::i8, DType::i32},
           {prod, DType::i64, DType::i64}, {any, DType::f32, DType::boolean}, {count, DType::u8, DType::i64}}) {
       const View x = random_view(rng, c.shape, type, c.kind), y = random_view(rng, kept, result);
-      both({x}, {y}, [&](Stream& s, auto in, auto out) {
-        kernels::reduce(s, op, in[0], out[0], c.axes, workspace(kernels::reduce_workspace(s, op, in[0], out[0], c.axes)));
-      }, is_floating(result) ? Tolerance{.ulp = 16, .absolute = op == sum ? 3e-3 : 1e-5} : kSameBits);
+      both(
+          {x}, {y},
+          [&](Stream& s, auto in, auto out) {
+            kernels::reduce(s, op, in[0], out[0], c.axes,
+                            workspace(kernels::reduce_workspace(s, op, in[0], out[0], c.axes)));
+          },
+          is_floating(result) ? Tolerance{.ulp = 16, .absolute = op == sum ? 3e-3 : 1e-5} : kSameBits);
     }
   }
   // With work on both sides, through a graph.
@@ -177,12 +189,14 @@ TEST_F(WindowsTest, SoftmaxOfLongRows) {
     int axis;
     DType type;
   };
-  for (const Case& c : {Case{{100000}, 0, DType::f32}, Case{{3, 40000}, 1, DType::f16}, Case{{30000, 4}, 0, DType::f32}}) {
+  for (const Case& c :
+       {Case{{100000}, 0, DType::f32}, Case{{3, 40000}, 1, DType::f16}, Case{{30000, 4}, 0, DType::f32}}) {
     for (const bool log : {false, true}) {
       const View x = random_view(rng, c.shape, c.type), y = random_view(rng, c.shape, c.type);
       both({x}, {y}, [&](Stream& s, auto in, auto out) {
         const auto scratch = workspace(kernels::softmax_workspace(s, in[0], out[0], c.axis));
-        log ? kernels::log_softmax(s, in[0], out[0], c.axis, scratch) : kernels::softmax(s, in[0], out[0], c.axis, scratch);
+        log ? kernels::log_softmax(s, in[0], out[0], c.axis, scratch)
+            : kernels::softmax(s, in[0], out[0], c.axis, scratch);
       }, {.ulp = 64, .absolute = log ? 1e-4 : 1e-9});
     }
   }
@@ -214,26 +228,28 @@ TEST_F(WindowsTest, Selections) {
     both({wide, indices({9}, DType::i64, 6000)}, {random_view(rng, {40, 9}, type)}, gather(1), kSameBits);
   }
   const View table = random_view(rng, {300, 20, 30}, DType::f32, Kind::reversed);
-  both({table, indices({300, 7, 30}, DType::i32, 20)}, {random_view(rng, {300, 7, 30}, DType::f32)}, [](Stream& s, auto in, auto out) {
-    kernels::gather_elements(s, in[0], in[1], out[0], 1);
-  }, kSameBits);
+  both(
+      {table, indices({300, 7, 30}, DType::i32, 20)}, {random_view(rng, {300, 7, 30}, DType::f32)},
+      [](Stream& s, auto in, auto out) { kernels::gather_elements(s, in[0], in[1], out[0], 1); }, kSameBits);
   View tuples = indices({90, 2}, DType::i32, 20);
   both({table, tuples}, {random_view(rng, {90, 30}, DType::f32)}, [](Stream& s, auto in, auto out) {
     kernels::gather_nd(s, in[0], in[1], out[0], 0);
   }, kSameBits);
 
-  for (const auto& [op, type] : {std::pair{assign, DType::f32}, {add, DType::f32}, {max, DType::f16}, {add, DType::u8}, {assign, DType::i8}}) {
+  for (const auto& [op, type] :
+       {std::pair{assign, DType::f32}, {add, DType::f32}, {max, DType::f16}, {add, DType::u8}, {assign, DType::i8}}) {
     const View by = indices({300}, DType::i32, 2000);
     if (op == assign) {
       for (std::int64_t i = 0; i < 300; ++i) set_element_bits(by, i, static_cast<std::uint64_t>(6 * i));  // each once
     }
-    both({by, random_view(rng, {300, 90}, type)}, {random_view(rng, {2000, 90}, type)}, [op](Stream& s, auto in, auto out) {
-      kernels::scatter(s, op, in[0], in[1], out[0], 0);
-    }, op == add ? Tolerance{.absolute = 1e-5} : kSameBits);
+    both(
+        {by, random_view(rng, {300, 90}, type)}, {random_view(rng, {2000, 90}, type)},
+        [op](Stream& s, auto in, auto out) { kernels::scatter(s, op, in[0], in[1], out[0], 0); },
+        op == add ? Tolerance{.absolute = 1e-5} : kSameBits);
   }
-  both({indices({200, 3, 30}, DType::i32, 20), random_view(rng, {200, 3, 30}, DType::f32)}, {table}, [](Stream& s, auto in, auto out) {
-    kernels::scatter_elements(s, add, in[0], in[1], out[0], 1);
-  }, {.absolute = 1e-5});
+  both({indices({200, 3, 30}, DType::i32, 20), random_view(rng, {200, 3, 30}, DType::f32)}, {table},
+       [](Stream& s, auto in, auto out) { kernels::scatter_elements(s, add, in[0], in[1], out[0], 1); },
+       {.absolute = 1e-5});
   both({tuples, random_view(rng, {90, 30}, DType::f32)}, {table}, [](Stream& s, auto in, auto out) {
     kernels::scatter_nd(s, max, in[0], in[1], out[0], 0);
   }, kSameBits);
@@ -245,7 +261,8 @@ TEST_F(WindowsTest, Chains) {
   const auto check = [&](ScatterOp op, DType type, const Shape& whole, const Shape& part, int axis, Kind kind) {
     const View y = random_view(rng, whole, type), updates = random_view(rng, part, type, kind);
     const View indices = random_view(rng, part, DType::i32, kind);
-    for (std::int64_t i = 0; i < indices.count(); ++i) set_element_bits(indices, i, rng() % static_cast<std::uint64_t>(whole[axis]));
+    for (std::int64_t i = 0; i < indices.count(); ++i)
+      set_element_bits(indices, i, rng() % static_cast<std::uint64_t>(whole[axis]));
     both({indices, updates}, {y}, [=](Stream& s, auto in, auto out) {
       std::optional<View> workspace;
       if (const auto bytes = kernels::scatter_elements_workspace(s, in[0], in[1], out[0], axis)) {
@@ -265,17 +282,27 @@ TEST_F(WindowsTest, Chains) {
 TEST_F(WindowsTest, Pads) {
   using kernels::PadMode;
   using Numbers = std::vector<std::int64_t>;
-  for (const auto& [type, kind] : {std::pair{DType::f32, Kind::reversed}, {DType::f16, Kind::dense}, {DType::u8, Kind::transposed},
-                                   {DType::i64, Kind::dense}, {DType::u4, Kind::dense}}) {
-    const View x = random_view(rng, {300, 240}, type, kind), y = random_view(rng, {320, 250}, type, rng() % 2 ? Kind::dense : Kind::offset);
+  for (const auto& [type, kind] : {std::pair{DType::f32, Kind::reversed},
+                                   {DType::f16, Kind::dense},
+                                   {DType::u8, Kind::transposed},
+                                   {DType::i64, Kind::dense},
+                                   {DType::u4, Kind::dense}}) {
+    const View x = random_view(rng, {300, 240}, type, kind),
+               y = random_view(rng, {320, 250}, type, rng() % 2 ? Kind::dense : Kind::offset);
     for (const PadMode mode : {PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::symmetric, PadMode::wrap}) {
-      both({x}, {y}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{13, 5}, mode, 3); }, kSameBits);
+      both(
+          {x}, {y}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{13, 5}, mode, 3); },
+          kSameBits);
     }
     both({x}, {random_view(rng, {300, 240}, type)}, [](Stream& s, auto in, auto out) {
       kernels::roll(s, in[0], out[0], Numbers{-17, 101});
     }, kSameBits);
-    both({x}, {random_view(rng, {600, 240}, type)}, [](Stream& s, auto in, auto out) { kernels::tile(s, in[0], out[0]); }, kSameBits);
-    both({x}, {random_view(rng, {900, 480}, type)}, [](Stream& s, auto in, auto out) { kernels::repeat(s, in[0], out[0]); }, kSameBits);
+    both(
+        {x}, {random_view(rng, {600, 240}, type)},
+        [](Stream& s, auto in, auto out) { kernels::tile(s, in[0], out[0]); }, kSameBits);
+    both(
+        {x}, {random_view(rng, {900, 480}, type)},
+        [](Stream& s, auto in, auto out) { kernels::repeat(s, in[0], out[0]); }, kSameBits);
   }
   // One row past a binding, of a tiny tensor and back.
   const View x = random_view(rng, {1, 100000}, DType::f32);
@@ -299,16 +326,18 @@ TEST_F(WindowsTest, Compaction) {
         return View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
       };
       for (const std::int64_t capacity : {n, n / 3}) {
-        both({x, mask}, {random_view(rng, {capacity}, type), random_view(rng, {1}, DType::u32)}, [&](Stream& s, auto in, auto out) {
-          kernels::compress(s, in[0], in[1], out[0], out[1], workspace(s));
-        }, kSameBits);
-        both({random_view(rng, {capacity}, type), mask}, {x, random_view(rng, {1}, DType::u32)}, [&](Stream& s, auto in, auto out) {
-          kernels::expand(s, in[0], in[1], out[0], out[1], workspace(s));
-        }, kSameBits);
+        both(
+            {x, mask}, {random_view(rng, {capacity}, type), random_view(rng, {1}, DType::u32)},
+            [&](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1], workspace(s)); },
+            kSameBits);
+        both(
+            {random_view(rng, {capacity}, type), mask}, {x, random_view(rng, {1}, DType::u32)},
+            [&](Stream& s, auto in, auto out) { kernels::expand(s, in[0], in[1], out[0], out[1], workspace(s)); },
+            kSameBits);
       }
-      both({mask}, {random_view(rng, {n / 2, shape.rank()}, DType::i32), random_view(rng, {1}, DType::u32)}, [&](Stream& s, auto in, auto out) {
-        kernels::nonzero(s, in[0], out[0], out[1], workspace(s));
-      }, kSameBits);
+      both(
+          {mask}, {random_view(rng, {n / 2, shape.rank()}, DType::i32), random_view(rng, {1}, DType::u32)},
+          [&](Stream& s, auto in, auto out) { kernels::nonzero(s, in[0], out[0], out[1], workspace(s)); }, kSameBits);
     }
   }
 }
@@ -324,48 +353,62 @@ TEST_F(WindowsTest, NormsAndScansOfLongRows) {
       kernels::layer_norm(s, in[0], in[1], in[2], out[0], axis, 1e-5f,
                           workspace(kernels::layer_norm_workspace(s, in[0], in[1], in[2], out[0], axis)));
     }, {.ulp = 2, .absolute = 2e-5});
-    both({x, scale}, {y}, [&, axis = first](Stream& s, auto in, auto out) {
-      kernels::rms_norm(s, in[0], in[1], out[0], axis, 1e-5f, workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], axis)));
-    }, {.ulp = 2, .absolute = 2e-5});
+    both({x, scale}, {y},
+         [&, axis = first](Stream& s, auto in, auto out) {
+           kernels::rms_norm(s, in[0], in[1], out[0], axis, 1e-5f,
+                             workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], axis)));
+         },
+         {.ulp = 2, .absolute = 2e-5});
   }
   for (const int channels : {1, 2}) {  // the channels' axis
     const Shape shape = channels == 1 ? Shape{2, 6, 9000} : Shape{2, 9000, 6};
-    const View x = random_view(rng, shape, DType::f32), y = random_view(rng, shape, DType::f32), w = random_view(rng, {6}, DType::f32);
+    const View x = random_view(rng, shape, DType::f32), y = random_view(rng, shape, DType::f32),
+               w = random_view(rng, {6}, DType::f32);
     both({x, w}, {y}, [&, channels](Stream& s, auto in, auto out) {
       kernels::group_norm(s, in[0], in[1], in[1], out[0], channels, 2, 1e-5f,
                           workspace(kernels::group_norm_workspace(s, in[0], in[1], in[1], out[0], channels, 2)));
     }, {.ulp = 2, .absolute = 2e-5});
   }
   for (const auto& [shape, axis] : {std::pair{Shape{50001}, 0}, {{2, 40000}, 1}, {{20000, 5}, 0}}) {
-    for (const auto& [op, type] : {std::pair{kernels::ScanOp::sum, DType::i32}, {kernels::ScanOp::sum, DType::i64}, {kernels::ScanOp::max, DType::f32},
+    for (const auto& [op, type] : {std::pair{kernels::ScanOp::sum, DType::i32},
+                                   {kernels::ScanOp::sum, DType::i64},
+                                   {kernels::ScanOp::max, DType::f32},
                                    {kernels::ScanOp::log_sum_exp, DType::f32}}) {
       for (const bool reverse : {false, true}) {
         const View x = random_view(rng, shape, type), y = random_view(rng, shape, type);
         both({x}, {y}, [&, axis = axis, op = op](Stream& s, auto in, auto out) {
           const kernels::ScanOptions options{.reverse = reverse, .exclusive = axis == 1};
-          kernels::scan(s, op, in[0], out[0], axis, options, workspace(kernels::scan_workspace(s, op, in[0], out[0], axis, options)));
+          kernels::scan(s, op, in[0], out[0], axis, options,
+                        workspace(kernels::scan_workspace(s, op, in[0], out[0], axis, options)));
         }, op == kernels::ScanOp::log_sum_exp ? Tolerance{.relative = 1e-4} : kSameBits);
       }
     }
   }
 }
 
-// The same for the places of extremes, which are counted over the whole row: over one axis and over several, in any order.
+// The same for the places of extremes, which are counted over the whole row: over one axis and over several, in any
+// order.
 TEST_F(WindowsTest, ArgumentsOfLongRows) {
   struct Case {
     Shape shape;
     std::vector<int> axes;
     Kind kind;
   };
-  for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
-                        Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
-                        Case{{300, 4, 200}, {0, 2}, Kind::transposed}, Case{{3, 40000}, {0}, Kind::dense}}) {
+  for (const Case& c :
+       {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
+        Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
+        Case{{300, 4, 200}, {0, 2}, Kind::transposed}, Case{{3, 40000}, {0}, Kind::dense}}) {
     const Shape kept = without(c.shape, c.axes);
-    for (const auto& [type, index] : {std::pair{DType::f32, DType::i32}, {DType::u8, DType::i64}, {DType::i64, DType::u32}}) {
+    for (const auto& [type, index] :
+         {std::pair{DType::f32, DType::i32}, {DType::u8, DType::i64}, {DType::i64, DType::u32}}) {
       for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
-        both({random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)}, [&](Stream& s, auto in, auto out) {
-          kernels::arg_reduce(s, op, in[0], out[0], c.axes, workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], c.axes)));
-        }, kSameBits);
+        both(
+            {random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)},
+            [&](Stream& s, auto in, auto out) {
+              kernels::arg_reduce(s, op, in[0], out[0], c.axes,
+                                  workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], c.axes)));
+            },
+            kSameBits);
       }
     }
   }
@@ -376,26 +419,37 @@ TEST_F(WindowsTest, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
   both({x}, {random_view(rng, {40000}, DType::f32)}, [&](Stream& s, auto in, auto out) {
     const std::array axes{0};
-    kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes, workspace(kernels::reduce_workspace(s, kernels::ReduceOp::max, in[0], out[0], axes)));
+    kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes,
+                    workspace(kernels::reduce_workspace(s, kernels::ReduceOp::max, in[0], out[0], axes)));
   }, kSameBits);
-  both({x}, {y}, [&](Stream& s, auto in, auto out) {
-    kernels::scan(s, kernels::ScanOp::max, in[0], out[0], 0, {}, workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], 0, {})));
-  }, kSameBits);
+  both(
+      {x}, {y},
+      [&](Stream& s, auto in, auto out) {
+        kernels::scan(s, kernels::ScanOp::max, in[0], out[0], 0, {},
+                      workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], 0, {})));
+      },
+      kSameBits);
   both({x}, {y}, [&](Stream& s, auto in, auto out) {
     kernels::softmax(s, in[0], out[0], 0, workspace(kernels::softmax_workspace(s, in[0], out[0], 0)));
   }, {.ulp = 64, .absolute = 1e-9});
-  const View z = random_view(rng, {30000, 3}, DType::f32, Kind::transposed), w = random_view(rng, {30000, 3}, DType::f32);
+  const View z = random_view(rng, {30000, 3}, DType::f32, Kind::transposed),
+             w = random_view(rng, {30000, 3}, DType::f32);
   const View scale = random_view(rng, {3}, DType::f32);
-  both({z, scale}, {w}, [&](Stream& s, auto in, auto out) {
-    kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f, workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], 1)));
-  }, {.ulp = 2, .absolute = 2e-5});
+  both({z, scale}, {w},
+       [&](Stream& s, auto in, auto out) {
+         kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f,
+                           workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], 1)));
+       },
+       {.ulp = 2, .absolute = 2e-5});
 }
 
 // Each element of a part is what it would be in the whole.
 TEST_F(WindowsTest, RandomNumbers) {
   const View key = host_view(DType::u32, {2}, std::vector<double>{17, 4});
   for (const Kind kind : {Kind::dense, Kind::offset, Kind::transposed, Kind::sliced}) {
-    both({key}, {random_view(rng, {3, 101, 301}, DType::u8, kind)}, [](Stream& s, auto in, auto out) { kernels::random_bits(s, in[0], out[0]); }, kSameBits);
+    both(
+        {key}, {random_view(rng, {3, 101, 301}, DType::u8, kind)},
+        [](Stream& s, auto in, auto out) { kernels::random_bits(s, in[0], out[0]); }, kSameBits);
     both({key}, {random_view(rng, {70, 501}, DType::f32, kind)}, [](Stream& s, auto in, auto out) {
       kernels::random_uniform(s, in[0], -1, 3, out[0]);
     }, kSameBits);
@@ -410,21 +464,32 @@ TEST_F(WindowsTest, RandomNumbers) {
 
 // Sorts go in parts of their rows: short ones, long ones with their keys on the way, and the few best.
 TEST_F(WindowsTest, Sorts) {
-  for (const auto& [shape, axis, type, kind] :
-       {std::tuple{Shape{7, 90, 128}, 2, DType::f32, Kind::dense}, {{7, 90, 128}, 1, DType::f16, Kind::dense},
-        {{40, 1500}, 1, DType::f32, Kind::dense}, {{1500, 40}, 0, DType::i32, Kind::transposed}, {{30, 1200}, 1, DType::u8, Kind::sliced},
-        {{30, 1100}, 1, DType::u64, Kind::dense}, {{3, 20, 1300}, 2, DType::boolean, Kind::reversed}}) {
+  for (const auto& [shape, axis, type, kind] : {std::tuple{Shape{7, 90, 128}, 2, DType::f32, Kind::dense},
+                                                {{7, 90, 128}, 1, DType::f16, Kind::dense},
+                                                {{40, 1500}, 1, DType::f32, Kind::dense},
+                                                {{1500, 40}, 0, DType::i32, Kind::transposed},
+                                                {{30, 1200}, 1, DType::u8, Kind::sliced},
+                                                {{30, 1100}, 1, DType::u64, Kind::dense},
+                                                {{3, 20, 1300}, 2, DType::boolean, Kind::reversed}}) {
     const View x = random_view(rng, shape, type, kind, Values::special);
-    both({x}, {random_view(rng, shape, type, kind), random_view(rng, shape, DType::i32, kind)}, [&, axis = axis](Stream& s, auto in, auto out) {
-      const kernels::SortOptions options{.axis = axis, .descending = axis == 1};
-      kernels::sort(s, in[0], out[0], out[1], options, workspace(kernels::sort_workspace(s, in[0], out[0], out[1], options)));
-    }, kSameBits);
+    both(
+        {x}, {random_view(rng, shape, type, kind), random_view(rng, shape, DType::i32, kind)},
+        [&, axis = axis](Stream& s, auto in, auto out) {
+          const kernels::SortOptions options{.axis = axis, .descending = axis == 1};
+          kernels::sort(s, in[0], out[0], out[1], options,
+                        workspace(kernels::sort_workspace(s, in[0], out[0], out[1], options)));
+        },
+        kSameBits);
     Shape top = shape;
     top[axis] = 9;
-    both({x}, {random_view(rng, top, type, kind), random_view(rng, top, DType::i64, kind)}, [&, axis = axis](Stream& s, auto in, auto out) {
-      const kernels::TopKOptions options{.axis = axis};
-      kernels::top_k(s, in[0], out[0], out[1], options, workspace(kernels::top_k_workspace(s, in[0], out[0], out[1], options)));
-    }, kSameBits);
+    both(
+        {x}, {random_view(rng, top, type, kind), random_view(rng, top, DType::i64, kind)},
+        [&, axis = axis](Stream& s, auto in, auto out) {
+          const kernels::TopKOptions options{.axis = axis};
+          kernels::top_k(s, in[0], out[0], out[1], options,
+                         workspace(kernels::top_k_workspace(s, in[0], out[0], out[1], options)));
+        },
+        kSameBits);
   }
 }
 
@@ -441,13 +506,16 @@ TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
   EXPECT_THROW(kernels::reduce(encoder, kernels::ReduceOp::sum, x, y, std::array{0}, {}), Unsupported);
   EXPECT_THROW(kernels::layer_norm(encoder, x, {}, {}, x, 0, 1e-5f), Unsupported);
   EXPECT_THROW(kernels::scan(encoder, kernels::ScanOp::sum, x, x, 0), Unsupported);
-  EXPECT_THROW(kernels::arg_reduce(encoder, kernels::ArgOp::max, x, View(y.buffer, 0, DType::i32, Shape{}), std::array{0}), Unsupported);
+  EXPECT_THROW(
+      kernels::arg_reduce(encoder, kernels::ArgOp::max, x, View(y.buffer, 0, DType::i32, Shape{}), std::array{0}),
+      Unsupported);
   const auto rows_of = [&](std::int64_t n) { return View(x.buffer, 0, DType::f32, {2, n}); };
   try {
     kernels::sort_workspace(encoder, rows_of(50000), rows_of(50000), {}, {});
     ADD_FAILURE() << "accepted";
   } catch (const Unsupported& e) {
-    EXPECT_THAT(e.what(), testing::HasSubstr("sort: a row of f32 [2, 50000] takes 200000 bytes at once and this device binds 65536"));
+    EXPECT_THAT(e.what(), testing::HasSubstr(
+                              "sort: a row of f32 [2, 50000] takes 200000 bytes at once and this device binds 65536"));
   }
   // Of 5,000 floats the keys and indices on their way are what is too much; the few best have none.
   const View indices(x.buffer, 0, DType::i32, {2, 5000}), few(x.buffer, 0, DType::i32, {2, 9});

@@ -14,11 +14,12 @@ struct TestDevice {
 };
 
 // lavapipe with everything it has, lavapipe as the minimum device, OpenGL ES, the hardware GPU if there is one
-// (and it as the minimum device); of these, what exists here. WEFT_TEST_DEVICES names those to keep, separated by commas.
+// (and it as the minimum device); of these, what exists here. WEFT_TEST_DEVICES names those to keep, separated by
+// commas.
 std::vector<TestDevice>& devices();
 
-// WEFT_REQUIRE_DEVICES names those without which a test fails: where an environment has them, none is left out silently.
-// For INSTANTIATE_TEST_SUITE_P(..., testing::ValuesIn(device_names())), and what belongs to a name.
+// WEFT_REQUIRE_DEVICES names those without which a test fails: where an environment has them, none is left out
+// silently. For INSTANTIATE_TEST_SUITE_P(..., testing::ValuesIn(device_names())), and what belongs to a name.
 std::vector<std::string> device_names();
 gpu::Device& device(const std::string& name);
 

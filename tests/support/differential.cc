@@ -70,8 +70,8 @@ class Differential : public testing::Test {
         if (out_of_time()) GTEST_SKIP() << "out of time";
         Rng rng(form, form * 1000 + i);
         const Problem problem = random_problem(part_.kernel, rng);
-        const std::string seed = std::format("{} [WEFT_SEED={} WEFT_DIFFERENTIAL_CASES={} WEFT_DIFFERENTIAL_ALIKE={}]", part_.kernel, form,
-                                             part_.alike, alike());
+        const std::string seed = std::format("{} [WEFT_SEED={} WEFT_DIFFERENTIAL_CASES={} WEFT_DIFFERENTIAL_ALIKE={}]",
+                                             part_.kernel, form, part_.alike, alike());
         const std::string what = seed + " " + problem.what;
         SCOPED_TRACE(what);
         try {
@@ -107,7 +107,8 @@ class Differential : public testing::Test {
     run_both(device, problem.inputs, problem.outputs, call, problem.tolerance, what);
     cpu::Executor executor;
     problem.call(executor, problem.inputs, own);
-    for (std::size_t k = 0; k < own.size(); ++k) expect_close(own[k], problem.outputs[k], problem.tolerance, "the cpu's form of " + what);
+    for (std::size_t k = 0; k < own.size(); ++k)
+      expect_close(own[k], problem.outputs[k], problem.tolerance, "the cpu's form of " + what);
   }
 
   Part part_;
@@ -150,7 +151,8 @@ void register_differential_tests() {
         part.problems = std::min(problems - done, of_part);
         part.forms = (part.problems + part.alike - 1) / part.alike;
         const std::string number = problems > of_part ? std::format("/{}", done / of_part) : "";
-        testing::RegisterTest("Differential", std::format("{}/{}{}", name, device, number).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        testing::RegisterTest("Differential", std::format("{}/{}{}", name, device, number).c_str(), nullptr, nullptr,
+                              __FILE__, __LINE__,
                               [part] { return static_cast<testing::Test*>(new Differential(part)); });
         part.first += part.forms;
       }
@@ -158,7 +160,9 @@ void register_differential_tests() {
   }
 }
 
-int random_int(Rng& rng, int low, int high) { return low + static_cast<int>(rng() % static_cast<unsigned>(high - low + 1)); }
+int random_int(Rng& rng, int low, int high) {
+  return low + static_cast<int>(rng() % static_cast<unsigned>(high - low + 1));
+}
 
 Shape random_shape(Rng& rng, int min_rank, int max_rank, std::int64_t most, bool zero) {
   Shape shape;
@@ -167,7 +171,8 @@ Shape random_shape(Rng& rng, int min_rank, int max_rank, std::int64_t most, bool
   for (int i = 0; i < rank; ++i) {
     std::int64_t size = 1;
     if (rng() % 4 != 0) {
-      const auto root = std::max<std::int64_t>(static_cast<std::int64_t>(std::pow(static_cast<double>(left), 1.0 / (rank - i))), 2);
+      const auto root =
+          std::max<std::int64_t>(static_cast<std::int64_t>(std::pow(static_cast<double>(left), 1.0 / (rank - i))), 2);
       // Not 1, where that is not meant: another shader would do.
       const std::int64_t largest = std::min(2 * root, left);
       if (largest > 1) size = 2 + static_cast<std::int64_t>(rng.details()() % static_cast<std::uint64_t>(largest - 1));

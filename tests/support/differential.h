@@ -3,8 +3,8 @@
 //
 // Problems come in forms, of which shaders are made; WEFT_DIFFERENTIAL_ALIKE problems of each form differ in sizes,
 // strides and values (Rng). Each kernel runs WEFT_DIFFERENTIAL_CASES problems on each device (the default is a seeded
-// few, a nightly run takes many), their forms numbered from WEFT_SEED on. A failure prints the seed that makes it again,
-// and the program prints at its end how many problems it ran.
+// few, a nightly run takes many), their forms numbered from WEFT_SEED on. A failure prints the seed that makes it
+// again, and the program prints at its end how many problems it ran.
 //
 // A quarter as many run on a device whose bindings are too small for most of them ("narrow"): there a kernel works in
 // windows, or refuses by name.
@@ -28,7 +28,8 @@ struct Problem {
   Tolerance tolerance;
   // Where the CPU's form is not the twin: this is, and the CPU is compared with it too.
   KernelCall twin;
-  // A form that a GPU does not choose for so little: for views that have passed the call's own checks and have elements.
+  // A form that a GPU does not choose for so little: for views that have passed the call's own checks and have
+  // elements.
   KernelCall form;
   // What is compared: the call, or its form on a GPU.
   KernelCall drawn() const;
@@ -37,7 +38,8 @@ struct Problem {
 using Generator = std::function<Problem(Rng& rng)>;
 
 // At namespace scope: const bool registered = differential("copy", [](Rng& rng) { … });
-// Of a kernel whose shaders compile `cost` times as long as others', as many forms fewer are run, each with more problems.
+// Of a kernel whose shaders compile `cost` times as long as others', as many forms fewer are run, each with more
+// problems.
 bool differential(const std::string& kernel, Generator generator, int cost = 1);
 // Called by main, once all have registered.
 void register_differential_tests();

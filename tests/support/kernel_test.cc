@@ -239,8 +239,8 @@ void expect_close(const View& actual, const View& expected, const Tolerance& tol
   }
 }
 
-void expect_untouched(std::span<const std::byte> before, std::span<const std::byte> after, std::span<const View> outputs,
-                      const Buffer& buffer, const std::string& what) {
+void expect_untouched(std::span<const std::byte> before, std::span<const std::byte> after,
+                      std::span<const View> outputs, const Buffer& buffer, const std::string& what) {
   const std::vector<std::uint8_t> taken = covered(outputs, buffer);
   for (std::size_t i = 0; i < before.size(); ++i) {
     if ((static_cast<unsigned>(before[i] ^ after[i]) & ~unsigned{taken[i]}) == 0) continue;

@@ -15,9 +15,9 @@
 
 namespace weft::test {
 
-// Random numbers, by which a problem is drawn. What decides which shaders it takes (types, ranks, kinds of layouts, options)
-// comes from the stream itself, what does not (sizes, strides, values) from its details(): so many problems of one form
-// need its shaders compiled once. A form and details of the same number: one stream of random problems.
+// Random numbers, by which a problem is drawn. What decides which shaders it takes (types, ranks, kinds of layouts,
+// options) comes from the stream itself, what does not (sizes, strides, values) from its details(): so many problems of
+// one form need its shaders compiled once. A form and details of the same number: one stream of random problems.
 class Rng {
  public:
   using result_type = std::uint64_t;
@@ -57,8 +57,8 @@ enum class Values {
              // boolean bytes past 1
 };
 
-// A view in host memory. Its buffer is random bytes all over, so that an output not written, and a neighbour overwritten,
-// shows. Buffers' sizes are multiples of 16 bytes.
+// A view in host memory. Its buffer is random bytes all over, so that an output not written, and a neighbour
+// overwritten, shows. Buffers' sizes are multiples of 16 bytes.
 View random_view(Rng& rng, const Shape& shape, DType dtype, Kind kind = Kind::dense, Values values = Values::ordinary);
 
 // A dense view of the given values, converted to `dtype`.
@@ -72,8 +72,8 @@ std::uint64_t element_bits(const View& view, std::int64_t i);
 void set_element_bits(const View& view, std::int64_t i, std::uint64_t bits);
 
 // When two elements count as equal: the same bits, or both NaN, or within one of these bounds. Integers and booleans
-// must be equal whatever it says. Unless `bits` is set, f32 and bf16 may differ by 2^-126: WGSL allows denormal results and
-// intermediate values to be flushed.
+// must be equal whatever it says. Unless `bits` is set, f32 and bf16 may differ by 2^-126: WGSL allows denormal results
+// and intermediate values to be flushed.
 struct Tolerance {
   double ulp = 0;        // distance in representable numbers of the type; 0 holds -0 and +0 for equal
   double absolute = 0;
@@ -94,8 +94,8 @@ void run_both(gpu::Device& device, std::span<const View> inputs, std::span<const
               const Tolerance& tolerance, const std::string& what = "");
 
 // Fails where bytes differ that no element of `outputs` in that buffer covers.
-void expect_untouched(std::span<const std::byte> before, std::span<const std::byte> after, std::span<const View> outputs,
-                      const Buffer& buffer, const std::string& what);
+void expect_untouched(std::span<const std::byte> before, std::span<const std::byte> after,
+                      std::span<const View> outputs, const Buffer& buffer, const std::string& what);
 
 // Copies a host view's whole buffer to the device, and back.
 View to_device(gpu::Device& device, const View& host);

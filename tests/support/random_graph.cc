@@ -29,7 +29,9 @@ class Generator {
  private:
   int up_to(int n) { return std::uniform_int_distribution<int>(0, n)(random_); }
   template <class T>
-  const T& pick(const std::vector<T>& list) { return list[static_cast<std::size_t>(up_to(static_cast<int>(list.size()) - 1))]; }
+  const T& pick(const std::vector<T>& list) {
+    return list[static_cast<std::size_t>(up_to(static_cast<int>(list.size()) - 1))];
+  }
   Value any() { return pick(values_); }
 
   std::int64_t size() { return up_to(60) == 0 ? 0 : pick(std::vector<std::int64_t>{1, 1, 2, 3, 4, 5, 8, 12}); }
@@ -94,8 +96,8 @@ class Generator {
   Value elementwise(Value x) {
     using enum ScalarOp;
     // Continuous functions only: a step would turn rounding into a difference.
-    static const std::vector<ScalarOp> kUnary = {neg, abs, tanh, erf, sigmoid, relu, gelu_erf, gelu_tanh, gelu_quick, silu,
-                                                 softplus, sin, cos, square};
+    static const std::vector<ScalarOp> kUnary = {neg,       abs,        tanh, erf,      sigmoid, relu, gelu_erf,
+                                                 gelu_tanh, gelu_quick, silu, softplus, sin,     cos,  square};
     // Of numbers that are positive and not small.
     static const std::vector<ScalarOp> kPositive = {sqrt, rsqrt, reciprocal, log, log2};
     static const std::vector<ScalarOp> kBinary = {add, add, sub, mul, mul, min, max};
@@ -149,9 +151,11 @@ class Generator {
   Value truth(const Shape& shape) {
     using enum ScalarOp;
     if (up_to(2) == 0) return leaf(shape, DType::boolean);
-    Value b = binary(pick(std::vector<ScalarOp>{less, less_equal, equal, not_equal, greater}), whole(shape), whole(shape));
+    Value b =
+        binary(pick(std::vector<ScalarOp>{less, less_equal, equal, not_equal, greater}), whole(shape), whole(shape));
     if (up_to(2) == 0) b = unary(logical_not, b);
-    if (up_to(1)) b = binary(pick(std::vector<ScalarOp>{logical_and, logical_or, logical_xor}), b, leaf(shape, DType::boolean));
+    if (up_to(1))
+      b = binary(pick(std::vector<ScalarOp>{logical_and, logical_or, logical_xor}), b, leaf(shape, DType::boolean));
     return b;
   }
   Value typed(Value x) {
@@ -168,11 +172,13 @@ class Generator {
       case 3: {
         if (s.rank() == 0) return x;
         const std::vector<int> axes{up_to(s.rank() - 1)};
-        const Value n = reduce(pick(std::vector<ReduceOp>{ReduceOp::sum, ReduceOp::max, ReduceOp::min}), whole(s), axes, true);
+        const Value n =
+            reduce(pick(std::vector<ReduceOp>{ReduceOp::sum, ReduceOp::max, ReduceOp::min}), whole(s), axes, true);
         return x + tanh(cast(binary(ScalarOp::rem, n, result_.graph.scalar(17, DType::i32)), dtype_));
       }
       default: {
-        const DType narrow = pick(std::vector<DType>{DType::i8, DType::u8, DType::i16, DType::f16, DType::bf16, DType::i64});
+        const DType narrow =
+            pick(std::vector<DType>{DType::i8, DType::u8, DType::i16, DType::f16, DType::bf16, DType::i64});
         return x * (cast(cast(whole(s), narrow), dtype_) * 0.01);
       }
     }
@@ -288,7 +294,8 @@ class Generator {
     if (up_to(4) == 0) {  // grouped heads and a boolean mask, or causal
       const Value k = leaf({batch, heads, keys, dim}), v = leaf({batch, heads, keys, dim});
       const float scale = 1 / std::sqrt(static_cast<float>(dim));
-      if (up_to(1)) return attention(leaf({batch, heads * 2, queries, dim}), k, v, truth({queries, keys}), {.scale = scale});
+      if (up_to(1))
+        return attention(leaf({batch, heads * 2, queries, dim}), k, v, truth({queries, keys}), {.scale = scale});
       kernels::AttentionOptions options{.scale = scale, .causal = up_to(1) == 0};
       if (up_to(1)) options.window_left = up_to(4);
       return attention(leaf({batch, heads * 2, keys, dim}), k, v, {}, options);
@@ -334,7 +341,8 @@ class Generator {
     if (x.rank() == 0 || element_count(x.shape()) == 0 || x.shape()[-1] < 2) return x;
     if (up_to(3)) {
       x = up_to(2) ? elementwise(x) : x + leaf(x.shape());
-      if (element_count(x.shape()) > 4096 || x.rank() > 6 || element_count(x.shape()) == 0 || x.shape()[-1] < 2) return x;
+      if (element_count(x.shape()) > 4096 || x.rank() > 6 || element_count(x.shape()) == 0 || x.shape()[-1] < 2)
+        return x;
       if (up_to(1)) values_.push_back(x);
     }
     const Shape last{x.shape()[-1]};
@@ -379,14 +387,16 @@ class Generator {
       case 0:
         counts[own] = up_to(3) - 1;
         after[own] = up_to(3);
-        return pad(x, counts, after, pick(std::vector<PadMode>{PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::wrap}), 0.5);
+        return pad(x, counts, after,
+                   pick(std::vector<PadMode>{PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::wrap}), 0.5);
       case 1:
         counts.assign(counts.size(), 1);
         counts[own] = 1 + up_to(2);
         return tile(x, counts);
       case 2: return repeat(x, 1 + up_to(2), axis);
       case 3: counts[own] = up_to(9) - 4; return roll(x, counts);
-      case 4: return scan(pick(std::vector<ScanOp>{ScanOp::max, ScanOp::log_sum_exp}), x, axis, {.reverse = up_to(1) == 0});
+      case 4:
+        return scan(pick(std::vector<ScanOp>{ScanOp::max, ScanOp::log_sum_exp}), x, axis, {.reverse = up_to(1) == 0});
       case 5: return cumsum(x, axis) * 0.25;
       case 6: return x.rank() < 2 ? x : triangle(x, up_to(1) ? Triangle::lower : Triangle::upper, up_to(2) - 1);
       case 7: return gather_elements(x, leaf(x.shape(), DType::i32, n), axis);

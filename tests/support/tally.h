@@ -1,4 +1,5 @@
-// Counts of random problems, for runs over many of them: the program prints at its end how many it ran, and which failed.
+// Counts of random problems, for runs over many of them: the program prints at its end how many it ran, and which
+// failed.
 #pragma once
 
 #include <string>

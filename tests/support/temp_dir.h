@@ -15,7 +15,8 @@ class TempDir {
  public:
   TempDir() {
     static std::atomic<int> count = 0;
-    path_ = std::filesystem::temp_directory_path() / ("weft_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
+    path_ = std::filesystem::temp_directory_path() /
+            ("weft_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
     std::filesystem::create_directory(path_);
   }
   ~TempDir() {

@@ -23,7 +23,8 @@ void ternary(Stream& stream, ScalarOp op, const View& a, const View& b, const Vi
 // y = condition ? a : b, elementwise; condition is boolean.
 void select(Stream& stream, const View& condition, const View& a, const View& b, const View& y);
 
-// A function by its name (weft/expressions.h), with its parameters: elementwise(stream, "leaky_relu", {{x}}, y, {{0.2}}).
+// A function by its name (weft/expressions.h), with its parameters: elementwise(stream, "leaky_relu", {{x}}, y,
+// {{0.2}}).
 void elementwise(Stream& stream, std::string_view name, std::span<const View> inputs, const View& y,
                  std::span<const double> parameters = {});
 

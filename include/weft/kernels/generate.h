@@ -1,5 +1,5 @@
-// Tensors made of their indices: ranges, identities, triangles, one-hot codes. Conventions that all kernels share are in
-// weft/kernels.h.
+// Tensors made of their indices: ranges, identities, triangles, one-hot codes. Conventions that all kernels share are
+// in weft/kernels.h.
 #pragma once
 
 #include <concepts>
@@ -10,9 +10,9 @@
 
 namespace weft::kernels {
 
-// y[i] = start + i · step; y [n], floating or integer. Integers are exact and wrap at their width; fractions of start and
-// step are cut off. Floats are computed in f32: an error of at most 2^-22 of the larger of |start| and |i · step|, then
-// rounded to y's type. f64: on the CPU only.
+// y[i] = start + i · step; y [n], floating or integer. Integers are exact and wrap at their width; fractions of start
+// and step are cut off. Floats are computed in f32: an error of at most 2^-22 of the larger of |start| and |i · step|,
+// then rounded to y's type. f64: on the CPU only.
 void arange(Stream& stream, double start, double step, const View& y);
 // The same for 64-bit numbers that a double does not hold.
 void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const View& y);
@@ -24,8 +24,8 @@ void arange(Stream& stream, A start, B step, const View& y) {
     arange(stream, static_cast<double>(start), static_cast<double>(step), y);
   }
 }
-// y[0] = start … y[n-1] = stop, evenly, counted from the nearer end so that both are exact; y [n], floating. One element
-// is start. Errors and f64 as arange.
+// y[0] = start … y[n-1] = stop, evenly, counted from the nearer end so that both are exact; y [n], floating. One
+// element is start. Errors and f64 as arange.
 void linspace(Stream& stream, double start, double stop, const View& y);
 
 // y[…, r, c] = 1 where c - r = diagonal, else 0; any type, rank 2 or more.

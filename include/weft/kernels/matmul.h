@@ -18,18 +18,20 @@ struct Epilogue {
   std::span<const View> operands;
 };
 
-// y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n]); leading dimensions broadcast; transposed operands are strides, and so
-// is any other layout. y may be an epilogue operand's very view, but shares no memory with a or b. An empty k gives zeros.
+// y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n]); leading dimensions broadcast; transposed operands are strides,
+// and so is any other layout. y may be an epilogue operand's very view, but shares no memory with a or b. An empty k
+// gives zeros.
 //
 // a and b                            sums               y, unless an expression gives it another type
 // any two float types                f32                any float type
 // any two of i8 u8 i16 u16 i32 u32   i32, they wrap     i32 or u32
 // c64, or c64 and a float type       f32, each part     c64; no expression
 //
-// Floats are summed in no stated order: |error| ≤ k · 2^-24 · Σ|a·b|. NaN and infinity reach the elements whose sums they
-// are in. c64 is (a + bi)(c + di) = (ac - bd) + (ad + bc)i as written: an infinite operand may give NaN parts.
-// Cooperative matrices (Flag::matrices) multiply f16 by f16, i8 by i8 and u8 by u8 with the same sums; they are used once a
-// self-test has passed on the device. f64 is for the CPU alone, and is summed in f32 there. Throws InvalidArgument, Unsupported.
+// Floats are summed in no stated order: |error| ≤ k · 2^-24 · Σ|a·b|. NaN and infinity reach the elements whose sums
+// they are in. c64 is (a + bi)(c + di) = (ac - bd) + (ad + bc)i as written: an infinite operand may give NaN parts.
+// Cooperative matrices (Flag::matrices) multiply f16 by f16, i8 by i8 and u8 by u8 with the same sums; they are used
+// once a self-test has passed on the device. f64 is for the CPU alone, and is summed in f32 there. Throws
+// InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {},
             const std::optional<View>& workspace = {});
 // Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same.

@@ -11,9 +11,9 @@
 
 namespace weft::kernels {
 
-// y = (x - mean) / sqrt(variance + epsilon) · scale + bias over the axes from `first_axis` on; scale and bias (optional)
-// have the shape of those axes. Floating types, each operand its own; computed in f32, with a mean that is large beside
-// the deviation costing no digits beyond those that x itself lost.
+// y = (x - mean) / sqrt(variance + epsilon) · scale + bias over the axes from `first_axis` on; scale and bias
+// (optional) have the shape of those axes. Floating types, each operand its own; computed in f32, with a mean that is
+// large beside the deviation costing no digits beyond those that x itself lost.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int first_axis, float epsilon, const std::optional<View>& workspace = {});
 // Bytes of scratch (at a multiple of 16 bytes) with which few long rows, or rows that share lines of memory, go fastest
@@ -21,9 +21,9 @@ void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale,
 // than a binding: that is Unsupported without it. So for the other norms, too.
 std::uint64_t layer_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                    const std::optional<View>& bias, const View& y, int first_axis);
-// y = x / sqrt(mean of x² + epsilon) · scale over the axes from `first_axis` on; scale (optional) has their shape. Types as
-// for layer_norm(). Squares past f32's range give 0.
-// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+// y = x / sqrt(mean of x² + epsilon) · scale over the axes from `first_axis` on; scale (optional) has their shape.
+// Types as for layer_norm(). Squares past f32's range give 0. Source: Zhang and Sennrich, "Root Mean Square Layer
+// Normalization", 2019.
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
               float epsilon, const std::optional<View>& workspace = {});
 std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale, const View& y,
@@ -45,7 +45,8 @@ void instance_norm(Stream& stream, const View& x, const std::optional<View>& sca
 std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                       const std::optional<View>& bias, const View& y, int channel_axis);
 
-// The same with elementwise work around them (row_work.h): gelu(layer_norm(x + residual)) with the sum as a second output.
+// The same with elementwise work around them (row_work.h): gelu(layer_norm(x + residual)) with the sum as a second
+// output.
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
                 const RowWork& work);
@@ -59,9 +60,9 @@ void instance_norm(Stream& stream, std::span<const View> inputs, const std::opti
                    const RowWork& work);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, all of them of one value a
-// channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own; computed
-// in f32, on the CPU in f64 if one of them is that.
-// Source: Ioffe and Szegedy, "Batch Normalization", 2015, as at inference.
+// channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own;
+// computed in f32, on the CPU in f64 if one of them is that. Source: Ioffe and Szegedy, "Batch Normalization", 2015, as
+// at inference.
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,
                 const std::optional<View>& bias, const View& y, int channel_axis, float epsilon);
 

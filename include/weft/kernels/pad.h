@@ -19,10 +19,10 @@ enum class PadMode : std::uint8_t {
   wrap,       // j modulo n
 };
 
-// y[i] = x[i - before], an element beyond x's edges as `mode` says; reflections go on at the far edge, however far. What
-// follows x is given by y's shape. A negative `before` leaves x's first elements out, a smaller y its last. One number
-// for each axis. Throws InvalidArgument if x is empty along an axis that y is not, but for `constant`.
-// With neither padding nor a value to set, a part of a tensor is a view: slice (weft/kernels/copy.h).
+// y[i] = x[i - before], an element beyond x's edges as `mode` says; reflections go on at the far edge, however far.
+// What follows x is given by y's shape. A negative `before` leaves x's first elements out, a smaller y its last. One
+// number for each axis. Throws InvalidArgument if x is empty along an axis that y is not, but for `constant`. With
+// neither padding nor a value to set, a part of a tensor is a view: slice (weft/kernels/copy.h).
 void pad(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> before,
          PadMode mode = PadMode::constant, double value = 0);
 

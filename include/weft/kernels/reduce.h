@@ -41,13 +41,13 @@ std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const
 // Elementwise work on both sides of a reduction, done by its kernel.
 struct ReduceWork {
   const Expression* before = nullptr;  // of the inputs: what is reduced; none: the one input
-  const Expression* after = nullptr;   // input 0: a floating result, as f32; the others are `operands`; none: the result
+  const Expression* after = nullptr;  // input 0: a floating result, as f32; the others are `operands`; none: the result
   std::span<const View> operands;      // broadcast to y
 };
 
-// y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what was
-// x above is of that shape and of the type that `before` yields, and y is of the type that `after` yields. Narrow floats
-// between the steps are not rounded. Not for log_sum_exp, variance and deviation.
+// y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what
+// was x above is of that shape and of the type that `before` yields, and y is of the type that `after` yields. Narrow
+// floats between the steps are not rounded. Not for log_sum_exp, variance and deviation.
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
             const ReduceWork& work, const std::optional<View>& workspace = {});
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,

@@ -175,7 +175,8 @@ class RowFuser {
 
     const auto rows = std::dynamic_pointer_cast<const RowOp>(p.rows->shared_op());
     const std::size_t weights = p.rows->inputs().size() - 1;
-    Node& node = to.impl().add(make_op<RowWorkOp>(rows, weights, std::move(before), std::move(after)), std::move(operands));
+    Node& node =
+        to.impl().add(make_op<RowWorkOp>(rows, weights, std::move(before), std::move(after)), std::move(operands));
     std::vector<Value> values;
     for (const Value& v : results) {
       values.push_back(node.value(static_cast<int>(std::ranges::find(made, v.node()) - made.begin())));

@@ -1,8 +1,7 @@
 // Puts the elementwise work before and after softmax and norms into their kernels.
 //   %2 = map{add(x0, x1)} %0, %1
-//   %3 = layer_norm{first_axis=1} %2                  %3, %2 = layer_norm{x=add(x0, x1); %2, y=mul(x0, x1)} %0, %1, gate
-//   %4 = map{mul(x0, x1)} %3, gate              →     outputs %3, %2
-//   outputs %4, %2
+//   %3 = layer_norm{first_axis=1} %2                  %3, %2 = layer_norm{x=add(x0, x1); %2, y=mul(x0, x1)} %0, %1,
+//   gate %4 = map{mul(x0, x1)} %3, gate              →     outputs %3, %2 outputs %4, %2
 // What others need of it is a further result: it is stored as it was, and not read again. Left apart:
 // - around rows that the kernel shares out among cores in parts, or that may be longer than a binding;
 // - on the CPU, all but little;

@@ -46,8 +46,9 @@ std::vector<Value> merged(Graph& to, const Group& group, std::span<const Value> 
     std::vector<int> args;
     for (const Value& v : n->inputs()) {
       const auto it = computed.find(v.node());
-      args.push_back(it != computed.end() ? it->second
-                                          : read[static_cast<std::size_t>(std::ranges::find(outside, v) - outside.begin())]);
+      args.push_back(it != computed.end()
+                         ? it->second
+                         : read[static_cast<std::size_t>(std::ranges::find(outside, v) - outside.begin())]);
     }
     computed[n] = splice(e, n->as<MapOp>()->expression(), args)[0];
   }

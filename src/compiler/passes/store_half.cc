@@ -35,8 +35,8 @@ std::optional<Placement> placement(Value v) {
   return place;
 }
 
-// The weights of a node: what may be converted once, before anything runs. The right operand of a product, and the table
-// of a lookup.
+// The weights of a node: what may be converted once, before anything runs. The right operand of a product, and the
+// table of a lookup.
 Value weights_of(const Node& node) {
   const int operand = node.as<MatmulOp>() ? 1 : node.as<GatherOp>() ? 0 : -1;
   if (operand < 0) return {};
@@ -101,7 +101,9 @@ class Narrower {
     const auto cost = [&](const std::function<double()>& measure) {
       return options.constants ? options.constants->f16_error(*constant.constant(), measure) : measure();
     };
-    const auto range = [&] { return leaves_f16(constant.constant()->data()) ? std::numeric_limits<double>::infinity() : 0; };
+    const auto range = [&] {
+      return leaves_f16(constant.constant()->data()) ? std::numeric_limits<double>::infinity() : 0;
+    };
     const auto place = placement(weights);
     const bool product = node.as<MatmulOp>() && weights.rank() == 2 && place;
     if (options.precision == Precision::f16 || !product) {
@@ -236,7 +238,8 @@ class Narrower {
       add_inputs(*after, rest, node, inputs, first);
       after->output(splice(*after, *op.after(), rest)[0]);
     }
-    return copy(node, make_op<ReduceOpNode>(op.reduction(), op.axes(), op.keep_dims(), std::move(before), std::move(after)),
+    return copy(node,
+                make_op<ReduceOpNode>(op.reduction(), op.axes(), op.keep_dims(), std::move(before), std::move(after)),
                 std::move(inputs));
   }
 

@@ -82,8 +82,8 @@ std::vector<TensorType> MultiplyOp::infer(std::span<const TensorType> in) const 
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
     if (__builtin_mul_overflow(y.shape[d], counts_[d], &y.shape[d])) {
-      throw InvalidArgument("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat", counts_[d], d,
-                            weft::to_string(in[0]));
+      throw InvalidArgument("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat",
+                            counts_[d], d, weft::to_string(in[0]));
     }
   }
   return {y};

@@ -14,9 +14,11 @@ void check_float(std::string_view name, const TensorType& x) {
 }
 
 // Weights of a norm have the shape that it says; any float type.
-void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape, const TensorType& x) {
+void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape,
+                  const TensorType& x) {
   if (is_floating(weight.dtype) && weight.shape == shape) return;
-  throw InvalidArgument("{}: {} is {}, expected a float type {} for x {}", name, operand, to_string(weight), to_string(shape), to_string(x));
+  throw InvalidArgument("{}: {} is {}, expected a float type {} for x {}", name, operand, to_string(weight),
+                        to_string(shape), to_string(x));
 }
 
 // The operands after x, as far as they are there.
@@ -37,7 +39,8 @@ Value per_channel(std::string_view name, std::string_view operand, Value weight,
   return cast(reshape(weight, shape), type);
 }
 
-Value grouped(std::string_view name, Value x, Value scale, Value bias, int channel_axis, std::int64_t groups, double epsilon) {
+Value grouped(std::string_view name, Value x, Value scale, Value bias, int channel_axis, std::int64_t groups,
+              double epsilon) {
   if (!x) throw InvalidArgument("{}: x is an empty Value", name);
   const int axis = normalize_axis(channel_axis, x.rank(), name);
   std::vector<Value> operands{x};
@@ -69,7 +72,8 @@ void RmsNormOp::fields(Fields& f) const {
 std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   check_float(name(), x);
-  if (in.size() > 1) check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
+  if (in.size() > 1)
+    check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
   return {{result_.value_or(x.dtype), x.shape}};
 }
 
@@ -95,14 +99,17 @@ std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const
   const TensorType& x = in[0];
   check_float(name(), x);
   const std::int64_t channels = x.shape[channel_axis_];
-  if (channel_axis_ == 0) throw InvalidArgument("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
+  if (channel_axis_ == 0)
+    throw InvalidArgument("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
   if (groups_ < 0 || (groups_ && channels % groups_)) {
-    throw InvalidArgument("{}: {} channels do not make {} groups (x {})", name(), channels, groups_, weft::to_string(x));
+    throw InvalidArgument("{}: {} channels do not make {} groups (x {})", name(), channels, groups_,
+                          weft::to_string(x));
   }
   if (groups_ && groups_ != channels && x.shape.rank() == kMaxRank) {
     throw InvalidArgument("{}: x is {}, groups need a rank below {}", name(), weft::to_string(x), kMaxRank);
   }
-  for (std::size_t i = 1; i < in.size(); ++i) check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], {channels}, x);
+  for (std::size_t i = 1; i < in.size(); ++i)
+    check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], {channels}, x);
   return {x};
 }
 
@@ -221,7 +228,8 @@ void LogSoftmaxOp::lower_around(const Around& call) const {
 }
 void RmsNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, !call.weights.empty(), false);
-  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_), call.work);
+  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_),
+                    call.work);
 }
 void LayerNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
@@ -232,7 +240,8 @@ void GroupNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   const auto epsilon = static_cast<float>(epsilon_);
   if (groups_ == 0) {
-    return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, epsilon, call.work);
+    return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, epsilon,
+                                  call.work);
   }
   kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work);
 }
@@ -256,12 +265,14 @@ std::vector<TensorType> RowWorkOp::infer(std::span<const TensorType> in) const {
   std::vector<TensorType> results = rows_->infer(own);
   for (const TensorType& t : in.subspan(input_count() + weights_)) {
     if (!broadcasts_to(t.shape, x.shape)) {
-      throw InvalidArgument("{}: operand {} does not broadcast to {}", name(), weft::to_string(t), weft::to_string(x.shape));
+      throw InvalidArgument("{}: operand {} does not broadcast to {}", name(), weft::to_string(t),
+                            weft::to_string(x.shape));
     }
   }
   if (after_) {
     results.clear();
-    for (std::size_t k = 0; k < after_->outputs().size(); ++k) results.push_back({after_->output_type(static_cast<int>(k)), x.shape});
+    for (std::size_t k = 0; k < after_->outputs().size(); ++k)
+      results.push_back({after_->output_type(static_cast<int>(k)), x.shape});
   }
   for (std::size_t k = 1; before_ && k < before_->outputs().size(); ++k) {
     results.push_back({before_->output_type(static_cast<int>(k)), x.shape});
@@ -307,7 +318,8 @@ Value rms_norm(Value x, Value scale, double epsilon) {
   if (!x) throw InvalidArgument("rms_norm: x is an empty Value");
   const int first_axis = x.rank() - (scale ? scale.rank() : 1);
   if (x.rank() == 0 || first_axis < 0) {
-    throw InvalidArgument("rms_norm: scale of rank {} is longer than x {}", scale ? scale.rank() : 1, to_string(x.shape()));
+    throw InvalidArgument("rms_norm: scale of rank {} is longer than x {}", scale ? scale.rank() : 1,
+                          to_string(x.shape()));
   }
   std::vector<Value> operands{x};
   if (scale) operands.push_back(scale);
@@ -345,7 +357,8 @@ Value layer_norm(Value x, Value scale, Value bias, double epsilon) {
 Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis) {
   if (!x) throw InvalidArgument("layer_norm: x is an empty Value");
   if (x.rank() == 0 || first_axis < 0 || first_axis >= x.rank()) {
-    throw InvalidArgument("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()), first_axis);
+    throw InvalidArgument("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()),
+                          first_axis);
   }
   std::vector<Value> operands{x};
   if (scale) operands.push_back(scale);

@@ -128,7 +128,8 @@ class LayerNormOp final : public RowOp {
 // operands of `after`. Results: those of `after`, or the operation's; then the further ones of `before`.
 class RowWorkOp final : public Op {
  public:
-  // `before`: result 0 is x. `after`: input 0, its first node, is the operation's result as f32, or as f64 where x is that.
+  // `before`: result 0 is x. `after`: input 0, its first node, is the operation's result as f32, or as f64 where x is
+  // that.
   RowWorkOp(std::shared_ptr<const RowOp> rows, std::size_t weights, std::optional<Expression> before,
             std::optional<Expression> after)
       : rows_(std::move(rows)), weights_(weights), before_(std::move(before)), after_(std::move(after)) {}
@@ -142,7 +143,9 @@ class RowWorkOp final : public Op {
 
   std::string_view name() const override { return rows_->name(); }
   // Further results of `before` are stored before weights and the operands of `after` are read.
-  bool works_in_place() const override { return !before_ || before_->outputs().size() == 1 || (weights_ == 0 && !after_); }
+  bool works_in_place() const override {
+    return !before_ || before_->outputs().size() == 1 || (weights_ == 0 && !after_);
+  }
   Work work(const Launch& call) const override;
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

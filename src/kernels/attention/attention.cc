@@ -123,7 +123,8 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
   if (v.parts > 1) {
     const std::uint64_t needed = attention_workspace_bytes(v, a), most = commands.device().capabilities().max_binding;
     if (needed > most) {
-      throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(v), needed, most);
+      throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(v), needed,
+                        most);
     }
     if (!workspace || workspace->buffer.size() - workspace->offset < needed || workspace->offset % 16 != 0) {
       throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}", to_string(v),

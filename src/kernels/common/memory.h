@@ -28,8 +28,8 @@ class Operands {
 enum class Sharing : std::uint8_t { same_view, none };
 
 // Throws InvalidArgument unless every view lies in memory of the stream's kind, and outputs overlap neither themselves
-// nor each other nor an input (but for `sharing`). A layout too intricate to tell counts as well made. A workspace is an
-// output that the CPU does not look at.
+// nor each other nor an input (but for `sharing`). A layout too intricate to tell counts as well made. A workspace is
+// an output that the CPU does not look at.
 void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
                   std::initializer_list<Operands> outputs, Sharing sharing = Sharing::same_view,
                   const std::optional<View>& workspace = {});

@@ -119,7 +119,9 @@ namespace {
 void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t first_part) {
   call.include("row_parts");
   call.set("words", p.words).set("runs", p.runs);
-  call.index_param("parts", p.parts[window]).index_param("all_parts", p.all_parts).index_param("first_part", first_part);
+  call.index_param("parts", p.parts[window])
+      .index_param("all_parts", p.all_parts)
+      .index_param("first_part", first_part);
   call.index_param("tiles", p.plan.groups * p.parts[window]);
 }
 

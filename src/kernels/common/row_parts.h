@@ -1,8 +1,8 @@
 // Few long rows, and rows longer than a binding, for kernels that read them twice (softmax, norms, scans): a row is
-// cut into parts, each a tile of one workgroup. In a first dispatch each workgroup leaves in the workspace what its part
-// adds to the row's statistics; in a second, each finishes its part with the statistics of all of them.
-// Or, with `waits`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of
-// the row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
+// cut into parts, each a tile of one workgroup. In a first dispatch each workgroup leaves in the workspace what its
+// part adds to the row's statistics; in a second, each finishes its part with the statistics of all of them. Or, with
+// `waits`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of the
+// row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
 // has looked `patience` times in vain puts its tile on a list, and a small dispatch after it finishes what is listed.
 // The WGSL half is common/row_parts.wgsl.
 #pragma once

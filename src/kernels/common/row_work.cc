@@ -144,7 +144,8 @@ RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::s
                        : work.after ? work.after->output_type(static_cast<int>(k))
                                     : v.dtype;
     if (v.shape() != shape || v.dtype != type) {
-      throw InvalidArgument("{}: output {} is {}, expected {} {}", kernel, k, to_string(v), name(type), to_string(shape));
+      throw InvalidArgument("{}: output {} is {}, expected {} {}", kernel, k, to_string(v), name(type),
+                            to_string(shape));
     }
     if (!work.after && result) check_floating_view(kernel, "y", v);
     (result ? r.results : r.beside).push_back(v);
@@ -168,8 +169,9 @@ void refuse_f64(std::string_view kernel, const RowViews& views) {
 
 void refuse_windows(std::string_view kernel, const RowViews& views, std::size_t windows) {
   if (windows == 1 || !views.has_work()) return;
-  throw Unsupported("{}: rows of {} are longer than this device's bindings; do the work around them by calls of its own",
-                    kernel, to_string(views.inputs[0]));
+  throw Unsupported(
+      "{}: rows of {} are longer than this device's bindings; do the work around them by calls of its own", kernel,
+      to_string(views.inputs[0]));
 }
 
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
@@ -239,8 +241,8 @@ RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const 
   v.layout = Layout::dense(shape);
   if (v.count() == 0) return {};
   if (!capabilities) {
-    // Blocks of elements go through work and rows in turn there, at two thirds of the speed of both apart (layer norm of
-    // x + r, 4096 x 1024, two cores): it pays where steps are what takes the time.
+    // Blocks of elements go through work and rows in turn there, at two thirds of the speed of both apart (layer norm
+    // of x + r, 4096 x 1024, two cores): it pays where steps are what takes the time.
     constexpr std::int64_t kLittle = 1 << 16;
     return {.whole = v.count() <= kLittle};
   }

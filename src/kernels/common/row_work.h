@@ -36,7 +36,8 @@ RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::s
 // check_memory() of them and of the kernel's weights.
 void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
                   const std::optional<View>& bias, const std::optional<View>& workspace);
-// Throw Unsupported if one of them is f64, which GPUs do not have, or if rows that go in `windows` have work around them.
+// Throw Unsupported if one of them is f64, which GPUs do not have, or if rows that go in `windows` have work around
+// them.
 void refuse_f64(std::string_view kernel, const RowViews& views);
 void refuse_windows(std::string_view kernel, const RowViews& views, std::size_t windows);
 

@@ -70,7 +70,8 @@ std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, const RowPlanOp
 
   std::uint32_t team = std::max(power_of_two_at_least(ceil_div(plan.steps, plan.width == 4 ? 8 : 16)), neighbours);
   const bool one_cluster = plan.cluster > 1 && plan.steps <= plan.cluster * kept;
-  if (keep && team > plan.cluster) team = one_cluster ? plan.cluster : power_of_two_at_least(ceil_div(plan.steps, kept));
+  if (keep && team > plan.cluster)
+    team = one_cluster ? plan.cluster : power_of_two_at_least(ceil_div(plan.steps, kept));
   // Half of the largest workgroup leaves each thread the registers for a kept row.
   const bool keeps = keep && plan.steps <= largest / 2 * kept;
   team = std::min(team, keeps ? largest / 2 : keep ? largest : std::min<std::uint32_t>(largest, kUsualWorkgroup));
@@ -92,7 +93,8 @@ void lay_across(RowPlan& plan, std::int64_t teams, const RowPlanOptions& options
   }
   const Interleaving limits = plan.width == 4 ? kInterleaveFours : kInterleaveSingles;
   plan.interleave = std::min({limits.most, power_of_two_at_least(teams), largest});
-  while (!options.cut && plan.interleave > limits.least && teams < plan.interleave * kManyWorkgroups) plan.interleave /= 2;
+  while (!options.cut && plan.interleave > limits.least && teams < plan.interleave * kManyWorkgroups)
+    plan.interleave /= 2;
   const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, kept));
   // Narrower still, so that longer rows could be kept, is three times as slow (8192 rows of 8192, H200).
   const std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
@@ -101,7 +103,8 @@ void lay_across(RowPlan& plan, std::int64_t teams, const RowPlanOptions& options
     plan.interleave = narrow;
   }
   if (options.cut) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
-  while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps && plan.team * plan.interleave * 2 <= largest) {
+  while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps &&
+         plan.team * plan.interleave * 2 <= largest) {
     plan.team *= 2;
   }
 }

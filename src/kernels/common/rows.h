@@ -27,7 +27,8 @@ Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strid
 bool vectorises_along(const View& view, const Rows& rows, std::size_t k);
 // … or the same element of four neighbouring rows.
 bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
-// True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by side.
+// True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by
+// side.
 bool runs_across(const Rows& rows, std::size_t k);
 
 // How threads share rows. A team of threads works on one row (or on four neighbouring rows, when `across` and width 4).
@@ -62,8 +63,8 @@ struct RowPlanOptions {
 };
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options);
 
-// Gives `call` the plan as template variables, and what row_reduce.wgsl's row_access(name, …) needs of the operands, one
-// name for each list of strides.
+// Gives `call` the plan as template variables, and what row_reduce.wgsl's row_access(name, …) needs of the operands,
+// one name for each list of strides.
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names);
 
 }  // namespace weft::kernels

@@ -22,9 +22,10 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
 std::uint64_t span_bytes(const View& view);
 std::uint64_t window_limit(const gpu::Capabilities& capabilities);
 
-// The steps of that, for kernels with more to do. The axis to halve for a view, -1 if it fits. Throws Unsupported if none
-// is left that may be cut.
-int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view, const AxisMask& may_cut);
+// The steps of that, for kernels with more to do. The axis to halve for a view, -1 if it fits. Throws Unsupported if
+// none is left that may be cut.
+int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view,
+                const AxisMask& may_cut);
 // Parts start at multiples of 64, so that they vectorise as the whole does.
 std::int64_t first_half(std::int64_t size);
 View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size);

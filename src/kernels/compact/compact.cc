@@ -26,7 +26,8 @@ std::string_view mask_kind(DType type) {
   return bits(type) == 64 ? "pair" : "integer";
 }
 
-// A part of a problem: which of the mask's elements, and which of the list's. Parts follow each other in row-major order.
+// A part of a problem: which of the mask's elements, and which of the list's. Parts follow each other in row-major
+// order.
 struct Part {
   View mask, moved;
   std::vector<std::int64_t> begin;   // where it lies in the whole mask
@@ -37,7 +38,8 @@ struct Part {
 // The workspace: two places for what is carried from part to part, counts of blocks, scratch of their scan.
 constexpr std::uint64_t kCarries = 16;
 
-// `list` is a window of the list, from its element `list_first` on, and of indices from this axis on; none for counting.
+// `list` is a window of the list, from its element `list_first` on, and of indices from this axis on; none for
+// counting.
 void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
             const std::optional<View>& list = {}, std::int64_t list_first = 0, int first_axis = 0) {
   const gpu::Capabilities& capabilities = commands.device().capabilities();
@@ -57,7 +59,8 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   const bool fours = mask.is_dense() && can_vectorise(mask);
   const int b = bits(problem.list.dtype);
   const bool staged = moves && form == Compaction::compress && (b == 8 || b == 16) && list->strides()[0] == 1 &&
-                      list->shape() == problem.list.shape() && list->buffer != part.moved.buffer && list->buffer != mask.buffer;
+                      list->shape() == problem.list.shape() && list->buffer != part.moved.buffer &&
+                      list->buffer != mask.buffer;
   // Runs of memory, of whole fours; a word for each element of a block.
   const bool apart = list && list->buffer != part.moved.buffer && list->buffer != mask.buffer;
   const bool to_run = moves && form == Compaction::compress && b >= 8 && b <= 32 && list->strides()[0] == 1 &&
@@ -74,11 +77,17 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
     if (part.carry) call.read("carry", *part.carry);
     call.index_param("list_first", list_first).index_param("list_size", list->shape()[0]);
     if (form == Compaction::indices) {
-      call.set("first_axis", first_axis).set("axes", list->shape()[1]).write("y", *list).index_param("y_axis", list->strides()[1]).index_param("y_stride", list->strides()[0]);
-      for (int d = 0; d < mask.rank(); ++d) call.index_param(std::format("begin{}", d), part.begin[static_cast<std::size_t>(d)]);
+      call.set("first_axis", first_axis)
+          .set("axes", list->shape()[1])
+          .write("y", *list)
+          .index_param("y_axis", list->strides()[1])
+          .index_param("y_stride", list->strides()[0]);
+      for (int d = 0; d < mask.rank(); ++d)
+        call.index_param(std::format("begin{}", d), part.begin[static_cast<std::size_t>(d)]);
     } else {
       const bool to_list = form == Compaction::compress;
-      call.read("x", as_unsigned(to_list ? part.moved : *list), in_runs ? 4 : 1).write("y", as_unsigned(to_list ? *list : part.moved));
+      call.read("x", as_unsigned(to_list ? part.moved : *list), in_runs ? 4 : 1)
+          .write("y", as_unsigned(to_list ? *list : part.moved));
       call.strides(to_list ? "x" : "y", strides[1]);
       call.index_param(to_list ? "y_stride" : "x_stride", list->strides()[0]);
     }
@@ -100,23 +109,29 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
       .dispatch_groups("compact", counts.count());
 }
 
-// Of a mask: each takes several dispatches, and one whose last axes are far apart in memory may need one for each element.
+// Of a mask: each takes several dispatches, and one whose last axes are far apart in memory may need one for each
+// element.
 constexpr std::size_t kMostParts = 1024;
 
 // Parts that fit bindings, cut along the first axis that is longer than 1, so that they keep the order.
 void cut(const gpu::Capabilities& capabilities, std::string_view name, const CompactProblem& problem, Part part,
          std::vector<Part>& parts) {
-  const auto far = [&](const View& v) { return span_bytes(v) > window_limit(capabilities) || v.count() > kMostElements; };
+  const auto far = [&](const View& v) {
+    return span_bytes(v) > window_limit(capabilities) || v.count() > kMostElements;
+  };
   const bool moves = problem.form != Compaction::indices;
   if (!far(part.mask) && !(moves && far(part.moved))) return parts.push_back(std::move(part));
   int axis = 0;
   while (axis < part.mask.rank() && part.mask.shape()[axis] == 1) ++axis;
   if (axis == part.mask.rank()) {
-    throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", name, to_string(part.mask), capabilities.max_binding);
+    throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", name, to_string(part.mask),
+                      capabilities.max_binding);
   }
   if (parts.size() >= kMostParts) {
-    throw Unsupported("{}: {} lies so that this device's bindings of {} bytes hold it in more than {} parts only; copy it "
-                      "to a dense tensor first", name, to_string(problem.mask), capabilities.max_binding, kMostParts);
+    throw Unsupported(
+        "{}: {} lies so that this device's bindings of {} bytes hold it in more than {} parts only; copy it "
+        "to a dense tensor first",
+        name, to_string(problem.mask), capabilities.max_binding, kMostParts);
   }
   const std::int64_t size = part.mask.shape()[axis], half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
@@ -128,8 +143,8 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
   }
 }
 
-// The list in windows that a binding holds: `record(window, first element, first axis of indices)`. Where indices of one
-// element lie too far from each other, each axis has windows of its own.
+// The list in windows that a binding holds: `record(window, first element, first axis of indices)`. Where indices of
+// one element lie too far from each other, each axis has windows of its own.
 void in_list_windows(const gpu::Capabilities& capabilities, const View& list,
                      const std::function<void(const View&, std::int64_t, int)>& record, int first_axis = 0) {
   View window = list;
@@ -167,10 +182,14 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   std::vector<Part> parts;
-  cut(capabilities, name, problem, {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}}, parts);
+  cut(capabilities, name, problem,
+      {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}},
+      parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
-    const auto carry = [&](std::size_t k) { return View(workspace->buffer, workspace->offset + k % 2 * 4, DType::u32, {1}); };
+    const auto carry = [&](std::size_t k) {
+      return View(workspace->buffer, workspace->offset + k % 2 * 4, DType::u32, {1});
+    };
     if (i > 0) part.carry = carry(i);
     part.total = i + 1 < parts.size() ? carry(i + 1) : problem.count;
     const std::int64_t groups = ceil_div(part.mask.count(), block(capabilities));
@@ -178,7 +197,8 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
     record(commands, problem, part, counts);
     std::optional<View> rest;
     const std::uint64_t used = kCarries + static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16);
-    if (needed > used) rest = View(counts.buffer, workspace->offset + used, DType::u8, {static_cast<std::int64_t>(needed - used)});
+    if (needed > used)
+      rest = View(counts.buffer, workspace->offset + used, DType::u8, {static_cast<std::int64_t>(needed - used)});
     scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true}, rest);
     in_list_windows(capabilities, problem.list, [&](const View& list, std::int64_t first, int first_axis) {
       record(commands, problem, part, counts, list, first, first_axis);
@@ -225,8 +245,8 @@ void expand(Stream& stream, const View& x, const View& mask, const View& y, cons
 
 void nonzero(Stream& stream, const View& x, const View& y, const View& count, const std::optional<View>& workspace) {
   if (y.rank() != 2 || y.shape()[1] != x.rank() || !is_integer(y.dtype) || bits(y.dtype) < 32) {
-    throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] of integers of 32 or 64 bits for x {}", to_string(y),
-                          x.rank(), to_string(x));
+    throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] of integers of 32 or 64 bits for x {}",
+                          to_string(y), x.rank(), to_string(x));
   }
   run(stream, "nonzero", {Compaction::indices, x, x, y, count}, x, y, workspace);
 }

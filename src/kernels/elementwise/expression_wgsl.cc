@@ -15,7 +15,8 @@ namespace {
 // How a type computes: 'f' f32, 'i' i32, 'u' u32, 'l' i64 and 'm' u64 as vec2<u32>, 'c' complex as vec2<f32>.
 char family(DType type) {
   if (type == DType::f64) {
-    throw Unsupported("f64 cannot compute on a GPU: WGSL has no 64-bit floats; cast to f32 on the host, or use the cpu");
+    throw Unsupported(
+        "f64 cannot compute on a GPU: WGSL has no 64-bit floats; cast to f32 on the host, or use the cpu");
   }
   if (type == DType::i64) return 'l';
   if (type == DType::u64) return 'm';
@@ -68,7 +69,8 @@ std::string constant_text(const Expression::Node& node) {
       return std::format("i32({})", value);
     }
     case 'u': return std::format("{}u", b);
-    default: return std::format("vec2<u32>({}u, {}u)", static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32));
+    default:
+      return std::format("vec2<u32>({}u, {}u)", static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32));
   }
 }
 
@@ -76,7 +78,8 @@ std::string cast_text(DType from, DType to, const std::string& x) {
   const char f = family(from);
   const char t = family(to);
   if (f == 'c') {
-    if (to == DType::boolean) return std::format("u32(any((bitcast<vec2<u32>>({}) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u)))", x);
+    if (to == DType::boolean)
+      return std::format("u32(any((bitcast<vec2<u32>>({}) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u)))", x);
     return cast_text(DType::f32, to, x + ".x");
   }
   if (t == 'c') return std::format("vec2<f32>({}, 0.0)", from == DType::f32 ? x : cast_text(from, DType::f32, x));
@@ -130,7 +133,8 @@ bool stays(const ScalarOpInfo& row) {
   using enum ScalarOp;
   return row.yields == Yields::boolean || row.op == min || row.op == max || row.op == clamp || row.op == select ||
          row.op == relu || row.op == sign || row.op == bitwise_and || row.op == bitwise_or || row.op == bitwise_xor ||
-         row.op == shift_right || row.op == ScalarOp::fmin || row.op == ScalarOp::fmax || row.op == popcount || row.op == clz;
+         row.op == shift_right || row.op == ScalarOp::fmin || row.op == ScalarOp::fmax || row.op == popcount ||
+         row.op == clz;
 }
 
 // The one operation whose result depends on how wide the float is.

@@ -1,7 +1,7 @@
 // Elementwise kernels: checks, and the GPU's launcher of map.wgsl.
 //
-// A thread takes four neighbours along the last axis (one where a 64-bit type is among the operands). Each operand has a
-// mode, chosen here:
+// A thread takes four neighbours along the last axis (one where a 64-bit type is among the operands). Each operand has
+// a mode, chosen here:
 //   vec    its elements lie one after the other and in step with the groups of four: one vec4 load or store
 //   splat  the axis has stride 0: one load (inputs only)
 //   each   four loads or stores of one element
@@ -47,8 +47,8 @@ Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides
 
 namespace {
 
-MapProblem check(std::string_view name, const Expression& e, std::span<const View> inputs, std::span<const View> outputs,
-                 std::span<const Virtual> virtuals = {}) {
+MapProblem check(std::string_view name, const Expression& e, std::span<const View> inputs,
+                 std::span<const View> outputs, std::span<const Virtual> virtuals = {}) {
   if (static_cast<int>(inputs.size() + virtuals.size()) != e.input_count() || outputs.size() != e.outputs().size()) {
     throw InvalidArgument("{}: the expression has {} inputs and {} outputs, got {} and {} views", name, e.input_count(),
                           e.outputs().size(), inputs.size(), outputs.size());
@@ -57,15 +57,16 @@ MapProblem check(std::string_view name, const Expression& e, std::span<const Vie
   for (const auto& node : e.nodes()) {
     if (node.op == ScalarOp::input && node.input < static_cast<int>(inputs.size()) &&
         inputs[node.input].dtype != node.type) {
-      throw InvalidArgument("{}: input {} is {}, the expression takes {}", name, node.input, to_string(inputs[node.input]),
-                            weft::name(node.type));
+      throw InvalidArgument("{}: input {} is {}, the expression takes {}", name, node.input,
+                            to_string(inputs[node.input]), weft::name(node.type));
     }
   }
   std::vector<Strides> strides;
   const Shape& shape = outputs[0].shape();
   for (const View& v : inputs) {
     if (!broadcasts_to(v.shape(), shape)) {
-      throw InvalidArgument("{}: input {} does not broadcast to the output's shape {}", name, to_string(v), to_string(shape));
+      throw InvalidArgument("{}: input {} does not broadcast to the output's shape {}", name, to_string(v),
+                            to_string(shape));
     }
     strides.push_back(v.layout.broadcast_to(shape).strides);
   }
@@ -89,8 +90,8 @@ View in_memory(const Virtual& v, const Shape& shape) {
   const Strides strides = v.strides.empty() ? Strides::filled(shape.rank(), 0) : v.strides;
   const auto [low, high] = Layout{shape, strides}.offset_range();
   const auto size = static_cast<std::uint64_t>(bits(v.type) / 8);
-  const View view(Buffer::host((static_cast<std::uint64_t>(high - low) + 1) * size), static_cast<std::uint64_t>(-low) * size,
-                  v.type, shape, strides);
+  const View view(Buffer::host((static_cast<std::uint64_t>(high - low) + 1) * size),
+                  static_cast<std::uint64_t>(-low) * size, v.type, shape, strides);
   for (std::int64_t i = low; i <= high; ++i) {
     const std::uint64_t number = high == low ? v.bits : v.bits + static_cast<std::uint64_t>(i);
     std::memcpy(view.buffer.data() + static_cast<std::uint64_t>(i - low) * size, &number, size);
@@ -157,7 +158,9 @@ std::optional<Expression> on_words(const Expression& e) {
   if (e.outputs().size() != 1) return {};
   const Expression::Node& last = e.nodes()[static_cast<std::size_t>(e.outputs()[0])];
   const int arity = kernels::info(last.op).arity;
-  if (!is_integer(last.type) || bits(last.type) > 16 || static_cast<int>(e.nodes().size()) != e.input_count() + 1 || arity != e.input_count()) return {};
+  if (!is_integer(last.type) || bits(last.type) > 16 || static_cast<int>(e.nodes().size()) != e.input_count() + 1 ||
+      arity != e.input_count())
+    return {};
   for (int k = 0; k < arity; ++k) {
     const Expression::Node& from = e.nodes()[static_cast<std::size_t>(last.args[k])];
     if (from.op != input || from.input != k || from.type != last.type) return {};
@@ -173,7 +176,8 @@ std::optional<Expression> on_words(const Expression& e) {
     case bitwise_not: words.output(words.apply(bitwise_not, {a})); return words;
     case ScalarOp::add:
     case ScalarOp::sub: {
-      // Upper bits apart: of a sum they are those of the operands and the carry from below, of a difference so with ones set.
+      // Upper bits apart: of a sum they are those of the operands and the carry from below, of a difference so with
+      // ones set.
       const bool adds = last.op == ScalarOp::add;
       const int upper = words.constant(top, DType::u32), lower = words.constant(0xffffffff - top, DType::u32);
       const int rest = adds ? of(ScalarOp::add, of(bitwise_and, a, lower), of(bitwise_and, b, lower))
@@ -220,7 +224,8 @@ bool map_in_windows(gpu::Commands& commands, const MapProblem& problem) {
       const std::uint64_t passed = part[inputs + outputs + k].offset / sizeof(std::uint32_t);
       virtuals[k].bits = static_cast<std::uint32_t>(virtuals[k].bits + passed);
     }
-    MapProblem piece = check(problem.name, problem.expression, part.first(inputs), part.subspan(inputs, outputs), virtuals);
+    MapProblem piece =
+        check(problem.name, problem.expression, part.first(inputs), part.subspan(inputs, outputs), virtuals);
     piece.unroll = problem.unroll;
     map_gpu(commands, piece);
   });
@@ -244,7 +249,8 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const Operand& y = operands[problem.inputs.size()];
   const std::int64_t phase = width == 4 && y.inner() == 1 ? y.first_element() % 4 : 0;
   if (width == 4) {
-    // Where rows of narrow elements, or two outputs in one buffer, meet inside of a word, its parts are merged atomically.
+    // Where rows of narrow elements, or two outputs in one buffer, meet inside of a word, its parts are merged
+    // atomically.
     const bool cuts_words = problem.shape.rank() > 1 && (phase != 0 || problem.shape.back() % 4 != 0);
     for (Operand& o : operands) {
       if (fits_vectors(o, phase) && !(cuts_words && o.name[0] == 'y' && bits(o.view.dtype) < 32)) o.mode = "vec";
@@ -296,12 +302,14 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const std::int64_t row_groups = ceil_div(length + phase, width);
   const std::int64_t groups = row_groups * element_count(outer);
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
-  const int unroll = problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width);
+  const int unroll =
+      problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width);
   const bool exact = phase == 0 && length % width == 0;
   const bool near = width == 4 && has_near(problem.expression, [&] { return device_exp2(commands.device()); });
   std::string form = std::format("width_{}", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;
-  call.variant(form, width == 4 ? std::format("{} times four neighbours a thread", unroll) : "a 64-bit type: one element a thread");
+  call.variant(form, width == 4 ? std::format("{} times four neighbours a thread", unroll)
+                                : "a 64-bit type: one element a thread");
   call.set("inputs", input_modes)
       .set("virtual_types", virtual_types)
       .set("outputs", output_modes)

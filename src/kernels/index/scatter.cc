@@ -27,13 +27,14 @@ void check_type(std::string_view name, ScatterOp op, const Selection& s, bool on
   const bool compares = op == ScatterOp::min || op == ScatterOp::max;
   if (op == ScatterOp::assign || (compares ? kind != DTypeKind::complex : kind != DTypeKind::boolean)) {
     if (op == ScatterOp::assign || !on_gpu || s.whole.dtype != DType::f64) return;
-    throw Unsupported("{} {}: y is {}; f64 runs on the CPU only, WGSL has no such type", name, op_name(op), to_string(s.whole));
+    throw Unsupported("{} {}: y is {}; f64 runs on the CPU only, WGSL has no such type", name, op_name(op),
+                      to_string(s.whole));
   }
   throw InvalidArgument("{}: no {} of {} elements", name, op_name(op), weft::name(s.whole.dtype));
 }
 
-void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s, const View& indices, const View& updates,
-         const View& y, const std::optional<View>& workspace) {
+void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s, const View& indices,
+         const View& updates, const View& y, const std::optional<View>& workspace) {
   check_type(name, op, s, stream.gpu() != nullptr);
   check_memory(stream, name, {indices, updates}, {y}, Sharing::none, workspace);
   if (s.part.count() == 0) return;
@@ -45,11 +46,12 @@ void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s
   if (bits(s.whole.dtype) < 64) {
     // Whole words of integers are added by one operation.
     const bool adds = op == ScatterOp::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
-    if (op == ScatterOp::assign || adds || !holds || !has_long_rows(commands->device().capabilities(), s)) return scatter_gpu(*commands, op, s);
+    if (op == ScatterOp::assign || adds || !holds || !has_long_rows(commands->device().capabilities(), s))
+      return scatter_gpu(*commands, op, s);
   }
   if (!holds) {
-    throw InvalidArgument("{}: y is {}; elements of 64 bits need a workspace of {} dense bytes at a multiple of 4", name,
-                          to_string(s.whole), needed);
+    throw InvalidArgument("{}: y is {}; elements of 64 bits need a workspace of {} dense bytes at a multiple of 4",
+                          name, to_string(s.whole), needed);
   }
   scatter_chained_gpu(*commands, op, s, *workspace);
 }
@@ -103,7 +105,8 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, i
   if (words) call.update("y", reachable_whole(r.selection));
   else call.write("y", reachable_whole(r.selection), r.width);
   const int unroll = groups ? groups : groups_a_thread(call.capabilities(), r);
-  call.read("indices", reachable_indices(r.selection), r.each ? 4 : 1).read("updates", r.selection.part, r.each ? 4 : r.width);
+  call.read("indices", reachable_indices(r.selection), r.each ? 4 : 1)
+      .read("updates", r.selection.part, r.each ? 4 : r.width);
   add_rows(call, r, "y", "updates", workgroup);
   call.set("unroll", unroll).set("each", r.each);
   const int per_word = 32 / bits(whole.dtype);
@@ -130,19 +133,22 @@ void scatter(Stream& stream, ScatterOp op, const View& indices, const View& upda
 
 void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
                       const std::optional<View>& workspace) {
-  run(stream, "scatter_elements", op, select_elements("scatter_elements", y, indices, updates, axis), indices, updates, y, workspace);
+  run(stream, "scatter_elements", op, select_elements("scatter_elements", y, indices, updates, axis), indices, updates,
+      y, workspace);
 }
 
 void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch,
                 const std::optional<View>& workspace) {
-  run(stream, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y, workspace);
+  run(stream, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y,
+      workspace);
 }
 
 std::uint64_t scatter_workspace(Stream& stream, const View& indices, const View& updates, const View& y, int axis) {
   return workspace_of(stream, select_rows("scatter", y, indices, updates, axis));
 }
 
-std::uint64_t scatter_elements_workspace(Stream& stream, const View& indices, const View& updates, const View& y, int axis) {
+std::uint64_t scatter_elements_workspace(Stream& stream, const View& indices, const View& updates, const View& y,
+                                         int axis) {
   return workspace_of(stream, select_elements("scatter_elements", y, indices, updates, axis));
 }
 

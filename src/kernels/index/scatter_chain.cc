@@ -117,8 +117,11 @@ bool has_long_rows(const gpu::Capabilities& capabilities, const Selection& selec
 
 void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
   const gpu::Capabilities& capabilities = commands.device().capabilities();
-  const auto fits = [&](const Selection& part) { return chain_words(part) * sizeof(std::uint32_t) <= window_limit(capabilities); };
-  in_index_windows(capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part, workspace); }, fits);
+  const auto fits = [&](const Selection& part) {
+    return chain_words(part) * sizeof(std::uint32_t) <= window_limit(capabilities);
+  };
+  in_index_windows(
+      capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part, workspace); }, fits);
 }
 
 }  // namespace weft::kernels

@@ -52,8 +52,8 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   call.dispatch_groups("matmul", ceil_div(p.batches() * p.m * quads, threads));
 }
 
-// Operands of 8 bits that lie along k as words of four, as dot4I8Packed and dot4U8Packed take them; nothing if the device
-// has not these, or the operands lie otherwise.
+// Operands of 8 bits that lie along k as words of four, as dot4I8Packed and dot4U8Packed take them; nothing if the
+// device has not these, or the operands lie otherwise.
 std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, const MatmulProblem& problem) {
   const DType type = problem.a.dtype;
   if (!capabilities.packed_dot || bits(type) != 8 || is_floating(type)) return std::nullopt;
@@ -141,13 +141,17 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
       call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
       const int scouts = a.along_k || b.along_k ? v.scouts : 0;  // they cost 2 % if none does
       call.set("scouts", scouts).set("stages", stages);
-      // Measured on an H200: loads among the products gain 1 to 4 % if both operands lie alike, and cost as much if they do
-      // not and none scouts; a loss of a tenth if the loads of two long operands come in other than three shares.
+      // Measured on an H200: loads among the products gain 1 to 4 % if both operands lie alike, and cost as much if
+      // they do not and none scouts; a loss of a tenth if the loads of two long operands come in other than three
+      // shares.
       call.set("spread", scouts > 0 || a.along_k == b.along_k);
       call.set("shares", stages == 2 && a.along_k && b.along_k ? 3 : v.thread_m / static_cast<int>(v.unit.m));
       call.set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
       call.set("inside", p.m % v.tile_m == 0 && p.n % v.tile_n == 0);
-      call.set("type", name(v.unit.operand)).set("sum", compute_type(v.unit.result)).set("sub_m", v.thread_m).set("sub_n", v.thread_n);
+      call.set("type", name(v.unit.operand))
+          .set("sum", compute_type(v.unit.result))
+          .set("sub_m", v.thread_m)
+          .set("sub_n", v.thread_n);
       call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
     } else if (!columns) {
       call.set("double_buffer", v.double_buffer).set("slices", v.slices);
@@ -232,7 +236,8 @@ View part_of(const View& view, bool imaginary) {
 void complex_matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,
                     const std::optional<View>& workspace) {
   if (y.dtype != DType::c64) throw InvalidArgument("matmul: y is {}, expected c64", to_string(y));
-  if (epilogue.expression) throw InvalidArgument("matmul: c64 takes no epilogue, given {}", epilogue.expression->to_string());
+  if (epilogue.expression)
+    throw InvalidArgument("matmul: c64 takes no epilogue, given {}", epilogue.expression->to_string());
   for (const View* operand : {&a, &b}) {
     if (operand->dtype != DType::c64 && !is_floating(operand->dtype)) {
       throw InvalidArgument("matmul: {} and {} don't mix", to_string(a), to_string(b));
@@ -254,12 +259,13 @@ void complex_matmul(Stream& stream, const View& a, const View& b, const View& y,
   for (const bool imaginary : {false, true}) {
     const View sum = part_of(y, imaginary);
     if (!both) {
-      matmul(stream, a.dtype == DType::c64 ? part_of(a, imaginary) : a, b.dtype == DType::c64 ? part_of(b, imaginary) : b, sum,
-             {}, workspace);
+      matmul(stream, a.dtype == DType::c64 ? part_of(a, imaginary) : a,
+             b.dtype == DType::c64 ? part_of(b, imaginary) : b, sum, {}, workspace);
       continue;
     }
     matmul(stream, part_of(a, false), part_of(b, imaginary), sum, {}, workspace);
-    matmul(stream, part_of(a, true), part_of(b, !imaginary), sum, {imaginary ? &add : &subtract, std::span(&sum, 1)}, workspace);
+    matmul(stream, part_of(a, true), part_of(b, !imaginary), sum, {imaginary ? &add : &subtract, std::span(&sum, 1)},
+           workspace);
   }
 }
 

@@ -254,8 +254,8 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
       for (std::int64_t k = 0; exact && k < p.k; k += exact) {
         const std::int64_t stop = std::min(k + exact, p.k);
         for (std::int64_t at = k; at < stop; at += step) {
-          right->multiply(data<const float>(wide.a) + a0 + at, p.k, rows, batch, col, cols, at, std::min(step, stop - at),
-                          part.data(), kCols, at > k);
+          right->multiply(data<const float>(wide.a) + a0 + at, p.k, rows, batch, col, cols, at,
+                          std::min(step, stop - at), part.data(), kCols, at > k);
         }
         for (std::int64_t r = 0; r < rows; ++r) {
           for (std::int64_t c = 0; c < cols; ++c) {

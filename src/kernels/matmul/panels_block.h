@@ -200,8 +200,8 @@ void pack(const void* from, std::int64_t stride, std::int64_t depth, std::int64_
 template <int lanes, int rows>
 constexpr PanelLoops loops() {
   return {2 * lanes,
-          {panel<F32, lanes, rows>, panel<F16, lanes, rows>, panel<BF16, lanes, rows>, panel<Byte<std::int8_t>, lanes, rows>,
-           panel<Byte<std::uint8_t>, lanes, rows>},
+          {panel<F32, lanes, rows>, panel<F16, lanes, rows>, panel<BF16, lanes, rows>,
+           panel<Byte<std::int8_t>, lanes, rows>, panel<Byte<std::uint8_t>, lanes, rows>},
           {dot_panel<F32, lanes>, dot_panel<F16, lanes>, dot_panel<BF16, lanes>, dot_panel<Byte<std::int8_t>, lanes>,
            dot_panel<Byte<std::uint8_t>, lanes>},
           {pack<float>, pack<std::uint16_t>, pack<std::uint16_t>, pack<std::uint8_t>, pack<std::uint8_t>}};

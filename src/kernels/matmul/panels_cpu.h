@@ -25,8 +25,10 @@ struct PanelLoops {
   int width;  // columns of a panel
   void (*panel[kPanelTypes])(const PanelRun&);
   void (*dots[kPanelTypes])(const PanelRun&);
-  // A panel of `width` columns from `cols` columns that lie `stride` elements apart, k side by side; zeros for the rest.
-  void (*pack[kPanelTypes])(const void* from, std::int64_t stride, std::int64_t depth, std::int64_t cols, std::int64_t width, void* to);
+  // A panel of `width` columns from `cols` columns that lie `stride` elements apart, k side by side; zeros for the
+  // rest.
+  void (*pack[kPanelTypes])(const void* from, std::int64_t stride, std::int64_t depth, std::int64_t cols,
+                            std::int64_t width, void* to);
 };
 
 const PanelLoops& panel_loops();

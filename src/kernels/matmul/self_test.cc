@@ -114,9 +114,10 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
   // The verdict is of this text of the kernel.
   static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_matrices"));
   const auto edge = [](std::int64_t size, int tile, const char* name) { return size % tile != 0 ? name : ""; };
-  const std::string key = std::format("{} {}, a along {}, b along {}, edges {}{}{}, scouts {}, kernel {:x}", to_string(v),
-                                      name(v.unit.operand), text(a, "m"), text(b, "n"), edge(problem.m, v.tile_m, "m"),
-                                      edge(problem.n, v.tile_n, "n"), edge(problem.k, v.tile_k * v.stages(a, b), "k"), v.scouts, kernel);
+  const std::string key =
+      std::format("{} {}, a along {}, b along {}, edges {}{}{}, scouts {}, kernel {:x}", to_string(v),
+                  name(v.unit.operand), text(a, "m"), text(b, "n"), edge(problem.m, v.tile_m, "m"),
+                  edge(problem.n, v.tile_n, "n"), edge(problem.k, v.tile_k * v.stages(a, b), "k"), v.scouts, kernel);
   return gpu::proven(device, key, [&] {
     Trial trial = start(device, v, a, b, problem);
     return passes(device, trial);

@@ -5,8 +5,8 @@
 
 namespace weft::kernels {
 
-// True if the device multiplied a small problem rightly by this variant, with operands that lie as `problem`'s do. Asked
-// again, it remembers.
+// True if the device multiplied a small problem rightly by this variant, with operands that lie as `problem`'s do.
+// Asked again, it remembers.
 bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem);
 
 }  // namespace weft::kernels

@@ -130,7 +130,8 @@ std::string to_string(const MatmulVariant& v) {
                          v.splits > 1 ? std::format("_split{}", v.splits) : "");
     case MatmulKind::dot: return std::format("dot_{}x{}_{}", v.tile_m, v.tile_n, v.threads);
     case MatmulKind::columns:
-      return std::format("columns_{}x{}_{}{}", v.tile_m, v.tile_n, v.threads, v.splits > 1 ? std::format("_split{}", v.splits) : "");
+      return std::format("columns_{}x{}_{}{}", v.tile_m, v.tile_n, v.threads,
+                         v.splits > 1 ? std::format("_split{}", v.splits) : "");
     case MatmulKind::direct: return std::format("direct_{}x{}_{}", v.thread_m, v.thread_n, v.threads);
     case MatmulKind::matrices:
       return std::format("matrices_{}x{}x{}_{}x{}_by_{}x{}x{}{}", v.tile_m, v.tile_n, v.tile_k, v.thread_m, v.thread_n,
@@ -215,7 +216,8 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
     // Bytes are taken sixteen at a time or not at all.
     const int wide = matrix_load_width(v.unit.operand);
     if (v.thread_m % wide != 0 || v.thread_n % wide != 0) return false;  // a load lies in one subgroup's block
-    return v.unit.operand == DType::f16 || (load_form(p.a, true, wide).width > 1 && load_form(p.b, false, wide).width > 1);
+    return v.unit.operand == DType::f16 ||
+           (load_form(p.a, true, wide).width > 1 && load_form(p.b, false, wide).width > 1);
   }
   return true;
 }
@@ -250,8 +252,11 @@ std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::
   const LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
   const bool lines = a.along_k && b.along_k && a.width > 1 && b.width > 1;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [v, least] : {Threshold{tile(256, 128, 32, 64, 64), lines ? 128 : kNever}, {tile(128, 128, 32, 64, 64), lines ? 90 : 128},
-                                 {tile(128, 64, 32, 64, 32), 70}, {tile(64, 64, 64, 32, 32), 70}, {tile(32, 64, 64, 16, 32), 70}}) {
+  for (const auto& [v, least] : {Threshold{tile(256, 128, 32, 64, 64), lines ? 128 : kNever},
+                                 {tile(128, 128, 32, 64, 64), lines ? 90 : 128},
+                                 {tile(128, 64, 32, 64, 32), 70},
+                                 {tile(64, 64, 64, 32, 32), 70},
+                                 {tile(32, 64, 64, 16, 32), 70}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
   }
   MatmulVariant smallest = tile(16, 32, 64, 16, 16);

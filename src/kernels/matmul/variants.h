@@ -32,10 +32,10 @@ struct MatmulVariant {
   int thread_m = 0, thread_n = 0;  // an invocation's part of y (kinds tile and direct), a subgroup's (matrices)
   int threads = 0;             // invocations of a workgroup
   bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
-  int slices = 1;              // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
+  int slices = 1;  // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
   int splits = 1;              // kinds tile, matrices and columns: k in that many slices, summed by matmul_reduce.wgsl
   gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
-  int scouts = 0;              // kind matrices: workgroups that take turns in fetching what they share, if an operand lies along k
+  int scouts = 0;  // kind matrices: workgroups that take turns in fetching what they share, if an operand lies along k
 
   int workgroup_memory() const;  // bytes; kind matrices: for the layouts that take most
   int stages(const LoadForm& a, const LoadForm& b) const;  // kind matrices: of a step of k
@@ -63,8 +63,8 @@ std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilitie
 bool can_run(const MatmulVariant& variant, const MatmulProblem& problem, const gpu::Capabilities& capabilities);
 
 // The fastest by what was measured; `workspace` bytes may be used by splits. `matrices`: cooperative ones may be used.
-MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities, std::uint64_t workspace,
-                             bool matrices = true);
+MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities,
+                             std::uint64_t workspace, bool matrices = true);
 
 // Bytes of scratch that a variant's splits need.
 std::uint64_t workspace_bytes(const MatmulVariant& variant, const MatmulProblem& problem);

@@ -13,7 +13,8 @@ constexpr std::string_view kLayerNorm = "layer_norm", kRmsNorm = "rms_norm", kGr
 
 int checked_first_axis(std::string_view name, int first_axis, int rank) {
   const int axis = first_axis < 0 ? first_axis + rank : first_axis;
-  if (axis < 0 || axis > rank) throw InvalidArgument("{}: first axis {} is outside a tensor of rank {}", name, first_axis, rank);
+  if (axis < 0 || axis > rank)
+    throw InvalidArgument("{}: first axis {} is outside a tensor of rank {}", name, first_axis, rank);
   return axis;
 }
 
@@ -24,8 +25,8 @@ std::optional<View> spread(std::string_view name, std::string_view operand, cons
   Shape shape;
   for (int d = first_axis; d < x.rank(); ++d) shape.push_back(x.shape()[d]);
   if (weight->shape() != shape) {
-    throw InvalidArgument("{}: {} is {}; expected the shape {} of x's axes from {} on", name, operand, to_string(*weight),
-                          to_string(shape), first_axis);
+    throw InvalidArgument("{}: {} is {}; expected the shape {} of x's axes from {} on", name, operand,
+                          to_string(*weight), to_string(shape), first_axis);
   }
   return weight->broadcast_to(x.shape());
 }
@@ -39,7 +40,8 @@ RowNorm last_axes(std::string_view name, RowViews views, const std::optional<Vie
   check_epsilon(name, epsilon);
   const View x = views.results[0];
   first_axis = checked_first_axis(name, first_axis, x.rank());
-  RowNorm norm{name, std::move(views), spread(name, "scale", scale, x, first_axis), spread(name, "bias", bias, x, first_axis)};
+  RowNorm norm{name, std::move(views), spread(name, "scale", scale, x, first_axis),
+               spread(name, "bias", bias, x, first_axis)};
   std::fill(norm.along.begin() + first_axis, norm.along.begin() + x.rank(), true);
   norm.epsilon = epsilon;
   return norm;
@@ -49,7 +51,8 @@ RowNorm last_axes(std::string_view name, RowViews views, const std::optional<Vie
 View per_channel(std::string_view name, std::string_view operand, const View& weight, const View& x, int axis) {
   check_floating(name, operand, weight);
   if (weight.shape() != Shape{x.shape()[axis]}) {
-    throw InvalidArgument("{}: {} is {}; expected shape [{}], a value a channel", name, operand, to_string(weight), x.shape()[axis]);
+    throw InvalidArgument("{}: {} is {}; expected shape [{}], a value a channel", name, operand, to_string(weight),
+                          x.shape()[axis]);
   }
   Layout layout{x.shape(), Strides::filled(x.rank(), 0)};
   layout.strides[axis] = weight.strides()[0];
@@ -88,11 +91,13 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
   check_epsilon(name, epsilon);
   const View x = views.results[0];
   const int axis = normalize_axis(channel_axis, x.rank(), name);
-  if (axis == 0) throw InvalidArgument("{}: axis 0 of x {} counts the samples, it cannot be the channels' too", name, to_string(x));
+  if (axis == 0)
+    throw InvalidArgument("{}: axis 0 of x {} counts the samples, it cannot be the channels' too", name, to_string(x));
   const std::int64_t channels = x.shape()[axis];
   if (groups < 0) groups = channels;
   if (channels > 0 && (groups == 0 || channels % groups != 0)) {
-    throw InvalidArgument("{}: {} channels do not make {} groups (x {}, axis {})", name, channels, groups, to_string(x), axis);
+    throw InvalidArgument("{}: {} channels do not make {} groups (x {}, axis {})", name, channels, groups, to_string(x),
+                          axis);
   }
   RowNorm norm{name, std::move(views)};
   if (scale) norm.scale = per_channel(name, "scale", *scale, x, axis);
@@ -100,7 +105,8 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
   norm.epsilon = epsilon;
   if (x.count() == 0) return norm;
   if (groups != channels) {
-    if (x.rank() == kMaxRank) throw Unsupported("{}: x is {}; groups need a rank below {}", name, to_string(x), kMaxRank);
+    if (x.rank() == kMaxRank)
+      throw Unsupported("{}: x is {}; groups need a rank below {}", name, to_string(x), kMaxRank);
     std::vector<View> all = norm.views.all();
     for (View& v : all) v = split_channels(v, axis, groups);
     norm.views = norm.views.with(all);
@@ -170,7 +176,8 @@ void group_norm(Stream& stream, std::span<const View> inputs, const std::optiona
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                    const View& y, int channel_axis, float epsilon, const std::optional<View>& workspace) {
-  row_norm(stream, make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias, channel_axis, -1, epsilon),
+  row_norm(stream,
+           make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias, channel_axis, -1, epsilon),
            workspace);
 }
 
@@ -194,7 +201,8 @@ void batch_norm(Stream& stream, const View& x, const View& mean, const View& var
   check_epsilon(kName, epsilon);
   const int axis = normalize_axis(channel_axis, x.rank(), kName);
   check_memory(stream, kName, {x, mean, variance, scale, bias}, {y});
-  std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis), per_channel(kName, "variance", variance, x, axis)};
+  std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis),
+                           per_channel(kName, "variance", variance, x, axis)};
   if (scale) inputs.push_back(per_channel(kName, "scale", *scale, x, axis));
   if (bias) inputs.push_back(per_channel(kName, "bias", *bias, x, axis));
 

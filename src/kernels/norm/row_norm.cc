@@ -86,7 +86,8 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const Ro
                .across = own.across,
                .keep = true};
   }
-  return plan_parts(capabilities, rows, options, bits(norm.views.inputs[0].dtype), DType::f32, norm.centred ? 3 : 1, form);
+  return plan_parts(capabilities, rows, options, bits(norm.views.inputs[0].dtype), DType::f32, norm.centred ? 3 : 1,
+                    form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,

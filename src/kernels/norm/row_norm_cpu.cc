@@ -43,7 +43,8 @@ inline __attribute__((always_inline)) void norm_row_of(const T* x, const T* scal
 }
 
 WEFT_VECTOR_CLONES
-void norm_row(const float* x, const float* scale, const float* bias, float* y, std::int64_t n, bool centred, double epsilon) {
+void norm_row(const float* x, const float* scale, const float* bias, float* y, std::int64_t n, bool centred,
+              double epsilon) {
   norm_row_of(x, scale, bias, y, n, centred, epsilon);
 }
 void norm_row(const double* x, const double* scale, const double* bias, double* y, std::int64_t n, bool centred,
@@ -55,7 +56,8 @@ void norm_row(const double* x, const double* scale, const double* bias, double* 
 template <class T>
 class Weight {
  public:
-  Weight(const std::optional<View>& view, const Rows& rows, std::size_t operand, T neutral) : values_(rows.length, neutral) {
+  Weight(const std::optional<View>& view, const Rows& rows, std::size_t operand, T neutral)
+      : values_(rows.length, neutral) {
     if (!view) return;
     reader_.emplace(*view, rows, operand);
     const Strides& outer = rows.outer.strides[operand];

@@ -88,7 +88,8 @@ std::vector<RemapAxis> multiples(std::string_view name, const View& x, const Vie
 
 std::int64_t modulo(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
-// Whether four elements at once can be loaded or stored, wherever they start: the last vec4 must be whole in the buffer.
+// Whether four elements at once can be loaded or stored, wherever they start: the last vec4 must be whole in the
+// buffer.
 bool has_vectors(const View& v) {
   const int b = bits(v.dtype);
   if (b < 8 || b > 32) return false;
@@ -129,11 +130,15 @@ void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
     x_strides.push_back(a.x_stride);
     mapped.emplace_back(a.mapped ? "yes" : "");
     // Without a division where an index with its shift passes the period's end once at most, and of powers of two.
-    const bool turns = a.mapped && !is_shifted(problem.mode), binary = std::has_single_bit(static_cast<std::uint64_t>(a.period));
+    const bool turns = a.mapped && !is_shifted(problem.mode),
+               binary = std::has_single_bit(static_cast<std::uint64_t>(a.period));
     modulus.emplace_back(!turns ? "" : a.to <= a.period ? "once" : binary ? "mask" : "divide");
   }
   call.iterate(shape).strides("x", x_strides);
-  call.set("mode", kModes[static_cast<int>(problem.mode)]).set("rank", problem.rank).set("mapped", mapped).set("modulus", modulus);
+  call.set("mode", kModes[static_cast<int>(problem.mode)])
+      .set("rank", problem.rank)
+      .set("mapped", mapped)
+      .set("modulus", modulus);
   for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     if (!a.mapped) continue;
@@ -185,12 +190,14 @@ std::optional<Aligned> in_vectors(const View& v) {
 // Runs of words (remap_words.wgsl); false where that kernel has no form for the problem.
 bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
   const RemapAxis& inner = problem.axes[problem.rank - 1];
-  if (problem.mode == Remap::keep || inner.x_stride != 1 || !is_dense(problem) || problem.x.buffer == problem.y.buffer) return false;
+  if (problem.mode == Remap::keep || inner.x_stride != 1 || !is_dense(problem) || problem.x.buffer == problem.y.buffer)
+    return false;
   const auto x = in_vectors(problem.x), y = in_vectors(problem.y);
   if (!x || !y) return false;
   const int b = bits(problem.y.dtype), lanes = 128 / b;
   // At most two rows, and one period's end, in 16 bytes.
-  const bool turns = inner.mapped && (problem.mode == Remap::wrap || problem.mode == Remap::reflect || problem.mode == Remap::symmetric);
+  const bool turns = inner.mapped && (problem.mode == Remap::wrap || problem.mode == Remap::reflect ||
+                                      problem.mode == Remap::symmetric);
   if (inner.to < lanes || (turns && inner.period < lanes)) return false;
   // Four words that are no neighbours are as quick as elements.
   if (b == 32 && inner.mapped && problem.mode == Remap::repeat) return false;
@@ -199,7 +206,8 @@ bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProb
   call.include("remap_index");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   call.variant(std::format("words_{}", lanes), "x and y are runs of words");
-  call.raw("x", x->view, "vec4<u32>", 16, gpu::Access::read).raw("y", y->view, "vec4<u32>", 16, gpu::Access::read_write);
+  call.raw("x", x->view, "vec4<u32>", 16, gpu::Access::read)
+      .raw("y", y->view, "vec4<u32>", 16, gpu::Access::read_write);
   add_axes(call, name, problem);
   call.set("lanes", lanes)
       .set("bits", b)
@@ -338,7 +346,8 @@ void place(Stream& stream, std::string_view name, Remap mode, const View& x, con
   run(stream, name, mode, x, y, value, axes);
 }
 
-void pad(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> before, PadMode mode, double value) {
+void pad(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> before, PadMode mode,
+         double value) {
   if (static_cast<int>(before.size()) != y.rank()) {
     throw InvalidArgument("pad: {} numbers of padding for y {}", before.size(), to_string(y));
   }

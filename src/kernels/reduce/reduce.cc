@@ -205,7 +205,8 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   std::vector<std::string> names, modes;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
-    const bool fours = plan.width == 4 && (plan.across ? vectorises_across(v, r.rows, k) : vectorises_along(v, r.rows, k));
+    const bool fours =
+        plan.width == 4 && (plan.across ? vectorises_across(v, r.rows, k) : vectorises_along(v, r.rows, k));
     names.push_back(r.before ? std::format("x{}", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
     call.read(names.back(), v, fours ? 4 : 1);
@@ -298,9 +299,11 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
     const std::uint64_t needed = window_bytes(r, *windows);
     if (!workspace || !workspace->is_dense() ||
         byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed) {
-      throw Unsupported("reduce {}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace "
-                        "of {} dense bytes, given {}", info.name, to_string(inputs[0]), capabilities.max_binding, needed,
-                        workspace ? to_string(*workspace) : "none");
+      throw Unsupported(
+          "reduce {}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace "
+          "of {} dense bytes, given {}",
+          info.name, to_string(inputs[0]), capabilities.max_binding, needed,
+          workspace ? to_string(*workspace) : "none");
     }
     return reduce_in_row_windows(stream, r, *windows, *workspace);
   }

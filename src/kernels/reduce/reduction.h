@@ -1,5 +1,5 @@
-// What reductions share: x seen as rows, and how long rows are cut into parts for more threads. Parts leave accumulators
-// in the workspace, which a second call joins.
+// What reductions share: x seen as rows, and how long rows are cut into parts for more threads. Parts leave
+// accumulators in the workspace, which a second call joins.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,8 @@ bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view 
 // The plan with `options`; where they allow cutting rows and that does not pay, the one without.
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
 // `cut`: there is a workspace to cut rows with. `keep`: the kernel reads whole rows more than once.
-RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut, bool keep = false);
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut,
+                       bool keep = false);
 
 // Into how many parts, and of how many steps, a row is best cut.
 struct Parts {
@@ -37,7 +38,8 @@ Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const Ro
 inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
 
 // The workspace as accumulators of `type`, `slots` for each part: [rows, parts · slots]. Throws InvalidArgument.
-View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts, int slots = 1);
+View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,
+              int slots = 1);
 // Operand 1 is the partials: a row's own stand together.
 Rows to_partials(const Rows& rows, const Parts& parts, int slots = 1);
 // Operand 0 is the partials, operand 1 y where it stood.

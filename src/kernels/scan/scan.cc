@@ -1,6 +1,6 @@
-// Scans: checks, and the launchers of scan.wgsl and, for few long rows, scan_parts.wgsl: the parts' totals, then the scan
-// of each part from those before it (reduce, then scan: no thread waits for another's result, since WGSL promises no
-// progress to threads that wait; of many floats both in one dispatch, which can do without).
+// Scans: checks, and the launchers of scan.wgsl and, for few long rows, scan_parts.wgsl: the parts' totals, then the
+// scan of each part from those before it (reduce, then scan: no thread waits for another's result, since WGSL promises
+// no progress to threads that wait; of many floats both in one dispatch, which can do without).
 #include <limits>
 
 #include "kernels/common/memory.h"
@@ -115,7 +115,8 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp o
     form.emplace();
     if (capabilities.software) *form = {.threads = 64, .kept = 16};
     // A tile reads the totals of all before it: fewer of them where they are many.
-    else if (whole.steps > std::int64_t{1} << 22 && is_floating(y.dtype)) *form = {.threads = 256, .kept = 16, .waits = true};
+    else if (whole.steps > std::int64_t{1} << 22 && is_floating(y.dtype))
+      *form = {.threads = 256, .kept = 16, .waits = true};
     else if (whole.steps > std::int64_t{1} << 22) form->threads = 512;
   }
   form->kept = (form->kept + 3) / 4 * 4;

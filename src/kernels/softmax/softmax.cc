@@ -116,7 +116,8 @@ void log_softmax(Stream& stream, const View& x, const View& y, int axis, const s
   run(stream, row_views(name_of(true), x, y), axis, true, workspace);
 }
 
-void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis, const RowWork& work) {
+void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
+             const RowWork& work) {
   run(stream, row_views(name_of(false), inputs, outputs, work), axis, false, {});
 }
 
@@ -153,7 +154,8 @@ void softmax_in_parts(Stream& stream, const View& x, const View& y, int axis, bo
   run_in_parts(stream, name_of(logarithm), std::span(&views, 1), axis, logarithm, parts, workspace);
 }
 
-std::uint64_t softmax_in_parts_workspace(Stream& stream, const View& x, const View& y, int axis, const PartsForm& form) {
+std::uint64_t softmax_in_parts_workspace(Stream& stream, const View& x, const View& y, int axis,
+                                         const PartsForm& form) {
   const RowViews views = row_views(name_of(false), x, y);
   return parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, form)->bytes();
 }

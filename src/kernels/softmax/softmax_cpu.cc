@@ -25,7 +25,8 @@ inline __attribute__((always_inline)) float exp_below_zero(float x) {
   e = e * r + 0.5f;
   e = e * r * r + r + 1.0f;
   // 2^n in two factors, since the result may be denormal.
-  const auto power = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRounder));
+  const auto power =
+      static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRounder));
   const std::int32_t half = power >> 1;
   const auto two_to = [](std::int32_t k) { return std::bit_cast<float>(static_cast<std::uint32_t>(k + 127) << 23); };
   return e * two_to(half) * two_to(power - half);
