@@ -73,12 +73,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   workgroupBarrier();
   let end = phase + min(all, p.list_size - min(base, p.list_size));
   for (var w = lane; w * {{ per }}u < end; w += {{ workgroup }}u) {
-{% if per == 1 %}
-    store_y(base + w, stage[place_of(w)]);
-{% else %}
     let value = {% for i in range(per) %}{{ " | " if i }}(stage[place_of(w * {{ per }}u + {{ i }}u)] << {{ i * bits }}u){% endfor %};
 {{ put_word() }}
-{% endif %}
   }
 {% endif %}
 }
