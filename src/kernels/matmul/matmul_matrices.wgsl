@@ -1,8 +1,8 @@
 {#
   Matrix product on cooperative-matrix units. A workgroup computes tile_m × tile_n elements, each of its subgroups sub_m ×
-  sub_n of them as matrices of unit_m × unit_n; k is walked in steps of tile_k (or of several). The next step's operands are on their way
-  to registers while this step's, in workgroup memory, are multiplied. With `spread` their loads lie between the first
-  products: all at once, they would keep the matrices' loads waiting.
+  sub_n of them as matrices of unit_m × unit_n; k is walked in steps of one stage or two, of tile_k each. The next stage's
+  operands are on their way to registers while this one's, in workgroup memory, are multiplied. With `spread` their loads
+  lie between the first products, in so many `shares`: all at once, they would keep the matrices' loads waiting.
 
   type: of the operands, f16, i8 or u8. Workgroup memory holds them as `cell`s (f16; four bytes in a u32), the units of all
   offsets and pitches there. A tile is cut into blocks, one for each row or column of subgroups: the place of a matrix

@@ -104,12 +104,14 @@ int MatmulVariant::workgroup_memory() const {
   return 0;
 }
 
-// Two where a stage's rows of operands along k are half a line of memory, and registers are left for as many loads.
+// Two where a stage's rows of operands along k are half a line of memory, if registers are left for as many loads.
 int MatmulVariant::stages(const LoadForm& a, const LoadForm& b) const {
   constexpr int kHalfLine = 64, kMostLoads = 12;
   if (tile_k * element_bytes(unit) != kHalfLine || a.width == 1 || b.width == 1 || !(a.along_k || b.along_k)) return 1;
-  const int rows = tile_m * (a.along_k ? 2 : 1) + tile_n * (b.along_k ? 2 : 1);
-  return rows * kHalfLine / 16 <= kMostLoads * threads ? 2 : 1;
+  const int loads_a = tile_m * kHalfLine / 16, loads_b = tile_n * kHalfLine / 16;
+  if (loads_a % threads != 0 || loads_b % threads != 0) return 1;
+  const int loads = loads_a * (a.along_k ? 2 : 1) + loads_b * (b.along_k ? 2 : 1);
+  return loads <= kMostLoads * threads ? 2 : 1;
 }
 
 int MatmulVariant::result_columns() const { return thread_n / static_cast<int>(unit.n) % 2 == 0 ? 2 : 1; }
