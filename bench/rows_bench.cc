@@ -201,7 +201,7 @@ void forms(bench::Bandwidth& b) {
   norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}, {64, 32, 8, true}};
   const std::vector<PartsForm> waiting16{
-      {128, 32, 8, true}, {128, 64, 8, true}, {64, 64, 8, true}, {128, 32, 16, true}};
+      {128, 32, 8, true}, {128, 32, 16, true}, {256, 32, 16, true}, {256, 32, 8, true}, {64, 32, 8, true}};
   norm(DType::f32, {256, 4096, 64}, 2, 8, {}, waiting);
   norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting16);
   norm(DType::f32, {256, 4096, 64}, 2, 64, {}, waiting);

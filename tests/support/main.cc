@@ -4,8 +4,12 @@
 #include "support/tally.h"
 
 #if defined(__SANITIZE_THREAD__)
-// Drivers are not built for the sanitizer: what they do among themselves it takes for races.
-extern "C" const char* __tsan_default_suppressions() { return "race:libvulkan_lvp.so\nrace:libgallium\n"; }
+// Drivers and Dawn are not built for the sanitizer: what they do among themselves it takes for races. Of Dawn only those
+// parts are named that do so, since our calls are on these stacks too.
+extern "C" const char* __tsan_default_suppressions() {
+  return "race:libvulkan_lvp.so\nrace:libgallium\nrace:dawn::native::AsyncTask\n"
+         "race:dawn::native::DeviceBase::APICreateComputePipelineAsync\nrace:tint::SymbolTable\n";
+}
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
