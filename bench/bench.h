@@ -1,7 +1,7 @@
 // What the parts of weft_bench share: options, reports, and measuring a kernel call.
 //
-// A family of cases is a file in bench/cases: a function that calls measure() for each case, registered by a line
-//   const bool registered = register_cases("softmax", softmax_cases);
+// A family of cases is a function in bench/cases that calls measure() for each case, registered by a line
+//   const bool registered = register_cases("copy", copy_cases);
 // A case's name says kernel, type and shape as "softmax f32 [65536, 1024]": bench/torch_kernels.py uses the same names.
 #pragma once
 
@@ -21,7 +21,8 @@ namespace weft::bench {
 
 struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
-  double seconds = 0.3;  // measured time a case
+  std::vector<std::string> families;    // of kernels; none: all
+  double seconds = 0.3, warm_up = 0.4;  // a case: measured time, and time under load before that
   std::uint64_t mebibytes = 256;
   bool json = false;
   std::string output, compare, plot;  // files
@@ -63,21 +64,31 @@ class KernelBench {
   View random(const Shape& shape, DType type = DType::f32);
   // Every byte 0xff: NaN, or -1.
   View poisoned(const Shape& shape, DType type = DType::f32);
+  // Makes a dense view so, to the end of its last word.
+  void poison(const View& view);
   // Elements of a dense view, counted in row-major order.
   std::vector<double> read(const View& view, std::int64_t first, std::int64_t count);
+  // All elements of a view of any strides.
+  std::vector<double> read(const View& view);
   // Scratch of that size; none for 0.
   std::optional<View> workspace(std::uint64_t bytes);
   // Answers a question that takes a stream, such as …_workspace.
   std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
+  // Whether measure() would do anything for a case of that name.
+  bool asked(const std::string& name) const;
   // Runs the call once and checks it, warms up, then times it. `amount` in bytes or FLOP; `more`: what else the call
   // does, for the cpu's estimate (a GPU's dispatches say it themselves).
   void measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
                const std::function<bool()>& check, const Work& more = {});
 
+  // Runs the call so often, and waits.
+  void run(const std::function<void(Stream&)>& call, int times = 1);
   // Works for a second: a GPU that slept takes that long to raise its clocks.
   void wake();
   std::int64_t bytes() const;  // of the large tensors
+  // bytes(), and of 1, 4, 16 and 64 MiB those below it.
+  std::vector<std::int64_t> sizes() const;
   const Device& device() const { return device_; }
   bool wrong() const { return wrong_; }
   // How far the cost model's estimates were off: the median of the larger of estimate / time and time / estimate.
@@ -85,7 +96,6 @@ class KernelBench {
 
  private:
   double estimate(const Work& work, const std::function<void(Stream&)>& call);
-  void run(const std::function<void(Stream&)>& call, int times);
   Device device_;
   const Options& options_;
   Report& report_;
@@ -95,6 +105,7 @@ class KernelBench {
 };
 
 bool register_cases(const std::string& family, void (*cases)(KernelBench&));
+std::vector<std::string> families();
 
 void bench_kernels(const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);

@@ -20,7 +20,7 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-std::map<std::string, void (*)(KernelBench&)>& families() {
+std::map<std::string, void (*)(KernelBench&)>& registry() {
   static std::map<std::string, void (*)(KernelBench&)> all;
   return all;
 }
@@ -61,13 +61,27 @@ bool close(double got, double expected, double tolerance) {
 }
 
 bool register_cases(const std::string& family, void (*cases)(KernelBench&)) {
-  return families().emplace(family, cases).second;
+  return registry().emplace(family, cases).second;
+}
+
+std::vector<std::string> families() {
+  std::vector<std::string> names;
+  for (const auto& [family, cases] : registry()) names.push_back(family);
+  return names;
 }
 
 KernelBench::KernelBench(const Device& device, const Options& options, Report& report)
     : device_(device), options_(options), report_(report), calibration_(Calibration::load_or_measure(device)) {}
 
 std::int64_t KernelBench::bytes() const { return static_cast<std::int64_t>(options_.mebibytes << 20); }
+
+std::vector<std::int64_t> KernelBench::sizes() const {
+  std::vector<std::int64_t> all{bytes()};
+  for (const std::int64_t mebibytes : {1, 4, 16, 64}) {
+    if (mebibytes << 20 < bytes()) all.push_back(mebibytes << 20);
+  }
+  return all;
+}
 
 View KernelBench::random(const Shape& shape, DType type) {
   constexpr std::uint64_t kBlock = 16 << 20;  // repeated; larger than what caches keep of one tensor
@@ -99,9 +113,14 @@ View KernelBench::random(const Shape& shape, DType type) {
 View KernelBench::poisoned(const Shape& shape, DType type) {
   const std::uint64_t bytes = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
   const View view(device_.allocate((bytes + 3) / 4 * 4), 0, type, shape);
-  const View words(view.buffer, 0, DType::i32, {static_cast<std::int64_t>((bytes + 3) / 4)});
-  run([&](Stream& s) { kernels::fill(s, -1, words); }, 1);
+  poison(view);
   return view;
+}
+
+void KernelBench::poison(const View& view) {
+  const std::uint64_t bytes = byte_size(view.dtype, static_cast<std::uint64_t>(view.count()));
+  const View words(view.buffer, view.offset, DType::i32, {static_cast<std::int64_t>((bytes + 3) / 4)});
+  run([&](Stream& s) { kernels::fill(s, -1, words); });
 }
 
 std::vector<double> KernelBench::read(const View& view, std::int64_t first, std::int64_t count) {
@@ -117,6 +136,13 @@ std::vector<double> KernelBench::read(const View& view, std::int64_t first, std:
     values.push_back(element(&words[begin - from + static_cast<std::size_t>(i) * size], view.dtype));
   }
   return values;
+}
+
+std::vector<double> KernelBench::read(const View& view) {
+  if (view.is_dense()) return read(view, 0, view.count());
+  const View dense = poisoned(view.shape(), view.dtype);
+  run([&](Stream& s) { kernels::copy(s, view, dense); });
+  return read(dense, 0, dense.count());
 }
 
 std::optional<View> KernelBench::workspace(std::uint64_t bytes) {
@@ -155,24 +181,28 @@ void KernelBench::wake() {
   }
 }
 
+bool KernelBench::asked(const std::string& name) const { return asked_for(name, options_.only); }
+
 void KernelBench::measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
                           const std::function<bool()>& check, const Work& more) {
-  if (!asked_for(name, options_.only)) return;
-  run(call, 1);
+  if (!asked(name)) return;
+  run(call);
   const bool right = check();
-  // GPUs raise their clocks only under load, and lower them while the host makes a case's tensors: 400 ms of it on
-  // hardware, which also says how many calls make a sample.
-  const double load = device_.is_gpu() && !device_.gpu().capabilities().software ? 400 : 100;
+  // GPUs raise their clocks only under load, and lower them while the host makes a case's tensors; others have none to
+  // raise. The load also says how many calls make a sample.
+  const bool hardware = device_.is_gpu() && !device_.gpu().capabilities().software;
+  const double load = options_.warm_up * (hardware ? 1000 : 250);
   int warm = 1;
   double per_call = 0;
-  for (double total = 0; total < load;) {
+  double total = 0;
+  do {
     const auto start = Clock::now();
     run(call, warm);
     const double ms = milliseconds_since(start);
     total += ms;
     per_call = ms / warm;
     if (ms < 20) warm *= 2;
-  }
+  } while (total < load);
   const int calls = std::max(1, static_cast<int>(20 / per_call));
   std::vector<double> samples;
   for (const auto begin = Clock::now(); samples.size() < 3 || milliseconds_since(begin) < options_.seconds * 1e3;) {
@@ -214,7 +244,9 @@ void KernelBench::report_estimates() {
 void bench_kernels(const Options& options, Report& report) {
   KernelBench b(Device::open(options.device), options, report);
   b.wake();
-  for (const auto& [family, cases] : families()) cases(b);
+  for (const auto& [family, cases] : registry()) {
+    if (options.families.empty() || std::ranges::count(options.families, family)) cases(b);
+  }
   if (report.size() == 0) throw InvalidArgument("no case's name holds '{}'", options.only);
   b.report_estimates();
   if (b.wrong()) throw InternalError("a kernel gave a wrong result (see above)");

@@ -2,6 +2,7 @@
 //   rows_bench [PART OF A CASE'S NAME, or several parted by |]
 #include "bandwidth.h"
 #include "kernels/norm/row_norm.h"
+#include "kernels/reduce/reduce_form.h"
 #include "kernels/scan/scan_parts.h"
 #include "kernels/softmax/softmax_parts.h"
 #include "weft/kernels.h"
@@ -14,23 +15,39 @@ namespace {
 
 std::string size_name(std::uint64_t bytes) { return std::format("{} MiB", bytes >> 20); }
 
+// What stands for a tensor where a kernel is asked about its workspace.
+View view(bench::Bandwidth& b, const Tensor& t) {
+  return {b.device().allocate(t.bytes() + 16), 0, t.type, t.shape};
+}
+
+// The workspace that `ask` names, of one byte if it names none; given() is what the kernel gets then.
+Tensor scratch(bench::Bandwidth& b, const std::function<std::uint64_t(Stream&)>& ask) {
+  gpu::Encoder probe(b.device());
+  return {DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(ask(probe), 1))}};
+}
+std::optional<View> given(const View& workspace) {
+  if (workspace.count() == 1) return std::nullopt;
+  return workspace;
+}
+
 struct Rows {
   bench::Bandwidth& b;
 
   using Scratch = std::function<std::uint64_t(Stream&, const View&, const View&)>;
 
-  // With `scratch`, f gets a workspace if that says so.
+  static std::string label(const std::string& name, const Tensor& x) {
+    return std::format("{} {} {}, {}", name, weft::name(x.type), to_string(x.shape), size_name(x.bytes()));
+  }
+
+  // With `ask`, f gets a workspace if that says so.
   void unary(const std::string& name, DType type, const Shape& shape,
              const std::function<void(Stream&, const View&, const View&, const std::optional<View>&)>& f,
-             const Scratch& scratch = {}) {
+             const Scratch& ask = {}) {
     const Tensor x{type, shape};
-    const View v(b.device().allocate(x.bytes() + 16), 0, type, shape);
-    gpu::Encoder probe(b.device());
-    const std::uint64_t bytes = scratch ? scratch(probe, v, v) : 0;
-    const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 16))}};
-    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())),
-          std::array{x, x, w}, 1, 2 * x.bytes(),
-          [&](Stream& s, auto o) { f(s, o[0], o[1], bytes ? std::optional<View>(o[2]) : std::nullopt); });
+    const View v = view(b, x);
+    const Tensor w = scratch(b, [&](Stream& s) { return ask ? ask(s, v, v) : 0; });
+    b.run(label(name, x), std::array{x, x, w}, 1, 2 * x.bytes(),
+          [&](Stream& s, auto o) { f(s, o[0], o[1], given(o[2])); });
   }
 
   void softmax(const std::string& name, DType type, const Shape& shape, int axis) {
@@ -50,32 +67,25 @@ struct Rows {
         [&](Stream& s, const View& x, const View& y) { return kernels::layer_norm_workspace(s, x, {}, {}, y, axis); });
   }
 
-  // Of channels in 8 groups, or each by itself.
-  void channels(const std::string& name, DType type, const Shape& shape, int axis, bool each) {
-    const std::int64_t groups = each ? shape[axis] : 8;
-    unary(
-        name, type, shape,
-        [&](Stream& s, const View& x, const View& y, const auto& w) {
-          kernels::group_norm(s, x, {}, {}, y, axis, groups, 1e-5f, w);
-        },
-        [&](Stream& s, const View& x, const View& y) {
-          return kernels::group_norm_workspace(s, x, {}, {}, y, axis, groups);
-        });
+  // Of channels in so many groups, with scale and bias.
+  void group_norm(const std::string& name, DType type, const Shape& shape, int axis, std::int64_t groups) {
+    const Tensor x{type, shape}, weights{type, {shape[axis]}};
+    const View v = view(b, x), vw = view(b, weights);
+    const Tensor w =
+        scratch(b, [&](Stream& s) { return kernels::group_norm_workspace(s, v, vw, vw, v, axis, groups); });
+    b.run(label(name, x), std::array{x, weights, weights, x, w}, 3, 2 * x.bytes(), [&](Stream& s, auto o) {
+      kernels::group_norm(s, o[0], o[1], o[2], o[3], axis, groups, 1e-5f, given(o[4]));
+    });
   }
 
   void reduce(const std::string& name, ReduceOp op, DType type, const Shape& shape, const std::vector<int>& axes) {
     const Tensor x{type, shape};
     Tensor y{type, shape};
     for (int a : axes) y.shape[a] = 1;
-    gpu::Encoder probe(b.device());
-    const View px(b.device().allocate(x.bytes()), 0, type, shape),
-        py(b.device().allocate(y.bytes() + 16), 0, type, y.shape);
-    const auto scratch = kernels::reduce_workspace(probe, op, px, py, axes);
-    const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(scratch, 1))}};
-    b.run(std::format("{} {} {}, {}", name, weft::name(type), to_string(shape), size_name(x.bytes())),
-          std::array{x, y, w}, 1, x.bytes() + y.bytes(), [&](Stream& s, auto v) {
-            kernels::reduce(s, op, v[0], v[1], axes, scratch ? std::optional<View>(v[2]) : std::nullopt);
-          });
+    const View vx = view(b, x), vy = view(b, y);
+    const Tensor w = scratch(b, [&](Stream& s) { return kernels::reduce_workspace(s, op, vx, vy, axes); });
+    b.run(label(name, x), std::array{x, y, w}, 1, x.bytes(),
+          [&](Stream& s, auto o) { kernels::reduce(s, op, o[0], o[1], axes, given(o[2])); });
   }
 };
 
@@ -137,22 +147,17 @@ void forms(bench::Bandwidth& b) {
     return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave,
                        f.waits ? ", waits" : "");
   };
-  const auto view = [&](const Tensor& t) { return View(b.device().allocate(t.bytes() + 16), 0, t.type, t.shape); };
-  const auto scratch = [&](const std::function<std::uint64_t(Stream&)>& ask) {
-    gpu::Encoder probe(b.device());
-    return Tensor{DType::u8, {static_cast<std::int64_t>(ask(probe))}};
-  };
   const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole,
                            const std::vector<PartsForm>& parts) {
     const Tensor x{type, shape};
     const std::string name = std::format("form softmax {} {} axis {}: ", weft::name(type), to_string(shape), axis);
-    const View v = view(x);
+    const View v = view(b, x);
     for (const RowForm& f : whole) {
       b.run(name + whole_name(f), std::array{x, x}, 1, 2 * x.bytes(),
             [&](Stream& s, auto o) { kernels::softmax_in_form(s, o[0], o[1], axis, false, f); });
     }
     for (const PartsForm& f : parts) {
-      const Tensor w = scratch([&](Stream& s) { return kernels::softmax_in_parts_workspace(s, v, v, axis, f); });
+      const Tensor w = scratch(b, [&](Stream& s) { return kernels::softmax_in_parts_workspace(s, v, v, axis, f); });
       b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
             [&](Stream& s, auto o) { kernels::softmax_in_parts(s, o[0], o[1], axis, false, o[2], f); });
     }
@@ -167,13 +172,14 @@ void forms(bench::Bandwidth& b) {
       return groups ? kernels::make_group_norm("norm", views, w, w, axis, groups, 1e-5f)
                     : kernels::make_layer_norm(views, w, w, axis, 1e-5f);
     };
-    const View v = view(x), vw = view(weight);
+    const View v = view(b, x), vw = view(b, weight);
     for (const RowForm& f : whole) {
       b.run(name + whole_name(f), std::array{x, weight, x}, 2, 2 * x.bytes(),
             [&](Stream& s, auto o) { kernels::row_norm_in_form(s, made(o[0], o[1], o[2]), f); });
     }
     for (const PartsForm& f : parts) {
-      const Tensor w = scratch([&](Stream& s) { return kernels::row_norm_in_parts_workspace(s, made(v, vw, v), f); });
+      const Tensor w =
+          scratch(b, [&](Stream& s) { return kernels::row_norm_in_parts_workspace(s, made(v, vw, v), f); });
       b.run(name + parts_name(f), std::array{x, weight, x, w}, 2, 2 * x.bytes(),
             [&](Stream& s, auto o) { kernels::row_norm_in_parts(s, made(o[0], o[1], o[2]), o[3], f); });
     }
@@ -184,31 +190,90 @@ void forms(bench::Bandwidth& b) {
     const std::string name =
         std::format("form scan {} {} {} axis {}: ", op == kernels::ScanOp::sum ? "sum" : "log-sum-exp",
                     weft::name(type), to_string(shape), axis);
-    const View v = view(x);
+    const View v = view(b, x);
     b.run(name + "whole", std::array{x, x}, 1, 2 * x.bytes(),
           [&](Stream& s, auto o) { kernels::scan(s, op, o[0], o[1], axis); });
     for (const PartsForm& f : parts) {
-      const Tensor w = scratch([&](Stream& s) { return kernels::scan_in_parts_workspace(s, op, v, v, axis, f); });
+      const Tensor w = scratch(b, [&](Stream& s) { return kernels::scan_in_parts_workspace(s, op, v, v, axis, f); });
       b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
             [&](Stream& s, auto o) { kernels::scan_in_parts(s, op, o[0], o[1], axis, {}, o[2], f); });
     }
   };
+  const auto reduce = [&](ReduceOp op, DType type, const Shape& shape, int axis,
+                          const std::vector<kernels::ReduceForm>& forms) {
+    const std::vector<int> axes{axis};
+    const Tensor x{type, shape};
+    Tensor y = x;
+    y.shape[axis] = 1;
+    const View vx = view(b, x), vy = view(b, y);
+    for (const kernels::ReduceForm& f : forms) {
+      const Tensor w = scratch(b, [&](Stream& s) { return kernels::reduce_in_form_workspace(s, op, vx, vy, axes, f); });
+      b.run(std::format("form {} {} {} axis {}: team {}, interleave {}, loads {}, parts {}",
+                        op == ReduceOp::sum ? "sum" : "max", weft::name(type), to_string(shape), axis, f.rows.team,
+                        f.rows.interleave, f.loads, f.parts),
+            std::array{x, y, w}, 1, x.bytes(),
+            [&](Stream& s, auto o) { kernels::reduce_in_form(s, op, o[0], o[1], axes, given(o[2]), f); });
+    }
+  };
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+    // The first of each is what reduce() takes on an H200.
+    for (const DType type : {DType::f16, DType::bf16}) {
+      reduce(op, type, {8192, 16384}, 0,
+             {{{16, 16}, 8, 2},
+              {{16, 16}, 8, 4},
+              {{16, 16}, 16, 4},
+              {{16, 16}, 4, 4},
+              {{8, 32}, 8, 4},
+              {{8, 32}, 8, 8},
+              {{8, 32}, 16, 4},
+              {{16, 32}, 8, 4},
+              {{4, 64}, 8, 8},
+              {{4, 64}, 16, 8},
+              {{16, 16}, 8, 8},
+              {{16, 16}, 8, 16},
+              {{8, 16}, 8, 8},
+              {{32, 16}, 8, 1},
+              {{32, 32}, 8, 2}});
+    }
+    reduce(op, DType::f32, {8192, 8192}, 0,
+           {{{16, 16}, 4, 4},
+            {{16, 16}, 4, 8},
+            {{16, 16}, 8, 8},
+            {{16, 16}, 8, 4},
+            {{8, 32}, 4, 8},
+            {{8, 32}, 8, 8},
+            {{8, 32}, 4, 16},
+            {{4, 64}, 4, 16},
+            {{4, 64}, 8, 16},
+            {{16, 16}, 4, 16},
+            {{16, 16}, 4, 32},
+            {{8, 16}, 4, 16},
+            {{16, 8}, 8, 8},
+            {{32, 16}, 4, 4},
+            {{32, 32}, 4, 2}});
+  }
   const std::vector<RowForm> group{{512, 1, 16}, {1024, 1, 8}, {256, 1, 32}};
   norm(DType::f32, {256, 64, 4096}, 1, 8, group, {{128, 16, 8}});
   norm(DType::f16, {512, 64, 4096}, 1, 8, group, {{128, 16, 8}});
   norm(DType::f32, {256, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  const std::vector<PartsForm> waiting{{128, 16, 8, true}, {128, 32, 8, true}, {64, 32, 8, true}};
+  const std::vector<PartsForm> waiting{{128, 32, 8, true}, {128, 16, 8, true}, {64, 32, 8, true}};
   const std::vector<PartsForm> waiting16{
       {128, 32, 8, true}, {128, 32, 16, true}, {256, 32, 16, true}, {256, 32, 8, true}, {64, 32, 8, true}};
   norm(DType::f32, {256, 4096, 64}, 2, 8, {}, waiting);
   norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting16);
   norm(DType::f32, {256, 4096, 64}, 2, 64, {}, waiting);
+  norm(DType::f16, {512, 4096, 64}, 2, 64, {}, waiting16);
   softmax(DType::f32, {8192, 8192}, 0, {}, waiting);
   softmax(DType::f32, {256, 262144}, 1, {}, waiting);
   softmax(DType::f16, {8192, 16384}, 0, {}, waiting16);
   softmax(DType::f16, {512, 262144}, 1, {}, waiting16);
+  // The same tiles with nothing to wait for: each is a row.
+  softmax(DType::f32, {16, 512, 8192}, 1, {}, {waiting[0]});
+  softmax(DType::f32, {4096, 16384}, 1, {}, {waiting[0]});
+  softmax(DType::f16, {16, 512, 16384}, 1, {}, {waiting16[0]});
+  softmax(DType::f16, {8192, 16384}, 1, {}, {waiting16[0]});
   softmax(DType::f32, {1 << 26}, 0, {}, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
   softmax(DType::f16, {8192, 16384}, 0, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   for (const auto op : {kernels::ScanOp::sum, kernels::ScanOp::log_sum_exp}) {
@@ -225,17 +290,12 @@ void forms(bench::Bandwidth& b) {
 
 // Kernels with scratch: reads and writes `operands`, the last of which is the scratch.
 void sorting(bench::Bandwidth& b) {
-  const auto scratch_for = [&](const std::function<std::uint64_t(Stream&)>& ask) {
-    gpu::Encoder probe(b.device());
-    return Tensor{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(ask(probe), 1))}};
-  };
-  const auto view = [&](const Tensor& t) { return View(b.device().allocate(t.bytes() + 16), 0, t.type, t.shape); };
   for (const DType type : {DType::f32, DType::f16, DType::i64}) {
     for (const Shape& shape : {Shape{1 << 24}, {1 << 20}, {16384, 1024}, {4096, 4096}, {1 << 20, 16}}) {
       if (type == DType::i64 && shape != Shape{1 << 24}) continue;
       const Tensor x{type, shape}, places{DType::i32, shape};
-      const View px = view(x), py = view(x), pi = view(places);
-      const Tensor w = scratch_for([&](Stream& s) { return kernels::sort_workspace(s, px, py, pi, {}); });
+      const View px = view(b, x), py = view(b, x), pi = view(b, places);
+      const Tensor w = scratch(b, [&](Stream& s) { return kernels::sort_workspace(s, px, py, pi, {}); });
       b.run(std::format("sort pairs {} {}", name(type), to_string(shape)), std::array{x, x, places, w}, 1,
             2 * x.bytes() + places.bytes(), [&](Stream& s, auto v) { kernels::sort(s, v[0], v[1], v[2], {}, v[3]); });
     }
@@ -245,8 +305,8 @@ void sorting(bench::Bandwidth& b) {
       Shape top = shape;
       top[-1] = k;
       const Tensor y{type, top}, places{DType::i32, top};
-      const View px = view(x), py = view(y), pi = view(places);
-      const Tensor w = scratch_for([&](Stream& s) { return kernels::top_k_workspace(s, px, py, pi, {}); });
+      const View px = view(b, x), py = view(b, y), pi = view(b, places);
+      const Tensor w = scratch(b, [&](Stream& s) { return kernels::top_k_workspace(s, px, py, pi, {}); });
       b.run(std::format("top {} {} {}", k, name(type), to_string(shape)), std::array{x, y, places, w}, 1, x.bytes(),
             [&](Stream& s, auto v) { kernels::top_k(s, v[0], v[1], v[2], {}, v[3]); });
     }
@@ -269,8 +329,8 @@ void others(bench::Bandwidth& b, Rows& rows, DType type) {
   for (const auto& [shape, axis] :
        {std::pair{Shape{count / 64 / 4096, 64, 4096}, 1}, {{count / 64 / 4096, 4096, 64}, 2}}) {
     const Tensor x{type, shape};
-    rows.channels(std::format("group norm, 8 groups, axis {}", axis), type, shape, axis, false);
-    rows.channels(std::format("instance norm, axis {}", axis), type, shape, axis, true);
+    rows.group_norm(std::format("group norm, 8 groups, axis {}", axis), type, shape, axis, 8);
+    rows.group_norm(std::format("instance norm, axis {}", axis), type, shape, axis, shape[axis]);
     b.run(std::format("batch norm, axis {} {} {}", axis, name(type), to_string(shape)),
           std::array{x, weights, weights, x}, 3, 2 * x.bytes(),
           [&](Stream& s, auto v) { kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], axis, 1e-5f); });
@@ -283,15 +343,12 @@ void others(bench::Bandwidth& b, Rows& rows, DType type) {
     rows.reduce("max", ReduceOp::max, type, shape, axes);
     Tensor places{DType::i32, shape};
     places.shape[axis] = 1;
-    gpu::Encoder probe(b.device());
-    const View px(b.device().allocate(x.bytes()), 0, type, shape),
-        pi(b.device().allocate(places.bytes() + 16), 0, DType::i32, places.shape);
-    const auto bytes = kernels::arg_reduce_workspace(probe, kernels::ArgOp::max, px, pi, axes);
-    const Tensor w{DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 1))}};
+    const View px = view(b, x), pi = view(b, places);
+    const Tensor w =
+        scratch(b, [&](Stream& s) { return kernels::arg_reduce_workspace(s, kernels::ArgOp::max, px, pi, axes); });
     b.run(std::format("argmax {} {} along {}", name(type), to_string(shape), axis), std::array{x, places, w}, 1,
           x.bytes(), [&](Stream& s, auto v) {
-            kernels::arg_reduce(s, kernels::ArgOp::max, v[0], v[1], axes,
-                                bytes ? std::optional<View>(v[2]) : std::nullopt);
+            kernels::arg_reduce(s, kernels::ArgOp::max, v[0], v[1], axes, given(v[2]));
           });
   }
 }

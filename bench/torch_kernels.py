@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times PyTorch on the cases of weft_bench, under the same names: results to give to weft_bench --compare.
 
-  torch_kernels.py [--compile] [--mebibytes 256] > torch.jsonl
+  torch_kernels.py [--compile] [--mebibytes 256] [--families copy,rows] > torch.jsonl
 
 Each result is a JSON line {"name", "value", "unit"}. --compile times torch.compile's kernels instead of eager ones.
-Work is queued for at least 20 ms a sample, between CUDA events, after 100 ms of warming up.
+Seven samples a case, of work queued for --milliseconds between CUDA events, after five times that of warming up.
 """
 import argparse
 import json
@@ -15,7 +15,8 @@ import sys
 import torch
 import torch.nn.functional as F
 
-TYPES = {"f32": torch.float32, "f16": torch.float16, "u8": torch.uint8}
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "u8": torch.uint8}
+FLOATS = ("f32", "f16", "bf16")
 
 
 def sample(call, calls):
@@ -28,6 +29,12 @@ def sample(call, calls):
     return begin.elapsed_time(end) / calls
 
 
+# As in weft_bench: a method of Bench each, for these types.
+FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
+            "rows": FLOATS, "row_work": ("f32", "f16"), "move": ("f32", "f16"), "scan": ("f32", "f16"),
+            "attention": ("f32", "f16"), "matmul": ("f32", "f16")}
+
+
 class Bench:
     def __init__(self, args):
         self.args = args
@@ -38,33 +45,101 @@ class Bench:
         return (torch.rand(shape, device="cuda") * 2 - 1).to(TYPES[kind])
 
     def measure(self, name, unit, work, function, *operands):
-        if self.args.only and self.args.only not in name:
+        if not any(part in name for part in self.args.only.split("|")):
             return
-        f = torch.compile(function, dynamic=False) if self.args.compile else function
+        f = function
+        if self.args.compile:
+            torch.compiler.reset()  # one function of many shapes would soon be left to eager mode
+            f = torch.compile(function, dynamic=False)
         call = lambda: f(*operands)  # noqa: E731
         for _ in range(3):
             call()
         total, calls = 0.0, 1
-        while total < 100:
+        while total < 5 * self.args.milliseconds:
             ms = sample(call, calls)
             total += ms * calls
-            if ms * calls < 20:
+            if ms * calls < self.args.milliseconds:
                 calls *= 2
-        calls = max(1, int(20 / ms))
+        calls = max(1, int(self.args.milliseconds / ms))
         ms = statistics.median(sample(call, calls) for _ in range(7))
         rate = work / (ms * 1e-3) / (1e9 if unit == "GB/s" else 1e12)
         print(json.dumps({"name": name, "value": rate, "unit": unit, "ms": ms, "device": torch.cuda.get_device_name(),
                           "torch": torch.__version__, "compiled": self.args.compile}), flush=True)
 
-    def rows(self, kind, rows, columns):
-        x, w = self.random((rows, columns), kind), self.random((columns,), kind)
-        size = x.numel() * x.element_size()
-        label = f"{kind} [{rows}, {columns}]"
-        self.measure(f"softmax {label}", "GB/s", 2 * size, lambda a: torch.softmax(a, -1), x)
-        self.measure(f"layer norm {label}", "GB/s", 2 * size, lambda a, b: F.layer_norm(a, (columns,), b, b, 1e-5), x, w)
-        self.measure(f"sum of rows {label}", "GB/s", size, lambda a: a.sum(1, keepdim=True), x)
+    def sizes(self, kind):
+        """Counts of elements: of the large tensors, and of 1, 4, 16 and 64 MiB those below them."""
+        mebibytes = [self.args.mebibytes, *(m for m in (1, 4, 16, 64) if m < self.args.mebibytes)]
+        return [(m << 20) // TYPES[kind].itemsize for m in mebibytes]
 
-    def row_work(self, kind, rows, columns):
+    def copy(self, kind):
+        whole = self.random((self.sizes(kind)[0],), kind)
+        target = torch.empty_like(whole)
+        for count in self.sizes(kind):
+            x, y = whole[:count], target[:count]
+            side = int(math.sqrt(count)) // 64 * 64
+            square = x[: side * side].view(side, side)
+            self.measure(f"copy {kind} [{count}]", "GB/s", 2 * x.nbytes, lambda a, b: b.copy_(a), x, y)
+            self.measure(f"transpose {kind} [{side}, {side}]", "GB/s", 2 * square.nbytes,
+                         lambda a: a.T.contiguous(), square)
+
+    def cast(self, kind):
+        x = self.random((self.sizes(kind)[0],), kind)
+        self.measure(f"cast {kind} to f16 [{x.numel()}]", "GB/s", 1.5 * x.nbytes, lambda a: a.half(), x)
+
+    def generate(self, kind):
+        x = self.random((self.sizes(kind)[0],), kind)
+        label = f"{kind} [{x.numel()}]"
+        self.measure(f"fill {label}", "GB/s", x.nbytes, lambda a: a.fill_(1.5), x)
+        self.measure(f"random uniform {label}", "GB/s", x.nbytes, lambda a: a.uniform_(), x)
+        self.measure(f"random normal {label}", "GB/s", x.nbytes, lambda a: a.normal_(), x)
+
+    def elementwise(self, kind):
+        shape = (self.sizes(kind)[0] // 1024, 1024)
+        x, z, row = self.random(shape, kind), self.random(shape, kind), self.random((1, 1024), kind)
+        label = f"{kind} [{shape[0]}, {shape[1]}]"
+        self.measure(f"relu {label}", "GB/s", 2 * x.nbytes, torch.relu, x)
+        self.measure(f"exp {label}", "GB/s", 2 * x.nbytes, torch.exp, x)
+        self.measure(f"gelu_erf {label}", "GB/s", 2 * x.nbytes, F.gelu, x)
+        self.measure(f"add {label}", "GB/s", 3 * x.nbytes, torch.add, x, z)
+        self.measure(f"add row {label}", "GB/s", 2 * x.nbytes, torch.add, x, row)
+
+    def rows(self, kind):
+        whole, w = self.random((self.sizes(kind)[0],), kind), self.random((1024,), kind)
+        c, variance = w[:64], w[:64].abs()  # of channels
+        for count in self.sizes(kind):
+            x = whole[:count]
+            rows, images = x.view(-1, 1024), x.view(-1, 64, 64, 64)
+            square = x.view(1 << (count.bit_length() - 1) // 2, -1)  # or twice as wide
+            cases = [  # name, tensor, bytes moved in sizes of it, function
+                ("softmax", rows, 2, lambda a: torch.softmax(a, 1)),
+                ("log softmax", rows, 2, lambda a: torch.log_softmax(a, 1)),
+                ("softmax of columns", square, 2, lambda a: torch.softmax(a, 0)),
+                ("layer norm", rows, 2, lambda a: F.layer_norm(a, (1024,), w, w, 1e-5)),
+                ("rms norm", rows, 2, lambda a: F.rms_norm(a, (1024,), w, 1e-5)),
+                ("group norm", images, 2, lambda a: F.group_norm(a, 8, c, c, 1e-5)),
+                ("instance norm", images, 2, lambda a: F.instance_norm(a, None, None, c, c, eps=1e-5)),
+                ("batch norm", images, 2, lambda a: F.batch_norm(a, c, variance, c, c, eps=1e-5)),
+            ]
+            lines = [("rows", rows, 1), ("columns", rows, 0)]
+            if square.shape != rows.shape:
+                lines.append(("columns", square, 0))
+            for along, matrix, axis in lines:
+                cases += [
+                    (f"sum of {along}", matrix, 1, lambda a, axis=axis: a.sum(axis, keepdim=True)),
+                    (f"mean of {along}", matrix, 1, lambda a, axis=axis: a.mean(axis, keepdim=True)),
+                    (f"max of {along}", matrix, 1, lambda a, axis=axis: a.amax(axis, keepdim=True)),
+                    (f"argmax of {along}", matrix, 1, lambda a, axis=axis: a.argmax(axis, keepdim=True)),
+                ]
+            for name, tensor, moved, function in cases:
+                if name == "rms norm" and not hasattr(F, "rms_norm"):
+                    continue
+                self.measure(f"{name} {kind} {list(tensor.shape)}", "GB/s", moved * tensor.nbytes, function, tensor)
+
+    def row_work(self, kind):
+        for count in self.sizes(kind):
+            self.work_in_rows(kind, count // 1024, 1024)
+
+    def work_in_rows(self, kind, rows, columns):
         x, r, w = self.random((rows, columns), kind), self.random((rows, columns), kind), self.random((columns,), kind)
         size = x.numel() * x.element_size()
         label = f"{kind} [{rows}, {columns}]"
@@ -77,7 +152,7 @@ class Bench:
 
         self.measure(f"layer norm of x + r, both {label}", "GB/s", 4 * size, both, x, r, w)
 
-    def moves(self, kind):
+    def move(self, kind):
         size = self.args.mebibytes << 20
         columns = 1024
         rows = size // TYPES[kind].itemsize // columns
@@ -98,8 +173,10 @@ class Bench:
         self.measure(f"move triangle {label}", "GB/s", 2 * size, torch.tril, x)
         lines = (torch.arange(rows, device="cuda") * 7919) % rows
         self.measure(f"move gather rows {label}", "GB/s", 2 * size, lambda a, i: a[i], x, lines)
-        self.measure(f"move scatter rows {label}", "GB/s", 2 * size, lambda a, b, i: b.index_copy_(0, i, a), x, y, lines)
-        self.measure(f"move scatter add rows {label}", "GB/s", 3 * size, lambda a, b, i: b.index_add_(0, i, a), x, y, lines)
+        self.measure(f"move scatter rows {label}", "GB/s", 2 * size,
+                     lambda a, b, i: b.index_copy_(0, i, a), x, y, lines)
+        self.measure(f"move scatter add rows {label}", "GB/s", 3 * size,
+                     lambda a, b, i: b.index_add_(0, i, a), x, y, lines)
         # PyTorch takes 64-bit indices here; the work counts Weft's 32.
         places = (columns - 1 - torch.arange(columns, device="cuda")).expand(rows, columns).contiguous()
         work = 2 * size + 4 * x.numel()
@@ -108,10 +185,10 @@ class Bench:
         mask = self.random((rows, columns), "u8") != 0
         self.measure(f"move compress {label}", "GB/s", 2 * size + 2 * x.numel(), lambda a, m: a[m], x, mask)
 
-    def scans(self, kind):
+    def scan(self, kind):
         count = (self.args.mebibytes << 20) // TYPES[kind].itemsize
-        for rows, columns, axis in ((count // 1024, 1024, 1), (count // 65536, 65536, 1), (1, count, 1), (16, count // 16, 1),
-                                    (8192, count // 8192, 0), (count // 1024, 1024, 0)):
+        for rows, columns, axis in ((count // 1024, 1024, 1), (count // 65536, 65536, 1), (1, count, 1),
+                                    (16, count // 16, 1), (8192, count // 8192, 0), (count // 1024, 1024, 0)):
             x = self.random((rows, columns), kind)
             label = f"{kind} [{rows}, {columns}]{'' if axis else ' down'}"
             work = 2 * x.numel() * x.element_size()
@@ -137,69 +214,40 @@ class Bench:
             work = 2 * k.numel() * k.element_size() if queries == 1 else 4.0 * batch * heads * queries * dim * seen
             self.measure(name, "GB/s" if queries == 1 else "TFLOP/s", work,
                          lambda a, b, c: F.scaled_dot_product_attention(  # noqa: B023
-                             a, b, c, attn_mask=mask, is_causal=causal and not window, enable_gqa=heads != kv_heads), q, k, v)
+                             a, b, c, attn_mask=mask, is_causal=causal and not window, enable_gqa=heads != kv_heads),
+                         q, k, v)
 
-    def run(self):
-        size = self.args.mebibytes << 20
-        for kind in ("f32", "f16", "u8"):
-            count = size // TYPES[kind].itemsize
-            x = self.random((count,), kind)
-            y = torch.empty_like(x)
-            side = int(math.sqrt(count)) // 64 * 64
-            self.measure(f"copy {kind} [{count}]", "GB/s", 2 * size, lambda a, b: b.copy_(a), x, y)
-            square = x[: side * side].view(side, side)
-            self.measure(f"transpose {kind} [{side}, {side}]", "GB/s", 2 * square.numel() * x.element_size(),
-                         lambda a: a.T.contiguous(), square)
-        for kind in ("f32", "f16"):
-            x = self.random((size // TYPES[kind].itemsize,), kind)
-            label = f"{kind} [{x.numel()}]"
-            self.measure(f"fill {label}", "GB/s", size, lambda a: a.fill_(1.5), x)
-            self.measure(f"random uniform {label}", "GB/s", size, lambda a: a.uniform_(), x)
-            self.measure(f"random normal {label}", "GB/s", size, lambda a: a.normal_(), x)
-        x = self.random((size // 4,), "f32")
-        self.measure(f"cast f32 to f16 [{size // 4}]", "GB/s", 6 * (size // 4), lambda a: a.half(), x)
-        for kind in ("f32", "f16"):
-            shape = (size // TYPES[kind].itemsize // 1024, 1024)
-            x, z, row = self.random(shape, kind), self.random(shape, kind), self.random((1, 1024), kind)
-            label = f"{kind} [{shape[0]}, {shape[1]}]"
-            self.measure(f"relu {label}", "GB/s", 2 * size, torch.relu, x)
-            self.measure(f"exp {label}", "GB/s", 2 * size, torch.exp, x)
-            self.measure(f"gelu_erf {label}", "GB/s", 2 * size, F.gelu, x)
-            self.measure(f"add {label}", "GB/s", 3 * size, torch.add, x, z)
-            self.measure(f"add row {label}", "GB/s", 2 * size, torch.add, x, row)
-            self.rows(kind, *shape)
-            self.row_work(kind, *shape)
-        for mebibytes in (1, 4, 16, 64):
-            if mebibytes << 20 < size:
-                self.rows("f32", mebibytes << 8, 1024)
-                for kind in ("f32", "f16"):
-                    self.row_work(kind, (mebibytes << 20) // TYPES[kind].itemsize // 1024, 1024)
-        for kind in ("f32", "f16"):
-            self.moves(kind)
-            self.scans(kind)
-        for kind in ("f32", "f16"):
-            self.attention(kind)
+    def matmul(self, kind):
         torch.backends.cuda.matmul.allow_tf32 = False
+        layers = ((1152, 384), (384, 384), (1536, 384), (384, 1536))
         products = [(n, n, n) for n in (1024, 2048, 4096, 8192)]
-        products += [(t, n, k) for t in (16, 128, 4096, 32768) for n, k in ((1152, 384), (384, 384), (1536, 384), (384, 1536))]
-        for kind in ("f32", "f16"):
-            for m, n, k in products + [(1, 14336, 4096), (4, 14336, 4096)]:
-                self.measure(f"matmul {kind} [{m}, {k}] x [{n}, {k}]T", "TFLOP/s", 2.0 * m * n * k,
-                             lambda a, b: a @ b.T, self.random((m, k), kind), self.random((n, k), kind))
-            for m, n, k in [(1, 14336, 4096), (4, 14336, 4096)]:
-                self.measure(f"matmul {kind} [{m}, {k}] x [{k}, {n}]", "TFLOP/s", 2.0 * m * n * k,
-                             torch.matmul, self.random((m, k), kind), self.random((k, n), kind))
+        products += [(t, n, k) for t in (16, 128, 4096, 32768) for n, k in layers]
+        few = [(1, 14336, 4096), (4, 14336, 4096)]
+        for m, n, k in products + few:
+            self.measure(f"matmul {kind} [{m}, {k}] x [{n}, {k}]T", "TFLOP/s", 2.0 * m * n * k,
+                         lambda a, b: a @ b.T, self.random((m, k), kind), self.random((n, k), kind))
+        for m, n, k in few:
+            self.measure(f"matmul {kind} [{m}, {k}] x [{k}, {n}]", "TFLOP/s", 2.0 * m * n * k,
+                         torch.matmul, self.random((m, k), kind), self.random((k, n), kind))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compile", action="store_true", help="torch.compile instead of eager")
     parser.add_argument("--mebibytes", type=int, default=256, help="size of the large tensors")
-    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--milliseconds", type=float, default=20, help="of work in a sample")
+    parser.add_argument("--families", type=lambda text: text.split(","), default=list(FAMILIES),
+                        help=f"families of cases, separated by commas: {', '.join(FAMILIES)}")
+    parser.add_argument("--only", default="", help="cases whose name holds this, or one of several texts parted by |")
     args = parser.parse_args()
+    if unknown := set(args.families) - set(FAMILIES):
+        parser.error(f"no such family: {', '.join(sorted(unknown))}")
     if not torch.cuda.is_available():
         sys.exit("torch_kernels.py: PyTorch finds no CUDA device")
-    Bench(args).run()
+    bench = Bench(args)
+    for family, kinds in FAMILIES.items():
+        for kind in kinds if family in args.families else ():
+            getattr(bench, family)(kind)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,12 @@ int main(int argc, char** argv) try {
       ->check(CLI::ExistingFile);
   app.add_option("--plot", o.plot, "Draw the results there, as SVG");
   CLI::App* kernels = app.add_subcommand("kernels", "Single kernels: GB/s and TFLOP/s");
+  kernels->add_option("--families", o.families, "Families of cases, separated by commas; none: all")
+      ->delimiter(',')->check(CLI::IsMember(families()));
   kernels->add_option("--only", o.only, "Cases whose name holds this, or one of several texts parted by |");
   kernels->add_option("--mebibytes", o.mebibytes, "Size of the large tensors; below 256 large products are left out")
+      ->capture_default_str();
+  kernels->add_option("--warm-up", o.warm_up, "Seconds of load before a case is timed; without hardware a quarter")
       ->capture_default_str();
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
@@ -41,6 +45,7 @@ int main(int argc, char** argv) try {
   start->add_option("--program", program, "The weft command line")->capture_default_str();
   start->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   app.footer("Examples\n  weft_bench encoder --device cpu --shapes 32x128\n  weft_bench kernels --only softmax\n"
+             "  weft_bench kernels --families copy,rows --seconds 0.1 --warm-up 0.1\n"
              "  weft_bench kernels --output today.jsonl --compare yesterday.jsonl --plot today.svg\n"
              "Against other libraries in the same run: ./dev bench peers --help\n");
   try {

@@ -1,43 +1,222 @@
-// Kernels of rows: softmax, norms, reductions.
+// Softmax, norms and reductions: along rows and columns, and of channels.
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "../bench.h"
 
 namespace weft::bench {
 namespace {
 
-void row_kernels(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns) {
-  const View x = b.random({rows, columns}, type), scale = b.random({columns}, type),
-             y = b.poisoned({rows, columns}, type);
-  const auto elements = static_cast<double>(rows * columns);
-  const double bytes = elements * bits(type) / 8, tolerance = type == DType::f32 ? 1e-5 : 4e-3;
-  const auto label = [&](const char* op) { return std::format("{} {} [{}, {}]", op, name(type), rows, columns); };
-  const auto last_row = [&] { return b.read(x, (rows - 1) * columns, columns); };
-  const auto result = [&](std::int64_t i) { return b.read(y, (rows - 1) * columns + i, 1)[0]; };
-  b.measure(label("softmax"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::softmax(s, x, y, -1); }, [&] {
-    const auto in = last_row();
-    double sum = 0;
-    for (double v : in) sum += std::exp(v);
-    return close(result(7), std::exp(in[7]) / sum, tolerance);
-  }, {.functions = 0.6 * elements});
-  b.measure(label("layer norm"), Unit::bytes, 2 * bytes,
-            [&](Stream& s) { kernels::layer_norm(s, x, scale, scale, y, 1, 1e-5f); }, [&] {
-              const auto in = last_row();
-              double mean = 0, variance = 0;
-              for (double v : in) mean += v / static_cast<double>(columns);
-              for (double v : in) variance += (v - mean) * (v - mean) / static_cast<double>(columns);
-              const double w = b.read(scale, 7, 1)[0];
-              return close(result(7), (in[7] - mean) / std::sqrt(variance + 1e-5) * w + w, tolerance);
-            }, {.functions = 0.3 * elements});
-  const View sums = b.poisoned({rows, 1}, type);
-  constexpr std::array<int, 1> kLast{1};
-  b.measure(label("sum of rows"), Unit::bytes, bytes,
-            [&](Stream& s) { kernels::reduce(s, kernels::ReduceOp::sum, x, sums, kLast); }, [&] {
-              double sum = 0;
-              for (double v : last_row()) sum += v;
-              return close(b.read(sums, rows - 1, 1)[0], sum, 10 * tolerance);
-            }, {.functions = 0.1 * elements});
+using kernels::ReduceOp;
+using Numbers = std::vector<double>;
+using Workspace = std::optional<View>;
+
+double sum(const Numbers& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+double mean(const Numbers& v) { return sum(v) / static_cast<double>(v.size()); }
+double largest(const Numbers& v) { return *std::ranges::max_element(v); }
+double place_of_largest(const Numbers& v) { return static_cast<double>(std::ranges::max_element(v) - v.begin()); }
+
+double mean_square(Numbers v, double origin) {
+  for (double& x : v) x = (x - origin) * (x - origin);
+  return mean(v);
+}
+
+double log_softmax(Numbers v) {  // of the last
+  const double last = v.back();
+  for (double& x : v) x = std::exp(x);
+  return last - std::log(sum(v));
+}
+
+// The cases of one type. All read the same x: while the host made another, the GPU would lower its clocks.
+class Rows {
+ public:
+  Rows(KernelBench& b, DType type)
+      : b_(b),
+        type_(type),
+        x_(b.random({b.bytes() * 8 / bits(type)}, type)),
+        y_(b.poisoned(x_.shape(), type)),
+        weights_(b.random({kColumns}, type)),
+        variances_(b.poisoned({kChannels}, type)) {
+    b.run([&](Stream& s) { kernels::fill(s, kVariance, variances_); });
+  }
+
+  // With an x of so many bytes.
+  void cases(std::int64_t bytes) {
+    const std::int64_t count = bytes * 8 / bits(type_);
+    const Shape rows{count / kColumns, kColumns};
+    const std::int64_t side = std::int64_t{1} << (std::bit_width(static_cast<std::uint64_t>(count)) - 1) / 2;
+    const Shape square{side, count / side};  // or twice as wide
+    softmax("softmax", rows, 1, false);
+    softmax("log softmax", rows, 1, true);
+    softmax("softmax of columns", square, 0, false);
+    norms(rows, {count / (kChannels * kPixels), kChannels, kSide, kSide});
+    reductions("rows", rows, 1);
+    reductions("columns", rows, 0);
+    if (square != rows) reductions("columns", square, 0);
+  }
+
+ private:
+  static constexpr std::int64_t kColumns = 1024, kChannels = 64, kGroups = 8, kSide = 64, kPixels = kSide * kSide;
+  static constexpr float kEpsilon = 1e-5f;
+  static constexpr double kVariance = 0.375;
+
+  struct Case {
+    std::string name;
+    View x, y;
+    double moved, functions;                          // bytes, in sizes of x; an element
+    View line;                                        // the last line of x that the kernel works on
+    std::function<double(const Numbers&)> expected;   // the last element of y, of that line
+    double unit = 1;                                  // in which expected is of the order of 1
+    bool exact = false;
+    std::function<std::uint64_t(Stream&)> workspace;  // its bytes
+    std::function<void(Stream&, const Workspace&)> call;
+  };
+
+  void measure(const Case& c) {
+    const std::string name = std::format("{} {} {}", c.name, weft::name(type_), to_string(c.x.shape()));
+    if (!b_.asked(name)) return;
+    const Workspace workspace = b_.workspace(b_.ask(c.workspace));
+    b_.poison(c.y);
+    b_.measure(
+        name, Unit::bytes, c.moved * static_cast<double>(touched_bytes(c.x)), [&](Stream& s) { c.call(s, workspace); },
+        [&] {
+          const double got = b_.read(c.y, c.y.count() - 1, 1)[0], expected = c.expected(b_.read(c.line));
+          return c.exact ? got == expected : close(got / c.unit, expected / c.unit, type_ == DType::f32 ? 2e-5 : 5e-3);
+        },
+        {.functions = c.functions * static_cast<double>(c.x.count())});
+  }
+
+  View first(const View& v, const Shape& shape) const { return {v.buffer, 0, type_, shape}; }
+  View last(const View& v, std::int64_t count) const {
+    return {v.buffer, static_cast<std::uint64_t>((v.count() - count) * bits(type_) / 8), type_, {count}};
+  }
+  static View last_line(const View& v, int axis) { return kernels::slice(v, 1 - axis, v.shape()[1 - axis] - 1); }
+
+  void softmax(const char* name, const Shape& shape, int axis, bool logarithm) {
+    const View x = first(x_, shape), y = first(y_, shape);
+    measure({.name = name,
+             .x = x,
+             .y = y,
+             .moved = 2,
+             .functions = 0.6,
+             .line = last_line(x, axis),
+             .expected = [&](const Numbers& v) { return logarithm ? log_softmax(v) : std::exp(log_softmax(v)); },
+             .unit = logarithm ? 1 : 1 / static_cast<double>(shape[axis]),
+             .workspace = [&](Stream& s) { return kernels::softmax_workspace(s, x, y, axis); },
+             .call =
+                 [&](Stream& s, const Workspace& w) {
+                   logarithm ? kernels::log_softmax(s, x, y, axis, w) : kernels::softmax(s, x, y, axis, w);
+                 }});
+  }
+
+  // A norm whose last line is the last so many elements.
+  void norm(const char* name, const Shape& shape, std::int64_t line,
+            const std::function<double(const Numbers&)>& expected,
+            const std::function<std::uint64_t(Stream&, const View&, const View&)>& workspace,
+            const std::function<void(Stream&, const View&, const View&, const Workspace&)>& call) {
+    const View x = first(x_, shape), y = first(y_, shape);
+    measure({.name = name,
+             .x = x,
+             .y = y,
+             .moved = 2,
+             .functions = 0.3,
+             .line = last(x, line),
+             .expected = expected,
+             .workspace = [&](Stream& s) { return workspace ? workspace(s, x, y) : 0; },
+             .call = [&](Stream& s, const Workspace& scratch) { call(s, x, y, scratch); }});
+  }
+
+  void norms(const Shape& rows, const Shape& images) {
+    const View w = weights_, c = first(weights_, {kChannels});  // scale and bias alike
+    const auto normalised = [&](const View& weights) {
+      return [weight = b_.read(weights).back()](const Numbers& v) {
+        return (v.back() - mean(v)) / std::sqrt(mean_square(v, mean(v)) + kEpsilon) * weight + weight;
+      };
+    };
+    norm(
+        "layer norm", rows, kColumns, normalised(w),
+        [&](Stream& s, auto& x, auto& y) { return kernels::layer_norm_workspace(s, x, w, w, y, 1); },
+        [&](Stream& s, auto& x, auto& y, auto& scratch) { kernels::layer_norm(s, x, w, w, y, 1, kEpsilon, scratch); });
+    norm(
+        "rms norm", rows, kColumns,
+        [&](const Numbers& v) { return v.back() / std::sqrt(mean_square(v, 0) + kEpsilon) * b_.read(w).back(); },
+        [&](Stream& s, auto& x, auto& y) { return kernels::rms_norm_workspace(s, x, w, y, 1); },
+        [&](Stream& s, auto& x, auto& y, auto& scratch) { kernels::rms_norm(s, x, w, y, 1, kEpsilon, scratch); });
+    norm(
+        "group norm", images, kChannels / kGroups * kPixels, normalised(c),
+        [&](Stream& s, auto& x, auto& y) { return kernels::group_norm_workspace(s, x, c, c, y, 1, kGroups); },
+        [&](Stream& s, auto& x, auto& y, auto& scratch) {
+          kernels::group_norm(s, x, c, c, y, 1, kGroups, kEpsilon, scratch);
+        });
+    norm(
+        "instance norm", images, kPixels, normalised(c),
+        [&](Stream& s, auto& x, auto& y) { return kernels::instance_norm_workspace(s, x, c, c, y, 1); },
+        [&](Stream& s, auto& x, auto& y, auto& scratch) {
+          kernels::instance_norm(s, x, c, c, y, 1, kEpsilon, scratch);
+        });
+    norm(
+        "batch norm", images, 1,
+        [&](const Numbers& v) {
+          const double weight = b_.read(c).back();  // the mean, too
+          return (v.back() - weight) / std::sqrt(kVariance + kEpsilon) * weight + weight;
+        },
+        {},
+        [&](Stream& s, auto& x, auto& y, auto&) { kernels::batch_norm(s, x, c, variances_, c, c, y, 1, kEpsilon); });
+  }
+
+  void reductions(const std::string& lines, const Shape& shape, int axis) {
+    const std::array axes{axis};
+    const View x = first(x_, shape), line = last_line(x, axis);
+    Shape reduced = shape;
+    reduced[axis] = 1;
+    const View y = first(y_, reduced), places = b_.poisoned(reduced, DType::i32);
+    struct Reduction {
+      const char* name;
+      ReduceOp op;
+      double (*expected)(const Numbers&);
+      double unit;
+    };
+    for (const auto& r : {Reduction{"sum", ReduceOp::sum, sum, 1},
+                          {"mean", ReduceOp::mean, mean, 1 / static_cast<double>(shape[axis])},
+                          {"max", ReduceOp::max, largest, 1}}) {
+      measure({.name = std::format("{} of {}", r.name, lines),
+               .x = x,
+               .y = y,
+               .moved = 1,
+               .functions = 0.1,
+               .line = line,
+               .expected = r.expected,
+               .unit = r.unit,
+               .workspace = [&](Stream& s) { return kernels::reduce_workspace(s, r.op, x, y, axes); },
+               .call = [&](Stream& s, const Workspace& w) { kernels::reduce(s, r.op, x, y, axes, w); }});
+    }
+    measure(
+        {.name = std::format("argmax of {}", lines),
+         .x = x,
+         .y = places,
+         .moved = 1,
+         .functions = 0.1,
+         .line = line,
+         .expected = place_of_largest,
+         .exact = true,
+         .workspace = [&](Stream& s) { return kernels::arg_reduce_workspace(s, kernels::ArgOp::max, x, places, axes); },
+         .call = [&](Stream& s,
+                     const Workspace& w) { kernels::arg_reduce(s, kernels::ArgOp::max, x, places, axes, w); }});
+  }
+
+  KernelBench& b_;
+  DType type_;
+  View x_, y_, weights_, variances_;
+};
+
+void row_cases(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    Rows rows(b, type);
+    for (const std::int64_t bytes : b.sizes()) rows.cases(bytes);
+  }
 }
 
 // a · scale + b, computed in f32, as `type`; with `both` the same as a second result.
@@ -82,21 +261,13 @@ void row_work(KernelBench& b, DType type, std::int64_t rows, std::int64_t column
   }, {.functions = 0.4 * elements});
 }
 
-void cases(KernelBench& b) {
-  const auto all = [&](std::int64_t bytes) {
-    for (const DType type : {DType::f32, DType::f16}) {
-      const std::int64_t rows = bytes * 8 / bits(type) / 1024;
-      if (type == DType::f32 || bytes == b.bytes()) row_kernels(b, type, rows, 1024);
-      row_work(b, type, rows, 1024);
-    }
-  };
-  all(b.bytes());
-  for (const std::int64_t mebibytes : {1, 4, 16, 64}) {
-    if (mebibytes << 20 < b.bytes()) all(mebibytes << 20);
+void row_work_cases(KernelBench& b) {
+  for (const std::int64_t bytes : b.sizes()) {
+    for (const DType type : {DType::f32, DType::f16}) row_work(b, type, bytes * 8 / bits(type) / 1024, 1024);
   }
 }
 
-const bool registered = register_cases("rows", cases);
+const bool registered = register_cases("rows", row_cases) && register_cases("row_work", row_work_cases);
 
 }  // namespace
 }  // namespace weft::bench

@@ -69,6 +69,16 @@ class Bench(unittest.TestCase):
         self.assert_fails(self.run_bench("kernles", only=None), "kernles")
         self.assert_fails(self.run_bench("kernels", "--device", "quantum", only=None), "quantum")
 
+    def test_families_are_chosen(self):
+        process = self.run_bench("--families", "copy,rows", "--warm-up", "0.01", "--json", only="bf16 [")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        results = [json.loads(line) for line in process.stdout.splitlines()]
+        names = {r["name"].split(" bf16")[0] for r in results if "right" in r}
+        lines = {f"{what} of {where}" for what in ("sum", "mean", "max", "argmax") for where in ("rows", "columns")}
+        norms = {f"{what} norm" for what in ("layer", "rms", "group", "instance", "batch")}
+        self.assertEqual(names, {"copy", "transpose", "softmax", "log softmax", "softmax of columns"} | norms | lines)
+        self.assert_fails(self.run_bench("--families", "copy,columns"), "columns", "rows")
+
     def test_no_such_case(self):
         self.assert_fails(self.run_bench(only="no such kernel"), "no case", "no such kernel")
 

@@ -119,6 +119,40 @@ TEST_P(ArgReduceTest, TiesAndSpecialValues) {
   }
 }
 
+// Narrow floats, which are compared as they are until something may be NaN or denormal: one NaN a row of either sign at
+// every place, two of them, infinities of both signs, ties of zeros and of denormals, negative numbers only.
+TEST_P(ArgReduceTest, NarrowFloats) {
+  for (const auto& [x, least] :
+       {std::pair{DType::f16, 0x1p-24}, {DType::bf16, 9.2e-41}, {DType::f8e5m2, 0x1p-16}}) {  // their denormals
+    for (const std::int64_t n : {7, 16, 160}) {
+      const ValueOf cases[] = {
+          [n](std::int64_t i) { return i / n == i % n ? (i % 2 ? -kNaN : kNaN) : static_cast<double>(i % 5) - 9; },
+          [n](std::int64_t i) { return i / n == i % n || i % n == n / 2 ? -kNaN : kInf; },
+          [](std::int64_t i) { return i % 6 == 1   ? kInf
+                                      : i % 6 == 4 ? -kInf
+                                                   : 1; },
+          [n](std::int64_t i) { return i / n == i % n ? -0.0
+                                       : i % 3        ? 0.0
+                                                      : -1.0; },
+          [n, least](std::int64_t i) {
+            return i / n == i % n ? least : i % n == n - 2 ? 2 * least : i % 2 ? 0.0 : -0.0;
+          },
+          [n, least](std::int64_t i) {
+            return i / n == i % n ? -least : i % n == n - 2 ? -2 * least : i % 2 ? -0.0 : -1.0;
+          },
+          [](std::int64_t i) { return few(i) - 7; },
+          [](std::int64_t) { return -kInf; },
+      };
+      for (const ValueOf& value : cases) {
+        check(view_of(x, {n, n}, Kind::dense, value), {1});
+        check(view_of(x, {n, n}, Kind::dense, value), {0});
+      }
+    }
+    check(view_of(x, {50000, 8}, Kind::dense, few), {0}, true);
+    check(view_of(x, {2, 200000}, Kind::dense, [](std::int64_t i) { return i == 54321 ? -kNaN : few(i); }), {1}, true);
+  }
+}
+
 const bool registered = differential("arg_reduce", [](Rng& rng) {
   constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::u8,
                               DType::i16, DType::i32, DType::u32,  DType::i64, DType::u64, DType::boolean};

@@ -46,20 +46,21 @@ inline Expected expect_product(const View& a, const View& b, const Shape& y_shap
   const std::vector<double> w = test::values(b.broadcast_to(with_matrix(batch, k, n)));
   const double gamma = static_cast<double>(k) * 0x1p-24 / (1 - static_cast<double>(k) * 0x1p-24);
   Expected e;
-  for (std::int64_t g = 0; g < element_count(batch); ++g) {
-    for (std::int64_t i = 0; i < m; ++i) {
+  const auto count = static_cast<std::size_t>(element_count(y_shape));
+  e.value.resize(count);
+  e.bound.resize(count);
+  for (std::int64_t row = 0; row < element_count(batch) * m; ++row) {
+    double *sums = &e.value[row * n], *sizes = &e.bound[row * n];
+    for (std::int64_t l = 0; l < k; ++l) {
+      const double* from = &w[(row / m * k + l) * n];
       for (std::int64_t j = 0; j < n; ++j) {
-        double sum = 0, size = 0;
-        for (std::int64_t l = 0; l < k; ++l) {
-          const double product = x[(g * m + i) * k + l] * w[(g * k + l) * n + j];
-          sum += product;
-          size += std::abs(product);
-        }
-        e.value.push_back(sum);
-        e.bound.push_back(gamma * size);
+        const double product = x[row * k + l] * from[j];
+        sums[j] += product;
+        sizes[j] += std::abs(product);
       }
     }
   }
+  for (double& size : e.bound) size *= gamma;
   return e;
 }
 

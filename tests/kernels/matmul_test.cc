@@ -209,9 +209,10 @@ std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, D
 }
 
 // Each tile on cooperative matrices, in the ways that operands can lie, with edges or none.
-TEST_P(Matmul, CooperativeMatrices) {
-  bool any = false;
-  for (const DType type : {DType::f16, DType::i8, DType::u8}) {
+class MatmulMatrices : public Matmul {
+ protected:
+  void check_every_tile(DType type) {
+    bool any = false;
     int index = 0;
     for (MatmulVariant v : matrix_tiles(device_.capabilities(), type)) {
       for (const bool edges : {false, true}) {
@@ -254,9 +255,14 @@ TEST_P(Matmul, CooperativeMatrices) {
         }
       }
     }
+    if (!any) GTEST_SKIP() << "no cooperative matrices here";
   }
-  if (!any) GTEST_SKIP() << "no cooperative matrices here";
-}
+};
+INSTANTIATE_TEST_SUITE_P(Devices, MatmulMatrices, testing::ValuesIn(test::device_names()),
+                         [](const auto& i) { return i.param; });
+TEST_P(MatmulMatrices, Halves) { check_every_tile(DType::f16); }
+TEST_P(MatmulMatrices, SignedBytes) { check_every_tile(DType::i8); }
+TEST_P(MatmulMatrices, Bytes) { check_every_tile(DType::u8); }
 
 // y = gelu(product + bias) · scale + residual, with operands of every way to broadcast.
 TEST_P(Matmul, Epilogues) {

@@ -288,25 +288,34 @@ TEST_P(NormsTest, FormsOfWholeRows) {
 }
 
 TEST_P(NormsTest, SoftmaxOfRowsInParts) {
+  const auto check = [&](const kernels::PartsForm& form, bool log, const View& x, DType y, Kind kind) {
+    run_both(
+        device, std::array{x}, std::array{output(y, x.shape(), kind)},
+        [&](Stream& s, auto in, auto out) {
+          if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 1);
+          with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], 1, form),
+                         [&](const View& workspace) {
+                           kernels::softmax_in_parts(s, in[0], out[0], 1, log, workspace, form);
+                         });
+        },
+        log ? Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5}
+            : Tolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
+        std::format("softmax, log {}: {}", log, weft::to_string(x)));
+  };
   for (const kernels::PartsForm& form : kPartsForms) {
     for (const bool log : {false, true}) {
-      for (const auto& [n, kind] :
-           {std::pair{5000, Kind::dense}, {5000, Kind::transposed}, {4999, Kind::dense}, {4999, Kind::transposed}}) {
-        for (const DType type : {DType::f32, DType::f16}) {
-          if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.kept) % 4) continue;  // a part of them
-          const View x = view_of(type, {11, n}, kind, softmax_rows(n));
-          run_both(
-              device, std::array{x}, std::array{output(type, {11, n}, kind)},
-              [&](Stream& s, auto in, auto out) {
-                if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 1);
-                with_workspace(s, kernels::softmax_in_parts_workspace(s, in[0], out[0], 1, form),
-                               [&](const View& workspace) {
-                                 kernels::softmax_in_parts(s, in[0], out[0], 1, log, workspace, form);
-                               });
-              },
-              log ? Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5}
-                  : Tolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
-              std::format("softmax, log {}: {}", log, weft::to_string(x)));
+      for (const Kind kind : {Kind::dense, Kind::transposed}) {
+        for (const std::int64_t n : {5000, 4999}) {
+          for (const DType type : {DType::f32, DType::f16}) {
+            if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.kept) % 4) continue;  // a part
+            check(form, log, view_of(type, {11, n}, kind, softmax_rows(n)), type, kind);
+          }
+        }
+        // Words are kept, of rows that end within a tile or with it.
+        for (const DType type : {DType::f16, DType::bf16}) {
+          if (!form.waits) continue;
+          check(form, log, view_of(type, {12, 5000}, kind, softmax_rows(5000)), type, kind);
+          check(form, log, view_of(type, {16, 4096}, kind, softmax_rows(4096)), log ? type : DType::f32, kind);
         }
       }
     }

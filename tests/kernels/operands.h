@@ -67,6 +67,7 @@ inline ValueOf softmax_rows(std::int64_t n) {
       case 7: return -0.0;
       case 8: return j < n / 2 ? -INFINITY : 1.0;
       case 9: return j == 0 ? 200.0 : 0.0;
+      case 10: return 65504.0 - 32.0 * static_cast<double>(j % 3);
       default: return static_cast<double>(j % 13) - 6.0;
     }
   };

@@ -1,6 +1,8 @@
 #include <limits>
 
 #include "kernels/operands.h"
+#include "kernels/parts_form.h"
+#include "kernels/reduce/reduce_form.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -251,6 +253,81 @@ TEST_P(ReduceTest, SpecialValues) {
   // Far apart: only the largest counts, and nothing overflows.
   check({.op = ReduceOp::log_sum_exp, .shape = {3, 400}, .axes = {1},
          .value = [](std::int64_t i) { return static_cast<double>(i % 400) * 1e36; }});
+}
+
+// One NaN a row, of either sign, at every place; and infinities of both signs, whose sum is NaN though none is there.
+TEST_P(ReduceTest, MinAndMaxFindNaN) {
+  for (const std::int64_t n : {7, 16, 160}) {
+    const auto nan = [n](std::int64_t i) {
+      return i / n % n == i % n ? (i % 2 ? -kNaN : kNaN) : static_cast<double>(i % 5) - 9;
+    };
+    const auto infinities = [](std::int64_t i) { return i % 6 == 1 ? kInf : i % 6 == 4 ? -kInf : 1; };
+    for (const DType x : {DType::f32, DType::f16, DType::bf16, DType::f8e5m2}) {
+      for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+        for (const int axis : {0, 1}) {
+          check({.op = op, .shape = {n, n}, .axes = {axis}, .x = x, .value = nan});
+          check({.op = op, .shape = {n, n}, .axes = {axis}, .x = x, .y = DType::f32, .value = infinities});
+        }
+      }
+    }
+  }
+  // In one part of many.
+  for (const DType x : {DType::f32, DType::f16, DType::bf16}) {
+    for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+      used_workspace = false;
+      check({.op = op, .shape = {100000, 8}, .axes = {0}, .x = x, .workspace = true, .value = [](std::int64_t i) {
+               return i == 654321 ? -kNaN : static_cast<double>(i % 1001) - 2000;
+             }});
+      EXPECT_TRUE(used_workspace);
+    }
+  }
+}
+
+void in_form(Stream& s, ReduceOp op, const View& x, const View& y, int axis, const kernels::ReduceForm& form) {
+  const std::array axes{axis};
+  if (!s.gpu()) return kernels::reduce(s, op, x, y, axes);
+  with_workspace(s, kernels::reduce_in_form_workspace(s, op, x, y, axes, form),
+                 [&](const View& workspace) { kernels::reduce_in_form(s, op, x, y, axes, workspace, form); });
+}
+
+// However rows are shared: members, teams side by side, loads at once, parts.
+TEST_P(ReduceTest, Forms) {
+  for (const kernels::ReduceForm& form : {kernels::ReduceForm{{16, 1}, 8, 1}, {{4, 8}, 16, 3}, {{1, 64}, 4, 5}}) {
+    for (const int axis : {0, 1}) {
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+        for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+          const Shape shape = axis ? Shape{8, 3000} : Shape{3000, 8};
+          const View x = view_of(type, shape, Kind::dense, [&](std::int64_t i) {
+            return i == 12345 && op != ReduceOp::sum ? -kNaN : positive(i);
+          });
+          run_both(
+              device, std::array{x}, std::array{output(DType::f32, {8})},
+              [&](Stream& s, auto in, auto out) { in_form(s, op, in[0], out[0], axis, form); },
+              op == ReduceOp::sum ? Tolerance{.relative = 1e-5} : Tolerance{},
+              std::format("reduce op {} along {} of {}", static_cast<int>(op), axis, weft::to_string(x)));
+        }
+      }
+    }
+  }
+}
+
+// Partial results of 64-bit elements that are words, in fours.
+TEST_P(ReduceTest, CountsInForms) {
+  for (const DType type : {DType::i64, DType::u64, DType::i32, DType::f32}) {
+    for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+      const View x = view_of(type, {8, 3000}, Kind::dense, [](std::int64_t i) { return i % 3000 == 17 || i > 9000; });
+      const kernels::ReduceForm form{{16, 1}, 4, 4};
+      run_both(
+          device, std::array{x}, std::array{output(op == ReduceOp::count ? DType::i64 : DType::boolean, {8})},
+          [&](Stream& s, auto in, auto out) {
+            if (s.gpu()) {
+              ASSERT_EQ(kernels::reduce_in_form_workspace(s, op, in[0], out[0], std::array{1}, form), 8 * 4 * 4u);
+            }
+            in_form(s, op, in[0], out[0], 1, form);
+          },
+          {}, std::format("reduce op {} of {}", static_cast<int>(op), weft::to_string(x)));
+    }
+  }
 }
 
 TEST_P(ReduceTest, NoElements) {

@@ -69,10 +69,10 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
     // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
-    // words only. It does not pay for three numbers of four rows.
+    // words only.
     const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
-    const bool twice = options.keep && plan.kept == 0 && dense && !(plan.across && words > 2) &&
-                       plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
+    const bool twice = options.keep && plan.kept == 0 && dense && plan.steps >= 1024 &&
+                       rows.count * rows.length * element_bits / 8 >= kSharedLines;
     if (windows.size() == 1 && (capabilities.software || !(idle || lines || twice))) return {};
     if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
   }

@@ -1,7 +1,7 @@
 {# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of("x"); its entry point begins with
-   parts_head(). Then, if the dispatch `gathers`, a thread puts the part's statistics; if it `finishes`, it gets those of
-   all parts, calls parts_found(), after the last barrier or with `uniform_exit`, and stores results. Dispatches that do
-   both wait; what they gave up is finished again by one that does not gather. #}
+   parts_head(). Then, if the dispatch `gathers`, a thread puts the part's statistics; if it `finishes`, it gets those
+   of all parts, calls parts_found(), after the last barrier or with `uniform_exit`, and stores results. Dispatches that
+   do both wait; what they gave up is finished again by one that does not gather. #}
 {% set again = waits and not gathers %}
 {% set block = workgroup // team * rows_per_team %}
 {% set halves = 2 if pairs else 1 %}
@@ -31,8 +31,8 @@ fn store_found(i: u32, v: found_t) {
 }
 {% endif %}
 {% endif %}
-// The statistics of part q, of each of the team's rows. Where other workgroups are still to put them they are waited for,
-// but not for ever, nor at all once a workgroup has waited in vain.
+// The statistics of part q, of each of the team's rows. Where other workgroups are still to put them they are waited
+// for, but not for ever, nor at all once a workgroup has waited in vain.
 {% if finishes %}
 struct Found { {% for k in range(words * rows_per_team) %}f{{ k }}: found_t, {% endfor %} }
 fn load_found_of(tile: u32, q: u32, slot: u32) -> Found {
@@ -77,8 +77,8 @@ fn load_found_of(tile: u32, q: u32, slot: u32) -> Found {
 {% endmacro %}
 {# The step i of the thread's tile: `team` apart, or, with `runs`, four after another. #}
 {% macro tile_step(i) %}first + {{ (i // 4) * 4 * team + i % 4 if runs else i * team }}u{% endmacro %}
-{# Where an operand has the thread's first step, for operands of tiles that know a way from step to step; and the step i:
-   `inside`, if given, says whether it is in the row; else a place is taken that is. #}
+{# Where an operand has the thread's first step, for operands of tiles that know a way from step to step; and the step
+   i: `inside`, if given, says whether it is in the row; else a place is taken that is. #}
 {% macro tile_first(operand, start) %}
 {% if tile_way != "none" %}
   let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ step_at("min(first, p.steps - 1u)") }});
@@ -93,13 +93,29 @@ fn load_found_of(tile: u32, q: u32, slot: u32) -> Found {
 {{ operand }}_first + {{ "select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside and not exact else "(" ~ way ~ ")" }}
 {%- endif -%}
 {%- endmacro %}
-{% macro store_tile(operand, start, i, value) -%}
-store{{ "4" if width == 4 else "" }}_{{ operand }}({{ tile_spot(operand, start, i, "") }}, {{ value }})
-{%- endmacro %}
+{# Of words results' places follow from each other, so that no more than one is held: registers for a core's fifth and
+   sixth workgroup. Values fill three, and there it is slower. #}
+{% macro store_tile(i, value) %}
+  {{ if_inside(i) }}
+    store{{ "4" if width == 4 else "" }}_y({{ "y_next" if goes_on else tile_spot("y", "y0", i, "") }}, {{ value }});
+  }
+{% if goes_on %}
+  y_next += p.y_jump;
+{% endif %}
+{% endmacro %}
 {# `place`: a macro that says where in memory's order a step stands. #}
 {% macro same_place(k) %}{{ k }}{% endmacro %}
+{# Where y's row starts, as compilers cannot know: else they keep each step's address from load to store. #}
+{% macro start_of_y() %}
+  let y0 = y_row(row){{ " + p.nothing" if gathers else "" }};
+{{ tile_first("y", "y0") }}
+{% if goes_on %}
+  var y_next = y_first;
+{% endif %}
+{% endmacro %}
 {# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
 {% set packed = waits and gathers and words_of_x %}
+{% set goes_on = packed and tile_way == "even" %}
 {% macro tile_of(operand, place=same_place) %}
 {% set four = "4" if width == 4 else "" %}
 struct Tile { {% for i in range(kept) %}v{{ i }}: {{ "vec2<u32>" if packed else "value_t" }}, {% endfor %} }
@@ -120,14 +136,14 @@ fn load_tile(tile: u32, tid: u32) -> Tile {
   );
 }
 {% endmacro %}
-{# Declares inside0, …, whether the row has the tile's steps, and what it has there, or `outside`, which is 0 if they are
-   `packed`; then tile_value(i) is the value. #}
-{% macro tile_values(outside) %}
+{# Declares inside0, …, whether the row has the tile's steps, and what it has there, or `outside`, if they are `packed`
+   the words `outside_words`; then tile_value(i) is the value. #}
+{% macro tile_values(outside, outside_words) %}
 {% for i in range(kept) %}
 {% if not exact %}
   let inside{{ i }} = {{ tile_step(i) }} < p.steps;
 {% endif %}
-  var v{{ i }} = {{ masked("vec2<u32>(0u)" if packed else "value_t(" ~ outside ~ ")", "loaded.v" ~ i, i) }};
+  var v{{ i }} = {{ masked("vec2<u32>(" ~ outside_words ~ ")" if packed else "value_t(" ~ outside ~ ")", "loaded.v" ~ i, i) }};
 {% endfor %}
 {% endmacro %}
 {# `value` at step i, or `other` where the row has no such step; `exact`: tiles end where rows do. #}
@@ -140,14 +156,6 @@ fn load_tile(tile: u32, tid: u32) -> Tile {
 {% macro tile_value(i) -%}
 {{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i if gathers else "loaded.v" ~ i }}
 {%- endmacro %}
-{# Packed values are widened again after this: that the words do not change compilers cannot know. #}
-{% macro forget_values() %}
-{% if packed %}
-{% for i in range(kept) %}
-  v{{ i }} += vec2<u32>(p.nothing);
-{% endfor %}
-{% endif %}
-{% endmacro %}
 
 {# The part's word, of each of the team's rows. #}
 {% macro put(word, v) %}

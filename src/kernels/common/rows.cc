@@ -206,18 +206,22 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   // As a number in the text: quotients by it are known then.
   const std::int64_t runs = aligned ? fastest / ahead : 1;
   if (aligned) call.set("per_run", std::min(runs, std::max<std::int64_t>(plan.kept, 1)));
+  bool in_ways = even || aligned;  // whether steps are found by their way from the first
   if (plan.tiles) {
     // A tile's steps lie on one run of the fastest axis, or begin where one begins.
     const bool one_run = even || (aligned && runs % plan.kept == 0);
-    call.set("tile_way", one_run ? "even" : aligned && plan.kept % runs == 0 ? "aligned" : "none");
+    in_ways = one_run || (aligned && plan.kept % runs == 0);
+    call.set("tile_way", one_run ? "even" : in_ways ? "aligned" : "none");
   }
-  if (!even && !aligned) return;
-  for (std::size_t k = 0; k < names.size(); ++k) {
+  std::vector<std::string> still;  // operands that do not move from step to step (`aligned`: of a run)
+  for (std::size_t k = 0; k < names.size() && (even || aligned); ++k) {
     const Strides& s = rows.inner.strides[k];
     const std::int64_t jump = rank == 0 ? 0 : rank == 1 || aligned ? ahead * s.back() : ahead / fastest * s[0];
     call.index_param(std::format("{}_jump", names[k]), jump);
     if (aligned) call.index_param(std::format("{}_wrap", names[k]), s[0]);
+    if (in_ways && jump == 0) still.emplace_back(names[k]);
   }
+  call.set("still", still);
 }
 
 }  // namespace weft::kernels

@@ -1,6 +1,4 @@
 // Compaction: count in blocks, scan, place.
-#include <functional>
-
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -35,13 +33,47 @@ struct Part {
   View total;                        // gets the same with its own
 };
 
+struct ListWindow {
+  View view;
+  std::int64_t first = 0;  // element
+  int first_axis = 0;      // of indices
+};
+
+// The list in windows that a binding holds. Where indices of one element lie too far from each other, each axis has
+// windows of its own.
+std::vector<ListWindow> list_windows(const gpu::Capabilities& capabilities, const View& list) {
+  View window = list;
+  std::int64_t size = list.shape()[0];
+  const auto far = [&] {
+    window.layout.shape[0] = size;
+    return span_bytes(window) > window_limit(capabilities);
+  };
+  while (far() && size > 1) size = first_half(size);
+  std::vector<ListWindow> windows;
+  if (far()) {
+    for (int d = 0; d < list.shape()[1]; ++d) {
+      for (ListWindow& w : list_windows(capabilities, part_along(list, 1, d, 1))) {
+        w.first_axis = d;
+        windows.push_back(std::move(w));
+      }
+    }
+    return windows;
+  }
+  std::int64_t first = 0;
+  do {
+    windows.push_back({part_along(list, 0, first, std::min(size, list.shape()[0] - first)), first});
+    first += size;
+  } while (first < list.shape()[0]);
+  return windows;
+}
+
 // The workspace: two places for what is carried from part to part, counts of blocks, scratch of their scan.
 constexpr std::uint64_t kCarries = 16;
 
-// `list` is a window of the list, from its element `list_first` on, and of indices from this axis on; none for
-// counting.
+// Without a window it counts.
 void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
-            const std::optional<View>& list = {}, std::int64_t list_first = 0, int first_axis = 0) {
+            const ListWindow* window = nullptr) {
+  const View* list = window ? &window->view : nullptr;
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const std::uint32_t workgroup = workgroup_size(capabilities, 256);
   const Compaction form = problem.form;
@@ -58,16 +90,14 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   }
   const bool fours = mask.is_dense() && can_vectorise(mask);
   const int b = bits(problem.list.dtype);
-  const bool staged = moves && form == Compaction::compress && (b == 8 || b == 16) && list->strides()[0] == 1 &&
-                      list->shape() == problem.list.shape() && list->buffer != part.moved.buffer &&
-                      list->buffer != mask.buffer;
-  // Runs of memory, of whole fours; a word for each element of a block. Measured on an H200: elements of 16 bits gain by
-  // leaving in whole words, those of 32 go faster one by one.
+  // Elements of 8 and 16 bits gain by leaving in whole words, those of 32 go faster one by one (measured on an H200).
   const View& whole = problem.list;
-  const bool runs = form == Compaction::compress && (b == 8 || b == 16) && whole.strides()[0] == 1 &&
-                    part.moved.is_dense() && can_vectorise(part.moved) && whole.buffer != part.moved.buffer &&
-                    whole.buffer != mask.buffer;
-  const bool in_runs = fours && runs && (!list || list->shape() == whole.shape()) &&
+  const bool to_words = form == Compaction::compress && (b == 8 || b == 16) && whole.strides()[0] == 1 &&
+                        whole.buffer != part.moved.buffer && whole.buffer != mask.buffer &&
+                        (!list || list->shape() == whole.shape());
+  const bool staged = list && to_words;
+  // Runs of memory, of whole fours; a word for each element of a block.
+  const bool in_runs = to_words && fours && part.moved.is_dense() && can_vectorise(part.moved) &&
                        (kRounds + 4) * 4 * workgroup <= capabilities.max_workgroup_memory;
   Call call(commands, in_runs ? "compact_runs" : "compact");
   call.include("compact_common");
@@ -77,9 +107,9 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   } else {
     call.read("counts", counts).write("total", part.total);
     if (part.carry) call.read("carry", *part.carry);
-    call.index_param("list_first", list_first).index_param("list_size", list->shape()[0]);
+    call.index_param("list_first", window->first).index_param("list_size", list->shape()[0]);
     if (form == Compaction::indices) {
-      call.set("first_axis", first_axis)
+      call.set("first_axis", window->first_axis)
           .set("axes", list->shape()[1])
           .write("y", *list)
           .index_param("y_axis", list->strides()[1])
@@ -145,28 +175,6 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
   }
 }
 
-// The list in windows that a binding holds: `record(window, first element, first axis of indices)`. Where indices of
-// one element lie too far from each other, each axis has windows of its own.
-void in_list_windows(const gpu::Capabilities& capabilities, const View& list,
-                     const std::function<void(const View&, std::int64_t, int)>& record, int first_axis = 0) {
-  View window = list;
-  std::int64_t size = list.shape()[0];
-  const auto far = [&] {
-    window.layout.shape[0] = size;
-    return span_bytes(window) > window_limit(capabilities);
-  };
-  while (far() && size > 1) size = first_half(size);
-  if (far()) {
-    for (int d = 0; d < list.shape()[1]; ++d) in_list_windows(capabilities, part_along(list, 1, d, 1), record, d);
-    return;
-  }
-  std::int64_t first = 0;
-  do {
-    record(part_along(list, 0, first, std::min(size, list.shape()[0] - first)), first, first_axis);
-    first += size;
-  } while (first < list.shape()[0]);
-}
-
 void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x, const View& y,
          const std::optional<View>& workspace) {
   if (problem.count.dtype != DType::u32 || problem.count.count() != 1) {
@@ -187,6 +195,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   cut(capabilities, name, problem,
       {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}},
       parts);
+  const std::vector<ListWindow> windows = list_windows(capabilities, problem.list);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
     const auto carry = [&](std::size_t k) {
@@ -202,9 +211,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
     if (needed > used)
       rest = View(counts.buffer, workspace->offset + used, DType::u8, {static_cast<std::int64_t>(needed - used)});
     scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true}, rest);
-    in_list_windows(capabilities, problem.list, [&](const View& list, std::int64_t first, int first_axis) {
-      record(commands, problem, part, counts, list, first, first_axis);
-    });
+    for (const ListWindow& w : windows) record(commands, problem, part, counts, &w);
   }
 }
 

@@ -76,6 +76,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let length = k_end - k_begin;
   let steps = (length + {{ depth - 1 }}u) / {{ depth }}u;
 
+{# Loads of an invocation for a stage. #}
+{% set loads = {'a': (tile_m * tile_k // a_width + threads - 1) // threads,
+                'b': (tile_n * tile_k // b_width + threads - 1) // threads} %}
   // Where this invocation's part of each operand tile starts in memory, and where it goes in workgroup memory.
 {% for x in ['a', 'b'] %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
@@ -94,7 +97,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set near = abreast // chunks if chunks < abreast and width > 1 and long % 8 == 0 else 1 %}
 {# rows that store together, and how far they are apart #}
 {% set apart = 8 // near if near > 1 else 1 %}
-{% set parts = (chunks * long + threads - 1) // threads %}
+{% set parts = loads[x] * (stages if along_k else 1) %}
 {% set even = threads % (8 * chunks) == 0 %}
 {# then parts are whole groups of rows apart #}
   // In units of loads: from a row in memory to the next, which may lie before it, and from a step to the next.
@@ -156,13 +159,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
    next stage, and so first. The conditions keep compilers from moving loads down to where they are used. #}
 {% macro share(g, i, n) %}
 {% set ns = namespace(before=0, open=false) %}
+{% set all = loads['a'] + loads['b'] %}
 {% for of_next in [false, true] %}
 {% for x in ['a', 'b'] %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% set parts = fetches_a if x == 'a' else fetches - fetches_a %}
+{% set parts = loads[x] %}
 {% if (along_k or g + 1 == stages) == of_next %}
 {% for u in range(parts) %}
-{% if ns.before >= fetches * i // n and ns.before < fetches * (i + 1) // n %}
+{% if ns.before >= all * i // n and ns.before < all * (i + 1) // n %}
 {{ ('if (s + 1u < steps) {' if of_next else 'if (now * ' ~ depth ~ 'u + ' ~ half ~ 'u < length) {') if not ns.open else '' }}
 {% set ns.open = true %}
 {{ fetch(x, u + (g * parts if along_k else 0), 'next' if of_next else 'now', 0 if of_next else g + 1, scouts) }}
@@ -175,15 +179,13 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set ns.open = false %}
 {% endfor %}
 {% endmacro %}
-{% set fetches_a = (tile_m * tile_k // a_width + threads - 1) // threads %}
-{% set fetches = fetches_a + (tile_n * tile_k // b_width + threads - 1) // threads %}
 {% macro stage(g) %}
 {% for x in ['a', 'b'] %}
 {% set width = a_width if x == 'a' else b_width %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set sub = sub_m if x == 'a' else sub_n %}
 {% set count = (tile_m if x == 'a' else tile_n) * (depth if along_k else tile_k) // width %}
-{% set parts = (count + threads - 1) // threads %}
+{% set parts = loads[x] * (stages if along_k else 1) %}
 {% for t in range(parts) %}
 {% set s = x ~ t %}
 {% set rest = along_k and g > 0 %}
@@ -239,7 +241,7 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   if (steps > 0u) {
 {% for x in ['a', 'b'] %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% for t in range(((tile_m if x == 'a' else tile_n) * (depth if along_k else tile_k) // (a_width if x == 'a' else b_width) + threads - 1) // threads) %}
+{% for t in range(loads[x] * (stages if along_k else 1)) %}
 {{ fetch(x, t, 'next', 0, false) }}
 {% endfor %}
 {% endfor %}

@@ -24,25 +24,27 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {% macro weight(operand, is_wide, k) -%}
 load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}0 + {{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
-{% macro kept_weight(operand, is_wide, i, inside) -%}
-load{{ "4" if is_wide else "" }}_{{ operand }}({{ kept_place(operand, i, inside) }})
-{%- endmacro %}
-{# The last of it: scale and bias of step k, or of the kept step i, loaded as <prefix>scale and <prefix>bias, and the
-   result with them. #}
+{# Weights of step i as w<i>_scale and w<i>_bias; `spot`, a macro, says where step i has an operand. Weights that lie
+   still are loaded where they come to lie. #}
+{% macro step_weight(operand, is_wide, i, spot, inside) %}
+{% set from = i if operand not in still else 0 if even else i // per_run * per_run %}
+  let w{{ i }}_{{ operand }} = {% if from == i %}load{{ "4" if is_wide else "" }}_{{ operand }}({{ spot(operand, i, inside) }}){% else %}w{{ from }}_{{ operand }}{% endif %};
+{% endmacro %}
+{% macro step_weights(i, spot, inside) %}
+{% if scaled %}
+{{ step_weight("scale", scale_wide, i, spot, inside) }}
+{% endif %}
+{% if biased %}
+{{ step_weight("bias", bias_wide, i, spot, inside) }}
+{% endif %}
+{% endmacro %}
+{# The last of it: scale and bias of step k, loaded as <prefix>scale and <prefix>bias, and the result with them. #}
 {% macro load_weights(prefix, k) %}
 {% if scaled %}
   let {{ prefix }}scale = {{ weight("scale", scale_wide, k) }};
 {% endif %}
 {% if biased %}
   let {{ prefix }}bias = {{ weight("bias", bias_wide, k) }};
-{% endif %}
-{% endmacro %}
-{% macro load_kept_weights(prefix, i, inside) %}
-{% if scaled %}
-  let {{ prefix }}scale = {{ kept_weight("scale", scale_wide, i, inside) }};
-{% endif %}
-{% if biased %}
-  let {{ prefix }}bias = {{ kept_weight("bias", bias_wide, i, inside) }};
 {% endif %}
 {% endmacro %}
 {% macro weighted(normal, prefix) -%}

@@ -104,9 +104,7 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   const std::vector<std::string_view> names(listed.begin(), listed.end());
   add_rows(call, p.rows, plan, names);
   call.include("float_rows").include("norm_weights");
-  const View& x = p.views.inputs[0];
-  const bool fours = plan.across ? vectorises_across(x, p.rows, 0) : vectorises_along(x, p.rows, 0);
-  call.set("words_of_x", !p.views.before && plan.width == 4 && fours && bits(x.dtype) == 16);
+  call.set("words_of_x", !p.views.before && plan.width == 4 && bits(p.views.inputs[0].dtype) == 16);
   call.set("narrow_y", bits(p.views.result_type()) <= 16);
   call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
   call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", norm.epsilon);

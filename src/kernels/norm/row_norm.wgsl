@@ -28,12 +28,6 @@ fn main({{ thread_arguments() }}) {
 {{ first_place("bias", "bias0") }}
 {% endif %}
 {% macro kept_value(i) %}{{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i }}{% endmacro %}
-{# Packed values are widened again after this: that the words do not change compilers cannot know. #}
-{% macro forget_values() %}
-{% for i in range(kept if packed else 0) %}
-  v{{ i }} += vec2<u32>(p.nothing);
-{% endfor %}
-{% endmacro %}
 {% if packed %}
 {% for i in range(end) %}
   var v{{ i }} = words4_x({{ kept_place("x", i, "") }});
@@ -51,7 +45,7 @@ fn main({{ thread_arguments() }}) {
 {% endmacro %}
 {% if early %}
 {% for i in range(kept) %}
-{{ load_kept_weights("w" ~ i ~ "_", i, "" if i < end else "whole") }}
+{{ step_weights(i, kept_place, "" if i < end else "whole") }}
 {% endfor %}
 {{ load_kept_operands() }}
 {% endif %}
@@ -97,10 +91,10 @@ fn main({{ thread_arguments() }}) {
 {{ short_terms("mean + rest") }}
 {% endif %}
 {% for i in range(kept) %}
-  {{ "if (whole) {" if i == end else "{" }}
 {% if not early %}
-{{ load_kept_weights("w" ~ i ~ "_", i, "") }}
+{{ step_weights(i, kept_place, "" if i < end else "whole") }}
 {% endif %}
+  {{ "if (whole) {" if i == end else "{" }}
 {% set deviation = ("((" ~ kept_value(i) ~ " - mean) - rest) * factor" if packed else "(v" ~ i ~ " - rest) * factor") if centred else kept_value(i) ~ " * factor" %}
 {{ put("w" ~ i ~ "_", kept_place, i, short_weighted(kept_value(i), "w" ~ i ~ "_") if short else weighted(deviation, "w" ~ i ~ "_")) }}
   }

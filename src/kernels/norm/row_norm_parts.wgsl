@@ -21,7 +21,7 @@ fn elements_of(q: u32) -> f32 {
 
 {{ parts_head() }}
 {% if gathers %}
-{{ tile_values("0") }}
+{{ tile_values("0", "0u") }}
 {% if centred %}
   let part_inverse = 1.0 / elements_of(part_of(tile));
   var total = {{ tile_value(0) }};
@@ -99,8 +99,7 @@ fn elements_of(q: u32) -> f32 {
 {% endif %}
 {{ parts_found() }}
   let factor = inverseSqrt(variance + p.epsilon);
-  let y0 = y_row(row);
-{{ tile_first("y", "y0") }}
+{{ start_of_y() }}
 {{ weight_rows() }}
 {% if scaled %}
 {{ tile_first("scale", "scale0") }}
@@ -108,23 +107,16 @@ fn elements_of(q: u32) -> f32 {
 {% if biased %}
 {{ tile_first("bias", "bias0") }}
 {% endif %}
-{% if gathers %}
 {{ forget_values() }}
-{% endif %}
 {% if short %}
 {{ short_terms("reference + row_mean") }}
 {% endif %}
+{% macro weight_spot(operand, i, inside) %}{{ tile_spot(operand, operand ~ "0", i, inside) }}{% endmacro %}
 {% for i in range(kept) %}
-  {{ if_inside(i) }}
-{% if scaled %}
-    let w_scale = load{{ "4" if scale_wide else "" }}_scale({{ tile_spot("scale", "scale0", i, "") }});
-{% endif %}
-{% if biased %}
-    let w_bias = load{{ "4" if bias_wide else "" }}_bias({{ tile_spot("bias", "bias0", i, "") }});
-{% endif %}
+{{ step_weights(i, weight_spot, tile_step(i) ~ " < p.steps") }}
+{% set w = "w" ~ i ~ "_" %}
 {% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
-    {{ store_tile("y", "y0", i, short_weighted(tile_value(i), "w_") if short else weighted(deviation ~ " * factor", "w_")) }};
-  }
+{{ store_tile(i, short_weighted(tile_value(i), w) if short else weighted(deviation ~ " * factor", w)) }}
 {% endfor %}
 {% endif %}
 {{ parts_end() }}

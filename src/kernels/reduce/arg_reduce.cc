@@ -27,6 +27,10 @@ Rows check(ArgOp op, const View& x, const View& y, std::span<const int> axes) {
 // Accumulators of a part: key and index together, or one after the other.
 int slots_of(const View& x) { return bits(x.dtype) == 64 ? 2 : 1; }
 
+// Narrow floats are compared as f32 first (arg_reduce.wgsl); of the others only the bits count.
+bool by_value(DType type) { return is_floating(type) && bits(type) <= 16; }
+View read_as(const View& x) { return by_value(x.dtype) ? x : as_raw(x); }
+
 AxisMask along(int rank, std::span<const int> axes) {
   AxisMask mask = kept_axes(rank, axes);
   for (bool& m : mask) m = !m;
@@ -46,6 +50,9 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
   rule.add_to(call);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
+  // bf16 shares its denormals with f32.
+  call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
+  call.set("batch", loads_at_once(call.capabilities(), bits(x.dtype) <= 16));
   call.set("long_result", bits(y.dtype) == 64).set("windowed", index.has_value());
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   if (index) {
@@ -129,7 +136,7 @@ std::uint64_t arg_reduce_workspace(Stream& stream, ArgOp op, const View& x, cons
   if (stream.cpu() || rows.count == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const AxisMask mask = along(x.rank(), axes);
-  const std::array views{as_raw(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
+  const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
   const auto scratch = scratch_of(capabilities, x, mask);
   std::uint64_t bytes = 0;
   in_row_windows(capabilities, kNames[static_cast<int>(op)], views, mask, scratch, [&](RowWindowViews pieces) {
@@ -152,9 +159,9 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   // NaN has the greatest key both ways.
-  const KeyRule rule(x.dtype, op == ArgOp::min);
+  const KeyRule rule(by_value(x.dtype) ? DType::f32 : x.dtype, op == ArgOp::min);
   const AxisMask mask = along(x.rank(), axes);
-  const std::array views{as_raw(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
+  const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
   in_row_windows(capabilities, name, views, mask, scratch_of(capabilities, x, mask), [&](RowWindowViews pieces) {
     const std::vector<Window> windows = windows_of(capabilities, x.shape(), mask, pieces, workspace.has_value());
     if (windows.size() > 1 && !workspace) {

@@ -13,22 +13,38 @@ fn lesser(a: state_t, b: state_t) -> state_t { return min(a, b); }
 {{ team_function("team_max", "state_t", "greater") }}
 {{ team_function("team_min", "state_t", "lesser") }}
 
+// The best of a thread's steps: their key, and the first index that has it.
+struct Best { key: {{ "vec2<u32>" if words == 2 else "state_t" }}, at: state_t }
+{# Takes the steps first, first + team, … before `end`, as many at once as `counts` says, one after the other. #}
+{% macro take_steps(take, counts) %}
+  var k = first;
+{% for count in counts %}
+  for (; k + {{ (count - 1) * team }}u < end; k += {{ count * team }}u) {
+{% for i in range(count) %}
+    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+{% endfor %}
+{% for i in range(count) %}
+{{ take("v" ~ i, "k + " ~ i * team ~ "u") }}
+{% endfor %}
+  }
+{% endfor %}
+{% endmacro %}
+{% set many = [batch, 4, 1] if batch > 4 else [4, 1] %}
+{% if not partial_in %}
 {% if words == 1 %}
 fn keys_of(v: {{ "vec4<x_t>" if width == 4 else "x_t" }}) -> value_t {
-{% if partial_in %}
-  return v.x;
-{% elif width == 4 %}
-  return value_t(ordered_key(v.x), ordered_key(v.y), ordered_key(v.z), ordered_key(v.w));
+{% if width == 4 %}
+  let raw = bitcast<value_t>(v);
+  return value_t(ordered_key(raw.x), ordered_key(raw.y), ordered_key(raw.z), ordered_key(raw.w));
 {% else %}
-  return ordered_key(v);
+  return ordered_key(bitcast<value_t>(v));
 {% endif %}
 }
 {% endif %}
-{# Takes the keys of step `k`, loaded as `v`, where they are better. #}
-{% macro take(v, k) %}
+{% macro take_key(v, k) %}
   {
 {% if words == 2 %}
-    let key = {{ v if partial_in else "ordered_key(" ~ v ~ ")" }};
+    let key = ordered_key({{ v }});
     if (less_u64(best, key)) { best = key; at = {{ k }}; }
 {% else %}
     let key = keys_of({{ v }});
@@ -38,6 +54,61 @@ fn keys_of(v: {{ "vec4<x_t>" if width == 4 else "x_t" }}) -> value_t {
 {% endif %}
   }
 {% endmacro %}
+fn best_by_key(x0: u32, first: u32, end: u32) -> Best {
+  // Where nothing is greater than 0 the first step stands; past the end it loses to any other.
+  var best = {{ "vec2<u32>(0u)" if words == 2 else "value_t(0u)" }};
+  var at = value_t(first);
+{{ take_steps(take_key, [1] if by_value else many) }}
+{% if along4 %}
+  let own = max(max(best.x, best.y), max(best.z, best.w));
+  let index = select(vec4<u32>(0xffffffffu), 4u * at + vec4<u32>(0u, 1u, 2u, 3u), best == vec4<u32>(own));
+  return Best(own, min(min(index.x, index.y), min(index.z, index.w)));
+{% else %}
+  return Best(best, at);
+{% endif %}
+}
+{% endif %}
+{% if by_value %}
+{# Narrow floats come at twice the rate of wide ones, too fast for keys: they are compared as they are, four of a row's
+   at once. What that cannot tell the keys do: where a sum says that there may be NaN, and where the best is 0 or next
+   to it for a GPU that takes denormals for 0. #}
+{% set beats = "<" if descending else ">" %}
+{% set op = "min" if descending else "max" %}
+alias number_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};
+{% macro take_value(v, k) %}
+  {
+{% if along4 %}
+    let own = {{ op }}({{ op }}({{ v }}.x, {{ v }}.y), {{ op }}({{ v }}.z, {{ v }}.w));
+    watch += ({{ v }}.x + {{ v }}.y) + ({{ v }}.z + {{ v }}.w);
+{% else %}
+    let own = {{ v }};
+    watch += own;
+{% endif %}
+    let better = own {{ beats }} best;
+    best = select(best, own, better);
+    at = select(at, state_t({{ k }}), better);
+  }
+{% endmacro %}
+fn best_by_value(x0: u32, first: u32, end: u32) -> Best {
+  var best = number_t(f32_from_bits({{ "0x7f800000u" if descending else "0xff800000u" }}));
+  var at = state_t(first);
+  var watch = number_t(0);
+{{ take_steps(take_value, many) }}
+  let sum = bitcast<state_t>(watch) & state_t(0x7fffffffu);
+  if (any(sum > state_t(0x7f800000u))) { return best_by_key(x0, first, end); }
+{% if may_flush %}
+  let magnitude = bitcast<state_t>(best) & state_t(0x7fffffffu);
+  if (any(magnitude < state_t(0x800000u))) { return best_by_key(x0, first, end); }
+{% endif %}
+{% if along4 %}
+  let v = {{ load_step("x", "x0", "min(at, p.steps - 1u)") }};
+  let lane = select(select(select(3u, 2u, v.z == best), 1u, v.y == best), 0u, v.x == best);
+  return Best(ordered_key(bitcast<u32>(best)), 4u * at + lane);
+{% else %}
+  return Best(keys_of(best), at);
+{% endif %}
+}
+{% endif %}
 
 {% if windowed %}
 // A window is runs of p.run elements of a row, p.run_step apart.
@@ -51,47 +122,28 @@ fn main({{ thread_arguments() }}) {
   {{ thread_place("(group / p.parts)") }}
   let x0 = x_row(row);
   let end = min((part + 1u) * p.part_steps, p.steps);
-  var k = part * p.part_steps + member;
-  // Where nothing is greater than 0 the first step stands; past the end it loses to any other.
-  var best = {{ "vec2<u32>(0u)" if words == 2 else "value_t(0u)" }};
+  let first = part * p.part_steps + member;
 {% if partial_in %}
-  var at = 0xffffffffu;
-  for (; k < end; k += {{ team }}u) {
+  var own = Best({{ "vec2<u32>(0u)" if words == 2 else "0u" }}, 0xffffffffu);
+  for (var k = first; k < end; k += {{ team }}u) {
     let v = load_x(x0 + {{ words }}u * k);
 {% if words == 2 %}
-    let index = load_x(x0 + 2u * k + 1u).x;
-    if (less_u64(best, v) || (all(best == v) && index < at)) { best = v; at = index; }
+    let at = load_x(x0 + 2u * k + 1u).x;
+    if (less_u64(own.key, v) || (all(own.key == v) && at < own.at)) { own = Best(v, at); }
 {% else %}
-    if (v.x > best || (v.x == best && v.y < at)) { best = v.x; at = v.y; }
+    if (v.x > own.key || (v.x == own.key && v.y < own.at)) { own = Best(v.x, v.y); }
 {% endif %}
   }
 {% else %}
-  var at = value_t(k);
-  for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
-{% for i in range(4) %}
-    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
-{% endfor %}
-{% for i in range(4) %}
-{{ take("v" ~ i, "k + " ~ i * team ~ "u") }}
-{% endfor %}
-  }
-  for (; k < end; k += {{ team }}u) {
-    let v = {{ load_step("x", "x0", "k") }};
-{{ take("v", "k") }}
-  }
+  let own = best_by_{{ "value" if by_value else "key" }}(x0, first, end);
 {% endif %}
 {% if words == 2 %}
-  let high = team_max(best.y, tid);
-  let low = team_max(select(0u, best.x, best.y == high), tid);
-  let first = team_min(select(0xffffffffu, at, all(best == vec2<u32>(low, high))), tid);
-{% elif along4 %}
-  let own = max(max(best.x, best.y), max(best.z, best.w));
-  let index = select(vec4<u32>(0xffffffffu), 4u * at + vec4<u32>(0u, 1u, 2u, 3u), best == vec4<u32>(own));
-  let key = team_max(own, tid);
-  let first = team_min(select(0xffffffffu, min(min(index.x, index.y), min(index.z, index.w)), own == key), tid);
+  let high = team_max(own.key.y, tid);
+  let low = team_max(select(0u, own.key.x, own.key.y == high), tid);
+  let at = team_min(select(0xffffffffu, own.at, all(own.key == vec2<u32>(low, high))), tid);
 {% else %}
-  let key = team_max(best, tid);
-  let first = team_min(select(state_t(0xffffffffu), at, best == key), tid);
+  let key = team_max(own.key, tid);
+  let at = team_min(select(state_t(0xffffffffu), own.at, own.key == key), tid);
 {% endif %}
   if (!live || member != 0u) { return; }
 {% for i in range(rows_per_team) %}
@@ -99,13 +151,13 @@ fn main({{ thread_arguments() }}) {
 {% if partial_out and words == 2 %}
   let slot = y_row(row) + 2u * part;
   store_y(slot, vec2<u32>(low, high));
-  store_y(slot + 1u, vec2<u32>({{ "in_row(first)" if windowed else "first" }}, 0u));
+  store_y(slot + 1u, vec2<u32>({{ "in_row(at)" if windowed else "at" }}, 0u));
 {% elif partial_out %}
-  store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, {{ "in_row(first" ~ lane ~ ")" if windowed else "first" ~ lane }}));
+  store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, {{ "in_row(at" ~ lane ~ ")" if windowed else "at" ~ lane }}));
 {% elif long_result %}
-  store_y(y_row(row + {{ i }}u), vec2<u32>(first{{ lane }}, 0u));
+  store_y(y_row(row + {{ i }}u), vec2<u32>(at{{ lane }}, 0u));
 {% else %}
-  store_y(y_row(row + {{ i }}u), y_t(first{{ lane }}));
+  store_y(y_row(row + {{ i }}u), y_t(at{{ lane }}));
 {% endif %}
 {% endfor %}
 }

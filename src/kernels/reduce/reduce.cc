@@ -5,6 +5,7 @@
 #include "kernels/common/windows.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/reduce/reduce_cpu.h"
+#include "kernels/reduce/reduce_form.h"
 #include "kernels/reduce/reduce_windows.h"
 #include "kernels/reduce/variance.h"
 #include "weft/error.h"
@@ -166,7 +167,8 @@ std::string_view reduce_name(ReduceOp op) { return kOps[static_cast<int>(op)].na
 DType reduce_accumulator(ReduceOp op, DType x) {
   if (op == ReduceOp::log_sum_exp) return DType::c64;  // maximum and sum
   if (kOps[static_cast<int>(op)].takes == Takes::anything) return DType::u32;
-  if (is_floating(x)) return DType::f32;
+  // Minima and maxima as integers of their order.
+  if (is_floating(x)) return op == ReduceOp::min || op == ReduceOp::max ? DType::i32 : DType::f32;
   if (bits(x) == 64) return x;
   return is_signed(x) ? DType::i32 : DType::u32;
 }
@@ -175,6 +177,7 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   // Fours do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
   RowPlanOptions options{.along4 = true, .across4 = true, .cut = cut};
+  if (r.form) options.form = r.form->rows;
   // The input with the most memory says which way threads had better go.
   std::int64_t most = -1;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
@@ -226,11 +229,11 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");
   } else {
-    // Loads on their way at once: of narrow elements more, for as many bytes.
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
-    call.set("batch", narrow && !call.capabilities().software ? 8 : 4);
+    call.set("batch", r.form ? r.form->loads : loads_at_once(call.capabilities(), narrow));
     call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
-    const std::uint64_t identity = identity_bits(r.op, r.dtype);
+    const std::uint64_t identity =
+        identity_bits(r.op, stage == Stage::second ? reduce_accumulator(r.op, r.dtype) : r.dtype);
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("before", r.before != nullptr).set("inputs", modes).set("operands", operands);
     if (r.before) call.set("x_type", compute_type(r.dtype)).expression(*r.before, plan.width);
@@ -263,9 +266,56 @@ bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes,
                     });
 }
 
-std::uint64_t workspace_bytes(const ReduceProblem& r, const Parts& parts) {
+Parts parts_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, const RowPlan& plan) {
+  return r.form ? cut_into(plan, r.form->parts) : cut_rows(capabilities, r.rows, plan);
+}
+
+std::uint64_t workspace_bytes(const gpu::Capabilities& capabilities, const ReduceProblem& r) {
+  const Parts parts = parts_of(capabilities, r, plan_reduce(capabilities, r, true));
   if (parts.count == 1) return 0;
   return byte_size(reduce_accumulator(r.op, r.dtype), static_cast<std::uint64_t>(r.rows.count * parts.count));
+}
+
+// Rows that fit a binding: whole, or with a workspace in parts.
+void reduce_rows(Stream& stream, const ReduceProblem& r, const std::optional<View>& workspace) {
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  const RowPlan whole = plan_reduce(capabilities, r, workspace.has_value());
+  const Parts parts = parts_of(capabilities, r, whole);
+  if (!workspace || parts.count == 1) {
+    return record_reduce(stream, r, whole, {1, whole.steps}, Stage::whole, r.rows.length);
+  }
+  // The accumulators: for each row, in row-major order, those of its parts.
+  const DType type = reduce_accumulator(r.op, r.dtype);
+  const View partial = partials("reduce", *workspace, type, r.rows, parts);
+  Strides listed = dense_strides(r.rows.outer.shape);
+  for (auto& s : listed) s *= parts.count;
+  const Strides none = Strides::filled(r.rows.inner.shape.rank(), 0);
+
+  ReduceProblem first = r;
+  first.y = partial;
+  first.after = nullptr;
+  first.operands.clear();
+  first.rows.outer.strides.resize(r.y_index());
+  first.rows.outer.strides.push_back(listed);
+  first.rows.inner.strides.resize(r.y_index());
+  first.rows.inner.strides.push_back(none);
+  record_reduce(stream, first, whole, parts, Stage::first, r.rows.length);
+
+  // y's rows stand where they stood; the partials' are a list.
+  ReduceProblem second = r;
+  second.inputs = {partial};
+  second.before = nullptr;
+  second.form = {};
+  second.rows.length = parts.count;
+  second.rows.outer = {r.rows.outer.shape, {listed}};
+  second.rows.inner = {{parts.count}, {{1}}};
+  for (std::size_t k = r.y_index(); k < r.rows.outer.strides.size(); ++k) {
+    second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
+    second.rows.inner.strides.push_back({0});
+  }
+  const bool fours = r.op != ReduceOp::log_sum_exp && vectorises_along(partial, second.rows, 0);
+  const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = fours});
+  record_reduce(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
 }
 
 }  // namespace
@@ -276,7 +326,7 @@ std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View
   if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   if (const auto windows = row_windows(capabilities, r, axes)) return window_bytes(r, *windows);
-  return workspace_bytes(r, cut_rows(capabilities, r.rows, plan_reduce(capabilities, r, true)));
+  return workspace_bytes(capabilities, r);
 }
 
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
@@ -308,48 +358,26 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
     return reduce_in_row_windows(stream, r, *windows, *workspace);
   }
   if (in_parts(stream, r, axes, work)) return;
-  const RowPlan whole = plan_reduce(capabilities, r, workspace.has_value());
-  const Parts parts = cut_rows(capabilities, r.rows, whole);
-  if (!workspace || parts.count == 1) {
-    return record_reduce(stream, r, whole, {1, whole.steps}, Stage::whole, r.rows.length);
-  }
-  // The accumulators: for each row, in row-major order, those of its parts.
-  const DType type = reduce_accumulator(op, r.dtype);
-  const View partial = partials("reduce", *workspace, type, r.rows, parts);
-  Strides listed = dense_strides(r.rows.outer.shape);
-  for (auto& s : listed) s *= parts.count;
-  const Strides none = Strides::filled(r.rows.inner.shape.rank(), 0);
-
-  ReduceProblem first = r;
-  first.y = partial;
-  first.after = nullptr;
-  first.operands.clear();
-  first.rows.outer.strides.resize(r.y_index());
-  first.rows.outer.strides.push_back(listed);
-  first.rows.inner.strides.resize(r.y_index());
-  first.rows.inner.strides.push_back(none);
-  record_reduce(stream, first, whole, parts, Stage::first, r.rows.length);
-
-  // y's rows stand where they stood; the partials' are a list.
-  ReduceProblem second = r;
-  second.dtype = type;
-  second.inputs = {partial};
-  second.before = nullptr;
-  second.rows.length = parts.count;
-  second.rows.outer = {r.rows.outer.shape, {listed}};
-  second.rows.inner = {{parts.count}, {{1}}};
-  for (std::size_t k = r.y_index(); k < r.rows.outer.strides.size(); ++k) {
-    second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
-    second.rows.inner.strides.push_back({0});
-  }
-  const bool fours = op != ReduceOp::log_sum_exp && vectorises_along(partial, second.rows, 0);
-  const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = fours});
-  record_reduce(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
+  reduce_rows(stream, r, workspace);
 }
 
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
   if (is_moment(op)) return variance_workspace(stream, x, y, axes);
   return reduce_workspace(stream, op, std::span(&x, 1), y, axes, {});
+}
+
+std::uint64_t reduce_in_form_workspace(Stream& stream, ReduceOp op, const View& x, const View& y,
+                                       std::span<const int> axes, const ReduceForm& form) {
+  ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
+  r.form = form;
+  return workspace_bytes(stream.gpu()->device().capabilities(), r);
+}
+
+void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
+                    const std::optional<View>& workspace, const ReduceForm& form) {
+  ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
+  r.form = form;
+  reduce_rows(stream, r, workspace);
 }
 
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,

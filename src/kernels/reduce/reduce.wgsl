@@ -1,12 +1,23 @@
-{# y = x reduced along rows. A member of a team folds its steps four at a time, the team folds its members. `lift` turns an element into an accumulator, `combine` joins two, `finish` turns the last into the result.
-   A row may be cut into parts for more threads: then `partial_out` stores accumulators, and a second call with
-   `partial_in` folds them. 64-bit integers compute as vec2<u32>, low word first. #}
+{# y = x reduced along rows. A member of a team folds its steps four at a time, the team folds its members. `lift` turns
+   an element into an accumulator, `combine` joins two, `finish` turns the last into the result. A row may be cut into
+   parts for more threads: then `partial_out` stores accumulators, and a second call with `partial_in` folds them.
+   64-bit integers compute as vec2<u32>, low word first. #}
 {% set logic = op == "any" or op == "all" or op == "count" %}
 {% set wide_integer = kind == "long" or kind == "ulong" %}
 {% set integer_64 = "i64" if kind == "long" else "u64" %}
-{% set scalar = "u32" if logic else {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>"}[kind] %}
-alias value_t = {{ "vec4<" + scalar + ">" if wide == "vec4" else scalar }};   // of a step
-alias state_t = {{ "vec4<" + scalar + ">" if state == "vec4" else scalar }};  // of a team
+{% set along4 = width == 4 and not across %}
+{% set extreme = op == "min" or op == "max" %}
+{% set number = "u32" if logic else {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>"}[kind] %}
+{# Minima and maxima of floats leave a thread as integers of the same order, where NaN is past all numbers: then they
+   join by one instruction. #}
+{% set ordered = extreme and kind == "float" %}
+{% set scalar = "i32" if ordered else number %}
+{% set given = scalar if partial_in else number %}
+{% macro of(shape, type) %}{{ "vec4<" ~ type ~ ">" if shape == "vec4" else type }}{% endmacro %}
+alias value_t = {{ of(wide, given) }};   // of a step
+alias own_t = {{ of(state, given) }};    // of a thread's steps
+alias state_t = {{ of(state, scalar) }};  // of a team
+alias result_t = {{ of(state, scalar if partial_out else number) }};
 {% if before %}
 alias x_t = {{ x_type }};
 {% for mode in inputs %}
@@ -46,40 +57,26 @@ expression(
 {%- endif -%}
 {%- endmacro %}
 
-{# min and max let NaN win. It is told by its bits, since WGSL's own min, max and comparisons may ignore it. #}
-{% macro combine_function(name, type, lanes) %}
-fn {{ name }}(a: {{ type }}, b: {{ type }}) -> {{ type }} {
-{% if op == "any" %}
-  return a | b;
-{% elif op == "all" %}
-  return a & b;
-{% elif op == "prod" %}
-  return {{ "mul_64(a, b)" if wide_integer else "a * b" }};
-{% elif op != "min" and op != "max" %}
-  return {{ "add_64(a, b)" if wide_integer and not logic else "a + b" }};
-{% elif kind == "float" %}
-{% set bits = "vec4<u32>" if lanes == 4 else "u32" %}
-  let a_nan = (bitcast<{{ bits }}>(a) & {{ bits }}(0x7fffffffu)) > {{ bits }}(0x7f800000u);
-  let b_nan = (bitcast<{{ bits }}>(b) & {{ bits }}(0x7fffffffu)) > {{ bits }}(0x7f800000u);
-  return select(select({{ op }}(a, b), b, b_nan), a, a_nan);
-{% elif wide_integer %}
-  return {{ op }}_{{ integer_64 }}(a, b);
-{% else %}
-  return {{ op }}(a, b);
-{% endif %}
-}
-{% endmacro %}
-{{ combine_function("combine", "state_t", 4 if state == "vec4" else 1) }}
-{# A thread looks for NaN beside its minimum or maximum: the greatest magnitude, as bits, tells in the end. #}
-{% set nan_apart = kind == "float" and (op == "min" or op == "max") and not partial_in %}
-{% if nan_apart %}
-alias bits_t = {{ "vec4<u32>" if wide == "vec4" else "u32" }};
-fn combine_steps(a: value_t, b: value_t) -> value_t { return {{ op }}(a, b); }
-fn greater_magnitude(seen: bits_t, v: value_t) -> bits_t { return max(seen, bitcast<bits_t>(v) & bits_t(0x7fffffffu)); }
-{% else %}
-{{ combine_function("combine_steps", "value_t", width) }}
-{% endif %}
+{% macro combined(a, b) -%}
+{%- if op == "any" -%}({{ a }} | {{ b }})
+{%- elif op == "all" -%}({{ a }} & {{ b }})
+{%- elif extreme -%}{{ op ~ "_" ~ integer_64 if wide_integer else op }}({{ a }}, {{ b }})
+{%- elif wide_integer and not logic -%}{{ "mul" if op == "prod" else "add" }}_64({{ a }}, {{ b }})
+{%- else -%}({{ a }} {{ "*" if op == "prod" else "+" }} {{ b }})
+{%- endif -%}
+{%- endmacro %}
+fn combine(a: state_t, b: state_t) -> state_t { return {{ combined("a", "b") }}; }
 {{ team_function("team_combine", "state_t", "combine") }}
+{% if ordered %}
+// Between a float's bits and an integer of its order, both ways; -0 is before 0.
+fn in_order(b: state_t) -> state_t { return b ^ ((b >> {{ of(state, "u32") }}(31u)) & state_t(0x7fffffff)); }
+{% endif %}
+{# WGSL's own min, max and comparisons may ignore NaN. So a thread looks at the greatest magnitude beside, as bits. (A
+   sum beside that is NaN where a value is costs fewer instructions, and a fifth more time down columns, on an H200.) #}
+{% set watches = ordered and not partial_in %}
+{% if watches %}
+alias bits_t = {{ of(wide, "u32") }};
+{% endif %}
 
 fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
 {% if partial_in %}
@@ -102,16 +99,14 @@ fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
   return v;
 {% endif %}
 }
-fn fold(v: value_t) -> state_t {
-{% if width == 4 and not across %}
-  return combine(combine(v.x, v.y), combine(v.z, v.w));
-{% else %}
-  return v;
-{% endif %}
+fn fold(v: value_t) -> own_t {
+  return {{ combined(combined("v.x", "v.y"), combined("v.z", "v.w")) if along4 else "v" }};
 }
-fn finish(v: state_t) -> state_t {
+fn finish(v: state_t) -> result_t {
 {% if partial_out %}
   return v;
+{% elif ordered %}
+  return bitcast<result_t>(in_order(v));
 {% elif op == "mean" %}
   return v / p.length;
 {% elif op == "l2" %}
@@ -124,7 +119,7 @@ fn finish(v: state_t) -> state_t {
 }
 
 {{ after }}
-fn put(row: u32, part: u32, v: {{ scalar }}) {
+fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
 {% if after and not partial_out %}
 {% for e in operands %}
   let {{ e }} = load_{{ e }}({{ e }}_row(row));
@@ -137,18 +132,23 @@ fn put(row: u32, part: u32, v: {{ scalar }}) {
 {% endif %}
 }
 
+{# Value `v` of a step into the accumulator `a`. #}
+{% macro take(v, a) %}
+      {{ a }} = {{ combined(a, "lift(" ~ v ~ ")") }};
+{% if watches %}
+      magnitude = max(magnitude, bitcast<bits_t>({{ v }}) & bits_t(0x7fffffffu));
+{% endif %}
+{% endmacro %}
 {# The next `count` steps of the thread, folded into a0 … a3. #}
 {% macro fold_steps(count) %}
 {% for i in range(count) %}
       let v{{ i }} = {{ step("k + " ~ i * team ~ "u") }};
 {% endfor %}
 {% for i in range(count) %}
-      a{{ i % 4 }} = combine_steps(a{{ i % 4 }}, lift(v{{ i }}));
-{% if nan_apart %}
-      seen = greater_magnitude(seen, v{{ i }});
-{% endif %}
+{{ take("v" ~ i, "a" ~ (i % 4)) }}
 {% endfor %}
 {% endmacro %}
+{% set joined = combined(combined("a0", "a1"), combined("a2", "a3")) %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -157,13 +157,13 @@ fn main({{ thread_arguments() }}) {
   {{ thread_place("(group / p.parts)") }}
 {{ start_row() }}
 {% if wide_integer %}
-  let identity = {{ "p.identity_low" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
+  let identity = {{ "value_t(p.identity_low)" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
 {% else %}
-  let identity = value_t(bitcast<{{ scalar }}>(p.identity_low));
+  let identity = value_t(bitcast<{{ given }}>(p.identity_low));
 {% endif %}
   var total = identity;
-{% if nan_apart %}
-  var seen = bits_t(0u);
+{% if watches %}
+  var magnitude = bits_t(0u);
 {% endif %}
   let end = min((part + 1u) * p.part_steps, p.steps);
   var k = part * p.part_steps + member;
@@ -182,7 +182,7 @@ fn main({{ thread_arguments() }}) {
     for (; k + {{ (batch - 1) * team }}u < stop; k += {{ batch * team }}u) {
 {{ fold_steps(batch) }}
     }
-    total = combine_steps(total, combine_steps(combine_steps(a0, a1), combine_steps(a2, a3)));
+    total = {{ combined("total", joined) }};
   }
 {% if batch > 4 %}
   for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
@@ -191,20 +191,22 @@ fn main({{ thread_arguments() }}) {
     var a2 = identity;
     var a3 = identity;
 {{ fold_steps(4) }}
-    total = combine_steps(combine_steps(a0, a1), combine_steps(a2, a3));
+    total = {{ joined }};
   }
 {% endif %}
   for (; k < end; k += {{ team }}u) {
     let v = {{ step("k") }};
-    total = combine_steps(total, lift(v));
-{% if nan_apart %}
-    seen = greater_magnitude(seen, v);
-{% endif %}
+{{ take("v", "total") }}
   }
-{% if nan_apart %}
-  total = select(total, value_t(f32_from_bits(0x7fc00000u)), seen > bits_t(0x7f800000u));
-{% endif %}
+{% if watches %}
+  let greatest = {{ "max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w))" if along4 else "magnitude" }};
+  // NaN in that order: before -inf, or behind inf.
+  let nan = state_t({{ "bitcast<i32>(0x803fffffu)" if op == "min" else "0x7fc00000" }});
+  let ordered = select(in_order(bitcast<state_t>(fold(total))), nan, greatest > {{ of(state, "u32") }}(0x7f800000u));
+  let all = team_combine(ordered, tid);
+{% else %}
   let all = team_combine(fold(total), tid);
+{% endif %}
   if (!live || member != 0u) { return; }
   let y = finish(all);
 {% if rows_per_team == 4 %}

@@ -1,10 +1,10 @@
 // What a reduction computes, checked; and its CPU twin.
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "kernels/common/rows.h"
-#include "weft/cpu.h"
+#include "kernels/reduce/reduction.h"
 #include "weft/kernels/reduce.h"
 
 namespace weft::kernels {
@@ -20,6 +20,7 @@ struct ReduceProblem {
   std::vector<View> operands;      // of `after`, broadcast to y
   Rows rows;                       // strides of the inputs, of y, of the operands
   double correction = 0;           // of variance and deviation
+  std::optional<ReduceForm> form = {};  // on a GPU, for tests and benchmarks
 
   std::size_t y_index() const { return inputs.size(); }
 };

@@ -137,7 +137,6 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
     });
 
     ReduceProblem second = r;
-    second.dtype = type;
     second.before = nullptr;
     second.inputs = {View(workspace.buffer, workspace.offset, type, {rows, slots})};
     std::vector<Strides> strides(1);

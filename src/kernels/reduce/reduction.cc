@@ -78,13 +78,22 @@ RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, con
                    .cut = cut});
 }
 
+int loads_at_once(const gpu::Capabilities& capabilities, bool narrow) {
+  return narrow && !capabilities.software ? 8 : 4;
+}
+
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
   if (plan.steps == 0 || !plan.cut) return uncut(plan);
   const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
-  const std::int64_t wanted = capabilities.software ? 256 : 1 << 18;
+  // Measured on an H200: as many as it holds at once, of those down columns half as many.
+  const std::int64_t wanted = capabilities.software ? 256 : plan.across ? 1 << 17 : 1 << 18;
   const std::int64_t least = std::int64_t{plan.team} * (capabilities.software ? 16 : 4);  // steps that are worth a part
   const std::int64_t parts =
       std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
+  return cut_into(plan, parts);
+}
+
+Parts cut_into(const RowPlan& plan, std::int64_t parts) {
   const std::int64_t steps = ceil_div(ceil_div(plan.steps, parts), plan.team) * plan.team;
   return {ceil_div(plan.steps, steps), steps};
 }

@@ -30,11 +30,22 @@ RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPla
 RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut,
                        bool keep = false);
 
+// How rows are reduced, for tests and benchmarks.
+struct ReduceForm {
+  RowForm rows;
+  int loads = 4;  // of a thread on their way at once
+  std::int64_t parts = 1;
+};
+
+// Loads that a thread has on their way: of narrow elements more, for as many bytes.
+int loads_at_once(const gpu::Capabilities& capabilities, bool narrow);
+
 // Into how many parts, and of how many steps, a row is best cut.
 struct Parts {
   std::int64_t count = 1, steps = 0;
 };
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan);
+Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
 inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
 
 // The workspace as accumulators of `type`, `slots` for each part: [rows, parts · slots]. Throws InvalidArgument.

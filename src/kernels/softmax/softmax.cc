@@ -47,8 +47,8 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     const Rows rows = rows_of(windows[window], axis);
     add_rows(call, rows, parts.plan_of(window), std::array<std::string_view, 2>{"x", "y"});
     call.include("float_rows").set("logarithm", log);
-    const bool fours = parts.plan.across ? vectorises_across(x, rows, 0) : vectorises_along(x, rows, 0);
-    call.set("words_of_x", parts.plan.width == 4 && fours && bits(x.dtype) == 16);
+    call.set("words_of_x", parts.plan.width == 4 && bits(x.dtype) == 16).set("x_is_f16", x.dtype == DType::f16);
+    call.set("narrow_y", bits(y.dtype) <= 16);
     return call;
   });
 }

@@ -1,7 +1,8 @@
 {# y = exp(x - max) / sum(exp(x - max)) along rows, or, `logarithm`, x - max - log(sum(exp(x - max))). Rows that fit are
-   read once and kept in registers; longer ones are read twice, maximum and sum being gathered in one pass that rescales the sum when the maximum grows (Milakov and
-   Gimelshein, "Online normalizer calculation for softmax", 2018). The maximum starts at the least finite value, so that
-   a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf - inf. #}
+   read once and kept in registers; longer ones are read twice, maximum and sum being gathered in one pass that rescales
+   the sum when the maximum grows (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The
+   maximum starts at the least finite value, so that a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf
+   - inf. #}
 {{ work_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}

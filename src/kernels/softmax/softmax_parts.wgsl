@@ -1,5 +1,6 @@
 {# Softmax, or its logarithm, of rows in parts (common/row_parts.h). A part's statistics are its maximum and its sum of
-   exponentials below that, which join as in softmax.wgsl. What waits keeps the exponentials, unless it keeps words. #}
+   exponentials below that, which join as in softmax.wgsl. What waits keeps the exponentials, unless it keeps words:
+   then, where y has 16 bits too, the sum is taken off in the exponent, an operation less and a rounding more. #}
 {% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
 {{ row_access("x") }}
 {{ row_access("y") }}
@@ -7,20 +8,20 @@
 {{ team_function("team_sum", "state_t", "add") }}
 
 {{ tile_of("x") }}
-
 {{ parts_head() }}
 {% if gathers %}
-{{ tile_values("lowest") }}
-{% macro value_or(other, i) %}{{ masked("value_t(" ~ other ~ ")", tile_value(i), i) if packed else tile_value(i) }}{% endmacro %}
-  var top = max(state_t(lowest), largest_of({{ value_or("lowest", 0) }}));
+{# Words of infinities, whose exponentials are 0. #}
+{{ tile_values("lowest", "0xfc00fc00u" if x_is_f16 else "0xff80ff80u") }}
+  var top = max(state_t(lowest), largest_of({{ tile_value(0) }}));
 {% for i in range(1, kept) %}
-  top = max(top, largest_of({{ value_or("lowest", i) }}));
+  top = max(top, largest_of({{ tile_value(i) }}));
 {% endfor %}
   top = team_max(top, tid);
 {{ forget_values() }}
   var total = value_t(0);
 {% for i in range(kept) %}
-  {{ "v" ~ i ~ " =" if keeps_exponentials else "let e" ~ i ~ " =" }} {{ masked("value_t(0)", "exp(" ~ tile_value(i) ~ " - top)", i) }};
+{% set below_top = "exp(" ~ tile_value(i) ~ " - top)" %}
+  {{ "v" ~ i ~ " =" if keeps_exponentials else "let e" ~ i ~ " =" }} {{ below_top if packed else masked("value_t(0)", below_top, i) }};
   total += {{ "v" if keeps_exponentials else "e" }}{{ i }};
 {% endfor %}
   let sum = team_sum(sum_of(total), tid);
@@ -43,25 +44,31 @@
   let row_top = team_max(part_top, tid);
   let row_total = team_sum(part_total * exp(part_top - row_top), tid);
 {{ parts_found() }}
-  let y0 = y_row(row);
-{{ tile_first("y", "y0") }}
+{{ start_of_y() }}
 {% if logarithm %}
 {% if state == "vec4" %}
   let less = state_t(log_f32(row_total.x), log_f32(row_total.y), log_f32(row_total.z), log_f32(row_total.w));
 {% else %}
   let less = log_f32(row_total);
 {% endif %}
+{% elif packed and narrow_y %}
+  let less = log2(row_total);
 {% elif keeps_exponentials %}
   let scale = exp(top - row_top) / row_total;
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
-{{ forget_values() if gathers else "" }}
+{{ forget_values() }}
+{% macro result(i) -%}
+{% set below = "(" ~ tile_value(i) ~ " - row_top)" -%}
+{% if logarithm %}{{ below }} - less
+{%- elif packed and narrow_y %}exp2(fma({{ below }}, value_t(1.44269504), value_t(-less)))
+{%- elif keeps_exponentials %}v{{ i }} * scale
+{%- else %}exp{{ below }} * scale
+{%- endif %}
+{%- endmacro %}
 {% for i in range(kept) %}
-{% set below = "(" ~ tile_value(i) ~ " - row_top)" %}
-  {{ if_inside(i) }}
-    {{ store_tile("y", "y0", i, below ~ " - less" if logarithm else "v" ~ i ~ " * scale" if keeps_exponentials else "exp" ~ below ~ " * scale") }};
-  }
+{{ store_tile(i, result(i)) }}
 {% endfor %}
 {% endif %}
 {{ parts_end() }}

@@ -22,6 +22,8 @@ struct Plan {
 Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
   Plan plan{};
   plan.passes = static_cast<int>(ceil_div(p.rule.kind == KeyRule::Kind::boolean ? 1 : p.rule.bits, 8));
+  // A pass reads what it may not write; a second one, past the keys' bits, brings all back in order.
+  if (p.in_place) plan.passes = std::max(plan.passes, 2);
   plan.key = p.rule.bits == 64 ? DType::u64 : DType::u32;
   // Ballots need whole subgroups of one known size.
   plan.cluster =
@@ -35,7 +37,7 @@ Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
 
   const auto take = [&](std::uint64_t bytes) {
     const std::uint64_t at = plan.bytes;
-    plan.bytes += (bytes + 255) / 256 * 256;
+    plan.bytes += list_size(bytes);
     return at;
   };
   const auto elements = static_cast<std::uint64_t>(p.rows * p.length);
@@ -113,6 +115,11 @@ class RadixSort {
       if (p_.indices) call.write("places_out", places(pass));
     }
     add_outputs(call, p_, last);
+    const bool given = pass == 0 && p_.indices && p_.given_places;
+    call.set("given", given).set("long_given", given && bits(p_.given_places->dtype) == 64);
+    if (given) {
+      call.read("given", *p_.given_places).index_param("given_step", p_.given_places->strides()[0]);
+    }
     call.set("payload", p_.indices.has_value())
         .set("last_pass", last)
         .set("cluster", plan_.cluster)

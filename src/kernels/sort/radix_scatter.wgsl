@@ -33,7 +33,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for r in range(rounds) %}
   let i{{ r }} = first + {{ r * squad }}u;
   let raw{{ r }} = {{ load_raw("row", "start + min(i" ~ r ~ ", valid - 1u)") }};
-{% if payload and not first_pass %}
+{% if given %}
+  let place{{ r }} = u32(load_given((start + min(i{{ r }}, valid - 1u)) * p.given_step){{ ".x" if long_given }});
+{% elif payload and not first_pass %}
   let place{{ r }} = load_places_in(row * p.length + start + min(i{{ r }}, valid - 1u));
 {% endif %}
 {% endfor %}
@@ -141,7 +143,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% if payload %}
 {% for r in range(rounds) %}
-  atomicStore(&pool[slot{{ r }}], {{ "start + i" ~ r if first_pass else "place" ~ r }});
+  atomicStore(&pool[slot{{ r }}], {{ "p.first_place + start + i" ~ r if first_pass and not given else "place" ~ r }});
 {% endfor %}
   workgroupBarrier();
 {% for r in range(rounds) %}

@@ -25,7 +25,7 @@ std::vector<Level> levels_of(const gpu::Capabilities& can, const SortProblem& p)
 }
 
 std::uint64_t list_bytes(const SortProblem& p, const Level& level) {
-  return (static_cast<std::uint64_t>(p.rows * level.parts * p.keep) * 4 + 255) / 256 * 256;
+  return list_size(static_cast<std::uint64_t>(p.rows * level.parts * p.keep) * 4);
 }
 
 }  // namespace
@@ -38,10 +38,10 @@ std::uint64_t select_workspace(const gpu::Capabilities& capabilities, const Sort
   return bytes;
 }
 
-void select_top(gpu::Commands& commands, const SortProblem& p, const std::optional<View>& workspace) {
+void select_top(gpu::Commands& commands, const SortProblem& p, const View& workspace) {
   const std::vector<Level> levels = levels_of(commands.device().capabilities(), p);
   const auto list = [&](std::size_t i) {
-    return View(workspace->buffer, workspace->offset + (i % 2 ? list_bytes(p, levels[0]) : 0), DType::u32,
+    return View(workspace.buffer, workspace.offset + (i % 2 ? list_bytes(p, levels[0]) : 0), DType::u32,
                 {p.rows * levels[i].parts * p.keep});
   };
   for (std::size_t i = 0; i < levels.size(); ++i) {

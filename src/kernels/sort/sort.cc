@@ -68,55 +68,160 @@ SortProblem problem_of(const Request& r) {
   return p;
 }
 
-std::uint64_t scratch_bytes(const gpu::Capabilities& can, const SortProblem& p) {
-  if (p.rows == 0 || p.keep == 0 || p.length <= kShortRow) return 0;
-  return p.keep <= kFewest ? select_workspace(can, p) : radix_workspace(can, p);
+enum class Way : std::uint8_t { in_tiles, select, radix };
+
+Way way_of(const SortProblem& p) {
+  if (p.in_place || p.given_places) return Way::radix;  // alone takes such
+  return p.length <= kShortRow ? Way::in_tiles : p.keep <= kFewest ? Way::select : Way::radix;
 }
 
-// Calls `run` with parts of fewer rows, until all operands and the scratch fit a binding each. Throws Unsupported where
-// a row does not.
-void in_parts(const gpu::Capabilities& can, const Request& r, const std::function<void(const SortProblem&)>& run) {
+std::uint64_t scratch_bytes(const gpu::Capabilities& can, const SortProblem& p) {
+  const Way way = way_of(p);
+  if (p.rows == 0 || p.keep == 0 || way == Way::in_tiles) return 0;
+  return way == Way::select ? select_workspace(can, p) : radix_workspace(can, p);
+}
+
+Request part_of(const Request& r, int axis, std::int64_t begin, std::int64_t count) {
+  Request part = r;
+  part.x = part_along(r.x, axis, begin, count);
+  if (r.values) part.values = part_along(*r.values, axis, begin, count);
+  if (r.indices) part.indices = part_along(*r.indices, axis, begin, count);
+  return part;
+}
+
+// Whether the operands, all of one row, and what they need of a workspace, fit a binding each.
+bool fits(const gpu::Capabilities& can, const Request& row, std::uint64_t scratch) {
+  for (const auto& v : {std::optional(row.x), row.values, row.indices}) {
+    if (v && span_bytes(*v) > window_limit(can)) return false;
+  }
+  return scratch <= window_limit(can);
+}
+
+// Takes a part, and where in the workspace its scratch may begin.
+using Run = std::function<void(const SortProblem&, std::uint64_t scratch_at)>;
+
+[[noreturn]] void refuse(const gpu::Capabilities& can, const Request& r, std::string_view why) {
+  throw Unsupported("{}: a row of {} takes more than the {} bytes that this device binds; {}", r.name, to_string(r.x),
+                    can.max_binding, why);
+}
+
+// A row too long for a binding, in windows that fit by twos: neighbours are sorted together, each with its left one and
+// its right one in turns, as often as there are windows (Baudet and Stevenson, "Optimal sorting algorithms for parallel
+// computers", 1978). Equal elements never pass each other.
+void sort_in_windows(const gpu::Capabilities& can, const Request& r, const Run& run) {
+  if (!r.values) refuse(can, r, "that takes values, too, which are sorted in place");
+  const std::int64_t length = r.x.shape()[r.axis];
+  std::int64_t window = length;
+  const auto pair_at = [&](std::int64_t begin, bool first_round) {
+    Request part = part_of(r, r.axis, begin, std::min(2 * window, length - begin));
+    if (!first_round) part.x = *part.values;
+    SortProblem p = problem_of(part);
+    p.first_place = begin;
+    p.in_place = !first_round;
+    if (!first_round && p.indices) {
+      p.given_places = View(p.indices->buffer, p.indices->offset, p.indices->dtype, {p.length});
+      p.given_places->layout.strides[0] = p.steps[2];
+    }
+    return std::pair(part, p);
+  };
+  const auto pair_fits = [&] {
+    const auto& [part, p] = pair_at(0, false);
+    return fits(can, pair_at(0, true).first, scratch_bytes(can, p));
+  };
+  do {
+    if (window == 1) refuse(can, r, "nor are two of its elements near enough");
+    window = first_half(window);
+  } while (!pair_fits());
+  const std::int64_t windows = ceil_div(length, window);
+  for (std::int64_t round = 0; round < windows; ++round) {
+    for (std::int64_t k = round % 2; k < windows; k += 2) {
+      if (round == 0 || k + 1 < windows) run(pair_at(k * window, round == 0).second, 0);
+    }
+  }
+}
+
+// While its size is to be found.
+View unknown_workspace() {
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;
+  return {Buffer::placeholder(kMost), 0, DType::u8, {kMost}};
+}
+
+// The top of a row too long for a binding: that of each window, listed in the workspace, and of the list.
+void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& workspace, const Run& run) {
+  const SortProblem whole = problem_of(r);
+  const View unknown = unknown_workspace();
+  std::int64_t window = whole.length, windows = 0, listed = 0;
+  std::uint64_t places_at = 0, scratch_at = 0;
+  const auto of_window = [&](const View& workspace, std::int64_t k) {
+    SortProblem p = whole;
+    p.first_place = k * window;
+    p.length = std::min(window, whole.length - p.first_place);
+    p.keep = std::min(whole.keep, p.length);
+    p.x = as_raw(part_along(r.x, r.axis, p.first_place, p.length));
+    const auto from = static_cast<std::uint64_t>(k * whole.keep);
+    p.values = View(workspace.buffer, workspace.offset + byte_size(p.x.dtype, from), p.x.dtype, {p.keep});
+    p.indices = View(workspace.buffer, workspace.offset + places_at + from * 4, DType::u32, {p.keep});
+    p.steps = {whole.steps[0], 1, 1};
+    return p;
+  };
+  const auto of_list = [&](const View& workspace) {
+    SortProblem p = whole;
+    p.length = listed;
+    p.x = View(workspace.buffer, workspace.offset, whole.x.dtype, {listed});
+    p.given_places = View(workspace.buffer, workspace.offset + places_at, DType::u32, {listed});
+    p.steps[0] = 1;
+    return p;
+  };
+  do {
+    if (window <= whole.keep || bits(whole.x.dtype) < 8) refuse(can, r, "sort() it");
+    window = first_half(window);
+    windows = ceil_div(whole.length, window);
+    listed = (windows - 1) * whole.keep + std::min(whole.keep, whole.length - (windows - 1) * window);
+    places_at = list_size(byte_size(whole.x.dtype, static_cast<std::uint64_t>(listed)));
+    scratch_at = places_at + list_size(static_cast<std::uint64_t>(listed) * 4);
+  } while (!fits(can, {.x = of_window(unknown, 0).x, .values = r.values, .indices = r.indices},
+                 scratch_at +
+                     std::max(scratch_bytes(can, of_window(unknown, 0)), scratch_bytes(can, of_list(unknown)))));
+  for (std::int64_t k = 0; k < windows; ++k) run(of_window(workspace, k), scratch_at);
+  run(of_list(workspace), scratch_at);
+}
+
+// Calls `run` with parts of fewer rows, until all operands and the scratch fit a binding each, or with windows of a
+// single row. Throws Unsupported where that cannot be.
+void in_parts(const gpu::Capabilities& can, const Request& r, const View& workspace, const Run& run) {
   const SortProblem p = problem_of(r);
-  const std::uint64_t limit = window_limit(can), scratch = scratch_bytes(can, p);
   AxisMask others = every_axis();
   others[r.axis] = false;
-  const auto refuse = [&](const View& v, std::uint64_t bytes) {
-    throw Unsupported(
-        "{}: a row of {} takes {} bytes at once and this device binds {}; sort shorter rows, or on the cpu", r.name,
-        to_string(v), bytes, can.max_binding);
-  };
+  Request row = r;
+  for (auto* v : {&row.x, row.values ? &*row.values : nullptr, row.indices ? &*row.indices : nullptr}) {
+    for (int d = 0; v && d < v->rank(); ++d) {
+      if (others[d]) v->layout.shape[d] = std::min<std::int64_t>(v->shape()[d], 1);
+    }
+  }
+  const bool long_row = !fits(can, row, scratch_bytes(can, problem_of(row)));
+  if (long_row && p.rows == 1) return r.all ? sort_in_windows(can, r, run) : top_in_windows(can, r, workspace, run);
   int axis = -1;
   for (const auto& v : {std::optional(r.x), r.values, r.indices}) {
-    if (!v || axis >= 0) continue;
-    View row = *v;
-    for (int d = 0; d < row.rank(); ++d) {
-      if (others[d]) row.layout.shape[d] = std::min<std::int64_t>(row.shape()[d], 1);
-    }
-    if (span_bytes(row) > limit) refuse(*v, span_bytes(row));
-    axis = axis_to_cut(can, r.name, *v, others);
+    if (v && axis < 0 && !long_row) axis = axis_to_cut(can, r.name, *v, others);
   }
-  if (axis < 0 && scratch > limit) {
+  if (axis < 0 && (long_row || scratch_bytes(can, p) > window_limit(can))) {
     for (int d = 0; d < r.x.rank(); ++d) {
       if (others[d] && r.x.shape()[d] > (axis < 0 ? 1 : r.x.shape()[axis])) axis = d;
     }
-    if (axis < 0) refuse(r.x, scratch);
   }
-  if (axis < 0) return run(p);
+  if (axis < 0) return run(p, 0);
   const std::int64_t size = r.x.shape()[axis], half = first_half(size);
-  for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
-    Request part = r;
-    part.x = part_along(r.x, axis, begin, count);
-    if (r.values) part.values = part_along(*r.values, axis, begin, count);
-    if (r.indices) part.indices = part_along(*r.indices, axis, begin, count);
-    in_parts(can, part, run);
-  }
+  in_parts(can, part_of(r, axis, 0, half), workspace, run);
+  in_parts(can, part_of(r, axis, half, size - half), workspace, run);
 }
 
 std::uint64_t needed(Stream& stream, const Request& r) {
   if (stream.cpu()) return 0;
   const gpu::Capabilities& can = stream.gpu()->device().capabilities();
   std::uint64_t bytes = 0;
-  in_parts(can, r, [&](const SortProblem& p) { bytes = std::max(bytes, scratch_bytes(can, p)); });
+  in_parts(can, r, unknown_workspace(), [&](const SortProblem& p, std::uint64_t scratch_at) {
+    bytes = std::max(bytes, scratch_at + scratch_bytes(can, p));
+  });
   return bytes;
 }
 
@@ -134,10 +239,15 @@ void run(Stream& stream, const Request& r, const std::optional<View>& workspace)
                           bytes, r.name);
   }
   gpu::Commands& commands = *stream.gpu();
-  in_parts(commands.device().capabilities(), r, [&](const SortProblem& p) {
-    if (p.length <= kShortRow) return sort_short(commands, p);
-    if (p.keep <= kFewest) return select_top(commands, p, workspace);
-    radix_sort(commands, p, *workspace);
+  const View memory = workspace ? *workspace : unknown_workspace();  // where none is needed
+  in_parts(commands.device().capabilities(), r, memory, [&](const SortProblem& p, std::uint64_t scratch_at) {
+    View scratch = memory;
+    scratch.offset += scratch_at;
+    switch (way_of(p)) {
+      case Way::in_tiles: return sort_short(commands, p);
+      case Way::select: return select_top(commands, p, scratch);
+      case Way::radix: return radix_sort(commands, p, scratch);
+    }
   });
 }
 
@@ -148,6 +258,7 @@ void add_input(Call& call, const SortProblem& p) {
 }
 
 void add_outputs(Call& call, const SortProblem& p, bool wanted) {
+  call.index_param("first_place", p.first_place);
   call.set("has_values", wanted && p.values).set("has_indices", wanted && p.indices);
   call.set("long_indices", p.indices && bits(p.indices->dtype) == 64);
   if (wanted && p.values) {

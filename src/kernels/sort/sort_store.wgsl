@@ -1,9 +1,9 @@
-{# Stores the result's element `j` of a row, which stood at `place` of x. #}
+{# Stores the result's element `j` of a row, which stands at `place` of x. #}
 fn store_result(c: Coords, j: u32, place: u32) {
 {% if has_values %}
   store_values(at_values(c) + j * p.values_step, load_x(at_x(c) + place * p.x_step));
 {% endif %}
 {% if has_indices %}
-  store_indices(at_indices(c) + j * p.indices_step, {{ "vec2<u32>(place, 0u)" if long_indices else "indices_t(place)" }});
+  store_indices(at_indices(c) + j * p.indices_step, {{ "vec2<u32>(p.first_place + place, 0u)" if long_indices else "indices_t(p.first_place + place)" }});
 {% endif %}
 }

@@ -1,0 +1,14 @@
+// Reductions in a form of one's own, of rows that fit a binding: for tests and benchmarks.
+#pragma once
+
+#include "kernels/reduce/reduction.h"
+#include "weft/kernels/reduce.h"
+
+namespace weft::kernels {
+
+void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
+                    const std::optional<View>& workspace, const ReduceForm& form);
+std::uint64_t reduce_in_form_workspace(Stream& stream, ReduceOp op, const View& x, const View& y,
+                                       std::span<const int> axes, const ReduceForm& form);
+
+}  // namespace weft::kernels
