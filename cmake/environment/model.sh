@@ -26,8 +26,7 @@ download_model() (
   [[ -e $directory/.complete ]] && exit 0
   partial=$directory.partial
   trap 'rm -rf -- "$partial"' EXIT
-  exec 7>&2
-  trap stop_making INT TERM HUP
+  heed_stops
   rm -rf -- "$partial"
   mkdir "$partial"
 

@@ -97,8 +97,8 @@ bootstrap() {
   fi
 }
 
-# stop_making: ends a subshell that a signal stops while it fills $partial. The signal may have ended the
-# reader of standard error too, which must not end us before we have tidied up; 7 is the first one.
+# stop_making: ends a subshell that a signal stops while it fills $partial. Standard error may be a pipe whose
+# reader the same signal has ended; 7 is the first one.
 stop_making() {
   trap '' INT TERM HUP PIPE
   if rm -rf --one-file-system -- "$partial" 2>&7; then
@@ -107,6 +107,15 @@ stop_making() {
     say "stopped; the next run removes $partial" 2>&7
   fi
   exit 130
+}
+
+# heed_stops: from here on, a signal that stops this subshell ends it by stop_making. A process group's signal may
+# end the reader of standard error first; bash then says "Terminated" of its child into a broken pipe, and must
+# live on to hear its own signal. A handler, because what is ignored stays ignored in the programs that are run.
+heed_stops() {
+  exec 7>&2
+  trap : PIPE
+  trap stop_making INT TERM HUP
 }
 
 # make_root DIRECTORY: makes the root there, whole or not at all; one at a time.
@@ -138,8 +147,7 @@ make_root() (
   partial=$directory.partial
   log=$directory.log
   trap 'rm -rf --one-file-system -- "$partial"' EXIT
-  exec 7>&2
-  trap stop_making INT TERM HUP
+  heed_stops
   mkdir -p "$partial"
   say "making the environment: Debian testing from $mirror in $directory (once, about a minute, 1.6 GB)"
   bootstrap "$mirror" "$partial" 2> >(tee "$log" | grep --line-buffered '^I: ' >&2) || {
