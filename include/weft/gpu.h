@@ -99,7 +99,8 @@ struct Capabilities {
 
 enum class Access : std::uint8_t { read, read_write };
 
-// A storage binding. Bindings of a dispatch get @group(0) @binding(1), (2), … in order; (0) holds the parameters.
+// A storage binding. Bindings of a dispatch get @group(0) @binding(1), (2), … in order; (0) holds the parameters. Parts
+// of one buffer must either all be read, or all be read_write and not overlap.
 struct Binding {
   Buffer buffer;
   std::uint64_t offset = 0;  // a multiple of Capabilities::storage_alignment

@@ -139,14 +139,21 @@ Call& Call::strides(std::string_view operand, const Strides& strides) {
   return *this;
 }
 
-// Gives each operand a binding: a window of its buffer that starts on the device's alignment. A buffer that is written
-// has one binding for all of its operands.
+// Gives each operand a binding: a window of its buffer that starts on the device's alignment. The operands of a buffer
+// that is written share one, or as many as it takes for each to be within the device's limit; those must not overlap.
 void Call::resolve_bindings() {
   auto is_written = [&](const Buffer& buffer) {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       if (operands_[i].stores && views_[i].buffer == buffer) return true;
     }
     return false;
+  };
+  const auto begin_of = [&](std::uint64_t first) {
+    return first / capabilities_.storage_alignment * capabilities_.storage_alignment;
+  };
+  const auto size_of = [&](const Buffer& buffer, std::uint64_t first, std::uint64_t last) {
+    const std::uint64_t end = std::min((last + 15) / 16 * 16, buffer.size() / 4 * 4);
+    return std::max<std::uint64_t>(end, begin_of(first) + 4) - begin_of(first);
   };
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     Operand& op = operands_[i];
@@ -157,10 +164,18 @@ void Call::resolve_bindings() {
     const std::uint64_t last =
         view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
     const bool writes = is_written(view.buffer);
-    const auto shared = writes ? std::ranges::find(slots_, view.buffer, [](const Slot& s) { return s.binding.buffer; })
-                               : slots_.end();
+    auto shared = slots_.end(), other = slots_.end();
+    std::uint64_t least = capabilities_.max_binding;
+    for (auto slot = slots_.begin(); writes && slot != slots_.end(); ++slot) {
+      if (slot->binding.buffer != view.buffer) continue;
+      other = slot;
+      const std::uint64_t size = size_of(view.buffer, std::min(slot->first, first), std::max(slot->last, last));
+      const std::uint64_t more = size - size_of(view.buffer, slot->first, slot->last);
+      if (size <= capabilities_.max_binding && more <= least) least = more, shared = slot;
+    }
     op.binding = static_cast<int>(shared - slots_.begin());
     if (shared == slots_.end()) {
+      if (other != slots_.end()) key_ += std::format("|{}/{}", op.name, other - slots_.begin());
       slots_.push_back(
           {{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
       continue;
@@ -181,12 +196,17 @@ void Call::resolve_bindings() {
     key_ += std::format("|{}={}", op.name, op.binding);
   }
   for (Slot& slot : slots_) {
-    const std::uint64_t alignment = capabilities_.storage_alignment;
-    slot.binding.offset = slot.first / alignment * alignment;
-    const std::uint64_t end = std::min((slot.last + 15) / 16 * 16, slot.binding.buffer.size() / 4 * 4);
-    slot.binding.size = std::max<std::uint64_t>(end, slot.binding.offset + 4) - slot.binding.offset;
-    if (slot.binding.size > capabilities_.max_binding) {
-      throw Unsupported("{}: a binding of {} bytes is past this device's limit of {}", kernel_, slot.binding.size,
+    slot.binding.offset = begin_of(slot.first);
+    slot.binding.size = size_of(slot.binding.buffer, slot.first, slot.last);
+    const bool overlaps = std::ranges::any_of(slots_, [&](const Slot& s) {
+      return &s < &slot && s.binding.access == gpu::Access::read_write && s.binding.buffer == slot.binding.buffer &&
+             s.binding.offset < slot.binding.offset + slot.binding.size &&
+             slot.binding.offset < s.binding.offset + s.binding.size;
+    });
+    if (overlaps || slot.binding.size > capabilities_.max_binding) {
+      throw Unsupported("{}: {} is past this device's limit of {}", kernel_,
+                        overlaps ? std::string("what operands that overlap take together")
+                                 : std::format("a binding of {} bytes", slot.binding.size),
                         capabilities_.max_binding);
     }
   }

@@ -90,7 +90,8 @@ TEST_P(ErrorsTest, BadBindings) {
                      waiting[] = {{Buffer::placeholder(16), 0, 16, kWrite}}, odd[] = {{b, 0, 15, kWrite}},
                      empty[] = {{b, 0, 0, kWrite}}, shifted[] = {{b, step / 2, 16, kWrite}},
                      beyond[] = {{b, 0, 1 << 20, kWrite}}, far[] = {{b, std::uint64_t{1} << 62, 16, kWrite}},
-                     twice[] = {{b, 0, 16, kWrite}, {b, 0, 16, gpu::Access::read}};
+                     twice[] = {{b, 0, 16, kWrite}, {b, 0, 16, gpu::Access::read}},
+                     over[] = {{b, 0, 16, kWrite}, {b, 0, 8, kWrite}};
   refuses<InvalidArgument>(dispatch(host), "GPU memory");
   refuses<InvalidArgument>(dispatch(none), "GPU memory");
   refuses<InvalidArgument>(dispatch(waiting), "placeholder");
@@ -99,7 +100,8 @@ TEST_P(ErrorsTest, BadBindings) {
   refuses<InvalidArgument>(dispatch(shifted), "offset");
   refuses<InvalidArgument>(dispatch(beyond), "of a buffer of");
   refuses<InvalidArgument>(dispatch(far), "of a buffer of");
-  refuses<InvalidArgument>(dispatch(twice, "test.twice"), "one buffer");
+  refuses<InvalidArgument>(dispatch(twice, "test.twice"), "one buffer, and one of them writes");
+  refuses<InvalidArgument>(dispatch(over, "test.over"), "one buffer, and overlap");
   std::vector<gpu::Binding> many(device.capabilities().max_storage_buffers + 1, gpu::Binding{a, 0, 16});
   refuses<InvalidArgument>(dispatch(many), "storage buffers");
 }

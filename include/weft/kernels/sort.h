@@ -19,8 +19,8 @@ struct SortOptions {
 // in their order; their bits are kept. x is of any real type (f64 too), values of x's type and shape, indices i32, u32,
 // i64 or u64 of its shape. The outputs share no memory with x. Rows past 1024 elements need a workspace on a GPU; those
 // that take more than the device binds (with their keys and indices on their way: about 20 bytes an element of up to 32
-// bits) are sorted in windows, in as many rounds as there are windows. Unsupported: such rows for indices without
-// values. Source: Batcher, "Sorting networks and their applications", 1968 (short rows); Satish, Harris and Garland,
+// bits) are sorted in windows, in as many rounds as there are windows. Unsupported: neighbours along the axis farther
+// apart than the device binds. Source: Batcher, "Sorting networks and their applications", 1968 (short rows); Satish, Harris and Garland,
 // "Designing efficient sorting algorithms for manycore GPUs", 2009 (long rows: radix sort, eight bits a pass); Baudet
 // and Stevenson, "Optimal sorting algorithms for parallel computers", 1978 (windows).
 void sort(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
@@ -36,8 +36,7 @@ struct TopKOptions {
 
 // The first k elements that sort() gives, descending if `largest`: the k best in order, of equals those of lower index;
 // NaN only where nothing else is left. k is the outputs' size along the axis, up to x's. Types as for sort(). Much less
-// work than sorting for k up to 256. Unsupported: k so large that the best of a long row's windows are more than the
-// device binds together.
+// work than sorting for k up to 256. Unsupported: as for sort().
 void top_k(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
            const TopKOptions& options, const std::optional<View>& workspace = {});
 // As sort_workspace().

@@ -5,6 +5,7 @@
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/sort.h"
 
 namespace weft::kernels {
@@ -97,23 +98,34 @@ bool fits(const gpu::Capabilities& can, const Request& row, std::uint64_t scratc
   return scratch <= window_limit(can);
 }
 
-// Takes a part, and where in the workspace its scratch may begin.
-using Run = std::function<void(const SortProblem&, std::uint64_t scratch_at)>;
-
-[[noreturn]] void refuse(const gpu::Capabilities& can, const Request& r, std::string_view why) {
-  throw Unsupported("{}: a row of {} takes more than the {} bytes that this device binds; {}", r.name, to_string(r.x),
-                    can.max_binding, why);
-}
+// What a call is made of.
+struct Steps {
+  // Takes a part, and where in the workspace its scratch may begin.
+  std::function<void(const SortProblem&, std::uint64_t scratch_at)> sort;
+  std::function<void(const View& from, const View& to)> copy;
+};
 
 // A row too long for a binding, in windows that fit by twos: neighbours are sorted together, each with its left one and
 // its right one in turns, as often as there are windows (Baudet and Stevenson, "Optimal sorting algorithms for parallel
-// computers", 1978). Equal elements never pass each other.
-void sort_in_windows(const gpu::Capabilities& can, const Request& r, const Run& run) {
-  if (!r.values) refuse(can, r, "that takes values, too, which are sorted in place");
+// computers", 1978). Equal elements never pass each other. Goes on in what the first round wrote; where that is no
+// output, or not all of it, a list in the workspace.
+void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View& workspace, const Steps& steps) {
   const std::int64_t length = r.x.shape()[r.axis];
+  Request sorted = r;
+  // Lists begin where a binding may, so that each can have its own.
+  constexpr std::uint64_t kAligned = list_size(1);
+  const bool lists = !r.values || !r.all;
+  std::uint64_t scratch_at = lists ? kAligned - workspace.offset % kAligned : 0;
+  const auto list = [&](DType type) {
+    const View view(workspace.buffer, workspace.offset + scratch_at, type, r.x.shape());
+    scratch_at += list_size(byte_size(type, static_cast<std::uint64_t>(length)));
+    return view;
+  };
+  if (lists) sorted.values = list(r.x.dtype);
+  if (r.indices && !r.all) sorted.indices = list(r.indices->dtype);
   std::int64_t window = length;
   const auto pair_at = [&](std::int64_t begin, bool first_round) {
-    Request part = part_of(r, r.axis, begin, std::min(2 * window, length - begin));
+    Request part = part_of(sorted, r.axis, begin, std::min(2 * window, length - begin));
     if (!first_round) part.x = *part.values;
     SortProblem p = problem_of(part);
     p.first_place = begin;
@@ -129,14 +141,21 @@ void sort_in_windows(const gpu::Capabilities& can, const Request& r, const Run& 
     return fits(can, pair_at(0, true).first, scratch_bytes(can, p));
   };
   do {
-    if (window == 1) refuse(can, r, "nor are two of its elements near enough");
+    if (window == 1) {
+      throw Unsupported("{}: two elements of {} that are neighbours along axis {} lie more than the {} bytes apart that "
+                        "this device binds", r.name, to_string(r.x), r.axis, can.max_binding);
+    }
     window = first_half(window);
   } while (!pair_fits());
   const std::int64_t windows = ceil_div(length, window);
   for (std::int64_t round = 0; round < windows; ++round) {
     for (std::int64_t k = round % 2; k < windows; k += 2) {
-      if (round == 0 || k + 1 < windows) run(pair_at(k * window, round == 0).second, 0);
+      if (round == 0 || k + 1 < windows) steps.sort(pair_at(k * window, round == 0).second, scratch_at);
     }
+  }
+  if (r.all) return;
+  for (const auto& [from, to] : {std::pair(sorted.values, r.values), {sorted.indices, r.indices}}) {
+    if (to) steps.copy(part_along(*from, r.axis, 0, to->shape()[r.axis]), *to);
   }
 }
 
@@ -146,8 +165,9 @@ View unknown_workspace() {
   return {Buffer::placeholder(kMost), 0, DType::u8, {kMost}};
 }
 
-// The top of a row too long for a binding: that of each window, listed in the workspace, and of the list.
-void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& workspace, const Run& run) {
+// The top of a row too long for a binding: that of each window, listed in the workspace, and of the list; or, where
+// those are too many, the first of the sorted row.
+void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& workspace, const Steps& steps) {
   const SortProblem whole = problem_of(r);
   const View unknown = unknown_workspace();
   std::int64_t window = whole.length, windows = 0, listed = 0;
@@ -173,7 +193,7 @@ void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& 
     return p;
   };
   do {
-    if (window <= whole.keep || bits(whole.x.dtype) < 8) refuse(can, r, "sort() it");
+    if (window <= whole.keep || bits(whole.x.dtype) < 8) return sort_in_windows(can, r, workspace, steps);
     window = first_half(window);
     windows = ceil_div(whole.length, window);
     listed = (windows - 1) * whole.keep + std::min(whole.keep, whole.length - (windows - 1) * window);
@@ -182,13 +202,13 @@ void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& 
   } while (!fits(can, {.x = of_window(unknown, 0).x, .values = r.values, .indices = r.indices},
                  scratch_at +
                      std::max(scratch_bytes(can, of_window(unknown, 0)), scratch_bytes(can, of_list(unknown)))));
-  for (std::int64_t k = 0; k < windows; ++k) run(of_window(workspace, k), scratch_at);
-  run(of_list(workspace), scratch_at);
+  for (std::int64_t k = 0; k < windows; ++k) steps.sort(of_window(workspace, k), scratch_at);
+  steps.sort(of_list(workspace), scratch_at);
 }
 
-// Calls `run` with parts of fewer rows, until all operands and the scratch fit a binding each, or with windows of a
+// Takes the steps with parts of fewer rows, until all operands and the scratch fit a binding each, or with windows of a
 // single row. Throws Unsupported where that cannot be.
-void in_parts(const gpu::Capabilities& can, const Request& r, const View& workspace, const Run& run) {
+void in_parts(const gpu::Capabilities& can, const Request& r, const View& workspace, const Steps& steps) {
   const SortProblem p = problem_of(r);
   AxisMask others = every_axis();
   others[r.axis] = false;
@@ -199,7 +219,7 @@ void in_parts(const gpu::Capabilities& can, const Request& r, const View& worksp
     }
   }
   const bool long_row = !fits(can, row, scratch_bytes(can, problem_of(row)));
-  if (long_row && p.rows == 1) return r.all ? sort_in_windows(can, r, run) : top_in_windows(can, r, workspace, run);
+  if (long_row && p.rows == 1) return (r.all ? sort_in_windows : top_in_windows)(can, r, workspace, steps);
   int axis = -1;
   for (const auto& v : {std::optional(r.x), r.values, r.indices}) {
     if (v && axis < 0 && !long_row) axis = axis_to_cut(can, r.name, *v, others);
@@ -209,19 +229,22 @@ void in_parts(const gpu::Capabilities& can, const Request& r, const View& worksp
       if (others[d] && r.x.shape()[d] > (axis < 0 ? 1 : r.x.shape()[axis])) axis = d;
     }
   }
-  if (axis < 0) return run(p, 0);
+  if (axis < 0) return steps.sort(p, 0);
   const std::int64_t size = r.x.shape()[axis], half = first_half(size);
-  in_parts(can, part_of(r, axis, 0, half), workspace, run);
-  in_parts(can, part_of(r, axis, half, size - half), workspace, run);
+  in_parts(can, part_of(r, axis, 0, half), workspace, steps);
+  in_parts(can, part_of(r, axis, half, size - half), workspace, steps);
 }
 
 std::uint64_t needed(Stream& stream, const Request& r) {
   if (stream.cpu()) return 0;
   const gpu::Capabilities& can = stream.gpu()->device().capabilities();
   std::uint64_t bytes = 0;
-  in_parts(can, r, unknown_workspace(), [&](const SortProblem& p, std::uint64_t scratch_at) {
-    bytes = std::max(bytes, scratch_at + scratch_bytes(can, p));
-  });
+  in_parts(can, r, unknown_workspace(),
+           {.sort =
+                [&](const SortProblem& p, std::uint64_t scratch_at) {
+                  bytes = std::max(bytes, scratch_at + scratch_bytes(can, p));
+                },
+            .copy = [](const View&, const View&) {}});
   return bytes;
 }
 
@@ -240,7 +263,7 @@ void run(Stream& stream, const Request& r, const std::optional<View>& workspace)
   }
   gpu::Commands& commands = *stream.gpu();
   const View memory = workspace ? *workspace : unknown_workspace();  // where none is needed
-  in_parts(commands.device().capabilities(), r, memory, [&](const SortProblem& p, std::uint64_t scratch_at) {
+  const auto sort_part = [&](const SortProblem& p, std::uint64_t scratch_at) {
     View scratch = memory;
     scratch.offset += scratch_at;
     switch (way_of(p)) {
@@ -248,7 +271,9 @@ void run(Stream& stream, const Request& r, const std::optional<View>& workspace)
       case Way::select: return select_top(commands, p, scratch);
       case Way::radix: return radix_sort(commands, p, scratch);
     }
-  });
+  };
+  in_parts(commands.device().capabilities(), r, memory,
+           {.sort = sort_part, .copy = [&](const View& from, const View& to) { copy(stream, from, to); }});
 }
 
 }  // namespace
