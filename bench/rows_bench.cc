@@ -154,12 +154,12 @@ void forms(bench::Bandwidth& b) {
     const View v = view(b, x);
     for (const RowForm& f : whole) {
       b.run(name + whole_name(f), std::array{x, x}, 1, 2 * x.bytes(),
-            [&](Stream& s, auto o) { kernels::softmax_in_form(s, o[0], o[1], axis, false, f); });
+            [&](Stream& s, auto o) { kernels::softmax_in_form(s, kernels::row_views("softmax", o[0], o[1]), axis, false, f); });
     }
     for (const PartsForm& f : parts) {
-      const Tensor w = scratch(b, [&](Stream& s) { return kernels::softmax_in_parts_workspace(s, v, v, axis, f); });
+      const Tensor w = scratch(b, [&](Stream& s) { return kernels::softmax_in_parts_workspace(s, kernels::row_views("softmax", v, v), axis, f); });
       b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
-            [&](Stream& s, auto o) { kernels::softmax_in_parts(s, o[0], o[1], axis, false, o[2], f); });
+            [&](Stream& s, auto o) { kernels::softmax_in_parts(s, kernels::row_views("softmax", o[0], o[1]), axis, false, o[2], f); });
     }
   };
   const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups,

@@ -30,6 +30,7 @@ struct Fused {
   std::size_t inputs = 1, operands = 0;
   bool scale = false, bias = false;
   std::optional<kernels::RowForm> form = std::nullopt;
+  std::optional<kernels::PartsForm> parts = std::nullopt;
   float epsilon = 1e-2f;
 
   bool softmax() const { return kernel == Kernel::softmax || kernel == Kernel::log_softmax; }
@@ -40,17 +41,24 @@ struct Fused {
     const auto x = in.first(inputs), weights = in.subspan(inputs + operands);
     const auto w = scale ? std::optional(weights[0]) : std::nullopt;
     const auto b = bias ? std::optional(weights.back()) : std::nullopt;
-    if (form && s.gpu()) {
-      if (softmax()) return kernels::softmax_in_form(s, x, out, axis, kernel == Kernel::log_softmax, work, *form);
+    if ((form || parts) && s.gpu()) {
       const char* name = kNames[static_cast<int>(kernel)];
       const kernels::RowViews views = kernels::row_views(name, x, out, work);
-      const std::int64_t parts = kernel == Kernel::group ? groups : -1;
-      return row_norm_in_form(s,
-                              kernel == Kernel::layer ? kernels::make_layer_norm(views, w, b, axis, epsilon)
-                              : kernel == Kernel::rms
-                                  ? kernels::make_rms_norm(views, w, axis, epsilon)
-                                  : kernels::make_group_norm(name, views, w, b, axis, parts, epsilon),
-                              *form);
+      if (softmax()) {
+        const bool log = kernel == Kernel::log_softmax;
+        if (form) return kernels::softmax_in_form(s, views, axis, log, *form);
+        return with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, *parts), [&](const View& scratch) {
+          kernels::softmax_in_parts(s, views, axis, log, scratch, *parts);
+        });
+      }
+      const std::int64_t own = kernel == Kernel::group ? groups : -1;
+      const kernels::RowNorm norm = kernel == Kernel::layer ? kernels::make_layer_norm(views, w, b, axis, epsilon)
+                                    : kernel == Kernel::rms
+                                        ? kernels::make_rms_norm(views, w, axis, epsilon)
+                                        : kernels::make_group_norm(name, views, w, b, axis, own, epsilon);
+      if (form) return row_norm_in_form(s, norm, *form);
+      return with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, *parts),
+                            [&](const View& scratch) { kernels::row_norm_in_parts(s, norm, scratch, *parts); });
     }
     switch (kernel) {
       case Kernel::softmax: return kernels::softmax(s, x, out, axis, work);
@@ -115,6 +123,8 @@ Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type
   return e;
 }
 
+constexpr std::size_t kMostBuffers = 8;  // that every device takes
+
 constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
 constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16,    DType::i8,
                           DType::u8,  DType::i32, DType::i64, DType::boolean};
@@ -163,7 +173,6 @@ const bool registered = differential("row_work", [](Rng& rng) {
     f.after = random_expression(rng, read, y, second, false);
   }
   if (f.scale) operand(weights, pick(rng, kFloats));
-  constexpr std::size_t kMostBuffers = 8;  // that every device takes
   f.bias = f.bias && in.size() + 1 + second.has_value() + beside.has_value() + 1 <= kMostBuffers;
   if (f.bias) operand(weights, pick(rng, kFloats));
   out.push_back(random_view(rng, shape, y, random_output_kind(rng)));
@@ -179,7 +188,9 @@ const bool registered = differential("row_work", [](Rng& rng) {
             {.ulp = 2, .absolute = 1e-4, .relative = 1e-4}};
   if (rng() % 3) {
     Fused formed = f;
-    formed.form = random_row_form(rng);
+    // In parts there is a workspace more.
+    if (in.size() + out.size() < kMostBuffers && rng() % 2) formed.parts = random_parts_form(rng);
+    else formed.form = random_row_form(rng);
     p.form = formed;
   }
   return p;
@@ -242,15 +253,61 @@ TEST_P(RowWorkTest, TypesAndLayouts) {
   }
 }
 
+// Parts that wait and parts that do not, with and without what is beside x, along rows and across, whole tiles or not.
+TEST_P(RowWorkTest, InParts) {
+  for (const Kernel kernel : kKernels) {
+    const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
+    for (const auto& [shape, kind] : {std::pair{Shape{2, 4, 2048}, Kind::dense}, {{2, 4, 1100}, Kind::dense},
+                                      {{3, 2, 333}, Kind::dense}, {{8, 4, 160}, Kind::transposed}}) {
+      for (const bool waits : {false, true}) {
+        for (const std::uint32_t patience : {0u, 4096u}) {
+          if (patience == 0 && (!waits || shape[2] != 1100)) continue;
+          Fused f{.kernel = kernel, .axis = channels ? 1 : 2, .groups = 2, .inputs = 2};
+          f.parts = kernels::PartsForm{.threads = 32, .kept = 4, .interleave = 2, .waits = waits, .patience = patience};
+          f.scale = f.bias = !f.softmax() && kernel != Kernel::rms && shape[2] == 1100;
+          const Shape weights = channels ? Shape{shape[1]} : Shape{shape[2]};
+          const std::vector<View> own(f.scale ? 2 : 0, view_of(DType::f32, weights, Kind::dense, normal(4)));
+          const auto operands = [&](std::vector<View> in) {
+            in.insert(in.end(), own.begin(), own.end());
+            return in;
+          };
+          const std::string what = std::format("{} waits {} patience {}", weft::to_string(shape), waits, patience);
+          const View x = view_of(DType::f32, shape, kind, normal(1, 0.2)), r = view_of(DType::f32, shape, kind, normal(2));
+          const View mask = view_of(DType::f32, {1, shape[2]}, Kind::dense, normal(3));
+          const auto y = [&](DType type) { return output(type, shape, kind); };
+          f.before = scaled_sum(DType::f32, DType::f32, DType::f32);
+          f.after = gated(DType::f32, DType::f32, DType::f16);
+          f.operands = 1;
+          run(f, operands({x, r, mask}), {y(DType::f32), y(DType::f16)}, what + " gate");
+          if (!f.scale) {
+            f.before = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32);
+            run(f, {x, r, r}, {y(DType::f32), y(DType::f16), y(DType::f32)}, what + " sum");
+          }
+          // Words of 16 bits are what waits keeps of these.
+          f.before.reset();
+          f.inputs = 1;
+          f.after = gated(DType::f16, DType::f32);
+          const View h = view_of(DType::f16, shape, kind, normal(5)), g = view_of(DType::f16, shape, kind, normal(6));
+          run(f, operands({h, g}), {y(DType::f32)}, what + " after alone");
+        }
+      }
+    }
+  }
+}
+
 // A norm's x and its residual where they lay: the sum replaces one, the result the other.
 TEST_P(RowWorkTest, InPlace) {
-  for (const std::int64_t n : {16, 17, 20000}) {
+  for (const auto& [n, parts] : {std::pair<std::int64_t, std::optional<kernels::PartsForm>>{16, {}},
+                                 {17, {}},
+                                 {20000, {}},
+                                 {1000, kernels::PartsForm{.threads = 32, .kept = 3}},
+                                 {1000, kernels::PartsForm{.threads = 32, .kept = 3, .waits = true, .patience = 0}}}) {
     const Shape shape{5, n};
     const View x = view_of(DType::f32, shape, Kind::dense, normal(1)),
                r = view_of(DType::f32, shape, Kind::dense, normal(2));
     const View y = output(DType::f32, shape), sum = output(DType::f32, shape);
-    const Fused f{
-        .kernel = Kernel::layer, .before = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32), .inputs = 2};
+    const Fused f{.kernel = Kernel::layer, .before = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32),
+                  .inputs = 2, .parts = parts};
     cpu::Executor cpu;
     const View gpu_x = to_device(device, x), gpu_r = to_device(device, r);
     gpu::Encoder encoder(device);

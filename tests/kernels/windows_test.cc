@@ -221,6 +221,33 @@ TEST_F(WindowsTest, SoftmaxOfLongRows) {
   }
 }
 
+// Work before and after rows that are cut into windows is done by the same dispatches.
+TEST_F(WindowsTest, WorkAroundLongRows) {
+  using Build = std::function<void(Graph&, Value x, Value r)>;
+  const std::pair<Shape, Build> cases[] = {
+      {{2, 40000}, [](Graph& g, Value x, Value r) { g.output("y", relu(softmax(x * 0.5 + r, 1))); }},
+      {{30000, 4}, [](Graph& g, Value x, Value r) { g.output("y", log_softmax(x + r, 0) * r); }},
+      {{2, 4, 9000}, [](Graph& g, Value x, Value r) { g.output("y", silu(group_norm(x + r, {}, {}, 2, 1e-5))); }},
+      {{70000},
+       [](Graph& g, Value x, Value r) {
+         const Value sum = x + r;
+         g.output("y", layer_norm(sum, {}, {}, 1e-5, 0) * 2.0);
+         g.output("sum", sum);
+       }},
+  };
+  const Device gpu(*device);
+  for (const auto& [shape, build] : cases) {
+    Graph g;
+    build(g, g.input("x", DType::f32, shape), g.input("r", DType::f32, shape));
+    Executable exe = compile(g, gpu);
+    EXPECT_EQ(exe.report().steps.size(), 1u) << exe.report().graph;
+    const std::map<std::string, TensorData> inputs{{"x", noise(shape, 1)}, {"r", noise(shape, 2)}};
+    const Bound bound(gpu, g, inputs);
+    bound.run(exe);
+    bound.compare(compiler::evaluate(g, inputs), to_string(shape));
+  }
+}
+
 TEST_F(WindowsTest, Products) {
   const View a = random_view(rng, {300, 60}, DType::f32), b = random_view(rng, {60, 250}, DType::f32);
   const View y = random_view(rng, {300, 250}, DType::f32);

@@ -49,15 +49,27 @@ std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::
 // output.
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowWork& work);
+                const RowWork& work, const std::optional<View>& workspace = {});
+std::uint64_t layer_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, std::span<const View> outputs, int first_axis,
+                                   const RowWork& work);
 void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work);
+              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work,
+              const std::optional<View>& workspace = {});
+std::uint64_t rms_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                 std::span<const View> outputs, int first_axis, const RowWork& work);
 void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowWork& work);
+                float epsilon, const RowWork& work, const std::optional<View>& workspace = {});
+std::uint64_t group_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
+                                   std::int64_t groups, const RowWork& work);
 void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                    const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowWork& work);
+                   const RowWork& work, const std::optional<View>& workspace = {});
+std::uint64_t instance_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                      const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
+                                      const RowWork& work);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, all of them of one value a
 // channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own;

@@ -23,9 +23,11 @@ std::uint64_t softmax_workspace(Stream& stream, const View& x, const View& y, in
 void log_softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace = {});
 
 // With elementwise work around them (row_work.h): softmax(scale · x + mask), say, of inputs x and mask.
-void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-             const RowWork& work);
+void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis, const RowWork& work,
+             const std::optional<View>& workspace = {});
 void log_softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                 const RowWork& work);
+                 const RowWork& work, const std::optional<View>& workspace = {});
+std::uint64_t softmax_workspace(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
+                                const RowWork& work);
 
 }  // namespace weft::kernels

@@ -5,7 +5,6 @@
 #include "graph/ops/map.h"
 #include "graph/ops/norm.h"
 #include "kernels/common/row_work.h"
-#include "kernels/common/windows.h"
 
 namespace weft::compiler {
 namespace {
@@ -61,11 +60,14 @@ class RowFuser {
       const RowOp::Axes axes = rows->row_axes(x.shape());
       const kernels::RowReading reading =
           kernels::row_reading(target_.capabilities(), x.dtype(), axes.shape, axes.along);
-      if (!reading.whole || !fits_bindings(*node)) continue;
+      if (!reading.around) continue;
       const Node& maker = *x.node();
-      if (candidate(maker, x.shape()) && (reading.once || worth_repeating(maker, x.dtype()))) join(maker, *node);
+      if (candidate(maker, x.shape()) && (reading.once || worth_repeating(maker, x.dtype())) &&
+          (reading.beside || groups_.uses().only(x, *node))) {
+        join(maker, *node, reading);
+      }
       for (const Node* user : groups_.uses().of(result(*node))) {
-        if (candidate(*user, x.shape())) join(*user, *node);
+        if (candidate(*user, x.shape())) join(*user, *node, reading);
       }
     }
     return groups_.build(fused);
@@ -76,23 +78,7 @@ class RowFuser {
   bool candidate(const Node& node, const Shape& shape) const {
     const auto* map = node.as<MapOp>();
     return map && node.types().size() == 1 && node.types()[0].shape == shape && groups_.uses().live(node) &&
-           groups_.at(groups_.of(node)).size() == 1 && map->expression().nodes().size() <= kMostOperations &&
-           fits_bindings(node);
-  }
-
-  // Rows longer than a binding are cut, which is no work for kernels with work around them.
-  bool fits_bindings(const Node& node) const {
-    const gpu::Capabilities* capabilities = target_.capabilities();
-    if (!capabilities) return true;
-    const auto fits = [&](const TensorType& t) {
-      const std::int64_t n = element_count(t.shape);
-      return n <= kernels::kMostElements &&
-             byte_size(t.dtype, static_cast<std::uint64_t>(n)) <= kernels::window_limit(*capabilities);
-    };
-    return fits(node.types()[0]) && std::ranges::all_of(node.inputs(), [&](Value v) {
-             while (v.node()->op().is_view()) v = input_of(v);
-             return fits(v.type());
-           });
+           groups_.at(groups_.of(node)).size() == 1 && map->expression().nodes().size() <= kMostOperations;
   }
 
   // Of an element, in operations of f32 (Work::amount): what reading its operands a second time and computing it again
@@ -106,7 +92,7 @@ class RowFuser {
     return again.amount() + kBit * read <= kBit * 3 * bits(type);
   }
 
-  void join(const Node& map, const Node& rows) {
+  void join(const Node& map, const Node& rows, const kernels::RowReading& reading) {
     const int from = groups_.of(map), into = groups_.of(rows);
     const Group all = groups_.joined(from, into);
     const Parts p = parts_of(all);
@@ -123,7 +109,8 @@ class RowFuser {
     for (const Node* n : p.after) operations += n->as<MapOp>()->expression().nodes().size();
     if (!before && operations > kMostOperations) return;
     const std::size_t inputs = (p.before ? p.before->inputs().size() : 1) + p.rows->inputs().size() - 1 + after.size();
-    if (inputs + groups_.results(all).size() > static_cast<std::size_t>(target_.max_operands)) return;
+    const std::size_t bound = inputs + groups_.results(all).size() + (reading.scratch ? 1 : 0);
+    if (bound > static_cast<std::size_t>(target_.max_operands)) return;
     if (groups_.may_join(from, into)) groups_.join(from, into);
   }
 

@@ -21,17 +21,6 @@ void check_weight(std::string_view name, std::string_view operand, const TensorT
                         to_string(shape), to_string(x));
 }
 
-// The operands after x, as far as they are there.
-struct Weights {
-  std::optional<View> scale, bias;
-};
-Weights weights(const Launch& call, bool has_scale, bool has_bias) {
-  Weights w;
-  if (has_scale) w.scale = call.inputs[1];
-  if (has_bias) w.bias = call.inputs[has_scale ? 2 : 1];
-  return w;
-}
-
 Value per_channel(std::string_view name, std::string_view operand, Value weight, Value x, int axis, DType type) {
   check_weight(name, operand, weight.type(), {x.shape()[axis]}, x.type());
   Shape shape = Shape::filled(x.rank(), 1);
@@ -56,14 +45,6 @@ std::vector<TensorType> LogSoftmaxOp::infer(std::span<const TensorType> in) cons
   return {in[0]};
 }
 
-void LogSoftmaxOp::lower(const Launch& call) const {
-  kernels::log_softmax(call.stream, call.inputs[0], call.outputs[0], axis_, call.workspace);
-}
-
-std::uint64_t LogSoftmaxOp::workspace(const Launch& call) const {
-  return kernels::softmax_workspace(call.stream, call.inputs[0], call.outputs[0], axis_);
-}
-
 void RmsNormOp::fields(Fields& f) const {
   f.add("first_axis", first_axis_).add("epsilon", epsilon_);
   if (result_) f.add("type", weft::name(*result_));
@@ -75,17 +56,6 @@ std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   if (in.size() > 1)
     check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
   return {{result_.value_or(x.dtype), x.shape}};
-}
-
-void RmsNormOp::lower(const Launch& call) const {
-  const auto scale = call.inputs.size() > 1 ? std::optional(call.inputs[1]) : std::nullopt;
-  kernels::rms_norm(call.stream, call.inputs[0], scale, call.outputs[0], first_axis_, static_cast<float>(epsilon_),
-                    call.workspace);
-}
-
-std::uint64_t RmsNormOp::workspace(const Launch& call) const {
-  const auto scale = call.inputs.size() > 1 ? std::optional(call.inputs[1]) : std::nullopt;
-  return kernels::rms_norm_workspace(call.stream, call.inputs[0], scale, call.outputs[0], first_axis_);
 }
 
 void GroupNormOp::fields(Fields& f) const {
@@ -113,23 +83,6 @@ std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const
   return {x};
 }
 
-void GroupNormOp::lower(const Launch& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  const auto epsilon = static_cast<float>(epsilon_);
-  const View &x = call.inputs[0], &y = call.outputs[0];
-  if (groups_ == 0) {
-    return kernels::instance_norm(call.stream, x, scale, bias, y, channel_axis_, epsilon, call.workspace);
-  }
-  kernels::group_norm(call.stream, x, scale, bias, y, channel_axis_, groups_, epsilon, call.workspace);
-}
-
-std::uint64_t GroupNormOp::workspace(const Launch& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  const View &x = call.inputs[0], &y = call.outputs[0];
-  if (groups_ == 0) return kernels::instance_norm_workspace(call.stream, x, scale, bias, y, channel_axis_);
-  return kernels::group_norm_workspace(call.stream, x, scale, bias, y, channel_axis_, groups_);
-}
-
 void SoftmaxOp::fields(Fields& f) const {
   f.add("axis", axis_);
   if (result_) f.add("type", weft::name(*result_));
@@ -140,14 +93,6 @@ std::vector<TensorType> SoftmaxOp::infer(std::span<const TensorType> in) const {
     throw InvalidArgument("softmax: x is {}, expected a float type", weft::to_string(in[0]));
   }
   return {{result_.value_or(in[0].dtype), in[0].shape}};
-}
-
-void SoftmaxOp::lower(const Launch& call) const {
-  kernels::softmax(call.stream, call.inputs[0], call.outputs[0], axis_, call.workspace);
-}
-
-std::uint64_t SoftmaxOp::workspace(const Launch& call) const {
-  return kernels::softmax_workspace(call.stream, call.inputs[0], call.outputs[0], axis_);
 }
 
 void LayerNormOp::fields(Fields& f) const {
@@ -170,17 +115,6 @@ std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const
   return {{result_.value_or(x.dtype), x.shape}};
 }
 
-void LayerNormOp::lower(const Launch& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  kernels::layer_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], first_axis_,
-                      static_cast<float>(epsilon_), call.workspace);
-}
-
-std::uint64_t LayerNormOp::workspace(const Launch& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  return kernels::layer_norm_workspace(call.stream, call.inputs[0], scale, bias, call.outputs[0], first_axis_);
-}
-
 namespace {
 
 RowOp::Axes last_axes(const Shape& x, int first_axis) {
@@ -196,6 +130,9 @@ RowOp::Axes one_axis(const Shape& x, int axis) {
 }
 
 // The weights of a call, as far as they are there.
+struct Weights {
+  std::optional<View> scale, bias;
+};
 Weights weights(const RowOp::Around& call, bool has_scale, bool has_bias) {
   Weights w;
   if (has_scale) w.scale = call.weights[0];
@@ -221,29 +158,53 @@ RowOp::Axes GroupNormOp::row_axes(const Shape& x) const {
 }
 
 void SoftmaxOp::lower_around(const Around& call) const {
-  kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
+  kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work, call.workspace);
+}
+std::uint64_t SoftmaxOp::workspace_around(const Around& call) const {
+  return kernels::softmax_workspace(call.stream, call.inputs, call.outputs, axis_, call.work);
 }
 void LogSoftmaxOp::lower_around(const Around& call) const {
-  kernels::log_softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
+  kernels::log_softmax(call.stream, call.inputs, call.outputs, axis_, call.work, call.workspace);
+}
+std::uint64_t LogSoftmaxOp::workspace_around(const Around& call) const {
+  return kernels::softmax_workspace(call.stream, call.inputs, call.outputs, axis_, call.work);
 }
 void RmsNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, !call.weights.empty(), false);
-  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_),
-                    call.work);
+  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_), call.work,
+                    call.workspace);
+}
+std::uint64_t RmsNormOp::workspace_around(const Around& call) const {
+  const auto [scale, bias] = weights(call, !call.weights.empty(), false);
+  return kernels::rms_norm_workspace(call.stream, call.inputs, scale, call.outputs, first_axis_, call.work);
 }
 void LayerNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   kernels::layer_norm(call.stream, call.inputs, scale, bias, call.outputs, first_axis_, static_cast<float>(epsilon_),
-                      call.work);
+                      call.work, call.workspace);
+}
+std::uint64_t LayerNormOp::workspace_around(const Around& call) const {
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
+  return kernels::layer_norm_workspace(call.stream, call.inputs, scale, bias, call.outputs, first_axis_, call.work);
 }
 void GroupNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   const auto epsilon = static_cast<float>(epsilon_);
   if (groups_ == 0) {
     return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, epsilon,
-                                  call.work);
+                                  call.work, call.workspace);
   }
-  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work);
+  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work,
+                      call.workspace);
+}
+std::uint64_t GroupNormOp::workspace_around(const Around& call) const {
+  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
+  if (groups_ == 0) {
+    return kernels::instance_norm_workspace(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_,
+                                            call.work);
+  }
+  return kernels::group_norm_workspace(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_,
+                                       call.work);
 }
 
 void RowWorkOp::fields(Fields& f) const {
@@ -280,11 +241,14 @@ std::vector<TensorType> RowWorkOp::infer(std::span<const TensorType> in) const {
   return results;
 }
 
-void RowWorkOp::lower(const Launch& call) const {
-  const kernels::RowWork work{before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr,
-                              call.inputs.subspan(input_count() + weights_)};
-  rows_->lower_around({call.stream, call.inputs.first(input_count()), call.inputs.subspan(input_count(), weights_),
-                       call.outputs, work});
+RowOp::Around RowWorkOp::around(const Launch& call) const {
+  return {.stream = call.stream,
+          .inputs = call.inputs.first(input_count()),
+          .weights = call.inputs.subspan(input_count(), weights_),
+          .outputs = call.outputs,
+          .work = {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr,
+                   call.inputs.subspan(input_count() + weights_)},
+          .workspace = call.workspace};
 }
 
 Work RowWorkOp::work(const Launch& call) const {

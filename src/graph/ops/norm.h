@@ -15,12 +15,23 @@ class RowOp : public Op {
     std::array<bool, kMaxRank> along{};
   };
   virtual Axes row_axes(const Shape& x) const = 0;
+  // The kernel's call with work around it, and what that takes of a workspace.
   struct Around {
     Stream& stream;
     std::span<const View> inputs, weights, outputs;
-    const kernels::RowWork& work;
+    kernels::RowWork work;
+    std::optional<View> workspace;
   };
   virtual void lower_around(const Around& call) const = 0;
+  virtual std::uint64_t workspace_around(const Around& call) const = 0;
+  // With none.
+  void lower(const Launch& call) const final { lower_around(alone(call)); }
+  std::uint64_t workspace(const Launch& call) const final { return workspace_around(alone(call)); }
+
+ private:
+  static Around alone(const Launch& call) {
+    return {call.stream, call.inputs.first(1), call.inputs.subspan(1), call.outputs, {}, call.workspace};
+  }
 };
 
 class SoftmaxOp final : public RowOp {
@@ -31,10 +42,9 @@ class SoftmaxOp final : public RowOp {
   double cost() const override { return 0.6; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
+  std::uint64_t workspace_around(const Around& call) const override;
   int axis() const { return axis_; }
 
  private:
@@ -49,10 +59,9 @@ class LogSoftmaxOp final : public RowOp {
   double cost() const override { return 1.3; }
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
+  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int axis_;
@@ -68,10 +77,9 @@ class RmsNormOp final : public RowOp {
   double cost() const override { return 0.3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
+  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int first_axis_;
@@ -88,10 +96,9 @@ class GroupNormOp final : public RowOp {
   double cost() const override { return 0.3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
+  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int channel_axis_;
@@ -112,10 +119,9 @@ class LayerNormOp final : public RowOp {
   double cost() const override { return 0.3; }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
+  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int first_axis_;
@@ -149,10 +155,12 @@ class RowWorkOp final : public Op {
   Work work(const Launch& call) const override;
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
+  void lower(const Launch& call) const override { rows_->lower_around(around(call)); }
+  std::uint64_t workspace(const Launch& call) const override { return rows_->workspace_around(around(call)); }
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
+  RowOp::Around around(const Launch& call) const;
   std::shared_ptr<const RowOp> rows_;
   std::size_t weights_;
   std::optional<Expression> before_, after_;

@@ -52,9 +52,10 @@ RowPlan RowParts::plan_of(std::size_t window) const {
 }
 
 std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
-                                   const RowPlanOptions& options, int element_bits, DType type, int words,
+                                   const RowPlanOptions& options, const PartKind& kind,
                                    const std::optional<PartsForm>& form) {
   const Rows& rows = windows[0];
+  const int element_bits = kind.element_bits;
   RowParts p;
   p.plan = plan_rows(capabilities, rows, options);
   RowPlan& plan = p.plan;
@@ -71,10 +72,12 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
     // words only.
     const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
-    const bool twice = options.keep && plan.kept == 0 && dense && plan.steps >= 1024 &&
+    const bool twice = kind.may_wait && options.keep && plan.kept == 0 && dense && plan.steps >= 1024 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
-    if (windows.size() == 1 && (capabilities.software || !(idle || lines || twice))) return {};
+    const bool binds = kind.operands < capabilities.max_storage_buffers;
+    if (windows.size() == 1 && (capabilities.software || !binds || !(idle || lines || twice))) return {};
     if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
+    f.kept = std::min(f.kept, kind.most_kept);
   }
 
   // A thread's two values of 16 bytes may go through workgroup memory.
@@ -101,9 +104,9 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     p.parts.push_back(ceil_div(p.steps.back(), std::int64_t{plan.team} * plan.kept));
     p.all_parts += p.parts.back();
   }
-  p.type = type;
-  p.words = words;
-  p.waits = f.waits && windows.size() == 1 && (type == DType::f32 || type == DType::c64);
+  p.type = kind.type;
+  p.words = kind.words;
+  p.waits = f.waits && kind.may_wait && windows.size() == 1 && (p.type == DType::f32 || p.type == DType::c64);
   p.patience = f.patience;
   p.exact = p.waits && teams % at_once == 0 && std::ranges::all_of(p.steps, ends_with_tile);
   return p;

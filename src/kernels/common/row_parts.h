@@ -40,10 +40,19 @@ struct RowParts {
   std::uint64_t bytes() const;  // of the workspace
 };
 
-// `windows`: the rows, one for each window. A part's statistics are `words` numbers of `type`. Nothing if rows had
-// better stay whole, as they can only in one window.
+// What a kernel's parts are made of.
+struct PartKind {
+  int element_bits = 32;    // of x
+  DType type = DType::f32;  // of a part's statistics, of which there are so many words
+  int words = 1;
+  std::size_t operands = 2;      // of the kernel, beside the workspace
+  std::uint32_t most_kept = 32;  // steps of each thread
+  bool may_wait = true;          // else rows are read twice
+};
+
+// `windows`: the rows, one for each window. Nothing if rows had better stay whole, as they can only in one window.
 std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
-                                   const RowPlanOptions& options, int element_bits, DType type, int words,
+                                   const RowPlanOptions& options, const PartKind& kind,
                                    const std::optional<PartsForm>& form = {});
 
 // Records the dispatches. `start` makes a call with a window's operands, after add_rows(…, parts.plan_of(window), …).

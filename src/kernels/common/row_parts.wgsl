@@ -1,4 +1,4 @@
-{# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of("x"); its entry point begins with
+{# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of(…); its entry point begins with
    parts_head(). Then, if the dispatch `gathers`, a thread puts the part's statistics; if it `finishes`, it gets those
    of all parts, calls parts_found(), after the last barrier or with `uniform_exit`, and stores results. Dispatches that
    do both wait; what they gave up is finished again by one that does not gather. #}
@@ -77,61 +77,39 @@ fn load_found_of(tile: u32, q: u32, slot: u32) -> Found {
 {% endmacro %}
 {# The step i of the thread's tile: `team` apart, or, with `runs`, four after another. #}
 {% macro tile_step(i) %}first + {{ (i // 4) * 4 * team + i % 4 if runs else i * team }}u{% endmacro %}
-{# Where an operand has the thread's first step, for operands of tiles that know a way from step to step; and the step
-   i: `inside`, if given, says whether it is in the row; else a place is taken that is. #}
-{% macro tile_first(operand, start) %}
+{# Where an operand, whose row starts at <operand>_start, has the thread's first step, for operands of tiles that know a
+   way from step to step; and the step i: `inside`, if given, says whether it is in the row; else a place is taken that
+   is. #}
+{% macro tile_first(operand) %}
 {% if tile_way != "none" %}
-  let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ step_at("min(first, p.steps - 1u)") }});
+  let {{ operand }}_first = {{ operand }}_start + {{ operand }}_at({{ step_at("min(first, p.steps - 1u)") }});
 {% endif %}
 {% endmacro %}
-{% macro tile_spot(operand, start, i, inside) -%}
+{% macro tile_spot(operand, i, inside) -%}
 {%- if tile_way == "none" -%}
-{{ start }} + {{ operand }}_at({{ step_at("min(" ~ tile_step(i) ~ ", p.steps - 1u)" if inside and not exact else tile_step(i)) }})
+{{ operand }}_start + {{ operand }}_at({{ step_at("min(" ~ tile_step(i) ~ ", p.steps - 1u)" if inside and not exact else tile_step(i)) }})
 {%- else -%}
 {%- set jump = "p." ~ operand ~ "_jump" -%}
 {%- set way = i ~ "u * " ~ jump if tile_way == "even" else run_way(operand, i) -%}
 {{ operand }}_first + {{ "select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside and not exact else "(" ~ way ~ ")" }}
 {%- endif -%}
 {%- endmacro %}
-{# Of words results' places follow from each other, so that no more than one is held: registers for a core's fifth and
-   sixth workgroup. Values fill three, and there it is slower. #}
-{% macro store_tile(i, value) %}
-  {{ if_inside(i) }}
-    store{{ "4" if width == 4 else "" }}_y({{ "y_next" if goes_on else tile_spot("y", "y0", i, "") }}, {{ value }});
-  }
-{% if goes_on %}
-  y_next += p.y_jump;
-{% endif %}
-{% endmacro %}
-{# `place`: a macro that says where in memory's order a step stands. #}
-{% macro same_place(k) %}{{ k }}{% endmacro %}
-{# Where y's row starts, as compilers cannot know: else they keep each step's address from load to store. #}
-{% macro start_of_y() %}
-  let y0 = y_row(row){{ " + p.nothing" if gathers else "" }};
-{{ tile_first("y", "y0") }}
-{% if goes_on %}
-  var y_next = y_first;
-{% endif %}
-{% endmacro %}
 {# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
 {% set packed = waits and gathers and words_of_x %}
-{% set goes_on = packed and tile_way == "even" %}
-{% macro tile_of(operand, place=same_place) %}
-{% set four = "4" if width == 4 else "" %}
-struct Tile { {% for i in range(kept) %}v{{ i }}: {{ "vec2<u32>" if packed else "value_t" }}, {% endfor %} }
+{# What is read of a tile: `step`, a macro, says what of type `type` step i of the operands is. #}
+{% macro tile_of(operands, type, step) %}
+struct Tile { {% for i in range(kept) %}v{{ i }}: {{ type }}, {% endfor %} }
 fn load_tile(tile: u32, tid: u32) -> Tile {
 {{ tile_place() }}
-  let start = {{ operand }}_row(row);
+{% for operand in operands %}
+  let {{ operand }}_start = {{ operand }}_row(row);
 {% if tile_way %}
-{{ tile_first(operand, "start") }}
+{{ tile_first(operand) }}
 {% endif %}
+{% endfor %}
   return Tile(
 {% for i in range(kept) %}
-{% if tile_way %}
-    {{ "words4" if packed else "load" ~ four }}_{{ operand }}({{ tile_spot(operand, "start", i, tile_step(i) ~ " < p.steps") }}),
-{% else %}
-    {{ load_step(operand, "start", place("min(" ~ tile_step(i) ~ ", p.steps - 1u)")) }},
-{% endif %}
+    {{ step(i) }},
 {% endfor %}
   );
 }
@@ -143,7 +121,7 @@ fn load_tile(tile: u32, tid: u32) -> Tile {
 {% if not exact %}
   let inside{{ i }} = {{ tile_step(i) }} < p.steps;
 {% endif %}
-  var v{{ i }} = {{ masked("vec2<u32>(" ~ outside_words ~ ")" if packed else "value_t(" ~ outside ~ ")", "loaded.v" ~ i, i) }};
+  var v{{ i }} = {{ masked("vec2<u32>(" ~ outside_words ~ ")" if packed else "value_t(" ~ outside ~ ")", "loaded.v" ~ i ~ x_of, i) }};
 {% endfor %}
 {% endmacro %}
 {# `value` at step i, or `other` where the row has no such step; `exact`: tiles end where rows do. #}
@@ -154,11 +132,11 @@ fn load_tile(tile: u32, tid: u32) -> Tile {
 {{ "{" if exact else "if (" ~ tile_step(i) ~ " < p.steps) {" }}
 {%- endmacro %}
 {% macro tile_value(i) -%}
-{{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i if gathers else "loaded.v" ~ i }}
+{{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i if gathers else "loaded.v" ~ i ~ x_of }}
 {%- endmacro %}
 
 {# The part's word, of each of the team's rows. #}
-{% macro put(word, v) %}
+{% macro put_found(word, v) %}
 {% for i in range(rows_per_team) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
   store_found(found_at(tile, part_of(tile), {{ word }}u, slot + {{ i }}u), {{ v }}{{ lane }});

@@ -4,7 +4,6 @@
 #include <format>
 
 #include "kernels/common/memory.h"
-#include "kernels/common/row_parts.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "weft/error.h"
 
@@ -167,13 +166,6 @@ void refuse_f64(std::string_view kernel, const RowViews& views) {
   }
 }
 
-void refuse_windows(std::string_view kernel, const RowViews& views, std::size_t windows) {
-  if (windows == 1 || !views.has_work()) return;
-  throw Unsupported(
-      "{}: rows of {} are longer than this device's bindings; do the work around them by calls of its own", kernel,
-      to_string(views.inputs[0]));
-}
-
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
   const std::size_t lead = leading_input(views, rows);
   const View& x = views.inputs[lead];
@@ -235,6 +227,14 @@ void add_work(Call& call, const RowViews& views, const RowPlan& plan) {
   call.cost(work);
 }
 
+PartKind part_kind(const RowViews& views, int words, std::size_t weights) {
+  PartKind kind{.element_bits = bits(views.x_type()), .words = words, .operands = views.all().size() + weights};
+  // Loads of several inputs are on their way at once; what is stored beside x would be held until the row is known.
+  if (views.before) kind.most_kept = 16;
+  kind.may_wait = views.beside.empty();
+  return kind;
+}
+
 RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along) {
   View v;
   v.dtype = type;
@@ -244,13 +244,15 @@ RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const 
     // Blocks of elements go through work and rows in turn there, at two thirds of the speed of both apart (layer norm
     // of x + r, 4096 x 1024, two cores): it pays where steps are what takes the time.
     constexpr std::int64_t kLittle = 1 << 16;
-    return {.whole = v.count() <= kLittle};
+    return {.around = v.count() <= kLittle};
   }
   const std::array<Strides, 2> strides{v.strides(), v.strides()};
   const Rows rows = split_rows(shape, along, strides);
-  const RowPlanOptions options = plan_options({.inputs = {v}, .results = {v}}, rows);
-  return {.whole = !plan_parts(*capabilities, std::span(&rows, 1), options, bits(type), DType::f32, 1),
-          .once = plan_rows(*capabilities, rows, options).kept > 0};
+  const RowViews views{.inputs = {v}, .results = {v}};
+  const RowPlanOptions options = plan_options(views, rows);
+  const auto parts = plan_parts(*capabilities, std::span(&rows, 1), options, part_kind(views, 1));
+  if (parts) return {.once = parts->waits, .beside = !parts->waits, .scratch = true};
+  return {.once = plan_rows(*capabilities, rows, options).kept > 0};
 }
 
 }  // namespace weft::kernels

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/common/rows.h"
+#include "kernels/common/row_parts.h"
 #include "weft/kernels/row_work.h"
 #include "weft/stream.h"
 
@@ -36,20 +36,23 @@ RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::s
 // check_memory() of them and of the kernel's weights.
 void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
                   const std::optional<View>& bias, const std::optional<View>& workspace);
-// Throw Unsupported if one of them is f64, which GPUs do not have, or if rows that go in `windows` have work around
-// them.
+// Throws Unsupported if one of them is f64, which GPUs do not have.
 void refuse_f64(std::string_view kernel, const RowViews& views);
-void refuse_windows(std::string_view kernel, const RowViews& views, std::size_t windows);
 
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
 // Names the call's operands, in the order of all(), for add_rows(); add_work() gives it the rest.
 std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan);
 void add_work(Call& call, const RowViews& views, const RowPlan& plan);
 
+// For rows in parts (row_parts.h), with so many words of statistics and `weights` operands more.
+PartKind part_kind(const RowViews& views, int words, std::size_t weights = 0);
+
 // How a kernel would go through the rows of a dense tensor.
 struct RowReading {
-  bool whole = true;  // not in parts: with work around it, it goes as fast as without
-  bool once = true;   // rows are kept, so that nothing is read or computed twice
+  bool around = true;    // with work around it, it goes as fast as without
+  bool once = true;      // rows are kept, so that nothing is read or computed twice
+  bool beside = true;    // also if further results of the work before it are stored
+  bool scratch = false;  // it takes a workspace
 };
 // `capabilities`: null for the CPU.
 RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along);

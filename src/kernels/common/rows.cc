@@ -166,6 +166,15 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   return plan;
 }
 
+RowPlanOptions common_options(std::span<const RowPlanOptions> windows) {
+  RowPlanOptions common = windows.back();
+  for (const RowPlanOptions& own : windows) {
+    common.along4 &= own.along4;
+    common.across4 &= own.across4;
+  }
+  return common;
+}
+
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names) {
   if (plan.cluster > 1) call.enable("subgroups");
   call.include("row_reduce");

@@ -62,6 +62,8 @@ struct RowPlanOptions {
   std::optional<RowForm> form;           // as far as the device allows
 };
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options);
+// What all windows of a tensor allow.
+RowPlanOptions common_options(std::span<const RowPlanOptions> windows);
 
 // Gives `call` the plan as template variables, and what row_reduce.wgsl's row_access(name, …) needs of the operands,
 // one name for each list of strides.

@@ -118,36 +118,44 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
   return norm;
 }
 
-// Each in three ways: plain, the plain one's workspace, and with work around it.
+// Each in two ways, plain and with work around it, and the workspaces of both.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int first_axis, float epsilon, const std::optional<View>& workspace) {
   row_norm(stream, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, epsilon), workspace);
 }
-
 std::uint64_t layer_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                    const std::optional<View>& bias, const View& y, int first_axis) {
   return row_norm_workspace(stream, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, 0));
 }
-
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowWork& work) {
-  row_norm(stream, make_layer_norm(row_views(kLayerNorm, inputs, outputs, work), scale, bias, first_axis, epsilon), {});
+                const RowWork& work, const std::optional<View>& workspace) {
+  RowViews views = row_views(kLayerNorm, inputs, outputs, work);
+  row_norm(stream, make_layer_norm(std::move(views), scale, bias, first_axis, epsilon), workspace);
+}
+std::uint64_t layer_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, std::span<const View> outputs, int first_axis,
+                                   const RowWork& work) {
+  RowViews views = row_views(kLayerNorm, inputs, outputs, work);
+  return row_norm_workspace(stream, make_layer_norm(std::move(views), scale, bias, first_axis, 0));
 }
 
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
               float epsilon, const std::optional<View>& workspace) {
   row_norm(stream, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, epsilon), workspace);
 }
-
 std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale, const View& y,
                                  int first_axis) {
   return row_norm_workspace(stream, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, 0));
 }
-
 void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work) {
-  row_norm(stream, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, epsilon), {});
+              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work,
+              const std::optional<View>& workspace) {
+  row_norm(stream, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, epsilon), workspace);
+}
+std::uint64_t rms_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                 std::span<const View> outputs, int first_axis, const RowWork& work) {
+  return row_norm_workspace(stream, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, 0));
 }
 
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
@@ -157,7 +165,6 @@ void group_norm(Stream& stream, const View& x, const std::optional<View>& scale,
   row_norm(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, x, y), scale, bias, channel_axis, groups, epsilon),
            workspace);
 }
-
 std::uint64_t group_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                    const std::optional<View>& bias, const View& y, int channel_axis,
                                    std::int64_t groups) {
@@ -165,13 +172,21 @@ std::uint64_t group_norm_workspace(Stream& stream, const View& x, const std::opt
   return row_norm_workspace(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, x, y), scale, bias, channel_axis,
                                                     groups, 0));
 }
-
 void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowWork& work) {
+                float epsilon, const RowWork& work, const std::optional<View>& workspace) {
   check_groups(groups);
-  row_norm(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, inputs, outputs, work), scale, bias, channel_axis,
-                                   groups, epsilon), {});
+  RowViews views = row_views(kGroupNorm, inputs, outputs, work);
+  row_norm(stream, make_group_norm(kGroupNorm, std::move(views), scale, bias, channel_axis, groups, epsilon),
+           workspace);
+}
+std::uint64_t group_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
+                                   std::int64_t groups, const RowWork& work) {
+  check_groups(groups);
+  RowViews views = row_views(kGroupNorm, inputs, outputs, work);
+  return row_norm_workspace(stream,
+                            make_group_norm(kGroupNorm, std::move(views), scale, bias, channel_axis, groups, 0));
 }
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
@@ -180,18 +195,24 @@ void instance_norm(Stream& stream, const View& x, const std::optional<View>& sca
            make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias, channel_axis, -1, epsilon),
            workspace);
 }
-
 std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
                                       const std::optional<View>& bias, const View& y, int channel_axis) {
   return row_norm_workspace(stream, make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias,
                                                     channel_axis, -1, 0));
 }
-
 void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                    const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowWork& work) {
-  row_norm(stream, make_group_norm(kInstanceNorm, row_views(kInstanceNorm, inputs, outputs, work), scale, bias,
-                                   channel_axis, -1, epsilon), {});
+                   const RowWork& work, const std::optional<View>& workspace) {
+  RowViews views = row_views(kInstanceNorm, inputs, outputs, work);
+  row_norm(stream, make_group_norm(kInstanceNorm, std::move(views), scale, bias, channel_axis, -1, epsilon),
+           workspace);
+}
+std::uint64_t instance_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
+                                      const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
+                                      const RowWork& work) {
+  RowViews views = row_views(kInstanceNorm, inputs, outputs, work);
+  return row_norm_workspace(stream,
+                            make_group_norm(kInstanceNorm, std::move(views), scale, bias, channel_axis, -1, 0));
 }
 
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,

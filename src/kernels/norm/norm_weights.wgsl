@@ -14,15 +14,15 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {# Where the row's weights start. #}
 {% macro weight_rows() %}
 {% if scaled %}
-  let scale0 = scale_row(row);
+  let scale_start = scale_row(row);
 {% endif %}
 {% if biased %}
-  let bias0 = bias_row(row);
+  let bias_start = bias_row(row);
 {% endif %}
 {% endmacro %}
 {# A weight at step k; `wide` ones have four values a step, others one for all four. #}
 {% macro weight(operand, is_wide, k) -%}
-load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}0 + {{ operand }}_at({{ step_at(k) }}))
+load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}_start + {{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
 {# Weights of step i as w<i>_scale and w<i>_bias; `spot`, a macro, says where step i has an operand. Weights that lie
    still are loaded where they come to lie. #}

@@ -77,23 +77,20 @@ RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
 std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const RowNorm& norm,
                                  std::span<const Problem> windows, const std::optional<PartsForm>& form = {}) {
   std::vector<Rows> rows;
-  RowPlanOptions options{.along4 = true, .across4 = true};
+  std::vector<RowPlanOptions> options;
   for (const Problem& p : windows) {
     rows.push_back(p.rows);
-    const RowPlanOptions own = options_of(p);
-    options = {.along4 = options.along4 && own.along4,
-               .across4 = options.across4 && own.across4,
-               .across = own.across,
-               .keep = true};
+    options.push_back(options_of(p));
   }
-  return plan_parts(capabilities, rows, options, bits(norm.views.inputs[0].dtype), DType::f32, norm.centred ? 3 : 1,
-                    form);
+  return plan_parts(capabilities, rows, common_options(options),
+                    part_kind(norm.views, norm.centred ? 3 : 1, windows[0].weights.size()), form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,
            std::int64_t length) {
   Call call(*stream.gpu(), kernel);
   std::vector<std::string> listed = add_views(call, p.views, p.rows, plan);
+  add_work(call, p.views, plan);
   for (const auto& [name, view] : p.weights) {
     if (view.dtype == DType::f64) throw Unsupported("{}: {} is f64, which runs on the CPU only", norm.name, name);
     const bool wide = plan.width == 4 && !shared_by_four(p.rows, listed.size(), plan.across);
@@ -118,6 +115,7 @@ void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> 
   run_parts(stream, norm.name, parts, workspace, [&](std::size_t window) {
     const RowPlan plan = parts.plan_of(window);
     Call call = start(stream, "row_norm_parts", norm, windows[window], plan, length);
+    call.include("row_parts").include("tile_work");
     call.index_param("part_elements", std::int64_t{plan.team} * plan.kept * (plan.across ? 1 : plan.width));
     call.index_param("window_parts", parts.parts[0]).index_param("window_length", windows[0].rows.length);
     call.index_param("last_length", windows.back().rows.length);
@@ -132,13 +130,12 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
   call.include("moments").param("nothing", 0u);
-  add_work(call, p.views, plan);
   call.dispatch_groups(norm.name, plan.groups);
 }
 
 // What such windows take of a workspace.
 std::uint64_t scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm, std::span<const Problem> windows) {
-  const auto parts = norm.views.has_work() ? std::nullopt : parts_of(capabilities, norm, windows);
+  const auto parts = parts_of(capabilities, norm, windows);
   return parts ? parts->bytes() : 0;
 }
 
@@ -166,8 +163,7 @@ void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& wo
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   in_windows_of(capabilities, norm, p, [&](std::span<const Problem> windows, const RowNorm& first) {
-    refuse_windows(norm.name, norm.views, windows.size());
-    const auto parts = norm.views.has_work() ? std::nullopt : parts_of(capabilities, norm, windows);
+    const auto parts = parts_of(capabilities, norm, windows);
     if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
       return run_in_parts(stream, norm, windows, *parts, workspace);
     }

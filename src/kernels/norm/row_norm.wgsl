@@ -22,10 +22,10 @@ fn main({{ thread_arguments() }}) {
 {{ kept_steps() }}
 {{ first_places() }}
 {% if scaled %}
-{{ first_place("scale", "scale0") }}
+{{ first_place("scale", "scale_start") }}
 {% endif %}
 {% if biased %}
-{{ first_place("bias", "bias0") }}
+{{ first_place("bias", "bias_start") }}
 {% endif %}
 {% macro kept_value(i) %}{{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i }}{% endmacro %}
 {% if packed %}

@@ -2,13 +2,12 @@
    out, and the sum of squared deviations from it; they join by the pairwise update of common/moments.wgsl, as distances
    from one part's mean, so that a large mean costs no digits. Not `centred`: the sum of squares. #}
 {% set short = packed and centred and narrow_y %}
-{{ row_access("x") }}
-{{ row_access("y") }}
+{{ work_access() }}
 {{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
 {% set together = gathers and centred and state == "" %}
 {{ "" if not together else team_sums_function() }}
-{{ tile_of("x") }}
+{{ tile_of_inputs() }}
 
 {% if centred %}
 // Of a part; all windows but the last have rows of one length.
@@ -50,9 +49,9 @@ fn elements_of(q: u32) -> f32 {
   let deviations = team_sum(sum_of(part_squares), tid) - rest * sum;
 {% endif %}
   if (live && member == 0u) {
-{{ put(0, "part_mean") }}
-{{ put(1, "rest") }}
-{{ put(2, "deviations") }}
+{{ put_found(0, "part_mean") }}
+{{ put_found(1, "rest") }}
+{{ put_found(2, "deviations") }}
   }
 {% else %}
   var part_squares = value_t(0);
@@ -62,7 +61,7 @@ fn elements_of(q: u32) -> f32 {
 {% endfor %}
   let sum = team_sum(sum_of(part_squares), tid);
   if (live && member == 0u) {
-{{ put(0, "sum") }}
+{{ put_found(0, "sum") }}
   }
 {% endif %}
 {% endif %}
@@ -99,21 +98,20 @@ fn elements_of(q: u32) -> f32 {
 {% endif %}
 {{ parts_found() }}
   let factor = inverseSqrt(variance + p.epsilon);
-{{ start_of_y() }}
+{{ tile_starts() }}
 {{ weight_rows() }}
 {% if scaled %}
-{{ tile_first("scale", "scale0") }}
+{{ tile_first("scale") }}
 {% endif %}
 {% if biased %}
-{{ tile_first("bias", "bias0") }}
+{{ tile_first("bias") }}
 {% endif %}
 {{ forget_values() }}
 {% if short %}
 {{ short_terms("reference + row_mean") }}
 {% endif %}
-{% macro weight_spot(operand, i, inside) %}{{ tile_spot(operand, operand ~ "0", i, inside) }}{% endmacro %}
 {% for i in range(kept) %}
-{{ step_weights(i, weight_spot, tile_step(i) ~ " < p.steps") }}
+{{ step_weights(i, tile_spot, tile_step(i) ~ " < p.steps") }}
 {% set w = "w" ~ i ~ "_" %}
 {% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
 {{ store_tile(i, short_weighted(tile_value(i), w) if short else weighted(deviation ~ " * factor", w)) }}

@@ -97,14 +97,12 @@ std::vector<Window> windows_of(ScanOp op, Pieces pieces, int axis, const ScanOpt
 std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp op, std::span<const Window> windows,
                                  std::optional<PartsForm> form = {}) {
   std::vector<Rows> rows;
-  RowPlanOptions options{.along4 = true, .across4 = true};
+  std::vector<RowPlanOptions> each;
   for (const Window& w : windows) {
     rows.push_back(w.rows);
-    const RowPlanOptions own = options_of(w.x, w.y, w.rows);
-    options = {.along4 = options.along4 && own.along4,
-               .across4 = options.across4 && own.across4,
-               .across = own.across};
+    each.push_back(options_of(w.x, w.y, w.rows));
   }
+  const RowPlanOptions options = common_options(each);
   const View &x = windows[0].x, &y = windows[0].y;
   if (!form) {
     // Parts cost another reading of x, so only what would leave most of the device idle is cut.
@@ -120,7 +118,8 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp o
     else if (whole.steps > std::int64_t{1} << 22) form->threads = 512;
   }
   form->kept = (form->kept + 3) / 4 * 4;
-  auto parts = plan_parts(limited(capabilities), rows, options, bits(x.dtype), accumulator(op, y.dtype), 1, form);
+  auto parts = plan_parts(limited(capabilities), rows, options,
+                          {.element_bits = bits(x.dtype), .type = accumulator(op, y.dtype)}, form);
   if (parts) parts->runs = parts->plan.across;
   return parts;
 }

@@ -1,7 +1,10 @@
 {# scan.wgsl's of rows in parts (common/row_parts.h). A part's statistics is what its elements join to; before a tile
    come those of the parts before it, joined in an order that depends on their places only. #}
 alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
-{{ tile_of("x", physical) }}
+{% macro step_of_x(i) -%}
+{{ load_step("x", "x_start", physical("min(" ~ tile_step(i) ~ ", p.steps - 1u)")) }}
+{%- endmacro %}
+{{ tile_of(["x"], "value_t", step_of_x) }}
 {% macro tile_round(r) %}
 {% for i in range(4) %}
     let k{{ i }} = {{ tile_step(4 * r + i) }};

@@ -2,12 +2,11 @@
    exponentials below that, which join as in softmax.wgsl. What waits keeps the exponentials, unless it keeps words:
    then, where y has 16 bits too, the sum is taken off in the exponent, an operation less and a rounding more. #}
 {% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
-{{ row_access("x") }}
-{{ row_access("y") }}
+{{ work_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}
 
-{{ tile_of("x") }}
+{{ tile_of_inputs() }}
 {{ parts_head() }}
 {% if gathers %}
 {# Words of infinities, whose exponentials are 0. #}
@@ -26,8 +25,8 @@
 {% endfor %}
   let sum = team_sum(sum_of(total), tid);
   if (live && member == 0u) {
-{{ put(0, "top") }}
-{{ put(1, "sum") }}
+{{ put_found(0, "top") }}
+{{ put_found(1, "sum") }}
   }
 {% endif %}
 {% if finishes %}
@@ -44,7 +43,7 @@
   let row_top = team_max(part_top, tid);
   let row_total = team_sum(part_total * exp(part_top - row_top), tid);
 {{ parts_found() }}
-{{ start_of_y() }}
+{{ tile_starts() }}
 {% if logarithm %}
 {% if state == "vec4" %}
   let less = state_t(log_f32(row_total.x), log_f32(row_total.y), log_f32(row_total.z), log_f32(row_total.w));
