@@ -2,6 +2,7 @@
 // limits are forced down.
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
+#include "kernels/operands.h"
 #include "support/kernel_test.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -200,6 +201,47 @@ TEST_F(WindowsTest, LongRows) {
   Executable run = exe;
   bound.run(run);
   bound.compare(compiler::evaluate(g, inputs), "a sum of long rows");
+}
+
+// Moments of windows join without loss: 5e-6 is what some 80 additions of squares may round, and less than a forgotten
+// correction or element of most of these rows.
+TEST_F(WindowsTest, VariancesOfLongRows) {
+  using enum kernels::ReduceOp;
+  const auto check = [&](const View& x, const std::vector<int>& axes, const View& y) {
+    for (const auto& [op, correction] : {std::pair{variance, 0}, {deviation, 1}}) {
+      both({x}, {y}, [&, op = op, correction = correction](Stream& s, auto in, auto out) {
+        kernels::reduce(s, op, in[0], out[0], axes,
+                        workspace(kernels::reduce_workspace(s, op, in[0], out[0], axes)), correction);
+      }, {.ulp = 1, .relative = 5e-6});
+    }
+  };
+  struct Case {
+    Shape shape;
+    std::vector<int> axes;
+    Kind kind;
+  };
+  for (const Case& c :
+       {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
+        Case{{20000, 8}, {0}, Kind::dense}, Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
+        Case{{5, 300, 200}, {0, 2}, Kind::dense}, Case{{30000, 2, 4}, {0, 2}, Kind::transposed},
+        Case{{3, 2, 40001}, {0, 2}, Kind::dense}, Case{{3, 40000}, {0}, Kind::dense}}) {
+    // The mean as large beside the deviation as the type's spacing there allows.
+    for (const auto& [type, result, mean, deviation] : {std::tuple{DType::f32, DType::f32, 1e4, 1e-2},
+                                                        {DType::f16, DType::f16, 64, 0.25},
+                                                        {DType::bf16, DType::f32, -8, 0.25}}) {
+      check(view_of(type, c.shape, c.kind, normal(7, mean, deviation)), c.axes,
+            random_view(rng, without(c.shape, c.axes), result, c.kind));
+    }
+  }
+  const View y = output(DType::f32, {3});
+  // Windows of different means, and an outlier first.
+  check(view_of(DType::f32, {3, 50001}, Kind::dense, [noise = normal(8)](std::int64_t i) {
+          return i == 50001 ? 1e6 : static_cast<double>(i / 5000 * 100) + noise(i);
+        }), {1}, y);
+  // NaN in one row's last window, an infinity in another's first.
+  check(view_of(DType::f32, {50001, 3}, Kind::dense, [](std::int64_t i) {
+          return i == 150001 ? NAN : i == 302 ? INFINITY : static_cast<double>(i % 7);
+        }), {0}, y);
 }
 
 TEST_F(WindowsTest, SoftmaxOfLongRows) {
@@ -577,6 +619,14 @@ TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
     EXPECT_THAT(e.what(), testing::HasSubstr("65536"));
   }
   EXPECT_THROW(kernels::reduce(encoder, kernels::ReduceOp::sum, x, y, std::array{0}, {}), Unsupported);
+  try {
+    kernels::reduce(encoder, kernels::ReduceOp::variance, x, y, std::array{0}, workspace(16));
+    ADD_FAILURE() << "accepted";
+  } catch (const Unsupported& e) {
+    const auto bytes = kernels::reduce_workspace(encoder, kernels::ReduceOp::variance, x, y, std::array{0});
+    EXPECT_THAT(e.what(), testing::HasSubstr("variance: rows of "));
+    EXPECT_THAT(e.what(), testing::HasSubstr(std::format("a workspace of {} dense bytes", bytes)));
+  }
   EXPECT_THROW(kernels::layer_norm(encoder, x, {}, {}, x, 0, 1e-5f), Unsupported);
   EXPECT_THROW(kernels::scan(encoder, kernels::ScanOp::sum, x, x, 0), Unsupported);
   EXPECT_THROW(

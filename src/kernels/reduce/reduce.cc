@@ -7,7 +7,6 @@
 #include "kernels/reduce/reduce_cpu.h"
 #include "kernels/reduce/reduce_form.h"
 #include "kernels/reduce/reduce_windows.h"
-#include "kernels/reduce/variance.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -42,6 +41,9 @@ constexpr OpInfo kOps[] = {
     {"deviation", Takes::floats, 0},
 };
 bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
+const char* kernel_of(ReduceOp op) {
+  return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
+}
 
 void check_types(const OpInfo& op, DType x, DType y) {
   const auto fail = [&](std::string_view expected) {
@@ -78,7 +80,7 @@ void check_expression(const OpInfo& op, const Expression& e, std::span<const Vie
 }
 
 ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-                    const ReduceWork& work) {
+                    const ReduceWork& work, double correction = 0) {
   const OpInfo& info = kOps[static_cast<int>(op)];
   if ((work.before || work.after) && (op == ReduceOp::log_sum_exp || is_moment(op))) {
     throw InvalidArgument("reduce {}: takes no work before or after it", info.name);
@@ -87,7 +89,7 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
     throw InvalidArgument("reduce {}: {} inputs without an expression of them", info.name, inputs.size());
   }
   ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .before = work.before, .y = y,
-                  .after = work.after};
+                  .after = work.after, .correction = correction};
   if (work.before) {
     check_expression(info, *work.before, inputs, 0);
     r.dtype = work.before->output_type(0);
@@ -164,19 +166,20 @@ std::uint64_t identity_bits(ReduceOp op, DType x) {
 
 std::string_view reduce_name(ReduceOp op) { return kOps[static_cast<int>(op)].name; }
 
-DType reduce_accumulator(ReduceOp op, DType x) {
-  if (op == ReduceOp::log_sum_exp) return DType::c64;  // maximum and sum
-  if (kOps[static_cast<int>(op)].takes == Takes::anything) return DType::u32;
+Accumulator reduce_accumulator(ReduceOp op, DType x) {
+  if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl says what of
+  if (op == ReduceOp::log_sum_exp) return {DType::c64};  // maximum and sum
+  if (kOps[static_cast<int>(op)].takes == Takes::anything) return {DType::u32};
   // Minima and maxima as integers of their order.
-  if (is_floating(x)) return op == ReduceOp::min || op == ReduceOp::max ? DType::i32 : DType::f32;
-  if (bits(x) == 64) return x;
-  return is_signed(x) ? DType::i32 : DType::u32;
+  if (is_floating(x)) return {op == ReduceOp::min || op == ReduceOp::max ? DType::i32 : DType::f32};
+  if (bits(x) == 64) return {x};
+  return {is_signed(x) ? DType::i32 : DType::u32};
 }
 
-RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut) {
+RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep) {
   // Fours do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
-  RowPlanOptions options{.along4 = true, .across4 = true, .cut = cut};
+  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .cut = cut};
   if (r.form) options.form = r.form->rows;
   // The input with the most memory says which way threads had better go.
   std::int64_t most = -1;
@@ -202,9 +205,9 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
 }
 
 void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
-            std::int64_t length) {
+                   std::int64_t length) {
   const OpInfo& info = kOps[static_cast<int>(r.op)];
-  Call call(*stream.gpu(), r.op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce");
+  Call call(*stream.gpu(), kernel_of(r.op));
   std::vector<std::string> names, modes;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
@@ -226,26 +229,83 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   add_rows(call, r.rows, plan, listed);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
-  if (r.op == ReduceOp::log_sum_exp) {
+  call.param("length", static_cast<float>(length));
+  if (is_moment(r.op)) {
+    call.include("float_rows").include("moments").set("op", info.name);
+    call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
+  } else if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");
   } else {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
     call.set("batch", r.form ? r.form->loads : loads_at_once(call.capabilities(), narrow));
     call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
     const std::uint64_t identity =
-        identity_bits(r.op, stage == Stage::second ? reduce_accumulator(r.op, r.dtype) : r.dtype);
+        identity_bits(r.op, stage == Stage::second ? reduce_accumulator(r.op, r.dtype).type : r.dtype);
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("before", r.before != nullptr).set("inputs", modes).set("operands", operands);
     if (r.before) call.set("x_type", compute_type(r.dtype)).expression(*r.before, plan.width);
     call.set("after", r.after ? expression_wgsl(*r.after, 1, "after") : std::string());
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
-    call.param("length", static_cast<float>(length));
   }
   call.dispatch_groups(info.name, plan.groups * parts.count);
 }
 
 namespace {
+
+Parts parts_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, const RowPlan& plan) {
+  return r.form ? cut_into(plan, r.form->parts) : cut_rows(capabilities, r.rows, plan);
+}
+
+std::uint64_t workspace_bytes(const gpu::Capabilities& capabilities, const ReduceProblem& r) {
+  const Parts parts = parts_of(capabilities, r, plan_reduce(capabilities, r, true));
+  if (parts.count == 1) return 0;
+  return reduce_accumulator(r.op, r.dtype).bytes(r.rows.count * parts.count);
+}
+
+// Rows that fit a binding: whole, or with a workspace in parts.
+void reduce_rows(Stream& stream, const ReduceProblem& r, const std::optional<View>& workspace) {
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  const RowPlan plan = plan_reduce(capabilities, r, workspace.has_value());
+  const Parts parts = parts_of(capabilities, r, plan);
+  if (!workspace || parts.count == 1) {
+    // Rows that are read more than once had better stay in registers.
+    const RowPlan keeping = plan_reduce(capabilities, r, false, is_moment(r.op));
+    const RowPlan& whole = keeping.kept ? keeping : plan;
+    return record_reduce(stream, r, whole, uncut(whole), Stage::whole, r.rows.length);
+  }
+  // The accumulators: for each row, in row-major order, those of its parts.
+  const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
+  const View partial = partials("reduce", *workspace, type, r.rows, parts, slots);
+  Strides listed = dense_strides(r.rows.outer.shape);
+  for (auto& s : listed) s *= parts.count * slots;
+  const Strides none = Strides::filled(r.rows.inner.shape.rank(), 0);
+
+  ReduceProblem first = r;
+  first.y = partial;
+  first.after = nullptr;
+  first.operands.clear();
+  first.rows.outer.strides.resize(r.y_index());
+  first.rows.outer.strides.push_back(listed);
+  first.rows.inner.strides.resize(r.y_index());
+  first.rows.inner.strides.push_back(none);
+  record_reduce(stream, first, plan, parts, Stage::first, r.rows.length);
+
+  // y's rows stand where they stood; the partials' are a list.
+  ReduceProblem second = r;
+  second.inputs = {partial};
+  second.before = nullptr;
+  second.form = {};
+  second.rows.length = parts.count;
+  second.rows.outer = {r.rows.outer.shape, {listed}};
+  second.rows.inner = {{parts.count}, {{slots}}};
+  for (std::size_t k = r.y_index(); k < r.rows.outer.strides.size(); ++k) {
+    second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
+    second.rows.inner.strides.push_back({0});
+  }
+  const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = vectorises_along(partial, second.rows, 0)});
+  record_reduce(stream, second, last, uncut(last), Stage::second, r.rows.length);
+}
 
 // In parts of fewer rows, where an operand is larger than a binding; false, and nothing is done, if all fit.
 bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes, const ReduceWork& work) {
@@ -262,76 +322,13 @@ bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes,
                         }
                       }
                       const ReduceWork rest{work.before, work.after, std::span(results).subspan(1)};
-                      reduce(stream, r.op, part.first(inputs), results[0], axes, rest, {});
+                      reduce_rows(stream, check(r.op, part.first(inputs), results[0], axes, rest, r.correction), {});
                     });
 }
 
-Parts parts_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, const RowPlan& plan) {
-  return r.form ? cut_into(plan, r.form->parts) : cut_rows(capabilities, r.rows, plan);
-}
-
-std::uint64_t workspace_bytes(const gpu::Capabilities& capabilities, const ReduceProblem& r) {
-  const Parts parts = parts_of(capabilities, r, plan_reduce(capabilities, r, true));
-  if (parts.count == 1) return 0;
-  return byte_size(reduce_accumulator(r.op, r.dtype), static_cast<std::uint64_t>(r.rows.count * parts.count));
-}
-
-// Rows that fit a binding: whole, or with a workspace in parts.
-void reduce_rows(Stream& stream, const ReduceProblem& r, const std::optional<View>& workspace) {
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const RowPlan whole = plan_reduce(capabilities, r, workspace.has_value());
-  const Parts parts = parts_of(capabilities, r, whole);
-  if (!workspace || parts.count == 1) {
-    return record_reduce(stream, r, whole, {1, whole.steps}, Stage::whole, r.rows.length);
-  }
-  // The accumulators: for each row, in row-major order, those of its parts.
-  const DType type = reduce_accumulator(r.op, r.dtype);
-  const View partial = partials("reduce", *workspace, type, r.rows, parts);
-  Strides listed = dense_strides(r.rows.outer.shape);
-  for (auto& s : listed) s *= parts.count;
-  const Strides none = Strides::filled(r.rows.inner.shape.rank(), 0);
-
-  ReduceProblem first = r;
-  first.y = partial;
-  first.after = nullptr;
-  first.operands.clear();
-  first.rows.outer.strides.resize(r.y_index());
-  first.rows.outer.strides.push_back(listed);
-  first.rows.inner.strides.resize(r.y_index());
-  first.rows.inner.strides.push_back(none);
-  record_reduce(stream, first, whole, parts, Stage::first, r.rows.length);
-
-  // y's rows stand where they stood; the partials' are a list.
-  ReduceProblem second = r;
-  second.inputs = {partial};
-  second.before = nullptr;
-  second.form = {};
-  second.rows.length = parts.count;
-  second.rows.outer = {r.rows.outer.shape, {listed}};
-  second.rows.inner = {{parts.count}, {{1}}};
-  for (std::size_t k = r.y_index(); k < r.rows.outer.strides.size(); ++k) {
-    second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
-    second.rows.inner.strides.push_back({0});
-  }
-  const bool fours = r.op != ReduceOp::log_sum_exp && vectorises_along(partial, second.rows, 0);
-  const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = fours});
-  record_reduce(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
-}
-
-}  // namespace
-
-std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
-                               std::span<const int> axes, const ReduceWork& work) {
-  const ReduceProblem r = check(op, inputs, y, axes, work);
-  if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  if (const auto windows = row_windows(capabilities, r, axes)) return window_bytes(r, *windows);
-  return workspace_bytes(capabilities, r);
-}
-
-void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceWork& work, const std::optional<View>& workspace) {
-  const ReduceProblem r = check(op, inputs, y, axes, work);
+void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+         const ReduceWork& work, const std::optional<View>& workspace, double correction) {
+  const ReduceProblem r = check(op, inputs, y, axes, work, correction);
   const OpInfo& info = kOps[static_cast<int>(op)];
   check_memory(stream, info.name, {inputs, work.operands}, {y}, Sharing::same_view, workspace);
   if (r.rows.count == 0) return;
@@ -361,8 +358,23 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   reduce_rows(stream, r, workspace);
 }
 
+}  // namespace
+
+std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
+                               std::span<const int> axes, const ReduceWork& work) {
+  const ReduceProblem r = check(op, inputs, y, axes, work);
+  if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  if (const auto windows = row_windows(capabilities, r, axes)) return window_bytes(r, *windows);
+  return workspace_bytes(capabilities, r);
+}
+
+void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+            const ReduceWork& work, const std::optional<View>& workspace) {
+  run(stream, op, inputs, y, axes, work, workspace, 0);
+}
+
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
-  if (is_moment(op)) return variance_workspace(stream, x, y, axes);
   return reduce_workspace(stream, op, std::span(&x, 1), y, axes, {});
 }
 
@@ -382,19 +394,7 @@ void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, s
 
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
             const std::optional<View>& workspace, double correction) {
-  if (!is_moment(op)) return reduce(stream, op, std::span(&x, 1), y, axes, {}, workspace);
-  ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
-  r.correction = correction;
-  check_memory(stream, kOps[static_cast<int>(op)].name, {x}, {y}, Sharing::same_view, workspace);
-  if (r.rows.count == 0) return;
-  if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
-  if (in_reduced_windows(stream.gpu()->device().capabilities(), kOps[static_cast<int>(op)].name, x, y, axes,
-                         [&](const View& part, const View& result) {
-                           reduce(stream, op, part, result, axes, {}, correction);
-                         })) {
-    return;
-  }
-  variance_gpu(*stream.gpu(), r, workspace);
+  run(stream, op, std::span(&x, 1), y, axes, {}, workspace, correction);
 }
 
 }  // namespace weft::kernels

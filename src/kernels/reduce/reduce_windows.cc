@@ -90,7 +90,7 @@ std::optional<RowWindows> row_windows(const gpu::Capabilities& capabilities, con
 }
 
 std::uint64_t window_bytes(const ReduceProblem& r, const RowWindows& w) {
-  return byte_size(reduce_accumulator(r.op, r.dtype), static_cast<std::uint64_t>(w.rows * w.count * w.parts.count));
+  return reduce_accumulator(r.op, r.dtype).bytes(w.rows * w.count * w.parts.count);
 }
 
 // The accumulators lie as [rows of a piece, pieces that share them, parts].
@@ -98,8 +98,8 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const std::vector<View> views = over_all_axes(r, w.kept);
   const int rank = r.shape.rank();
-  const DType type = reduce_accumulator(r.op, r.dtype);
-  const std::int64_t slots = w.count * w.parts.count;
+  const Accumulator of_part = reduce_accumulator(r.op, r.dtype);
+  const std::int64_t piece_slots = w.parts.count * of_part.slots, row_slots = w.count * piece_slots;
   const auto piece_of = [&](const View& v, const Dims& begin, bool all) {
     View part = v;
     for (int d = 0; d < rank; ++d) {
@@ -115,10 +115,10 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
     std::int64_t rows = 1;
     for (int d = rank - 1; d >= 0; --d) {
       if (!w.kept[d]) continue;
-      listed[d] = rows * slots;
+      listed[d] = rows * row_slots;
       rows *= std::min(w.piece[d], r.shape[d] - rows_begin[d]);
     }
-    std::int64_t slot = 0;
+    std::int64_t part = 0;
     for_each_piece(r.shape, w.piece, w.kept, false, [&](const Dims& along_begin) {
       Dims begin = rows_begin;
       for (int d = 0; d < rank; ++d) {
@@ -126,27 +126,27 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
       }
       std::vector<View> inputs;
       for (std::size_t k = 0; k < r.inputs.size(); ++k) inputs.push_back(piece_of(views[k], begin, true));
-      const View y(workspace.buffer, workspace.offset + static_cast<std::uint64_t>(slot) * byte_size(type, 1), type,
-                   {rows, w.parts.count}, {slots, 1});
+      const View y(workspace.buffer, workspace.offset + of_part.bytes(part), of_part.type, {rows, piece_slots},
+                   {row_slots, 1});
       const ReduceProblem p = problem_of_piece(r, w.kept, inputs, y, listed);
       const RowPlan own = plan_reduce(capabilities, p, w.parts.count > 1);
       const std::int64_t team = own.team;
       record_reduce(stream, p, own, {w.parts.count, ceil_div(ceil_div(own.steps, w.parts.count), team) * team},
                     Stage::first, r.rows.length);
-      slot += w.parts.count;
+      part += w.parts.count;
     });
 
     ReduceProblem second = r;
     second.before = nullptr;
-    second.inputs = {View(workspace.buffer, workspace.offset, type, {rows, slots})};
+    second.inputs = {View(workspace.buffer, workspace.offset, of_part.type, {rows, row_slots})};
     std::vector<Strides> strides(1);
     for (int d = 0; d < rank; ++d) {
       if (!w.kept[d]) continue;
       rows_shape.push_back(std::min(w.piece[d], r.shape[d] - rows_begin[d]));
       strides[0].push_back(listed[d]);
     }
-    rows_shape.push_back(slots);
-    strides[0].push_back(1);
+    rows_shape.push_back(w.count * w.parts.count);
+    strides[0].push_back(of_part.slots);
     second.operands.clear();
     for (std::size_t k = r.inputs.size(); k < views.size(); ++k) {
       const View part = piece_of(views[k], rows_begin, false);
@@ -161,9 +161,9 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
     AxisMask along{};
     along[rows_shape.rank() - 1] = true;
     second.rows = split_rows(rows_shape, along, strides);
-    const bool fours = r.op != ReduceOp::log_sum_exp && vectorises_along(second.inputs[0], second.rows, 0);
+    const bool fours = vectorises_along(second.inputs[0], second.rows, 0);
     const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = fours});
-    record_reduce(stream, second, last, {1, last.steps}, Stage::second, r.rows.length);
+    record_reduce(stream, second, last, uncut(last), Stage::second, r.rows.length);
   });
 }
 

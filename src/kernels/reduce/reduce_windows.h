@@ -10,10 +10,16 @@
 namespace weft::kernels {
 
 std::string_view reduce_name(ReduceOp op);
-// The type of an accumulator in the workspace.
-DType reduce_accumulator(ReduceOp op, DType x);
-// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four.
-RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut);
+// What a part of a row leaves in the workspace: `slots` elements of `type`.
+struct Accumulator {
+  DType type;
+  int slots = 1;
+  std::uint64_t bytes(std::int64_t parts) const { return byte_size(type, static_cast<std::uint64_t>(parts * slots)); }
+};
+Accumulator reduce_accumulator(ReduceOp op, DType x);
+// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four. `cut` and
+// `keep` as in RowPlanOptions.
+RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep = false);
 // `length`: elements of a whole row.
 void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
                    std::int64_t length);

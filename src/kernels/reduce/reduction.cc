@@ -45,19 +45,6 @@ View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept) {
   return spread;
 }
 
-bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x, const View& y,
-                        std::span<const int> axes, const std::function<void(const View& x, const View& y)>& run) {
-  const AxisMask kept = kept_axes(x.rank(), axes);
-  return in_windows(capabilities, kernel, std::array{x, over_all_axes(y, x.shape(), kept)}, kept,
-                    [&](std::span<const View> part) {
-                      View result = part[1];
-                      for (int d = 0; d < x.rank(); ++d) {
-                        if (!kept[d]) result.layout.shape[d] = 1;
-                      }
-                      run(part[0], result);
-                    });
-}
-
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {
   if (options.cut) {
     // A second dispatch costs what a thread's few dozen steps do (H200).
@@ -69,12 +56,11 @@ RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPla
   return plan_rows(capabilities, rows, options);
 }
 
-RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut, bool keep) {
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut) {
   return plan_cut(capabilities, rows,
                   {.along4 = vectorises_along(x, rows, 0),
                    .across4 = vectorises_across(x, rows, 0),
                    .across = runs_across(rows, 0),
-                   .keep = keep,
                    .cut = cut});
 }
 

@@ -2,8 +2,6 @@
 // accumulators in the workspace, which a second call joins.
 #pragma once
 
-#include <functional>
-
 #include "kernels/common/rows.h"
 #include "weft/cpu.h"
 #include "weft/view.h"
@@ -19,16 +17,10 @@ AxisMask kept_axes(int rank, std::span<const int> axes);
 // What lies as a reduction's y does, over the axes of `shape`: with strides of 0 along reduced ones.
 View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept);
 
-// Calls `run` with parts of fewer rows, y with x's rank, where a view is larger than a binding. False, and nothing is
-// called, if both fit. Throws Unsupported where a row does not.
-bool in_reduced_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x, const View& y,
-                        std::span<const int> axes, const std::function<void(const View& x, const View& y)>& run);
-
 // The plan with `options`; where they allow cutting rows and that does not pay, the one without.
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
-// `cut`: there is a workspace to cut rows with. `keep`: the kernel reads whole rows more than once.
-RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut,
-                       bool keep = false);
+// `cut`: there is a workspace to cut rows with.
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut);
 
 // How rows are reduced, for tests and benchmarks.
 struct ReduceForm {

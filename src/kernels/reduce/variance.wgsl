@@ -1,7 +1,7 @@
-{# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts: then
-   `partial_out` stores (mean less a first estimate that all parts of a row share, squares) and a second call with
-   `partial_in` joins them, by the first mean and then by deviations from it. Whole rows that fit stay in registers, as in
-   row_norm.wgsl. #}
+{# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts, the
+   last perhaps empty: then `partial_out` stores (an estimate of the mean, the mean less that, squares, elements) and
+   a second call with `partial_in` joins them, by the mean of all and then by deviations from it, as distances from the
+   first estimate, so that a large mean costs no digits. Whole rows that fit stay in registers, as in row_norm.wgsl. #}
 {{ row_access("x") }}
 {{ row_access("y") }}
 {{ team_function("team_sum", "state_t", "add") }}
@@ -14,16 +14,19 @@ fn main({{ thread_arguments() }}) {
   {{ thread_place("(group / p.parts)") }}
   let x0 = x_row(row);
 {% if partial_in %}
+  let reference = load_x(x0).x;
   var total = 0f;
   for (var i = member; i < p.steps; i += {{ team }}u) {
-    total += {{ load_step("x", "x0", "i") }}.x * f32(min(p.part_elements, p.length - i * p.part_elements));
+    let part_mean = load_x(x0 + x_at(i));
+    total += ((part_mean.x - reference) + part_mean.y) * load_x(x0 + x_at(i) + 1u).y;
   }
-  let row_mean = team_sum(total, tid) / f32(p.length);
+  let row_mean = team_sum(total, tid) / p.length;
   var squares = 0f;
   for (var i = member; i < p.steps; i += {{ team }}u) {
-    let v = {{ load_step("x", "x0", "i") }};
-    let n = f32(min(p.part_elements, p.length - i * p.part_elements));
-    squares += v.y + (v.x - row_mean) * (v.x - row_mean) * n;
+    let part_mean = load_x(x0 + x_at(i));
+    let part_squares = load_x(x0 + x_at(i) + 1u);
+    let step = ((part_mean.x - reference) + part_mean.y) - row_mean;
+    squares += part_squares.x + step * step * part_squares.y;
   }
   let row_squares = team_sum(squares, tid);
 {% elif kept %}
@@ -34,7 +37,7 @@ fn main({{ thread_arguments() }}) {
 {% for i in range(1, kept) %}
   total += v{{ i }};
 {% endfor %}
-  let mean = team_sum(sum_of(total), tid) / f32(p.length);
+  let mean = team_sum(sum_of(total), tid) / p.length;
 {% for i in range(kept) %}
   v{{ i }} -= mean;
 {% endfor %}
@@ -47,12 +50,14 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
   // The deviations' own sum takes out the mean's rounding error.
   let rest = team_sum(sum_of(total), tid);
-  let row_squares = team_sum(sum_of(squares), tid) - rest * (rest / f32(p.length));   // perhaps just below 0
+  let row_squares = team_sum(sum_of(squares), tid) - rest * (rest / p.length);   // perhaps just below 0
 {% else %}
 {{ pilot_mean(x_step) }}
-  let end = min((part + 1u) * p.part_steps, p.steps);
-{{ gather_moments("part * p.part_steps + member", "end", x_step) }}
-  let row_mean = team_sum(mean * count, tid) / f32(min(p.part_elements, p.length - part * p.part_elements));
+  let begin = min(part * p.part_steps, p.steps);
+  let end = min(begin + p.part_steps, p.steps);
+{{ gather_moments("begin + member", "end", x_step) }}
+  let elements = f32((end - begin) * {{ 4 if width == 4 and not across else 1 }}u);
+  let row_mean = team_sum(mean * count, tid) / max(elements, 1f);
   let step = mean - row_mean;
   let row_squares = team_sum(squares + step * step * count, tid);
 {% endif %}
@@ -61,7 +66,8 @@ fn main({{ thread_arguments() }}) {
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
 {% set result = ("relu_f32(row_squares" ~ lane ~ ")" if kept else "row_squares" ~ lane) ~ " / p.divisor" %}
 {% if partial_out %}
-  store_y(y_row(row + {{ i }}u) + part, vec2<f32>(row_mean{{ lane }}, row_squares{{ lane }}));
+  store_y(y_row(row + {{ i }}u) + 2u * part, vec2<f32>(shift{{ lane }}, row_mean{{ lane }}));
+  store_y(y_row(row + {{ i }}u) + 2u * part + 1u, vec2<f32>(row_squares{{ lane }}, elements));
 {% elif op == "deviation" %}
   store_y(y_row(row + {{ i }}u) + part, sqrt({{ result }}));
 {% else %}
