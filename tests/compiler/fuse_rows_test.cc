@@ -55,27 +55,37 @@ TEST_F(FuseRows, ResultsThatOthersNeed) {
             "output \"y\" = %2\n");
 }
 
-// Few long rows go in parts on all cores, but not with work around them.
-TEST_F(FuseRows, FewLongRowsStayApart) {
+TEST_F(FuseRows, AnyRowsPastABindingToo) {
   const auto build = [&](Value x, Value r) { softmax_of_sum(x, r); };
-  EXPECT_EQ(nodes({2, 1 << 20}, build), 2);
-  EXPECT_EQ(nodes({4096, 1024}, build), 1);
-  EXPECT_EQ(nodes({1 << 16, 7}, build), 1);
-  EXPECT_EQ(nodes({2, 1 << 20}, [&](Value x, Value) { graph.output("y", softmax(x) * 2.0); }), 2);
+  for (const Shape& shape : {Shape{4096, 1024}, {1 << 16, 7}, {2, 1 << 20}, {64, 1 << 20}}) {
+    context.target.able->max_binding = std::uint64_t{1} << 31;
+    EXPECT_EQ(nodes(shape, build), 1) << to_string(shape);
+    EXPECT_EQ(nodes(shape, [&](Value x, Value) { graph.output("y", softmax(x) * 2.0); }), 1) << to_string(shape);
+    context.target.able->max_binding = std::uint64_t{1} << 20;
+    EXPECT_EQ(nodes(shape, build), 1) << to_string(shape);
+  }
 }
 
-TEST_F(FuseRows, NothingPastABinding) {
-  const auto build = [&](Value x, Value r) { softmax_of_sum(x, r); };
-  const Shape shape{1 << 20, 256};
-  context.target.able->max_binding = std::uint64_t{1} << 31;
-  EXPECT_EQ(nodes(shape, build), 1);
-  context.target.able->max_binding = std::uint64_t{1} << 30;
-  EXPECT_EQ(nodes(shape, build), 2);
-  // A slice of something that is.
-  context.target.able->max_binding = std::uint64_t{1} << 20;
-  EXPECT_EQ(nodes({512, 1024},
-                  [&](Value x, Value r) { graph.output("y", softmax(slice(x, 0, 0, 128) + slice(r, 0, 0, 128))); }),
-            4);
+// Few rows go in parts that are read twice; more of them in parts that wait for each other, and are read once: unless
+// what comes before is stored, too.
+TEST_F(FuseRows, RowsInParts) {
+  const auto dear = [&](Value x, Value) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
+  const auto stored = [&](Value x, Value r) {
+    const Value sum = x + r;
+    graph.output("y", softmax(sum));
+    graph.output("sum", sum);
+  };
+  const Shape few{2, 1 << 20}, more{64, 1 << 20};
+  EXPECT_EQ(nodes(few, dear), 2);
+  EXPECT_EQ(nodes(more, dear), 1);
+  EXPECT_EQ(nodes(few, stored), 1);
+  EXPECT_EQ(nodes(more, stored), 2);
+  // The workspace is one more to bind.
+  context.target.max_operands = 4;
+  EXPECT_EQ(nodes(few, stored), 2);
+  EXPECT_EQ(nodes(more, [&](Value x, Value r) { softmax_of_sum(x, r); }), 1);
+  context.target.max_operands = 3;
+  EXPECT_EQ(nodes(more, [&](Value x, Value r) { softmax_of_sum(x, r); }), 2);
 }
 
 // Rows that no workgroup holds are read twice, and what comes before them is computed twice.

@@ -13,12 +13,6 @@
 namespace weft::test {
 namespace {
 
-gpu::DeviceOptions like(const gpu::Device& device) {
-  gpu::DeviceOptions options;
-  options.adapter = std::to_string(device.adapter().index);
-  return options;
-}
-
 void expect_works(gpu::Device device) {
   Buffer a = upload<std::uint32_t>(device, {1, 2, 3}), b = device.allocate(12);
   gpu::Encoder encoder(device);

@@ -65,4 +65,10 @@ gpu::Device& device(const std::string& name) {
   throw InvalidArgument("no test device is called '{}'", name);
 }
 
+gpu::DeviceOptions like(const gpu::Device& device) {
+  gpu::DeviceOptions options;
+  options.adapter = std::to_string(device.adapter().index);
+  return options;
+}
+
 }  // namespace weft::test

@@ -22,5 +22,7 @@ std::vector<TestDevice>& devices();
 // silently. For INSTANTIATE_TEST_SUITE_P(..., testing::ValuesIn(device_names())), and what belongs to a name.
 std::vector<std::string> device_names();
 gpu::Device& device(const std::string& name);
+// To open the same adapter once more.
+gpu::DeviceOptions like(const gpu::Device& device);
 
 }  // namespace weft::test
