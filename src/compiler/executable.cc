@@ -221,8 +221,16 @@ std::vector<Executable::Impl::Step> Executable::Impl::steps(
 }
 
 void Executable::Impl::launch(Stream& stream, const Step& step) const {
-  const Launch launch{stream, step.inputs, step.outputs, step.workspace};
+  Launch launch{stream, step.inputs, step.outputs, step.workspace};
   try {
+    if (device.is_gpu()) {
+      // Tensors that begin where no four elements lie together may take more than what was planned.
+      const std::uint64_t wanted = step.call->op->workspace(launch);
+      const std::int64_t planned = step.workspace ? step.workspace->count() : 0;
+      if (wanted > static_cast<std::uint64_t>(planned)) {
+        launch.workspace = View(device.allocate(wanted), 0, DType::u8, {static_cast<std::int64_t>(wanted)});
+      }
+    }
     step.call->op->lower(launch);
   } catch (const Unsupported& e) {
     throw Unsupported("{} on {}: {}", step.call->label, device.name(), e.what());

@@ -84,12 +84,11 @@ const Node* spread_reduction(Value v, const Shape& shape) {
   const Shape spread = v.shape();
   while (v.node()->as<ReshapeOp>()) v = input_of(v);
   const auto* op = op_of<ReduceOpNode>(v);
-  const auto* moment = op_of<VarianceOp>(v);
-  if (op ? op->before() || op->after() : !moment) return nullptr;
+  if (!op || op->before() || op->after()) return nullptr;
   const Value x = input_of(v);
   if (x.shape() != shape) return nullptr;
   Shape ones = shape;
-  for (const int axis : op ? op->axes() : moment->axes()) ones[axis] = 1;
+  for (const int axis : op->axes()) ones[axis] = 1;
   // NumPy's broadcast puts sizes of 1 in front.
   Shape padded = spread;
   while (padded.rank() < ones.rank()) padded.insert(0, 1);

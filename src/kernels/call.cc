@@ -204,9 +204,10 @@ void Call::resolve_bindings() {
              slot.binding.offset < s.binding.offset + s.binding.size;
     });
     if (overlaps || slot.binding.size > capabilities_.max_binding) {
-      throw Unsupported("{}: {} is past this device's limit of {}", kernel_,
-                        overlaps ? std::string("what operands that overlap take together")
-                                 : std::format("a binding of {} bytes", slot.binding.size),
+      throw Unsupported("{}: {} past this device's limit of {} bytes a binding", kernel_,
+                        overlaps ? std::format("operands that lie within {} bytes of each other, in one buffer, are "
+                                               "together", capabilities_.storage_alignment)
+                                 : std::format("{} bytes are", slot.binding.size),
                         capabilities_.max_binding);
     }
   }

@@ -19,6 +19,7 @@ struct Fused {
   Expression before, after;
   bool has_before = true, has_after = false;
   std::size_t inputs = 1;
+  double correction = 0;
 
   void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
     const ReduceWork work{has_before ? &before : nullptr, has_after ? &after : nullptr, in.subspan(inputs)};
@@ -28,7 +29,7 @@ struct Fused {
       gpu::Device device = commands->device();
       scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
     }
-    kernels::reduce(s, op, in.first(inputs), out[0], axes, work, scratch);
+    kernels::reduce(s, op, in.first(inputs), out[0], axes, work, scratch, correction);
   }
 };
 
@@ -54,7 +55,8 @@ const bool registered = differential("reduce_with_work", [](Rng& rng) {
   constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
   constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i32, DType::u32, DType::i64};
   constexpr ReduceOp kFloatOps[] = {ReduceOp::sum, ReduceOp::mean, ReduceOp::max, ReduceOp::min, ReduceOp::sum_squares,
-                                    ReduceOp::l1, ReduceOp::l2};
+                                    ReduceOp::l1, ReduceOp::l2, ReduceOp::log_sum_exp, ReduceOp::variance,
+                                    ReduceOp::deviation};
   constexpr ReduceOp kIntegerOps[] = {ReduceOp::sum, ReduceOp::max, ReduceOp::min};
   Fused f;
   const Shape shape = random_shape(rng, 0, 6, 4096, false);
@@ -68,6 +70,7 @@ const bool registered = differential("reduce_with_work", [](Rng& rng) {
   f.op = floats ? pick(rng, kFloatOps) : pick(rng, kIntegerOps);
   f.before = product(a, b, x);
   f.inputs = 2;
+  f.correction = random_int(rng, 0, 1);
   f.has_after = floats && rng() % 2;
   const bool ones = rng() % 2;
   Shape result;
@@ -103,16 +106,19 @@ INSTANTIATE_TEST_SUITE_P(Devices, ReduceWorkTest, testing::ValuesIn(device_names
 // Long rows are cut into parts: the work before belongs to the first pass, that after to the second.
 TEST_P(ReduceWorkTest, LongRowsInParts) {
   for (const Shape& shape : {Shape{1, 200000}, Shape{3, 100001}, Shape{100000, 4}}) {
+    const View x = view_of(DType::f32, shape, Kind::dense, normal(1, 1));
+    const View w = view_of(DType::f32, {1, shape[1]}, Kind::dense, normal(2, 1));
+    const View factor = view_of(DType::f32, {1}, Kind::dense, normal(3, 1));
     for (const int axis : {0, 1}) {
-      Fused f{.axes = {axis}, .before = product(DType::f32, DType::f32, DType::f32),
-              .after = root_times(DType::f32, DType::f32), .has_after = true, .inputs = 2};
-      const View x = view_of(DType::f32, shape, Kind::dense, normal(1, 1));
-      const View w = view_of(DType::f32, {1, shape[1]}, Kind::dense, normal(2, 1));
-      const View factor = view_of(DType::f32, {1}, Kind::dense, normal(3, 1));
       Shape result = shape;
       result[axis] = 1;
-      run_both(device, std::array{x, w, factor}, std::array{output(DType::f32, result)}, f,
-               {.absolute = 1e-4, .relative = 1e-5}, std::format("{} over {}", weft::to_string(shape), axis));
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::log_sum_exp, ReduceOp::variance, ReduceOp::deviation}) {
+        const Fused f{.op = op, .axes = {axis}, .before = product(DType::f32, DType::f32, DType::f32),
+                      .after = root_times(DType::f32, DType::f32), .has_after = true, .inputs = 2, .correction = 0.5};
+        run_both(device, std::array{x, w, factor}, std::array{output(DType::f32, result)}, f,
+                 {.absolute = 1e-4, .relative = 1e-5},
+                 std::format("{} of {} over {}", static_cast<int>(op), weft::to_string(shape), axis));
+      }
     }
   }
 }
@@ -143,13 +149,15 @@ TEST(ReduceWork, EqualsItsSteps) {
     const View made = output(DType::f32, {33, 70}), sum = output(DType::f32, result),
                expected = output(DType::f32, result);
     kernels::binary(cpu, ScalarOp::mul, a, b, made);
-    kernels::reduce(cpu, ReduceOp::sum, made, sum, axes);
     const Expression after = root_times(DType::f32, DType::f32);
-    kernels::map(cpu, after, std::array{sum, factor}, std::array{expected});
-    const View y = output(DType::f32, result);
-    Fused{.axes = axes, .before = product(DType::f32, DType::f32, DType::f32), .after = after, .has_after = true,
-          .inputs = 2}(cpu, std::array{a, b, factor}, std::array{y});
-    expect_close(y, expected, {.ulp = 1});
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::log_sum_exp, ReduceOp::variance, ReduceOp::deviation}) {
+      kernels::reduce(cpu, op, made, sum, axes, {}, 1.5);
+      kernels::map(cpu, after, std::array{sum, factor}, std::array{expected});
+      const View y = output(DType::f32, result);
+      Fused{.op = op, .axes = axes, .before = product(DType::f32, DType::f32, DType::f32), .after = after,
+            .has_after = true, .inputs = 2, .correction = 1.5}(cpu, std::array{a, b, factor}, std::array{y});
+      expect_close(y, expected, {.ulp = 1});
+    }
   }
 }
 
@@ -162,7 +170,9 @@ TEST(ReduceWork, ArgumentsAreChecked) {
     kernels::reduce(cpu, op, in, out, std::array{1}, work);
   };
   EXPECT_NO_THROW(run(ReduceOp::sum, {x, x}, y, {&e}));
-  EXPECT_THROW(run(ReduceOp::log_sum_exp, {x, x}, y, {&e}), InvalidArgument);
+  const Expression whole = product(DType::f32, DType::f32, DType::i32);
+  EXPECT_NO_THROW(run(ReduceOp::log_sum_exp, {x, x}, y, {&e}));
+  EXPECT_THROW(run(ReduceOp::log_sum_exp, {x, x}, y, {&whole}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::sum, {x}, y, {&e}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::sum, {x, x}, y, {}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::sum, {x, output(DType::f16, {5})}, y, {&e}), InvalidArgument);

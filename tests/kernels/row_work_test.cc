@@ -60,14 +60,33 @@ struct Fused {
       return with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, *parts),
                             [&](const View& scratch) { kernels::row_norm_in_parts(s, norm, scratch, *parts); });
     }
-    switch (kernel) {
-      case Kernel::softmax: return kernels::softmax(s, x, out, axis, work);
-      case Kernel::log_softmax: return kernels::log_softmax(s, x, out, axis, work);
-      case Kernel::layer: return kernels::layer_norm(s, x, w, b, out, axis, epsilon, work);
-      case Kernel::rms: return kernels::rms_norm(s, x, w, out, axis, epsilon, work);
-      case Kernel::group: return kernels::group_norm(s, x, w, b, out, axis, groups, epsilon, work);
-      case Kernel::instance: return kernels::instance_norm(s, x, w, b, out, axis, epsilon, work);
+    std::optional<View> scratch;
+    const std::uint64_t bytes = workspace(s, x, w, b, out, work);
+    if (gpu::Commands* commands = s.gpu(); commands && bytes) {
+      scratch = View(commands->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
     }
+    switch (kernel) {
+      case Kernel::softmax: return kernels::softmax(s, x, out, axis, work, scratch);
+      case Kernel::log_softmax: return kernels::log_softmax(s, x, out, axis, work, scratch);
+      case Kernel::layer: return kernels::layer_norm(s, x, w, b, out, axis, epsilon, work, scratch);
+      case Kernel::rms: return kernels::rms_norm(s, x, w, out, axis, epsilon, work, scratch);
+      case Kernel::group: return kernels::group_norm(s, x, w, b, out, axis, groups, epsilon, work, scratch);
+      case Kernel::instance: return kernels::instance_norm(s, x, w, b, out, axis, epsilon, work, scratch);
+    }
+  }
+
+ private:
+  std::uint64_t workspace(Stream& s, std::span<const View> x, const std::optional<View>& w,
+                          const std::optional<View>& b, std::span<const View> out, const RowWork& work) const {
+    switch (kernel) {
+      case Kernel::softmax:
+      case Kernel::log_softmax: return kernels::softmax_workspace(s, x, out, axis, work);
+      case Kernel::layer: return kernels::layer_norm_workspace(s, x, w, b, out, axis, work);
+      case Kernel::rms: return kernels::rms_norm_workspace(s, x, w, out, axis, work);
+      case Kernel::group: return kernels::group_norm_workspace(s, x, w, b, out, axis, groups, work);
+      case Kernel::instance: return kernels::instance_norm_workspace(s, x, w, b, out, axis, work);
+    }
+    return 0;
   }
 };
 

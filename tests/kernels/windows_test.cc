@@ -276,6 +276,8 @@ TEST_F(WindowsTest, WorkAroundLongRows) {
          g.output("y", layer_norm(sum, {}, {}, 1e-5, 0) * 2.0);
          g.output("sum", sum);
        }},
+      {{2, 40000}, [](Graph& g, Value x, Value r) { g.output("y", reduce(ReduceOp::log_sum_exp, x * 0.5 + r, {1})); }},
+      {{30000, 4}, [](Graph& g, Value x, Value r) { g.output("y", sqrt(variance(x - r, {0}) + 1.0)); }},
   };
   const Device gpu(*device);
   for (const auto& [shape, build] : cases) {
@@ -284,10 +286,48 @@ TEST_F(WindowsTest, WorkAroundLongRows) {
     Executable exe = compile(g, gpu);
     EXPECT_EQ(exe.report().steps.size(), 1u) << exe.report().graph;
     const std::map<std::string, TensorData> inputs{{"x", noise(shape, 1)}, {"r", noise(shape, 2)}};
+    for (const std::uint64_t shift : {0, 4}) {  // so that fours no longer lie together, and other ways are gone
+      const Bound bound(gpu, g, inputs, shift);
+      bound.run(exe);
+      bound.compare(compiler::evaluate(g, inputs), to_string(shape));
+    }
+  }
+}
+
+// What does not suit windows stays apart: operands that lie otherwise than the rows, or too many of them.
+TEST_F(WindowsTest, WorkThatStaysApart) {
+  gpu::DeviceOptions options;
+  options.adapter = std::to_string(device->adapter().index);
+  options.minimum = true;
+  options.binding_limit = 64 << 10;
+  const Device gpu(gpu::Device::open(options));
+  const auto check = [&](const Graph& g, const std::map<std::string, TensorData>& inputs) {
+    Executable exe = compile(g, gpu);
     const Bound bound(gpu, g, inputs);
     bound.run(exe);
-    bound.compare(compiler::evaluate(g, inputs), to_string(shape));
+    bound.compare(compiler::evaluate(g, inputs), exe.report().graph);
+  };
+  for (const bool before : {false, true}) {
+    Graph g;
+    const Value a = g.input("a", DType::f32, {4, 300, 200}), turned = permute(a, {2, 0, 1});
+    const Value b = before ? turned * 2.0 : g.input("b", DType::f32, {200, 4, 300});
+    const Value y = layer_norm(b, {}, {}, 1e-5, 1);
+    g.output("y", before ? y : y * turned);
+    std::map<std::string, TensorData> inputs{{"a", noise({4, 300, 200}, 1)}};
+    if (!before) inputs.emplace("b", noise({200, 4, 300}, 2));
+    check(g, inputs);
   }
+  Graph g;
+  std::map<std::string, TensorData> inputs;
+  const auto next = [&] {
+    const std::string name = std::format("x{}", inputs.size());
+    inputs.emplace(name, noise({2, 40000}, static_cast<unsigned>(inputs.size())));
+    return g.input(name, DType::f32, {2, 40000});
+  };
+  Value y = softmax(relu(next()), 1);
+  for (int i = 0; i < 6; ++i) y = y * next();
+  g.output("y", y);
+  check(g, inputs);
 }
 
 TEST_F(WindowsTest, Products) {
@@ -578,6 +618,7 @@ TEST_F(WindowsTest, SortsOfLongRows) {
         {{9000, 2}, 0, DType::f16, DType::i32, Kind::transposed, true},
         {{3, 6000}, 1, DType::i64, DType::i32, Kind::dense, false},
         {{7001}, 0, DType::boolean, DType::i32, Kind::reversed, false},
+        {{7456}, 0, DType::i64, DType::i32, Kind::reversed, false},
         {{70000}, 0, DType::f8e4m3, DType::i32, Kind::dense, true},
         {{40000}, 0, DType::f32, DType::i32, Kind::dense, false}}) {
     const View x = random_view(rng, shape, type, kind, Values::special);

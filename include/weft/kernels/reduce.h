@@ -47,9 +47,9 @@ struct ReduceWork {
 
 // y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what
 // was x above is of that shape and of the type that `before` yields, and y is of the type that `after` yields. Narrow
-// floats between the steps are not rounded. Not for log_sum_exp, variance and deviation.
+// floats between the steps are not rounded.
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceWork& work, const std::optional<View>& workspace = {});
+            const ReduceWork& work, const std::optional<View>& workspace = {}, double correction = 0);
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
                                std::span<const int> axes, const ReduceWork& work);
 

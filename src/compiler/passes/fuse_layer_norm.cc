@@ -35,8 +35,8 @@ bool is_square(const Term& t, const Term& of) {
 // The variance of the norm's x over its axes, as an operation of its own.
 bool is_variance(const Term& t, const Norm& norm) {
   const Node* node = t.value() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
-  const auto* op = node ? node->as<VarianceOp>() : nullptr;
-  if (!op || op->moment() != ReduceOp::variance || op->correction() != 0 || node->inputs()[0] != norm.x) return false;
+  const auto* op = node ? node->as<ReduceOpNode>() : nullptr;
+  if (!op || op->reduction() != ReduceOp::variance || op->correction() != 0 || node->inputs()[0] != norm.x) return false;
   const auto rank = static_cast<std::size_t>(norm.x.rank() - norm.first_axis);
   return op->axes().size() == rank && op->axes()[0] == norm.first_axis;
 }

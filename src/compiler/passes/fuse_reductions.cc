@@ -10,7 +10,7 @@ namespace {
 
 // The work on x goes into the reduction.
 Value with_work_before(const Rewriter& r, const Node& node, const ReduceOpNode& op, std::size_t limit) {
-  if (op.reduction() == ReduceOp::log_sum_exp || op.before() || op.after()) return {};
+  if (op.before() || op.after()) return {};
   const Value x = node.inputs()[0];
   const Value now = r.at(x);
   const auto* map = op_of<MapOp>(now);
@@ -21,8 +21,7 @@ Value with_work_before(const Rewriter& r, const Node& node, const ReduceOpNode& 
     for (const Value& v : now.node()->inputs()) reads += v.shape() == x.shape();
     if (reads > 1 || r.uses().is_output(x) || !is_cheap(map->expression())) return {};
   }
-  return apply(make_op<ReduceOpNode>(op.reduction(), op.axes(), op.keep_dims(), map->expression()),
-               now.node()->inputs());
+  return apply(op.with_work(map->expression(), {}), now.node()->inputs());
 }
 
 // The work on the result goes into the reduction that made it.
@@ -31,7 +30,7 @@ Value with_work_after(const Rewriter& r, const Node& node, const MapOp& map, std
   for (const Value& v : node.inputs()) {
     const Value now = r.at(v);
     const auto* op = op_of<ReduceOpNode>(now);
-    if (!op || op->after() || op->reduction() == ReduceOp::log_sum_exp || !is_floating(v.dtype())) continue;
+    if (!op || op->after() || !is_floating(v.dtype())) continue;
     if (v.shape() != node.types()[0].shape || !r.uses().only(v, node)) continue;
 
     std::vector<Value> operands = now.node()->inputs();
@@ -58,8 +57,7 @@ Value with_work_after(const Rewriter& r, const Node& node, const MapOp& map, std
     }
     if (operands.size() > limit) continue;
     after.output(splice(after, map.expression(), args)[0]);
-    return apply(make_op<ReduceOpNode>(op->reduction(), op->axes(), op->keep_dims(), op->before(), std::move(after)),
-                 std::move(operands));
+    return apply(op->with_work(op->before(), std::move(after)), std::move(operands));
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "graph/ops/map.h"
 #include "graph/ops/norm.h"
 #include "kernels/common/row_work.h"
+#include "kernels/common/windows.h"
 
 namespace weft::compiler {
 namespace {
@@ -60,7 +61,7 @@ class RowFuser {
       const RowOp::Axes axes = rows->row_axes(x.shape());
       const kernels::RowReading reading =
           kernels::row_reading(target_.capabilities(), x.dtype(), axes.shape, axes.along);
-      if (!reading.around) continue;
+      if (!reading.around || !lies_plainly(*node)) continue;
       const Node& maker = *x.node();
       if (candidate(maker, x.shape()) && (reading.once || worth_repeating(maker, x.dtype())) &&
           (reading.beside || groups_.uses().only(x, *node))) {
@@ -78,7 +79,19 @@ class RowFuser {
   bool candidate(const Node& node, const Shape& shape) const {
     const auto* map = node.as<MapOp>();
     return map && node.types().size() == 1 && node.types()[0].shape == shape && groups_.uses().live(node) &&
-           groups_.at(groups_.of(node)).size() == 1 && map->expression().nodes().size() <= kMostOperations;
+           groups_.at(groups_.of(node)).size() == 1 && map->expression().nodes().size() <= kMostOperations &&
+           lies_plainly(node);
+  }
+
+  // What is larger than a binding is cut as the rows are, which only suits what lies as they do.
+  bool lies_plainly(const Node& node) const {
+    const gpu::Capabilities* capabilities = target_.capabilities();
+    return !capabilities || std::ranges::all_of(node.inputs(), [&](Value v) {
+      if (!v.node()->op().is_view()) return true;
+      while (v.node()->op().is_view()) v = input_of(v);
+      return byte_size(v.dtype(), static_cast<std::uint64_t>(element_count(v.shape()))) <=
+             kernels::window_limit(*capabilities);
+    });
   }
 
   // Of an element, in operations of f32 (Work::amount): what reading its operands a second time and computing it again

@@ -3,7 +3,8 @@
 //   %3 = layer_norm{first_axis=1} %2                  %3, %2 = layer_norm{x=add(x0, x1); %2, y=mul(x0, x1)} %0, %1,
 //   gate %4 = map{mul(x0, x1)} %3, gate              →     outputs %3, %2 outputs %4, %2
 // What others need of it is a further result: it is stored as it was, and not read again. Left apart:
-// - around rows that the kernel shares out among cores in parts, or that may be longer than a binding;
+// - before rows whose parts wait for each other (kernels/common/row_parts.h), what others need too: it would be held
+//   in registers all the while;
 // - on the CPU, all but little;
 // - before rows that are read twice, what would take longer to read and compute twice than to store and read;
 // - what lies on a path through another kernel; and what is past the storage buffers that the device binds.

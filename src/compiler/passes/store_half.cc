@@ -162,9 +162,7 @@ class Narrower {
     if (node.op().is_view() || node.as<GatherOp>()) return copy(node, node.shared_op(), std::move(inputs));
     if (const auto* map = node.as<MapOp>()) return emit_map(node, *map, std::move(inputs));
     if (const auto* op = node.as<MatmulOp>()) return emit_product(node, *op, std::move(inputs), result);
-    if (const auto* op = node.as<ReduceOpNode>(); op && op->reduction() != ReduceOp::log_sum_exp) {
-      return emit_reduction(node, *op, std::move(inputs));
-    }
+    if (const auto* op = node.as<ReduceOpNode>()) return emit_reduction(node, *op, std::move(inputs));
     if (const auto* op = node.as<AttentionOp>()) {
       return copy(node, make_op<AttentionOp>(op->with_result(result)), std::move(inputs));
     }
@@ -238,9 +236,7 @@ class Narrower {
       add_inputs(*after, rest, node, inputs, first);
       after->output(splice(*after, *op.after(), rest)[0]);
     }
-    return copy(node,
-                make_op<ReduceOpNode>(op.reduction(), op.axes(), op.keep_dims(), std::move(before), std::move(after)),
-                std::move(inputs));
+    return copy(node, op.with_work(std::move(before), std::move(after)), std::move(inputs));
   }
 
   // Weights stay as they are stored: the kernel takes any float type.

@@ -26,12 +26,15 @@ constexpr Row kRows[] = {
     {ReduceOp::log_sum_exp, "reduce_log_sum_exp", true, false},
     {ReduceOp::any, "reduce_any", false, true},
     {ReduceOp::all, "reduce_all", false, true},
+    {ReduceOp::variance, "variance", true, false},
+    {ReduceOp::deviation, "deviation", true, false},
 };
+bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 
 const Row& row(ReduceOp op) {
-  const auto i = static_cast<std::size_t>(op);
-  if (i >= std::size(kRows) || kRows[i].op != op) throw InternalError("reduce: no row for operation {}", i);
-  return kRows[i];
+  const auto found = std::ranges::find(kRows, op, &Row::op);
+  if (found == std::end(kRows)) throw InternalError("reduce: no row for operation {}", static_cast<int>(op));
+  return *found;
 }
 
 Shape reduced(const Shape& shape, const std::vector<int>& axes, bool keep_dims) {
@@ -57,8 +60,7 @@ std::vector<int> sorted_axes(std::string_view what, Value x, std::span<const int
 }
 
 Value moment(ReduceOp op, Value x, std::span<const int> axes, double correction, bool keep_dims) {
-  const std::string_view name = op == ReduceOp::variance ? "variance" : "deviation";
-  return apply(make_op<VarianceOp>(op, sorted_axes(name, x, axes), keep_dims, correction), {x});
+  return apply(make_op<ReduceOpNode>(op, sorted_axes(row(op).name, x, axes), keep_dims, correction), {x});
 }
 
 Value arg_reduce(kernels::ArgOp op, Value x, std::span<const int> axes, bool keep_dims) {
@@ -73,6 +75,7 @@ std::string_view ReduceOpNode::name() const { return row(op_).name; }
 void ReduceOpNode::fields(Fields& f) const {
   if (before_) f.add("x", before_->to_string());
   f.add("axes", axes_);
+  if (is_moment(op_)) f.add("correction", correction_);
   if (keep_dims_) f.add("keep_dims", true);
   if (after_) f.add("y", after_->to_string());
 }
@@ -110,7 +113,7 @@ kernels::ReduceWork ReduceOpNode::around(const Launch& call) const {
 
 void ReduceOpNode::lower(const Launch& call) const {
   kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call),
-                  call.workspace);
+                  call.workspace, correction_);
 }
 
 std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
@@ -120,8 +123,8 @@ std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
 
 Work ReduceOpNode::work(const Launch& call) const {
   Work w = Op::work(call);
-  const bool exponentials = op_ == ReduceOp::log_sum_exp;
-  w.functions = w.flops * ((before_ ? before_->cost() : 0) + (exponentials ? 1.3 : 0.1));
+  const double own = op_ == ReduceOp::log_sum_exp ? 1.3 : is_moment(op_) ? 0.2 : 0.1;
+  w.functions = w.flops * ((before_ ? before_->cost() : 0) + own);
   if (after_) w.functions += static_cast<double>(call.outputs[0].count()) * after_->cost();
   return w;
 }
@@ -135,7 +138,7 @@ Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_di
 }
 
 Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims) {
-  if (op == ReduceOp::variance || op == ReduceOp::deviation) return moment(op, x, axes, 0, keep_dims);
+  if (is_moment(op)) return moment(op, x, axes, 0, keep_dims);
   if (op == ReduceOp::count) {
     // The sum of what a comparison says, which the reduction's kernel makes itself.
     if (!x) throw InvalidArgument("reduce_count: the operand is an empty Value");
@@ -159,26 +162,6 @@ Value argmax(Value x, std::initializer_list<int> axes, bool keep_dims) {
 
 Value argmin(Value x, std::initializer_list<int> axes, bool keep_dims) {
   return arg_reduce(kernels::ArgOp::min, x, std::span(axes.begin(), axes.size()), keep_dims);
-}
-
-void VarianceOp::fields(Fields& f) const {
-  f.add("axes", axes_).add("correction", correction_);
-  if (keep_dims_) f.add("keep_dims", true);
-}
-
-std::vector<TensorType> VarianceOp::infer(std::span<const TensorType> in) const {
-  if (!is_floating(in[0].dtype)) {
-    throw InvalidArgument("{}: x is {}, expected a float type", name(), weft::to_string(in[0]));
-  }
-  return {{in[0].dtype, reduced(in[0].shape, axes_, keep_dims_)}};
-}
-
-void VarianceOp::lower(const Launch& call) const {
-  kernels::reduce(call.stream, op_, call.inputs[0], call.outputs[0], axes_, call.workspace, correction_);
-}
-
-std::uint64_t VarianceOp::workspace(const Launch& call) const {
-  return kernels::reduce_workspace(call.stream, op_, call.inputs[0], call.outputs[0], axes_);
 }
 
 void ArgReduceOp::fields(Fields& f) const {

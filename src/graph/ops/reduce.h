@@ -8,13 +8,23 @@ namespace weft {
 // Operands: x, or the inputs of `before`; then those of `after` but its first.
 class ReduceOpNode final : public Op {
  public:
-  // `axes` ascend. `before` makes x of its inputs, which broadcast; input 0 of `after` is the result in f32, the others
+  // `axes` ascend; of variance and deviation `correction` comes off n. `before` makes x of its inputs, which broadcast; input 0 of `after` is the result in f32, the others
   // broadcast to it. Both have one output.
-  ReduceOpNode(ReduceOp op, std::vector<int> axes, bool keep_dims, std::optional<Expression> before = {},
-               std::optional<Expression> after = {})
-      : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims), before_(std::move(before)), after_(std::move(after)) {}
+  ReduceOpNode(ReduceOp op, std::vector<int> axes, bool keep_dims, double correction = 0,
+               std::optional<Expression> before = {}, std::optional<Expression> after = {})
+      : op_(op),
+        axes_(std::move(axes)),
+        keep_dims_(keep_dims),
+        correction_(correction),
+        before_(std::move(before)),
+        after_(std::move(after)) {}
+  OpPtr with_work(std::optional<Expression> before, std::optional<Expression> after) const {
+    return std::make_shared<const ReduceOpNode>(op_, axes_, keep_dims_, correction_, std::move(before),
+                                                std::move(after));
+  }
 
   ReduceOp reduction() const { return op_; }
+  double correction() const { return correction_; }
   const std::vector<int>& axes() const { return axes_; }
   bool keep_dims() const { return keep_dims_; }
   const std::optional<Expression>& before() const { return before_; }
@@ -36,30 +46,8 @@ class ReduceOpNode final : public Op {
   ReduceOp op_;
   std::vector<int> axes_;
   bool keep_dims_;
+  double correction_;  // of variance and deviation
   std::optional<Expression> before_, after_;
-};
-
-// Variance, or its root.
-class VarianceOp final : public Op {
- public:
-  // `axes` ascend.
-  VarianceOp(ReduceOp op, std::vector<int> axes, bool keep_dims, double correction)
-      : op_(op), axes_(std::move(axes)), keep_dims_(keep_dims), correction_(correction) {}
-  ReduceOp moment() const { return op_; }
-  const std::vector<int>& axes() const { return axes_; }
-  double correction() const { return correction_; }
-  std::string_view name() const override { return op_ == ReduceOp::variance ? "variance" : "deviation"; }
-  double cost() const override { return 0.2; }
-  void fields(Fields& f) const override;
-  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
-
- private:
-  ReduceOp op_;
-  std::vector<int> axes_;
-  bool keep_dims_;
-  double correction_;
 };
 
 // Where the least or the greatest is: i32.

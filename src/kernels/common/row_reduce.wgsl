@@ -63,12 +63,6 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
 {{ operand }}_first + {{ operand }}_at({{ step_at("min(k" ~ i ~ ", p.steps - 1u)") if inside else step_at("k" ~ i) }})
 {%- endif -%}
 {%- endmacro %}
-{% macro load_kept(operand, i, inside) -%}
-load{{ "4" if width == 4 else "" }}_{{ operand }}({{ kept_place(operand, i, inside) }})
-{%- endmacro %}
-{% macro store_kept(operand, i, value) -%}
-store{{ "4" if width == 4 else "" }}_{{ operand }}({{ kept_place(operand, i, "") }}, {{ value }})
-{%- endmacro %}
 
 {# Declares fn <name>(value, tid) -> type: `combine` over the members of the thread's team, the same in all of them and
    in every run. By shuffles within clusters of threads, between clusters through workgroup memory, up to 32 values a
@@ -125,14 +119,6 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {% endfor %}
   let whole = k{{ kept - 1 }} < p.steps;   // only the last step can lie past the row's end
 {%- endmacro %}
-{# What x has there, as v0, v1, …; `fill` past the row's end. #}
-{% macro kept_row(fill) -%}
-{% for i in range(kept - 1) %}
-  var v{{ i }} = {{ load_step("x", "x0", "k" ~ i) }};
-{% endfor %}
-  var v{{ kept - 1 }} = select(value_t({{ fill }}), {{ load_step("x", "x0", "min(k" ~ (kept - 1) ~ ", p.steps - 1u)") }}, whole);
-{%- endmacro %}
-
 {# How many steps are the member's, for a row's second reading, which goes backwards: what was read last is the
    likeliest to be in a cache still. #}
 {% macro steps_left() %}

@@ -4,6 +4,7 @@
 #include <format>
 
 #include "kernels/common/memory.h"
+#include "kernels/common/windows.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "weft/error.h"
 
@@ -250,6 +251,12 @@ RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const 
   const Rows rows = split_rows(shape, along, strides);
   const RowViews views{.inputs = {v}, .results = {v}};
   const RowPlanOptions options = plan_options(views, rows);
+  // A row past a binding goes in windows, whose parts do not wait: also if only operands of other types are so large.
+  View row = v;
+  for (int d = 0; d < row.rank(); ++d) row.layout.shape[d] = along[d] ? shape[d] : 1;
+  const std::uint64_t elements = span_bytes(row) * 8 / static_cast<std::uint64_t>(bits(type));
+  const auto longer = [&](std::uint64_t element_bytes) { return elements * element_bytes > window_limit(*capabilities); };
+  if (longer(8)) return {.once = !longer(4), .scratch = true};
   const auto parts = plan_parts(*capabilities, std::span(&rows, 1), options, part_kind(views, 1));
   if (parts) return {.once = parts->waits, .beside = !parts->waits, .scratch = true};
   return {.once = plan_rows(*capabilities, rows, options).kept > 0};

@@ -1,8 +1,8 @@
 {# y = log(sum(exp(x))) along rows, by a running maximum and the sum of exponentials below it. A maximum of +inf counts
    itself as exp(0), so that such rows come to +inf; a row of -inf comes to log(0). A row may be cut into parts: then
    `partial_out` stores (maximum, sum) and a second call with `partial_in` joins them. #}
-{{ row_access("x") }}
-{{ row_access("y") }}
+{{ work_access() }}
+{{ result_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}
 
@@ -14,14 +14,14 @@ fn main({{ thread_arguments() }}) {
   let group = group_index(wg, grid);
   let part = group % p.parts;
   {{ thread_place("(group / p.parts)") }}
-  let x0 = x_row(row);
+{{ work_starts() }}
   var top = state_t(lowest);
   var total = state_t(0);
   let end = min((part + 1u) * p.part_steps, p.steps);
   var k = part * p.part_steps + member;
 {% if partial_in %}
   for (; k < end; k += {{ team }}u) {
-    let v = {{ load_step("x", "x0", "k") }};
+    let v = {{ x_step("k") }};
     let next = max(top, v.x);
     total = total * rescale(top, next) + v.y * rescale(v.x, next);
     top = next;
@@ -29,7 +29,7 @@ fn main({{ thread_arguments() }}) {
 {% else %}
   for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
 {% for i in range(4) %}
-    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+    let v{{ i }} = {{ x_step("k + " ~ i * team ~ "u") }};
 {% endfor %}
     let next = max(top, largest_of(max(max(v0, v1), max(v2, v3))));
     total = total * rescale(top, next) +
@@ -37,7 +37,7 @@ fn main({{ thread_arguments() }}) {
     top = next;
   }
   for (; k < end; k += {{ team }}u) {
-    let v = {{ load_step("x", "x0", "k") }};
+    let v = {{ x_step("k") }};
     let next = max(top, largest_of(v));
     total = total * rescale(top, next) + sum_of(below(v, next));
     top = next;
@@ -51,7 +51,7 @@ fn main({{ thread_arguments() }}) {
 {% if partial_out %}
   store_y(y_row(row + {{ i }}u) + part, vec2<f32>(row_top{{ lane }}, row_total{{ lane }}));
 {% else %}
-  store_y(y_row(row + {{ i }}u) + part, row_top{{ lane }} + log(row_total{{ lane }}));
+{{ store_result("row + " ~ i ~ "u", "row_top" ~ lane ~ " + log(row_total" ~ lane ~ ")") }}
 {% endif %}
 {% endfor %}
 }

@@ -82,9 +82,6 @@ void check_expression(const OpInfo& op, const Expression& e, std::span<const Vie
 ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
                     const ReduceWork& work, double correction = 0) {
   const OpInfo& info = kOps[static_cast<int>(op)];
-  if ((work.before || work.after) && (op == ReduceOp::log_sum_exp || is_moment(op))) {
-    throw InvalidArgument("reduce {}: takes no work before or after it", info.name);
-  }
   if (inputs.empty() || (!work.before && inputs.size() != 1)) {
     throw InvalidArgument("reduce {}: {} inputs without an expression of them", info.name, inputs.size());
   }
@@ -213,10 +210,11 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     const View& v = r.inputs[k];
     const bool fours =
         plan.width == 4 && (plan.across ? vectorises_across(v, r.rows, k) : vectorises_along(v, r.rows, k));
-    names.push_back(r.before ? std::format("x{}", k) : "x");
+    names.push_back(r.before ? std::format("in{}", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
     call.read(names.back(), v, fours ? 4 : 1);
   }
+  const std::vector<std::string> inputs = names, none;
   names.push_back("y");
   call.write("y", r.y);
   std::vector<std::string> operands;
@@ -230,6 +228,10 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   call.param("length", static_cast<float>(length));
+  call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
+  call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", none).set("beside", none);
+  if (r.before) call.expression(*r.before, plan.width);
+  call.set("after", r.after ? expression_wgsl(*r.after, 1, "after") : std::string());
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
@@ -242,9 +244,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     const std::uint64_t identity =
         identity_bits(r.op, stage == Stage::second ? reduce_accumulator(r.op, r.dtype).type : r.dtype);
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
-    call.set("before", r.before != nullptr).set("inputs", modes).set("operands", operands);
-    if (r.before) call.set("x_type", compute_type(r.dtype)).expression(*r.before, plan.width);
-    call.set("after", r.after ? expression_wgsl(*r.after, 1, "after") : std::string());
+    call.set("x_type", compute_type(r.dtype));
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
   }
@@ -326,8 +326,19 @@ bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes,
                     });
 }
 
-void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-         const ReduceWork& work, const std::optional<View>& workspace, double correction) {
+}  // namespace
+
+std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
+                               std::span<const int> axes, const ReduceWork& work) {
+  const ReduceProblem r = check(op, inputs, y, axes, work);
+  if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  if (const auto windows = row_windows(capabilities, r, axes)) return window_bytes(r, *windows);
+  return workspace_bytes(capabilities, r);
+}
+
+void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+            const ReduceWork& work, const std::optional<View>& workspace, double correction) {
   const ReduceProblem r = check(op, inputs, y, axes, work, correction);
   const OpInfo& info = kOps[static_cast<int>(op)];
   check_memory(stream, info.name, {inputs, work.operands}, {y}, Sharing::same_view, workspace);
@@ -358,22 +369,6 @@ void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& 
   reduce_rows(stream, r, workspace);
 }
 
-}  // namespace
-
-std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
-                               std::span<const int> axes, const ReduceWork& work) {
-  const ReduceProblem r = check(op, inputs, y, axes, work);
-  if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  if (const auto windows = row_windows(capabilities, r, axes)) return window_bytes(r, *windows);
-  return workspace_bytes(capabilities, r);
-}
-
-void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceWork& work, const std::optional<View>& workspace) {
-  run(stream, op, inputs, y, axes, work, workspace, 0);
-}
-
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
   return reduce_workspace(stream, op, std::span(&x, 1), y, axes, {});
 }
@@ -394,7 +389,7 @@ void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, s
 
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
             const std::optional<View>& workspace, double correction) {
-  run(stream, op, std::span(&x, 1), y, axes, {}, workspace, correction);
+  reduce(stream, op, std::span(&x, 1), y, axes, {}, workspace, correction);
 }
 
 }  // namespace weft::kernels

@@ -20,42 +20,9 @@ alias state_t = {{ of(state, scalar) }};  // of a team
 alias result_t = {{ of(state, scalar if partial_out else number) }};
 {% if before %}
 alias x_t = {{ x_type }};
-{% for mode in inputs %}
-{{ row_access("x" ~ loop.index0) }}
-{% endfor %}
-{% else %}
-{{ row_access("x") }}
 {% endif %}
-{{ row_access("y") }}
-{% for e in operands %}
-{{ row_access(e) }}
-{% endfor %}
-{# Where the row starts in each input, and what step k of it holds: the input's elements, or what is made of them. #}
-{% macro start_row() %}
-{% if before %}
-{% for mode in inputs %}
-  let start{{ loop.index0 }} = x{{ loop.index0 }}_row(row);
-{% endfor %}
-{% else %}
-  let start = x_row(row);
-{% endif %}
-{% endmacro %}
-{% macro step(k) -%}
-{%- if before -%}
-expression(
-{%- for mode in inputs -%}
-{%- set x = "x" ~ loop.index0 -%}
-{%- set start = "start" ~ loop.index0 -%}
-{%- if not loop.first -%}, {% endif -%}
-{%- if mode == "splat" -%}vec4<{{ x }}_t>(load_{{ x }}({{ start }} + {{ x }}_at({{ step_at(k) }})))
-{%- else -%}{{ load_step(x, start, k) }}
-{%- endif -%}
-{%- endfor -%}
-)
-{%- else -%}
-{{ load_step("x", "start", k) }}
-{%- endif -%}
-{%- endmacro %}
+{{ work_access() }}
+{{ result_access() }}
 
 {% macro combined(a, b) -%}
 {%- if op == "any" -%}({{ a }} | {{ b }})
@@ -118,17 +85,13 @@ fn finish(v: state_t) -> result_t {
 {% endif %}
 }
 
-{{ after }}
 fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
-{% if after and not partial_out %}
-{% for e in operands %}
-  let {{ e }} = load_{{ e }}({{ e }}_row(row));
-{% endfor %}
-  store_y(y_row(row), after(v{% for e in operands %}, {{ e }}{% endfor %}));
-{% elif op == "count" and not partial_out %}
+{% if partial_out %}
+  store_y(y_row(row) + part, v);
+{% elif op == "count" and not after %}
   store_y(y_row(row), {{ "vec2<u32>(v, 0u)" if long_result else "y_t(v)" }});
 {% else %}
-  store_y(y_row(row) + part, v);
+{{ store_result("row", "v") }}
 {% endif %}
 }
 
@@ -142,7 +105,7 @@ fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
 {# The next `count` steps of the thread, folded into a0 … a3. #}
 {% macro fold_steps(count) %}
 {% for i in range(count) %}
-      let v{{ i }} = {{ step("k + " ~ i * team ~ "u") }};
+      let v{{ i }} = {{ x_step("k + " ~ i * team ~ "u") }};
 {% endfor %}
 {% for i in range(count) %}
 {{ take("v" ~ i, "a" ~ (i % 4)) }}
@@ -155,7 +118,7 @@ fn main({{ thread_arguments() }}) {
   let group = group_index(wg, grid);
   let part = group % p.parts;
   {{ thread_place("(group / p.parts)") }}
-{{ start_row() }}
+{{ work_starts() }}
 {% if wide_integer %}
   let identity = {{ "value_t(p.identity_low)" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
 {% else %}
@@ -195,7 +158,7 @@ fn main({{ thread_arguments() }}) {
   }
 {% endif %}
   for (; k < end; k += {{ team }}u) {
-    let v = {{ step("k") }};
+    let v = {{ x_step("k") }};
 {{ take("v", "total") }}
   }
 {% if watches %}

@@ -2,29 +2,28 @@
    last perhaps empty: then `partial_out` stores (an estimate of the mean, the mean less that, squares, elements) and
    a second call with `partial_in` joins them, by the mean of all and then by deviations from it, as distances from the
    first estimate, so that a large mean costs no digits. Whole rows that fit stay in registers, as in row_norm.wgsl. #}
-{{ row_access("x") }}
-{{ row_access("y") }}
+{{ work_access() }}
+{{ result_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
-{% macro x_step(k) -%}{{ load_step("x", "x0", k) }}{%- endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   let group = group_index(wg, grid);
   let part = group % p.parts;
   {{ thread_place("(group / p.parts)") }}
-  let x0 = x_row(row);
+{{ work_starts() }}
 {% if partial_in %}
-  let reference = load_x(x0).x;
+  let reference = load_x(x_start).x;
   var total = 0f;
   for (var i = member; i < p.steps; i += {{ team }}u) {
-    let part_mean = load_x(x0 + x_at(i));
-    total += ((part_mean.x - reference) + part_mean.y) * load_x(x0 + x_at(i) + 1u).y;
+    let part_mean = load_x(x_start + x_at(i));
+    total += ((part_mean.x - reference) + part_mean.y) * load_x(x_start + x_at(i) + 1u).y;
   }
   let row_mean = team_sum(total, tid) / p.length;
   var squares = 0f;
   for (var i = member; i < p.steps; i += {{ team }}u) {
-    let part_mean = load_x(x0 + x_at(i));
-    let part_squares = load_x(x0 + x_at(i) + 1u);
+    let part_mean = load_x(x_start + x_at(i));
+    let part_squares = load_x(x_start + x_at(i) + 1u);
     let step = ((part_mean.x - reference) + part_mean.y) - row_mean;
     squares += part_squares.x + step * step * part_squares.y;
   }
@@ -32,7 +31,7 @@ fn main({{ thread_arguments() }}) {
 {% elif kept %}
 {% set end = kept - 1 %}
 {{ kept_steps() }}
-{{ kept_row("0") }}
+{{ take_row("0", row_place) }}
   var total = v0;
 {% for i in range(1, kept) %}
   total += v{{ i }};
@@ -68,10 +67,8 @@ fn main({{ thread_arguments() }}) {
 {% if partial_out %}
   store_y(y_row(row + {{ i }}u) + 2u * part, vec2<f32>(shift{{ lane }}, row_mean{{ lane }}));
   store_y(y_row(row + {{ i }}u) + 2u * part + 1u, vec2<f32>(row_squares{{ lane }}, elements));
-{% elif op == "deviation" %}
-  store_y(y_row(row + {{ i }}u) + part, sqrt({{ result }}));
 {% else %}
-  store_y(y_row(row + {{ i }}u) + part, {{ result }});
+{{ store_result("row + " ~ i ~ "u", "sqrt(" ~ result ~ ")" if op == "deviation" else result) }}
 {% endif %}
 {% endfor %}
 }

@@ -131,8 +131,7 @@ void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View&
     p.first_place = begin;
     p.in_place = !first_round;
     if (!first_round && p.indices) {
-      p.given_places = View(p.indices->buffer, p.indices->offset, p.indices->dtype, {p.length});
-      p.given_places->layout.strides[0] = p.steps[2];
+      p.given_places = View(p.indices->buffer, p.indices->offset, p.indices->dtype, {p.length}, Strides{p.steps[2]});
     }
     return std::pair(part, p);
   };
