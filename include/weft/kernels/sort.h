@@ -20,9 +20,9 @@ struct SortOptions {
 // i64 or u64 of its shape. The outputs share no memory with x. Rows past 1024 elements need a workspace on a GPU; those
 // that take more than the device binds (with their keys and indices on their way: about 20 bytes an element of up to 32
 // bits) are sorted in windows, in as many rounds as there are windows. Unsupported: neighbours along the axis farther
-// apart than the device binds. Source: Batcher, "Sorting networks and their applications", 1968 (short rows); Satish, Harris and Garland,
-// "Designing efficient sorting algorithms for manycore GPUs", 2009 (long rows: radix sort, eight bits a pass); Baudet
-// and Stevenson, "Optimal sorting algorithms for parallel computers", 1978 (windows).
+// apart than the device binds. Source: Batcher, "Sorting networks and their applications", 1968 (short rows); Satish,
+// Harris and Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009 (long rows: radix sort, eight
+// bits a pass); Baudet and Stevenson, "Optimal sorting algorithms for parallel computers", 1978 (windows).
 void sort(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
           const SortOptions& options, const std::optional<View>& workspace = {});
 // Bytes of scratch (at a multiple of 16 bytes) that this call needs on that stream; 0: none.

@@ -36,7 +36,8 @@ bool is_square(const Term& t, const Term& of) {
 bool is_variance(const Term& t, const Norm& norm) {
   const Node* node = t.value() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
   const auto* op = node ? node->as<ReduceOpNode>() : nullptr;
-  if (!op || op->reduction() != ReduceOp::variance || op->correction() != 0 || node->inputs()[0] != norm.x) return false;
+  if (!op || op->reduction() != ReduceOp::variance || op->correction() != 0) return false;
+  if (node->inputs()[0] != norm.x) return false;
   const auto rank = static_cast<std::size_t>(norm.x.rank() - norm.first_axis);
   return op->axes().size() == rank && op->axes()[0] == norm.first_axis;
 }

@@ -251,15 +251,14 @@ RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const 
   const Rows rows = split_rows(shape, along, strides);
   const RowViews views{.inputs = {v}, .results = {v}};
   const RowPlanOptions options = plan_options(views, rows);
-  // A row past a binding goes in windows, whose parts do not wait: also if only operands of other types are so large.
+  // A row that is past a binding, in itself or as an operand of 64 bits, goes in windows, whose parts do not wait.
   View row = v;
+  row.dtype = DType::u64;
   for (int d = 0; d < row.rank(); ++d) row.layout.shape[d] = along[d] ? shape[d] : 1;
-  const std::uint64_t elements = span_bytes(row) * 8 / static_cast<std::uint64_t>(bits(type));
-  const auto longer = [&](std::uint64_t element_bytes) { return elements * element_bytes > window_limit(*capabilities); };
-  if (longer(8)) return {.once = !longer(4), .scratch = true};
+  const bool windows = span_bytes(row) > window_limit(*capabilities);
   const auto parts = plan_parts(*capabilities, std::span(&rows, 1), options, part_kind(views, 1));
-  if (parts) return {.once = parts->waits, .beside = !parts->waits, .scratch = true};
-  return {.once = plan_rows(*capabilities, rows, options).kept > 0};
+  if (parts && !windows) return {.once = parts->waits, .beside = !parts->waits, .scratch = true};
+  return {.once = plan_rows(*capabilities, rows, options).kept > 0, .scratch = windows};
 }
 
 }  // namespace weft::kernels
