@@ -1,4 +1,4 @@
-// What the parts of weft_bench share: options, reports, and measuring a kernel call.
+// What the parts of weft_bench and of the tuning programs share: options, reports, and measuring a kernel call.
 //
 // A family of cases is a function in bench/cases that calls measure() for each case, registered by a line
 //   const bool registered = register_cases("copy", copy_cases);
@@ -7,26 +7,29 @@
 
 #include <format>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "timing.h"
 #include "weft/calibration.h"
-#include "weft/device.h"
 #include "weft/kernels.h"
 
 namespace weft::bench {
 
 struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
-  std::vector<std::string> families;    // of kernels; none: all
-  double seconds = 0.3, warm_up = 0.4;  // a case: measured time, and time under load before that
-  std::uint64_t mebibytes = 256;
+  std::vector<std::string> families;  // of kernels; none: all
+  Timing timing;
+  std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;
   std::string output, compare, plot;  // files
 };
+// --device, --seconds, and what becomes of results.
+void add_report_options(CLI::App& app, Options& options);
+// Which kernels, of which size. `only`: the names of that option.
+void add_kernel_options(CLI::App& app, Options& options, const std::string& only = "--only");
 
 // Prints each result as it comes, as text or as a JSON line, beside the result of the same name in --compare's file,
 // and writes it to --output; at the end draws --plot's picture. Throws IoError, for files that cannot be written at
@@ -51,10 +54,25 @@ class Report {
   std::ofstream output_;
 };
 
-double median(std::vector<double> values);
 bool close(double got, double expected, double tolerance);  // relative, or absolute below 1
 
 enum class Unit { bytes, flop };
+
+struct Tensor {
+  DType type = DType::f32;
+  Shape shape;
+  std::uint64_t bytes() const { return byte_size(type, static_cast<std::uint64_t>(element_count(shape))); }
+};
+
+// A call whose operands come from memory, not from a cache: they have copies that calls take turns over.
+struct ColdCase {
+  using Operands = std::span<const View>;  // inputs, then outputs
+  std::string name;
+  std::vector<Tensor> inputs, outputs;
+  double moved;                            // bytes, in sizes of the first input
+  std::function<void(Stream&, Operands, const std::optional<View>& workspace)> call;
+  std::function<std::uint64_t(Stream&, Operands)> workspace = {};  // its bytes; none: 0
+};
 
 class KernelBench {
  public:
@@ -76,26 +94,28 @@ class KernelBench {
   std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
   // Whether measure() would do anything for a case of that name.
-  bool asked(const std::string& name) const;
-  // Runs the call once and checks it, warms up, then times it. `amount` in bytes or FLOP; `more`: what else the call
-  // does, for the cpu's estimate (a GPU's dispatches say it themselves).
-  void measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
-               const std::function<bool()>& check, const Work& more = {});
+  bool asked(std::string_view name) const;
+  // Runs the call once and checks it, if there is a check, warms up, then times it. `amount` in bytes or FLOP; `more`:
+  // what else the call does, for the cpu's estimate (a GPU's dispatches say it themselves); `turns`: how many times it
+  // does all that.
+  void measure(const std::string& name, Unit unit, double amount, const Call& call, const std::function<bool()>& check,
+               const Work& more = {}, int turns = 1);
+  // Without a check; calls take turns over copies of their operands.
+  void measure(const ColdCase& cold);
 
-  // Runs the call so often, and waits.
-  void run(const std::function<void(Stream&)>& call, int times = 1);
-  // Works for a second: a GPU that slept takes that long to raise its clocks.
-  void wake();
+  void run(const Call& call) { bench::run(device_, call); }
   std::int64_t bytes() const;  // of the large tensors
   // bytes(), and of 1, 4, 16 and 64 MiB those below it.
   std::vector<std::int64_t> sizes() const;
+  // Of so many bytes, or of bytes(): what its dimension of -1 stands for.
+  Tensor tensor(DType type, Shape shape, std::int64_t bytes = 0) const;
   const Device& device() const { return device_; }
   bool wrong() const { return wrong_; }
   // How far the cost model's estimates were off: the median of the larger of estimate / time and time / estimate.
   void report_estimates();
 
  private:
-  double estimate(const Work& work, const std::function<void(Stream&)>& call);
+  double estimate(const Work& work, const Call& call);
   Device device_;
   const Options& options_;
   Report& report_;
@@ -107,7 +127,7 @@ class KernelBench {
 bool register_cases(const std::string& family, void (*cases)(KernelBench&));
 std::vector<std::string> families();
 
-void bench_kernels(const Options& options, Report& report);
+void bench_kernels(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);
 void bench_start(const Options& options, Report& report, const std::string& program);
 

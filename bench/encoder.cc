@@ -1,5 +1,4 @@
 // A sentence encoder: ids in, embeddings out; and the first vector of a new process.
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,16 +10,6 @@
 #include "weft/models.h"
 
 namespace weft::bench {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 void bench_encoder(const Options& o, Report& report) {
   const Device device = Device::open(o.device);
   models::EmbedOptions load;
@@ -52,13 +41,13 @@ void bench_encoder(const Options& o, Report& report) {
       result = out.read<float>();
     };
     // A GPU lowers its clock while the host compiles, and takes a while to raise it.
-    for (const auto begin = Clock::now(); milliseconds_since(begin) < 500;) call();
+    for (const auto begin = Clock::now(); seconds_since(begin) < 0.5;) call();
     std::vector<double> samples;
     for (const auto begin = Clock::now();
-         samples.size() < 3 || (milliseconds_since(begin) < o.seconds * 1e3 && samples.size() < 500);) {
+         samples.size() < 3 || (seconds_since(begin) < o.timing.seconds && samples.size() < 500);) {
       const auto start = Clock::now();
       call();
-      samples.push_back(milliseconds_since(start));
+      samples.push_back(seconds_since(start) * 1e3);
     }
     double norm = 0;
     for (int i = 0; i < encoder.dimension(); ++i) norm += double{result[i]} * result[i];
@@ -83,7 +72,7 @@ void bench_start(const Options& o, Report& report, const std::string& program) {
                     program, o.model, o.device.empty() ? "" : "--device '" + o.device + "'");
     const auto start = Clock::now();
     if (std::system(command.c_str()) != 0) throw InternalError("it failed: {}", command);
-    return milliseconds_since(start);
+    return seconds_since(start) * 1e3;
   };
   const double cold = once(true);
   std::vector<double> warm;

@@ -1,11 +1,11 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <ranges>
 
-#include "bandwidth.h"
 #include "bench.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -13,12 +13,6 @@
 
 namespace weft::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 std::map<std::string, void (*)(KernelBench&)>& registry() {
   static std::map<std::string, void (*)(KernelBench&)> all;
@@ -50,11 +44,6 @@ double element(const std::byte* p, DType type) {
 
 }  // namespace
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 bool close(double got, double expected, double tolerance) {
   if (std::isnan(expected)) return std::isnan(got);
   return std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
@@ -81,6 +70,13 @@ std::vector<std::int64_t> KernelBench::sizes() const {
     if (mebibytes << 20 < bytes()) all.push_back(mebibytes << 20);
   }
   return all;
+}
+
+Tensor KernelBench::tensor(DType type, Shape shape, std::int64_t bytes) const {
+  std::int64_t count = (bytes ? bytes : this->bytes()) * 8 / bits(type);
+  for (const std::int64_t n : shape) count /= std::max<std::int64_t>(n, 1);
+  for (std::int64_t& n : shape) n = n < 0 ? std::max<std::int64_t>(count, 1) : n;
+  return {type, shape};
 }
 
 View KernelBench::random(const Shape& shape, DType type) {
@@ -159,73 +155,61 @@ std::uint64_t KernelBench::ask(const std::function<std::uint64_t(Stream&)>& ques
   return question(executor);
 }
 
-void KernelBench::run(const std::function<void(Stream&)>& call, int times) {
-  if (!device_.is_gpu()) {
-    cpu::Executor executor;
-    for (int i = 0; i < times; ++i) call(executor);
-    return;
+bool KernelBench::asked(std::string_view name) const {
+  for (const auto text : std::views::split(options_.only, '|')) {
+    if (name.find(std::string_view(text.begin(), text.end())) != std::string_view::npos) return true;
   }
-  gpu::Recording recording(device_.gpu());
-  call(recording);
-  gpu::Encoder encoder(device_.gpu());
-  for (int i = 0; i < times; ++i) encoder.replay(recording);
-  encoder.submit();
-  device_.wait();
+  return options_.only.empty();
 }
 
-void KernelBench::wake() {
-  if (!device_.is_gpu()) return;
-  const View v = poisoned({bytes() / 4});
-  for (const auto begin = Clock::now(); milliseconds_since(begin) < 1000;) {
-    run([&](Stream& s) { kernels::fill(s, 1, v); }, 20);
-  }
-}
-
-bool KernelBench::asked(const std::string& name) const { return asked_for(name, options_.only); }
-
-void KernelBench::measure(const std::string& name, Unit unit, double amount, const std::function<void(Stream&)>& call,
-                          const std::function<bool()>& check, const Work& more) {
+void KernelBench::measure(const std::string& name, Unit unit, double amount, const Call& call,
+                          const std::function<bool()>& check, const Work& more, int turns) {
   if (!asked(name)) return;
   run(call);
-  const bool right = check();
-  // GPUs raise their clocks only under load, and lower them while the host makes a case's tensors; others have none to
-  // raise. The load also says how many calls make a sample.
-  const bool hardware = device_.is_gpu() && !device_.gpu().capabilities().software;
-  const double load = options_.warm_up * (hardware ? 1000 : 250);
-  int warm = 1;
-  double per_call = 0;
-  double total = 0;
-  do {
-    const auto start = Clock::now();
-    run(call, warm);
-    const double ms = milliseconds_since(start);
-    total += ms;
-    per_call = ms / warm;
-    if (ms < 20) warm *= 2;
-  } while (total < load);
-  const int calls = std::max(1, static_cast<int>(20 / per_call));
-  std::vector<double> samples;
-  for (const auto begin = Clock::now(); samples.size() < 3 || milliseconds_since(begin) < options_.seconds * 1e3;) {
-    const auto start = Clock::now();
-    run(call, calls);
-    samples.push_back(milliseconds_since(start) / calls);
-  }
-  const double ms = median(samples);
+  const bool right = !check || check();
+  const double ms = time_call(device_, call, options_.timing).wall / turns * 1e3;
   const double rate = amount / (ms * 1e-3) / (unit == Unit::bytes ? 1e9 : 1e12);
   Work work = more;
   if (unit == Unit::bytes) work.bytes = static_cast<std::uint64_t>(amount);
   else work.flops = amount;
-  const double estimated = estimate(work, call);
+  const double estimated = estimate(work, call) / turns;
   errors_.push_back(std::max(estimated / ms, ms / estimated));
   const char* const unit_name = unit == Unit::bytes ? "GB/s" : "TFLOP/s";
-  report_.add(name, rate, unit_name, true,
-              {{"device", device_.name()}, {"ms", ms}, {"estimated_ms", estimated}, {"right", right}},
+  nlohmann::ordered_json details = {{"device", device_.name()}, {"ms", ms}, {"estimated_ms", estimated}};
+  if (check) details["right"] = right;
+  report_.add(name, rate, unit_name, true, details,
               std::format("{:44} {:10.4f} ms {:10.2f} {:7}  estimate {:5.2f}x{}", name, ms, rate, unit_name,
                           estimated / ms, right ? "" : "   WRONG RESULT"));
   wrong_ |= !right;
 }
 
-double KernelBench::estimate(const Work& work, const std::function<void(Stream&)>& call) {
+void KernelBench::measure(const ColdCase& cold) {
+  if (!asked(cold.name)) return;
+  std::vector<Tensor> tensors = cold.inputs;
+  tensors.insert(tensors.end(), cold.outputs.begin(), cold.outputs.end());
+  std::uint64_t bytes = 0;
+  for (const Tensor& t : tensors) bytes += t.bytes();
+  const auto turns = std::clamp<std::uint64_t>((options_.cold << 20) / bytes, 1, 256);
+  std::vector<std::vector<View>> operands(turns);
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const auto& [type, shape] = tensors[k];
+    const std::uint64_t step = (tensors[k].bytes() + 255) / 256 * 256;
+    const Shape all{static_cast<std::int64_t>(step * turns * 8) / bits(type)};
+    const View whole = k < cold.inputs.size() ? random(all, type) : poisoned(all, type);
+    for (std::size_t i = 0; i < turns; ++i) operands[i].emplace_back(whole.buffer, i * step, type, shape);
+  }
+  std::vector<std::optional<View>> workspaces;
+  for (const auto& o : operands) {
+    workspaces.push_back(workspace(cold.workspace ? ask([&](Stream& s) { return cold.workspace(s, o); }) : 0));
+  }
+  const auto call = [&](Stream& s) {
+    for (std::size_t i = 0; i < turns; ++i) cold.call(s, operands[i], workspaces[i]);
+  };
+  measure(cold.name, Unit::bytes, cold.moved * static_cast<double>(tensors[0].bytes()), call, {}, {},
+          static_cast<int>(turns));
+}
+
+double KernelBench::estimate(const Work& work, const Call& call) {
   if (!device_.is_gpu()) return calibration_.estimate_seconds(work) * 1e3;
   gpu::Recording recording(device_.gpu());
   call(recording);
@@ -241,9 +225,18 @@ void KernelBench::report_estimates() {
               std::format("the cost model is off by a median factor of {:.2f} over {} cases", middle, errors_.size()));
 }
 
-void bench_kernels(const Options& options, Report& report) {
-  KernelBench b(Device::open(options.device), options, report);
-  b.wake();
+void add_kernel_options(CLI::App& app, Options& o, const std::string& only) {
+  app.add_option("--families", o.families, "Families of cases, separated by commas; none: all")
+      ->delimiter(',')->check(CLI::IsMember(families()));
+  app.add_option(only, o.only, "Cases whose name holds this, or one of several texts parted by |");
+  app.add_option("--mebibytes", o.mebibytes, "Size of the large tensors; below 256 large products are left out")
+      ->capture_default_str();
+  add_warm_up_option(app, o.timing);
+}
+
+void bench_kernels(const Device& device, const Options& options, Report& report) {
+  KernelBench b(device, options, report);
+  wake(device);
   for (const auto& [family, cases] : registry()) {
     if (options.families.empty() || std::ranges::count(options.families, family)) cases(b);
   }

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +20,16 @@ std::string escaped(const std::string& text) {
 }
 
 }  // namespace
+
+void add_report_options(CLI::App& app, Options& o) {
+  app.add_option("--device", o.device, "cpu, gpu, or an adapter's number, backend or part of its name; none: the best");
+  add_seconds_option(app, o.timing);
+  app.add_flag("--json", o.json, "A JSON line a result");
+  app.add_option("--output", o.output, "Write the results there too, a JSON line each");
+  app.add_option("--compare", o.compare, "Results to compare with: --output of another run, or torch_kernels.py's")
+      ->check(CLI::ExistingFile);
+  app.add_option("--plot", o.plot, "Draw the results there, as SVG");
+}
 
 Report::Report(const Options& options) : options_(options) {
   if (!options.compare.empty()) read_before();

@@ -1,98 +1,122 @@
-// Softmax, norms and reductions: time and bandwidth over sizes, shapes and types, from memory.
-//   rows_bench [PART OF A CASE'S NAME, or several parted by |]
-#include "bandwidth.h"
+// Softmax, norms, reductions, scans and sorts: over more shapes than weft_bench has, with elementwise work in their
+// kernels and apart, and in the forms that they may take.
+#include <array>
+
+#include "bench.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/reduce/reduce_form.h"
 #include "kernels/scan/scan_parts.h"
 #include "kernels/softmax/softmax_parts.h"
-#include "weft/kernels.h"
 
-using namespace weft;
-using bench::Tensor;
-using kernels::ReduceOp;
-
+namespace weft::bench {
 namespace {
 
-std::string size_name(std::uint64_t bytes) { return std::format("{} MiB", bytes >> 20); }
+using kernels::ReduceOp;
+using Operands = ColdCase::Operands;
+using Workspace = std::optional<View>;
 
-// What stands for a tensor where a kernel is asked about its workspace.
-View view(bench::Bandwidth& b, const Tensor& t) {
-  return {b.device().allocate(t.bytes() + 16), 0, t.type, t.shape};
+std::string label(std::string_view what, const Tensor& x) {
+  return std::format("{} {} {}", what, name(x.type), to_string(x.shape));
 }
 
-// The workspace that `ask` names, of one byte if it names none; given() is what the kernel gets then.
-Tensor scratch(bench::Bandwidth& b, const std::function<std::uint64_t(Stream&)>& ask) {
-  gpu::Encoder probe(b.device());
-  return {DType::u8, {static_cast<std::int64_t>(std::max<std::uint64_t>(ask(probe), 1))}};
-}
-std::optional<View> given(const View& workspace) {
-  if (workspace.count() == 1) return std::nullopt;
-  return workspace;
+Tensor reduced(Tensor x, const std::vector<int>& axes, DType type) {
+  for (const int a : axes) x.shape[a] = 1;
+  return {type, x.shape};
 }
 
-struct Rows {
-  bench::Bandwidth& b;
+void softmax(KernelBench& b, std::string_view what, const Tensor& x, int axis) {
+  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {x}, .moved = 2,
+             .call = [&](Stream& s, Operands v, const Workspace& w) { kernels::softmax(s, v[0], v[1], axis, w); },
+             .workspace = [&](Stream& s, Operands v) { return kernels::softmax_workspace(s, v[0], v[1], axis); }});
+}
 
-  using Scratch = std::function<std::uint64_t(Stream&, const View&, const View&)>;
+void layer_norm(KernelBench& b, const Tensor& x) {
+  b.measure({.name = label("layer norm without weights", x), .inputs = {x}, .outputs = {x}, .moved = 2,
+             .call = [](Stream& s, Operands v, const Workspace& w) {
+               kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f, w);
+             },
+             .workspace = [](Stream& s, Operands v) {
+               return kernels::layer_norm_workspace(s, v[0], {}, {}, v[1], 1);
+             }});
+}
 
-  static std::string label(const std::string& name, const Tensor& x) {
-    return std::format("{} {} {}, {}", name, weft::name(x.type), to_string(x.shape), size_name(x.bytes()));
+// Of the last axis.
+void group_norm(KernelBench& b, std::string_view what, const Tensor& x, std::int64_t groups) {
+  const Tensor weights{x.type, {x.shape[-1]}};
+  const int axis = x.shape.rank() - 1;
+  b.measure({.name = label(what, x), .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
+             .call = [&](Stream& s, Operands v, const Workspace& w) {
+               kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, groups, 1e-5f, w);
+             },
+             .workspace = [&](Stream& s, Operands v) {
+               return kernels::group_norm_workspace(s, v[0], v[1], v[2], v[3], axis, groups);
+             }});
+}
+
+void reduce(KernelBench& b, std::string_view what, ReduceOp op, const Tensor& x, const std::vector<int>& axes) {
+  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, x.type)}, .moved = 1,
+             .call = [&](Stream& s, Operands v, const Workspace& w) { kernels::reduce(s, op, v[0], v[1], axes, w); },
+             .workspace = [&](Stream& s, Operands v) { return kernels::reduce_workspace(s, op, v[0], v[1], axes); }});
+}
+
+void argmax(KernelBench& b, std::string_view what, const Tensor& x, const std::vector<int>& axes) {
+  constexpr auto kMax = kernels::ArgOp::max;
+  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, DType::i32)}, .moved = 1,
+             .call = [&](Stream& s, Operands v, const Workspace& w) {
+               kernels::arg_reduce(s, kMax, v[0], v[1], axes, w);
+             },
+             .workspace = [&](Stream& s, Operands v) {
+               return kernels::arg_reduce_workspace(s, kMax, v[0], v[1], axes);
+             }});
+}
+
+void rows(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    for (const std::int64_t bytes : b.sizes()) {
+      const Tensor x = b.tensor(type, {-1, 1024}, bytes), line = b.tensor(type, {-1}, bytes);
+      b.measure({.name = label("copy", line), .inputs = {line}, .outputs = {line}, .moved = 2,
+                 .call = [](Stream& s, Operands v, const Workspace&) { kernels::copy(s, v[0], v[1]); }});
+      softmax(b, "softmax", x, 1);
+      layer_norm(b, x);
+      reduce(b, "sum to one", ReduceOp::sum, line, {0});
+      reduce(b, "sum of rows", ReduceOp::sum, x, {1});
+      reduce(b, "sum of columns", ReduceOp::sum, x, {0});
+    }
+    for (const std::int64_t n : {64, 256, 4096, 8192, 32768, 262144}) {
+      softmax(b, "softmax", b.tensor(type, {-1, n}), 1);
+      layer_norm(b, b.tensor(type, {-1, n}));
+    }
+    softmax(b, "softmax of columns", b.tensor(type, {8192, -1}), 0);
+    const Tensor middle = b.tensor(type, {-1, 1024, 1024});
+    softmax(b, "softmax of the middle", middle, 1);
+    reduce(b, "sum of outer and inner", ReduceOp::sum, middle, {0, 2});
+    reduce(b, "log sum exp of rows", ReduceOp::log_sum_exp, b.tensor(type, {-1, 8192}), {1});
+    reduce(b, "sum of rows", ReduceOp::sum, b.tensor(type, {-1, 8192}), {1});
+    reduce(b, "sum of rows", ReduceOp::sum, b.tensor(type, {-1, 64}), {1});
+    reduce(b, "sum of columns", ReduceOp::sum, b.tensor(type, {-1, 64}), {0});
+    for (const auto& [shape, axis, where] :
+         {std::tuple{Shape{-1, 1024}, 1, "of rows"}, {{-1, 64}, 1, "of rows"}, {{8192, -1}, 0, "of columns"},
+          {{-1, 64}, 0, "of columns"}, {{-1}, 0, "to one"}}) {
+      const Tensor x = b.tensor(type, shape);
+      reduce(b, std::format("variance {}", where), ReduceOp::variance, x, {axis});
+      reduce(b, std::format("max {}", where), ReduceOp::max, x, {axis});
+      argmax(b, std::format("argmax {}", where), x, {axis});
+    }
+    const Tensor x = b.tensor(type, {-1, 4096, 64}), weights{type, {64}};
+    group_norm(b, "group norm, channels last", x, 8);
+    group_norm(b, "instance norm, channels last", x, 64);
+    b.measure({.name = label("batch norm, channels last", x),
+               .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
+               .call = [](Stream& s, Operands v, const Workspace&) {
+                 kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], 2, 1e-5f);
+               }});
   }
-
-  // With `ask`, f gets a workspace if that says so.
-  void unary(const std::string& name, DType type, const Shape& shape,
-             const std::function<void(Stream&, const View&, const View&, const std::optional<View>&)>& f,
-             const Scratch& ask = {}) {
-    const Tensor x{type, shape};
-    const View v = view(b, x);
-    const Tensor w = scratch(b, [&](Stream& s) { return ask ? ask(s, v, v) : 0; });
-    b.run(label(name, x), std::array{x, x, w}, 1, 2 * x.bytes(),
-          [&](Stream& s, auto o) { f(s, o[0], o[1], given(o[2])); });
-  }
-
-  void softmax(const std::string& name, DType type, const Shape& shape, int axis) {
-    unary(
-        name, type, shape,
-        [&](Stream& s, const View& x, const View& y, const auto& w) { kernels::softmax(s, x, y, axis, w); },
-        [&](Stream& s, const View& x, const View& y) { return kernels::softmax_workspace(s, x, y, axis); });
-  }
-
-  void layer_norm(const std::string& name, DType type, const Shape& shape) {
-    const int axis = shape.rank() - 1;
-    unary(
-        name, type, shape,
-        [&](Stream& s, const View& x, const View& y, const auto& w) {
-          kernels::layer_norm(s, x, {}, {}, y, axis, 1e-5f, w);
-        },
-        [&](Stream& s, const View& x, const View& y) { return kernels::layer_norm_workspace(s, x, {}, {}, y, axis); });
-  }
-
-  // Of channels in so many groups, with scale and bias.
-  void group_norm(const std::string& name, DType type, const Shape& shape, int axis, std::int64_t groups) {
-    const Tensor x{type, shape}, weights{type, {shape[axis]}};
-    const View v = view(b, x), vw = view(b, weights);
-    const Tensor w =
-        scratch(b, [&](Stream& s) { return kernels::group_norm_workspace(s, v, vw, vw, v, axis, groups); });
-    b.run(label(name, x), std::array{x, weights, weights, x, w}, 3, 2 * x.bytes(), [&](Stream& s, auto o) {
-      kernels::group_norm(s, o[0], o[1], o[2], o[3], axis, groups, 1e-5f, given(o[4]));
-    });
-  }
-
-  void reduce(const std::string& name, ReduceOp op, DType type, const Shape& shape, const std::vector<int>& axes) {
-    const Tensor x{type, shape};
-    Tensor y{type, shape};
-    for (int a : axes) y.shape[a] = 1;
-    const View vx = view(b, x), vy = view(b, y);
-    const Tensor w = scratch(b, [&](Stream& s) { return kernels::reduce_workspace(s, op, vx, vy, axes); });
-    b.run(label(name, x), std::array{x, y, w}, 1, x.bytes(),
-          [&](Stream& s, auto o) { kernels::reduce(s, op, o[0], o[1], axes, given(o[2])); });
-  }
-};
+}
 
 // Elementwise work around softmax and norms: by their kernels, and by a dispatch of its own.
-void work(bench::Bandwidth& b, DType type, const Shape& shape) {
-  const Tensor x{type, shape}, row{type, {shape[1]}};
-  const std::string what = std::format("{} {}, {}", weft::name(type), to_string(shape), size_name(x.bytes()));
+void work(KernelBench& b, const Tensor& x) {
+  const DType type = x.type;
+  const Tensor row{type, {x.shape[1]}};
   const auto sum = [&](double scale, DType result, bool both) {
     Expression e;
     const int a = e.cast(e.input(type), DType::f32);
@@ -102,123 +126,157 @@ void work(bench::Bandwidth& b, DType type, const Shape& shape) {
     if (both) e.output(e.cast(v, type));
     return e;
   };
-  const auto gelu = [](DType from, DType to) {
+  const auto gelu = [&](DType from) {
     Expression e;
-    e.output(e.cast(e.apply(ScalarOp::gelu_erf, {e.cast(e.input(from), DType::f32)}), to));
+    e.output(e.cast(e.apply(ScalarOp::gelu_erf, {e.cast(e.input(from), DType::f32)}), type));
     return e;
   };
+  const auto measure = [&](const char* what, const std::vector<Tensor>& inputs, std::size_t outputs, double moved,
+                           const std::function<void(Stream&, Operands)>& call) {
+    b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved,
+               .call = [&](Stream& s, Operands v, const Workspace&) { call(s, v); }});
+  };
   const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
-  b.run("work in softmax(x / 8 + mask) " + what, std::array{x, row, x}, 2, 2 * x.bytes(), [&](Stream& s, auto v) {
+  measure("work in softmax(x / 8 + mask)", {x, row}, 1, 2, [&](Stream& s, Operands v) {
     kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked});
   });
-  b.run("work apart of softmax(x / 8 + mask) " + what, std::array{x, row, x, x}, 2, 2 * x.bytes(),
-        [&](Stream& s, auto v) {
-          kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
-          kernels::softmax(s, v[2], v[3], -1);
-        });
+  measure("work apart of softmax(x / 8 + mask)", {x, row}, 2, 2, [&](Stream& s, Operands v) {
+    kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
+    kernels::softmax(s, v[2], v[3], -1);
+  });
   const Expression both = sum(1, DType::f32, true), both_apart = sum(1, type, false);
-  b.run("work in layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(),
-        [&](Stream& s, auto v) {
-          kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
-        });
-  b.run("work apart of layer norm of x + r, both stored " + what, std::array{x, x, row, x, x}, 3, 4 * x.bytes(),
-        [&](Stream& s, auto v) {
-          kernels::map(s, both_apart, v.first(2), v.subspan(4));
-          kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
-        });
-  const Expression after = gelu(DType::f32, type), after_apart = gelu(type, type);
-  b.run("work in gelu(layer norm) " + what, std::array{x, x}, 1, 2 * x.bytes(), [&](Stream& s, auto v) {
+  measure("work in layer norm of x + r, both stored", {x, x, row}, 2, 4, [&](Stream& s, Operands v) {
+    kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
+  });
+  measure("work apart of layer norm of x + r, both stored", {x, x, row}, 2, 4, [&](Stream& s, Operands v) {
+    kernels::map(s, both_apart, v.first(2), v.subspan(4));
+    kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
+  });
+  const Expression after = gelu(DType::f32), after_apart = gelu(type);
+  measure("work in gelu(layer norm)", {x}, 1, 2, [&](Stream& s, Operands v) {
     kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after});
   });
-  b.run("work apart of gelu(layer norm) " + what, std::array{x, x, x}, 1, 2 * x.bytes(), [&](Stream& s, auto v) {
+  measure("work apart of gelu(layer norm)", {x}, 2, 2, [&](Stream& s, Operands v) {
     kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f);
     kernels::map(s, after_apart, v.subspan(1, 1), v.subspan(2));
   });
 }
 
-// Forms that rows may take, beside each other.
-void forms(bench::Bandwidth& b) {
-  using kernels::PartsForm;
-  using kernels::RowForm;
-  const auto whole_name = [](const RowForm& f) {
-    return std::format("team {}, interleave {}, kept {}", f.team, f.interleave, f.kept);
-  };
-  const auto parts_name = [](const PartsForm& f) {
-    return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave,
-                       f.waits ? ", waits" : "");
-  };
-  const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole,
-                           const std::vector<PartsForm>& parts) {
-    const Tensor x{type, shape};
-    const std::string name = std::format("form softmax {} {} axis {}: ", weft::name(type), to_string(shape), axis);
-    const View v = view(b, x);
-    for (const RowForm& f : whole) {
-      b.run(name + whole_name(f), std::array{x, x}, 1, 2 * x.bytes(),
-            [&](Stream& s, auto o) { kernels::softmax_in_form(s, kernels::row_views("softmax", o[0], o[1]), axis, false, f); });
+void works(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    for (const std::int64_t bytes : b.sizes()) work(b, b.tensor(type, {-1, 1024}, bytes));
+    work(b, b.tensor(type, {-1, 65536}));
+  }
+}
+
+void sorts(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16, DType::i64}) {
+    for (const Shape& shape : {Shape{1 << 24}, {1 << 20}, {16384, 1024}, {4096, 4096}, {1 << 20, 16}}) {
+      if (type == DType::i64 && shape != Shape{1 << 24}) continue;
+      const Tensor x{type, shape}, places{DType::i32, shape};
+      b.measure({.name = label("sort pairs", x), .inputs = {x}, .outputs = {x, places}, .moved = 2 + 32.0 / bits(type),
+                 .call = [](Stream& s, Operands v, const Workspace& w) { kernels::sort(s, v[0], v[1], v[2], {}, w); },
+                 .workspace = [](Stream& s, Operands v) { return kernels::sort_workspace(s, v[0], v[1], v[2], {}); }});
     }
+    for (const auto& [shape, k] :
+         {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
+      const Tensor x{type, shape};
+      Shape top = shape;
+      top[-1] = k;
+      b.measure({.name = label(std::format("top {}", k), x), .inputs = {x}, .outputs = {{type, top}, {DType::i32, top}},
+                 .moved = 1,
+                 .call = [](Stream& s, Operands v, const Workspace& w) { kernels::top_k(s, v[0], v[1], v[2], {}, w); },
+                 .workspace = [](Stream& s, Operands v) { return kernels::top_k_workspace(s, v[0], v[1], v[2], {}); }});
+    }
+  }
+}
+
+using kernels::PartsForm;
+using kernels::RowForm;
+
+std::string text(const RowForm& f) {
+  return std::format("team {}, interleave {}, kept {}", f.team, f.interleave, f.kept);
+}
+std::string text(const PartsForm& f) {
+  return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave,
+                     f.waits ? ", waits" : "");
+}
+
+// Forms that rows may take, beside each other.
+void forms(KernelBench& b) {
+  if (!b.device().is_gpu()) return;
+  const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<PartsForm>& parts) {
+    const Tensor x = b.tensor(type, shape);
+    const auto views = [](Operands v) { return kernels::row_views("softmax", v[0], v[1]); };
     for (const PartsForm& f : parts) {
-      const Tensor w = scratch(b, [&](Stream& s) { return kernels::softmax_in_parts_workspace(s, kernels::row_views("softmax", v, v), axis, f); });
-      b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
-            [&](Stream& s, auto o) { kernels::softmax_in_parts(s, kernels::row_views("softmax", o[0], o[1]), axis, false, o[2], f); });
+      b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
+                 .inputs = {x}, .outputs = {x}, .moved = 2,
+                 .call = [&](Stream& s, Operands v, const Workspace& w) {
+                   kernels::softmax_in_parts(s, views(v), axis, false, w.value(), f);
+                 },
+                 .workspace = [&](Stream& s, Operands v) {
+                   return kernels::softmax_in_parts_workspace(s, views(v), axis, f);
+                 }});
     }
   };
   const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups,
                         const std::vector<RowForm>& whole, const std::vector<PartsForm>& parts) {
-    const Tensor x{type, shape}, weight{type, {groups ? shape[axis] : shape[-1]}};
-    const std::string name =
-        std::format("form norm of {} groups {} {} axis {}: ", groups, weft::name(type), to_string(shape), axis);
-    const auto made = [&](const View& in, const View& w, const View& out) {
-      const kernels::RowViews views = kernels::row_views("norm", in, out);
-      return groups ? kernels::make_group_norm("norm", views, w, w, axis, groups, 1e-5f)
-                    : kernels::make_layer_norm(views, w, w, axis, 1e-5f);
+    const Tensor x = b.tensor(type, shape), weight{type, {x.shape[axis]}};
+    const std::string name = std::format("form {} axis {}: ", label(std::format("norm of {} groups", groups), x), axis);
+    const auto norm = [&](Operands v) {
+      return kernels::make_group_norm("norm", kernels::row_views("norm", v[0], v[2]), v[1], v[1], axis, groups, 1e-5f);
     };
-    const View v = view(b, x), vw = view(b, weight);
     for (const RowForm& f : whole) {
-      b.run(name + whole_name(f), std::array{x, weight, x}, 2, 2 * x.bytes(),
-            [&](Stream& s, auto o) { kernels::row_norm_in_form(s, made(o[0], o[1], o[2]), f); });
+      b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
+                 .call = [&](Stream& s, Operands v, const Workspace&) { kernels::row_norm_in_form(s, norm(v), f); }});
     }
     for (const PartsForm& f : parts) {
-      const Tensor w =
-          scratch(b, [&](Stream& s) { return kernels::row_norm_in_parts_workspace(s, made(v, vw, v), f); });
-      b.run(name + parts_name(f), std::array{x, weight, x, w}, 2, 2 * x.bytes(),
-            [&](Stream& s, auto o) { kernels::row_norm_in_parts(s, made(o[0], o[1], o[2]), o[3], f); });
+      b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
+                 .call = [&](Stream& s, Operands v, const Workspace& w) {
+                   kernels::row_norm_in_parts(s, norm(v), w.value(), f);
+                 },
+                 .workspace = [&](Stream& s, Operands v) {
+                   return kernels::row_norm_in_parts_workspace(s, norm(v), f);
+                 }});
     }
   };
   const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanOp op,
                         const std::vector<PartsForm>& parts) {
-    const Tensor x{type, shape};
+    const Tensor x = b.tensor(type, shape);
     const std::string name =
-        std::format("form scan {} {} {} axis {}: ", op == kernels::ScanOp::sum ? "sum" : "log-sum-exp",
-                    weft::name(type), to_string(shape), axis);
-    const View v = view(b, x);
-    b.run(name + "whole", std::array{x, x}, 1, 2 * x.bytes(),
-          [&](Stream& s, auto o) { kernels::scan(s, op, o[0], o[1], axis); });
+        std::format("form {} axis {}: ", label(op == kernels::ScanOp::sum ? "scan sum" : "scan log-sum-exp", x), axis);
+    b.measure({.name = name + "whole", .inputs = {x}, .outputs = {x}, .moved = 2,
+               .call = [&](Stream& s, Operands v, const Workspace&) { kernels::scan(s, op, v[0], v[1], axis); }});
     for (const PartsForm& f : parts) {
-      const Tensor w = scratch(b, [&](Stream& s) { return kernels::scan_in_parts_workspace(s, op, v, v, axis, f); });
-      b.run(name + parts_name(f), std::array{x, x, w}, 1, 2 * x.bytes(),
-            [&](Stream& s, auto o) { kernels::scan_in_parts(s, op, o[0], o[1], axis, {}, o[2], f); });
+      b.measure({.name = name + text(f), .inputs = {x}, .outputs = {x}, .moved = 2,
+                 .call = [&](Stream& s, Operands v, const Workspace& w) {
+                   kernels::scan_in_parts(s, op, v[0], v[1], axis, {}, w.value(), f);
+                 },
+                 .workspace = [&](Stream& s, Operands v) {
+                   return kernels::scan_in_parts_workspace(s, op, v[0], v[1], axis, f);
+                 }});
     }
   };
-  const auto reduce = [&](ReduceOp op, DType type, const Shape& shape, int axis,
-                          const std::vector<kernels::ReduceForm>& forms) {
-    const std::vector<int> axes{axis};
-    const Tensor x{type, shape};
-    Tensor y = x;
-    y.shape[axis] = 1;
-    const View vx = view(b, x), vy = view(b, y);
+  const auto reduce = [&](ReduceOp op, DType type, const Shape& shape, const std::vector<kernels::ReduceForm>& forms) {
+    const std::vector<int> axes{0};
+    const Tensor x = b.tensor(type, shape);
     for (const kernels::ReduceForm& f : forms) {
-      const Tensor w = scratch(b, [&](Stream& s) { return kernels::reduce_in_form_workspace(s, op, vx, vy, axes, f); });
-      b.run(std::format("form {} {} {} axis {}: team {}, interleave {}, loads {}, parts {}",
-                        op == ReduceOp::sum ? "sum" : "max", weft::name(type), to_string(shape), axis, f.rows.team,
-                        f.rows.interleave, f.loads, f.parts),
-            std::array{x, y, w}, 1, x.bytes(),
-            [&](Stream& s, auto o) { kernels::reduce_in_form(s, op, o[0], o[1], axes, given(o[2]), f); });
+      b.measure({.name = std::format("form {}: team {}, interleave {}, loads {}, parts {}",
+                                     label(op == ReduceOp::sum ? "sum of columns" : "max of columns", x), f.rows.team,
+                                     f.rows.interleave, f.loads, f.parts),
+                 .inputs = {x}, .outputs = {reduced(x, axes, type)}, .moved = 1,
+                 .call = [&](Stream& s, Operands v, const Workspace& w) {
+                   kernels::reduce_in_form(s, op, v[0], v[1], axes, w, f);
+                 },
+                 .workspace = [&](Stream& s, Operands v) {
+                   return kernels::reduce_in_form_workspace(s, op, v[0], v[1], axes, f);
+                 }});
     }
   };
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
     // The first of each is what reduce() takes on an H200.
     for (const DType type : {DType::f16, DType::bf16}) {
-      reduce(op, type, {8192, 16384}, 0,
+      reduce(op, type, {8192, -1},
              {{{16, 16}, 8, 2},
               {{16, 16}, 8, 4},
               {{16, 16}, 16, 4},
@@ -235,7 +293,7 @@ void forms(bench::Bandwidth& b) {
               {{32, 16}, 8, 1},
               {{32, 32}, 8, 2}});
     }
-    reduce(op, DType::f32, {8192, 8192}, 0,
+    reduce(op, DType::f32, {8192, -1},
            {{{16, 16}, 4, 4},
             {{16, 16}, 4, 8},
             {{16, 16}, 8, 8},
@@ -253,141 +311,44 @@ void forms(bench::Bandwidth& b) {
             {{32, 32}, 4, 2}});
   }
   const std::vector<RowForm> group{{512, 1, 16}, {1024, 1, 8}, {256, 1, 32}};
-  norm(DType::f32, {256, 64, 4096}, 1, 8, group, {{128, 16, 8}});
-  norm(DType::f16, {512, 64, 4096}, 1, 8, group, {{128, 16, 8}});
-  norm(DType::f32, {256, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
-  norm(DType::f16, {512, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
-  norm(DType::f16, {512, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
+  norm(DType::f32, {-1, 64, 4096}, 1, 8, group, {{128, 16, 8}});
+  norm(DType::f16, {-1, 64, 4096}, 1, 8, group, {{128, 16, 8}});
+  norm(DType::f32, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
+  norm(DType::f16, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
+  norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   const std::vector<PartsForm> waiting{{128, 32, 8, true}, {128, 16, 8, true}, {64, 32, 8, true}};
   const std::vector<PartsForm> waiting16{
       {128, 32, 8, true}, {128, 32, 16, true}, {256, 32, 16, true}, {256, 32, 8, true}, {64, 32, 8, true}};
-  norm(DType::f32, {256, 4096, 64}, 2, 8, {}, waiting);
-  norm(DType::f16, {512, 4096, 64}, 2, 8, {}, waiting16);
-  norm(DType::f32, {256, 4096, 64}, 2, 64, {}, waiting);
-  norm(DType::f16, {512, 4096, 64}, 2, 64, {}, waiting16);
-  softmax(DType::f32, {8192, 8192}, 0, {}, waiting);
-  softmax(DType::f32, {256, 262144}, 1, {}, waiting);
-  softmax(DType::f16, {8192, 16384}, 0, {}, waiting16);
-  softmax(DType::f16, {512, 262144}, 1, {}, waiting16);
+  norm(DType::f32, {-1, 4096, 64}, 2, 8, {}, waiting);
+  norm(DType::f16, {-1, 4096, 64}, 2, 8, {}, waiting16);
+  norm(DType::f32, {-1, 4096, 64}, 2, 64, {}, waiting);
+  norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, waiting16);
+  softmax(DType::f32, {8192, -1}, 0, waiting);
+  softmax(DType::f32, {-1, 262144}, 1, waiting);
+  softmax(DType::f16, {8192, -1}, 0, waiting16);
+  softmax(DType::f16, {-1, 262144}, 1, waiting16);
   // The same tiles with nothing to wait for: each is a row.
-  softmax(DType::f32, {16, 512, 8192}, 1, {}, {waiting[0]});
-  softmax(DType::f32, {4096, 16384}, 1, {}, {waiting[0]});
-  softmax(DType::f16, {16, 512, 16384}, 1, {}, {waiting16[0]});
-  softmax(DType::f16, {8192, 16384}, 1, {}, {waiting16[0]});
-  softmax(DType::f32, {1 << 26}, 0, {}, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
-  softmax(DType::f16, {8192, 16384}, 0, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
+  softmax(DType::f32, {16, 512, -1}, 1, {waiting[0]});
+  softmax(DType::f32, {-1, 16384}, 1, {waiting[0]});
+  softmax(DType::f16, {16, 512, -1}, 1, {waiting16[0]});
+  softmax(DType::f16, {-1, 16384}, 1, {waiting16[0]});
+  softmax(DType::f32, {-1}, 0, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
+  softmax(DType::f16, {8192, -1}, 0, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   for (const auto op : {kernels::ScanOp::sum, kernels::ScanOp::log_sum_exp}) {
-    scan(DType::f32, {1 << 26}, 0, op, {{256, 16, 8, true}, {128, 32, 8, true}, {128, 16, 8, true}});
-    scan(DType::f32, {65536, 1024}, 0, op, {{128, 16, 8, true}, {128, 32, 8, true}});
-    scan(DType::f32, {8192, 8192}, 0, op, {{128, 16, 8, true}, {128, 32, 8, true}});
-    scan(DType::f32, {16, 1 << 22}, 1, op, {{128, 16, 8, true}, {128, 32, 8, true}});
-    scan(DType::f32, {1 << 26}, 0, op, {{256, 8, 8}, {256, 16, 8}, {512, 8, 8}, {128, 16, 8}});
-    scan(DType::f32, {65536, 1024}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}, {256, 8, 4}});
-    scan(DType::f32, {8192, 8192}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}});
-    scan(DType::f16, {131072, 1024}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}});
+    scan(DType::f32, {-1}, 0, op,
+         {{256, 16, 8, true}, {128, 32, 8, true}, {128, 16, 8, true},
+          {256, 8, 8}, {256, 16, 8}, {512, 8, 8}, {128, 16, 8}});
+    scan(DType::f32, {-1, 1024}, 0, op,
+         {{128, 16, 8, true}, {128, 32, 8, true}, {256, 8, 8}, {256, 16, 8}, {128, 16, 8}, {256, 8, 4}});
+    scan(DType::f32, {8192, -1}, 0, op,
+         {{128, 16, 8, true}, {128, 32, 8, true}, {256, 8, 8}, {256, 16, 8}, {128, 16, 8}});
+    scan(DType::f32, {16, -1}, 1, op, {{128, 16, 8, true}, {128, 32, 8, true}});
+    scan(DType::f16, {-1, 1024}, 0, op, {{256, 8, 8}, {256, 16, 8}, {128, 16, 8}});
   }
 }
 
-// Kernels with scratch: reads and writes `operands`, the last of which is the scratch.
-void sorting(bench::Bandwidth& b) {
-  for (const DType type : {DType::f32, DType::f16, DType::i64}) {
-    for (const Shape& shape : {Shape{1 << 24}, {1 << 20}, {16384, 1024}, {4096, 4096}, {1 << 20, 16}}) {
-      if (type == DType::i64 && shape != Shape{1 << 24}) continue;
-      const Tensor x{type, shape}, places{DType::i32, shape};
-      const View px = view(b, x), py = view(b, x), pi = view(b, places);
-      const Tensor w = scratch(b, [&](Stream& s) { return kernels::sort_workspace(s, px, py, pi, {}); });
-      b.run(std::format("sort pairs {} {}", name(type), to_string(shape)), std::array{x, x, places, w}, 1,
-            2 * x.bytes() + places.bytes(), [&](Stream& s, auto v) { kernels::sort(s, v[0], v[1], v[2], {}, v[3]); });
-    }
-    for (const auto& [shape, k] :
-         {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
-      const Tensor x{type, shape};
-      Shape top = shape;
-      top[-1] = k;
-      const Tensor y{type, top}, places{DType::i32, top};
-      const View px = view(b, x), py = view(b, y), pi = view(b, places);
-      const Tensor w = scratch(b, [&](Stream& s) { return kernels::top_k_workspace(s, px, py, pi, {}); });
-      b.run(std::format("top {} {} {}", k, name(type), to_string(shape)), std::array{x, y, places, w}, 1, x.bytes(),
-            [&](Stream& s, auto v) { kernels::top_k(s, v[0], v[1], v[2], {}, v[3]); });
-    }
-  }
-}
-
-void others(bench::Bandwidth& b, Rows& rows, DType type) {
-  const std::int64_t count = (256 << 20) / (bits(type) / 8);
-  const Tensor key{DType::u32, {2}}, y{type, {count}};
-  b.run(std::format("random uniform {}", name(type)), std::array{key, y}, 1, y.bytes(),
-        [](Stream& s, auto v) { kernels::random_uniform(s, v[0], 0, 1, v[1]); });
-  b.run(std::format("random normal {}", name(type)), std::array{key, y}, 1, y.bytes(),
-        [](Stream& s, auto v) { kernels::random_normal(s, v[0], 0, 1, v[1]); });
-  rows.unary("log softmax", type, {count / 1024, 1024},
-             [](Stream& s, const View& x, const View& out, const auto&) { kernels::log_softmax(s, x, out, -1); });
-  rows.unary("rms norm", type, {count / 1024, 1024}, [](Stream& s, const View& x, const View& out, const auto&) {
-    kernels::rms_norm(s, x, {}, out, 1, 1e-5f);
-  });
-  const Tensor weights{type, {64}};
-  for (const auto& [shape, axis] :
-       {std::pair{Shape{count / 64 / 4096, 64, 4096}, 1}, {{count / 64 / 4096, 4096, 64}, 2}}) {
-    const Tensor x{type, shape};
-    rows.group_norm(std::format("group norm, 8 groups, axis {}", axis), type, shape, axis, 8);
-    rows.group_norm(std::format("instance norm, axis {}", axis), type, shape, axis, shape[axis]);
-    b.run(std::format("batch norm, axis {} {} {}", axis, name(type), to_string(shape)),
-          std::array{x, weights, weights, x}, 3, 2 * x.bytes(),
-          [&](Stream& s, auto v) { kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], axis, 1e-5f); });
-  }
-  for (const auto& [shape, axis] :
-       {std::pair{Shape{count / 1024, 1024}, 1}, {{8192, count / 8192}, 0}, {{count}, 0}, {{count / 64, 64}, 0}}) {
-    const std::vector<int> axes{axis};
-    const Tensor x{type, shape};
-    rows.reduce("variance", ReduceOp::variance, type, shape, axes);
-    rows.reduce("max", ReduceOp::max, type, shape, axes);
-    Tensor places{DType::i32, shape};
-    places.shape[axis] = 1;
-    const View px = view(b, x), pi = view(b, places);
-    const Tensor w =
-        scratch(b, [&](Stream& s) { return kernels::arg_reduce_workspace(s, kernels::ArgOp::max, px, pi, axes); });
-    b.run(std::format("argmax {} {} along {}", name(type), to_string(shape), axis), std::array{x, places, w}, 1,
-          x.bytes(), [&](Stream& s, auto v) {
-            kernels::arg_reduce(s, kernels::ArgOp::max, v[0], v[1], axes, given(v[2]));
-          });
-  }
-}
+const bool registered = register_cases("rows", rows) && register_cases("work", works) &&
+                        register_cases("sort", sorts) && register_cases("form", forms);
 
 }  // namespace
-
-int main(int argc, char** argv) {
-  bench::Bandwidth b(gpu::Device::open(), argc > 1 ? argv[1] : "");
-  std::printf("%s\n", b.device().reason().c_str());
-  Rows rows{b};
-  for (DType type : {DType::f32, DType::f16}) {
-    const std::int64_t bytes = bits(type) / 8;
-    for (std::int64_t mib : {1, 4, 16, 64, 256}) {
-      const std::int64_t count = (mib << 20) / bytes;
-      rows.unary("copy", type, {count / 1024, 1024},
-                 [](Stream& s, const View& x, const View& y, const auto&) { kernels::copy(s, x, y); });
-      rows.softmax("softmax", type, {count / 1024, 1024}, 1);
-      rows.layer_norm("layer norm", type, {count / 1024, 1024});
-      rows.reduce("sum to one", ReduceOp::sum, type, {count}, {0});
-      rows.reduce("sum of rows", ReduceOp::sum, type, {count / 1024, 1024}, {1});
-      rows.reduce("sum of columns", ReduceOp::sum, type, {count / 1024, 1024}, {0});
-    }
-    for (std::int64_t n : {64, 256, 4096, 8192, 32768, 262144}) {
-      rows.softmax("softmax", type, {(256 << 20) / bytes / n, n}, 1);
-      rows.layer_norm("layer norm", type, {(256 << 20) / bytes / n, n});
-    }
-    rows.softmax("softmax of columns", type, {8192, (256 << 20) / bytes / 8192}, 0);
-    rows.softmax("softmax of the middle", type, {64, 1024, 1024}, 1);
-    rows.reduce("sum of columns", ReduceOp::sum, type, {8192, 8192}, {0});
-    rows.reduce("max of columns", ReduceOp::max, type, {8192, 8192}, {0});
-    rows.reduce("sum of rows", ReduceOp::sum, type, {8192, 8192}, {1});
-    rows.reduce("sum of short rows", ReduceOp::sum, type, {1 << 20, 64}, {1});
-    rows.reduce("sum of narrow columns", ReduceOp::sum, type, {1 << 20, 64}, {0});
-    rows.reduce("sum of outer and inner", ReduceOp::sum, type, {64, 1024, 1024}, {0, 2});
-    rows.reduce("log sum exp of rows", ReduceOp::log_sum_exp, type, {8192, 8192}, {1});
-    others(b, rows, type);
-    for (const std::int64_t mib : {1, 16, 256}) work(b, type, {(mib << 20) / bytes / 1024, 1024});
-    work(b, type, {(256 << 20) / bytes / 65536, 65536});
-  }
-  forms(b);
-  sorting(b);
-}
+}  // namespace weft::bench

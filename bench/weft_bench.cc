@@ -20,21 +20,9 @@ int main(int argc, char** argv) try {
   CLI::App app("Measures Weft on a device. Every result is checked in the run that is timed.", "weft_bench");
   app.require_subcommand(0, 1);
   app.fallthrough();
-  app.add_option("--device", o.device, "cpu, gpu, or an adapter's number, backend or part of its name; none: the best");
-  app.add_option("--seconds", o.seconds, "Measured time a case")->capture_default_str();
-  app.add_flag("--json", o.json, "A JSON line a result");
-  app.add_option("--output", o.output, "Write the results there too, a JSON line each");
-  app.add_option("--compare", o.compare, "Results to compare with: --output of another run, or torch_kernels.py's")
-      ->check(CLI::ExistingFile);
-  app.add_option("--plot", o.plot, "Draw the results there, as SVG");
+  add_report_options(app, o);
   CLI::App* kernels = app.add_subcommand("kernels", "Single kernels: GB/s and TFLOP/s");
-  kernels->add_option("--families", o.families, "Families of cases, separated by commas; none: all")
-      ->delimiter(',')->check(CLI::IsMember(families()));
-  kernels->add_option("--only", o.only, "Cases whose name holds this, or one of several texts parted by |");
-  kernels->add_option("--mebibytes", o.mebibytes, "Size of the large tensors; below 256 large products are left out")
-      ->capture_default_str();
-  kernels->add_option("--warm-up", o.warm_up, "Seconds of load before a case is timed; without hardware a quarter")
-      ->capture_default_str();
+  add_kernel_options(*kernels, o);
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
@@ -59,8 +47,9 @@ int main(int argc, char** argv) try {
   }
   Report report(o);
   if (all || *kernels) {
-    if (all) o.mebibytes = Device::open(o.device).is_gpu() ? o.mebibytes : 64;
-    bench_kernels(o, report);
+    const Device device = Device::open(o.device);
+    if (all && !device.is_gpu()) o.mebibytes = 64;
+    bench_kernels(device, o, report);
   }
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);

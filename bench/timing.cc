@@ -1,0 +1,97 @@
+#include "timing.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ctime>
+#include <format>
+#include <memory>
+
+#include "weft/cpu.h"
+#include "weft/kernels.h"
+
+namespace weft::bench {
+namespace {
+
+bool is_software(const Device& device) { return device.is_gpu() && device.gpu().capabilities().software; }
+
+// The call, recorded once: runs it so often, and waits.
+std::function<void(int)> repeated(const Device& device, const Call& call) {
+  if (!device.is_gpu()) {
+    return [&call](int times) {
+      cpu::Executor executor;
+      for (int i = 0; i < times; ++i) call(executor);
+    };
+  }
+  const auto recording = std::make_shared<gpu::Recording>(device.gpu());
+  call(*recording);
+  return [device, recording](int times) {
+    gpu::Encoder encoder(device.gpu());
+    for (int i = 0; i < times; ++i) encoder.replay(*recording);
+    encoder.submit();
+    device.wait();
+  };
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void run(const Device& device, const Call& call, int times) { repeated(device, call)(times); }
+
+void wake(const Device& device) {
+  if (!device.is_gpu() || is_software(device)) return;
+  constexpr std::int64_t kCount = 16 << 20;
+  const View v(device.allocate(kCount * 4), 0, DType::f32, {kCount});
+  for (const auto begin = Clock::now(); seconds_since(begin) < 1;) {
+    run(device, [&](Stream& s) { kernels::fill(s, 1, v); }, 80);
+  }
+}
+
+void add_seconds_option(CLI::App& app, Timing& timing) {
+  app.add_option("--seconds", timing.seconds, "Measured time a case")->capture_default_str();
+}
+
+void add_warm_up_option(CLI::App& app, Timing& timing) {
+  app.add_option("--warm-up", timing.warm_up, "Seconds of load before a case is timed; without hardware a quarter")
+      ->capture_default_str();
+}
+
+std::string to_string(const Time& time) {
+  return std::format("{:10.2f} us", time.wall * 1e6) +
+         (time.processor > 0 ? std::format(" (processors {:10.2f})", time.processor * 1e6) : "");
+}
+
+Time time_call(const Device& device, const Call& call, const Timing& timing) {
+  const auto repeat = repeated(device, call);
+  const auto sample = [&](int times) {
+    const std::clock_t before = std::clock();
+    const auto start = Clock::now();
+    repeat(times);
+    const double wall = seconds_since(start), processor = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+    return Time{wall / times, is_software(device) ? processor / times : 0};
+  };
+  // GPUs raise their clocks only under load, and lower them while the host makes a case's tensors; others have none to
+  // raise. The load also says how many calls make a sample.
+  constexpr double kSample = 0.02;
+  const double load = timing.warm_up * (device.is_gpu() && !is_software(device) ? 1 : 0.25);
+  int warm = 1;
+  double each = 0;
+  const auto begin = Clock::now();
+  do {
+    each = sample(warm).wall;
+    if (each * warm < kSample) warm *= 2;
+  } while (seconds_since(begin) < load);
+  const int calls = std::max(1, static_cast<int>(kSample / each));
+  std::vector<double> wall, processor;
+  for (const auto start = Clock::now(); wall.size() < 3 || seconds_since(start) < timing.seconds;) {
+    const Time time = sample(calls);
+    wall.push_back(time.wall);
+    processor.push_back(time.processor);
+  }
+  return {median(wall), median(processor)};
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,50 @@
+// How long a kernel call takes: the one way of timing of weft_bench and of the tuning programs, whose figures thereby
+// compare.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/device.h"
+#include "weft/stream.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::bench {
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values);
+
+using Call = std::function<void(Stream&)>;
+
+// Runs the call so often, and waits.
+void run(const Device& device, const Call& call, int times = 1);
+// Works for a second: a GPU that slept takes that long to raise its clocks.
+void wake(const Device& device);
+
+struct Timing {
+  double seconds = 0.3, warm_up = 0.4;  // of a case: measured time, and time under load before that
+};
+void add_seconds_option(CLI::App& app, Timing& timing);
+void add_warm_up_option(CLI::App& app, Timing& timing);
+
+// Seconds of a call.
+struct Time {
+  double wall = 0;
+  // Of all threads of the process, on a software GPU only: other work on the machine disturbs that less.
+  double processor = 0;
+};
+std::string to_string(const Time& time);
+
+// Warms up, then times calls back to back, many in a submit so that its fixed cost is lost among them; medians.
+Time time_call(const Device& device, const Call& call, const Timing& timing);
+
+}  // namespace weft::bench
