@@ -1,13 +1,11 @@
 // Times the variants of the attention kernel over the shapes of sentence encoders on one adapter, each result checked
 // against the CPU's on the first and last sequence of the batch.
-//   attention_sweep [--adapter NAME] [--seconds 55] [--heads 12] [--dim 32] [--shapes 1x16,32x128] [--dtype f32] …
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <random>
 
 #include "kernels/attention/attention.h"
+#include "timing.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
 #include "weft/small_float.h"
@@ -18,19 +16,20 @@ using kernels::AttentionKind;
 using kernels::attention_can_run;
 using kernels::attention_workspace_bytes;
 using kernels::AttentionVariant;
-using Clock = std::chrono::steady_clock;
+using bench::Clock;
+using bench::seconds_since;
 
 namespace {
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 struct Options {
-  std::string adapter, dtype = "f32", mask = "keys", only;
+  gpu::DeviceOptions device;
+  std::string dtype = "f32", mask = "keys", only;
   std::vector<std::string> variants;
   std::vector<std::string> shapes{"1x16", "1x128", "1x512", "32x128", "32x512", "256x128", "256x512"};
-  double seconds = 55, warm_up = 0.4;
+  double budget = 55;
+  bench::Timing timing;
   int heads = 12, kv_heads = 0, dim = 32, queries = 0;
-  bool causal = false, minimum = false, validation = false, robustness = true, all = false;
+  bool causal = false, all = false;
 };
 
 std::vector<std::byte> random_values(DType type, std::int64_t count) {
@@ -201,45 +200,6 @@ double distance(const std::vector<std::byte>& a, const std::vector<std::byte>& b
   return worst;
 }
 
-struct Times {
-  double median, best;  // seconds of a call
-  double cpu;           // seconds of all of this process's threads: what counts on a busy machine with a software GPU
-};
-
-// Enough calls in a submit that its fixed cost is lost among them.
-Times measure(gpu::Device& device, const AttentionCall& call, const AttentionVariant& variant,
-              const std::optional<View>& workspace, double warm_up) {
-  auto run = [&](int count) {
-    gpu::Recording recording(device);
-    for (int i = 0; i < count; ++i) attention_gpu(recording, call, &variant, workspace);
-    return recording;
-  };
-  auto timed = [&](gpu::Recording& recording) {
-    device.wait();
-    const auto start = Clock::now();
-    gpu::Encoder encoder(device);
-    encoder.replay(recording);
-    encoder.submit();
-    device.wait();
-    return seconds_since(start);
-  };
-  gpu::Recording one = run(1);
-  timed(one);
-  const double once = timed(one);
-  const int count = static_cast<int>(std::clamp(0.01 / once, 1.0, 500.0));
-  gpu::Recording many = run(count);
-  const auto start = Clock::now();
-  double first = timed(many);
-  while (seconds_since(start) < warm_up) first = timed(many);
-  std::vector<double> times;
-  const std::clock_t cpu_start = std::clock();
-  const int repeats = first > 0.5 ? 1 : 5;
-  for (int i = 0; i < repeats; ++i) times.push_back(timed(many) / count);
-  const double cpu = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC / repeats / count;
-  std::ranges::sort(times);
-  return {times[times.size() / 2], times[0], cpu};
-}
-
 void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64_t length, Clock::time_point start) {
   const DType type = *dtype_from_name(o.dtype);
   const auto element = static_cast<std::uint64_t>(bits(type) / 8);
@@ -291,8 +251,8 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
   bool first = true;
   for (const AttentionVariant& v : variants(device.capabilities(), call, o)) {
     if (!first && text(v).find(o.only) == std::string::npos) continue;
-    if (seconds_since(start) > o.seconds) {
-      std::printf("out of time (--seconds)\n");
+    if (seconds_since(start) > o.budget) {
+      std::printf("out of time (--budget)\n");
       return;
     }
     for (std::int64_t b : {std::int64_t{0}, batch - 1}) {
@@ -310,13 +270,12 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
     const double first_run = seconds_since(compile_start);
     error = std::max(error, distance(device.read(y_gpu, static_cast<std::uint64_t>(batch - 1) * y_bytes, y_bytes).get(),
                                      expected[1], type));
-    const Times time = measure(device, call, v, workspace, o.warm_up);
-    std::printf(
-        "%4lldx%-4lld %-52s %10.2f us (best %10.2f, cpu %10.2f) %9.1f GFLOP/s %7.1f GB/s  error %.1e  first run %.0f "
-        "ms%s\n",
-        static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(), time.median * 1e6,
-        time.best * 1e6, time.cpu * 1e6, flop / time.median * 1e-9, read / time.median * 1e-9, error, first_run * 1e3,
-        first ? "  (chosen)" : "");
+    const bench::Time time = bench::time_call(
+        device, [&](Stream& s) { attention_gpu(*s.gpu(), call, &v, workspace); }, o.timing);
+    std::printf("%4lldx%-4lld %-52s %s %9.1f GFLOP/s %7.1f GB/s  error %.1e  first run %.0f ms%s\n",
+                static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(),
+                bench::to_string(time).c_str(), flop / time.wall * 1e-9, read / time.wall * 1e-9, error,
+                first_run * 1e3, first ? "  (chosen)" : "");
     std::fflush(stdout);
     first = false;
   }
@@ -327,8 +286,9 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
 
 int main(int argc, char** argv) try {
   Options o;
-  CLI::App app("Times the variants of the attention kernel.");
-  app.add_option("--adapter", o.adapter, "Adapter: index, backend or part of its name");
+  CLI::App app("Times the variants of the attention kernel over shapes on one GPU, as weft_bench times, and checks "
+               "each result's first and last sequence.");
+  app.add_option("--adapter", o.device.adapter, "Adapter: index, backend or part of its name");
   app.add_option("--shapes", o.shapes, "batch x length, separated by commas")->delimiter(',');
   app.add_option("--heads", o.heads);
   app.add_option("--kv-heads", o.kv_heads, "Heads of keys and values (default: as many as --heads)");
@@ -338,26 +298,26 @@ int main(int argc, char** argv) try {
   app.add_option("--mask", o.mask, "keys: boolean [batch, 1, 1, keys], as encoders use; none")
       ->check(CLI::IsMember({"keys", "none"}));
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
-  app.add_option("--seconds", o.seconds, "Start nothing new after this long");
-  app.add_option("--warm-up", o.warm_up, "Seconds before each measurement");
+  app.add_option("--budget", o.budget, "Start nothing new after so many seconds")->capture_default_str();
+  bench::add_seconds_option(app, o.timing);
+  bench::add_warm_up_option(app, o.timing);
   app.add_option("--variants", o.variants,
                  "These only: staged|direct:threads:rows:splits:chunk:tile, few:threads:rows:lanes:chunk:parts, "
                  "tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
       ->delimiter(',');
   app.add_flag("--causal", o.causal);
   app.add_flag("--all", o.all, "More variants on a software adapter");
-  app.add_flag("--minimum", o.minimum, "No optional feature, smallest limits");
-  app.add_flag("--validation", o.validation, "Keep Dawn's validation on");
-  app.add_flag("!--no-robustness", o.robustness, "Without Dawn's bounds checks in shaders");
+  app.add_flag("--minimum", o.device.minimum, "No optional feature, smallest limits");
+  app.add_flag("!--no-robustness", o.device.robustness, "Without Dawn's bounds checks in shaders");
   CLI11_PARSE(app, argc, argv);
   if (o.kv_heads == 0) o.kv_heads = o.heads;
 
-  const auto start = Clock::now();
-  gpu::Device device = gpu::Device::open(
-      {.adapter = o.adapter, .minimum = o.minimum, .validation = o.validation, .robustness = o.robustness});
-  std::printf("%s, %s; %d heads (%d of keys) of %d, %s, mask %s%s; times are medians of whole calls back to back\n",
+  gpu::Device device = gpu::Device::open(o.device);
+  std::printf("%s, %s; %d heads (%d of keys) of %d, %s, mask %s%s\n",
               device.reason().c_str(), device.adapter().driver.c_str(), o.heads, o.kv_heads, o.dim, o.dtype.c_str(),
               o.mask.c_str(), o.causal ? ", causal" : "");
+  bench::wake(device);
+  const auto start = Clock::now();
   for (const std::string& shape : o.shapes) {
     long long batch = 0, length = 0;
     if (std::sscanf(shape.c_str(), "%lldx%lld", &batch, &length) != 2 || batch < 1 || length < 1) {

@@ -1,33 +1,20 @@
 // Runs forms of the matrix product over shapes on one GPU and prints TFLOP/s: what choose_variant() is tuned by.
-//
-//   matmul_sweep [--adapter NAME] [--shapes 4096x4096x4096,…] [--variants tile_128,dot] [--type f32]
-//                [--layout nt|nn|tt|tn] [--seconds S] [--no-robustness] [--chosen] [--matrix 128x128x32_64x64,…]
-//
-// Shapes are M×N×K. Layout nt: b lies as [n, k] (a linear layer's weights); nn: as [k, n]; tt and tn: the same, and a
-// lies as [k, m]. --result: the type of y, if not that of the sums. The time is wall clock around
-// many dispatches in a few submits, median of three, and on a software device the processor time of all its cores,
-// which other work on the machine disturbs less; results are checked against entries computed on the host.
+// Results are checked against entries computed on the host.
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <random>
-#include <sstream>
 
 #include "kernels/matmul/matmul.h"
-#include "wake.h"
+#include "timing.h"
 #include "weft/error.h"
 #include "weft/gpu.h"
 #include "weft/small_float.h"
 
 using namespace weft;
 using namespace weft::kernels;
-using Clock = std::chrono::steady_clock;
 
 namespace {
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 struct Case {
   std::int64_t m, n, k;
@@ -101,72 +88,40 @@ double error(gpu::Device& device, const Case& c, const Operands& o) {
   return worst / (std::sqrt(static_cast<double>(c.k)) * 0x1p-24);
 }
 
-// Seconds for one product: `count` recorded once and replayed until `budget` is over.
-double time_variant(gpu::Device& device, const MatmulProblem& problem, const Expression* epilogue,
-                    const MatmulVariant& variant, const std::optional<View>& workspace, double budget) {
-  const auto run = [&](gpu::Recording& recording, int times) {
-    const auto start = Clock::now();
-    const std::clock_t before = std::clock();
-    gpu::Encoder encoder(device);
-    for (int i = 0; i < times; ++i) encoder.replay(recording);
-    encoder.submit();
-    device.wait();
-    if (device.capabilities().software) return static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
-    return seconds_since(start);
-  };
-  gpu::Recording one(device);
-  matmul_by(one, problem, epilogue, variant, workspace);
-  run(one, 1);
-  double first = run(one, 1);
-  bench::wake(device, [&] { first = run(one, 20) / 20; });
-  if (first > budget) return first;
-  constexpr int kBatch = 16;
-  gpu::Recording many(device);
-  for (int i = 0; i < kBatch; ++i) matmul_by(many, problem, epilogue, variant, workspace);
-  const double each = run(many, 2) / (2 * kBatch);
-  const int times = std::max(1, static_cast<int>(budget / 3 / (each * kBatch)));
-  std::array<double, 3> t;
-  for (double& x : t) x = run(many, times) / (times * kBatch);
-  std::ranges::sort(t);
-  return t[1];
-}
-
-std::vector<Case> parse_shapes(const std::string& text) {
-  std::vector<Case> cases;
-  std::istringstream list(text);
-  for (std::string item; std::getline(list, item, ',');) {
-    Case c{};
-    char x;
-    std::istringstream(item) >> c.m >> x >> c.n >> x >> c.k;
-    cases.push_back(c);
+Case parse_shape(const std::string& text) {
+  long long m = 0, n = 0, k = 0;
+  if (std::sscanf(text.c_str(), "%lldx%lldx%lld", &m, &n, &k) != 3 || m < 1 || n < 1 || k < 1) {
+    throw InvalidArgument("--shapes: '{}' is not MxNxK, such as 4096x384x1536", text);
   }
-  return cases;
+  return {m, n, k};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app{"Forms of the matrix product over shapes on one GPU"};
-  std::string adapter, variants, type_name = "f32", result_name, layout = "nt";
-  std::string shapes =
-      "4096x4096x4096,16x384x384,16x1536x384,16x384x1536,128x384x384,128x1536x384,128x384x1536,512x384x384,"
-      "512x1536x384,"
-      "512x384x1536,4096x384x384,4096x1536x384,4096x384x1536,32768x1536x384,32768x384x1536,1x4096x4096";
-  double budget = 0.03;
-  std::string matrix;
-  bool no_robustness = false, fused = false, chosen = false, splits = false;
-  app.add_option("--adapter", adapter, "part of its name, or its number");
-  app.add_option("--shapes", shapes, "MxNxK, separated by commas")->capture_default_str();
-  app.add_option("--variants", variants, "parts of names to keep, separated by commas");
+  CLI::App app{"Times forms of the matrix product over shapes on one GPU, as weft_bench times, and checks results."};
+  gpu::DeviceOptions options;
+  std::string type_name = "f32", result_name, layout = "nt";
+  std::vector<std::string> variants, matrix;
+  std::vector<std::string> shapes{
+      "4096x4096x4096", "16x384x384",    "16x1536x384",    "16x384x1536",    "128x384x384",   "128x1536x384",
+      "128x384x1536",   "512x384x384",   "512x1536x384",   "512x384x1536",   "4096x384x384",  "4096x1536x384",
+      "4096x384x1536",  "32768x1536x384", "32768x384x1536", "1x4096x4096"};
+  bench::Timing timing;
+  bool fused = false, chosen = false, splits = false;
+  app.add_option("--adapter", options.adapter, "part of its name, or its number");
+  app.add_option("--shapes", shapes, "MxNxK, separated by commas")->delimiter(',')->capture_default_str();
+  app.add_option("--variants", variants, "parts of names to keep, separated by commas")->delimiter(',');
   app.add_option("--matrix", matrix,
-                 "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's");
+                 "tiles for cooperative matrices, as 128x128x32_64x64, in the place of the library's")->delimiter(',');
   app.add_option("--type", type_name, "of a and b")->capture_default_str();
   app.add_option("--result", result_name, "type of y, if not that of the sums");
   app.add_option("--layout", layout, "of a, then b; nt: b is [n, k]; nn: [k, n]; tt, tn: a is [k, m]")
       ->capture_default_str()
       ->check(CLI::IsMember({"nn", "nt", "tn", "tt"}));
-  app.add_option("--seconds", budget, "for each variant")->capture_default_str();
-  app.add_flag("--no-robustness", no_robustness, "without Dawn's bounds checks in shaders");
+  bench::add_seconds_option(app, timing);
+  bench::add_warm_up_option(app, timing);
+  app.add_flag("!--no-robustness", options.robustness, "without Dawn's bounds checks in shaders");
   app.add_flag("--epilogue", fused, "with an epilogue (a factor of 1)");
   app.add_flag("--chosen", chosen, "only the variant that the library takes");
   app.add_flag("--splits", splits, "tiles also with k split in 2, 4 and 8");
@@ -174,23 +129,21 @@ int main(int argc, char** argv) try {
   const DType type = dtype_from_name(type_name).value();
   const DType result = result_name.empty() ? product_type(type) : dtype_from_name(result_name).value();
 
-  gpu::Device device = gpu::Device::open({.adapter = adapter, .validation = false, .robustness = !no_robustness});
+  gpu::Device device = gpu::Device::open(options);
   std::printf("%s; %s, %s, robustness %s\n", device.reason().c_str(), type_name.c_str(), layout.c_str(),
-              no_robustness ? "off" : "on");
+              options.robustness ? "on" : "off");
   const auto keep = [&](const std::string& name) {
-    if (variants.empty()) return true;
-    std::istringstream list(variants);
-    for (std::string item; std::getline(list, item, ',');) {
-      if (name.find(item) != std::string::npos) return true;
-    }
-    return false;
+    return variants.empty() ||
+           std::ranges::any_of(variants, [&](const std::string& part) { return name.find(part) != std::string::npos; });
   };
   Expression one;
   const DType sum = product_type(type);
   one.output(one.apply(ScalarOp::mul, {one.input(sum), one.constant(1, sum)}));
   const Expression* const epilogue = fused ? &one : nullptr;
   bool right = true;
-  for (const Case& c : parse_shapes(shapes)) {
+  bench::wake(device);
+  for (const std::string& shape : shapes) {
+    const Case c = parse_shape(shape);
     const Operands o = make_operands(device, c, type, result, layout);
     const MatmulProblem problem = matmul_problem(o.va, o.vb, o.vy, {epilogue, {}});
     const MatmulVariant choice = choose_variant(problem, device.capabilities(), ~std::uint64_t{0});
@@ -207,8 +160,7 @@ int main(int argc, char** argv) try {
     std::vector<MatmulVariant> tiles = matrix_variants(device.capabilities(), type);
     if (const auto unit = matrix_unit(device.capabilities(), type); unit && !matrix.empty()) {
       tiles.clear();
-      std::istringstream texts(matrix);
-      for (std::string item; std::getline(texts, item, ',');) {
+      for (const std::string& item : matrix) {
         int m, n, k, sub_m, sub_n;
         if (std::sscanf(item.c_str(), "%dx%dx%d_%dx%d", &m, &n, &k, &sub_m, &sub_n) != 5) {
           throw InvalidArgument("--matrix: '{}'; expected MxNxK_SMxSN", item);
@@ -237,12 +189,15 @@ int main(int argc, char** argv) try {
       // Tiles far larger or forms far slower than the shape deserves only cost time.
       const std::int64_t work = c.m * c.n * c.k;
       if (v.kind == MatmulKind::dot && work > (std::int64_t{1} << 33)) continue;
-      const double t = time_variant(device, problem, epilogue, v, workspace_of(v), budget);
+      const auto workspace = workspace_of(v);
+      const bench::Time time = bench::time_call(
+          device, [&](Stream& s) { matmul_by(*s.gpu(), problem, epilogue, v, workspace); }, timing);
       const double e = error(device, c, o);
       right &= e < 8;
-      std::printf("  %-32s %9.2f us %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(), t * 1e6,
-                  2e-12 * work / t, 1e-9 * (byte_size(type, (c.m + c.n) * c.k) + 4 * c.m * c.n) / t, e,
-                  e < 8 ? "" : "  WRONG", v == choice ? "  <- chosen" : "");
+      std::printf("  %-32s %s %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(),
+                  bench::to_string(time).c_str(), 2e-12 * work / time.wall,
+                  1e-9 * (byte_size(type, (c.m + c.n) * c.k) + 4 * c.m * c.n) / time.wall, e, e < 8 ? "" : "  WRONG",
+                  v == choice ? "  <- chosen" : "");
       std::fflush(stdout);
     }
   }
