@@ -24,6 +24,8 @@ void softmax_of(Stream& s, bool log, const View& x, const View& y, int axis) {
   kernels::softmax(s, x, y, axis);
 }
 
+kernels::RowViews plain(const View& x, const View& y) { return kernels::row_views("softmax", x, y); }
+
 enum class Form { rms, group, instance, batch };
 constexpr const char* kForms[] = {"rms_norm", "group_norm", "instance_norm", "batch_norm"};
 
@@ -277,7 +279,7 @@ TEST_P(NormsTest, FormsOfWholeRows) {
         run_both(
             device, std::array{x}, std::array{output(DType::f32, shape, kind)},
             [&](Stream& s, auto in, auto out) {
-              if (s.gpu()) return kernels::softmax_in_form(s, kernels::row_views("softmax", in[0], out[0]), 2, log, form);
+              if (s.gpu()) return kernels::softmax_in_form(s, plain(in[0], out[0]), 2, log, form);
               softmax_of(s, log, in[0], out[0], 2);
             },
             {.ulp = 1, .absolute = 1e-6, .relative = 1e-5},
@@ -293,9 +295,9 @@ TEST_P(NormsTest, SoftmaxOfRowsInParts) {
         device, std::array{x}, std::array{output(y, x.shape(), kind)},
         [&](Stream& s, auto in, auto out) {
           if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 1);
-          with_workspace(s, kernels::softmax_in_parts_workspace(s, kernels::row_views("softmax", in[0], out[0]), 1, form),
+          with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), 1, form),
                          [&](const View& workspace) {
-                           kernels::softmax_in_parts(s, kernels::row_views("softmax", in[0], out[0]), 1, log, workspace, form);
+                           kernels::softmax_in_parts(s, plain(in[0], out[0]), 1, log, workspace, form);
                          });
         },
         log ? Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5}
@@ -323,10 +325,10 @@ TEST_P(NormsTest, SoftmaxOfRowsInParts) {
     const View x = view_of(DType::f32, {3, 5000}, Kind::dense, normal(3)), y = output(DType::f32, {3, 5000});
     const View both = to_device(device, x);
     gpu::Encoder encoder(device);
-    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, kernels::row_views("softmax", both, both), 1, form),
+    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, plain(both, both), 1, form),
                    [&](const View& workspace) {
                      for (int i = 0; i < 2; ++i)
-                       kernels::softmax_in_parts(encoder, kernels::row_views("softmax", both, both), 1, false, workspace, form);
+                       kernels::softmax_in_parts(encoder, plain(both, both), 1, false, workspace, form);
                      encoder.submit();
                      device.wait();
                    });
@@ -446,9 +448,9 @@ bool register_softmax(const std::string& name, bool log) {
     p.call = [=](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], axis); };
     if (which == 0) return p;
     p.form = [=](Stream& s, auto in, auto out) {
-      if (which == 1) return kernels::softmax_in_form(s, kernels::row_views("softmax", in[0], out[0]), axis, log, whole);
-      with_workspace(s, kernels::softmax_in_parts_workspace(s, kernels::row_views("softmax", in[0], out[0]), axis, form), [&](const View& workspace) {
-        kernels::softmax_in_parts(s, kernels::row_views("softmax", in[0], out[0]), axis, log, workspace, form);
+      if (which == 1) return kernels::softmax_in_form(s, plain(in[0], out[0]), axis, log, whole);
+      with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), axis, form), [&](const View& workspace) {
+        kernels::softmax_in_parts(s, plain(in[0], out[0]), axis, log, workspace, form);
       });
     };
     return p;

@@ -291,7 +291,8 @@ TEST_P(RowWorkTest, InParts) {
             return in;
           };
           const std::string what = std::format("{} waits {} patience {}", weft::to_string(shape), waits, patience);
-          const View x = view_of(DType::f32, shape, kind, normal(1, 0.2)), r = view_of(DType::f32, shape, kind, normal(2));
+          const View x = view_of(DType::f32, shape, kind, normal(1, 0.2));
+          const View r = view_of(DType::f32, shape, kind, normal(2));
           const View mask = view_of(DType::f32, {1, shape[2]}, Kind::dense, normal(3));
           const auto y = [&](DType type) { return output(type, shape, kind); };
           f.before = scaled_sum(DType::f32, DType::f32, DType::f32);

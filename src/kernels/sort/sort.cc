@@ -141,7 +141,7 @@ void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View&
   };
   do {
     if (window == 1) {
-      throw Unsupported("{}: two elements of {} that are neighbours along axis {} lie more than the {} bytes apart that "
+      throw Unsupported("{}: elements of {} that are neighbours along axis {} lie more than the {} bytes apart that "
                         "this device binds", r.name, to_string(r.x), r.axis, can.max_binding);
     }
     window = first_half(window);
