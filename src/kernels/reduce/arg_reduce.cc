@@ -162,11 +162,12 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
   const KeyRule rule(by_value(x.dtype) ? DType::f32 : x.dtype, op == ArgOp::min);
   const AxisMask mask = along(x.rank(), axes);
   const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
-  in_row_windows(capabilities, name, views, mask, scratch_of(capabilities, x, mask), [&](RowWindowViews pieces) {
+  const auto scratch = scratch_of(capabilities, x, mask);
+  in_row_windows(capabilities, name, views, mask, scratch, [&](RowWindowViews pieces) {
     const std::vector<Window> windows = windows_of(capabilities, x.shape(), mask, pieces, workspace.has_value());
     if (windows.size() > 1 && !workspace) {
-      throw Unsupported("{}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace, as "
-                        "arg_reduce_workspace() says", name, to_string(x), capabilities.max_binding);
+      throw Unsupported("{}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace of "
+                        "{} dense bytes, given none", name, to_string(x), capabilities.max_binding, scratch(pieces));
     }
     const Window& w = windows[0];
     if (joined(windows).count > 1) return run_in_parts(stream, rule, name, windows, *workspace);
