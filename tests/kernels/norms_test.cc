@@ -449,8 +449,9 @@ bool register_softmax(const std::string& name, bool log) {
     if (which == 0) return p;
     p.form = [=](Stream& s, auto in, auto out) {
       if (which == 1) return kernels::softmax_in_form(s, plain(in[0], out[0]), axis, log, whole);
-      with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), axis, form), [&](const View& workspace) {
-        kernels::softmax_in_parts(s, plain(in[0], out[0]), axis, log, workspace, form);
+      const kernels::RowViews views = plain(in[0], out[0]);
+      with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, form), [&](const View& workspace) {
+        kernels::softmax_in_parts(s, views, axis, log, workspace, form);
       });
     };
     return p;
