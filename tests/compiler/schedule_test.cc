@@ -125,10 +125,14 @@ TEST(Schedule, IntermediatesTakeLittleMoreThanTheyMust) {
         compiler::plan_schedule(compiler::make_schedule(optimized(graph, Device::cpu())), std::uint64_t{1} << 62);
     ASSERT_EQ(p.plan.bytes(), report.planned_bytes) << "seed " << seed;
     const auto planned = static_cast<double>(report.planned_bytes);
-    EXPECT_LE(planned, 1.1 * static_cast<double>(test::least_bytes(p.items, p.steps))) << "seed " << seed;
-    within_live += planned <= 1.1 * static_cast<double>(report.liveness_bound);
+    const std::uint64_t least = test::least_bytes(p.items, p.steps);
+    EXPECT_LE(planned, 1.1 * static_cast<double>(least)) << "seed " << seed;
+    // What is alive at once may not be enough for any plan: what a step reads and writes lies in different buffers.
+    const bool within = planned <= 1.1 * static_cast<double>(report.liveness_bound);
+    EXPECT_TRUE(within || report.planned_bytes == least) << "seed " << seed;
+    within_live += within;
   }
-  EXPECT_GE(within_live, 48) << "of 50, alive at once alone";
+  EXPECT_GE(within_live, 45) << "of 50, alive at once alone";
 }
 
 // ---- The verifier, on schedules that somebody spoiled.
