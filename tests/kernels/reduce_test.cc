@@ -20,7 +20,6 @@ constexpr ReduceOp kAll[] = {ReduceOp::sum,         ReduceOp::mean,        Reduc
                              ReduceOp::log_sum,     ReduceOp::log_sum_exp, ReduceOp::any,  ReduceOp::all,
                              ReduceOp::count,       ReduceOp::variance,    ReduceOp::deviation};
 
-bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all || op == ReduceOp::count; }
 bool floats_only(ReduceOp op) {
   return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp ||

@@ -66,6 +66,13 @@ class WindowsTest : public testing::Test {
   }
 };
 
+// Rows over some axes.
+struct Rows {
+  Shape shape;
+  std::vector<int> axes;
+  Kind kind;
+};
+
 TEST_F(WindowsTest, Elementwise) {
   for (const Kind kind : {Kind::dense, Kind::offset, Kind::transposed, Kind::sliced, Kind::reversed}) {
     const View a = random_view(rng, {70, 3, 500}, DType::f32, kind), row = random_view(rng, {500}, DType::f32);
@@ -163,14 +170,9 @@ TEST_F(WindowsTest, ScansArgumentsAndVariances) {
 // Rows longer than a binding: windows of them leave accumulators in the workspace.
 TEST_F(WindowsTest, LongRows) {
   using enum kernels::ReduceOp;
-  struct Case {
-    Shape shape;
-    std::vector<int> axes;
-    Kind kind;
-  };
-  for (const Case& c : {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced},
-                        Case{{70001, 3}, {0}, Kind::dense}, Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
-                        Case{{5, 300, 200}, {0, 2}, Kind::dense}, Case{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
+  for (const Rows& c : {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced},
+                        Rows{{70001, 3}, {0}, Kind::dense}, Rows{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
+                        Rows{{5, 300, 200}, {0, 2}, Kind::dense}, Rows{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
     const Shape kept = without(c.shape, c.axes);
     for (const auto& [op, type, result] :
          {std::tuple{sum, DType::f32, DType::f32}, {mean, DType::f16, DType::f16}, {max, DType::f32, DType::f32},
@@ -215,16 +217,11 @@ TEST_F(WindowsTest, VariancesOfLongRows) {
       }, {.ulp = 1, .relative = 5e-6});
     }
   };
-  struct Case {
-    Shape shape;
-    std::vector<int> axes;
-    Kind kind;
-  };
-  for (const Case& c :
-       {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
-        Case{{20000, 8}, {0}, Kind::dense}, Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
-        Case{{5, 300, 200}, {0, 2}, Kind::dense}, Case{{30000, 2, 4}, {0, 2}, Kind::transposed},
-        Case{{3, 2, 40001}, {0, 2}, Kind::dense}, Case{{3, 40000}, {0}, Kind::dense}}) {
+  for (const Rows& c :
+       {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced}, Rows{{70001, 3}, {0}, Kind::dense},
+        Rows{{20000, 8}, {0}, Kind::dense}, Rows{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
+        Rows{{5, 300, 200}, {0, 2}, Kind::dense}, Rows{{30000, 2, 4}, {0, 2}, Kind::transposed},
+        Rows{{3, 2, 40001}, {0, 2}, Kind::dense}, Rows{{3, 40000}, {0}, Kind::dense}}) {
     // The mean as large beside the deviation as the type's spacing there allows.
     for (const auto& [type, result, mean, deviation] : {std::tuple{DType::f32, DType::f32, 1e4, 1e-2},
                                                         {DType::f16, DType::f16, 64, 0.25},
@@ -517,15 +514,10 @@ TEST_F(WindowsTest, NormsAndScansOfLongRows) {
 // The same for the places of extremes, which are counted over the whole row: over one axis and over several, in any
 // order.
 TEST_F(WindowsTest, ArgumentsOfLongRows) {
-  struct Case {
-    Shape shape;
-    std::vector<int> axes;
-    Kind kind;
-  };
-  for (const Case& c :
-       {Case{{100000}, {0}, Kind::dense}, Case{{3, 70001}, {1}, Kind::sliced}, Case{{70001, 3}, {0}, Kind::dense},
-        Case{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Case{{5, 300, 200}, {0, 2}, Kind::dense},
-        Case{{300, 4, 200}, {0, 2}, Kind::transposed}, Case{{3, 40000}, {0}, Kind::dense}}) {
+  for (const Rows& c :
+       {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced}, Rows{{70001, 3}, {0}, Kind::dense},
+        Rows{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Rows{{5, 300, 200}, {0, 2}, Kind::dense},
+        Rows{{300, 4, 200}, {0, 2}, Kind::transposed}, Rows{{3, 40000}, {0}, Kind::dense}}) {
     const Shape kept = without(c.shape, c.axes);
     for (const auto& [type, index] :
          {std::pair{DType::f32, DType::i32}, {DType::u8, DType::i64}, {DType::i64, DType::u32}}) {

@@ -14,6 +14,8 @@ namespace weft::kernels {
 enum class ReduceOp : std::uint8_t {
   sum, mean, prod, min, max, sum_squares, l1, l2, log_sum, log_sum_exp, any, all, count, variance, deviation,
 };
+// Those that take a `correction`.
+constexpr bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 
 // y = x reduced over `axes`; y has x's shape with those sizes 1, or without them. No axes: each element by itself.
 //   sum, prod, min, max, sum_squares, l1   x integer or floating

@@ -29,7 +29,6 @@ constexpr Row kRows[] = {
     {ReduceOp::variance, "variance", true, false},
     {ReduceOp::deviation, "deviation", true, false},
 };
-bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 
 const Row& row(ReduceOp op) {
   const auto found = std::ranges::find(kRows, op, &Row::op);
@@ -75,7 +74,7 @@ std::string_view ReduceOpNode::name() const { return row(op_).name; }
 void ReduceOpNode::fields(Fields& f) const {
   if (before_) f.add("x", before_->to_string());
   f.add("axes", axes_);
-  if (is_moment(op_)) f.add("correction", correction_);
+  if (kernels::is_moment(op_)) f.add("correction", correction_);
   if (keep_dims_) f.add("keep_dims", true);
   if (after_) f.add("y", after_->to_string());
 }
@@ -123,7 +122,7 @@ std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
 
 Work ReduceOpNode::work(const Launch& call) const {
   Work w = Op::work(call);
-  const double own = op_ == ReduceOp::log_sum_exp ? 1.3 : is_moment(op_) ? 0.2 : 0.1;
+  const double own = op_ == ReduceOp::log_sum_exp ? 1.3 : kernels::is_moment(op_) ? 0.2 : 0.1;
   w.functions = w.flops * ((before_ ? before_->cost() : 0) + own);
   if (after_) w.functions += static_cast<double>(call.outputs[0].count()) * after_->cost();
   return w;
@@ -138,7 +137,7 @@ Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_di
 }
 
 Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims) {
-  if (is_moment(op)) return moment(op, x, axes, 0, keep_dims);
+  if (kernels::is_moment(op)) return moment(op, x, axes, 0, keep_dims);
   if (op == ReduceOp::count) {
     // The sum of what a comparison says, which the reduction's kernel makes itself.
     if (!x) throw InvalidArgument("reduce_count: the operand is an empty Value");

@@ -236,4 +236,13 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
   run(windows);
 }
 
+std::uint64_t row_windows_scratch(const gpu::Capabilities& capabilities, std::string_view kernel,
+                                  std::span<const View> views, const AxisMask& along,
+                                  const std::function<std::uint64_t(RowWindowViews)>& scratch) {
+  std::uint64_t bytes = 0;
+  in_row_windows(capabilities, kernel, views, along, scratch,
+                 [&](RowWindowViews pieces) { bytes = std::max(bytes, scratch(pieces)); });
+  return bytes;
+}
+
 }  // namespace weft::kernels

@@ -70,5 +70,9 @@ using RowWindowViews = std::span<const std::vector<View>>;  // of each window, i
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                     const AxisMask& along, const std::function<std::uint64_t(RowWindowViews)>& scratch,
                     const std::function<void(RowWindowViews)>& run);
+// The most that the windows of a piece leave.
+std::uint64_t row_windows_scratch(const gpu::Capabilities& capabilities, std::string_view kernel,
+                                  std::span<const View> views, const AxisMask& along,
+                                  const std::function<std::uint64_t(RowWindowViews)>& scratch);
 
 }  // namespace weft::kernels

@@ -133,23 +133,18 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   call.dispatch_groups(norm.name, plan.groups);
 }
 
-// What such windows take of a workspace.
-std::uint64_t scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm, std::span<const Problem> windows) {
-  const auto parts = parts_of(capabilities, norm, windows);
-  return parts ? parts->bytes() : 0;
+std::vector<Problem> windows_of(const RowNorm& norm, RowWindowViews pieces) {
+  std::vector<Problem> windows;
+  for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
+  return windows;
 }
 
-// Calls `run` with the norm's windows: in_row_windows().
-void in_windows_of(const gpu::Capabilities& capabilities, const RowNorm& norm, const Problem& p,
-                   const std::function<void(std::span<const Problem>, const RowNorm& first)>& run) {
-  const auto windows_of = [&](RowWindowViews pieces) {
-    std::vector<Problem> windows;
-    for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
-    return windows;
+// What windows of such rows take of a workspace.
+auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
+  return [&capabilities, &norm](RowWindowViews pieces) -> std::uint64_t {
+    const auto parts = parts_of(capabilities, norm, windows_of(norm, pieces));
+    return parts ? parts->bytes() : 0;
   };
-  in_row_windows(capabilities, norm.name, views_of(p), norm.along,
-                 [&](RowWindowViews pieces) { return scratch_of(capabilities, norm, windows_of(pieces)); },
-                 [&](RowWindowViews pieces) { run(windows_of(pieces), norm_of(norm, pieces[0])); });
 }
 
 }  // namespace
@@ -162,12 +157,14 @@ void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& wo
   refuse_f64(norm.name, norm.views);
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  in_windows_of(capabilities, norm, p, [&](std::span<const Problem> windows, const RowNorm& first) {
+  const auto scratch = scratch_of(capabilities, norm);
+  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowWindowViews pieces) {
+    const std::vector<Problem> windows = windows_of(norm, pieces);
     const auto parts = parts_of(capabilities, norm, windows);
     if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
       return run_in_parts(stream, norm, windows, *parts, workspace);
     }
-    run_whole(stream, first, windows[0], {});
+    run_whole(stream, norm_of(norm, pieces[0]), windows[0], {});
   });
 }
 
@@ -175,11 +172,7 @@ std::uint64_t row_norm_workspace(Stream& stream, const RowNorm& norm) {
   const Problem p = problem_of(norm);
   if (!stream.gpu() || element_count(norm.views.shape()) == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  std::uint64_t bytes = 0;
-  in_windows_of(capabilities, norm, p, [&](std::span<const Problem> windows, const RowNorm&) {
-    bytes = std::max(bytes, scratch_of(capabilities, norm, windows));
-  });
-  return bytes;
+  return row_windows_scratch(capabilities, norm.name, views_of(p), norm.along, scratch_of(capabilities, norm));
 }
 
 void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form) {

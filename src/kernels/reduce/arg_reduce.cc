@@ -137,12 +137,8 @@ std::uint64_t arg_reduce_workspace(Stream& stream, ArgOp op, const View& x, cons
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const AxisMask mask = along(x.rank(), axes);
   const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
-  const auto scratch = scratch_of(capabilities, x, mask);
-  std::uint64_t bytes = 0;
-  in_row_windows(capabilities, kNames[static_cast<int>(op)], views, mask, scratch, [&](RowWindowViews pieces) {
-    bytes = std::max(bytes, scratch(pieces));
-  });
-  return bytes;
+  return row_windows_scratch(capabilities, kNames[static_cast<int>(op)], views, mask,
+                             scratch_of(capabilities, x, mask));
 }
 
 void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes,

@@ -40,7 +40,6 @@ constexpr OpInfo kOps[] = {
     {"variance", Takes::floats, 0},
     {"deviation", Takes::floats, 0},
 };
-bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 const char* kernel_of(ReduceOp op) {
   return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
 }
@@ -269,9 +268,12 @@ void reduce_rows(Stream& stream, const ReduceProblem& r, const std::optional<Vie
   const RowPlan plan = plan_reduce(capabilities, r, workspace.has_value());
   const Parts parts = parts_of(capabilities, r, plan);
   if (!workspace || parts.count == 1) {
-    // Rows that are read more than once had better stay in registers.
-    const RowPlan keeping = plan_reduce(capabilities, r, false, is_moment(r.op));
-    const RowPlan& whole = keeping.kept ? keeping : plan;
+    RowPlan whole = plan;
+    if (is_moment(r.op)) {
+      // Reads rows more than once, so that they had better stay in registers.
+      const RowPlan keeping = plan_reduce(capabilities, r, false, true);
+      if (keeping.kept) whole = keeping;
+    }
     return record_reduce(stream, r, whole, uncut(whole), Stage::whole, r.rows.length);
   }
   // The accumulators: for each row, in row-major order, those of its parts.

@@ -172,12 +172,8 @@ std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const Vie
   check(op, x, y, axis);
   if (!stream.gpu() || x.count() == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  std::uint64_t bytes = 0;
-  const auto scratch = scratch_of(capabilities, op, axis, options);
-  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](Pieces pieces) {
-    bytes = std::max(bytes, scratch(pieces));
-  });
-  return bytes;
+  return row_windows_scratch(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()),
+                             scratch_of(capabilities, op, axis, options));
 }
 
 void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,

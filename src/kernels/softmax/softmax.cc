@@ -65,23 +65,18 @@ void run_whole(Stream& stream, std::string_view name, const RowViews& views, int
   start(stream, "softmax", views, rows, plan, log).dispatch_groups(name, plan.groups);
 }
 
-// What such windows take of a workspace.
-std::uint64_t scratch_of(const gpu::Capabilities& capabilities, Windows windows, int axis) {
-  const auto parts = parts_of(capabilities, windows, axis);
-  return parts ? parts->bytes() : 0;
+std::vector<RowViews> windows_of(const RowViews& views, RowWindowViews pieces) {
+  std::vector<RowViews> windows;
+  for (const auto& piece : pieces) windows.push_back(views.with(piece));
+  return windows;
 }
 
-// Calls `run` with the views' windows: in_row_windows().
-void in_windows_of(const gpu::Capabilities& capabilities, std::string_view name, const RowViews& views, int axis,
-                   const std::function<void(Windows)>& run) {
-  const auto windows_of = [&](RowWindowViews pieces) {
-    std::vector<RowViews> windows;
-    for (const auto& piece : pieces) windows.push_back(views.with(piece));
-    return windows;
+// What windows of such rows take of a workspace.
+auto scratch_of(const gpu::Capabilities& capabilities, const RowViews& views, int axis) {
+  return [&capabilities, &views, axis](RowWindowViews pieces) -> std::uint64_t {
+    const auto parts = parts_of(capabilities, windows_of(views, pieces), axis);
+    return parts ? parts->bytes() : 0;
   };
-  in_row_windows(capabilities, name, views.all(), along(axis),
-                 [&](RowWindowViews pieces) { return scratch_of(capabilities, windows_of(pieces), axis); },
-                 [&](RowWindowViews pieces) { run(windows_of(pieces)); });
 }
 
 std::string_view name_of(bool log) { return log ? "log_softmax" : "softmax"; }
@@ -94,7 +89,9 @@ void run(Stream& stream, const RowViews& views, int axis, bool log, const std::o
   if (stream.cpu()) return softmax_cpu(*stream.cpu(), views, rows_of(views, axis), log);
   refuse_f64(name, views);
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  in_windows_of(capabilities, name, views, axis, [&](Windows windows) {
+  const auto scratch = scratch_of(capabilities, views, axis);
+  in_row_windows(capabilities, name, views.all(), along(axis), scratch, [&](RowWindowViews pieces) {
+    const std::vector<RowViews> windows = windows_of(views, pieces);
     const auto parts = parts_of(capabilities, windows, axis);
     if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
       return run_in_parts(stream, name, windows, axis, log, *parts, workspace);
@@ -107,11 +104,8 @@ std::uint64_t needed(Stream& stream, const RowViews& views, int axis) {
   axis = normalize_axis(axis, views.shape().rank(), name_of(false));
   if (!stream.gpu() || element_count(views.shape()) == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  std::uint64_t bytes = 0;
-  in_windows_of(capabilities, name_of(false), views, axis, [&](Windows windows) {
-    bytes = std::max(bytes, scratch_of(capabilities, windows, axis));
-  });
-  return bytes;
+  return row_windows_scratch(capabilities, name_of(false), views.all(), along(axis),
+                             scratch_of(capabilities, views, axis));
 }
 
 }  // namespace
