@@ -102,7 +102,10 @@ class Accessors {
     if (width_ == 4) {
       function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
       if (dtype_ == DType::bf16) {
-        function("store4_near_{}(i: u32, v: vec4<{}>", ")", "let q = near_bf16x4(v); " + set_four_words("q.x", "q.y"));
+        for (const std::string how : {"near", "number"}) {
+          function("store4_" + how + "_{}(i: u32, v: vec4<{}>", ")",
+                   std::format("let q = {}_bf16x4(v); ", how) + set_four_words("q.x", "q.y"));
+        }
       }
       function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
     }

@@ -90,11 +90,14 @@ Call& Call::include(std::string_view kernel) {
   if (std::ranges::find(includes_, kernel) == includes_.end()) includes_.emplace_back(kernel);
   return *this;
 }
-Call& Call::expression(const Expression& expression, int width, bool near) {
+Call& Call::expression(const Expression& expression, int width, bool near, bool used) {
   expression_ = &expression;
   expression_width_ = width;
   near_ = near;
+  used_ = used;
   if (near) key_ += "|near";
+  if (used) key_ += "|used";
+  nothing();
   key_ += std::format("|expression{}:{}", width, expression.to_string());
   return *this;
 }
@@ -118,6 +121,10 @@ Call& Call::param(std::string_view name, std::int32_t value) {
 Call& Call::param(std::string_view name, float value) {
   add_param(name, 'f', std::bit_cast<std::uint32_t>(value));
   return *this;
+}
+Call& Call::nothing() {
+  const auto is_it = [](const Param& p) { return p.name == "nothing"; };
+  return std::ranges::any_of(params_, is_it) ? *this : param("nothing", 0u);
 }
 Call& Call::index_param(std::string_view name, std::int64_t value) {
   if (value >= (std::int64_t{1} << 32) || value < -(std::int64_t{1} << 31)) {
@@ -273,7 +280,7 @@ std::string Call::wgsl() const {
   for (const auto& name : includes_) text += kernel_source(name);
   text += kernel_source(kernel_);
   std::string result = prelude();
-  if (expression_) result += expression_wgsl(*expression_, expression_width_);
+  if (expression_) result += expression_wgsl(*expression_, expression_width_, "expression", used_);
   if (expression_ && near_) result += expression_near_wgsl(*expression_, device_exp2(commands_.device()));
   result += render_template(text, context);
   // A function that the text declares is not taken from the library.

@@ -71,13 +71,16 @@ class Call {
   // Adds another template's text in front of the kernel's own (helpers that several families share).
   Call& include(std::string_view kernel);
   // Declares fn expression, and with `near` fn expression_near. `expression` must live until the call is recorded.
-  Call& expression(const Expression& expression, int width = 1, bool near = false);
+  // `used`: what it gives is computed with, not only stored.
+  Call& expression(const Expression& expression, int width = 1, bool near = false, bool used = false);
   // An `enable …;` directive.
   Call& enable(std::string_view extension);
 
   // Fields of the uniform block `p`: may differ from call to call under one pipeline.
   Call& param(std::string_view name, std::uint32_t value);
   Call& param(std::string_view name, std::int32_t value);
+  // Adds p.nothing, a zero that compilers cannot know, if it is not there.
+  Call& nothing();
   Call& param(std::string_view name, float value);
   // A count, size or stride as u32; strides may be negative (two's complement; WGSL's u32 arithmetic wraps).
   // Throws Unsupported past 2³².
@@ -146,6 +149,7 @@ class Call {
   const Expression* expression_ = nullptr;
   int expression_width_ = 1;
   bool near_ = false;
+  bool used_ = false;
   std::optional<Work> work_;
   std::string variant_, why_;
 };

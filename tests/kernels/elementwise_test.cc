@@ -1,7 +1,9 @@
 // Elementwise kernels: each operation on a GPU against its twin, over types, layouts and odd sizes.
+#include "kernels/elementwise/map.h"
 #include "scalar_cases.h"
 #include "support/kernel_test.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 
 namespace weft::test {
@@ -185,6 +187,41 @@ TEST_P(Elementwise, SeveralOutputsAndSharedNodes) {
   }
 }
 
+// Compilers like to leave out a rounding to a narrow float and back.
+TEST_P(Elementwise, CastsRoundAtEachStep) {
+  for (const DType type : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) {
+    Expression e;
+    const int x = e.input(DType::f32);
+    const int rounded = e.cast(e.cast(e.apply(ScalarOp::mul, {x, e.constant(0.3, DType::f32)}), type), DType::f32);
+    e.output(e.apply(ScalarOp::mul, {rounded, e.constant(5, DType::f32)}));
+    e.output(e.cast(rounded, type));
+    const View in[] = {random_view(rng, {4096}, DType::f32)};
+    const View out[] = {random_view(rng, {4096}, DType::f32), random_view(rng, {4096}, type)};
+    run_both(device(), in, out, call_of(e), {}, std::string(name(type)));
+  }
+}
+
+// One row of the last axis to a workgroup, or several workgroups to one: what does not change along it is loaded once.
+TEST_P(Elementwise, RowsOfWholeWorkgroups) {
+  Expression e;
+  const int x = e.input(DType::f32);
+  const int scaled = e.apply(ScalarOp::mul, {x, e.input(DType::f32)});
+  e.output(e.apply(ScalarOp::max, {scaled, e.input(DType::f32)}));
+  const auto workgroup = static_cast<std::int64_t>(std::min(256u, device().capabilities().max_workgroup_size));
+  for (const int unroll : {1, 2, 4}) {
+    for (const std::int64_t rows : {1, 3}) {
+      const Shape shape{2, 3, rows * unroll * workgroup * 4};
+      const View in[] = {random_view(rng, shape, DType::f32), random_view(rng, {3, 1}, DType::f32),
+                         random_view(rng, {2, 1, 1}, DType::f32, Kind::offset)};
+      const View out[] = {random_view(rng, shape, DType::f32)};
+      const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
+        kernels::map(s, "map", e, inputs, outputs, unroll);
+      };
+      run_both(device(), in, out, call, {}, std::format("{} by {}", to_string(shape), unroll));
+    }
+  }
+}
+
 TEST_P(Elementwise, SmallIntegersWrapAtEachStep) {
   Expression e;
   const int a = e.input(DType::i8);
@@ -261,6 +298,25 @@ TEST_P(Elementwise, GridsPastOneDimension) {
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < n; ++i) wrong += static_cast<std::uint8_t>(host.buffer.data()[i]) != want;
   EXPECT_EQ(wrong, 0);
+}
+
+// A prime number of whole workgroups, so that the grid holds more of them: in place, none may work twice.
+TEST_P(Elementwise, GridsThatAreNotWholeInPlace) {
+  const std::int64_t block = std::int64_t{std::min(256u, device().capabilities().max_workgroup_size)} * 4 * 2;
+  const std::int64_t n = 65537 * block;
+  Expression e;
+  e.output(e.apply(ScalarOp::mul, {e.input(DType::u8), e.constant(3, DType::u8)}));
+  for (const Shape& shape : {Shape{n}, Shape{65537, block}}) {
+    const View y(device().allocate(static_cast<std::uint64_t>(n)), 0, DType::u8, shape);
+    gpu::Encoder encoder(device());
+    kernels::fill(encoder, 5, y);
+    kernels::map(encoder, "map", e, std::span(&y, 1), std::span(&y, 1), 2);
+    encoder.submit();
+    const View host = to_host(device(), y);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < n; ++i) wrong += static_cast<std::uint8_t>(host.buffer.data()[i]) != 15;
+    EXPECT_EQ(wrong, 0) << to_string(shape);
+  }
 }
 
 TEST_P(Elementwise, RefusesWhatDoesNotFit) {

@@ -22,17 +22,22 @@ fn narrow_bf16(value: f32) -> u32 {
   return select((b + 0x7fffu + ((b >> 16u) & 1u)) >> 16u, (b >> 16u) | 0x40u, (b & 0x7fffffffu) > 0x7f800000u);
 }
 
-// Four in two words; what is not a number is rare.
+// Four in two words. What is not a number is rare; it makes the sum one, as infinities of both signs do.
 fn narrow_bf16x4(v: vec4<f32>) -> vec2<u32> {
-  let b = bitcast<vec4<u32>>(v);
-  if (any((b & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u))) {
+  if ((bitcast<u32>((v.x + v.y) + (v.z + v.w)) & 0x7fffffffu) > 0x7f800000u) {
     return vec2<u32>(narrow_bf16(v.x) | (narrow_bf16(v.y) << 16u), narrow_bf16(v.z) | (narrow_bf16(v.w) << 16u));
   }
+  return number_bf16x4(v);
+}
+
+// The same of values of which none is NaN.
+fn number_bf16x4(v: vec4<f32>) -> vec2<u32> {
+  let b = bitcast<vec4<u32>>(v);
   let r = b + vec4<u32>(0x7fffu) + ((b >> vec4<u32>(16u)) & vec4<u32>(1u));
   return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
 }
 
-// The same of values of which none is NaN, nor exactly between two.
+// Nor any exactly between two.
 fn near_bf16x4(v: vec4<f32>) -> vec2<u32> {
   let r = bitcast<vec4<u32>>(v) + vec4<u32>(0x8000u);
   return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));

@@ -70,14 +70,26 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
     // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
-    // words only.
+    // words only. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
     const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
-    const bool twice = kind.may_wait && options.keep && plan.kept == 0 && dense && plan.steps >= 1024 &&
+    const std::int64_t registers = plan.steps * plan.width / (options.words ? 2 : 1);
+    const bool crowds = registers > (element_bits == 16 && !options.words ? 1 << 14 : 1 << 15);
+    const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
+    const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && plan.steps >= 1024 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
     const bool binds = kind.operands < capabilities.max_storage_buffers;
     if (windows.size() == 1 && (capabilities.software || !binds || !(idle || lines || twice))) return {};
     if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
     f.kept = std::min(f.kept, kind.most_kept);
+    // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
+    // for what all others found.
+    if (f.waits && kind.by_columns && plan.across && plan.width == 4) {
+      PartsForm wide = f;
+      wide.threads = element_bits == 16 ? 256 : 128;
+      wide.interleave = 16;
+      const std::int64_t tile = std::int64_t{wide.threads / wide.interleave} * wide.kept;
+      if (plan.steps % tile == 0 && plan.steps / tile <= 32) f = wide;
+    }
   }
 
   // A thread's two values of 16 bytes may go through workgroup memory.
@@ -140,7 +152,7 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p, const
     set_parts(call, p, 0, 0);
     call.raw("found", found, again ? "u32" : "atomic<u32>", 4, again ? gpu::Access::read : gpu::Access::read_write);
     call.set("waits", true).set("gathers", !again).set("finishes", true);
-    call.param("nothing", 0u).set("exact", p.exact).set("pairs", p.type == DType::c64);
+    call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
     call.index_param("listed", words).param("patience", p.patience);
     if (!again) {
       call.dispatch_groups(name, tiles_of(p));

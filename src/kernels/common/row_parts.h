@@ -47,6 +47,7 @@ struct PartKind {
   int words = 1;
   std::size_t operands = 2;      // of the kernel, beside the workspace
   std::uint32_t most_kept = 32;  // steps of each thread
+  bool by_columns = false;       // where rows lie across, what is found is joined column by column
   bool may_wait = true;          // else rows are read twice
 };
 

@@ -31,39 +31,45 @@ fn store_found(i: u32, v: found_t) {
 }
 {% endif %}
 {% endif %}
-// The statistics of part q, of each of the team's rows. Where other workgroups are still to put them they are waited
-// for, but not for ever, nor at all once a workgroup has waited in vain.
-{% if finishes %}
-struct Found { {% for k in range(words * rows_per_team) %}f{{ k }}: found_t, {% endfor %} }
-fn load_found_of(tile: u32, q: u32, slot: u32) -> Found {
-{% for k in range(words * rows_per_team) %}
-  let i{{ k }} = found_at(tile, q, {{ k // rows_per_team }}u, slot + {{ k % rows_per_team }}u);
+{# Where other workgroups are still to put statistics they are waited for, but not for ever, nor at all once a workgroup
+   has waited in vain. #}
+{# Declares fn <name>(<arguments>) -> <type>, what was found at `count` places; place(k), a macro, says where. #}
+{% macro load_found_function(name, type, arguments, count, place) %}
+struct {{ type }} { {% for k in range(count) %}f{{ k }}: found_t, {% endfor %} }
+fn {{ name }}({{ arguments }}) -> {{ type }} {
+{% for k in range(count) %}
+  let i{{ k }} = {{ place(k) }};
 {% endfor %}
 {% if waits %}
 {% macro found_value(k) %}bitcast<found_t>({% if pairs %}vec2<u32>(w{{ k }}_0, w{{ k }}_1){% else %}w{{ k }}_0{% endif %}){% endmacro %}
 {% if gathers %}
-{% for k in range(words * rows_per_team) %}{% for h in range(halves) %}
+{% for k in range(count) %}{% for h in range(halves) %}
   var w{{ k }}_{{ h }} = absent;
 {% endfor %}{% endfor %}
   var missing = true;
   for (var n = 0u; missing; n++) {
-{% for k in range(words * rows_per_team) %}{% for h in range(halves) %}
+{% for k in range(count) %}{% for h in range(halves) %}
     w{{ k }}_{{ h }} = atomicLoad(&found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u]);
 {% endfor %}{% endfor %}
-    missing = {% for k in range(words * rows_per_team) %}{% for h in range(halves) %}{{ " | " if k or h }}(w{{ k }}_{{ h }} == absent){% endfor %}{% endfor %};
+    missing = {% for k in range(count) %}{% for h in range(halves) %}{{ " | " if k or h }}(w{{ k }}_{{ h }} == absent){% endfor %}{% endfor %};
     if (n >= p.patience || (n % 64u == 63u && atomicLoad(&found_buf[p.found_o + p.listed]) != absent)) { break; }
   }
   if (missing) { atomicStore(&gave_up, 1u); }
 {% else %}
-{% for k in range(words * rows_per_team) %}{% for h in range(halves) %}
+{% for k in range(count) %}{% for h in range(halves) %}
   let w{{ k }}_{{ h }} = found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u];
 {% endfor %}{% endfor %}
 {% endif %}
-  return Found({% for k in range(words * rows_per_team) %}{{ ", " if k }}{{ found_value(k) }}{% endfor %});
+  return {{ type }}({% for k in range(count) %}{{ ", " if k }}{{ found_value(k) }}{% endfor %});
 {% else %}
-  return Found({% for k in range(words * rows_per_team) %}{{ ", " if k }}load_found(i{{ k }}){% endfor %});
+  return {{ type }}({% for k in range(count) %}{{ ", " if k }}load_found(i{{ k }}){% endfor %});
 {% endif %}
 }
+{% endmacro %}
+{% if finishes %}
+{# The statistics of part q, of each of the team's rows. #}
+{% macro place_in_part(k) %}found_at(tile, q, {{ k // rows_per_team }}u, slot + {{ k % rows_per_team }}u){% endmacro %}
+{{ load_found_function("load_found_of", "Found", "tile: u32, q: u32, slot: u32", words * rows_per_team, place_in_part) }}
 {% endif %}
 
 {# Declares the thread's place: member of its team, the team's first row, its slot among the tile's, the first step. #}

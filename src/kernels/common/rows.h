@@ -52,12 +52,14 @@ struct RowPlan {
 // member.
 struct RowForm {
   std::uint32_t team = 1, interleave = 1, kept = 0;
+  std::uint32_t workgroup = 0;  // threads of it, if a team is fewer
 };
 
 struct RowPlanOptions {
   bool along4 = false, across4 = false;  // which vectorised forms all operands allow
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
+  bool words = false;                    // it reads, or keeps, steps of four as words of two 16-bit elements
   bool cut = false;                      // rows will be cut into parts, so that few of them are threads enough
   std::optional<RowForm> form;           // as far as the device allows
 };

@@ -208,6 +208,35 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;
 }
 
+// Of each live node its text; an empty one of the others. `used`: results are computed with, not only stored.
+//
+// Casts to narrow floats that are only stored are left to the store, which rounds. Others to f16 are unpacked from what
+// was packed, which NVIDIA's compiler (580.159) takes for what it was before that: a zero that it cannot know keeps the
+// rounding in.
+std::vector<std::string> node_texts(const Expression& e, bool used) {
+  const auto& nodes = e.nodes();
+  const std::vector<bool> live = live_nodes(e);
+  std::vector<bool> rounds(nodes.size(), used);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!live[i]) continue;
+    for (int a : nodes[i].args) {
+      if (a >= 0) rounds[a] = true;
+    }
+  }
+  std::vector<std::string> texts(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!live[i]) continue;
+    const Expression::Node& node = nodes[i];
+    if (node.op == ScalarOp::cast && is_floating(node.type) && bits(node.type) < 32 && !rounds[i]) {
+      texts[i] = cast_text(nodes[node.args[0]].type, DType::f32, std::format("v{}", node.args[0]));
+      continue;
+    }
+    texts[i] = node_text(e, node);
+    if (node.op == ScalarOp::cast && node.type == DType::f16) texts[i].insert(texts[i].rfind(')'), " + p.nothing");
+  }
+  return texts;
+}
+
 // The struct of several outputs, or the one output's type.
 std::string result_type(const Expression& e, int width, const std::string& struct_name, std::string& declarations) {
   auto type = [&](DType t) {
@@ -224,10 +253,10 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 
 }  // namespace
 
-std::string expression_wgsl(const Expression& e, int width, std::string_view name) {
+std::string expression_wgsl(const Expression& e, int width, std::string_view name, bool used) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
-  const std::vector<bool> live = live_nodes(e);
+  const std::vector<std::string> texts = node_texts(e, used);
   std::vector<std::string> types(e.input_count());
   for (const auto& node : nodes) {
     if (node.op == ScalarOp::input) types[node.input] = compute_type(node.type);
@@ -246,7 +275,7 @@ std::string expression_wgsl(const Expression& e, int width, std::string_view nam
   const std::string result = result_type(e, 1, scalar + "_results", s);
   s += signature(scalar, false, result);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (live[i]) s += std::format("  let v{} = {};\n", i, node_text(e, nodes[i]));
+    if (!texts[i].empty()) s += std::format("  let v{} = {};\n", i, texts[i]);
   }
   if (e.outputs().size() == 1) {
     s += std::format("  return v{};\n}}\n", e.outputs()[0]);
@@ -294,11 +323,11 @@ bool ends_near(const Expression& e) {
 
 std::string expression_near_wgsl(const Expression& e, bool device_math) {
   const auto& nodes = e.nodes();
-  const std::vector<bool> live = live_nodes(e);
+  const std::vector<std::string> texts = node_texts(e, false);
   std::string body;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!live[i]) continue;
-    std::string text = node_text(e, nodes[i]);
+    std::string text = texts[i];
+    if (text.empty()) continue;
     if (const std::string_view f = narrow_function(e, nodes[i]); !f.empty()) {
       const bool brief = device_math && has_brief(e, nodes[i], f);
       const std::size_t suffix = text.find('_', text.find(f) + f.size());

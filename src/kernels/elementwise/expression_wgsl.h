@@ -12,8 +12,10 @@ namespace weft::kernels {
 // fn expression(x0: T0, x1: T1, …) -> T, where a value of a data type has its compute_type() (call.h): f32, i32, u32,
 // vec2<u32> for 64-bit integers; booleans are u32, 0 or 1. Width 4 takes and gives vec4 of them (no 64-bit types then).
 // With several outputs the result is a struct <name>_results with members y0, y1, …
-// The text calls functions of the library, which Call adds. Throws Unsupported for f64.
-std::string expression_wgsl(const Expression& expression, int width, std::string_view name = "expression");
+// `used`: the kernel computes with the results; else it only stores them.
+// The text calls functions of the library and may name p.nothing; Call has both. Throws Unsupported for f64.
+std::string expression_wgsl(const Expression& expression, int width, std::string_view name = "expression",
+                            bool used = false);
 
 // Whether an expression has one output and functions that test each element for a long way: those of narrow floats,
 // fewer with `device_math`, which is asked only if it matters, and some of f32 with it. Then there is fn

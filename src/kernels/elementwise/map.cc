@@ -305,7 +305,10 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const int unroll =
       problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width);
   const bool exact = phase == 0 && length % width == 0;
+  const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
+  const bool one_row = outer.rank() > 0 && row_groups % block == 0;
   const bool near = width == 4 && has_near(problem.expression, [&] { return device_exp2(commands.device()); });
+  const bool stores_words = exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
   std::string form = std::format("width_{}", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;
   call.variant(form, width == 4 ? std::format("{} times four neighbours a thread", unroll)
@@ -314,11 +317,15 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       .set("virtual_types", virtual_types)
       .set("outputs", output_modes)
       .set("rows", outer.rank() > 0)
+      .set("one_row", one_row)
       .set("width", width)
       .set("exact", exact)
-      .set("full", unroll > 1 && groups % (std::int64_t{workgroup} * unroll) == 0)
+      .set("full", unroll > 1 && groups % block == 0)
       .set("near", near)
-      .set("near_store", exact && y.mode == "vec" && y.view.dtype == DType::bf16 && ends_near(problem.expression))
+      .set("store_how", !stores_words         ? ""
+                        : ends_near(problem.expression) ? "near"
+                        : near                          ? ""
+                                                        : "number")
       .set("unroll", unroll)
       .set("workgroup", workgroup)
       .expression(problem.expression, width, near)
@@ -326,9 +333,11 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       .index_param("phase", phase)
       .index_param("row_groups", row_groups)
       .index_param("groups", groups)
+      .index_param("blocks", ceil_div(groups, block))
+      .index_param("row_blocks", one_row ? row_groups / block : 0)
       .index_param("stride_rows", workgroup / row_groups)
       .index_param("stride_groups", workgroup % row_groups);
-  call.dispatch_groups(problem.name, ceil_div(groups, std::int64_t{workgroup} * unroll));
+  call.dispatch_groups(problem.name, ceil_div(groups, block));
 }
 
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,

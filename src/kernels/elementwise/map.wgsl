@@ -1,12 +1,22 @@
 {# outputs = expression(inputs), {{ width }} neighbours along the last axis a group; see map.cc for the operands' modes. A thread takes
    `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole;
-   `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `near_store`: or
-   for NaN, and results are rounded without care for what lies between two of them. #}
+   `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `store_how`:
+   or for NaN, and what has none is stored so (accessors.cc). `one_row`: a workgroup's groups are
+   all in one row, so that what does not change along it is found and loaded once. #}
 {% set partial = width == 4 and not exact %}
 {# Group u of the thread: where it lies. Groups past the end are taken as the first one, and not stored. #}
 {% macro place(u) %}
+{% if u == 0 and (one_row or full) %}
+  let block = group_index(wg, n);
+  if (block >= p.blocks) { return; }
+{% endif %}
+{% if one_row %}
 {% if u == 0 %}
-  let group0 = group_index(wg, n) * {{ workgroup * unroll }}u + lane;
+  let row0 = block / p.row_blocks;
+{% endif %}
+  let g{{ u }} = (block - row0 * p.row_blocks) * {{ workgroup * unroll }}u + lane + {{ u * workgroup }}u;
+{% elif u == 0 %}
+  let group0 = {{ "block" if full else "group_index(wg, n)" }} * {{ workgroup * unroll }}u + lane;
 {% if not full %}
   if (group0 >= p.groups) { return; }
 {% endif %}
@@ -36,7 +46,11 @@
   let g{{ u }} = select(g0, group0 + {{ u * workgroup }}u, live{{ u }});
 {% endif %}
 {% endif %}
+{% if u == 0 or not one_row %}
   let c{{ u }} = coords({{ "row" ~ u if rows else "0u" }});
+{% else %}
+  let c{{ u }} = c0;
+{% endif %}
 {% if partial %}
   // Lanes first…last-1 lie in the row; lane 0 is element i of it, perhaps "before" 0.
   let i{{ u }} = g{{ u }} * 4u - p.phase;
@@ -57,7 +71,9 @@
 {% set x = "x" ~ loop.index0 %}
 {% set v = "v" ~ u ~ "_" ~ loop.index0 %}
 {% set type = virtual_types[loop.index0] %}
-{% if width == 1 %}
+{% if one_row and u > 0 and mode == "splat" %}
+  let {{ v }} = v0_{{ loop.index0 }};
+{% elif width == 1 %}
 {% if mode == "constant" %}
   let {{ v }} = {{ "vec2<u32>(p." ~ x ~ "_value, p." ~ x ~ "_high)" if type == "vec2<u32>" else "bitcast<" ~ type ~ ">(p." ~ x ~ "_value)" }};
 {% elif mode == "ramp" %}
@@ -124,19 +140,25 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% endfor %}
 {% endmacro %}
-{% if near or near_store %}
+{% if near or store_how %}
   var far = false;
+{% if not near %}
+  var sum = vec4<f32>();
+{% endif %}
 {% for u in range(unroll) %}
 {% if near %}
   var r{{ u }} = expression_near({{ arguments(u) }}, &far);
 {% else %}
   let r{{ u }} = expression({{ arguments(u) }});
-  far = far | any((bitcast<vec4<u32>>(r{{ u }}) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+  sum += r{{ u }};
 {% endif %}
 {% endfor %}
-{% if near_store %}
+{% if not near %}
+  far = (bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u;   // NaN, or both infinities
+{% endif %}
+{% if store_how %}
   if (!far) {
-{{ store_all("_near") }}
+{{ store_all("_" ~ store_how) }}
     return;
   }
 {% endif %}

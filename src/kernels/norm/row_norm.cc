@@ -45,6 +45,8 @@ Problem problem_of(const RowNorm& norm) {
   return p;
 }
 
+bool keeps_words(const RowViews& views) { return !views.before && bits(views.inputs[0].dtype) == 16; }
+
 RowPlanOptions options_of(const Problem& p) {
   RowPlanOptions options = plan_options(p.views, p.rows);
   std::size_t k = p.rows.outer.strides.size() - p.weights.size();
@@ -53,6 +55,7 @@ RowPlanOptions options_of(const Problem& p) {
     options.across4 &= vectorises_across(w.view, p.rows, k) || shared_by_four(p.rows, k, true);
     ++k;
   }
+  options.words = keeps_words(p.views);
   return options;
 }
 
@@ -101,7 +104,7 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   const std::vector<std::string_view> names(listed.begin(), listed.end());
   add_rows(call, p.rows, plan, names);
   call.include("float_rows").include("norm_weights");
-  call.set("words_of_x", !p.views.before && plan.width == 4 && bits(p.views.inputs[0].dtype) == 16);
+  call.set("words_of_x", plan.width == 4 && keeps_words(p.views));
   call.set("narrow_y", bits(p.views.result_type()) <= 16);
   call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
   call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", norm.epsilon);
@@ -129,7 +132,7 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   options.form = form;
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
-  call.include("moments").param("nothing", 0u);
+  call.include("moments").nothing();
   call.dispatch_groups(norm.name, plan.groups);
 }
 

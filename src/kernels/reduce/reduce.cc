@@ -197,6 +197,7 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   }
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
+  options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
   return plan_cut(capabilities, r.rows, options);
 }
 
@@ -229,7 +230,8 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.param("length", static_cast<float>(length));
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
   call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", none).set("beside", none);
-  if (r.before) call.expression(*r.before, plan.width);
+  if (r.before) call.expression(*r.before, plan.width, false, true);
+  if (r.after) call.nothing();
   call.set("after", r.after ? expression_wgsl(*r.after, 1, "after") : std::string());
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);

@@ -31,7 +31,9 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
     rows.push_back(rows_of(w, axis));
     options.push_back(plan_options(w, rows.back()));
   }
-  return plan_parts(capabilities, rows, common_options(options), part_kind(windows[0], 2), form);
+  PartKind kind = part_kind(windows[0], 2);
+  kind.by_columns = true;
+  return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows& rows, const RowPlan& plan, bool log) {
