@@ -12,6 +12,7 @@ namespace weft::bench {
 namespace {
 
 using kernels::ReduceOp;
+using kernels::RowWork;
 using Operands = ColdCase::Operands;
 using Workspace = std::optional<View>;
 
@@ -131,41 +132,72 @@ void work(KernelBench& b, const Tensor& x) {
     e.output(e.cast(e.apply(ScalarOp::gelu_erf, {e.cast(e.input(from), DType::f32)}), type));
     return e;
   };
+  // `needs`: bytes of the last kernel's workspace.
   const auto measure = [&](const char* what, const std::vector<Tensor>& inputs, std::size_t outputs, double moved,
-                           const std::function<void(Stream&, Operands)>& call) {
-    b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved,
-               .call = [&](Stream& s, Operands v, const Workspace&) { call(s, v); }});
+                           const std::function<void(Stream&, Operands, const Workspace&)>& call,
+                           const std::function<std::uint64_t(Stream&, Operands)>& needs) {
+    b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved, .call = call,
+               .workspace = needs});
+  };
+  const auto softmax_needs = [](std::size_t inputs, const RowWork& work) {
+    return [=](Stream& s, Operands v) {
+      return kernels::softmax_workspace(s, v.first(inputs), v.subspan(inputs, 1), -1, work);
+    };
   };
   const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
-  measure("work in softmax(x / 8 + mask)", {x, row}, 1, 2, [&](Stream& s, Operands v) {
-    kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked});
-  });
-  measure("work apart of softmax(x / 8 + mask)", {x, row}, 2, 2, [&](Stream& s, Operands v) {
-    kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
-    kernels::softmax(s, v[2], v[3], -1);
-  });
+  measure(
+      "work in softmax(x / 8 + mask)", {x, row}, 1, 2,
+      [&](Stream& s, Operands v, const Workspace& w) {
+        kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked}, w);
+      },
+      softmax_needs(2, {.before = &masked}));
+  measure(
+      "work apart of softmax(x / 8 + mask)", {x, row}, 2, 2,
+      [&](Stream& s, Operands v, const Workspace& w) {
+        kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
+        kernels::softmax(s, v[2], v[3], -1, w);
+      },
+      [](Stream& s, Operands v) { return kernels::softmax_workspace(s, v[2], v[3], -1); });
   const Expression both = sum(1, DType::f32, true), both_apart = sum(1, type, false);
-  measure("work in layer norm of x + r, both stored", {x, x, row}, 2, 4, [&](Stream& s, Operands v) {
-    kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
-  });
-  measure("work apart of layer norm of x + r, both stored", {x, x, row}, 2, 4, [&](Stream& s, Operands v) {
-    kernels::map(s, both_apart, v.first(2), v.subspan(4));
-    kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
-  });
+  measure(
+      "work in layer norm of x + r, both stored", {x, x, row}, 2, 4,
+      [&](Stream& s, Operands v, const Workspace& w) {
+        kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both}, w);
+      },
+      [&](Stream& s, Operands v) {
+        return kernels::layer_norm_workspace(s, v.first(2), v[2], v[2], v.subspan(3), 1, {.before = &both});
+      });
+  measure(
+      "work apart of layer norm of x + r, both stored", {x, x, row}, 2, 4,
+      [&](Stream& s, Operands v, const Workspace& w) {
+        kernels::map(s, both_apart, v.first(2), v.subspan(4));
+        kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f, w);
+      },
+      [](Stream& s, Operands v) { return kernels::layer_norm_workspace(s, v[4], v[2], v[2], v[3], 1); });
   const Expression after = gelu(DType::f32), after_apart = gelu(type);
-  measure("work in gelu(layer norm)", {x}, 1, 2, [&](Stream& s, Operands v) {
-    kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after});
-  });
-  measure("work apart of gelu(layer norm)", {x}, 2, 2, [&](Stream& s, Operands v) {
-    kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f);
-    kernels::map(s, after_apart, v.subspan(1, 1), v.subspan(2));
-  });
+  measure(
+      "work in gelu(layer norm)", {x}, 1, 2,
+      [&](Stream& s, Operands v, const Workspace& w) {
+        kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after}, w);
+      },
+      [&](Stream& s, Operands v) {
+        return kernels::layer_norm_workspace(s, v.first(1), {}, {}, v.subspan(1), 1, {.after = &after});
+      });
+  measure(
+      "work apart of gelu(layer norm)", {x}, 2, 2,
+      [&](Stream& s, Operands v, const Workspace& w) {
+        kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f, w);
+        kernels::map(s, after_apart, v.subspan(1, 1), v.subspan(2));
+      },
+      [](Stream& s, Operands v) {
+        return kernels::layer_norm_workspace(s, v[0], std::nullopt, std::nullopt, v[1], 1);
+      });
 }
 
 void works(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16}) {
     for (const std::int64_t bytes : b.sizes()) work(b, b.tensor(type, {-1, 1024}, bytes));
-    work(b, b.tensor(type, {-1, 65536}));
+    for (const std::int64_t n : {65536, 262144}) work(b, b.tensor(type, {-1, n}));
   }
 }
 
@@ -195,7 +227,8 @@ using kernels::PartsForm;
 using kernels::RowForm;
 
 std::string text(const RowForm& f) {
-  return std::format("team {}, interleave {}, kept {}", f.team, f.interleave, f.kept);
+  return std::format("team {}, interleave {}, kept {}{}", f.team, f.interleave, f.kept,
+                     f.workgroup ? std::format(", {} threads", f.workgroup) : "");
 }
 std::string text(const PartsForm& f) {
   return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave,
@@ -257,13 +290,13 @@ void forms(KernelBench& b) {
                  }});
     }
   };
-  const auto reduce = [&](ReduceOp op, DType type, const Shape& shape, const std::vector<kernels::ReduceForm>& forms) {
-    const std::vector<int> axes{0};
+  const auto reduce = [&](ReduceOp op, DType type, const Shape& shape, int axis,
+                          const std::vector<kernels::ReduceForm>& forms) {
+    const std::vector<int> axes{axis};
     const Tensor x = b.tensor(type, shape);
     for (const kernels::ReduceForm& f : forms) {
-      b.measure({.name = std::format("form {}: team {}, interleave {}, loads {}, parts {}",
-                                     label(op == ReduceOp::sum ? "sum of columns" : "max of columns", x), f.rows.team,
-                                     f.rows.interleave, f.loads, f.parts),
+      const std::string what = std::format("{} of {}", op == ReduceOp::sum ? "sum" : "max", axis ? "rows" : "columns");
+      b.measure({.name = std::format("form {}: {}, loads {}, parts {}", label(what, x), text(f.rows), f.loads, f.parts),
                  .inputs = {x}, .outputs = {reduced(x, axes, type)}, .moved = 1,
                  .call = [&](Stream& s, Operands v, const Workspace& w) {
                    kernels::reduce_in_form(s, op, v[0], v[1], axes, w, f);
@@ -276,7 +309,7 @@ void forms(KernelBench& b) {
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
     // The first of each is what reduce() takes on an H200.
     for (const DType type : {DType::f16, DType::bf16}) {
-      reduce(op, type, {8192, -1},
+      reduce(op, type, {8192, -1}, 0,
              {{{16, 16}, 8, 2},
               {{16, 16}, 8, 4},
               {{16, 16}, 16, 4},
@@ -293,7 +326,7 @@ void forms(KernelBench& b) {
               {{32, 16}, 8, 1},
               {{32, 32}, 8, 2}});
     }
-    reduce(op, DType::f32, {8192, -1},
+    reduce(op, DType::f32, {8192, -1}, 0,
            {{{16, 16}, 4, 4},
             {{16, 16}, 4, 8},
             {{16, 16}, 8, 8},
@@ -310,13 +343,24 @@ void forms(KernelBench& b) {
             {{32, 16}, 4, 4},
             {{32, 32}, 4, 2}});
   }
-  const std::vector<RowForm> group{{512, 1, 16}, {1024, 1, 8}, {256, 1, 32}};
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+      for (const std::int64_t n : {1024, 4096}) {
+        std::vector<kernels::ReduceForm> forms;
+        for (const std::uint32_t team : {16, 32, 64}) {
+          for (const std::uint32_t threads : {32, 64, 256}) forms.push_back({{team, 1, 0, threads}, 8, 1});
+        }
+        reduce(op, type, {-1, n}, 1, forms);
+      }
+    }
+  }
+  const std::vector<RowForm> group{{256, 1, 32}, {512, 1, 16}, {1024, 1, 8}};
   norm(DType::f32, {-1, 64, 4096}, 1, 8, group, {{128, 16, 8}});
   norm(DType::f16, {-1, 64, 4096}, 1, 8, group, {{128, 16, 8}});
   norm(DType::f32, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  const std::vector<PartsForm> waiting{{128, 32, 8, true}, {128, 16, 8, true}, {64, 32, 8, true}};
+  const std::vector<PartsForm> waiting{{128, 32, 8, true}, {128, 32, 16, true}, {128, 16, 8, true}, {64, 32, 8, true}};
   const std::vector<PartsForm> waiting16{
       {128, 32, 8, true}, {128, 32, 16, true}, {256, 32, 16, true}, {256, 32, 8, true}, {64, 32, 8, true}};
   norm(DType::f32, {-1, 4096, 64}, 2, 8, {}, waiting);
