@@ -97,7 +97,8 @@ Call& Call::expression(const Expression& expression, int width, bool near, bool 
   used_ = used;
   if (near) key_ += "|near";
   if (used) key_ += "|used";
-  nothing();
+  const auto rounds = [](const Expression::Node& n) { return n.op == ScalarOp::cast && n.type == DType::f16; };
+  if (std::ranges::any_of(expression.nodes(), rounds)) nothing();
   key_ += std::format("|expression{}:{}", width, expression.to_string());
   return *this;
 }

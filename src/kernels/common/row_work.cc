@@ -213,8 +213,9 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
 }
 
 void add_work(Call& call, const RowViews& views, const RowPlan& plan) {
-  if (views.after) call.nothing();
-  call.set("after", views.after ? expression_wgsl(*views.after, plan.width, "after") : std::string());
+  const std::string after = views.after ? expression_wgsl(*views.after, plan.width, "after") : std::string();
+  if (after.find("p.nothing") != std::string::npos) call.nothing();
+  call.set("after", after);
   if (views.before) call.expression(*views.before, plan.width, false, true);
   if (!views.has_work()) return;
   Work work;

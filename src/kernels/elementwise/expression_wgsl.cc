@@ -210,9 +210,8 @@ std::string node_text(const Expression& expression, const Expression::Node& node
 
 // Of each live node its text; an empty one of the others. `used`: results are computed with, not only stored.
 //
-// Casts to narrow floats that are only stored are left to the store, which rounds. Others to f16 are unpacked from what
-// was packed, which NVIDIA's compiler (580.159) takes for what it was before that: a zero that it cannot know keeps the
-// rounding in.
+// Casts to narrow floats that are only stored are left to the store, which rounds. To f16 values are packed and unpacked,
+// which NVIDIA's compiler (580.159) leaves out: where they are used a zero that it cannot know keeps the rounding in.
 std::vector<std::string> node_texts(const Expression& e, bool used) {
   const auto& nodes = e.nodes();
   const std::vector<bool> live = live_nodes(e);
@@ -227,12 +226,13 @@ std::vector<std::string> node_texts(const Expression& e, bool used) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
     const Expression::Node& node = nodes[i];
-    if (node.op == ScalarOp::cast && is_floating(node.type) && bits(node.type) < 32 && !rounds[i]) {
+    const bool half = node.type == DType::f16;
+    if (node.op == ScalarOp::cast && is_floating(node.type) && bits(node.type) < 32 && !half && !rounds[i]) {
       texts[i] = cast_text(nodes[node.args[0]].type, DType::f32, std::format("v{}", node.args[0]));
       continue;
     }
     texts[i] = node_text(e, node);
-    if (node.op == ScalarOp::cast && node.type == DType::f16) texts[i].insert(texts[i].rfind(')'), " + p.nothing");
+    if (node.op == ScalarOp::cast && half && rounds[i]) texts[i].insert(texts[i].rfind(')'), " + p.nothing");
   }
   return texts;
 }
