@@ -12,7 +12,6 @@ namespace weft::bench {
 namespace {
 
 using kernels::ReduceOp;
-using kernels::RowWork;
 using Operands = ColdCase::Operands;
 using Workspace = std::optional<View>;
 
@@ -139,18 +138,15 @@ void work(KernelBench& b, const Tensor& x) {
     b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved, .call = call,
                .workspace = needs});
   };
-  const auto softmax_needs = [](std::size_t inputs, const RowWork& work) {
-    return [=](Stream& s, Operands v) {
-      return kernels::softmax_workspace(s, v.first(inputs), v.subspan(inputs, 1), -1, work);
-    };
-  };
   const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
   measure(
       "work in softmax(x / 8 + mask)", {x, row}, 1, 2,
       [&](Stream& s, Operands v, const Workspace& w) {
         kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked}, w);
       },
-      softmax_needs(2, {.before = &masked}));
+      [&](Stream& s, Operands v) {
+        return kernels::softmax_workspace(s, v.first(2), v.subspan(2), -1, {.before = &masked});
+      });
   measure(
       "work apart of softmax(x / 8 + mask)", {x, row}, 2, 2,
       [&](Stream& s, Operands v, const Workspace& w) {

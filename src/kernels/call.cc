@@ -102,6 +102,11 @@ Call& Call::expression(const Expression& expression, int width, bool near, bool 
   key_ += std::format("|expression{}:{}", width, expression.to_string());
   return *this;
 }
+Call& Call::after(const Expression* expression, int width) {
+  const std::string text = expression ? expression_wgsl(*expression, width, "after") : std::string();
+  if (text.find("p.nothing") != std::string::npos) nothing();
+  return set("after", text);
+}
 Call& Call::enable(std::string_view extension) {
   if (std::ranges::find(enables_, extension) == enables_.end()) enables_.emplace_back(extension);
   return *this;

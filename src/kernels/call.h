@@ -73,15 +73,17 @@ class Call {
   // Declares fn expression, and with `near` fn expression_near. `expression` must live until the call is recorded.
   // `used`: what it gives is computed with, not only stored.
   Call& expression(const Expression& expression, int width = 1, bool near = false, bool used = false);
+  // Sets `after`, the text of fn after, whose results are stored; empty for null.
+  Call& after(const Expression* expression, int width);
   // An `enable …;` directive.
   Call& enable(std::string_view extension);
 
   // Fields of the uniform block `p`: may differ from call to call under one pipeline.
   Call& param(std::string_view name, std::uint32_t value);
   Call& param(std::string_view name, std::int32_t value);
+  Call& param(std::string_view name, float value);
   // Adds p.nothing, a zero that compilers cannot know, if it is not there.
   Call& nothing();
-  Call& param(std::string_view name, float value);
   // A count, size or stride as u32; strides may be negative (two's complement; WGSL's u32 arithmetic wraps).
   // Throws Unsupported past 2³².
   Call& index_param(std::string_view name, std::int64_t value);

@@ -5,7 +5,6 @@
 
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
-#include "kernels/elementwise/expression_wgsl.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -213,9 +212,7 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
 }
 
 void add_work(Call& call, const RowViews& views, const RowPlan& plan) {
-  const std::string after = views.after ? expression_wgsl(*views.after, plan.width, "after") : std::string();
-  if (after.find("p.nothing") != std::string::npos) call.nothing();
-  call.set("after", after);
+  call.after(views.after, plan.width);
   if (views.before) call.expression(*views.before, plan.width, false, true);
   if (!views.has_work()) return;
   Work work;

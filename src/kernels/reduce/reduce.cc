@@ -3,7 +3,6 @@
 
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
-#include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "kernels/reduce/reduce_form.h"
 #include "kernels/reduce/reduce_windows.h"
@@ -231,9 +230,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
   call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", none).set("beside", none);
   if (r.before) call.expression(*r.before, plan.width, false, true);
-  const std::string after = r.after ? expression_wgsl(*r.after, 1, "after") : std::string();
-  if (after.find("p.nothing") != std::string::npos) call.nothing();
-  call.set("after", after);
+  call.after(r.after, 1);
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
