@@ -365,12 +365,14 @@ void forms(KernelBench& b) {
   norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, waiting16);
   softmax(DType::f32, {8192, -1}, 0, waiting);
   softmax(DType::f32, {-1, 262144}, 1, waiting);
-  softmax(DType::f16, {8192, -1}, 0, waiting16);
-  softmax(DType::f16, {-1, 262144}, 1, waiting16);
+  for (const DType type : {DType::f16, DType::bf16}) {
+    softmax(type, {8192, -1}, 0, waiting16);
+    softmax(type, {-1, 262144}, 1, waiting16);
+  }
   // The same tiles with nothing to wait for: each is a row.
   softmax(DType::f32, {16, 512, -1}, 1, {waiting[0]});
   softmax(DType::f32, {-1, 16384}, 1, {waiting[0]});
-  softmax(DType::f16, {16, 512, -1}, 1, {waiting16[0]});
+  softmax(DType::f16, {16, 512, -1}, 1, {waiting16[0], waiting16[2]});
   softmax(DType::f16, {-1, 16384}, 1, {waiting16[0]});
   softmax(DType::f32, {-1}, 0, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
   softmax(DType::f16, {8192, -1}, 0, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});

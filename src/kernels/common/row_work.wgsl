@@ -2,7 +2,8 @@
    of `inputs`, whose further results are stored as `beside`; `results` are what becomes of it, or what `after` makes of
    that and of `operands`. `place`, in the macros below, is a macro that says where a step stands: loop_place(operand, k)
    in a loop, row_place(operand, i) for the kept step k<i>, kept_place(operand, i) for that too, by its distance from the
-   member's first; its last argument, if it is not empty, says whether the step is in the row. #}
+   member's first; its last argument, if it is not empty, says whether the step is in the row. `store_how`: how fours of
+   bf16 are rounded, as accessors.cc names it. #}
 {% macro loop_place(operand, k, inside) -%}
 {{ operand }}_start + {{ operand }}_at({{ step_at(k) }})
 {%- endmacro %}
@@ -101,6 +102,6 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {% endif %}
 {% for operand in results %}
 {% set done = prefix ~ "done" ~ (".y" ~ loop.index0 if several else "") %}
-    store{{ "4" if width == 4 else "" }}_{{ operand }}({{ place(operand, k, "") }}, {{ done }});
+    store{{ "4" if width == 4 else "" }}{{ store_how }}_{{ operand }}({{ place(operand, k, "") }}, {{ done }});
 {% endfor %}
 {% endmacro %}

@@ -54,6 +54,7 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     call.include("row_parts").include("tile_work");
     call.set("words_of_x", !views.before && parts.plan.width == 4 && bits(x) == 16).set("x_is_f16", x == DType::f16);
     call.set("narrow_y", bits(views.result_type()) <= 16);
+    call.set("rounds", !views.after && views.result_type() == DType::bf16);
     return call;
   });
 }

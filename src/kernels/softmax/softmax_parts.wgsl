@@ -3,6 +3,10 @@
    maximum, unless it keeps words: then, where y has 16 bits too, the sum is taken off in the exponent, an operation less
    and a rounding more. #}
 {% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
+{# `checked`: rows whose sum is no positive number go to the list, so that what this dispatch stores has no NaN, which
+   makes rounding to bf16 short: a fifth of the time. #}
+{% set checked = packed and rounds %}
+{% set store_how = ("_number" if logarithm else "_near") if checked else "" %}
 {# Where a tile's rows are columns they are joined column by column: by a thread of each four members, then by one. #}
 {% set by_columns = state == "vec4" and team % 4 == 0 %}
 {{ work_access() }}
@@ -24,6 +28,20 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
 {% else %}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}
+{% endif %}
+{% macro give_up_unless(positive) %}
+{% if checked %}
+  if (!{{ positive }}) { atomicStore(&gave_up, 1u); }
+{% endif %}
+{% endmacro %}
+{% if checked %}
+// By its bits, positive and finite: comparisons need not know NaN.
+fn is_positive(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
+{% if state == "vec4" %}
+fn all_positive(v: vec4<f32>) -> bool {
+  return is_positive(v.x) && is_positive(v.y) && is_positive(v.z) && is_positive(v.w);
+}
+{% endif %}
 {% endif %}
 {# Joins what `count` threads left of column tid in `tops` and `sums` as `top` and `sum`. #}
 {% macro join_column(top, sum, tops, sums, count) %}
@@ -116,6 +134,7 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
 {{ join_column("top", "sum", "found_tops", "found_sums", team // 4) }}
     found_tops[tid] = top;
     found_sums[tid] = sum;
+{{ give_up_unless("is_positive(sum)") }}
   }
 {% if again or not waits %}
   workgroupBarrier();
@@ -136,6 +155,7 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
   }
   let row_top = team_max(part_top, tid);
   let row_total = team_sum(part_total * exp(part_top - row_top), tid);
+{{ give_up_unless("all_positive(row_total)" if state == "vec4" else "is_positive(row_total)") }}
 {{ parts_found() }}
 {% endif %}
 {{ tile_starts() }}
