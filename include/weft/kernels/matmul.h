@@ -34,7 +34,8 @@ struct Epilogue {
 // InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {},
             const std::optional<View>& workspace = {});
-// Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same.
+// Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same, but
+// for operands that are longer along k than a binding: these are multiplied part by part.
 std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, const View& y);
 
 }  // namespace weft::kernels

@@ -75,8 +75,9 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
   return p;
 }
 
+// `sums`: where the product's sums go instead of y, dense.
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
-            const std::optional<View>& workspace) {
+            const std::optional<View>& workspace, const std::optional<View>& sums = {}) {
   static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices",
                                                    "matmul_columns"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
@@ -116,7 +117,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   if (by_words) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
   if (v.kind != MatmulKind::dot) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
 
-  std::optional<View> partial;
+  std::optional<View> partial = sums;
   if (v.splits > 1) {
     const std::int64_t count = v.splits * p.batches() * p.m * p.n;
     if (!workspace || workspace->buffer.size() - workspace->offset < static_cast<std::uint64_t>(count) * 4) {
@@ -161,52 +162,72 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);
   const double products = static_cast<double>(p.batches() * p.m * p.n);
-  const int after = epilogue && v.splits == 1 ? epilogue->operation_count() : 0;
-  call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + after),
-             .functions = epilogue && v.splits == 1 ? products * epilogue->cost() : 0,
+  const bool ends = epilogue && !partial;
+  call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + (ends ? epilogue->operation_count() : 0)),
+             .functions = ends ? products * epilogue->cost() : 0,
              .arithmetic = matrices                     ? Arithmetic::matrix
                            : p.a.dtype == DType::f16 ? Arithmetic::f16
                                                       : Arithmetic::f32});
   call.variant(to_string(v), why(v, call.capabilities()));
   call.dispatch_groups("matmul", groups);
-  if (partial) record_reduce(commands, p, epilogue, &*partial, v.splits);
+  if (v.splits > 1) record_reduce(commands, p, epilogue, &*partial, v.splits);
 }
 
-// The dimension to halve so that every operand fits a binding; -1 if all fit.
-int dimension_to_halve(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
+// Bytes of the sums of so many windows of k.
+std::int64_t window_bytes(const MatmulProblem& p, std::int64_t windows) {
+  return windows * p.batches() * p.m * p.n * static_cast<std::int64_t>(sizeof(float));
+}
+
+// The length of k's windows: all of k, unless an operand is past a binding and reaches past half of one along k.
+std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
+  std::int64_t window = problem.k;
+  for (const View* view : {&problem.a, &problem.b}) {
+    if (span_bytes(*view) <= window_limit(capabilities)) continue;
+    const int rank = problem.batch.rank();
+    const std::int64_t stride = std::abs(view->strides()[view == &problem.a ? rank + 1 : rank]);
+    const auto half = static_cast<std::int64_t>(window_limit(capabilities) / 2) * 8 / bits(view->dtype);
+    while (window > 1 && stride * (window - 1) + 1 > half) window = first_half(window);
+  }
+  return window;
+}
+
+// The dimension to halve so that every operand, and the sums of `windows`, fit a binding; -1 if all fit.
+int dimension_to_halve(const MatmulProblem& problem, std::int64_t window, std::int64_t windows,
+                       const gpu::Capabilities& capabilities) {
   const auto limit = static_cast<std::int64_t>(window_limit(capabilities));
+  const int rank = problem.batch.rank();
+  MatmulProblem p = window < problem.k ? part(problem, rank + 2, 0, window) : problem;
   int result = -1;
-  MatmulProblem p = problem;
+  std::int64_t longest = 0;
+  if (windows > 1 && window_bytes(p, windows) > limit) {
+    for (int d = 0; d < rank + 2; ++d) {
+      const std::int64_t size = p.y.shape()[d];
+      if (size > 1 && size > longest) longest = size, result = d;
+    }
+  }
   p.for_each_view([&](View& view) {
-    const auto [low, high] = view.layout.offset_range();
-    if (result >= 0 || (high + 1 - low) * bits(view.dtype) / 8 <= limit) return;
-    const int rank = p.batch.rank();
-    std::int64_t longest = 0;
+    if (result >= 0 || static_cast<std::int64_t>(span_bytes(view)) <= limit) return;
     for (int d = 0; d < rank + 2; ++d) {
       if ((&view == &p.a && d == rank + 1) || (&view == &p.b && d == rank)) continue;  // k
-      const std::int64_t stride = view.strides()[d];
-      const std::int64_t length = (stride < 0 ? -stride : stride) * (view.shape()[d] - 1);
-      if (length > longest) longest = length, result = d;
-    }
-    if (result < 0) {
-      throw Unsupported("matmul: {} is longer along k than this device's bindings of {} bytes", to_string(view),
-                        capabilities.max_binding);
+      const std::int64_t reach = std::abs(view.strides()[d]) * (view.shape()[d] - 1);
+      if (reach > longest) longest = reach, result = d;
     }
   });
   return result;
 }
 
+// Calls f with parts of the product of which everything fits a binding where k goes in such windows.
 template <class F>
-void in_parts(const MatmulProblem& p, const gpu::Capabilities& capabilities, F&& f) {
-  const int d = dimension_to_halve(p, capabilities);
+void in_parts(const MatmulProblem& p, std::int64_t window, const gpu::Capabilities& capabilities, F&& f) {
+  const int d = dimension_to_halve(p, window, ceil_div(p.k, window), capabilities);
   if (d < 0) return f(p);
   const int rank = p.batch.rank();
   const std::int64_t size = d < rank ? p.batch[d] : d == rank ? p.m : p.n;
   // Parts start at multiples of 64, so that they vectorise and tile as the whole does.
   const std::int64_t unit = d < rank || size < 128 ? 1 : 64;
   const std::int64_t half = ceil_div(size / 2, unit) * unit;
-  in_parts(part(p, d, 0, half), capabilities, f);
-  in_parts(part(p, d, half, size - half), capabilities, f);
+  in_parts(part(p, d, 0, half), window, capabilities, f);
+  in_parts(part(p, d, half, size - half), window, capabilities, f);
 }
 
 void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
@@ -215,13 +236,34 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (problem.k == 0) return record_reduce(commands, problem, epilogue, nullptr, 0);
   const std::uint64_t bytes = workspace ? workspace->buffer.size() - workspace->offset : 0;
-  in_parts(problem, capabilities, [&](const MatmulProblem& p) {
-    if (variant) return record(commands, p, epilogue, *variant, workspace);
-    MatmulVariant choice = choose_variant(p, capabilities, bytes);
-    if (choice.kind == MatmulKind::matrices && !matrices_proven(commands.device(), choice, p)) {
-      choice = choose_variant(p, capabilities, bytes, false);
+  const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
+    if (variant) return *variant;
+    const MatmulVariant choice = choose_variant(p, capabilities, scratch);
+    const bool unproven = choice.kind == MatmulKind::matrices && !matrices_proven(commands.device(), choice, p);
+    return unproven ? choose_variant(p, capabilities, scratch, false) : choice;
+  };
+  const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
+  in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
+    if (windows == 1) return record(commands, p, epilogue, choose(p, bytes), workspace);
+    const auto needed = static_cast<std::uint64_t>(window_bytes(p, windows));
+    if (bytes < needed) {
+      throw Unsupported("matmul: {} and {} are longer along k than this device's bindings of {} bytes; that takes a "
+                        "workspace of {} bytes, given {}", to_string(problem.a), to_string(problem.b),
+                        capabilities.max_binding, needed, workspace ? to_string(*workspace) : "none");
     }
-    record(commands, p, epilogue, choice, workspace);
+    const std::int64_t count = p.batches() * p.m * p.n;
+    const auto sums_of = [&](std::int64_t first, std::int64_t size) {
+      return View(workspace->buffer, workspace->offset + static_cast<std::uint64_t>(window_bytes(p, first)),
+                  product_type(p.a.dtype), {size * count});
+    };
+    for (std::int64_t w = 0; w < windows; ++w) {
+      const MatmulProblem q = part(p, p.batch.rank() + 2, w * window, std::min(window, p.k - w * window));
+      MatmulVariant v = choose(q, 0);
+      v.splits = 1;
+      record(commands, q, nullptr, v, {}, sums_of(w, 1));
+    }
+    const View all = sums_of(0, windows);
+    record_reduce(commands, p, epilogue, &all, static_cast<int>(windows));
   });
 }
 
@@ -311,7 +353,13 @@ std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, con
   any.output(product_type(a.dtype) == y.dtype ? product : any.cast(product, y.dtype));
   const MatmulProblem problem = matmul_problem(a, b, y, {&any, {}});
   if (problem.y.count() == 0 || problem.k == 0) return 0;
-  return workspace_bytes(choose_variant(problem, commands->device().capabilities(), ~std::uint64_t{0}), problem);
+  const gpu::Capabilities& capabilities = commands->device().capabilities();
+  const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
+  if (windows == 1) return workspace_bytes(choose_variant(problem, capabilities, ~std::uint64_t{0}), problem);
+  std::int64_t most = 0;
+  in_parts(problem, window, capabilities,
+           [&](const MatmulProblem& p) { most = std::max(most, window_bytes(p, windows)); });
+  return static_cast<std::uint64_t>(most);
 }
 
 }  // namespace weft::kernels

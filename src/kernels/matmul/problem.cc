@@ -166,16 +166,18 @@ Strides batch_strides(const View& view) {
 
 MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size) {
   MatmulProblem p = problem;
-  const int rank = p.batch.rank();
+  const int rank = p.batch.rank(), m = rank, n = rank + 1, k = rank + 2;
   p.for_each_view([&](View& view) {
-    if ((d == rank && &view == &p.b) || (d == rank + 1 && &view == &p.a)) return;
+    const bool is_a = &view == &p.a, is_b = &view == &p.b;
+    if ((d == m && is_b) || (d == n && is_a) || (d == k && !is_a && !is_b)) return;
+    const int axis = d < k ? d : is_a ? rank + 1 : rank;
     Layout layout = view.layout;
-    layout.shape[d] = size;
+    layout.shape[axis] = size;
     // Packed types never get here: offsets are whole bytes.
-    const std::int64_t bytes = begin * layout.strides[d] * bits(view.dtype) / 8;
+    const std::int64_t bytes = begin * layout.strides[axis] * bits(view.dtype) / 8;
     view = View(view.buffer, view.offset + static_cast<std::uint64_t>(bytes), view.dtype, layout.shape, layout.strides);
   });
-  (d < rank ? p.batch[d] : d == rank ? p.m : p.n) = size;
+  (d < rank ? p.batch[d] : d == m ? p.m : d == n ? p.n : p.k) = size;
   return p;
 }
 

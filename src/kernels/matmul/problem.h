@@ -38,7 +38,7 @@ DType product_type(DType operand);
 // The strides of a view's leading dimensions.
 Strides batch_strides(const View& view);
 
-// The part [begin, begin + size) of dimension `d`: of the batch, or batch.rank() for m, batch.rank() + 1 for n.
+// The part [begin, begin + size) of dimension `d`: of the batch, or batch.rank() for m, + 1 for n, + 2 for k.
 MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size);
 
 }  // namespace weft::kernels
