@@ -333,8 +333,8 @@ TEST_F(WindowsTest, Products) {
   both({a, b}, {y}, [](Stream& s, auto in, auto out) { kernels::matmul(s, in[0], in[1], out[0]); }, {.absolute = 1e-3});
 }
 
-// Operands that are past a binding along k: sums of its windows meet in the workspace. Small whole numbers, whose sums are
-// exact whatever their order.
+// Operands that are past a binding along k: sums of its windows meet in the workspace. Small whole numbers, whose sums
+// are exact whatever their order.
 TEST_F(WindowsTest, ProductsAlongK) {
   const auto whole = [](int seed) -> ValueOf {
     return [seed](std::int64_t i) { return static_cast<double>((i + seed) * 7919 % 1013 % 7 - 3); };
