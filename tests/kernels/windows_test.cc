@@ -370,7 +370,7 @@ TEST_F(WindowsTest, ProductsAlongK) {
   }
   // Their imaginary parts are not whole; sums of 9,000 products of about 3 are known to 9,000 · 2^-24 · 27,000.
   check(DType::c64, {3, 9000}, {9000, 4}, Kind::dense, DType::c64, {.absolute = 0.01});
-  // One window less would do for all but a few bytes.
+  // Past a binding by a few bytes only.
   check(DType::f32, {2, 4096}, {4096, 4}, Kind::dense, DType::f32);
 
   const View a = to_device(*device, view_of(DType::f32, {1, 40000}, Kind::dense, whole(1)));

@@ -34,8 +34,8 @@ struct Epilogue {
 // InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {},
             const std::optional<View>& workspace = {});
-// Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same, but
-// for operands that are longer along k than a binding: these are multiplied part by part.
+// Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same, except
+// for operands longer along k than a binding, which are multiplied part by part: that throws Unsupported without it.
 std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, const View& y);
 
 }  // namespace weft::kernels

@@ -47,7 +47,7 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   call.set("product", compute_type(product_type(p.a.dtype)));
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
-  call.index_param("slices", slices).index_param("slice_stride", p.batches() * p.m * p.n);
+  call.index_param("slices", slices).index_param("slice_stride", p.products());
   call.variant("reduce", workspace ? "adds the parts of k" : "k is empty");
   call.dispatch_groups("matmul", ceil_div(p.batches() * p.m * quads, threads));
 }
@@ -73,6 +73,10 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
     *view = View(view->buffer, view->offset, DType::u32, layout.shape, layout.strides);
   }
   return p;
+}
+
+std::uint64_t bytes_of(const std::optional<View>& workspace) {
+  return workspace ? workspace->buffer.size() - workspace->offset : 0;
 }
 
 // `sums`: where the product's sums go instead of y, dense.
@@ -119,12 +123,12 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
 
   std::optional<View> partial = sums;
   if (v.splits > 1) {
-    const std::int64_t count = v.splits * p.batches() * p.m * p.n;
-    if (!workspace || workspace->buffer.size() - workspace->offset < static_cast<std::uint64_t>(count) * 4) {
-      throw InvalidArgument("matmul: {} needs a workspace of {} bytes, given {}", to_string(v), count * 4,
+    const std::uint64_t needed = p.sums_bytes(v.splits);
+    if (bytes_of(workspace) < needed) {
+      throw InvalidArgument("matmul: {} needs a workspace of {} bytes, given {}", to_string(v), needed,
                             workspace ? to_string(*workspace) : "none");
     }
-    partial = View(workspace->buffer, workspace->offset, product_type(p.a.dtype), {count});
+    partial = View(workspace->buffer, workspace->offset, product_type(p.a.dtype), {v.splits * p.products()});
   }
   const StoreUnit unit = tiles ? StoreUnit::row_of_four : StoreUnit::element;
   if (partial) add_partial_outputs(call, p, *partial, unit);
@@ -161,7 +165,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);
-  const double products = static_cast<double>(p.batches() * p.m * p.n);
+  const double products = static_cast<double>(p.products());
   const bool ends = epilogue && !partial;
   call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + (ends ? epilogue->operation_count() : 0)),
              .functions = ends ? products * epilogue->cost() : 0,
@@ -173,18 +177,12 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   if (v.splits > 1) record_reduce(commands, p, epilogue, &*partial, v.splits);
 }
 
-// Bytes of the sums of so many windows of k.
-std::int64_t window_bytes(const MatmulProblem& p, std::int64_t windows) {
-  return windows * p.batches() * p.m * p.n * static_cast<std::int64_t>(sizeof(float));
-}
-
 // The length of k's windows: all of k, unless an operand is past a binding and reaches past half of one along k.
 std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
   std::int64_t window = problem.k;
   for (const View* view : {&problem.a, &problem.b}) {
     if (span_bytes(*view) <= window_limit(capabilities)) continue;
-    const int rank = problem.batch.rank();
-    const std::int64_t stride = std::abs(view->strides()[view == &problem.a ? rank + 1 : rank]);
+    const std::int64_t stride = std::abs(view->strides()[view == &problem.a ? -1 : -2]);
     const auto half = static_cast<std::int64_t>(window_limit(capabilities) / 2) * 8 / bits(view->dtype);
     while (window > 1 && stride * (window - 1) + 1 > half) window = first_half(window);
   }
@@ -194,19 +192,18 @@ std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& 
 // The dimension to halve so that every operand, and the sums of `windows`, fit a binding; -1 if all fit.
 int dimension_to_halve(const MatmulProblem& problem, std::int64_t window, std::int64_t windows,
                        const gpu::Capabilities& capabilities) {
-  const auto limit = static_cast<std::int64_t>(window_limit(capabilities));
   const int rank = problem.batch.rank();
   MatmulProblem p = window < problem.k ? part(problem, rank + 2, 0, window) : problem;
   int result = -1;
   std::int64_t longest = 0;
-  if (windows > 1 && window_bytes(p, windows) > limit) {
+  if (windows > 1 && p.sums_bytes(windows) > window_limit(capabilities)) {
     for (int d = 0; d < rank + 2; ++d) {
       const std::int64_t size = p.y.shape()[d];
       if (size > 1 && size > longest) longest = size, result = d;
     }
   }
   p.for_each_view([&](View& view) {
-    if (result >= 0 || static_cast<std::int64_t>(span_bytes(view)) <= limit) return;
+    if (result >= 0 || span_bytes(view) <= window_limit(capabilities)) return;
     for (int d = 0; d < rank + 2; ++d) {
       if ((&view == &p.a && d == rank + 1) || (&view == &p.b && d == rank)) continue;  // k
       const std::int64_t reach = std::abs(view.strides()[d]) * (view.shape()[d] - 1);
@@ -235,7 +232,7 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   if (problem.y.count() == 0) return;
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (problem.k == 0) return record_reduce(commands, problem, epilogue, nullptr, 0);
-  const std::uint64_t bytes = workspace ? workspace->buffer.size() - workspace->offset : 0;
+  const std::uint64_t bytes = bytes_of(workspace);
   const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
     if (variant) return *variant;
     const MatmulVariant choice = choose_variant(p, capabilities, scratch);
@@ -245,16 +242,15 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
   in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
     if (windows == 1) return record(commands, p, epilogue, choose(p, bytes), workspace);
-    const auto needed = static_cast<std::uint64_t>(window_bytes(p, windows));
+    const std::uint64_t needed = p.sums_bytes(windows);
     if (bytes < needed) {
       throw Unsupported("matmul: {} and {} are longer along k than this device's bindings of {} bytes; that takes a "
                         "workspace of {} bytes, given {}", to_string(problem.a), to_string(problem.b),
                         capabilities.max_binding, needed, workspace ? to_string(*workspace) : "none");
     }
-    const std::int64_t count = p.batches() * p.m * p.n;
     const auto sums_of = [&](std::int64_t first, std::int64_t size) {
-      return View(workspace->buffer, workspace->offset + static_cast<std::uint64_t>(window_bytes(p, first)),
-                  product_type(p.a.dtype), {size * count});
+      return View(workspace->buffer, workspace->offset + p.sums_bytes(first), product_type(p.a.dtype),
+                  {size * p.products()});
     };
     for (std::int64_t w = 0; w < windows; ++w) {
       const MatmulProblem q = part(p, p.batch.rank() + 2, w * window, std::min(window, p.k - w * window));
@@ -356,10 +352,10 @@ std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, con
   const gpu::Capabilities& capabilities = commands->device().capabilities();
   const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
   if (windows == 1) return workspace_bytes(choose_variant(problem, capabilities, ~std::uint64_t{0}), problem);
-  std::int64_t most = 0;
+  std::uint64_t most = 0;
   in_parts(problem, window, capabilities,
-           [&](const MatmulProblem& p) { most = std::max(most, window_bytes(p, windows)); });
-  return static_cast<std::uint64_t>(most);
+           [&](const MatmulProblem& p) { most = std::max(most, p.sums_bytes(windows)); });
+  return most;
 }
 
 }  // namespace weft::kernels

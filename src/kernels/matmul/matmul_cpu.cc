@@ -215,7 +215,7 @@ Cut cut(const MatmulProblem& p, int threads, std::int64_t unit) {
   constexpr std::int64_t kLeastWork = 512 << 10;         // multiplications worth a task of their own
   const auto round_up = [](std::int64_t size, std::int64_t to) { return ceil_div(size, to) * to; };
   Cut c{round_up(ceil_div(p.m, ceil_div(p.m, kRows)), 8), round_up(p.n, unit)};
-  const std::int64_t work = p.batches() * p.m * p.n * p.k;
+  const std::int64_t work = p.products() * p.k;
   const std::int64_t wanted = threads == 1 ? 1 : threads * (work > 8 * kLeastWork ? 4 : 1);
   const auto blocks = [&] { return p.batches() * ceil_div(p.m, c.rows) * ceil_div(p.n, c.cols); };
   const auto too_few = [&] { return blocks() < wanted && c.rows * c.cols * p.k > 2 * kLeastWork; };

@@ -14,11 +14,13 @@ struct MatmulProblem {
   View a, b, y;
   std::vector<View> operands;
 
-
   Shape batch;
   std::int64_t m = 0, n = 0, k = 0;
 
   std::int64_t batches() const { return element_count(batch); }
+  std::int64_t products() const { return batches() * m * n; }  // elements of y
+  // Of so many sums of each, which meet in a workspace.
+  std::uint64_t sums_bytes(std::int64_t parts) const { return static_cast<std::uint64_t>(parts * products()) * 4; }
   // Calls f(view) for a, b, y and each operand.
   template <class F>
   void for_each_view(F&& f) {

@@ -225,8 +225,7 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
 }
 
 std::uint64_t workspace_bytes(const MatmulVariant& v, const MatmulProblem& p) {
-  if (v.splits <= 1) return 0;
-  return static_cast<std::uint64_t>(v.splits) * static_cast<std::uint64_t>(p.batches() * p.m * p.n) * sizeof(float);
+  return v.splits > 1 ? p.sums_bytes(v.splits) : 0;
 }
 
 namespace {
