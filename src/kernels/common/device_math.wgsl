@@ -276,7 +276,7 @@ fn digamma_f32(x: f32) -> f32 {
   q = fma(q, z, 1.0);
   let above = select(select(0.0, -1.0, below), fma(-z, q, q), negative);
   let under = select(select(1.0, a, below), r, negative);
-  return select(digamma_near_two_f32(t) + quotient_f32(above, under), nan_f32(), under == 0.0);
+  return select(quotient_f32(fma(digamma_by_f32(t), under, above * t), t * under), nan_f32(), under == 0.0);
 }
 
 // The quotient as it comes, put right by its remainder, which is exact.
@@ -305,10 +305,10 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
   let s = split_normal_f32(bitcast<f32>(b));
   let f = s.fraction;
-  // Bits and clamps keep compilers from putting together what was parted.
-  let d = high_part_f32(f + 2.0);
+  // Bits and bounds keep compilers from putting together what was parted.
+  let d = bitcast<f32>(bitcast<u32>(f + 2.0) & 0xfffffff8u);
   let inverse = 1.0 / d;
-  let dl = f - clamp(d - 2.0, -1.0, 1.0);
+  let dl = f - max(d - 2.0, -1.0);
   let q = f * (inverse - dl * inverse * inverse);
   let ql = fma(-q, dl, fma(-q, d, f)) * inverse;
   let z = q * q;
@@ -320,15 +320,16 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let th = 2.88539004 * q;
   let tl = fma(z * fma(3.0, ql, q), p, fma(2.88539004, q, -th) + fma(3.85192607e-8, q, 2.88539004 * ql));
   let lh = bitcast<f32>(bitcast<u32>((k + th) + tl) & 0xfffffff8u);
-  let ll = (clamp(k - lh, -1.0, 1.0) + th) + tl;
+  let ll = (max(k - lh, -1.0) + th) + tl;
   let h = y * lh;
-  *far = *far | (b - 0x800000u >= 0x7f000000u) | is_beyond_f32(h, 126.0) | not_finite_f32(y);
+  // Where y is not a number h is none either.
+  *far = *far | (b - 0x800000u >= 0x7f000000u) | is_beyond_f32(h, 126.0) | (abs(y) >= 0x1p22);
   let e = exp2(h);
   let r = fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e);
-  // Of a negative x: y's parity.
-  let whole = floor(y) == y;
-  let odd = whole && floor(0.5 * y) != 0.5 * y;
-  return select(r, select(f32_from_bits(0x7fc00000u), select(r, -r, odd), whole), bitcast<u32>(x) != b);
+  // Of a negative x: y must be whole, and its last bit is the sign.
+  let odd = bitcast<u32>(y + 0x1.8p23) << 31u;
+  let of_negative = select(nan_f32(), bitcast<f32>(bitcast<u32>(r) ^ odd), floor(y) == y);
+  return select(r, of_negative, bitcast<u32>(x) != b);
 }
 
 // ---- For results that are rounded to a float narrower than f32, as in narrow_math.wgsl, without branches: what is
@@ -340,17 +341,47 @@ fn exp2_narrow(x: f32) -> f32 { return exp2(x); }
 
 fn sigmoid_narrow(x: f32) -> f32 { return 1.0 / (1.0 + exp2(x * -1.44269504)); }
 
+// -infinity's share of x is 0.
+fn silu_narrow(x: f32) -> f32 { return max(x, -1e5) * (1.0 / (1.0 + exp2(x * -1.44269504))); }
+
+fn gelu_quick_narrow(x: f32) -> f32 { return max(x, -1e5) * (1.0 / (1.0 + exp2(x * -2.45546696))); }
+
+fn gelu_tanh_narrow(x: f32) -> f32 {
+  return max(x, -1e5) * (1.0 / (1.0 + exp2(x * (-2.3022082 - 0.10294324 * (x * x)))));
+}
+
 fn gelu_erf_narrow(x: f32) -> f32 {
   return max(x, 0.0) - min(abs(x), 14.0) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
 }
 
+// Near 0, where the difference loses its digits, x itself.
 fn tanh_narrow(x: f32) -> f32 {
-  let z = x * x;
-  let small = x - x * z * (0.33333333 - 0.13333333 * z);
-  return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), small, z < 0.04);
+  return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), x, abs(x) < 0.01);
 }
 
-// ---- For results that are rounded to bf16, within 2^-12 of the result.
+// ---- For results that are rounded to bf16, within 2^-12 of the result. It has f32's range: what is far below 0 goes the
+// long way, and so does NaN, which kernels store apart.
+
+// x / (1 + 2^-u): far below 0 as x 2^(u/2) 2^(u/2), since 2^-u has no place in f32 where the result still has one.
+fn gated_bf16(x: f32, u: f32) -> f32 {
+  let h = exp2(0.5 * u);
+  let c = max(x, -1e5);
+  return select(c * (1.0 / (1.0 + exp2(-u))), c * h * h, u < -110.0);
+}
+
+fn silu_bf16(x: f32) -> f32 { return gated_bf16(x, x * 1.44269504); }
+fn silu_brief(x: f32) -> f32 { return x * (1.0 / (1.0 + exp2(x * -1.44269504))); }
+fn silu_brief_far(x: f32) -> bool { return !(x >= -80.0); }
+
+fn gelu_quick_bf16(x: f32) -> f32 { return gated_bf16(x, x * 2.45546696); }
+fn gelu_quick_brief(x: f32) -> f32 { return x * (1.0 / (1.0 + exp2(x * -2.45546696))); }
+fn gelu_quick_brief_far(x: f32) -> bool { return !(x >= -46.0); }
+
+fn gelu_tanh_bf16(x: f32) -> f32 { return gated_bf16(x, x * (2.3022082 + 0.10294324 * (x * x))); }
+fn gelu_tanh_brief(x: f32) -> f32 {
+  return x * (1.0 / (1.0 + exp2(x * (-2.3022082 - 0.10294324 * (x * x)))));
+}
+fn gelu_tanh_brief_far(x: f32) -> bool { return !(x >= -8.0); }
 
 fn gelu_erf_bf16(x: f32) -> f32 {
   if (bitcast<u32>(x) >= 0xc0e00000u) { return gelu_erf_f32(x); }
@@ -371,5 +402,4 @@ fn gelu_erf_brief(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(-x * q)));
 }
 
-// Below -7, infinite or NaN.
-fn gelu_erf_brief_far(x: f32) -> bool { return (bitcast<u32>(x) >= 0xc0e00000u) | (bitcast<i32>(x) >= 0x7f800000); }
+fn gelu_erf_brief_far(x: f32) -> bool { return !(x >= -7.0); }

@@ -38,6 +38,8 @@ fn silu_near(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * -1.44269504)));
 }
 
+fn silu_bf16(x: f32) -> f32 { return silu_narrow(x); }
+
 const gelu_quick_reach = 40.0;
 fn gelu_quick_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, gelu_quick_reach)) { return gelu_quick_f32(x); }
@@ -47,6 +49,8 @@ fn gelu_quick_near(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * -2.45546696)));
 }
 
+fn gelu_quick_bf16(x: f32) -> f32 { return gelu_quick_narrow(x); }
+
 const gelu_tanh_reach = 8.0;
 fn gelu_tanh_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, gelu_tanh_reach)) { return gelu_tanh_f32(x); }
@@ -55,6 +59,8 @@ fn gelu_tanh_narrow(x: f32) -> f32 {
 fn gelu_tanh_near(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * (-2.3022082 - 0.10294324 * (x * x)))));
 }
+
+fn gelu_tanh_bf16(x: f32) -> f32 { return gelu_tanh_narrow(x); }
 
 // x less its part in the tail, |x| ½ erfc(|x|/√2) = |x| exp(-x²/2) P(1 / (1 + |x|/4)).
 const gelu_erf_reach = 8.0;

@@ -121,23 +121,34 @@ bool fits_vectors(const Operand& o, std::int64_t phase) {
   return static_cast<std::uint64_t>((last / 4 + 1) * 4 * b / 8) <= o.view.buffer.size();
 }
 
-// Whether a function is so long that one group a thread leaves too few loads on their way.
-bool is_long(ScalarOp op) {
+// Groups a thread takes of 32-bit elements, so that there are loads on their way while others are computed with.
+int groups_for(const Expression& e) {
   using enum ScalarOp;
-  switch (op) {
-    case ScalarOp::exp:
-    case ScalarOp::exp2:
-    case ScalarOp::expm1:
-    case ScalarOp::tanh:
-    case ScalarOp::atan:
-    case sigmoid:
-    case silu: return false;
-    default: return info(op).function();
+  int groups = 1, operations = 0;
+  for (const Expression::Node& node : e.nodes()) {
+    if (kernels::info(node.op).arity > 0) ++operations;
+    switch (node.op) {
+      case ScalarOp::exp:
+      case ScalarOp::exp2:
+      case ScalarOp::expm1:
+      case ScalarOp::atan:
+      case sigmoid:
+      case silu: break;
+      case gelu_erf:
+      case ScalarOp::erf:
+      case ScalarOp::erfc:
+      case ScalarOp::lgamma:
+      case digamma: return 3;
+      default:
+        if (kernels::info(node.op).function()) groups = 2;
+    }
   }
+  return operations > 2 ? 2 : groups;
 }
 
-// Groups a thread takes. Of narrow elements one is too few bytes to wait for. Measured on an H200: f16 relu 3,390 GB/s
-// with one group, 3,710 with two, 4,090 with four; f32 gelu 3,660 with one, 3,940 with two, silu 4,020 and 3,970.
+// Groups a thread takes. Of narrow elements one is too few bytes to wait for. Measured on an H200, in GB/s, with one to
+// four groups: f16 relu 2,460, 3,730, 4,090, 4,020; f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030,
+// 4,010; gelu 3,520, 3,960, 4,040, 3,990.
 int groups_a_thread(const gpu::Capabilities& capabilities, const MapProblem& problem, std::span<const Operand> operands,
                     std::int64_t groups, int width) {
   constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs them as threads
@@ -147,8 +158,7 @@ int groups_a_thread(const gpu::Capabilities& capabilities, const MapProblem& pro
     if (o.mode == "each") return 1;
     if (o.mode == "vec") widest = std::max(widest, bits(o.view.dtype));
   }
-  if (widest <= 16) return 4;
-  return std::ranges::any_of(problem.expression.nodes(), [](const auto& node) { return is_long(node.op); }) ? 2 : 1;
+  return widest <= 16 ? 4 : groups_for(problem.expression);
 }
 
 // The operation on narrow integers as one on words that hold several of them, or none: sums without what one of them
@@ -301,7 +311,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   }
   const std::int64_t row_groups = ceil_div(length + phase, width);
   const std::int64_t groups = row_groups * element_count(outer);
-  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);  // 256: functions are 2 % slower
   const int unroll =
       problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width);
   const bool exact = phase == 0 && length % width == 0;
