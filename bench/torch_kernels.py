@@ -31,7 +31,7 @@ def sample(call, calls):
 
 # As in weft_bench: a method of Bench each, for these types.
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
-            "rows": FLOATS, "row_work": ("f32", "f16"), "move": ("f32", "f16"), "scan": ("f32", "f16"),
+            "rows": FLOATS, "lengths": ("f32", "f16"), "row_work": ("f32", "f16"), "move": ("f32", "f16"), "scan": ("f32", "f16"),
             "attention": ("f32", "f16"), "matmul": ("f32", "f16")}
 
 
@@ -110,30 +110,52 @@ class Bench:
             x = whole[:count]
             rows, images = x.view(-1, 1024), x.view(-1, 64, 64, 64)
             square = x.view(1 << (count.bit_length() - 1) // 2, -1)  # or twice as wide
-            cases = [  # name, tensor, bytes moved in sizes of it, function
-                ("softmax", rows, 2, lambda a: torch.softmax(a, 1)),
-                ("log softmax", rows, 2, lambda a: torch.log_softmax(a, 1)),
-                ("softmax of columns", square, 2, lambda a: torch.softmax(a, 0)),
-                ("layer norm", rows, 2, lambda a: F.layer_norm(a, (1024,), w, w, 1e-5)),
-                ("rms norm", rows, 2, lambda a: F.rms_norm(a, (1024,), w, 1e-5)),
-                ("group norm", images, 2, lambda a: F.group_norm(a, 8, c, c, 1e-5)),
-                ("instance norm", images, 2, lambda a: F.instance_norm(a, None, None, c, c, eps=1e-5)),
-                ("batch norm", images, 2, lambda a: F.batch_norm(a, c, variance, c, c, eps=1e-5)),
-            ]
-            lines = [("rows", rows, 1), ("columns", rows, 0)]
+            self.softmax(kind, rows, square)
+            self.row_norms(kind, rows, w)
+            for name, function in {
+                "group norm": lambda a: F.group_norm(a, 8, c, c, 1e-5),
+                "instance norm": lambda a: F.instance_norm(a, None, None, c, c, eps=1e-5),
+                "batch norm": lambda a: F.batch_norm(a, c, variance, c, c, eps=1e-5),
+            }.items():
+                self.moving(name, kind, images, 2, function)
+            self.reductions("rows", kind, rows, 1)
+            self.reductions("columns", kind, rows, 0)
             if square.shape != rows.shape:
-                lines.append(("columns", square, 0))
-            for along, matrix, axis in lines:
-                cases += [
-                    (f"sum of {along}", matrix, 1, lambda a, axis=axis: a.sum(axis, keepdim=True)),
-                    (f"mean of {along}", matrix, 1, lambda a, axis=axis: a.mean(axis, keepdim=True)),
-                    (f"max of {along}", matrix, 1, lambda a, axis=axis: a.amax(axis, keepdim=True)),
-                    (f"argmax of {along}", matrix, 1, lambda a, axis=axis: a.argmax(axis, keepdim=True)),
-                ]
-            for name, tensor, moved, function in cases:
-                if name == "rms norm" and not hasattr(F, "rms_norm"):
-                    continue
-                self.measure(f"{name} {kind} {list(tensor.shape)}", "GB/s", moved * tensor.nbytes, function, tensor)
+                self.reductions("columns", kind, square, 0)
+
+    def lengths(self, kind):
+        count = self.sizes(kind)[0] // 4
+        whole = self.random((count,), kind)
+        for length in (49, 77, 197, 384, 768, 1000, 5120, 30522, 32000, 50257, 128256, 151936):
+            others = count // length
+            rows, columns = whole[:others * length].view(-1, length), whole[:others * length].view(length, -1)
+            self.softmax(kind, rows, columns)
+            self.row_norms(kind, rows, whole[:length])
+            self.reductions("rows", kind, rows, 1)
+            self.reductions("columns", kind, columns, 0)
+
+    def moving(self, name, kind, x, moved, function):
+        """A case that moves so many times x."""
+        self.measure(f"{name} {kind} {list(x.shape)}", "GB/s", moved * x.nbytes, function, x)
+
+    def softmax(self, kind, rows, columns):
+        self.moving("softmax", kind, rows, 2, lambda a: torch.softmax(a, 1))
+        self.moving("log softmax", kind, rows, 2, lambda a: torch.log_softmax(a, 1))
+        self.moving("softmax of columns", kind, columns, 2, lambda a: torch.softmax(a, 0))
+
+    def row_norms(self, kind, rows, w):
+        self.moving("layer norm", kind, rows, 2, lambda a: F.layer_norm(a, w.shape, w, w, 1e-5))
+        if hasattr(F, "rms_norm"):
+            self.moving("rms norm", kind, rows, 2, lambda a: F.rms_norm(a, w.shape, w, 1e-5))
+
+    def reductions(self, along, kind, x, axis):
+        for name, function in {
+            "sum": lambda a: a.sum(axis, keepdim=True),
+            "mean": lambda a: a.mean(axis, keepdim=True),
+            "max": lambda a: a.amax(axis, keepdim=True),
+            "argmax": lambda a: a.argmax(axis, keepdim=True),
+        }.items():
+            self.moving(f"{name} of {along}", kind, x, 1, function)
 
     def row_work(self, kind):
         for count in self.sizes(kind):

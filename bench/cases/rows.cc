@@ -38,7 +38,7 @@ class Rows {
         type_(type),
         x_(b.random({b.bytes() * 8 / bits(type)}, type)),
         y_(b.poisoned(x_.shape(), type)),
-        weights_(b.random({kColumns}, type)),
+        weights_(b.random({std::ranges::max(kLengths)}, type)),
         variances_(b.poisoned({kChannels}, type)) {
     b.run([&](Stream& s) { kernels::fill(s, kVariance, variances_); });
   }
@@ -52,13 +52,30 @@ class Rows {
     softmax("softmax", rows, 1, false);
     softmax("log softmax", rows, 1, true);
     softmax("softmax of columns", square, 0, false);
-    norms(rows, {count / (kChannels * kPixels), kChannels, kSide, kSide});
+    row_norms(rows);
+    channel_norms({count / (kChannels * kPixels), kChannels, kSide, kSide});
     reductions("rows", rows, 1);
     reductions("columns", rows, 0);
     if (square != rows) reductions("columns", square, 0);
   }
 
+  // Rows, and columns, of the lengths of vocabularies, classes, hidden states and sequences.
+  void lengths(std::int64_t bytes) {
+    for (const std::int64_t length : kLengths) {
+      const std::int64_t others = bytes * 8 / bits(type_) / length;
+      const Shape rows{others, length}, columns{length, others};
+      softmax("softmax", rows, 1, false);
+      softmax("log softmax", rows, 1, true);
+      softmax("softmax of columns", columns, 0, false);
+      row_norms(rows);
+      reductions("rows", rows, 1);
+      reductions("columns", columns, 0);
+    }
+  }
+
  private:
+  static constexpr std::array<std::int64_t, 12> kLengths = {49, 77, 197, 384, 768, 1000, 5120, 30522, 32000, 50257,
+                                                            128256, 151936};
   static constexpr std::int64_t kColumns = 1024, kChannels = 64, kGroups = 8, kSide = 64, kPixels = kSide * kSide;
   static constexpr float kEpsilon = 1e-5f;
   static constexpr double kVariance = 0.375;
@@ -129,22 +146,28 @@ class Rows {
              .call = [&](Stream& s, const Workspace& scratch) { call(s, x, y, scratch); }});
   }
 
-  void norms(const Shape& rows, const Shape& images) {
-    const View w = weights_, c = first(weights_, {kChannels});  // scale and bias alike
-    const auto normalised = [&](const View& weights) {
-      return [weight = b_.read(weights).back()](const Numbers& v) {
-        return (v.back() - mean(v)) / std::sqrt(mean_square(v, mean(v)) + kEpsilon) * weight + weight;
-      };
+  // Of a line with weights like these, as scale and bias.
+  auto normalised(const View& weights) {
+    return [weight = b_.read(weights).back()](const Numbers& v) {
+      return (v.back() - mean(v)) / std::sqrt(mean_square(v, mean(v)) + kEpsilon) * weight + weight;
     };
+  }
+
+  void row_norms(const Shape& rows) {
+    const View w = first(weights_, {rows[1]});
     norm(
-        "layer norm", rows, kColumns, normalised(w),
+        "layer norm", rows, rows[1], normalised(w),
         [&](Stream& s, auto& x, auto& y) { return kernels::layer_norm_workspace(s, x, w, w, y, 1); },
         [&](Stream& s, auto& x, auto& y, auto& scratch) { kernels::layer_norm(s, x, w, w, y, 1, kEpsilon, scratch); });
     norm(
-        "rms norm", rows, kColumns,
+        "rms norm", rows, rows[1],
         [&](const Numbers& v) { return v.back() / std::sqrt(mean_square(v, 0) + kEpsilon) * b_.read(w).back(); },
         [&](Stream& s, auto& x, auto& y) { return kernels::rms_norm_workspace(s, x, w, y, 1); },
         [&](Stream& s, auto& x, auto& y, auto& scratch) { kernels::rms_norm(s, x, w, y, 1, kEpsilon, scratch); });
+  }
+
+  void channel_norms(const Shape& images) {
+    const View c = first(weights_, {kChannels});
     norm(
         "group norm", images, kChannels / kGroups * kPixels, normalised(c),
         [&](Stream& s, auto& x, auto& y) { return kernels::group_norm_workspace(s, x, c, c, y, 1, kGroups); },
@@ -219,6 +242,10 @@ void row_cases(KernelBench& b) {
   }
 }
 
+void length_cases(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16}) Rows(b, type).lengths(b.bytes() / 4);
+}
+
 // a · scale + b, computed in f32, as `type`; with `both` the same as a second result.
 Expression scaled_sum(DType type, double scale, bool both) {
   Expression e;
@@ -267,7 +294,8 @@ void row_work_cases(KernelBench& b) {
   }
 }
 
-const bool registered = register_cases("rows", row_cases) && register_cases("row_work", row_work_cases);
+const bool registered = register_cases("rows", row_cases) && register_cases("lengths", length_cases) &&
+                        register_cases("row_work", row_work_cases);
 
 }  // namespace
 }  // namespace weft::bench

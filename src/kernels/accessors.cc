@@ -108,6 +108,9 @@ class Accessors {
         }
       }
       function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
+      if (atomic_ && (bits_ == 8 || bits_ == 16)) {
+        function("store4_edge_{}(i: u32, v: vec4<{}>", ", inside: vec4<bool>)", store_edge());
+      }
     }
     return std::move(text_);
   }
@@ -227,6 +230,25 @@ class Accessors {
     const std::string high = bits_ == 16 ? packed(2, 2) : "0u";
     return merge + set_four_words(std::format("(w.x & ~m.x) | (({}) & m.x)", low),
                                   std::format("(w.y & ~m.y) | (({}) & m.y)", high));
+  }
+
+  // The elements that are `inside`; other threads may store the word's other parts at the same time.
+  std::string store_edge() const {
+    const int words = bits_ * 4 / 32, each = 32 / bits_;
+    std::string s;
+    for (int w = 0; w < words; ++w) {
+      std::string mask;
+      for (int i = 0; i < each; ++i) {
+        const std::uint32_t part = (1u << bits_) - 1u;
+        mask += std::format("{}select(0u, {}u, inside[{}])", i ? " | " : "", part << (i * bits_), w * each + i);
+      }
+      s += std::format("let m{0} = {1}; let w{0} = {2}; let at{0} = (k >> {3}u) + {0}u; "
+                       "if (m{0} == 0xffffffffu) {{ {4} }} "
+                       "else if (m{0} != 0u) {{ atomicAnd(&{5}[at{0}], ~m{0}); atomicOr(&{5}[at{0}], w{0} & m{0}); }} ",
+                       w, mask, packed(w * each, each), bits_ == 16 ? 1 : 2,
+                       set_word(std::format("at{}", w), std::format("w{}", w)), buffer_);
+    }
+    return s;
   }
 
   std::string name_, buffer_;

@@ -35,18 +35,21 @@ std::uint32_t workgroup_size(const gpu::Capabilities& capabilities, std::uint32_
 Call::Call(gpu::Commands& commands, std::string_view kernel)
     : commands_(commands), capabilities_(commands.device().capabilities()), kernel_(kernel), key_(kernel) {}
 
-Call& Call::read(std::string_view name, const View& view, int width) { return operand(name, view, width, true, false); }
-Call& Call::write(std::string_view name, const View& view, int width) {
-  return operand(name, view, width, false, true);
+Call& Call::read(std::string_view name, const View& view, int width, bool words) {
+  return operand(name, view, width, true, false, words);
+}
+Call& Call::write(std::string_view name, const View& view, int width, bool words) {
+  return operand(name, view, width, false, true, words);
 }
 Call& Call::read_write(std::string_view name, const View& view, int width) {
   return operand(name, view, width, true, true);
 }
 
-Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores) {
-  key_ += std::format("|{}:{}x{}{}{}", name, weft::name(view.dtype), width, loads ? "r" : "", stores ? "w" : "");
+Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores, bool words) {
+  key_ += std::format("|{}:{}x{}{}{}{}", name, weft::name(view.dtype), width, loads ? "r" : "", stores ? "w" : "",
+                      words ? "/" : "");
   operands_.push_back(
-      {std::string(name), view.dtype, width, loads, stores, element_type(view.dtype, width, stores), 0});
+      {std::string(name), view.dtype, width, loads, stores, element_type(view.dtype, words ? 1 : width, stores), 0});
   views_.push_back(view);
   element_bytes_.push_back(element_size(view.dtype, width));
   return *this;

@@ -11,6 +11,7 @@
 //                                 fn words4_a(i: u32) -> vec2<u32>, fn widen4_a(w: vec2<u32>) -> vec4<a_t>: the same in
 //                                 two steps, for types of 16 bits
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
+//                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, in words: some of the four
 //   for a parameter `n`           p.n
 //   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
 //   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
@@ -21,9 +22,9 @@
 //                                 @builtin(num_workgroups): undoes the folding of grids past 65,535 workgroups
 //
 // Stores of types narrower than 32 bits: store4 owns whole words, store4_part too (it keeps the other lanes' bits, but
-// not atomically); width 1 stores merge their bits into the word atomically, and width 4 has no store of one element.
-// An operand that is read and shares its buffer with one that is written is reached through the same binding, since
-// WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
+// not atomically); store4_edge and width 1 stores merge their bits into the word atomically, and width 4 has no store of
+// one element. An operand that is read and shares its buffer with one that is written is reached through the same
+// binding, since WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
 #pragma once
 
 #include <array>
@@ -47,8 +48,10 @@ class Call {
   const gpu::Capabilities& capabilities() const { return capabilities_; }
 
   // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view).
-  Call& read(std::string_view name, const View& view, int width = 1);
-  Call& write(std::string_view name, const View& view, int width = 1);
+  // In `words`, narrow types of width 4 need only lie together and aligned to their own size: fours begin anywhere that
+  // offset + i is divisible by four, also before the view's first element.
+  Call& read(std::string_view name, const View& view, int width = 1, bool words = false);
+  Call& write(std::string_view name, const View& view, int width = 1, bool words = false);
   // Like write, and load_… is there too.
   Call& read_write(std::string_view name, const View& view, int width = 1);
   // Like read_write, in atomic words whatever the type (up to 32 bits), for read-modify-write by compare-exchange:
@@ -122,7 +125,7 @@ class Call {
     char type;  // 'u', 'i', 'f'
   };
 
-  Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores);
+  Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores, bool words = false);
   void add_param(std::string_view name, char type, std::uint32_t bits);
   void resolve_bindings();
   Work work() const;

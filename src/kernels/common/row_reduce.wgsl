@@ -112,12 +112,28 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
   let live = wanted < p.rows;
   let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
 {% endmacro %}
-{# The steps of a row that an invocation keeps: k0, k1, …, and whether the last of them is within the row. #}
+{# Phased rows: the kept steps that may lie outside of the row in part. #}
+{% macro is_edge(i) -%}{{ "yes" if phased and (i == 0 or i + 2 >= kept) }}{%- endmacro %}
+{% if phased %}
+// Which of step k's elements are in the row, whose first is element `phase` of step 0.
+fn in_row(k: u32, phase: u32) -> vec4<bool> {
+  return vec4<u32>(4u * k - phase) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.length);
+}
+{% endif %}
+{# The steps of a row that an invocation keeps: k0, k1, …, and whether the last of them is within the row; phased, which
+   elements of those at its edges are: in0, … #}
 {% macro kept_steps() -%}
 {% for i in range(kept) %}
   let k{{ i }} = member + {{ i * team }}u;
+{% if is_edge(i) %}
+  let in{{ i }} = in_row(k{{ i }}, phase);
+{% endif %}
 {% endfor %}
   let whole = k{{ kept - 1 }} < p.steps;   // only the last step can lie past the row's end
+{%- endmacro %}
+{# `value` of the kept step i, or `other` where that is not in the row. #}
+{% macro in_step(other, value, i) -%}
+{% if is_edge(i) %}select({{ other }}, {{ value }}, in{{ i }}){% elif i == kept - 1 %}select({{ other }}, {{ value }}, whole){% else %}{{ value }}{% endif %}
 {%- endmacro %}
 {# How many steps are the member's, for a row's second reading, which goes backwards: what was read last is the
    likeliest to be in a cache still. #}

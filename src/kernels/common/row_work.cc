@@ -181,23 +181,38 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
       ++k;
     }
   }
-  if (names_64_bits(views.before) || names_64_bits(views.after)) options.along4 = options.across4 = false;
+  options.phased = !options.across;
+  const std::size_t first = views.inputs.size() + views.operands.size();
+  k = first;
+  for (const auto* stored : {&views.results, &views.beside}) {
+    for (const View& v : *stored) options.phased &= in_phase(v, views.results[0], rows, k++, first);
+  }
+  if (names_64_bits(views.before) || names_64_bits(views.after)) {
+    options.along4 = options.across4 = options.phased = false;
+  }
   return options;
+}
+
+bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k) {
+  if (plan.width != 4) return false;
+  const std::vector<View> all = views.all();
+  if (plan.phased) return in_phase(all[k], views.results[0], rows, k, views.inputs.size() + views.operands.size());
+  return plan.across ? vectorises_across(all[k], rows, k) : vectorises_along(all[k], rows, k);
 }
 
 std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan) {
   std::vector<std::string> names, reads, modes, stores, inputs, operands, results, beside;
   std::size_t k = 0;
   const auto read = [&](const View& v, std::string name, std::vector<std::string>& list) {
-    const bool fours = plan.across ? vectorises_across(v, rows, k) : vectorises_along(v, rows, k);
+    const bool fours = steps_in_fours(views, rows, plan, k);
     const bool same = same_for_four(rows, k, plan.across);
-    call.read(name, v, plan.width == 4 && fours ? 4 : 1);
+    call.read(name, v, fours ? 4 : 1, plan.phased);
     modes.emplace_back(fours ? "step" : same ? "splat" : "each");
     for (auto* l : {&names, &reads, &list}) l->push_back(name);
     ++k;
   };
   const auto write = [&](const View& v, std::string name, std::vector<std::string>& list) {
-    call.write(name, v, plan.width);
+    call.write(name, v, plan.width, plan.phased);
     for (auto* l : {&names, &stores, &list}) l->push_back(name);
     ++k;
   };

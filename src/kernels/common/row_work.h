@@ -40,6 +40,8 @@ void check_memory(Stream& stream, std::string_view kernel, const RowViews& views
 void refuse_f64(std::string_view kernel, const RowViews& views);
 
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
+// Whether the plan's steps of view k (in the order of all()) are fours of memory.
+bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k);
 // Names the call's operands, in the order of all(), for add_rows(); add_work() gives it the rest.
 std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan);
 void add_work(Call& call, const RowViews& views, const RowPlan& plan);

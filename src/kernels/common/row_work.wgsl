@@ -35,13 +35,20 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {{ after }}
 {% endmacro %}
 
-{# Where the row starts in each operand; and, for kept_place, where the member's first step stands. #}
+{# Where the row, or, phased, its first step, starts in each operand; and, for kept_place, where the member's first step
+   stands. #}
+{% macro row_start(operand) -%}
+{{ operand }}_row(row){{ " - phase * p." ~ operand ~ "_inner0" if phased }}
+{%- endmacro %}
 {% macro work_starts() %}
+{% if phased %}
+  let phase = (p.{{ stores[0] }}_o + {{ stores[0] }}_row(row)) % 4u;
+{% endif %}
 {% for operand in reads %}
-  let {{ operand }}_start = {{ operand }}_row(row);
+  let {{ operand }}_start = {{ row_start(operand) }};
 {% endfor %}
 {% for operand in stores %}
-  let {{ operand }}_start = {{ operand }}_row(row);
+  let {{ operand }}_start = {{ row_start(operand) }};
 {% endfor %}
 {% endmacro %}
 {% macro first_places() %}
@@ -64,9 +71,14 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {# Stores what is beside x in the variable `of`. #}
 {% macro put_beside(of, place, k) %}
 {% for operand in beside %}
-    store{{ "4" if width == 4 else "" }}_{{ operand }}({{ place(operand, k, "") }}, {{ of }}.y{{ loop.index0 + 1 }});
+    {{ store(operand, "", place(operand, k, ""), of ~ ".y" ~ (loop.index0 + 1), k) }}
 {% endfor %}
 {% endmacro %}
+{# Stores step k's value, of phased rows what is in the row of it. #}
+{% macro store(operand, how, place, value, k) -%}
+{% set edge = phased and is_edge(k) -%}
+store{{ "4" if width == 4 else "" }}{{ "_edge" if edge else how }}_{{ operand }}({{ place }}, {{ value }}{{ ", in" ~ k if edge }});
+{%- endmacro %}
 {# Of rows that are kept: x as v0, v1, …, `fill` past the row's end, and what is beside it stored. #}
 {% macro take_row(fill, place) %}
 {% for i in range(kept) %}
@@ -82,10 +94,9 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
     }
   }
 {% endif %}
-{% for i in range(kept - 1) %}
-  var v{{ i }} = made{{ i }}{{ x_of }};
+{% for i in range(kept) %}
+  var v{{ i }} = {{ in_step("value_t(" ~ fill ~ ")", "made" ~ i ~ x_of, i) }};
 {% endfor %}
-  var v{{ kept - 1 }} = select(value_t({{ fill }}), made{{ kept - 1 }}{{ x_of }}, whole);
 {% endmacro %}
 
 {# The operands of `after` at a step as <prefix><operand>; and what it makes of them and of `v`, stored. #}
@@ -102,6 +113,6 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {% endif %}
 {% for operand in results %}
 {% set done = prefix ~ "done" ~ (".y" ~ loop.index0 if several else "") %}
-    store{{ "4" if width == 4 else "" }}{{ store_how }}_{{ operand }}({{ place(operand, k, "") }}, {{ done }});
+    {{ store(operand, store_how, place(operand, k, ""), done, k) }}
 {% endfor %}
 {% endmacro %}

@@ -135,6 +135,20 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k) {
   return four_by_four(view) && strides_in_fours(rows.outer, rows.inner, k);
 }
 
+bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l) {
+  const auto narrow_run = [&](const View& v, std::size_t i) {
+    const int b = bits(v.dtype);
+    return (b == 8 || b == 16) && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
+  };
+  const auto start = [](const View& v) { return static_cast<std::int64_t>(v.offset) * 8 / bits(v.dtype); };
+  const auto differ = [](std::int64_t a, std::int64_t b) { return (a - b) % 4 != 0; };
+  if (!narrow_run(view, k) || !narrow_run(other, l) || differ(start(view), start(other))) return false;
+  for (int d = 0; d < rows.outer.shape.rank(); ++d) {
+    if (differ(rows.outer.strides[k][d], rows.outer.strides[l][d])) return false;
+  }
+  return true;
+}
+
 bool runs_across(const Rows& rows, std::size_t k) {
   if (rows.outer.shape.empty()) return false;
   if (rows.inner.shape.empty()) return true;
@@ -145,8 +159,10 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   RowPlan plan;
   plan.cut = options.cut;
   plan.across = !options.along4 && (options.across4 || options.across);
-  plan.width = options.along4 || options.across4 ? 4 : 1;
-  plan.steps = plan.across ? rows.length : rows.length / plan.width;
+  plan.phased = options.phased && !options.along4 && !plan.across;
+  plan.width = options.along4 || options.across4 || plan.phased ? 4 : 1;
+  // Phased: of the row that begins with a group's last element.
+  plan.steps = plan.across ? rows.length : plan.phased ? (3 + rows.length + 3) / 4 : rows.length / plan.width;
   const std::int64_t teams = plan.across ? rows.count / plan.width : rows.count;
   if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
   const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));
@@ -175,6 +191,11 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   const std::int64_t needed = ceil_div(plan.steps, plan.team);
   const std::int64_t most = options.form ? options.form->kept : kept;
   if (options.keep && needed <= most) plan.kept = static_cast<std::uint32_t>(needed);
+  if (plan.phased && plan.kept == 0) {
+    RowPlanOptions single = options;
+    single.phased = false;
+    return plan_rows(capabilities, rows, single);
+  }
   return plan;
 }
 
@@ -184,18 +205,21 @@ RowPlanOptions common_options(std::span<const RowPlanOptions> windows) {
     common.along4 &= own.along4;
     common.across4 &= own.across4;
   }
+  common.phased &= windows.size() == 1;
   return common;
 }
 
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names) {
   if (plan.cluster > 1) call.enable("subgroups");
   call.include("row_reduce");
-  call.variant(std::format("{}_team{}_width{}{}", plan.across ? "across" : "along", plan.team, plan.width,
-                           plan.kept ? "_kept" : ""),
+  call.variant(std::format("{}_team{}_width{}{}{}", plan.across ? "across" : "along", plan.team, plan.width,
+                           plan.kept ? "_kept" : "", plan.phased ? "_phased" : ""),
                std::format("{} rows of {}", rows.count, rows.length));
   call.set("across", plan.across).set("width", plan.width).set("team", plan.team).set("interleave", plan.interleave);
   call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("kept", plan.kept);
   call.set("outer_rank", rows.outer.shape.rank()).set("inner_rank", rows.inner.shape.rank());
+  call.set("phased", plan.phased);
+  if (plan.phased) call.index_param("length", rows.length);
   call.index_param("rows", rows.count).index_param("steps", plan.steps);
   const auto add_space = [&](std::string_view space, const Collapsed& dims) {
     for (int d = 0; d < dims.shape.rank(); ++d) {

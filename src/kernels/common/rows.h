@@ -27,6 +27,9 @@ Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strid
 bool vectorises_along(const View& view, const Rows& rows, std::size_t k);
 // … or the same element of four neighbouring rows.
 bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
+// True if operands k and l are of types narrower than 32 bits, lie in one run along a row, and every row of both starts
+// at the same place of a group of four elements of memory, wherever that is: rows then are phased.
+bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l);
 // True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by
 // side.
 bool runs_across(const Rows& rows, std::size_t k);
@@ -46,6 +49,9 @@ struct RowPlan {
   std::int64_t groups = 0;       // workgroups
   bool cut = false;              // for rows in parts, as the options asked
   bool tiles = false;            // of row_parts.h, whose steps lie `team` apart
+  // Steps are fours of memory, of which the first and the last two may lie in part outside of the row (in WGSL, before
+  // or after it): rows of narrow types that begin and end anywhere. They are kept.
+  bool phased = false;
 };
 
 // How threads share rows, for tests and benchmarks: as in RowPlan, rows being kept that take up to `kept` steps a
@@ -57,6 +63,7 @@ struct RowForm {
 
 struct RowPlanOptions {
   bool along4 = false, across4 = false;  // which vectorised forms all operands allow
+  bool phased = false;                   // which rows may be, where nothing vectorises
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
   bool words = false;                    // it reads, or keeps, steps of four as words of two 16-bit elements

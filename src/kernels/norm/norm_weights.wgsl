@@ -5,19 +5,29 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {% endmacro %}
 {% macro weight_access() %}
 {% if scaled %}
-{{ row_access("scale") }}
+{{ one_weight_access("scale", scale_wide) }}
 {% endif %}
 {% if biased %}
-{{ row_access("bias") }}
+{{ one_weight_access("bias", bias_wide) }}
+{% endif %}
+{% endmacro %}
+{# Of phased rows fours of weights begin anywhere. #}
+{% macro one_weight_access(operand, is_wide) %}
+{{ row_access(operand) }}
+{% if phased and is_wide %}
+fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
+  let s = p.{{ operand }}_inner0;
+  return vec4<{{ operand }}_t>(load_{{ operand }}(i), load_{{ operand }}(i + s), load_{{ operand }}(i + 2u * s), load_{{ operand }}(i + 3u * s));
+}
 {% endif %}
 {% endmacro %}
 {# Where the row's weights start. #}
 {% macro weight_rows() %}
 {% if scaled %}
-  let scale_start = scale_row(row);
+  let scale_start = {{ row_start("scale") }};
 {% endif %}
 {% if biased %}
-  let bias_start = bias_row(row);
+  let bias_start = {{ row_start("bias") }};
 {% endif %}
 {% endmacro %}
 {# A weight at step k; `wide` ones have four values a step, others one for all four. #}

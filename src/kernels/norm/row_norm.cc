@@ -97,14 +97,14 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   for (const auto& [name, view] : p.weights) {
     if (view.dtype == DType::f64) throw Unsupported("{}: {} is f64, which runs on the CPU only", norm.name, name);
     const bool wide = plan.width == 4 && !shared_by_four(p.rows, listed.size(), plan.across);
-    call.read(name, view, wide ? 4 : 1);
+    call.read(name, view, wide && !plan.phased ? 4 : 1);
     call.set(std::string(name) + "_wide", wide);
     listed.emplace_back(name);
   }
   const std::vector<std::string_view> names(listed.begin(), listed.end());
   add_rows(call, p.rows, plan, names);
   call.include("float_rows").include("norm_weights");
-  call.set("words_of_x", plan.width == 4 && keeps_words(p.views));
+  call.set("words_of_x", keeps_words(p.views) && steps_in_fours(p.views, p.rows, plan, 0));
   call.set("narrow_y", bits(p.views.result_type()) <= 16);
   call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
   call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", norm.epsilon);

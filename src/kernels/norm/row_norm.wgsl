@@ -6,6 +6,12 @@
 {# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
 {% set packed = words_of_x and kept > 4 %}
 {% set short = packed and centred and narrow_y %}
+{% if packed and phased %}
+// The bits of two words of 16-bit elements that are in the row.
+fn words_in(inside: vec4<bool>) -> vec2<u32> {
+  return select(vec2<u32>(0u), vec2<u32>(0xffffu), inside.xz) | select(vec2<u32>(0u), vec2<u32>(0xffff0000u), inside.yw);
+}
+{% endif %}
 {{ work_access() }}
 {{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
@@ -29,10 +35,10 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 {% macro kept_value(i) %}{{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i }}{% endmacro %}
 {% if packed %}
-{% for i in range(end) %}
-  var v{{ i }} = words4_x({{ kept_place("x", i, "") }});
+{% for i in range(kept) %}
+{% set words = "words4_x(" ~ kept_place("x", i, "" if i < end else "whole") ~ ")" %}
+  var v{{ i }} = {{ words ~ " & words_in(in" ~ i ~ ")" if is_edge(i) else in_step("vec2<u32>(0u)", words, i) }};
 {% endfor %}
-  var v{{ end }} = select(vec2<u32>(0u), words4_x({{ kept_place("x", end, "whole") }}), whole);
 {% else %}
 {{ take_row("0", kept_place) }}
 {% endif %}
@@ -61,7 +67,7 @@ fn main({{ thread_arguments() }}) {
   var squares = value_t(0);
 {% for i in range(kept) %}
 {% if centred %}
-  let d{{ i }} = {{ "select(value_t(0), " ~ kept_value(i) ~ " - mean, whole)" if i == end else kept_value(i) ~ " - mean" }};
+  let d{{ i }} = {{ in_step("value_t(0)", kept_value(i) ~ " - mean", i) }};
   total += d{{ i }};
 {% if not packed %}
   v{{ i }} = d{{ i }};

@@ -28,9 +28,8 @@ fn main({{ thread_arguments() }}) {
   top = team_max(top, tid);
 {% for i in range(kept) %}
   v{{ i }} -= top;
-  var e{{ i }} = exp(v{{ i }});
+  let e{{ i }} = {{ in_step("value_t(0)", "exp(v" ~ i ~ ")", i) }};
 {% endfor %}
-  e{{ end }} = select(value_t(0), e{{ end }}, whole);
   var total = e0;
 {% for i in range(1, kept) %}
   total += e{{ i }};
