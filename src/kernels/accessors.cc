@@ -77,8 +77,10 @@ namespace {
 class Accessors {
  public:
   // `buffer` is the variable, an array of `element`.
-  Accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width)
-      : name_(name), buffer_(buffer), dtype_(dtype), width_(width), pack_(packing(dtype)), bits_(bits(dtype)),
+  Accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
+            std::uint32_t apart)
+      : name_(name), buffer_(buffer), dtype_(dtype), width_(width), apart_(apart), pack_(packing(dtype)),
+        bits_(bits(dtype)),
         atomic_(element == "atomic<u32>"), words_(element == "u32" || atomic_),
         own_(bits_ >= 32 && element == element_type(dtype, width, false)),
         one_(width == 4 ? "[k >> 2u][k & 3u]" : "[k]") {
@@ -108,7 +110,7 @@ class Accessors {
         }
       }
       function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
-      if (atomic_ && (bits_ == 8 || bits_ == 16)) {
+      if (atomic_ && bits_ == 16) {
         function("store4_edge_{}(i: u32, v: vec4<{}>", ", inside: vec4<bool>)", store_edge());
       }
     }
@@ -175,13 +177,14 @@ class Accessors {
   std::string four_words() const {
     if (!words_) return std::format("{}[k >> 2u]", buffer_);
     if (bits_ == 8) return std::format("vec2<u32>({}, 0u)", word("k >> 2u"));
-    return std::format("vec2<u32>({}, {})", word("k >> 1u"), word("(k >> 1u) + 1u"));
+    return std::format("vec2<u32>({}, {})", word("k >> 1u"), word(second_word()));
   }
   std::string set_four_words(const std::string& first, const std::string& second) const {
     if (!words_) return std::format("{}[k >> 2u] = vec2<u32>({}, {});", buffer_, first, second);
     if (bits_ == 8) return set_word("k >> 2u", first);
-    return set_word("k >> 1u", first) + set_word("(k >> 1u) + 1u", second);
+    return set_word("k >> 1u", first) + set_word(second_word(), second);
   }
+  std::string second_word() const { return std::format("(k >> 1u) + {}u", apart_); }
   // Elements of `v` as words.
   std::string packed(int first, int count) const {
     if (dtype_ == DType::f16) return std::format("narrow_f16x2(v[{}], v[{}])", first, first + 1);
@@ -232,20 +235,14 @@ class Accessors {
                                   std::format("(w.y & ~m.y) | (({}) & m.y)", high));
   }
 
-  // The elements that are `inside`; other threads may store the word's other parts at the same time.
+  // The elements that are `inside`; other threads may store the words' other parts at the same time.
   std::string store_edge() const {
-    const int words = bits_ * 4 / 32, each = 32 / bits_;
     std::string s;
-    for (int w = 0; w < words; ++w) {
-      std::string mask;
-      for (int i = 0; i < each; ++i) {
-        const std::uint32_t part = (1u << bits_) - 1u;
-        mask += std::format("{}select(0u, {}u, inside[{}])", i ? " | " : "", part << (i * bits_), w * each + i);
-      }
-      s += std::format("let m{0} = {1}; let w{0} = {2}; let at{0} = (k >> {3}u) + {0}u; "
-                       "if (m{0} == 0xffffffffu) {{ {4} }} "
-                       "else if (m{0} != 0u) {{ atomicAnd(&{5}[at{0}], ~m{0}); atomicOr(&{5}[at{0}], w{0} & m{0}); }} ",
-                       w, mask, packed(w * each, each), bits_ == 16 ? 1 : 2,
+    for (const int w : {0, 1}) {
+      s += std::format("let m{0} = select(0u, 0xffffu, inside[{1}]) | select(0u, 0xffff0000u, inside[{2}]); "
+                       "let w{0} = {3}; let at{0} = {4}; if (m{0} == 0xffffffffu) {{ {5} }} "
+                       "else if (m{0} != 0u) {{ atomicAnd(&{6}[at{0}], ~m{0}); atomicOr(&{6}[at{0}], w{0} & m{0}); }} ",
+                       w, 2 * w, 2 * w + 1, packed(2 * w, 2), w == 0 ? "k >> 1u" : second_word(),
                        set_word(std::format("at{}", w), std::format("w{}", w)), buffer_);
     }
     return s;
@@ -254,6 +251,7 @@ class Accessors {
   std::string name_, buffer_;
   DType dtype_;
   int width_;
+  std::uint32_t apart_;
   Packing pack_;
   int bits_;
   bool atomic_, words_;  // an array of words, atomic ones
@@ -265,8 +263,8 @@ class Accessors {
 }  // namespace
 
 std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
-                      const Accesses& accesses) {
-  const auto writer = [&] { return Accessors(name, buffer, element, dtype, width); };
+                      const Accesses& accesses, std::uint32_t apart) {
+  const auto writer = [&] { return Accessors(name, buffer, element, dtype, width, apart); };
   std::string text;
   if (accesses.loads) text += writer().loads();
   if (accesses.stores) text += writer().stores(!accesses.loads);

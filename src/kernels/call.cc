@@ -35,21 +35,22 @@ std::uint32_t workgroup_size(const gpu::Capabilities& capabilities, std::uint32_
 Call::Call(gpu::Commands& commands, std::string_view kernel)
     : commands_(commands), capabilities_(commands.device().capabilities()), kernel_(kernel), key_(kernel) {}
 
-Call& Call::read(std::string_view name, const View& view, int width, bool words) {
-  return operand(name, view, width, true, false, words);
+Call& Call::read(std::string_view name, const View& view, int width, std::uint32_t apart) {
+  return operand(name, view, width, true, false, apart);
 }
-Call& Call::write(std::string_view name, const View& view, int width, bool words) {
-  return operand(name, view, width, false, true, words);
+Call& Call::write(std::string_view name, const View& view, int width, std::uint32_t apart) {
+  return operand(name, view, width, false, true, apart);
 }
 Call& Call::read_write(std::string_view name, const View& view, int width) {
   return operand(name, view, width, true, true);
 }
 
-Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores, bool words) {
-  key_ += std::format("|{}:{}x{}{}{}{}", name, weft::name(view.dtype), width, loads ? "r" : "", stores ? "w" : "",
-                      words ? "/" : "");
-  operands_.push_back(
-      {std::string(name), view.dtype, width, loads, stores, element_type(view.dtype, words ? 1 : width, stores), 0});
+Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores, std::uint32_t apart) {
+  key_ += std::format("|{}:{}x{}{}{}", name, weft::name(view.dtype), width, loads ? "r" : "", stores ? "w" : "");
+  if (apart) key_ += std::format("/{}", apart);
+  operands_.push_back({std::string(name), view.dtype, width, loads, stores,
+                       element_type(view.dtype, apart ? 1 : width, stores), 0});
+  if (apart) operands_.back().apart = apart;
   views_.push_back(view);
   element_bytes_.push_back(element_size(view.dtype, width));
   return *this;
@@ -262,7 +263,7 @@ std::string Call::prelude() const {
     if (!op.width) continue;
     const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
     s += accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width,
-                   {.loads = op.loads, .stores = op.stores, .updates = op.updates});
+                   {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.apart);
   }
   if (iterate_rank_ >= 0) {
     const int rank = std::max(iterate_rank_, 1);

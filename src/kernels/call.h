@@ -11,7 +11,7 @@
 //                                 fn words4_a(i: u32) -> vec2<u32>, fn widen4_a(w: vec2<u32>) -> vec4<a_t>: the same in
 //                                 two steps, for types of 16 bits
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
-//                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, in words: some of the four
+//                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, with `apart`: some of the four
 //   for a parameter `n`           p.n
 //   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
 //   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
@@ -48,10 +48,10 @@ class Call {
   const gpu::Capabilities& capabilities() const { return capabilities_; }
 
   // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view).
-  // In `words`, narrow types of width 4 need only lie together and aligned to their own size: fours begin anywhere that
-  // offset + i is divisible by four, also before the view's first element.
-  Call& read(std::string_view name, const View& view, int width = 1, bool words = false);
-  Call& write(std::string_view name, const View& view, int width = 1, bool words = false);
+  // `apart`, of types of 16 bits at width 4: fours are two words so many words apart, the first of them anywhere that
+  // offset + i is even, also before the view's first element.
+  Call& read(std::string_view name, const View& view, int width = 1, std::uint32_t apart = 0);
+  Call& write(std::string_view name, const View& view, int width = 1, std::uint32_t apart = 0);
   // Like write, and load_… is there too.
   Call& read_write(std::string_view name, const View& view, int width = 1);
   // Like read_write, in atomic words whatever the type (up to 32 bits), for read-modify-write by compare-exchange:
@@ -114,6 +114,7 @@ class Call {
     std::string element;  // the array's element type
     int binding;          // index into bindings_
     bool updates = false;
+    std::uint32_t apart = 1;  // the words of four elements of 16 bits
   };
   struct Slot {  // a binding, perhaps of several operands
     gpu::Binding binding;
@@ -125,7 +126,7 @@ class Call {
     char type;  // 'u', 'i', 'f'
   };
 
-  Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores, bool words = false);
+  Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores, std::uint32_t apart = 0);
   void add_param(std::string_view name, char type, std::uint32_t bits);
   void resolve_bindings();
   Work work() const;

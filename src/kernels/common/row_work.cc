@@ -206,13 +206,13 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
   const auto read = [&](const View& v, std::string name, std::vector<std::string>& list) {
     const bool fours = steps_in_fours(views, rows, plan, k);
     const bool same = same_for_four(rows, k, plan.across);
-    call.read(name, v, fours ? 4 : 1, plan.phased);
+    call.read(name, v, fours ? 4 : 1, fours && plan.phased ? plan.team : 0);
     modes.emplace_back(fours ? "step" : same ? "splat" : "each");
     for (auto* l : {&names, &reads, &list}) l->push_back(name);
     ++k;
   };
   const auto write = [&](const View& v, std::string name, std::vector<std::string>& list) {
-    call.write(name, v, plan.width, plan.phased);
+    call.write(name, v, plan.width, plan.phased ? plan.team : 0);
     for (auto* l : {&names, &stores, &list}) l->push_back(name);
     ++k;
   };

@@ -24,8 +24,7 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> { return vec4<{{ operand
 {% else %}
 fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   let s = p.{{ operand }}_{{ "outer" ~ (outer_rank - 1) if across else "inner" ~ (inner_rank - 1) }};
-  return vec4<{{ operand }}_t>(load_{{ operand }}(i), load_{{ operand }}(i + s), load_{{ operand }}(i + 2u * s),
-                               load_{{ operand }}(i + 3u * s));
+  return vec4<{{ operand }}_t>({% for l in (apart if phased else [0, 1, 2, 3]) %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %});
 }
 {% endif %}
 {% endfor %}
@@ -35,14 +34,14 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {{ after }}
 {% endmacro %}
 
-{# Where the row, or, phased, its first step, starts in each operand; and, for kept_place, where the member's first step
+{# Where the row, or, phased, its first word, starts in each operand; and, for kept_place, where the member's first step
    stands. #}
 {% macro row_start(operand) -%}
 {{ operand }}_row(row){{ " - phase * p." ~ operand ~ "_inner0" if phased }}
 {%- endmacro %}
 {% macro work_starts() %}
 {% if phased %}
-  let phase = (p.{{ stores[0] }}_o + {{ stores[0] }}_row(row)) % 4u;
+  let phase = (p.{{ stores[0] }}_o + {{ stores[0] }}_row(row)) % 2u;
 {% endif %}
 {% for operand in reads %}
   let {{ operand }}_start = {{ row_start(operand) }};

@@ -136,13 +136,12 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k) {
 }
 
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l) {
-  const auto narrow_run = [&](const View& v, std::size_t i) {
-    const int b = bits(v.dtype);
-    return (b == 8 || b == 16) && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
+  const auto is_run = [&](const View& v, std::size_t i) {
+    return bits(v.dtype) == 16 && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
   };
-  const auto start = [](const View& v) { return static_cast<std::int64_t>(v.offset) * 8 / bits(v.dtype); };
-  const auto differ = [](std::int64_t a, std::int64_t b) { return (a - b) % 4 != 0; };
-  if (!narrow_run(view, k) || !narrow_run(other, l) || differ(start(view), start(other))) return false;
+  const auto differ = [](std::int64_t a, std::int64_t b) { return (a - b) % 2 != 0; };
+  const auto start = [](const View& v) { return static_cast<std::int64_t>(v.offset / 2); };
+  if (!is_run(view, k) || !is_run(other, l) || differ(start(view), start(other))) return false;
   for (int d = 0; d < rows.outer.shape.rank(); ++d) {
     if (differ(rows.outer.strides[k][d], rows.outer.strides[l][d])) return false;
   }
@@ -161,8 +160,8 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   plan.across = !options.along4 && (options.across4 || options.across);
   plan.phased = options.phased && !options.along4 && !plan.across;
   plan.width = options.along4 || options.across4 || plan.phased ? 4 : 1;
-  // Phased: of the row that begins with a group's last element.
-  plan.steps = plan.across ? rows.length : plan.phased ? (3 + rows.length + 3) / 4 : rows.length / plan.width;
+  // Phased: of the row that begins with a word's second half.
+  plan.steps = plan.across ? rows.length : plan.phased ? (1 + rows.length + 3) / 4 : rows.length / plan.width;
   const std::int64_t teams = plan.across ? rows.count / plan.width : rows.count;
   if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
   const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));

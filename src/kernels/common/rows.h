@@ -27,8 +27,8 @@ Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strid
 bool vectorises_along(const View& view, const Rows& rows, std::size_t k);
 // … or the same element of four neighbouring rows.
 bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
-// True if operands k and l are of types narrower than 32 bits, lie in one run along a row, and every row of both starts
-// at the same place of a group of four elements of memory, wherever that is: rows then are phased.
+// True if operands k and l are of types of 16 bits, lie in one run along a row, and every row of both starts in the same
+// half of a word of memory, whichever that is: rows then may be phased.
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l);
 // True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by
 // side.
@@ -49,8 +49,9 @@ struct RowPlan {
   std::int64_t groups = 0;       // workgroups
   bool cut = false;              // for rows in parts, as the options asked
   bool tiles = false;            // of row_parts.h, whose steps lie `team` apart
-  // Steps are fours of memory, of which the first and the last two may lie in part outside of the row (in WGSL, before
-  // or after it): rows of narrow types that begin and end anywhere. They are kept.
+  // Rows of types of 16 bits that begin and end anywhere, and are kept: a step is two words of memory, `team` apart, so
+  // that threads side by side read and store words side by side. Of a member's first step and its last two, words may
+  // lie in part outside of the row.
   bool phased = false;
 };
 

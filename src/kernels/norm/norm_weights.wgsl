@@ -11,13 +11,13 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {{ one_weight_access("bias", bias_wide) }}
 {% endif %}
 {% endmacro %}
-{# Of phased rows fours of weights begin anywhere. #}
+{# Of phased rows weights lie as the rows do, but not in words. #}
 {% macro one_weight_access(operand, is_wide) %}
 {{ row_access(operand) }}
 {% if phased and is_wide %}
 fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   let s = p.{{ operand }}_inner0;
-  return vec4<{{ operand }}_t>(load_{{ operand }}(i), load_{{ operand }}(i + s), load_{{ operand }}(i + 2u * s), load_{{ operand }}(i + 3u * s));
+  return vec4<{{ operand }}_t>({% for l in apart %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %});
 }
 {% endif %}
 {% endmacro %}

@@ -20,7 +20,9 @@ fn main({{ thread_arguments() }}) {
 {% if kept %}
 {% set end = kept - 1 %}
 {{ kept_steps() }}
-{{ take_row("lowest", row_place) }}
+{{ first_places() if phased }}
+{% macro spot(operand, i, inside) %}{{ kept_place(operand, i, inside) if phased else row_place(operand, i, inside) }}{% endmacro %}
+{{ take_row("lowest", spot) }}
   var top = max(state_t(lowest), largest_of(v0));
 {% for i in range(1, kept) %}
   top = max(top, largest_of(v{{ i }}));
@@ -42,11 +44,11 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   if (!live) { return; }
 {% for i in range(kept) %}
-{{ take_operands("r" ~ i ~ "_", row_place, i, "" if i < end else "whole") }}
+{{ take_operands("r" ~ i ~ "_", spot, i, "" if i < end else "whole") }}
 {% endfor %}
 {% for i in range(kept) %}
   {{ "if (whole) {" if i == end else "{" }}
-{{ put("r" ~ i ~ "_", row_place, i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale")) }}
+{{ put("r" ~ i ~ "_", spot, i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale")) }}
   }
 {% endfor %}
 {% else %}
