@@ -289,6 +289,47 @@ TEST_P(NormsTest, FormsOfWholeRows) {
   }
 }
 
+// Rows of 16 bits that begin and end within a word, whose other half is another row's; by one thread and by many, which
+// take one step or several.
+TEST_P(NormsTest, RowsThatBeginAndEndAnywhere) {
+  const Tolerance tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (const std::int64_t n : {1, 2, 3, 5, 6, 7, 10, 33, 50, 77, 197, 258, 1001, 2047}) {
+      const bool even = n % 2 == 0;
+      const Kind x_kind = even ? Kind::offset : Kind::dense, y_kind = n % 3 ? x_kind : Kind::offset;
+      const Shape shape{12, n};
+      const View x = view_of(type, shape, x_kind, softmax_rows(n)), wide = view_of(DType::f32, shape, x_kind, normal(n)),
+                 scale = view_of(DType::f32, {n}, Kind::dense, normal(1)), bias = view_of(type, {n}, Kind::offset, normal(2));
+      const std::string what = std::format("{} rows of {}", name(type), n);
+      const auto softmax = [&](const View& from, bool log, const std::optional<kernels::RowForm>& form) {
+        run_both(device, std::array{from}, std::array{output(type, shape, y_kind)},
+                 [&](Stream& s, auto in, auto out) {
+                   if (form && s.gpu()) return kernels::softmax_in_form(s, plain(in[0], out[0]), 1, log, *form);
+                   softmax_of(s, log, in[0], out[0], 1);
+                 },
+                 tolerance, what + (log ? ", log" : ""));
+      };
+      softmax(x, even, {});
+      softmax(wide, !even, {});
+      for (const std::uint32_t team : {1, 4, 32}) {
+        if (n <= 64 * team) softmax(x, !even, kernels::RowForm{team, 1, 16});
+      }
+      const View values = view_of(type, shape, x_kind, normal(5, 3));
+      run_both(device, std::array{values, scale, bias}, std::array{output(type, shape, y_kind)},
+               [&](Stream& s, auto in, auto out) { kernels::layer_norm(s, in[0], in[1], in[2], out[0], 1, 1e-5f); },
+               tolerance, what + ", layer norm");
+      run_both(device, std::array{values, bias}, std::array{output(type, shape, y_kind)},
+               [&](Stream& s, auto in, auto out) { kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f); }, tolerance,
+               what + ", rms norm");
+      // In place: of a word's halves one is read while the other is stored.
+      const View both = view_of(type, shape, x_kind, normal(6));
+      run_both(device, std::array{both}, std::array{both},
+               [&](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 1); }, tolerance,
+               what + ", in place");
+    }
+  }
+}
+
 TEST_P(NormsTest, SoftmaxOfRowsInParts) {
   const auto check = [&](const kernels::PartsForm& form, bool log, const View& x, DType y, Kind kind) {
     run_both(

@@ -72,21 +72,26 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     // A second dispatch, and another reading of x, pay where whole rows leave most of a GPU idle …
     const bool idle = plan.kept == 0 && plan.groups * plan.workgroup <= kFewThreads &&
                       plan.steps >= 64 * std::int64_t{plan.team};
+    // (Columns one by one: less than a workgroup for each core.)
+    const bool singles = plan.across && plan.width == 1;
+    const bool few = singles && plan.kept == 0 && plan.groups * plan.workgroup <= 1 << 17 && plan.steps >= 4096;
     // … or read lines for a part of what these hold.
     const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
-    // Waiting spares rows that do not fit a workgroup their second reading. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
-    const bool dense = element_bits == 32 || element_bits == 16;
+    // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
+    // words only. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
+    const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
     const std::int64_t registers = plan.steps * plan.width / (options.words ? 2 : 1);
     const bool crowds = registers > (element_bits == 16 && !options.words ? 1 << 14 : 1 << 15);
     const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
-    const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && plan.steps >= 1024 &&
+    const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && !singles && plan.steps >= 1024 &&
                        rows.count * rows.length * element_bits / 8 >= kSharedLines;
     const bool binds = kind.operands < capabilities.max_storage_buffers;
-    if (windows.size() == 1 && (capabilities.software || !binds || !(idle || lines || twice))) return {};
+    if (windows.size() == 1 && (capabilities.software || !binds || !(idle || few || lines || twice))) return {};
     if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
     // Single elements make small tiles, of which there would be hundreds, each looking for what all others found.
-    if (plan.width == 1) f = {.threads = 512, .kept = 32, .interleave = 4, .waits = f.waits};
+    if (plan.width == 1 && (few || twice))
+      f = {.threads = 512, .kept = 32, .interleave = element_bits == 32 ? 4u : 8u, .waits = twice};
     f.kept = std::min(f.kept, kind.most_kept);
     // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
     // for what all others found.
@@ -109,13 +114,15 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   plan.interleave = power_of_two_at_most(std::min<std::int64_t>({most_beside, beside, threads}));
   plan.team = threads / plan.interleave;
   const auto ends_with_tile = [&](std::int64_t steps) { return steps % (std::int64_t{plan.team} * f.kept) == 0; };
-  // Tiles of 64 KiB are the quickest, but not if rows end within them; then all shall be of about one length.
-  if (!form && f.waits && !ends_with_tile(plan.steps)) {
-    if (element_bits == 32 && plan.width == 4) f.kept = 16;
-    const auto parts = ceil_div(plan.steps, std::int64_t{plan.team} * f.kept);
-    if (rows.inner.shape.rank() <= 1) f.kept = static_cast<std::uint32_t>(ceil_div(plan.steps, plan.team * parts));
-  }
   while (plan.team > 1 && plan.team / 2 * std::int64_t{f.kept} >= plan.steps) plan.team /= 2;
+  const std::int64_t rounds = ceil_div(plan.steps, std::int64_t{plan.team});
+  p.balanced = windows.size() == 1 && rows.inner.shape.rank() <= 1 && kind.balances && !ends_with_tile(plan.steps) &&
+               rounds * ceil_div(rounds, std::int64_t{f.kept}) < std::int64_t{1} << 32;
+  if (p.balanced) {
+    f.kept = static_cast<std::uint32_t>(ceil_div(rounds, ceil_div(rounds, std::int64_t{f.kept})));
+  } else if (!form && f.waits && element_bits == 32 && plan.width == 4 && !ends_with_tile(plan.steps)) {
+    f.kept = 16;  // tiles of 64 KiB are the quickest, but not if rows end within them
+  }
   plan.workgroup = std::max({plan.team * plan.interleave, capabilities.subgroups ? capabilities.subgroup_max : 1u});
   plan.kept = f.kept;
   plan.tiles = options.keep;
@@ -144,7 +151,8 @@ namespace {
 
 void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t first_part) {
   call.include("row_parts");
-  call.set("words", p.words).set("runs", p.runs);
+  call.set("words", p.words).set("runs", p.runs).set("balanced", p.balanced);
+  if (p.balanced) call.index_param("rounds", ceil_div(p.steps[window], std::int64_t{p.plan.team}));
   call.index_param("parts", p.parts[window])
       .index_param("all_parts", p.all_parts)
       .index_param("first_part", first_part);

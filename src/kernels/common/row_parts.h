@@ -36,6 +36,8 @@ struct RowParts {
   std::uint32_t patience = 0;
   bool exact = false;         // what waits has no tiles or rows in part
   bool runs = false;          // a thread's steps lie four after another, not all a team apart
+  // Parts of all but one length, where rows do not end with a tile: they share rounds, a step of each member, in order.
+  bool balanced = false;
   RowPlan plan_of(std::size_t window) const;
   std::uint64_t bytes() const;  // of the workspace
 };
@@ -49,6 +51,7 @@ struct PartKind {
   std::uint32_t most_kept = 32;  // steps of each thread
   bool by_columns = false;       // where rows lie across, what is found is joined column by column
   bool may_wait = true;          // else rows are read twice
+  bool balances = true;          // its parts may be; else all but the last are whole tiles
 };
 
 // `windows`: the rows, one for each window. Nothing if rows had better stay whole, as they can only in one window.

@@ -79,8 +79,19 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
   let wanted = tile / p.parts * {{ block }}u + slot;
   let live = wanted < p.rows;
   let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
+{% if balanced %}
+  let first = {{ rounds_before("tile % p.parts") }} * {{ team }}u + member;
+  let tile_end = min({{ rounds_before("(tile % p.parts + 1u)") }} * {{ team }}u, p.steps);
+{% else %}
   let first = tile % p.parts * {{ kept * team }}u + {{ "member * 4u" if runs else "member" }};
+{% endif %}
 {% endmacro %}
+{# Of `balanced` parts, in steps of a member: where part q begins. It has `kept` of them, or one less. #}
+{% macro rounds_before(q) %}({{ q }} * p.rounds / p.parts){% endmacro %}
+{# Whether step i is in the tile and in its row, where it may not be. #}
+{% macro tile_inside(i) -%}
+{% if not exact and (not balanced or i + 2 >= kept) %}{{ tile_step(i) }} < {{ "tile_end" if balanced else "p.steps" }}{% endif %}
+{%- endmacro %}
 {# The step i of the thread's tile: `team` apart, or, with `runs`, four after another. #}
 {% macro tile_step(i) %}first + {{ (i // 4) * 4 * team + i % 4 if runs else i * team }}u{% endmacro %}
 {# Where an operand, whose row starts at <operand>_start, has the thread's first step, for operands of tiles that know a
@@ -93,11 +104,11 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {% endmacro %}
 {% macro tile_spot(operand, i, inside) -%}
 {%- if tile_way == "none" -%}
-{{ operand }}_start + {{ operand }}_at({{ step_at("min(" ~ tile_step(i) ~ ", p.steps - 1u)" if inside and not exact else tile_step(i)) }})
+{{ operand }}_start + {{ operand }}_at({{ step_at("min(" ~ tile_step(i) ~ ", p.steps - 1u)" if inside else tile_step(i)) }})
 {%- else -%}
 {%- set jump = "p." ~ operand ~ "_jump" -%}
 {%- set way = i ~ "u * " ~ jump if tile_way == "even" else run_way(operand, i) -%}
-{{ operand }}_first + {{ "select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside and not exact else "(" ~ way ~ ")" }}
+{{ operand }}_first + {{ "select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside else "(" ~ way ~ ")" }}
 {%- endif -%}
 {%- endmacro %}
 {# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
@@ -124,18 +135,18 @@ fn load_tile(tile: u32, tid: u32) -> Tile {
    the words `outside_words`; then tile_value(i) is the value. #}
 {% macro tile_values(outside, outside_words) %}
 {% for i in range(kept) %}
-{% if not exact %}
-  let inside{{ i }} = {{ tile_step(i) }} < p.steps;
+{% if tile_inside(i) %}
+  let inside{{ i }} = {{ tile_inside(i) }};
 {% endif %}
   var v{{ i }} = {{ masked("vec2<u32>(" ~ outside_words ~ ")" if packed else "value_t(" ~ outside ~ ")", "loaded.v" ~ i ~ x_of, i) }};
 {% endfor %}
 {% endmacro %}
-{# `value` at step i, or `other` where the row has no such step; `exact`: tiles end where rows do. #}
+{# `value` at step i, or `other` where the tile has no such step; `exact`: tiles end where rows do. #}
 {% macro masked(other, value, i) -%}
-{{ value if exact else "select(" ~ other ~ ", " ~ value ~ ", inside" ~ i ~ ")" }}
+{{ "select(" ~ other ~ ", " ~ value ~ ", inside" ~ i ~ ")" if tile_inside(i) else value }}
 {%- endmacro %}
 {% macro if_inside(i) -%}
-{{ "{" if exact else "if (" ~ tile_step(i) ~ " < p.steps) {" }}
+{{ "if (" ~ tile_inside(i) ~ ") {" if tile_inside(i) else "{" }}
 {%- endmacro %}
 {% macro tile_value(i) -%}
 {{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i if gathers else "loaded.v" ~ i ~ x_of }}

@@ -31,8 +31,8 @@ fn {{ function }}(i: u32) -> u32 {
 {% set wide = "vec4" if width == 4 else "" %}
 {% set state = "vec4" if width == 4 and across else "" %}
 {% set rows_per_team = 4 if width == 4 and across else 1 %}
-{# The index along a row at which step k stands; of phased rows of first steps only. #}
-{% macro step_at(k) %}{% if width == 4 and not across %}{{ 2 if phased else 4 }}u * ({{ k }}){% else %}{{ k }}{% endif %}{% endmacro %}
+{# The index along a row at which step k stands, of phased rows the member's. #}
+{% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){{ " - 2u * member" if phased }}{% else %}{{ k }}{% endif %}{% endmacro %}
 {# Step k of the row that starts at `start`. #}
 {% macro load_step(operand, start, k) -%}
 load{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}))
@@ -45,7 +45,7 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
    if given, says whether it is in the row: else a place is taken that is. #}
 {% macro first_place(operand, start) %}
 {% if even or aligned %}
-  let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ step_at("min(member, " ~ ("p.length / 2u" if phased else "p.steps - 1u") ~ ")") }});
+  let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ "2u * min(member, p.row_length / 2u)" if phased else step_at("min(member, p.steps - 1u)") }});
 {% else %}
   let {{ operand }}_first = {{ start }};
 {% endif %}
@@ -119,7 +119,7 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {% if phased %}
 // Which elements of a step are in the row, if its first one is element i of it.
 fn in_row(i: u32) -> vec4<bool> {
-  return vec4<u32>(i) + vec4<u32>({{ apart | join("u, ") }}u) < vec4<u32>(p.length);
+  return vec4<u32>(i) + vec4<u32>({{ apart | join("u, ") }}u) < vec4<u32>(p.row_length);
 }
 {% endif %}
 {# The steps of a row that an invocation keeps: k0, k1, …, and whether the last of them is within the row; phased, which
@@ -132,7 +132,7 @@ fn in_row(i: u32) -> vec4<bool> {
 {% endif %}
 {% endfor %}
 {% if phased %}
-  let whole = 2u * member + {{ 4 * team * (kept - 1) }}u < phase + p.length;
+  let whole = 2u * member + {{ 4 * team * (kept - 1) }}u < phase + p.row_length;
 {% else %}
   let whole = k{{ kept - 1 }} < p.steps;   // only the last step can lie past the row's end
 {% endif %}

@@ -222,7 +222,7 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
   for (const View& v : views.beside) write(v, std::format("b{}", beside.size()), beside);
   call.include("row_work").set("before", views.before != nullptr).set("several", results.size() > 1);
   call.set("reads", reads).set("modes", modes).set("stores", stores).set("inputs", inputs).set("operands", operands);
-  call.set("results", results).set("beside", beside).set("store_how", "");
+  call.set("results", results).set("beside", beside).set("store_how", "").set("phase_of", stores[0]);
   return names;
 }
 

@@ -41,7 +41,7 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {%- endmacro %}
 {% macro work_starts() %}
 {% if phased %}
-  let phase = (p.{{ stores[0] }}_o + {{ stores[0] }}_row(row)) % 2u;
+  let phase = (p.{{ phase_of }}_o + {{ phase_of }}_row(row)) % 2u;
 {% endif %}
 {% for operand in reads %}
   let {{ operand }}_start = {{ row_start(operand) }};

@@ -190,7 +190,7 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   const std::int64_t needed = ceil_div(plan.steps, plan.team);
   const std::int64_t most = options.form ? options.form->kept : kept;
   if (options.keep && needed <= most) plan.kept = static_cast<std::uint32_t>(needed);
-  if (plan.phased && plan.kept == 0) {
+  if (plan.phased && options.keep && plan.kept == 0) {
     RowPlanOptions single = options;
     single.phased = false;
     return plan_rows(capabilities, rows, single);
@@ -218,7 +218,7 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("kept", plan.kept);
   call.set("outer_rank", rows.outer.shape.rank()).set("inner_rank", rows.inner.shape.rank());
   call.set("phased", plan.phased);
-  if (plan.phased) call.index_param("length", rows.length);
+  if (plan.phased) call.index_param("row_length", rows.length);
   call.index_param("rows", rows.count).index_param("steps", plan.steps);
   const auto add_space = [&](std::string_view space, const Collapsed& dims) {
     for (int d = 0; d < dims.shape.rank(); ++d) {

@@ -49,9 +49,9 @@ struct RowPlan {
   std::int64_t groups = 0;       // workgroups
   bool cut = false;              // for rows in parts, as the options asked
   bool tiles = false;            // of row_parts.h, whose steps lie `team` apart
-  // Rows of types of 16 bits that begin and end anywhere, and are kept: a step is two words of memory, `team` apart, so
-  // that threads side by side read and store words side by side. Of a member's first step and its last two, words may
-  // lie in part outside of the row.
+  // Rows of types of 16 bits that begin and end anywhere: a step is two words of memory, `team` apart, so that threads
+  // side by side read and store words side by side. Of a member's first step and its last two, words may lie in part
+  // outside of the row. Rows that should be kept are phased only if they are.
   bool phased = false;
 };
 

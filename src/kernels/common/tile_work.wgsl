@@ -6,7 +6,7 @@
 {{ operand ~ "_next" if goes_on and operand in stores else tile_spot(operand, i, inside) }}
 {%- endmacro %}
 {% macro step_of_inputs(i) -%}
-{%- set inside = tile_step(i) ~ " < p.steps" -%}
+{%- set inside = tile_inside(i) -%}
 {{ "words4_x(" ~ tile_spot("x", i, inside) ~ ")" if packed else made(tile_place_of, i, inside) }}
 {%- endmacro %}
 {% macro tile_of_inputs() %}
@@ -28,7 +28,7 @@
 {% macro store_tile(i, value) %}
 {% if i % 4 == 0 %}
 {% for k in range(i, i + 4 if i + 4 < kept else kept) %}
-{{ take_operands("r" ~ k ~ "_", tile_place_of, k, tile_step(k) ~ " < p.steps") }}
+{{ take_operands("r" ~ k ~ "_", tile_place_of, k, tile_inside(k)) }}
 {% endfor %}
 {% endif %}
   {{ if_inside(i) }}

@@ -9,7 +9,12 @@
 {{ "" if not together else team_sums_function() }}
 {{ tile_of_inputs() }}
 
-{% if centred %}
+{% if centred and balanced %}
+fn elements_of(q: u32) -> f32 {
+  let first = {{ rounds_before("q") }} * {{ team }}u;
+  return f32((min({{ rounds_before("(q + 1u)") }} * {{ team }}u, p.steps) - first) * {{ 1 if across else width }}u);
+}
+{% elif centred %}
 // Of a part; all windows but the last have rows of one length.
 fn elements_of(q: u32) -> f32 {
   let window = q / p.window_parts;
@@ -111,7 +116,7 @@ fn elements_of(q: u32) -> f32 {
 {{ short_terms("reference + row_mean") }}
 {% endif %}
 {% for i in range(kept) %}
-{{ step_weights(i, tile_spot, tile_step(i) ~ " < p.steps") }}
+{{ step_weights(i, tile_spot, tile_inside(i)) }}
 {% set w = "w" ~ i ~ "_" %}
 {% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
 {{ store_tile(i, short_weighted(tile_value(i), w) if short else weighted(deviation ~ " * factor", w)) }}

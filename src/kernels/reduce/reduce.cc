@@ -197,6 +197,15 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
+  options.phased = !options.across && !keep && !is_moment(r.op) && r.op != ReduceOp::log_sum_exp;
+  for (std::size_t k = 0; k < r.inputs.size(); ++k) {
+    options.phased &= in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) ||
+                      (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
+  }
+  const RowPlan plan = plan_cut(capabilities, r.rows, options);
+  const bool one_part = r.form ? r.form->parts == 1 : cut_rows(capabilities, r.rows, plan).count == 1;
+  if (!plan.phased || one_part) return plan;
+  options.phased = false;
   return plan_cut(capabilities, r.rows, options);
 }
 
@@ -207,11 +216,12 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   std::vector<std::string> names, modes;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
-    const bool fours =
-        plan.width == 4 && (plan.across ? vectorises_across(v, r.rows, k) : vectorises_along(v, r.rows, k));
+    const bool fours = plan.width == 4 && (plan.across   ? vectorises_across(v, r.rows, k)
+                                          : plan.phased ? in_phase(v, r.inputs[0], r.rows, k, 0)
+                                                        : vectorises_along(v, r.rows, k));
     names.push_back(r.before ? std::format("in{}", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
-    call.read(names.back(), v, fours ? 4 : 1);
+    call.read(names.back(), v, fours ? 4 : 1, fours && plan.phased ? plan.team : 0);
   }
   const std::vector<std::string> inputs = names, none;
   names.push_back("y");
@@ -229,6 +239,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.param("length", static_cast<float>(length));
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
   call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", none).set("beside", none);
+  call.set("phase_of", names[0]);
   if (r.before) call.expression(*r.before, plan.width, false, true);
   call.after(r.after, 1);
   if (is_moment(r.op)) {

@@ -102,6 +102,17 @@ fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
       magnitude = max(magnitude, bitcast<bits_t>({{ v }}) & bits_t(0x7fffffffu));
 {% endif %}
 {% endmacro %}
+{# What is in the row of a member's step i. #}
+{% macro take_inside(i) %}
+    {
+      let inside = in_row(2u * member + {{ 4 * team }}u * {{ i }} - phase);
+      let v = {{ x_step("member + " ~ team ~ "u * " ~ i) }};
+      total = {{ combined("total", "select(identity, lift(v), inside)") }};
+{% if watches %}
+      magnitude = max(magnitude, select(bits_t(0u), bitcast<bits_t>(v) & bits_t(0x7fffffffu), inside));
+{% endif %}
+    }
+{% endmacro %}
 {# The next `count` steps of the thread, folded into a0 … a3. #}
 {% macro fold_steps(count) %}
 {% for i in range(count) %}
@@ -128,8 +139,16 @@ fn main({{ thread_arguments() }}) {
 {% if watches %}
   var magnitude = bits_t(0u);
 {% endif %}
+{% if phased %}
+  // In one part. What lies between a member's first step and its last two is in the row.
+  let rounds = (p.steps + {{ team - 1 }}u) / {{ team }}u;
+{{ take_inside("0u") }}
+  let end = (max(rounds, 2u) - 2u) * {{ team }}u;
+  var k = member + {{ team }}u;
+{% else %}
   let end = min((part + 1u) * p.part_steps, p.steps);
   var k = part * p.part_steps + member;
+{% endif %}
 {% if blocks %}
   // In blocks, so that long sums lose few digits: what is small is added to what is small.
   while (k + {{ (batch - 1) * team }}u < end) {
@@ -161,6 +180,11 @@ fn main({{ thread_arguments() }}) {
     let v = {{ x_step("k") }};
 {{ take("v", "total") }}
   }
+{% if phased %}
+  for (var i = max(rounds, 3u) - 2u; i < rounds; i++) {
+{{ take_inside("i") }}
+  }
+{% endif %}
 {% if watches %}
   let greatest = {{ "max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w))" if along4 else "magnitude" }};
   // NaN in that order: before -inf, or behind inf.

@@ -119,7 +119,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp o
   }
   form->kept = (form->kept + 3) / 4 * 4;
   auto parts = plan_parts(limited(capabilities), rows, options,
-                          {.element_bits = bits(x.dtype), .type = accumulator(op, y.dtype)}, form);
+                          {.element_bits = bits(x.dtype), .type = accumulator(op, y.dtype), .balances = false}, form);
   if (parts) parts->runs = parts->plan.across;
   return parts;
 }
