@@ -330,6 +330,37 @@ TEST_P(NormsTest, RowsThatBeginAndEndAnywhere) {
   }
 }
 
+// Columns of 16 bits, an even number of them but no multiple of four: the last four overlap.
+TEST_P(NormsTest, ColumnsThatAreWords) {
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (const Shape& shape : {Shape{33, 6}, {200, 10}, {70, 30}, {9, 1002}, {5000, 14}}) {
+      const View x = view_of(type, shape, Kind::dense, normal(3, 0, 2));
+      const std::string what = weft::to_string(x);
+      for (const bool log : {false, true}) {
+        run_both(device, std::array{x}, std::array{output(type, shape)},
+                 [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
+                 {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what);
+        // In place they do not overlap.
+        const View both = view_of(type, shape, Kind::dense, normal(4));
+        run_both(device, std::array{both}, std::array{both},
+                 [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
+                 {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " in place");
+      }
+      for (const kernels::PartsForm& form : {kernels::PartsForm{32, 3, 2, false}, {64, 4, 4, true}}) {
+        run_both(device, std::array{x}, std::array{output(type, shape)},
+                 [&](Stream& s, auto in, auto out) {
+                   if (!s.gpu()) return softmax_of(s, false, in[0], out[0], 0);
+                   with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), 0, form),
+                                  [&](const View& workspace) {
+                                    kernels::softmax_in_parts(s, plain(in[0], out[0]), 0, false, workspace, form);
+                                  });
+                 },
+                 {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " in parts");
+      }
+    }
+  }
+}
+
 TEST_P(NormsTest, SoftmaxOfRowsInParts) {
   const auto check = [&](const kernels::PartsForm& form, bool log, const View& x, DType y, Kind kind) {
     run_both(

@@ -214,6 +214,23 @@ TEST_P(ReduceTest, Sizes) {
   check({.shape = {70000, 8}, .axes = {1}});
 }
 
+// Of 16 bits: rows that begin and end within a word, by one step of a thread and by many; columns that are words, but
+// no multiple of four.
+TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
+  for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
+    for (const ReduceOp op : kAll) {
+      if (floats_only(op) && !is_floating(type)) continue;
+      if (op == ReduceOp::prod && !is_floating(type)) continue;
+      for (const std::int64_t n : {128, 129, 131, 998, 5001}) {
+        if (n > 500 && op == ReduceOp::prod) continue;  // out of range
+        check({.op = op, .shape = {7, n}, .axes = {1}, .x = type, .x_kind = n % 2 ? Kind::dense : Kind::offset});
+      }
+      check({.op = op, .shape = {100, 14}, .axes = {0}, .x = type});
+      check({.op = op, .shape = {3, 20, 6}, .axes = {0, 1}, .x = type});
+    }
+  }
+}
+
 TEST_P(ReduceTest, LongRowsInParts) {
   for (ReduceOp op : kAll) {
     if (op == ReduceOp::prod || op == ReduceOp::log_sum) continue;
@@ -256,7 +273,7 @@ TEST_P(ReduceTest, SpecialValues) {
 
 // One NaN a row, of either sign, at every place; and infinities of both signs, whose sum is NaN though none is there.
 TEST_P(ReduceTest, MinAndMaxFindNaN) {
-  for (const std::int64_t n : {7, 16, 160}) {
+  for (const std::int64_t n : {7, 16, 160, 161, 162}) {
     const auto nan = [n](std::int64_t i) {
       return i / n % n == i % n ? (i % 2 ? -kNaN : kNaN) : static_cast<double>(i % 5) - 9;
     };

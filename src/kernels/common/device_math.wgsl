@@ -276,7 +276,7 @@ fn digamma_f32(x: f32) -> f32 {
   q = fma(q, z, 1.0);
   let above = select(select(0.0, -1.0, below), fma(-z, q, q), negative);
   let under = select(select(1.0, a, below), r, negative);
-  return select(quotient_f32(fma(digamma_by_f32(t), under, above * t), t * under), nan_f32(), under == 0.0);
+  return select(digamma_near_two_f32(t) + quotient_f32(above, under), nan_f32(), under == 0.0);
 }
 
 // The quotient as it comes, put right by its remainder, which is exact.

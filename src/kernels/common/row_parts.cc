@@ -72,7 +72,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     // A second dispatch, and another reading of x, pay where whole rows leave most of a GPU idle …
     const bool idle = plan.kept == 0 && plan.groups * plan.workgroup <= kFewThreads &&
                       plan.steps >= 64 * std::int64_t{plan.team};
-    // (Columns one by one: less than a workgroup for each core.)
+    // … or, of columns one by one, some of it …
     const bool singles = plan.across && plan.width == 1;
     const bool few = singles && plan.kept == 0 && plan.groups * plan.workgroup <= 1 << 17 && plan.steps >= 4096;
     // … or read lines for a part of what these hold.
@@ -84,14 +84,15 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     const std::int64_t registers = plan.steps * plan.width / (options.words ? 2 : 1);
     const bool crowds = registers > (element_bits == 16 && !options.words ? 1 << 14 : 1 << 15);
     const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
-    const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && !singles && plan.steps >= 1024 &&
-                       rows.count * rows.length * element_bits / 8 >= kSharedLines;
+    const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && !singles &&
+                       plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
     const bool binds = kind.operands < capabilities.max_storage_buffers;
     if (windows.size() == 1 && (capabilities.software || !binds || !(idle || few || lines || twice))) return {};
     if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
-    // Single elements make small tiles, of which there would be hundreds, each looking for what all others found.
-    if (plan.width == 1 && (few || twice))
-      f = {.threads = 512, .kept = 32, .interleave = element_bits == 32 ? 4u : 8u, .waits = twice};
+    // Single elements make small tiles: of few threads there would be hundreds, each looking for what all others found
+    // (softmax down 333 columns of 50,257: 134 ms).
+    if (twice && plan.width == 1) f = {.threads = 256, .kept = 32, .waits = true};
+    if (few) f = {.threads = 512, .kept = 32, .interleave = element_bits == 32 ? 4u : 8u};
     f.kept = std::min(f.kept, kind.most_kept);
     // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
     // for what all others found.
@@ -100,14 +101,14 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
       wide.threads = element_bits == 16 ? 256 : 128;
       wide.interleave = 16;
       const std::int64_t tile = std::int64_t{wide.threads / wide.interleave} * wide.kept;
-      if (plan.steps % tile == 0 && plan.steps / tile <= 32) f = wide;
+      if (ceil_div(plan.steps, tile) <= 32) f = wide;
     }
   }
 
   // A thread's two values of 16 bytes may go through workgroup memory.
   const std::uint32_t threads = power_of_two_at_most(
       std::min({f.threads, capabilities.max_workgroup_size, capabilities.max_workgroup_memory / 64, 1024u}));
-  const std::int64_t teams = plan.across ? rows.count / plan.width : rows.count;
+  const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   const std::int64_t beside = plan.across ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(teams)))
                                           : adjoining(rows, element_bits);
   const std::int64_t most_beside = plan.across ? f.interleave * 4 / plan.width : 32;

@@ -182,13 +182,21 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
     }
   }
   options.phased = !options.across;
+  options.words_across = options.across;
   const std::size_t first = views.inputs.size() + views.operands.size();
   k = first;
   for (const auto* stored : {&views.results, &views.beside}) {
-    for (const View& v : *stored) options.phased &= in_phase(v, views.results[0], rows, k++, first);
+    for (const View& v : *stored) {
+      options.phased &= in_phase(v, views.results[0], rows, k, first);
+      // Rows that two threads work on must not be theirs to change.
+      const auto is_stored = [&](const View& read) { return read.buffer == v.buffer; };
+      options.words_across &= words_across(v, rows, k) && std::ranges::none_of(views.inputs, is_stored) &&
+                              std::ranges::none_of(views.operands, is_stored);
+      ++k;
+    }
   }
   if (names_64_bits(views.before) || names_64_bits(views.after)) {
-    options.along4 = options.across4 = options.phased = false;
+    options.along4 = options.across4 = options.phased = options.words_across = false;
   }
   return options;
 }
@@ -197,6 +205,7 @@ bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan
   if (plan.width != 4) return false;
   const std::vector<View> all = views.all();
   if (plan.phased) return in_phase(all[k], views.results[0], rows, k, views.inputs.size() + views.operands.size());
+  if (plan.words_across) return words_across(all[k], rows, k);
   return plan.across ? vectorises_across(all[k], rows, k) : vectorises_along(all[k], rows, k);
 }
 
@@ -206,13 +215,13 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
   const auto read = [&](const View& v, std::string name, std::vector<std::string>& list) {
     const bool fours = steps_in_fours(views, rows, plan, k);
     const bool same = same_for_four(rows, k, plan.across);
-    call.read(name, v, fours ? 4 : 1, fours && plan.phased ? plan.team : 0);
+    call.read(name, v, fours ? 4 : 1, fours ? plan.apart() : 0);
     modes.emplace_back(fours ? "step" : same ? "splat" : "each");
     for (auto* l : {&names, &reads, &list}) l->push_back(name);
     ++k;
   };
   const auto write = [&](const View& v, std::string name, std::vector<std::string>& list) {
-    call.write(name, v, plan.width, plan.phased ? plan.team : 0);
+    call.write(name, v, plan.width, plan.apart());
     for (auto* l : {&names, &stores, &list}) l->push_back(name);
     ++k;
   };

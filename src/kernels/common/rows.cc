@@ -135,6 +135,12 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k) {
   return four_by_four(view) && strides_in_fours(rows.outer, rows.inner, k);
 }
 
+bool words_across(const View& view, const Rows& rows, std::size_t k) {
+  if (bits(view.dtype) != 16 || view.offset % 4 != 0 || rows.count < 4) return false;
+  if (rows.outer.shape.rank() != 1 || rows.outer.strides[k][0] != 1) return false;
+  return std::ranges::all_of(rows.inner.strides[k], [](std::int64_t s) { return s % 2 == 0; });
+}
+
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l) {
   const auto is_run = [&](const View& v, std::size_t i) {
     return bits(v.dtype) == 16 && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
@@ -157,12 +163,13 @@ bool runs_across(const Rows& rows, std::size_t k) {
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options) {
   RowPlan plan;
   plan.cut = options.cut;
-  plan.across = !options.along4 && (options.across4 || options.across);
+  plan.words_across = options.words_across && !options.along4 && !options.across4;
+  plan.across = !options.along4 && (options.across4 || options.words_across || options.across);
   plan.phased = options.phased && !options.along4 && !plan.across;
-  plan.width = options.along4 || options.across4 || plan.phased ? 4 : 1;
+  plan.width = options.along4 || options.across4 || plan.words_across || plan.phased ? 4 : 1;
   // Phased: of the row that begins with a word's second half.
   plan.steps = plan.across ? rows.length : plan.phased ? (1 + rows.length + 3) / 4 : rows.length / plan.width;
-  const std::int64_t teams = plan.across ? rows.count / plan.width : rows.count;
+  const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
   const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));
 
@@ -203,6 +210,7 @@ RowPlanOptions common_options(std::span<const RowPlanOptions> windows) {
   for (const RowPlanOptions& own : windows) {
     common.along4 &= own.along4;
     common.across4 &= own.across4;
+    common.words_across &= own.words_across;
   }
   common.phased &= windows.size() == 1;
   return common;

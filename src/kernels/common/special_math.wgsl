@@ -425,8 +425,8 @@ fn lgamma_whole_f32(x: f32) -> f32 {
   return log_f32(3.14159274 / (a * abs_f32(sin_pi_f32(r)))) - lgamma_positive_f32(a);
 }
 
-// t ψ(t) of [1, 3] = (t - root) P(t - 2). The bound keeps compilers from adding the root's two parts.
-fn digamma_by_f32(t: f32) -> f32 {
+// ψ of [1, 3]: t ψ(t) = (t - root) P(t - 2). The bound keeps compilers from adding the root's two parts.
+fn digamma_near_two_f32(t: f32) -> f32 {
   let y = t - 2.0;
   var q = 1.0852027e-05;
   q = q * y - 3.0665084e-05;
@@ -438,10 +438,8 @@ fn digamma_by_f32(t: f32) -> f32 {
   q = q * y - 0.042738803;
   q = q * y + 0.26382965;
   q = q * y + 1.570615;
-  return (max(t - 1.46163213, -2.0) - 1.24381499e-8) * q;
+  return quotient_f32((max(t - 1.46163213, -2.0) - 1.24381499e-8) * q, t);
 }
-
-fn digamma_near_two_f32(t: f32) -> f32 { return quotient_f32(digamma_by_f32(t), t); }
 
 fn digamma_positive_f32(x: f32) -> f32 {
   if (x < 1.0) { return quotient_f32(x * digamma_near_two_f32(1.0 + x) - 1.0, x); }

@@ -153,12 +153,14 @@ int groups_a_thread(const gpu::Capabilities& capabilities, const MapProblem& pro
                     std::int64_t groups, int width) {
   constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs them as threads
   if (capabilities.software || width == 1 || groups < kManyGroups) return 1;
-  int widest = 8;
+  int widest = 8, narrowest = 32;
   for (const Operand& o : operands) {
     if (o.mode == "each") return 1;
-    if (o.mode == "vec") widest = std::max(widest, bits(o.view.dtype));
+    if (o.mode != "vec") continue;
+    widest = std::max(widest, bits(o.view.dtype));
+    narrowest = std::min(narrowest, bits(o.view.dtype));
   }
-  return widest <= 16 ? 4 : groups_for(problem.expression);
+  return widest <= 16 ? 4 : std::max(narrowest <= 16 ? 2 : 1, groups_for(problem.expression));
 }
 
 // The operation on narrow integers as one on words that hold several of them, or none: sums without what one of them

@@ -53,6 +53,7 @@ RowPlanOptions options_of(const Problem& p) {
   for (const Weight& w : p.weights) {
     options.along4 &= vectorises_along(w.view, p.rows, k) || shared_by_four(p.rows, k, false);
     options.across4 &= vectorises_across(w.view, p.rows, k) || shared_by_four(p.rows, k, true);
+    options.words_across &= shared_by_four(p.rows, k, true);
     ++k;
   }
   options.words = keeps_words(p.views);

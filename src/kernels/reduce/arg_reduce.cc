@@ -52,7 +52,7 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   // bf16 shares its denormals with f32.
   call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
-  call.set("batch", loads_at_once(call.capabilities(), bits(x.dtype) <= 16));
+  call.set("batch", loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
   call.set("long_result", bits(y.dtype) == 64).set("windowed", index.has_value());
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   if (index) {

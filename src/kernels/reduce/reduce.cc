@@ -189,18 +189,19 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
       options.across = runs_across(r.rows, k);
     }
   }
-  if (r.before) {
-    for (const Expression::Node& node : r.before->nodes()) {
-      if (bits(node.type) == 64) options.along4 = options.across4 = false;
-    }
-  }
+  const bool wide = r.before && std::ranges::any_of(r.before->nodes(), [](const auto& n) { return bits(n.type) == 64; });
+  if (wide) options.along4 = options.across4 = false;
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
-  options.phased = !options.across && !keep && !is_moment(r.op) && r.op != ReduceOp::log_sum_exp;
+  constexpr std::int64_t kShort = 128;  // where more is lost at a row's ends than won
+  options.words_across = options.across && !wide;
+  options.phased = !options.across && !wide && r.rows.length >= kShort && !keep && !is_moment(r.op) && r.op != ReduceOp::log_sum_exp;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     options.phased &= in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) ||
                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
+    options.words_across &= words_across(r.inputs[k], r.rows, k) ||
+                            (k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0);
   }
   const RowPlan plan = plan_cut(capabilities, r.rows, options);
   const bool one_part = r.form ? r.form->parts == 1 : cut_rows(capabilities, r.rows, plan).count == 1;
@@ -216,12 +217,13 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   std::vector<std::string> names, modes;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
-    const bool fours = plan.width == 4 && (plan.across   ? vectorises_across(v, r.rows, k)
-                                          : plan.phased ? in_phase(v, r.inputs[0], r.rows, k, 0)
-                                                        : vectorises_along(v, r.rows, k));
+    const bool fours = plan.width == 4 && (plan.phased         ? in_phase(v, r.inputs[0], r.rows, k, 0)
+                                           : plan.words_across ? words_across(v, r.rows, k)
+                                           : plan.across       ? vectorises_across(v, r.rows, k)
+                                                               : vectorises_along(v, r.rows, k));
     names.push_back(r.before ? std::format("in{}", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
-    call.read(names.back(), v, fours ? 4 : 1, fours && plan.phased ? plan.team : 0);
+    call.read(names.back(), v, fours ? 4 : 1, fours ? plan.apart() : 0);
   }
   const std::vector<std::string> inputs = names, none;
   names.push_back("y");
@@ -249,7 +251,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.include("float_rows");
   } else {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
-    call.set("batch", r.form ? r.form->loads : loads_at_once(call.capabilities(), narrow));
+    call.set("batch", r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow));
     call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
     const std::uint64_t identity =
         identity_bits(r.op, stage == Stage::second ? reduce_accumulator(r.op, r.dtype).type : r.dtype);

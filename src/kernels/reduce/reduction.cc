@@ -64,8 +64,10 @@ RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, con
                    .cut = cut});
 }
 
-int loads_at_once(const gpu::Capabilities& capabilities, bool narrow) {
-  return narrow && !capabilities.software ? 8 : 4;
+int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow) {
+  if (capabilities.software) return 4;
+  if (narrow) return 8;
+  return plan.across && plan.width == 1 && plan.steps >= 128 ? 16 : 4;
 }
 
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {

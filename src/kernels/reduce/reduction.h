@@ -29,8 +29,8 @@ struct ReduceForm {
   std::int64_t parts = 1;
 };
 
-// Loads that a thread has on their way: of narrow elements more, for as many bytes.
-int loads_at_once(const gpu::Capabilities& capabilities, bool narrow);
+// Loads that a thread has on their way: of narrow elements more, for as many bytes, and of single columns.
+int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow);
 
 // Into how many parts, and of how many steps, a row is best cut.
 struct Parts {
