@@ -22,9 +22,10 @@
 //                                 @builtin(num_workgroups): undoes the folding of grids past 65,535 workgroups
 //
 // Stores of types narrower than 32 bits: store4 owns whole words, store4_part too (it keeps the other lanes' bits, but
-// not atomically); store4_edge and width 1 stores merge their bits into the word atomically, and width 4 has no store of
-// one element. An operand that is read and shares its buffer with one that is written is reached through the same
-// binding, since WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
+// not atomically); store4_edge and width 1 stores merge their bits into the word atomically, and width 4 has no store
+// of one element. An operand that is read and shares its buffer with one that is written is reached through the same
+// binding, since WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the
+// very same view.
 #pragma once
 
 #include <array>

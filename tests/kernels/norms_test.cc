@@ -298,8 +298,10 @@ TEST_P(NormsTest, RowsThatBeginAndEndAnywhere) {
       const bool even = n % 2 == 0;
       const Kind x_kind = even ? Kind::offset : Kind::dense, y_kind = n % 3 ? x_kind : Kind::offset;
       const Shape shape{12, n};
-      const View x = view_of(type, shape, x_kind, softmax_rows(n)), wide = view_of(DType::f32, shape, x_kind, normal(n)),
-                 scale = view_of(DType::f32, {n}, Kind::dense, normal(1)), bias = view_of(type, {n}, Kind::offset, normal(2));
+      const View x = view_of(type, shape, x_kind, softmax_rows(n));
+      const View wide = view_of(DType::f32, shape, x_kind, normal(n));
+      const View scale = view_of(DType::f32, {n}, Kind::dense, normal(1));
+      const View bias = view_of(type, {n}, Kind::offset, normal(2));
       const std::string what = std::format("{} rows of {}", name(type), n);
       const auto softmax = [&](const View& from, bool log, const std::optional<kernels::RowForm>& form) {
         run_both(device, std::array{from}, std::array{output(type, shape, y_kind)},

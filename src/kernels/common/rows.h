@@ -27,11 +27,11 @@ Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strid
 bool vectorises_along(const View& view, const Rows& rows, std::size_t k);
 // … or the same element of four neighbouring rows.
 bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
-// True if operand k is of a type of 16 bits and four rows or more, side by side, begin at whole words wherever along them:
-// fours of rows then are taken as two words, the last four together with some of those before.
+// True if operand k is of a type of 16 bits and four rows or more, side by side, begin at whole words wherever along
+// them: fours of rows then are taken as two words, the last four together with some of those before.
 bool words_across(const View& view, const Rows& rows, std::size_t k);
-// True if operands k and l are of types of 16 bits, lie in one run along a row, and every row of both starts in the same
-// half of a word of memory, whichever that is: rows then may be phased.
+// True if operands k and l are of types of 16 bits, lie in one run along a row, and every row of both starts in the
+// same half of a word of memory, whichever that is: rows then may be phased.
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l);
 // True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by
 // side.
@@ -56,7 +56,7 @@ struct RowPlan {
   // side by side read and store words side by side. Of a member's first step and its last two, words may lie in part
   // outside of the row. Rows that should be kept are phased only if they are.
   bool phased = false;
-  bool words_across = false;     // fours of rows are two words each, and overlap where the number of rows is no multiple
+  bool words_across = false;     // fours of rows are two words each; the last of them may overlap others
   // Words between the two of four elements of 16 bits that are read or stored in words; 0: fours lie together.
   std::uint32_t apart() const { return phased ? team : words_across ? 1 : 0; }
 };

@@ -189,14 +189,16 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
       options.across = runs_across(r.rows, k);
     }
   }
-  const bool wide = r.before && std::ranges::any_of(r.before->nodes(), [](const auto& n) { return bits(n.type) == 64; });
+  const auto has_64_bits = [](const Expression::Node& node) { return bits(node.type) == 64; };
+  const bool wide = r.before && std::ranges::any_of(r.before->nodes(), has_64_bits);
   if (wide) options.along4 = options.across4 = false;
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
-  constexpr std::int64_t kShort = 128;  // where more is lost at a row's ends than won
   options.words_across = options.across && !wide;
-  options.phased = !options.across && !wide && r.rows.length >= kShort && !keep && !is_moment(r.op) && r.op != ReduceOp::log_sum_exp;
+  // Short rows lose more at their ends than they win.
+  options.phased = !options.across && !wide && r.rows.length >= 128 && !keep && !is_moment(r.op) &&
+                   r.op != ReduceOp::log_sum_exp;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     options.phased &= in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) ||
                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
