@@ -63,6 +63,7 @@ class Rows {
   void lengths(std::int64_t bytes) {
     for (const std::int64_t length : kLengths) {
       const std::int64_t others = bytes * 8 / bits(type_) / length;
+      if (others == 0) continue;
       const Shape rows{others, length}, columns{length, others};
       softmax("softmax", rows, 1, false);
       softmax("log softmax", rows, 1, true);
