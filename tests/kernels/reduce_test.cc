@@ -227,6 +227,7 @@ TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
       }
       check({.op = op, .shape = {100, 14}, .axes = {0}, .x = type});
       check({.op = op, .shape = {3, 20, 6}, .axes = {0, 1}, .x = type});
+      check({.op = op, .shape = {37, 1}, .axes = {1}, .x = type});
     }
   }
 }

@@ -136,7 +136,8 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k) {
 }
 
 bool words_across(const View& view, const Rows& rows, std::size_t k) {
-  if (bits(view.dtype) != 16 || view.offset % 4 != 0 || rows.count < 4) return false;
+  // An even number, since the last four begin at a word, too.
+  if (bits(view.dtype) != 16 || view.offset % 4 != 0 || rows.count < 4 || rows.count % 2 != 0) return false;
   if (rows.outer.shape.rank() != 1 || rows.outer.strides[k][0] != 1) return false;
   return std::ranges::all_of(rows.inner.strides[k], [](std::int64_t s) { return s % 2 == 0; });
 }

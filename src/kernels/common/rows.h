@@ -27,8 +27,9 @@ Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strid
 bool vectorises_along(const View& view, const Rows& rows, std::size_t k);
 // … or the same element of four neighbouring rows.
 bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
-// True if operand k is of a type of 16 bits and four rows or more, side by side, begin at whole words wherever along
-// them: fours of rows then are taken as two words, the last four together with some of those before.
+// True if operand k is of a type of 16 bits and rows side by side, an even number of them and at least four, begin at
+// whole words wherever along them: fours of rows then are taken as two words, the last four together with some of those
+// before.
 bool words_across(const View& view, const Rows& rows, std::size_t k);
 // True if operands k and l are of types of 16 bits, lie in one run along a row, and every row of both starts in the
 // same half of a word of memory, whichever that is: rows then may be phased.
