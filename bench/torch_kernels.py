@@ -31,8 +31,8 @@ def sample(call, calls):
 
 # As in weft_bench: a method of Bench each, for these types.
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
-            "rows": FLOATS, "lengths": ("f32", "f16"), "row_work": ("f32", "f16"), "move": ("f32", "f16"), "scan": ("f32", "f16"),
-            "attention": ("f32", "f16"), "matmul": ("f32", "f16")}
+            "rows": FLOATS, "lengths": ("f32", "f16"), "row_work": ("f32", "f16"), "move": ("f32", "f16"),
+            "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16")}
 
 
 class Bench:

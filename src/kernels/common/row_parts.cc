@@ -56,15 +56,12 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
                                    const std::optional<PartsForm>& form) {
   const Rows& rows = windows[0];
   const int element_bits = kind.element_bits;
-  if (options.phased) {
-    if (!form && plan_rows(capabilities, rows, options).phased) return {};  // kept, and parts are not phased
-    RowPlanOptions single = options;
-    single.phased = false;
-    return plan_parts(capabilities, windows, single, kind, form);
-  }
+  RowPlanOptions whole = options;
+  whole.phased &= !form;  // parts are not
   RowParts p;
-  p.plan = plan_rows(capabilities, rows, options);
+  p.plan = plan_rows(capabilities, rows, whole);
   RowPlan& plan = p.plan;
+  if (plan.phased) return {};  // it keeps its rows
   PartsForm f;
   if (form) {
     f = *form;

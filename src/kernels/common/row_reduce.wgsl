@@ -114,8 +114,11 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {% endmacro %}
 {# Phased rows: the kept steps that may lie outside of the row in part. #}
 {% macro is_edge(i) -%}{{ "yes" if phased and (i == 0 or i + 2 >= kept) }}{%- endmacro %}
-{# Where four elements of a step of phased rows lie. #}
-{% set apart = [0, 1, 2 * team, 2 * team + 1] %}
+{# Where four elements of a step lie along the row, in strides; and each of them loaded on its own. #}
+{% set apart = [0, 1, 2 * team, 2 * team + 1] if phased else [0, 1, 2, 3] %}
+{% macro load_each(operand) -%}
+vec4<{{ operand }}_t>({% for l in apart %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %})
+{%- endmacro %}
 {% if phased %}
 // Which elements of a step are in the row, if its first one is element i of it.
 fn in_row(i: u32) -> vec4<bool> {

@@ -202,11 +202,7 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
 }
 
 bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k) {
-  if (plan.width != 4) return false;
-  const std::vector<View> all = views.all();
-  if (plan.phased) return in_phase(all[k], views.results[0], rows, k, views.inputs.size() + views.operands.size());
-  if (plan.words_across) return words_across(all[k], rows, k);
-  return plan.across ? vectorises_across(all[k], rows, k) : vectorises_along(all[k], rows, k);
+  return steps_in_fours(plan, rows, views.all()[k], k, views.results[0], views.inputs.size() + views.operands.size());
 }
 
 std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan) {

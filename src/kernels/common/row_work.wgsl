@@ -24,7 +24,7 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> { return vec4<{{ operand
 {% else %}
 fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   let s = p.{{ operand }}_{{ "outer" ~ (outer_rank - 1) if across else "inner" ~ (inner_rank - 1) }};
-  return vec4<{{ operand }}_t>({% for l in (apart if phased else [0, 1, 2, 3]) %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %});
+  return {{ load_each(operand) }};
 }
 {% endif %}
 {% endfor %}

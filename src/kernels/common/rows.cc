@@ -161,6 +161,14 @@ bool runs_across(const Rows& rows, std::size_t k) {
   return std::abs(rows.outer.strides[k].back()) < std::abs(rows.inner.strides[k].back());
 }
 
+bool steps_in_fours(const RowPlan& plan, const Rows& rows, const View& view, std::size_t k, const View& leader,
+                    std::size_t l) {
+  if (plan.width != 4) return false;
+  if (plan.phased) return in_phase(view, leader, rows, k, l);
+  if (plan.words_across) return words_across(view, rows, k);
+  return plan.across ? vectorises_across(view, rows, k) : vectorises_along(view, rows, k);
+}
+
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options) {
   RowPlan plan;
   plan.cut = options.cut;

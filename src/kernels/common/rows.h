@@ -62,6 +62,11 @@ struct RowPlan {
   std::uint32_t apart() const { return phased ? team : words_across ? 1 : 0; }
 };
 
+// True if the plan's steps of operand k are four elements as they lie in memory; `leader`, operand l, is the one whose
+// phase the rows have.
+bool steps_in_fours(const RowPlan& plan, const Rows& rows, const View& view, std::size_t k, const View& leader,
+                    std::size_t l);
+
 // How threads share rows, for tests and benchmarks: as in RowPlan, rows being kept that take up to `kept` steps a
 // member.
 struct RowForm {

@@ -17,7 +17,7 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {% if phased and is_wide %}
 fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   let s = p.{{ operand }}_inner0;
-  return vec4<{{ operand }}_t>({% for l in apart %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %});
+  return {{ load_each(operand) }};
 }
 {% endif %}
 {% endmacro %}

@@ -219,10 +219,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   std::vector<std::string> names, modes;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
-    const bool fours = plan.width == 4 && (plan.phased         ? in_phase(v, r.inputs[0], r.rows, k, 0)
-                                           : plan.words_across ? words_across(v, r.rows, k)
-                                           : plan.across       ? vectorises_across(v, r.rows, k)
-                                                               : vectorises_along(v, r.rows, k));
+    const bool fours = steps_in_fours(plan, r.rows, v, k, r.inputs[0], 0);
     names.push_back(r.before ? std::format("in{}", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
     call.read(names.back(), v, fours ? 4 : 1, fours ? plan.apart() : 0);
