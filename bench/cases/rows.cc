@@ -59,7 +59,7 @@ class Rows {
     if (square != rows) reductions("columns", square, 0);
   }
 
-  // Rows, and columns, of the lengths of vocabularies, classes, hidden states and sequences.
+  // Rows, and columns, of the lengths of vocabularies, classes, hidden states and sequences; and few, but long ones.
   void lengths(std::int64_t bytes) {
     for (const std::int64_t length : kLengths) {
       const std::int64_t others = bytes * 8 / bits(type_) / length;
@@ -75,8 +75,9 @@ class Rows {
   }
 
  private:
-  static constexpr std::array<std::int64_t, 12> kLengths = {49, 77, 197, 384, 768, 1000, 5120, 30522, 32000, 50257,
-                                                            128256, 151936};
+  static constexpr std::array<std::int64_t, 17> kLengths = {
+      49,    77,    197,    384,    768,     1000,    5120,    30522,   32000,
+      50257, 65536, 128256, 151936, 1 << 18, 1 << 20, 1 << 22, 1 << 24};
   static constexpr std::int64_t kColumns = 1024, kChannels = 64, kGroups = 8, kSide = 64, kPixels = kSide * kSide;
   static constexpr float kEpsilon = 1e-5f;
   static constexpr double kVariance = 0.375;

@@ -183,6 +183,8 @@ constexpr kernels::PartsForm kPartsForms[] = {
     {.threads = 128, .kept = 2, .interleave = 8},
     {.threads = 512, .kept = 4, .interleave = 4},
     {.threads = 64, .kept = 3, .interleave = 2},
+    {.threads = 128, .kept = 2, .interleave = 4, .turns = 3},
+    {.threads = 64, .kept = 3, .interleave = 1, .turns = 7},
     {.threads = 64, .kept = 4, .interleave = 4, .waits = true},
     {.threads = 128, .kept = 3, .interleave = 8, .waits = true, .patience = 2}};
 

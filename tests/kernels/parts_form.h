@@ -14,6 +14,7 @@ inline kernels::PartsForm random_parts_form(Rng& rng) {
   return {.threads = pick(rng, kThreads),
           .kept = static_cast<std::uint32_t>(random_int(rng, 1, 5)),
           .interleave = pick(rng, kInterleaves),
+          .turns = static_cast<std::uint32_t>(random_int(rng, 0, 3)),
           .waits = rng() % 2 == 0,
           .patience = pick(rng, kPatience)};
 }

@@ -157,7 +157,8 @@ TEST_P(Scan, FormsOfParts) {
   constexpr kernels::PartsForm kForms[] = {{.threads = 128, .kept = 4, .interleave = 8},
                                            {.threads = 512, .kept = 8, .interleave = 2},
                                            {.threads = 64, .kept = 4, .interleave = 1},
-                                           {.threads = 64, .kept = 4, .interleave = 4, .waits = true, .patience = 3}};
+                                           {.threads = 64, .kept = 4, .interleave = 4, .waits = true, .patience = 3},
+                                           {.threads = 64, .kept = 4, .interleave = 4, .turns = 3}};
   int turn = 0;
   for (const auto& [shape, axis] :
        {std::pair{Shape{2, 40000}, 1}, {Shape{30001}, 0}, {Shape{9000, 8}, 0}, {Shape{5001, 3}, 0}}) {
@@ -166,7 +167,7 @@ TEST_P(Scan, FormsOfParts) {
         if ((op == ScanOp::log_sum_exp && is_integer(type)) || (op == ScanOp::prod && is_floating(type))) continue;
         if (op == ScanOp::sum && type == DType::f16) continue;
         if (++turn % 4) continue;
-        const Case c{op, type, type, axis, {turn % 8 == 0, turn % 3 == 0}, false, kForms[turn / 4 % 4]};
+        const Case c{op, type, type, axis, {turn % 8 == 0, turn % 3 == 0}, false, kForms[turn / 4 % 5]};
         const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
         run_both(device(), p.inputs, p.outputs, p.drawn(), p.tolerance, p.what);
       }
@@ -174,7 +175,7 @@ TEST_P(Scan, FormsOfParts) {
   }
   // NaN and infinities pass between parts.
   for (const ScanOp op : {ScanOp::sum, ScanOp::max, ScanOp::log_sum_exp}) {
-    for (const kernels::PartsForm& form : {kForms[0], kForms[2], kForms[3]}) {
+    for (const kernels::PartsForm& form : {kForms[0], kForms[2], kForms[3], kForms[4]}) {
       const View x = view_of(DType::f32, {3, 5000}, Kind::dense, [](std::int64_t i) {
         return i % 5000 == 1000 ? (i < 5000 ? NAN : i < 10000 ? INFINITY : -INFINITY) : static_cast<double>(i % 7);
       });

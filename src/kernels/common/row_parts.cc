@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "kernels/common/windows.h"
 #include "weft/error.h"
@@ -15,6 +16,10 @@ constexpr std::int64_t kFewThreads = 1 << 15;
 // Rows side by side in short runs share lines of memory: from this size on a dispatch more costs less than reading a
 // line for each of them.
 constexpr std::int64_t kSharedLines = std::int64_t{32} << 20;
+// Parts of a row that may wait for each other: all must be on the GPU at a time, of which there are smaller ones.
+const std::int64_t kMostWaiting = std::getenv("WEFT_MOST_WAITING") ? std::atoi(std::getenv("WEFT_MOST_WAITING")) : 64;
+// Parts that fill a large GPU, where each looks for what all of its row found.
+const std::int64_t kEnoughParts = std::getenv("WEFT_ENOUGH") ? std::atoi(std::getenv("WEFT_ENOUGH")) : 512;
 
 // Numbers of `type`.
 std::int64_t words_of(const RowParts& p) { return p.plan.groups * p.all_parts * p.block * p.words; }
@@ -45,63 +50,62 @@ std::uint64_t RowParts::bytes() const {
   return static_cast<std::uint64_t>(four_bytes_of(*this) + 3) / 4 * 16;
 }
 
+std::int64_t RowParts::part_steps() const { return std::int64_t{plan.team} * plan.kept * turns; }
+
 RowPlan RowParts::plan_of(std::size_t window) const {
   RowPlan p = plan;
   p.steps = steps[window];
   return p;
 }
 
-std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
-                                   const RowPlanOptions& options, const PartKind& kind,
-                                   const std::optional<PartsForm>& form) {
+namespace {
+
+// What rows of such a plan take if they are cut; nothing if they had better stay whole.
+std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
+                                    const RowPlanOptions& options, const PartKind& kind, const RowPlan& plan) {
   const Rows& rows = windows[0];
   const int element_bits = kind.element_bits;
-  RowPlanOptions whole = options;
-  whole.phased &= !form;  // parts are not
-  RowParts p;
-  p.plan = plan_rows(capabilities, rows, whole);
-  RowPlan& plan = p.plan;
-  if (plan.phased) return {};  // it keeps its rows
+  // A second dispatch, and another reading of x, pay where whole rows leave most of a GPU idle …
+  const bool idle = plan.kept == 0 && plan.groups * plan.workgroup <= kFewThreads &&
+                    plan.steps >= 64 * std::int64_t{plan.team};
+  // … or, of columns one by one, some of it …
+  const bool singles = plan.across && plan.width == 1;
+  const bool few = singles && plan.kept == 0 && plan.groups * plan.workgroup <= 1 << 17 && plan.steps >= 4096;
+  // … or read lines for a part of what these hold.
+  const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
+                     rows.count * rows.length * element_bits / 8 >= kSharedLines;
+  // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
+  // words only. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
+  const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
+  const std::int64_t registers = plan.steps * plan.width / (options.words ? 2 : 1);
+  const bool crowds = registers > (element_bits == 16 && !options.words ? 1 << 14 : 1 << 15);
+  const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
+  const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && !singles &&
+                     plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
+  const bool binds = kind.operands < capabilities.max_storage_buffers;
+  if (windows.size() == 1 && (capabilities.software || !binds || !(idle || few || lines || twice))) return {};
   PartsForm f;
-  if (form) {
-    f = *form;
-  } else {
-    // A second dispatch, and another reading of x, pay where whole rows leave most of a GPU idle …
-    const bool idle = plan.kept == 0 && plan.groups * plan.workgroup <= kFewThreads &&
-                      plan.steps >= 64 * std::int64_t{plan.team};
-    // … or, of columns one by one, some of it …
-    const bool singles = plan.across && plan.width == 1;
-    const bool few = singles && plan.kept == 0 && plan.groups * plan.workgroup <= 1 << 17 && plan.steps >= 4096;
-    // … or read lines for a part of what these hold.
-    const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
-                       rows.count * rows.length * element_bits / 8 >= kSharedLines;
-    // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
-    // words only. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
-    const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
-    const std::int64_t registers = plan.steps * plan.width / (options.words ? 2 : 1);
-    const bool crowds = registers > (element_bits == 16 && !options.words ? 1 << 14 : 1 << 15);
-    const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
-    const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && !singles &&
-                       plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
-    const bool binds = kind.operands < capabilities.max_storage_buffers;
-    if (windows.size() == 1 && (capabilities.software || !binds || !(idle || few || lines || twice))) return {};
-    if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
-    // Single elements make small tiles: of few threads there would be hundreds, each looking for what all others found
-    // (softmax down 333 columns of 50,257: 134 ms).
-    if (twice && plan.width == 1) f = {.threads = 256, .kept = 32, .waits = true};
-    if (few) f = {.threads = 512, .kept = 32, .interleave = element_bits == 32 ? 4u : 8u};
-    f.kept = std::min(f.kept, kind.most_kept);
-    // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
-    // for what all others found.
-    if (f.waits && kind.by_columns && plan.across && plan.width == 4) {
-      PartsForm wide = f;
-      wide.threads = element_bits == 16 ? 256 : 128;
-      wide.interleave = 16;
-      const std::int64_t tile = std::int64_t{wide.threads / wide.interleave} * wide.kept;
-      if (ceil_div(plan.steps, tile) <= 32) f = wide;
-    }
+  if (lines || twice) f = {.threads = 128, .kept = element_bits == 16 || options.keep ? 32u : 16u, .waits = true};
+  // Single elements make small tiles: of few threads there would be hundreds, each looking for what all others found
+  // (softmax down 333 columns of 50,257: 134 ms).
+  if (twice && plan.width == 1) f = {.threads = 256, .kept = 32, .waits = true};
+  if (few) f = {.threads = 512, .kept = 32, .interleave = element_bits == 32 ? 4u : 8u};
+  f.kept = std::min(f.kept, kind.most_kept);
+  // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
+  // for what all others found.
+  if (f.waits && kind.by_columns && plan.across && plan.width == 4) {
+    PartsForm wide = f;
+    wide.threads = element_bits == 16 ? 256 : 128;
+    wide.interleave = 16;
+    const std::int64_t tile = std::int64_t{wide.threads / wide.interleave} * wide.kept;
+    if (ceil_div(plan.steps, tile) <= 32) f = wide;
   }
+  return f;
+}
 
+// The team and the interleaving of `plan` as tiles of such a form have them.
+void lay_tile(RowPlan& plan, const gpu::Capabilities& capabilities, const Rows& rows, int element_bits,
+              const PartsForm& f) {
   // A thread's two values of 16 bytes may go through workgroup memory.
   const std::uint32_t threads = power_of_two_at_most(
       std::min({f.threads, capabilities.max_workgroup_size, capabilities.max_workgroup_memory / 64, 1024u}));
@@ -111,32 +115,67 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   const std::int64_t most_beside = plan.across ? f.interleave * 4 / plan.width : 32;
   plan.interleave = power_of_two_at_most(std::min<std::int64_t>({most_beside, beside, threads}));
   plan.team = threads / plan.interleave;
-  const auto ends_with_tile = [&](std::int64_t steps) { return steps % (std::int64_t{plan.team} * f.kept) == 0; };
   while (plan.team > 1 && plan.team / 2 * std::int64_t{f.kept} >= plan.steps) plan.team /= 2;
+  plan.workgroup = std::max({plan.team * plan.interleave, capabilities.subgroups ? capabilities.subgroup_max : 1u});
+  plan.groups = ceil_div(teams, plan.workgroup / plan.team);
+}
+
+}  // namespace
+
+std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
+                                   const RowPlanOptions& options, const PartKind& kind,
+                                   const std::optional<PartsForm>& form) {
+  const Rows& rows = windows[0];
+  RowPlanOptions whole = options;
+  whole.phased &= !form;  // parts are not
+  RowParts p;
+  p.plan = plan_rows(capabilities, rows, whole);
+  RowPlan& plan = p.plan;
+  if (plan.phased) return {};  // it keeps its rows
+  std::optional<PartsForm> chosen = form ? form : usual_form(capabilities, windows, options, kind, plan);
+  if (!chosen) return {};
+  PartsForm& f = *chosen;
+  f.waits &= kind.may_wait && windows.size() == 1 && (kind.type == DType::f32 || kind.type == DType::c64);
+
+  const std::int64_t groups_of_whole = plan.groups;
+  lay_tile(plan, capabilities, rows, kind.element_bits, f);
+  const auto tiles = [&] { return ceil_div(plan.steps, std::int64_t{plan.team} * f.kept); };
+  if (!form && f.waits && tiles() > kMostWaiting) {
+    if (groups_of_whole >= kEnoughParts) return {};
+    f = {.kept = std::min(16u, kind.most_kept), .interleave = kind.element_bits == 16 ? 16u : 8u};
+    lay_tile(plan, capabilities, rows, kind.element_bits, f);
+  }
+  if (f.waits) f.turns = 1;
+  if (f.turns == 0) {
+    const std::int64_t enough = capabilities.software ? 64 : kEnoughParts;
+    f.turns = static_cast<std::uint32_t>(ceil_div(tiles() * plan.groups, enough));
+  }
+  p.turns = f.turns;
+
+  const auto ends_with_tile = [&](std::int64_t steps) { return steps % (std::int64_t{plan.team} * f.kept) == 0; };
   const std::int64_t rounds = ceil_div(plan.steps, std::int64_t{plan.team});
-  p.balanced = windows.size() == 1 && rows.inner.shape.rank() <= 1 && kind.balances && !ends_with_tile(plan.steps) &&
+  p.balanced = p.turns == 1 && windows.size() == 1 && rows.inner.shape.rank() <= 1 && kind.balances &&
+               !ends_with_tile(plan.steps) &&
                rounds * ceil_div(rounds, std::int64_t{f.kept}) < std::int64_t{1} << 32;
   if (p.balanced) {
     f.kept = static_cast<std::uint32_t>(ceil_div(rounds, ceil_div(rounds, std::int64_t{f.kept})));
-  } else if (!form && f.waits && element_bits == 32 && plan.width == 4 && !ends_with_tile(plan.steps)) {
+  } else if (!form && f.waits && kind.element_bits == 32 && plan.width == 4 && !ends_with_tile(plan.steps)) {
     f.kept = 16;  // tiles of 64 KiB are the quickest, but not if rows end within them
   }
-  plan.workgroup = std::max({plan.team * plan.interleave, capabilities.subgroups ? capabilities.subgroup_max : 1u});
   plan.kept = f.kept;
   plan.tiles = options.keep;
-  const std::int64_t at_once = plan.workgroup / plan.team;
-  plan.groups = ceil_div(teams, at_once);
-  p.block = at_once * (plan.across ? plan.width : 1);
+  p.block = plan.workgroup / plan.team * (plan.across ? plan.width : 1);
   for (const Rows& window : windows) {
     p.steps.push_back(window.length / (plan.across ? 1 : plan.width));
-    p.parts.push_back(ceil_div(p.steps.back(), std::int64_t{plan.team} * plan.kept));
+    p.parts.push_back(ceil_div(p.steps.back(), p.part_steps()));
     p.all_parts += p.parts.back();
   }
   p.type = kind.type;
   p.words = kind.words;
-  p.waits = f.waits && kind.may_wait && windows.size() == 1 && (p.type == DType::f32 || p.type == DType::c64);
+  p.waits = f.waits;
   p.patience = f.patience;
-  p.exact = p.waits && teams % at_once == 0 && std::ranges::all_of(p.steps, ends_with_tile);
+  const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
+  p.exact = p.waits && teams % (plan.workgroup / plan.team) == 0 && std::ranges::all_of(p.steps, ends_with_tile);
   return p;
 }
 
@@ -149,7 +188,8 @@ namespace {
 
 void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t first_part) {
   call.include("row_parts");
-  call.set("words", p.words).set("runs", p.runs).set("balanced", p.balanced);
+  call.set("words", p.words).set("runs", p.runs).set("balanced", p.balanced).set("long", p.turns > 1);
+  if (p.turns > 1) call.index_param("turns", p.turns);
   if (p.balanced) call.index_param("rounds", ceil_div(p.steps[window], std::int64_t{p.plan.team}));
   call.index_param("parts", p.parts[window])
       .index_param("all_parts", p.all_parts)
@@ -170,7 +210,7 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p, const
     call.raw("found", found, again ? "u32" : "atomic<u32>", 4, again ? gpu::Access::read : gpu::Access::read_write);
     call.set("waits", true).set("gathers", !again).set("finishes", true);
     call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
-    call.index_param("listed", words).param("patience", p.patience);
+    call.index_param("listed", words).param("patience", std::getenv("WEFT_PATIENCE") ? std::atoi(std::getenv("WEFT_PATIENCE")) : p.patience);
     if (!again) {
       call.dispatch_groups(name, tiles_of(p));
     } else {

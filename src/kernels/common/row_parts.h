@@ -1,6 +1,7 @@
 // Few long rows, and rows longer than a binding, for kernels that read them twice (softmax, norms, scans): a row is
-// cut into parts, each a tile of one workgroup. In a first dispatch each workgroup leaves in the workspace what its
-// part adds to the row's statistics; in a second, each finishes its part with the statistics of all of them. Or, with
+// cut into parts, each of one workgroup, which reads it in tiles. In a first dispatch each workgroup leaves in the
+// workspace what its part adds to the row's statistics; in a second, each finishes its part with the statistics of all
+// of them, so that there should be no more parts than workgroups fill a GPU. Or, of parts that are single tiles, with
 // `waits`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of the
 // row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
 // has looked `patience` times in vain puts its tile on a list, and a small dispatch after it finishes what is listed.
@@ -20,6 +21,7 @@ struct PartsForm {
   std::uint32_t threads = 256;    // of a workgroup, at most
   std::uint32_t kept = 8;         // steps of each thread in a tile
   std::uint32_t interleave = 8;   // teams of fours side by side where rows lie across
+  std::uint32_t turns = 0;        // tiles of a part that does not wait; 0: so many that parts are just enough
   bool waits = false;             // only rows in one window
   std::uint32_t patience = 4096;
 };
@@ -30,6 +32,7 @@ struct RowParts {
   std::vector<std::int64_t> steps, parts;  // of a row, in each window
   std::int64_t all_parts = 0;
   std::int64_t block = 1;     // rows of a tile
+  std::int64_t turns = 1;     // tiles of a part
   DType type = DType::f32;    // of the statistics
   int words = 0;              // of them a part's
   bool waits = false;         // as the form says; of floats only
@@ -39,6 +42,7 @@ struct RowParts {
   // Parts of all but one length, where rows do not end with a tile: they share rounds, a step of each member, in order.
   bool balanced = false;
   RowPlan plan_of(std::size_t window) const;
+  std::int64_t part_steps() const;  // unless balanced
   std::uint64_t bytes() const;  // of the workspace
 };
 

@@ -1,7 +1,8 @@
 {# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of(…); its entry point begins with
    parts_head(). Then, if the dispatch `gathers`, a thread puts the part's statistics; if it `finishes`, it gets those
-   of all parts, calls parts_found(), after the last barrier or with `uniform_exit`, and stores results. Dispatches that
-   do both wait; what they gave up is finished again by one that does not gather. #}
+   of all parts, calls parts_found(), after the last barrier or with `uniform_exit`, and stores results. What it does with
+   a tile stands between turns_begin() and turns_end(), since `long` parts have several. Dispatches that do both wait;
+   what they gave up is finished again by one that does not gather. #}
 {% set again = waits and not gathers %}
 {% set block = workgroup // team * rows_per_team %}
 {% set halves = 2 if pairs else 1 %}
@@ -72,14 +73,20 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {{ load_found_function("load_found_of", "Found", "tile: u32, q: u32, slot: u32", words * rows_per_team, place_in_part) }}
 {% endif %}
 
-{# Declares the thread's place: member of its team, the team's first row, its slot among the tile's, the first step. #}
-{% macro tile_place() %}
+{# Declares the thread's place: member of its team, the team's first row, its slot among the tile's; and the first step
+   of its tile. #}
+{% macro part_place() %}
   let member = tid / {{ interleave }}u % {{ team }}u;
   let slot = (tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u) * {{ rows_per_team }}u;
   let wanted = tile / p.parts * {{ block }}u + slot;
   let live = wanted < p.rows;
   let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
-{% if balanced %}
+{% endmacro %}
+{% macro tile_place() %}
+{% if long %}
+  let begin = (tile % p.parts * p.turns + turn) * {{ kept * team }}u;
+  let first = begin + {{ "member * 4u" if runs else "member" }};
+{% elif balanced %}
   let first = {{ rounds_before("tile % p.parts") }} * {{ team }}u + member;
   let tile_end = min({{ rounds_before("(tile % p.parts + 1u)") }} * {{ team }}u, p.steps);
 {% else %}
@@ -116,7 +123,8 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {# What is read of a tile: `step`, a macro, says what of type `type` step i of the operands is. #}
 {% macro tile_of(operands, type, step) %}
 struct Tile { {% for i in range(kept) %}v{{ i }}: {{ type }}, {% endfor %} }
-fn load_tile(tile: u32, tid: u32) -> Tile {
+fn load_tile(tile: u32, turn: u32, tid: u32) -> Tile {
+{{ part_place() }}
 {{ tile_place() }}
 {% for operand in operands %}
   let {{ operand }}_start = {{ operand }}_row(row);
@@ -183,8 +191,25 @@ fn main({{ thread_arguments() }}) {
   let tile = group_index(wg, grid);
   if (tile >= p.tiles) { return; }
 {% endif %}
+{{ part_place() }}
+{% if not long %}
 {{ tile_place() }}
-  let loaded = load_tile(tile, tid);
+  let loaded = load_tile(tile, 0u, tid);
+{% endif %}
+{% endmacro %}
+{# Around what is done with each tile of a part. #}
+{% macro turns_begin() %}
+{% if long %}
+  for (var turn = 0u; turn < p.turns; turn++) {
+{{ tile_place() }}
+    if (begin >= p.steps) { break; }
+    let loaded = load_tile(tile, turn, tid);
+{% endif %}
+{% endmacro %}
+{% macro turns_end() %}
+{% if long %}
+  }
+{% endif %}
 {% endmacro %}
 {# Lists the tile and leaves if some statistics were not found. `uniform_exit`: barriers follow. #}
 {% macro parts_found() %}

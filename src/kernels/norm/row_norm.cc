@@ -120,7 +120,7 @@ void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> 
     const RowPlan plan = parts.plan_of(window);
     Call call = start(stream, "row_norm_parts", norm, windows[window], plan, length);
     call.include("row_parts").include("tile_work");
-    call.index_param("part_elements", std::int64_t{plan.team} * plan.kept * (plan.across ? 1 : plan.width));
+    call.index_param("part_elements", parts.part_steps() * (plan.across ? 1 : plan.width));
     call.index_param("window_parts", parts.parts[0]).index_param("window_length", windows[0].rows.length);
     call.index_param("last_length", windows.back().rows.length);
     call.index_param("last_window", static_cast<std::int64_t>(windows.size()) - 1);

@@ -9,6 +9,13 @@
 {{ "" if not together else team_sums_function() }}
 {{ tile_of_inputs() }}
 
+{% macro put_moments() %}
+  if (live && member == 0u) {
+{{ put_found(0, "part_mean") }}
+{{ put_found(1, "rest") }}
+{{ put_found(2, "deviations") }}
+  }
+{% endmacro %}
 {% if centred and balanced %}
 fn elements_of(q: u32) -> f32 {
   let first = {{ rounds_before("q") }} * {{ team }}u;
@@ -24,10 +31,45 @@ fn elements_of(q: u32) -> f32 {
 {% endif %}
 
 {{ parts_head() }}
-{% if gathers %}
-{{ tile_values("0", "0u") }}
-{% if centred %}
+{% if gathers and centred %}
   let part_inverse = 1.0 / elements_of(part_of(tile));
+{% endif %}
+{% if gathers and long and centred %}
+{# Each thread joins its tiles' means, less the first's, and deviations. #}
+  var count = 0f;
+  var base = value_t(0);
+  var mean = value_t(0);
+  var squares = value_t(0);
+{{ turns_begin() }}
+{{ tile_values("0", "0u") }}
+    let n = f32(min((max(p.steps, first) - first + {{ team - 1 }}u) / {{ team }}u, {{ kept }}u));
+    var total = {{ tile_value(0) }};
+{% for i in range(1, kept) %}
+    total += {{ tile_value(i) }};
+{% endfor %}
+    let tile_mean = total / max(n, 1);
+    total = value_t(0);
+    var tile_squares = value_t(0);
+{% for i in range(kept) %}
+    let d{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - tile_mean", i) }};
+    total += d{{ i }};
+    tile_squares += d{{ i }} * d{{ i }};
+{% endfor %}
+    let rest_of_mean = total / max(n, 1);
+    if (turn == 0u) { base = tile_mean; }
+    let step = ((tile_mean - base) + rest_of_mean) - mean;
+    let share = n / max(count + n, 1);
+    mean += step * share;
+    squares += (tile_squares - rest_of_mean * total) + step * step * (count * share);
+    count += n;
+{{ turns_end() }}
+  let part_mean = team_sum(sum_of(base + mean) * count, tid) * part_inverse;
+  let off = (base - part_mean) + mean;
+  let rest = team_sum(sum_of(off) * count, tid) * part_inverse;
+  let deviations = team_sum(sum_of(squares + off * off * count), tid) - rest * rest / part_inverse;
+{{ put_moments() }}
+{% elif gathers and centred %}
+{{ tile_values("0", "0u") }}
   var total = {{ tile_value(0) }};
 {% for i in range(1, kept) %}
   total += {{ tile_value(i) }};
@@ -53,22 +95,20 @@ fn elements_of(q: u32) -> f32 {
   let rest = sum * part_inverse;
   let deviations = team_sum(sum_of(part_squares), tid) - rest * sum;
 {% endif %}
-  if (live && member == 0u) {
-{{ put_found(0, "part_mean") }}
-{{ put_found(1, "rest") }}
-{{ put_found(2, "deviations") }}
-  }
-{% else %}
+{{ put_moments() }}
+{% elif gathers %}
   var part_squares = value_t(0);
+{{ turns_begin() }}
+{{ tile_values("0", "0u") }}
 {% for i in range(kept) %}
   let d{{ i }} = {{ tile_value(i) }};
   part_squares += d{{ i }} * d{{ i }};
 {% endfor %}
+{{ turns_end() }}
   let sum = team_sum(sum_of(part_squares), tid);
   if (live && member == 0u) {
 {{ put_found(0, "sum") }}
   }
-{% endif %}
 {% endif %}
 {% if finishes %}
 {% if centred %}
@@ -103,6 +143,7 @@ fn elements_of(q: u32) -> f32 {
 {% endif %}
 {{ parts_found() }}
   let factor = inverseSqrt(variance + p.epsilon);
+{{ turns_begin() }}
 {{ tile_starts() }}
 {{ weight_rows() }}
 {% if scaled %}
@@ -121,5 +162,6 @@ fn elements_of(q: u32) -> f32 {
 {% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
 {{ store_tile(i, short_weighted(tile_value(i), w) if short else weighted(deviation ~ " * factor", w)) }}
 {% endfor %}
+{{ turns_end() }}
 {% endif %}
 {{ parts_end() }}

@@ -19,12 +19,14 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {{ parts_head() }}
 {% if gathers %}
   var own = nothing();
+{{ turns_begin() }}
 {% for r in range(kept // 4) %}
   {
 {{ tile_round(r) }}
     own = combine(own, t);
   }
 {% endfor %}
+{{ turns_end() }}
   let all = team_scan(own, tid, {{ subgroup_lane }}).all;
   if (live && member == 0u) {
 {% for i in range(states) %}
@@ -44,11 +46,13 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
   var before = team_scan(sum, tid, {{ subgroup_lane }}).all{{ "" if across else ".v0" }};
 {{ parts_found() }}
   let y0 = y_row(row);
+{{ turns_begin() }}
 {% for r in range(kept // 4) %}
   {
 {{ tile_round(r) }}
 {{ store_round(subgroup_lane) }}
   }
 {% endfor %}
+{{ turns_end() }}
 {% endif %}
 {{ parts_end() }}

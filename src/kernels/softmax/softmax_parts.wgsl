@@ -63,18 +63,26 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% endif %}
 {% if gathers %}
 {# Words of infinities, whose exponentials are 0. #}
+  var own_top = state_t(lowest);
+  var total = value_t(0);
+{{ turns_begin() }}
 {{ tile_values("lowest", "0xfc00fc00u" if x_is_f16 else "0xff80ff80u") }}
-  var own_top = max(state_t(lowest), largest_of({{ tile_value(0) }}));
-{% for i in range(1, kept) %}
+{% if long %}
+  let before = own_top;
+{% endif %}
+{% for i in range(kept) %}
   own_top = max(own_top, largest_of({{ tile_value(i) }}));
 {% endfor %}
+{% if long %}
+  total *= exp(before - own_top);
+{% endif %}
 {{ forget_values() }}
-  var total = value_t(0);
 {% for i in range(kept) %}
 {% set below_top = "exp(" ~ tile_value(i) ~ " - own_top)" %}
   {{ "v" ~ i ~ " =" if keeps_exponentials else "let e" ~ i ~ " =" }} {{ below_top if packed else masked("value_t(0)", below_top, i) }};
   total += {{ "v" if keeps_exponentials else "e" }}{{ i }};
 {% endfor %}
+{{ turns_end() }}
 {% if by_columns %}
   let at = member * {{ block // 4 }}u + slot / 4u;
   member_tops[at] = own_top;
@@ -158,7 +166,6 @@ fn all_positive(v: vec4<f32>) -> bool {
 {{ give_up_unless("all_positive(row_total)" if state == "vec4" else "is_positive(row_total)") }}
 {{ parts_found() }}
 {% endif %}
-{{ tile_starts() }}
 {% if logarithm %}
 {% if state == "vec4" %}
   let less = state_t(log_f32(row_total.x), log_f32(row_total.y), log_f32(row_total.z), log_f32(row_total.w));
@@ -172,6 +179,8 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
+{{ turns_begin() }}
+{{ tile_starts() }}
 {{ forget_values() }}
 {% macro result(i) -%}
 {% set below = "(" ~ tile_value(i) ~ " - row_top)" -%}
@@ -184,5 +193,6 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% for i in range(kept) %}
 {{ store_tile(i, result(i)) }}
 {% endfor %}
+{{ turns_end() }}
 {% endif %}
 {{ parts_end() }}
