@@ -248,6 +248,16 @@ void forms(KernelBench& b) {
                  }});
     }
   };
+  const auto softmax_whole = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole) {
+    const Tensor x = b.tensor(type, shape, 64 << 20);
+    for (const RowForm& f : whole) {
+      b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
+                 .inputs = {x}, .outputs = {x}, .moved = 2,
+                 .call = [&](Stream& s, Operands v, const Workspace&) {
+                   kernels::softmax_in_form(s, kernels::row_views("softmax", v[0], v[1]), axis, false, f);
+                 }});
+    }
+  };
   const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups,
                         const std::vector<RowForm>& whole, const std::vector<PartsForm>& parts) {
     const Tensor x = b.tensor(type, shape), weight{type, {x.shape[axis]}};
@@ -348,6 +358,35 @@ void forms(KernelBench& b) {
         }
         reduce(op, type, {-1, n}, 1, forms);
       }
+    }
+  }
+  // Long rows, some of them too few to fill a GPU.
+  for (const DType type : {DType::f32, DType::f16}) {
+    for (const std::int64_t n : {1 << 16, 1 << 18, 1 << 22}) {
+      std::vector<kernels::ReduceForm> forms;
+      for (const std::uint32_t team : {128, 256, 512}) {
+        for (const int loads : {4, 8, 16}) {
+          for (const std::int64_t parts : {1, 2, 4, 8, 16, 64, 128, 256}) {
+            const std::int64_t threads = (std::int64_t{64} << 20) * 8 / bits(type) / n * team * parts;
+            if (threads >= 1 << 16 && threads <= 1 << 18) forms.push_back({{team, 1}, loads, parts});
+          }
+        }
+      }
+      reduce(ReduceOp::sum, type, {-1, n}, 1, forms);
+    }
+  }
+  // Columns one by one.
+  for (const std::int64_t n : {384, 768, 1000}) {
+    std::vector<RowForm> forms{{8, 64, 0}, {16, 32, 0}, {4, 64, 0}};
+    for (const std::uint32_t kept : {16, 24, 32, 48, 64}) {
+      const std::uint32_t team = std::bit_ceil(static_cast<std::uint32_t>((n + kept - 1) / kept));
+      for (const std::uint32_t beside : {8, 16, 32, 64}) {
+        if (team * beside <= 1024 && team * beside >= 128) forms.push_back({team, beside, kept});
+      }
+    }
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+      softmax_whole(type, {n, ((64 << 20) * 8 / bits(type) / n - 1) | 1}, 0, forms);
+      if (type == DType::f16) softmax_whole(type, {n, ((64 << 20) * 8 / bits(type) / n - 2) / 4 * 4 + 2}, 0, forms);
     }
   }
   const std::vector<RowForm> group{{256, 1, 32}, {512, 1, 16}, {1024, 1, 8}};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "kernels/common/windows.h"
 #include "weft/error.h"
@@ -17,9 +16,9 @@ constexpr std::int64_t kFewThreads = 1 << 15;
 // line for each of them.
 constexpr std::int64_t kSharedLines = std::int64_t{32} << 20;
 // Parts of a row that may wait for each other: all must be on the GPU at a time, of which there are smaller ones.
-const std::int64_t kMostWaiting = std::getenv("WEFT_MOST_WAITING") ? std::atoi(std::getenv("WEFT_MOST_WAITING")) : 64;
+constexpr std::int64_t kMostWaiting = 64;
 // Parts that fill a large GPU, where each looks for what all of its row found.
-const std::int64_t kEnoughParts = std::getenv("WEFT_ENOUGH") ? std::atoi(std::getenv("WEFT_ENOUGH")) : 512;
+constexpr std::int64_t kEnoughParts = 512;
 
 // Numbers of `type`.
 std::int64_t words_of(const RowParts& p) { return p.plan.groups * p.all_parts * p.block * p.words; }
@@ -210,7 +209,7 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p, const
     call.raw("found", found, again ? "u32" : "atomic<u32>", 4, again ? gpu::Access::read : gpu::Access::read_write);
     call.set("waits", true).set("gathers", !again).set("finishes", true);
     call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
-    call.index_param("listed", words).param("patience", std::getenv("WEFT_PATIENCE") ? std::atoi(std::getenv("WEFT_PATIENCE")) : p.patience);
+    call.index_param("listed", words).param("patience", p.patience);
     if (!again) {
       call.dispatch_groups(name, tiles_of(p));
     } else {

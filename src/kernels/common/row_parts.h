@@ -23,7 +23,7 @@ struct PartsForm {
   std::uint32_t interleave = 8;   // teams of fours side by side where rows lie across
   std::uint32_t turns = 0;        // tiles of a part that does not wait; 0: so many that parts are just enough
   bool waits = false;             // only rows in one window
-  std::uint32_t patience = 4096;
+  std::uint32_t patience = 256;
 };
 
 // Parts of rows that are longer than a binding lie in several windows; all windows but the last are of one length.
