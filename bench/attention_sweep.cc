@@ -147,7 +147,8 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
     return list;
   }
   for (const auto [m, n, rows] :
-       {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {4, 1, 16}, {2, 2, 32}, {4, 1, 32}, {4, 2, 32}}) {
+       {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {2, 1, 32}, {4, 1, 16}, {8, 1, 16}, {2, 2, 16}, {4, 2, 16},
+        {2, 2, 32}, {4, 1, 32}, {4, 2, 32}, {2, 4, 32}}) {
     for (int tile : {16, 32, 64}) {
       for (int buffers : {0, 1, 2}) {
         if (const auto v = kernels::attention_matrices(caps, m, n, rows, tile, buffers); v && call.rows() > 16) add(*v);

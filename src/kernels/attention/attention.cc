@@ -151,6 +151,9 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     call.set("subgroups_m", v.subgroups_m).set("subgroups_n", v.subgroups_n).set("sub_rows", v.rows);
     call.set("tile", v.tile).set("buffers", v.buffers);
     call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
+    const MatrixHeads heads = attention_matrix_heads(v, a);
+    call.set("q_dim", heads.q_dim).set("o_dim", heads.o_dim);
+    call.set("q_round", heads.q_round).set("o_round", heads.o_round);
   } else if (v.kind == AttentionKind::few) {
     const auto shares = [&](const char* name, const View& view, std::int64_t size) {
       const int unit = attention_load_unit(view, a);

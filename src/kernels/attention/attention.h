@@ -89,6 +89,11 @@ int attention_load_unit(const View& view, const AttentionCall& call);
 std::int64_t attention_block_rows(const AttentionVariant& variant);
 // Bytes of workgroup memory that it takes.
 std::int64_t attention_workgroup_memory(const AttentionVariant& variant, const AttentionCall& call);
+// matrices: heads' sizes as whole matrices and shares of them, and how many columns come in, and leave, at once.
+struct MatrixHeads {
+  std::int64_t q_dim = 0, o_dim = 0, q_round = 0, o_round = 0;
+};
+MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const AttentionCall& call);
 // Bytes of scratch that its parts need.
 std::uint64_t attention_workspace_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
