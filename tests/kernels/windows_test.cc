@@ -2,6 +2,7 @@
 // limits are forced down.
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
+#include "kernels/common/windows.h"
 #include "kernels/operands.h"
 #include "support/kernel_test.h"
 #include "weft/error.h"
@@ -65,6 +66,21 @@ class WindowsTest : public testing::Test {
     return kept;
   }
 };
+
+// On every device.
+class WindowsOnDevice : public WindowsTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    const gpu::Device& whole = test::device(GetParam());
+    gpu::DeviceOptions options = like(whole);
+    options.minimum = whole.capabilities().minimum;
+    options.binding_limit = 64 << 10;
+    device.emplace(gpu::Device::open(options));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, WindowsOnDevice, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 // Rows over some axes.
 struct Rows {
@@ -579,6 +595,89 @@ TEST_F(WindowsTest, ArgumentsOfLongRows) {
       }
     }
   }
+}
+
+// Rows that reach past a binding along several axes, each by itself: windows are cut along all of those, and are not of
+// one length. Of equal elements, which lie in several windows, the first one counts.
+TEST_P(WindowsOnDevice, RowsFarAlongSeveralAxes) {
+  const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},          {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
+                      {{151, 130, 5}, {1, 2}, Kind::transposed},     {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
+                      {{3, 30, 3, 701}, {0, 2, 3}, Kind::reversed}, {{701, 3, 30, 3}, {0, 2, 3}, Kind::transposed}};
+  const auto steps = [](std::int64_t i) { return static_cast<double>(i * 7919 % 10007 / 1000 - i / 9000 % 7); };
+  for (const auto& [shape, axes, kind] : far) {
+    const Shape kept = without(shape, axes);
+    for (const auto& [type, index] :
+         {std::pair{DType::f32, DType::i32}, {DType::f16, DType::u32}, {DType::i64, DType::i64}}) {
+      for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
+        both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, index)},
+             [&, axes = axes](Stream& s, auto in, auto out) {
+               kernels::arg_reduce(s, op, in[0], out[0], axes,
+                                   workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], axes)));
+             },
+             kSameBits);
+      }
+    }
+    using enum kernels::ReduceOp;
+    for (const auto& [op, type, result] :
+         {std::tuple{sum, DType::i8, DType::i32}, {max, DType::f16, DType::f16}, {deviation, DType::f32, DType::f32}}) {
+      both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, result, kind)},
+           [&, axes = axes, op = op](Stream& s, auto in, auto out) {
+             kernels::reduce(s, op, in[0], out[0], axes,
+                             workspace(kernels::reduce_workspace(s, op, in[0], out[0], axes)), 1);
+           },
+           op == deviation ? Tolerance{.relative = 5e-6} : kSameBits);
+    }
+  }
+  // Means that differ from window to window, so that each must count as many elements as it has.
+  const auto drifting = [noise = normal(5)](std::int64_t i) { return static_cast<double>(i / 7000) + noise(i); };
+  for (const auto& [type, kind] : {std::pair{DType::f32, Kind::dense}, {DType::f16, Kind::transposed}}) {
+    const View x = view_of(type, {5, 130, 151}, kind, drifting), y = random_view(rng, x.shape(), type);
+    const View scale = random_view(rng, x.shape(), DType::f32);
+    both({x, scale}, {y}, [&](Stream& s, auto in, auto out) {
+      kernels::layer_norm(s, in[0], in[1], {}, out[0], 0, 1e-5f,
+                          workspace(kernels::layer_norm_workspace(s, in[0], in[1], {}, out[0], 0)));
+    }, {.ulp = 2, .absolute = 2e-5});
+    both({x, scale}, {y}, [&](Stream& s, auto in, auto out) {
+      kernels::rms_norm(s, in[0], in[1], out[0], 0, 1e-5f,
+                        workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], 0)));
+    }, {.ulp = 2, .absolute = 2e-5});
+    const View images = view_of(type, {2, 6, 20001}, kind, drifting), z = random_view(rng, images.shape(), type);
+    const View weights = random_view(rng, {6}, DType::f32);
+    both({images, weights}, {z}, [&](Stream& s, auto in, auto out) {
+      kernels::group_norm(s, in[0], in[1], in[1], out[0], 1, 2, 1e-5f,
+                          workspace(kernels::group_norm_workspace(s, in[0], in[1], in[1], out[0], 1, 2)));
+    }, {.ulp = 2, .absolute = 2e-5});
+  }
+}
+
+// Rows that are few elements far apart, among others that are far apart, too.
+TEST_P(WindowsOnDevice, RowsFarAmongOthers) {
+  for (const auto& [shape, axis, kind] : {std::tuple{Shape{30, 701, 40}, 1, Kind::dense},
+                                          {Shape{40, 701, 30}, 1, Kind::transposed},
+                                          {Shape{3, 5, 9001}, 0, Kind::sliced}}) {
+    for (const DType type : {DType::f32, DType::f16}) {
+      const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type, kind);
+      both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
+        kernels::softmax(s, in[0], out[0], axis, workspace(kernels::softmax_workspace(s, in[0], out[0], axis)));
+      }, {.ulp = 64, .absolute = 1e-9});
+      for (const bool reverse : {false, true}) {
+        const kernels::ScanOptions options{.reverse = reverse};
+        both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
+          kernels::scan(s, kernels::ScanOp::max, in[0], out[0], axis, options,
+                        workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], axis, options)));
+        }, kSameBits);
+      }
+    }
+  }
+}
+
+// A row of one value has no end to cut at: so many elements are too many for a dispatch all the same.
+TEST_F(WindowsTest, BroadcastRowsAreCutByTheirCount) {
+  View x(device->allocate(4), 0, DType::f32, {3, std::int64_t{1} << 31}, {0, 0});
+  EXPECT_EQ(kernels::axis_to_cut(device->capabilities(), "", x, kernels::every_axis()), 1);
+  EXPECT_EQ(kernels::axis_to_cut(device->capabilities(), "", x, {true}), 0);
+  x.layout.shape[0] = 1;
+  EXPECT_EQ(kernels::axis_to_cut(device->capabilities(), "", x, kernels::every_axis()), -1);
 }
 
 // Many rows that are longer than a binding: what their windows leave for each other must fit one too.
