@@ -77,7 +77,7 @@ struct RowWindow {
   Dims begin;
 };
 using RowWindows = std::span<const RowWindow>;
-// Calls `run` with `views` (of one shape) in pieces of fewer rows until all fit a binding, or, where single rows do not,
+// Calls `run` with `views` (of one shape) in pieces of fewer rows until all fit a binding; where single rows do not,
 // with each piece in windows, cut along the rows' axes, in row-major order. `along` marks those; `scratch` says how many
 // bytes the windows of a piece leave for each other, which must fit a binding too.
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
