@@ -31,10 +31,11 @@ def kernels(weft):
         "what it does in every case, and can be called by its name (`weft/kernels/table.h`). Operands with a question mark may be "
         "left out, attributes with a default too.\n\n"
         "A GPU binds only so many bytes of a tensor at once (`weft devices` says how many). Kernels take larger ones in windows by "
-        "themselves; where rows, or operands of `matmul` along k, are longer than that, they need scratch. What remains is refused as "
-        "Unsupported, with the tensor, its bytes and the limit: the keys or values of one head of `attention`; "
-        "parts of packed types that begin inside a byte; views of which one row reaches too far along two axes; operands of custom "
-        "kernels; and more than 2^32 elements in what one dispatch counts.\n")
+        "themselves; where rows, operands of `matmul` along k, or the keys or values of one head of `attention` reach farther than "
+        "that, they need scratch. What remains is refused as Unsupported, with the tensor, its bytes and the limit: elements of one "
+        "query, key or value of `attention`, or neighbours along the axis that `sort` and `top_k` order, that lie too far apart; masks "
+        "of `compress` and its like that take more than 1,024 parts; parts of packed types that begin inside a byte; operands of "
+        "custom kernels; and more than 2^32 elements in what one dispatch counts.\n")
     rows = json.loads(run(weft, "kernels", "--json"))
     for family in dict.fromkeys(row["family"] for row in rows):
         text += f"\n## {family} ([`weft/kernels/{family}.h`](../include/weft/kernels/{family}.h))\n\n"

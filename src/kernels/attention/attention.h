@@ -17,8 +17,8 @@ struct AttentionCall {
   AttentionOptions options;  // causal said as window_right; no window that reaches past everything
   AttentionLengths lengths;
   std::int64_t batch = 0, kv_heads = 0, group = 0, queries = 0, keys = 0, dim = 0, value_dim = 0;
-  // Of a call that is part of a larger one: its first query, and how many there are in all.
-  std::int64_t first_query = 0, all_queries = 0;
+  // Of a call that is part of a larger one: its first query and key, and how many there are in all.
+  std::int64_t first_query = 0, all_queries = 0, first_key = 0, all_keys = 0;
 
   // Throws InvalidArgument, Unsupported.
   AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
@@ -31,7 +31,7 @@ struct AttentionCall {
   // Some queries see some keys only, masks aside.
   bool has_window() const { return options.window_left >= 0 || options.window_right >= 0; }
 
-  // On the CPU: the keys first…end-1 that a query of this call sees, masks aside.
+  // On the CPU: of this call's keys those, first…end-1, that a query of it sees, masks aside.
   struct Keys {
     std::int64_t first = 0, end = 0;
   };
@@ -39,8 +39,9 @@ struct AttentionCall {
   // How many keys a query sees at most on average, by shapes alone.
   double mean_keys() const;
 
-  // The part of it with `count` batches, heads of keys, heads of a group or queries from `begin` on.
-  enum class Axis { batch, kv_heads, group, queries };
+  // The part of it with `count` batches, heads of keys, heads of a group (of one head of keys), queries or keys from
+  // `begin` on. The results of a part of the keys are for attention_combine.wgsl to join.
+  enum class Axis { batch, kv_heads, group, queries, keys };
   std::int64_t size(Axis axis) const;
   AttentionCall part(Axis axis, std::int64_t begin, std::int64_t count) const;
 };
@@ -94,12 +95,17 @@ struct MatrixHeads {
   std::int64_t q_dim = 0, o_dim = 0, q_round = 0, o_round = 0;
 };
 MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const AttentionCall& call);
-// Bytes of scratch that its parts need.
+// Bytes of scratch that a part leaves, and that the parts of a variant need.
+std::uint64_t attention_part_bytes(const AttentionCall& call);
 std::uint64_t attention_workspace_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
-// Records the call by that variant, or by the one that is chosen; larger ones than a binding holds in parts.
+// Records the call by that variant, or by the one that is chosen; larger ones than a binding holds in parts, of which
+// some may not be for that variant.
 void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant* variant,
                    const std::optional<View>& workspace);
+// Bytes of scratch that this needs, or, of the one that is chosen, had better get.
+std::uint64_t attention_gpu_workspace(const gpu::Capabilities& capabilities, const AttentionCall& call,
+                                      const AttentionVariant* variant);
 
 // check_memory() of a call's views.
 void check_attention_memory(Stream& stream, const AttentionCall& call, const std::optional<View>& workspace = {});

@@ -64,7 +64,7 @@ AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const 
   batch = q.shape()[0];
   kv_heads = k.shape()[1];
   queries = all_queries = q.shape()[2];
-  keys = k.shape()[2];
+  keys = all_keys = k.shape()[2];
   dim = q.shape()[3];
   value_dim = v.shape()[3];
   const std::int64_t heads = q.shape()[1];
@@ -124,7 +124,7 @@ bool AttentionCall::mask_is_per_key() const {
 
 AttentionCall::Keys AttentionCall::seen(std::int64_t batch, std::int64_t query) const {
   const std::int64_t q_length = length_at(lengths.queries, batch, all_queries);
-  const std::int64_t k_length = length_at(lengths.keys, batch, keys);
+  const std::int64_t k_length = length_at(lengths.keys, batch, all_keys);
   const std::int64_t i = first_query + query;
   if (i >= q_length) return {};
   const std::int64_t place = options.top_left ? i : i + k_length - q_length;
@@ -132,6 +132,7 @@ AttentionCall::Keys AttentionCall::seen(std::int64_t batch, std::int64_t query) 
   if (options.window_left >= 0) seen.first = std::clamp<std::int64_t>(place - options.window_left, 0, k_length);
   if (options.window_right >= 0) seen.end = std::clamp<std::int64_t>(place + options.window_right + 1, 0, k_length);
   seen.end = std::max(seen.end, seen.first);
+  for (std::int64_t* key : {&seen.first, &seen.end}) *key = std::clamp<std::int64_t>(*key - first_key, 0, keys);
   return seen;
 }
 
@@ -153,6 +154,7 @@ std::int64_t AttentionCall::size(Axis axis) const {
     case Axis::kv_heads: return kv_heads;
     case Axis::group: return group;
     case Axis::queries: return queries;
+    case Axis::keys: return keys;
   }
   return 0;
 }
@@ -187,6 +189,13 @@ AttentionCall AttentionCall::part(Axis axis, std::int64_t begin, std::int64_t co
       a.queries = count;
       a.first_query += begin;
       cut_both(2, begin, count);
+      break;
+    case Axis::keys:
+      a.keys = count;
+      a.first_key += begin;
+      a.k = part_along(a.k, 2, begin, count);
+      a.v = part_along(a.v, 2, begin, count);
+      if (a.mask) a.mask = part_along(*a.mask, 3, begin, count);
       break;
   }
   return a;

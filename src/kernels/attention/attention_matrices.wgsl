@@ -67,7 +67,7 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% macro fetch(x, size, from) %}
 {% for i in range((tile * size // 8 + threads - 1) // threads) %}
 {% set id = "t + " ~ i * threads ~ "u" %}
-    next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, lengths.y - 1u) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
+    next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, last_key(lengths)) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
 {% endfor %}
 {% endmacro %}
 {% macro stage(x) %}
@@ -268,7 +268,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% endif %}
 {% if mask == "keys" %}
-    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(from_key + i, lengths.y - 1u) * p.mask_k); }
+    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(from_key + i, last_key(lengths)) * p.mask_k); }
 {% endif %}
     {
 {% for i in range(row_units) %}
@@ -306,7 +306,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% if mask == "rows" %}
 {% for j in range(own) %}
-    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(from_key + own_key + {{ j }}u, lengths.y - 1u) * p.mask_k);
+    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(from_key + own_key + {{ j }}u, last_key(lengths)) * p.mask_k);
 {% endfor %}
 {% endif %}
     if (from_key < max(by_all.x, base) || from_key + tile > by_all.y) {    // some rows do not see all of the tile

@@ -151,11 +151,12 @@ bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, con
   return std::max(call.dim, call.value_dim) <= 128 && v.threads % v.splits == 0 && v.tile % (v.splits * v.chunk) == 0;
 }
 
+std::uint64_t attention_part_bytes(const AttentionCall& call) {
+  return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * (ceil_div(call.value_dim, 4) + 1)) * 16;
+}
+
 std::uint64_t attention_workspace_bytes(const AttentionVariant& v, const AttentionCall& call) {
-  if (v.parts == 1) return 0;
-  return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * v.parts *
-                                    (ceil_div(call.value_dim, 4) + 1)) *
-         16;
+  return v.parts == 1 ? 0 : static_cast<std::uint64_t>(v.parts) * attention_part_bytes(call);
 }
 
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
@@ -210,10 +211,7 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   if (capabilities.software) return variant;
   const std::int64_t wanted = std::min(kEnoughGroups / row_groups(variant, call), call.keys / kLeastKeys);
   if (wanted > 1) {
-    AttentionVariant one = variant;
-    one.parts = 2;
-    const std::uint64_t two = std::max<std::uint64_t>(attention_workspace_bytes(one, call), 1);
-    const auto affordable = static_cast<std::int64_t>(2 * workspace / two);
+    const auto affordable = static_cast<std::int64_t>(workspace / attention_part_bytes(call));
     variant.parts = static_cast<int>(std::max<std::int64_t>(1, std::min({wanted, affordable, std::int64_t{256}})));
   }
   return variant;
