@@ -56,9 +56,12 @@ std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu:
   constexpr double kWorth = 2.5e8;  // FLOP
   const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
   if (capabilities.minimum || capabilities.software || flops < kWorth) return std::nullopt;
-  const bool wide = std::max(a.dim, a.value_dim) > 64;
-  const auto v =
-      wide ? attention_matrices(capabilities, 4, 2, 32, 32, 1) : attention_matrices(capabilities, 4, 1, 16, 16, 2);
+  const std::int64_t widest = std::max(a.dim, a.value_dim);
+  constexpr std::int64_t kManyRows = 512;
+  const auto v = widest > 128              ? attention_matrices(capabilities, 8, 1, 16, 32, 1)
+                 : widest > 64             ? attention_matrices(capabilities, 4, 2, 32, 32, 1)
+                 : a.rows() >= kManyRows ? attention_matrices(capabilities, 4, 1, 32, 16, 2)
+                                           : attention_matrices(capabilities, 4, 1, 16, 16, 2);
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
