@@ -70,6 +70,7 @@ class Graph {
  public:
   Graph();
   ~Graph();
+  // What was moved from can be assigned to; all else that is asked of it throws InvalidArgument.
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
 
@@ -90,7 +91,7 @@ class Graph {
   void verify() const;
 
   struct Impl;  // src/graph
-  Impl& impl() const { return *impl_; }
+  Impl& impl() const;
 
  private:
   std::unique_ptr<Impl> impl_;
