@@ -32,7 +32,9 @@
 //     both parts by 0. They are ordered by nothing; abs is the magnitude, angle is in (-π, π].
 #pragma once
 
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "weft/expression.h"
 
@@ -75,6 +77,8 @@ struct ScalarOpInfo {
 };
 
 const ScalarOpInfo& info(ScalarOp op);
+// Other names of theirs: NumPy's, PyTorch's, C's, ONNX's.
+std::span<const std::pair<std::string_view, ScalarOp>> other_names();
 
 // The set that a type belongs to.
 unsigned type_set(DType type);
