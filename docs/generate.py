@@ -51,7 +51,7 @@ def ops(_):
     text = MARK.format("include/weft/graph.h") + (
         "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several that the compiler fuses again. "
         "Types and shapes are inferred at once; what does not fit throws InvalidArgument.\n")
-    comment, rows = [], []
+    comment, rows, section = [], [], []
 
     def flush():
         nonlocal rows, text
@@ -61,11 +61,17 @@ def ops(_):
 
     declaration = ""
     for line in header.splitlines():
+        # A section's own comment goes on until something else begins.
+        if section and line.startswith("// ") and not line.startswith("// ----"):
+            section.append(line[2:].strip())
+            continue
+        if section:
+            title, _, note = " ".join(section).partition(". ")
+            text += f"\n## {title.rstrip('.')}\n" + (f"\n{note}\n" if note else "")
+            section = []
         if line.startswith("// ----"):
             flush()
-            title, _, note = line.removeprefix("// ----").strip().partition(". ")
-            text += f"\n## {title.rstrip('.')}\n" + (f"\n{note}\n" if note else "")
-            comment = []
+            section, comment = [line.removeprefix("// ----").strip()], []
         elif line.startswith("//"):
             comment.append(line[2:].strip())
         elif not line.strip():
