@@ -299,7 +299,8 @@ int main(int argc, char** argv) try {
   app.add_option("--mask", o.mask, "keys: boolean [batch, 1, 1, keys], as encoders use; none")
       ->check(CLI::IsMember({"keys", "none"}));
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
-  app.add_option("--budget", o.budget, "Start nothing new after so many seconds")->capture_default_str();
+  app.add_option("--budget", o.budget, "Start nothing new after so many seconds")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
   bench::add_seconds_option(app, o.timing);
   bench::add_warm_up_option(app, o.timing);
   app.add_option("--variants", o.variants,

@@ -6,6 +6,7 @@
 #include "kernels/common/windows.h"
 #include "kernels/operands.h"
 #include "support/kernel_test.h"
+#include "support/throws.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/kernels.h"
@@ -956,6 +957,9 @@ TEST_F(WindowsTest, TheFlagForcesIt) {
   const gpu::Device forced = limited(flag_bytes(Flag::binding_limit), std::nullopt);
   reset_flags();
   EXPECT_EQ(forced.capabilities().max_binding, 1u << 20);
+  EXPECT_EQ(limited(4096, std::nullopt).capabilities().max_binding, 4096u);
+  EXPECT_THAT(test::refused_by([] { limited(1000, std::nullopt); }),
+              testing::HasSubstr("DeviceOptions::binding_limit) is 1000 bytes, expected 4096 or more"));
 }
 
 // A dispatch that could take too long for a watchdog goes as several, in place too; so does a submit.
