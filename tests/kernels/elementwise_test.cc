@@ -97,6 +97,19 @@ std::vector<View> corners(DType type, int count) {
   return views;
 }
 
+TEST_P(Elementwise, SignsOfZeros) {
+  for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+      if (op == ScalarOp::select || !takes(op, type)) continue;
+      if (type != DType::f32 && kernels::info(op).narrow.empty()) continue;
+      if (arity(op) == 1 && GetParam() != devices()[0].name && type != DType::f32) continue;
+      const Expression e = one_op(op, type);
+      expect_same_zeros(e, corners(type, arity(op)), tolerance(op, type), std::format("{} {}", name(op), name(type)));
+    }
+  }
+}
+
 // Compilers know what x · 0 is, but for the x for which it is something else.
 TEST_P(Elementwise, ZerosInAnExpressionAreNumbersAsOthers) {
   for (const DType type : {DType::f32, DType::f16, DType::c64}) {

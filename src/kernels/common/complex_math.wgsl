@@ -20,10 +20,11 @@ fn div_c64(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   return select(quotient, vec2<f32>(div_f32(a.x, c), div_f32(a.y, c)), zero);
 }
 
-// Of a real number: that one, infinite or not.
+// Of a real number: that one, infinite or not. Where no angle is given an infinite exponent still says 0 or infinity.
 fn exp_c64(a: vec2<f32>) -> vec2<f32> {
   let e = exp_f32(a.x);
   if ((bitcast<u32>(a.y) & 0x7fffffffu) == 0u) { return vec2<f32>(e, a.y); }
+  if (not_finite_f32(a.y) && is_inf_f32(a.x)) { return vec2<f32>(e, select(nan_f32(), 0.0, a.x < 0.0)); }
   return vec2<f32>(e * cos_f32(a.y), e * sin_f32(a.y));
 }
 
