@@ -36,6 +36,8 @@ namespace weft {
 //     gates then keep 2^-14 of the result, not 2^-22. nextafter steps in the node's own type.
 //   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands and in results. Comparisons, min, max and
 //     tests go by bits and see them.
+//   - Zeros have the same sign on every device: that of the formula, of what goes to 0 from below -0 (silu(-300)). Of
+//     complex products and quotients it is as compilers order the sums.
 //   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md has what is measured): they
 //     are computed by functions of Weft's own, not by WGSL's builtins, which promise less (sin and cos: an absolute
 //     error of 2^-11). Near the zeros of lgamma and digamma at negative arguments, and of logaddexp, the error is 4 ULP
@@ -43,7 +45,8 @@ namespace weft {
 //   - lerp(a, b, t) = a + t (b - a), as b - (b - a) (1 - t) from t = ½ up: exact at both ends.
 //   - lgamma of 0 and of negative integers is +infinity, digamma of ±0 is -±infinity, of negative integers NaN.
 //   - Products and quotients of complex numbers are the plain formulas (an infinite part times 0 is NaN); x / 0 divides
-//     both parts by 0. They are ordered by nothing; abs is the magnitude, angle is in (-π, π].
+//     both parts by 0. They are ordered by nothing; abs is the magnitude, angle is in (-π, π]. exp(-inf + iy) is 0 and
+//     exp(inf + iy) inf + i NaN where y is infinite or NaN.
 enum class ScalarOp : std::uint8_t {
   // leaves
   input, constant,

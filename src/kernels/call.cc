@@ -101,8 +101,7 @@ Call& Call::expression(const Expression& expression, int width, bool near, bool 
   used_ = used;
   if (near) key_ += "|near";
   if (used) key_ += "|used";
-  const auto rounds = [](const Expression::Node& n) { return n.op == ScalarOp::cast && n.type == DType::f16; };
-  if (std::ranges::any_of(expression.nodes(), rounds)) nothing();
+  if (names_nothing(expression)) nothing();
   key_ += std::format("|expression{}:{}", width, expression.to_string());
   return *this;
 }

@@ -42,6 +42,28 @@ TEST(MatmulTypes, Infer) {
   EXPECT_THAT(test::refused_by([&] { type(c64, c64, f32); }), HasSubstr("expected c64"));
 }
 
+// What follows a product or a sum of f64 takes it as it is.
+TEST(MatmulTypes, DoublesStayDoubles) {
+  Graph g;
+  const Value a = g.input("a", DType::f64, {1, 3}), b = g.input("b", DType::f64, {3, 1});
+  g.output("product", matmul(a, b) * 2.0 + 1e-12);
+  g.output("sum", reduce(ReduceOp::sum, a, {1}) * 2.0 + 1e-12);
+  const std::vector<double> x{1e8, 1e-3, -1e8}, ones{1, 1, 1};
+  const auto data = [](const std::vector<double>& v, const Shape& shape) {
+    return TensorData::copy_of(DType::f64, shape, std::as_bytes(std::span(v)));
+  };
+  const Device cpu = test::device_named("cpu");
+  Executable exe = compile(g, cpu);
+  const test::Bound bound(cpu, g, {{"a", data(x, {1, 3})}, {"b", data(ones, {3, 1})}});
+  bound.run(exe);
+  for (const auto& [name, y] : bound.outputs_) {
+    double value = 0;
+    y.read_bytes(std::as_writable_bytes(std::span(&value, 1)));
+    EXPECT_NEAR(value, 0.002, 1e-7) << name;
+    EXPECT_NE(value, static_cast<double>(static_cast<float>(value))) << name;
+  }
+}
+
 struct MatmulTypesTest : testing::TestWithParam<std::string> {
   TensorData data(const View& v) {
     const std::uint64_t bytes = byte_size(v.dtype, static_cast<std::uint64_t>(v.count()));

@@ -155,7 +155,8 @@ TEST_P(ArgReduceTest, NarrowFloats) {
 
 const bool registered = differential("arg_reduce", [](Rng& rng) {
   constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::u8,
-                              DType::i16, DType::i32, DType::u32,  DType::i64, DType::u64, DType::boolean};
+                              DType::i16, DType::i32, DType::u32,  DType::i64, DType::u64, DType::boolean,
+                              DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
   const ArgOp op = rng() % 2 ? ArgOp::max : ArgOp::min;
   const Shape shape = random_shape(rng, 0, 8, 4096, false);
   std::vector<int> axes;

@@ -14,6 +14,32 @@ using kernels::map;
 class Elementwise : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device() { return test::device(GetParam()); }
+  // The expression of views [n] on both sides, compared by the signs of zeros too.
+  void expect_same_zeros(const Expression& e, std::span<const View> in, const Tolerance& tolerance,
+                         const std::string& what, bool signs = true) {
+    const View on_cpu = random_view(rng, in[0].shape(), e.output_type(0));
+    View there = to_device(device(), on_cpu);
+    std::vector<View> inputs;
+    for (const View& v : in) inputs.push_back(to_device(device(), v));
+    gpu::Encoder encoder(device());
+    map(encoder, e, inputs, std::span(&there, 1));
+    encoder.submit();
+    map(executor_, e, in, std::span(&on_cpu, 1));
+    const View on_gpu = to_host(device(), there);
+    expect_close(on_gpu, on_cpu, tolerance, what);
+    const int width = bits(on_cpu.dtype) / (on_cpu.dtype == DType::c64 ? 2 : 1);
+    for (std::int64_t i = 0; i < on_cpu.count(); ++i) {
+      for (int part = 0; part < bits(on_cpu.dtype); part += width) {
+        const std::uint64_t sign = std::uint64_t{1} << (width - 1), mask = 2 * sign - 1;
+        const std::uint64_t a = element_bits(on_gpu, i) >> part & mask, b = element_bits(on_cpu, i) >> part & mask;
+        if ((a & ~sign) || (b & ~sign) || !signs) continue;
+        std::string arguments;
+        for (const View& v : in) arguments += std::format(" {}", value(v, i));
+        EXPECT_EQ(a, b) << what << " of" << arguments << ": the sign of 0";
+      }
+    }
+  }
+  cpu::Executor executor_;
   Rng rng{42};
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Elementwise, testing::ValuesIn(device_names()),
@@ -35,17 +61,126 @@ TEST_P(Elementwise, EveryOperationOnEveryType) {
       // 500 pipelines: all on the first device, a part of them on the others.
       if (GetParam() != devices()[0].name && rng() % 6) continue;
       const Expression e = one_op(op, type);
-      std::vector<View> in;
-      for (const auto& node : e.nodes()) {
-        if (node.op == ScalarOp::input) {
-          in.push_back(random_view(rng, {515}, node.type, Kind::dense, values_for(op, type)));
+      // Narrow integers that fill words may be taken as words, the last of 515 elements may not.
+      for (const std::int64_t size : {515, 1024}) {
+        if (size % 2 == 0 && (!is_integer(type) || bits(type) > 16)) continue;
+        std::vector<View> in;
+        for (const auto& node : e.nodes()) {
+          if (node.op == ScalarOp::input) {
+            in.push_back(random_view(rng, {size}, node.type, Kind::dense, values_for(op, type)));
+          }
         }
+        make_fit(op, type, in, rng);
+        const View out = random_view(rng, {size}, e.output_type(0));
+        run_both(device(), in, {{out}}, call_of(e), tolerance(op, type),
+                 std::format("{} {} [{}]", name(op), name(type), size));
       }
-      make_fit(op, type, in, rng);
-      const View out = random_view(rng, {515}, e.output_type(0));
-      run_both(device(), in, {{out}}, call_of(e), tolerance(op, type), std::format("{} {}", name(op), name(type)));
       if (testing::Test::HasFatalFailure()) return;
     }
+  }
+}
+
+constexpr double kCorners[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, -2.5, 3.0, 20.0, -20.0, 300.0, -300.0, 1e-20, -1e-20,
+                               INFINITY, -INFINITY, NAN};
+
+// `count` views of all combinations of corners.
+std::vector<View> corners(DType type, int count) {
+  std::size_t n = 1;
+  for (int k = 0; k < count; ++k) n *= std::size(kCorners);
+  std::vector<View> views;
+  std::size_t step = 1;
+  for (int k = 0; k < count; ++k, step *= std::size(kCorners)) {
+    std::vector<double> values(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = kCorners[i / step % std::size(kCorners)];
+    views.push_back(host_view(type, {static_cast<std::int64_t>(n)}, values));
+  }
+  return views;
+}
+
+TEST_P(Elementwise, SignsOfZeros) {
+  for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+      if (op == ScalarOp::select || !takes(op, type)) continue;
+      if (type != DType::f32 && kernels::info(op).narrow.empty()) continue;
+      if (arity(op) == 1 && GetParam() != devices()[0].name && type != DType::f32) continue;
+      const Expression e = one_op(op, type);
+      expect_same_zeros(e, corners(type, arity(op)), tolerance(op, type), std::format("{} {}", name(op), name(type)));
+    }
+  }
+}
+
+// Compilers know what x · 0 is, but for the x for which it is something else.
+TEST_P(Elementwise, ZerosInAnExpressionAreNumbersAsOthers) {
+  for (const DType type : {DType::f32, DType::f16, DType::c64}) {
+    for (const double zero : {0.0, -0.0}) {
+      for (const ScalarOp op : {ScalarOp::add, ScalarOp::sub, ScalarOp::mul, ScalarOp::div}) {
+        for (const bool first : {false, true}) {
+          Expression e;
+          const int x = e.input(type), c = e.constant(zero, type);
+          e.output(first ? e.apply(op, {c, x}) : e.apply(op, {x, c}));
+          // Compilers may turn around the sums that complex products are.
+          const bool signs = type != DType::c64 || op == ScalarOp::add || op == ScalarOp::sub;
+          expect_same_zeros(e, corners(type, 1), {},
+                            std::format("{} {} with {}{}", name(op), name(type), zero, first ? " first" : ""), signs);
+        }
+      }
+      Expression e;
+      const int x = e.input(type), c = e.constant(zero, type);
+      e.output(e.apply(ScalarOp::fma, {x, c, x}));
+      expect_same_zeros(e, corners(type, 1), {}, std::format("fma {} with {}", name(type), zero), type != DType::c64);
+    }
+  }
+  Expression masked, half, widened;
+  {
+    const int x = masked.input(DType::f32);
+    const int below = masked.apply(ScalarOp::less, {x, masked.constant(2, DType::f32)});
+    masked.output(masked.apply(ScalarOp::mul, {x, masked.cast(below, DType::f32)}));
+  }
+  expect_same_zeros(masked, corners(DType::f32, 1), {}, "by a comparison");
+  {
+    const int x = half.input(DType::f32);
+    const int zero = half.cast(half.constant(0, DType::i32), DType::f32);
+    half.output(half.apply(ScalarOp::lerp, {x, half.input(DType::f32), zero}));
+  }
+  expect_same_zeros(half, corners(DType::f32, 2), {}, "lerp at 0");
+  {
+    const int x = widened.cast(widened.input(DType::f32), DType::c64);
+    widened.output(widened.apply(ScalarOp::mul, {x, widened.cast(widened.input(DType::f32), DType::c64)}));
+  }
+  expect_same_zeros(widened, corners(DType::f32, 2), {}, "real numbers as complex ones", false);
+  const Expression reciprocal = one_op(ScalarOp::reciprocal, DType::c64);
+  expect_same_zeros(reciprocal, corners(DType::c64, 1), {.relative = 1e-6}, "1 / x", false);
+}
+
+// A GPU's f64 are bits: it converts them, and says that it does no more.
+TEST_P(Elementwise, ConvertsDoubles) {
+  std::vector<double> numbers(kCorners, std::end(kCorners));
+  for (const double x :
+       {1.0, 0x1p-126, 0x1p-149, 0x1p-150, 0x1.8p-150, 0x1p-1074, 0x1.fffffep127, 0x1.ffffffp127, 0x1p128, 1e308,
+        65504.0, 65519.99, 65520.0, 0x1p-24, 0x1p-25, 0x1.00001p-25, 0x1p31, 0x1p32, 0x1p63, 0x1p64, 0x1.fffffffffffffp62, 255.5,
+        1 + 0x1p-24, 1 + 0x1p-24 + 0x1p-52, 1 + 0x1p-11 + 0x1p-40, 448.0}) {
+    numbers.insert(numbers.end(), {x, -x, x * 1.000001, x / 3});
+  }
+  const auto n = static_cast<std::int64_t>(numbers.size());
+  const View doubles = host_view(DType::f64, {n}, numbers);
+  const View random = random_view(rng, {n}, DType::f64, Kind::dense, Values::special);
+  const auto copy = [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); };
+  for (const DType type : kComputingTypes) {
+    for (const View& from : {doubles, random}) {
+      run_both(device(), {{from}}, {{random_view(rng, {n}, type)}}, copy, {}, std::format("f64 to {}", name(type)));
+    }
+    const View narrow = random_view(rng, {n}, type, Kind::dense, Values::special);
+    run_both(device(), {{narrow}}, {{random_view(rng, {n}, DType::f64)}}, copy, {},
+             std::format("{} to f64", name(type)));
+  }
+  gpu::Encoder encoder(device());
+  const View x = to_device(device(), doubles);
+  for (const ScalarOp op : {ScalarOp::neg, ScalarOp::nextafter, ScalarOp::add, ScalarOp::is_nan, ScalarOp::clamp}) {
+    const Expression e = one_op(op, DType::f64);
+    const std::vector<View> in(static_cast<std::size_t>(arity(op)), x);
+    const View y = to_device(device(), random_view(rng, {n}, e.output_type(0)));
+    EXPECT_THROW(map(encoder, e, in, std::span(&y, 1)), Unsupported) << name(op);
   }
 }
 

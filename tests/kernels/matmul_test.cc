@@ -42,6 +42,38 @@ TEST_F(MatmulCpu, AgreesWithNumPy) {
   }
 }
 
+TEST_F(MatmulCpu, SumsDoublesAsDoubles) {
+  const View a = test::host_view(DType::f64, {2, 3}, std::vector<double>{1e8, 1, -1e8, 1e300, NAN, 1});
+  const View b = test::host_view(DType::f64, {3, 2}, std::vector<double>{1, -0.0, 1e-3, 1e-300, 1, 0});
+  Expression half;
+  half.output(half.apply(ScalarOp::mul, {half.input(DType::f64), half.constant(0.5, DType::f64)}));
+  for (const bool by_twin : {false, true}) {
+    const View y = test::host_view(DType::f64, {2, 2}, std::vector<double>(4));
+    for (const Expression* e : {static_cast<const Expression*>(nullptr), static_cast<const Expression*>(&half)}) {
+      if (by_twin) matmul_reference(matmul_problem(a, b, y, {e, {}}), e);
+      else matmul(executor_, a, b, y, {e, {}});
+      const double scale = e ? 0.5 : 1;
+      EXPECT_NEAR(test::value(y, 0), 0.001 * scale, 1e-8);
+      EXPECT_DOUBLE_EQ(test::value(y, 1), 1e-300 * scale);
+      EXPECT_TRUE(std::isnan(test::value(y, 2)));
+    }
+    // An f32 beside it is widened, and a narrower y rounds once.
+    const View ones = test::host_view(DType::f32, {3, 1}, std::vector<double>{1, 0.5, 1});
+    const View narrow = test::host_view(DType::f32, {2, 1}, std::vector<double>(2));
+    if (by_twin) matmul_reference(matmul_problem(a, ones, narrow, {}), nullptr);
+    else matmul(executor_, a, ones, narrow);
+    EXPECT_EQ(test::value(narrow, 0), 0.5);
+  }
+  test::Rng rng(1);
+  const View x = test::random_view(rng, {3, 37, 300}, DType::f64, Kind::sliced),
+             w = test::random_view(rng, {300, 291}, DType::f64, Kind::transposed);
+  const View got = test::random_view(rng, {3, 37, 291}, DType::f64),
+             want = test::random_view(rng, got.shape(), DType::f64);
+  matmul(executor_, x, w, got);
+  matmul_reference(matmul_problem(x, w, want, {}), nullptr);
+  test::expect_close(got, want, {.absolute = 1e-12, .relative = 1e-13});
+}
+
 TEST_F(MatmulCpu, SaysWhatDoesNotFit) {
   test::Rng rng(1);
   const auto f32 = [&](const Shape& s) { return test::random_view(rng, s, DType::f32); };
@@ -275,7 +307,7 @@ class MatmulMatrices : public Matmul {
             return flip ? transposed(view) : view;
           };
           const View a = make(m, k, a_transposed), b = make(k, n, b_transposed);
-          const View y = test::random_view(rng_, {2, m, n}, product_type(type));
+          const View y = test::random_view(rng_, {2, m, n}, product_type(type, type));
           const MatmulProblem p = matmul_problem(a, b, y, {});
           if (!can_run(v, p, device_.capabilities())) continue;
           any = true;

@@ -149,6 +149,20 @@ TEST_P(NormsTest, Types) {
   }
 }
 
+// Groups make one axis more than a view may have, so that two of a row become one, if they can.
+TEST_P(NormsTest, RankEight) {
+  for (const Kind kind : {Kind::dense, Kind::offset}) {
+    check({.form = Form::group, .shape = {2, 6, 1, 2, 3, 1, 2, 3}, .groups = 3, .x_kind = kind, .y_kind = kind});
+    check({.form = Form::group, .shape = {2, 2, 3, 2, 1, 2, 4, 3}, .axis = 6, .groups = 2, .x_kind = kind});
+    check({.form = Form::group, .shape = {2, 2, 1, 2, 1, 2, 1, 4}, .axis = -1, .groups = 2, .y_kind = kind});
+  }
+  Rng rng(1);
+  cpu::Executor executor;
+  const View x = random_view(rng, {2, 4, 2, 2, 2, 2, 2, 2}, DType::f32, Kind::transposed);
+  const View y = random_view(rng, x.shape(), DType::f32);
+  EXPECT_THROW(kernels::group_norm(executor, x, {}, {}, y, 1, 2, 1e-5f), Unsupported);
+}
+
 TEST_P(NormsTest, Sizes) {
   for (std::int64_t n : {1, 3, 33, 1024, 20000}) {
     check({.form = Form::rms, .shape = {3, n}});

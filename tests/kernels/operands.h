@@ -13,6 +13,15 @@ using ValueOf = std::function<double(std::int64_t)>;
 
 // Gives the elements of a host view their values, converted to its type.
 inline void set_values(const View& view, const ValueOf& value) {
+  if (bits(view.dtype) < 8 || view.dtype == DType::c64) {  // which have no type here; complex numbers are real ones
+    const std::uint64_t mask = bits(view.dtype) < 8 ? (1u << bits(view.dtype)) - 1 : 0;
+    for (std::int64_t i = 0; i < view.count(); ++i) {
+      const double v = value(i);
+      set_element_bits(view, i, mask ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) & mask
+                                     : std::bit_cast<std::uint32_t>(static_cast<float>(v)));
+    }
+    return;
+  }
   kernels::with_type(view.dtype, [&]<class T>() {
     if constexpr (!std::is_same_v<T, std::complex<float>>) {
       std::int64_t i = 0;

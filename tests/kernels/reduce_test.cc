@@ -88,6 +88,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
                     c.axes.empty() ? -1 : c.axes[0], weft::to_string(x)));
   }
   gpu::Device& device = test::device(GetParam());
+  Rng rng_{7};
   bool used_workspace = false;
 };
 
@@ -347,6 +348,53 @@ TEST_P(ReduceTest, CountsInForms) {
   }
 }
 
+// Types that few operations take, and elements of a part of a byte.
+TEST_P(ReduceTest, OtherTypes) {
+  for (DType x : {DType::i4, DType::u4, DType::i2, DType::u2}) {
+    const DType wide = is_signed(x) ? DType::i32 : DType::u32;
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::count}) {
+      check({.op = op, .shape = {5, 37}, .axes = {1}, .x = x});
+      if (!is_logic(op)) check({.op = op, .shape = {6, 40}, .axes = {0}, .x = x, .y = wide, .x_kind = Kind::reversed});
+    }
+    check({.op = ReduceOp::min, .shape = {3, 0}, .axes = {1}, .x = x});
+    check({.op = ReduceOp::sum, .shape = {2, 1 << 17}, .axes = {1}, .x = x, .y = wide, .workspace = true});
+  }
+  for (DType x : {DType::boolean, DType::f8e5m2, DType::c64, DType::f64}) {
+    for (ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+      check({.op = op, .shape = {5, 37}, .axes = {1}, .x = x});
+      check({.op = op, .shape = {6, 40}, .axes = {0}, .x = x, .x_kind = Kind::sliced});
+      // -0 is 0, a NaN is not.
+      check({.op = op, .shape = {3, 4}, .axes = {1}, .x = x, .value = [](std::int64_t i) {
+               return i < 4 ? -0.0 : i < 8 ? kNaN : i % 4 ? 1.0 : -0.0;
+             }});
+    }
+  }
+  const auto imaginary = [](std::int64_t i) { return 0.25 * static_cast<double>(i % 5) - 0.5; };
+  for (ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::prod}) {
+    const std::pair<Shape, int> problems[] = {{{3, 37}, 1}, {{37, 8}, 0}, {{2, 1 << 16}, 1}, {{2, 0}, 1}};
+    for (const auto& [shape, axis] : problems) {
+      if (op == ReduceOp::prod && element_count(shape) > 1000) continue;
+      const View parts = view_of(DType::f32, shape, Kind::dense, positive);
+      const View x = random_view(rng_, shape, DType::c64);
+      for (std::int64_t i = 0; i < x.count(); ++i) {
+        const auto real = std::bit_cast<std::uint32_t>(static_cast<float>(value(parts, i)));
+        const auto imag = std::bit_cast<std::uint32_t>(static_cast<float>(imaginary(i)));
+        set_element_bits(x, i, real | std::uint64_t{imag} << 32);
+      }
+      run_both(
+          device, {{x}}, {{output(DType::c64, reduced(shape, {axis}, false))}},
+          [&, axis = axis](Stream& s, auto in, auto out) {
+            std::optional<View> scratch;
+            if (const auto bytes = kernels::reduce_workspace(s, op, in[0], out[0], std::array{axis})) {
+              scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+            }
+            kernels::reduce(s, op, in[0], out[0], std::array{axis}, scratch);
+          },
+          {.absolute = 1e-4, .relative = 1e-4}, std::format("op {} of c64 {}", static_cast<int>(op), to_string(shape)));
+    }
+  }
+}
+
 TEST_P(ReduceTest, NoElements) {
   for (ReduceOp op : kAll) {
     check({.op = op, .shape = {3, 0}, .axes = {1}});
@@ -369,8 +417,14 @@ const bool registered = differential("reduce", [](Rng& rng) {
   const ReduceOp op = pick(rng, kAll);
   constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
   constexpr DType kNumbers[] = {DType::f32, DType::f16, DType::i8,  DType::u8,  DType::i16, DType::u16,
-                                DType::i32, DType::u32, DType::i64, DType::u64, DType::bf16};
-  const DType type = floats_only(op) ? pick(rng, kFloats) : pick(rng, kNumbers);
+                                DType::i32, DType::u32, DType::i64, DType::u64, DType::bf16, DType::f8e4m3,
+                                DType::i4,  DType::u4,  DType::i2,  DType::u2};
+  constexpr DType kOthers[] = {DType::boolean, DType::f8e5m2, DType::c64, DType::f64};
+  const bool complex = op == ReduceOp::sum || op == ReduceOp::mean || op == ReduceOp::prod;
+  const DType type = complex && rng() % 8 == 0         ? DType::c64
+                     : floats_only(op)                 ? pick(rng, kFloats)
+                     : is_logic(op) && rng() % 3 == 0 ? pick(rng, kOthers)
+                                                       : pick(rng, kNumbers);
   const Shape shape = random_shape(rng);
   std::vector<int> axes;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -427,6 +481,9 @@ TEST(ReduceArguments, AreChecked) {
   EXPECT_THROW(run(ReduceOp::any, x, rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::mean, integers, bytes, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::sum, integers, rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, output(DType::boolean, {2, 3}), rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::max, output(DType::c64, {2, 3}), output(DType::c64, {2}), {1}), InvalidArgument);
   EXPECT_NO_THROW(run(ReduceOp::sum, integers, bytes, {1}));
 }
 

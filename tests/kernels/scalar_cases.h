@@ -11,7 +11,8 @@ namespace weft::test {
 // What a GPU computes in.
 inline constexpr DType kComputingTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2,
                                             DType::i8,  DType::i16, DType::i32,  DType::i64,    DType::u8,
-                                            DType::u16, DType::u32, DType::u64,  DType::boolean, DType::c64};
+                                            DType::u16, DType::u32, DType::u64,  DType::boolean, DType::c64,
+                                            DType::i4,  DType::u4,  DType::i2,   DType::u2};
 
 inline bool takes(ScalarOp op, DType type) { return (kernels::info(op).types & kernels::type_set(type)) != 0; }
 

@@ -1,10 +1,11 @@
 // The kernels by name: each row can be called, and wrong calls are told.
 #include "weft/kernels/table.h"
 
+#include <map>
 #include <set>
 #include <sstream>
 
-#include "support/kernel_test.h"
+#include "support/differential.h"
 #include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -26,6 +27,26 @@ TEST(KernelTable, NamesAreUnique) {
     EXPECT_FALSE(k.outputs.empty()) << k.name;
   }
   EXPECT_EQ(kernels::find("no such"), nullptr);
+}
+
+// Random problems reach every kernel, by its own name or with others.
+TEST(KernelTable, EachHasAGenerator) {
+  const std::vector<std::string> known = differential_kernels();
+  const std::map<std::string, std::string> together = {
+      {"argmin", "arg_reduce"}, {"argmax", "arg_reduce"}, {"variance", "reduce"}, {"deviation", "reduce"}};
+  for (const kernels::KernelInfo& k : kernels::table()) {
+    std::string generator = k.name;
+    for (const std::string_view prefix : {"reduce", "scan", "random"}) {
+      if (k.name.starts_with(std::string(prefix) + "_")) generator = prefix;
+    }
+    if (const auto found = together.find(k.name); found != together.end()) generator = found->second;
+    if (k.family == "elementwise") {
+      const auto op = scalar_op(k.name);
+      generator = !op ? "elementwise" : arity(*op) == 1 ? "unary" : arity(*op) == 2 ? "binary" : "ternary";
+    }
+    EXPECT_TRUE(std::ranges::find(known, generator) != known.end())
+        << k.name << ": differential(\"" << generator << "\", …) draws problems nowhere";
+  }
 }
 
 TEST(KernelTable, CallsWhatTheFunctionDoes) {

@@ -4,7 +4,7 @@ import numpy as np
 rng = np.random.default_rng(11)
 np.seterr(all="ignore")
 
-FLOATS = ["f64", "f32", "f16", "bf16"]
+FLOATS = ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"]
 SIGNED = ["i8", "i16", "i32", "i64"]
 UNSIGNED = ["u8", "u16", "u32", "u64"]
 INTEGERS = SIGNED + UNSIGNED
@@ -12,6 +12,18 @@ NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bool": np.boo
          **{t: np.dtype(t.replace("i", "int").replace("u", "uint")).type for t in INTEGERS}}
 PACKED = {"i4": 4, "u4": 4, "i2": 2, "u2": 2}
 bytes_, cases, known = bytearray(), [], {}
+
+
+def eight_bits(exponent, mantissa):
+    """The numbers from 0 up of an eight-bit float, by their codes; the last one would be the first beyond it."""
+    bias = (1 << (exponent - 1)) - 1
+    def value(code):
+        e, m = code >> mantissa, code & ((1 << mantissa) - 1)
+        return (m + (1 << mantissa if e else 0)) * 2.0 ** (max(e, 1) - bias - mantissa)
+    return np.array([value(c) for c in range(0x80 if exponent == 4 else 0x7D)])
+
+
+EIGHT = {"f8e4m3": eight_bits(4, 3), "f8e5m2": eight_bits(5, 2)}  # the first has no infinity, and one NaN
 
 
 # ---- Tensors: values as float64, complex128, bool or Python integers, with the type that they are stored in.
@@ -33,6 +45,10 @@ class T:
         v = self.values
         if self.type == "bf16":
             return (v.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+        if self.type in EIGHT:
+            codes = np.searchsorted(EIGHT[self.type], np.abs(v))
+            codes = np.where(np.isnan(v), 0x7F, np.where(np.isinf(v), 0x7C, codes)) | np.where(np.signbit(v), 0x80, 0)
+            return codes.astype(np.uint8).tobytes()
         if self.type in PACKED:
             width, out = PACKED[self.type], 0
             for i, n in enumerate(v.ravel()):
@@ -62,6 +78,15 @@ def narrow(v, type):
         bits = np.where(inexact, np.where(away, bits - 1, bits) | 1, bits)
         rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32)
         return np.where(np.isnan(v), np.nan, rounded.view(np.float32).astype(np.float64)).reshape(v.shape)
+    if type in EIGHT:
+        numbers = EIGHT[type]
+        a = np.abs(np.where(np.isnan(v), 0, v))
+        above = np.minimum(np.searchsorted(numbers, a), numbers.size - 1)
+        below = np.maximum(above - 1, 0)
+        middle = (numbers[above] + numbers[below]) / 2
+        code = np.where((a > middle) | ((a == middle) & (above % 2 == 0)), above, below)
+        past = np.nan if type == "f8e4m3" else np.inf
+        return np.where(np.isnan(v), np.nan, np.copysign(np.where(code == numbers.size - 1, past, numbers[code]), v))
     return v.astype(NUMPY[type]).astype(np.float64)
 
 

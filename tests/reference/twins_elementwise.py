@@ -120,11 +120,8 @@ def elementwise():
             case(name, [a, b], [T(type, f(a.values, b.values))], **close(name, type))
         for name, f in COMPARE.items():
             case(name, [a, b], [T("bool", f(a.values, b.values))])
-        if type != "bf16":
-            own = np.nextafter(a.values.astype(NUMPY[type]), b.values.astype(NUMPY[type])).astype(np.float64)
-            case("nextafter", [a, b], [T(type, own)])
-        if type != "f64":
-            case("complex", [a, b], [joined(a.values, b.values)])
+        case("nextafter", [a, b], [next_after(a, b)])
+        case("complex", [a, b], [joined(a.values, b.values)])
         c = mixed(reals(type))
         x, y = reals(type), mixed(reals(type))
         finite = [T(type, np.where(np.isfinite(t.values), t.values, 4.5)) for t in (x, y, c)]
@@ -134,7 +131,7 @@ def elementwise():
              **close("lerp", type))
         low, high = T(type, np.minimum(finite[1].values, finite[2].values)), T(type, np.maximum(finite[1].values, finite[2].values))
         case("clamp", [x, low, high], [T(type, np.minimum(np.maximum(x.values, low.values), high.values))])
-    for type in INTEGERS:
+    for type in INTEGERS + list(PACKED):
         x = integers(type)
         for name, f in UNARY_INT.items():
             case(name, [x], [T(type, [f(v, type) for v in x.values])])
@@ -161,6 +158,9 @@ def elementwise():
         case(name, [p, q], [T("bool", f(p.values, q.values))])
     for name, f in COMPARE.items():
         case(name, [p, q], [T("bool", f(p.values, q.values))])
+    ends = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
+    corners = joined(*(m.ravel() for m in np.meshgrid(np.array(ends), np.array(ends))))
+    case("exp", [corners], [T("c64", np.exp(corners.values))], relative=1e-6)
     z, w, u = of("c64"), of("c64"), of("c64")
     few = {"absolute": 2e-5, "relative": 2e-6}
     for name, f in (("neg", np.negative), ("conj", np.conj), ("square", np.square), ("exp", np.exp), ("reciprocal", lambda v: 1 / v)):
@@ -173,9 +173,26 @@ def elementwise():
     case("equal", [z, same], [T("bool", z.values == same.values)])
     case("not_equal", [z, same], [T("bool", z.values != same.values)])
     case("fma", [z, w, u], [T("c64", z.values * w.values + u.values)], **few)
-    for type in FLOATS + INTEGERS + ["bool", "c64"]:
+    for type in FLOATS + INTEGERS + list(PACKED) + ["bool", "c64"]:
         chosen, a, b = of("bool"), of(type), mixed(of(type))
         case("select", [chosen, a, b], [T(type, np.where(chosen.values, a.values, b.values))])
+
+
+def next_after(a, b):
+    if a.type in NUMPY:
+        return T(a.type, np.nextafter(a.values.astype(NUMPY[a.type]), b.values.astype(NUMPY[a.type])).astype(np.float64))
+    # By the codes of the numbers from 0 up.
+    numbers = EIGHT.get(a.type)
+    if numbers is None:
+        numbers = (np.arange(0x7F81, dtype=np.uint32) << 16).view(np.float32).astype(np.float64)
+    elif a.type == "f8e5m2":
+        numbers = np.append(numbers[:-1], np.inf)
+    code = np.where(np.signbit(a.values), -1, 1) * np.searchsorted(numbers, np.where(np.isnan(a.values), 0, np.abs(a.values)))
+    code = code + np.where(b.values > a.values, 1, -1)
+    past = np.abs(code) >= numbers.size if a.type != "f8e4m3" else np.abs(code) >= numbers.size - 1
+    moved = np.where(past, np.nan, np.copysign(numbers[np.minimum(np.abs(code), numbers.size - 1)], np.where(code == 0, a.values, code)))
+    moved = np.where(a.values == b.values, b.values, moved)
+    return T(a.type, np.where(np.isnan(a.values) | np.isnan(b.values), np.nan, moved))
 
 
 def joined(real, imag):

@@ -10,7 +10,8 @@
 namespace weft::kernels {
 
 // y = x, converted to y's type: to a narrower float rounding to nearest even; float to integer towards zero,
-// saturating, NaN to 0; integers wrap; to boolean: x != 0. x broadcasts to y.
+// saturating, NaN to 0; integers wrap; to boolean: x != 0. x broadcasts to y. Between f64 and other types a GPU,
+// which has no such numbers, converts by integer operations, to the same values.
 void copy(Stream& stream, const View& x, const View& y);
 // y = value converted to y's type.
 void fill(Stream& stream, double value, const View& y);

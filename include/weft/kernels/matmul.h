@@ -11,8 +11,11 @@
 
 namespace weft::kernels {
 
-// What happens to each element of a product before it is stored: expression input 0 is the product's element (f32 of
-// floats, i32 of integers), the others are `operands`, broadcast to y's shape. No expression: it is stored as it is.
+// The type of the sums of a product of real types: i32 of integers, f32 of floats, f64 if one of them is.
+DType product_type(DType a, DType b);
+
+// What happens to each element of a product before it is stored: expression input 0 is the product's element, of
+// product_type(), the others are `operands`, broadcast to y's shape. No expression: it is stored as it is.
 struct Epilogue {
   const Expression* expression = nullptr;
   std::span<const View> operands;
@@ -24,13 +27,14 @@ struct Epilogue {
 //
 // a and b                            sums               y, unless an expression gives it another type
 // any two float types                f32                any float type
+// f64 and a float type, on the CPU   f64                any float type
 // any two of i8 u8 i16 u16 i32 u32   i32, they wrap     i32 or u32
 // c64, or c64 and a float type       f32, each part     c64; no expression
 //
-// Floats are summed in no stated order: |error| ≤ k · 2^-24 · Σ|a·b|. NaN and infinity reach the elements whose sums
-// they are in. c64 is (a + bi)(c + di) = (ac - bd) + (ad + bc)i as written: an infinite operand may give NaN parts.
-// Cooperative matrices (Flag::matrices) multiply f16 by f16, i8 by i8 and u8 by u8 with the same sums; they are used
-// once a self-test has passed on the device. f64 is for the CPU alone, and is summed in f32 there. Throws
+// Floats are summed in no stated order: |error| ≤ k · 2^-24 · Σ|a·b| (f64: 2^-53). NaN and infinity reach the elements
+// whose sums they are in. c64 is (a + bi)(c + di) = (ac - bd) + (ad + bc)i as written: an infinite operand may give NaN
+// parts. Cooperative matrices (Flag::matrices) multiply f16 by f16, i8 by i8 and u8 by u8 with the same sums; they are
+// used once a self-test has passed on the device. f64 is for the CPU alone, which sums it by a plain loop. Throws
 // InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {},
             const std::optional<View>& workspace = {});

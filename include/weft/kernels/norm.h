@@ -13,7 +13,8 @@ namespace weft::kernels {
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias over the axes from `first_axis` on; scale and bias
 // (optional) have the shape of those axes. Floating types, each operand its own; computed in f32, with a mean that is
-// large beside the deviation costing no digits beyond those that x itself lost.
+// large beside the deviation costing no digits beyond those that x itself lost. Deviations past 1.8e19, whose squares
+// f32 does not hold, give 0 on a GPU, with a difference from the mean past f32 NaN; the CPU squares in f64.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int first_axis, float epsilon, const std::optional<View>& workspace = {});
 // Bytes of scratch (at a multiple of 16 bytes) with which few long rows, or rows that share lines of memory, go fastest
@@ -31,7 +32,8 @@ std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optio
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias, mean and variance being those of each sample (axis 0) and
 // each of `groups` groups of neighbouring channels, over all other axes. Channels stand at `channel_axis`, any but 0;
-// scale and bias (optional) have a value a channel. Types and accuracy as for layer_norm(). Rank at most 7.
+// scale and bias (optional) have a value a channel. Types and accuracy as for layer_norm(). Of rank 8 two
+// neighbouring axes besides must lie as one in every operand, as in dense ones; else it is Unsupported.
 // Source: Wu and He, "Group Normalization", 2018.
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int channel_axis, std::int64_t groups, float epsilon,

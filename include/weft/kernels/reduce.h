@@ -18,21 +18,24 @@ enum class ReduceOp : std::uint8_t {
 constexpr bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
 
 // y = x reduced over `axes`; y has x's shape with those sizes 1, or without them. No axes: each element by itself.
-//   sum, prod, min, max, sum_squares, l1   x integer or floating
-//   mean, l2, log_sum, log_sum_exp         x floating
+//   sum, prod, min, max, sum_squares, l1   x integer or floating; of sum and prod also c64
+//   mean, l2, log_sum, log_sum_exp         x floating; of mean also c64
 //   variance, deviation                    x floating: squared deviations from the mean, over n - `correction` (0: of a
 //                                          population, 1: of a sample; no less than 0), and its square root
 //   any, all                               x of any type (true: not zero, so NaN too), y boolean
-//   count                                  x of any type: how many are not zero; y an integer of 32 or 64 bits
-// Floating x: y is floating. Integer x: y has x's type, or the 32-bit type of its kind.
+//   count                                  x of any type: how many are not zero; y an integer of 32 or 64 bits. The sum
+//                                          of booleans, which `sum` refuses, because y would be none
+// Floating x: y is floating. c64: y is c64; products are (ac - bd) + (ad + bc)i. Integer x: y has x's type, or the
+// 32-bit type of its kind.
 // Sums accumulate at least in f32 in a fixed order, so that a device repeats its results to the bit; each addend takes
 // part in at most 80 + n / (256·team) additions (team: the threads of a row, 8 to 1024; n its elements), which times
 // 2^-24 bounds the relative error of a sum of positive numbers. Integers accumulate wrapping.
 // Over no elements: sum, sum_squares, l1, l2 are 0, prod is 1, min +inf, max -inf (integers: the type's largest and
 // least), mean, variance and deviation NaN, log_sum and log_sum_exp -inf, any false, all true, count 0. NaN wins min
 // and max. A variance loses no digits to a mean that is large beside it; an infinity in x makes it NaN, and a deviation
-// whose square is past f32 an infinity or NaN.
-// On a GPU f64 and c64 are Unsupported.
+// whose square is past f32 an infinity or NaN. A GPU squares in f32: sum_squares and l2 of numbers past 1.8e19 are
+// infinite there, and l2 of numbers below 1e-19 loses digits, where the CPU, which sums in f64, has the number.
+// On a GPU f64 is Unsupported but for any, all and count.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
             const std::optional<View>& workspace = {}, double correction = 0);

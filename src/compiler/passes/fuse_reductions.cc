@@ -30,7 +30,8 @@ Value with_work_after(const Rewriter& r, const Node& node, const MapOp& map, std
   for (const Value& v : node.inputs()) {
     const Value now = r.at(v);
     const auto* op = op_of<ReduceOpNode>(now);
-    if (!op || op->after() || !is_floating(v.dtype())) continue;
+    // `after` takes an f32.
+    if (!op || op->after() || !is_floating(v.dtype()) || v.dtype() == DType::f64) continue;
     if (v.shape() != node.types()[0].shape || !r.uses().only(v, node)) continue;
 
     std::vector<Value> operands = now.node()->inputs();

@@ -4,6 +4,7 @@
 #include "compiler/rewrite.h"
 #include "graph/ops/map.h"
 #include "graph/ops/matmul.h"
+#include "weft/kernels/matmul.h"
 
 namespace weft::compiler {
 namespace {
@@ -29,7 +30,7 @@ Graph matmul_epilogue(const Graph& graph, const PassContext& context) {
 
     std::vector<Value> operands{r.at(input_of(best, 0)), r.at(input_of(best, 1))};
     Expression e;
-    const int product = e.input(is_floating(best.dtype()) ? DType::f32 : DType::i32);
+    const int product = e.input(kernels::product_type(operands[0].dtype(), operands[1].dtype()));
     const int value = e.cast(product, best.dtype());
     std::vector<int> args;
     std::map<std::pair<Node*, int>, int> numbers;

@@ -15,6 +15,7 @@
 #include "graph/ops/norm.h"
 #include "graph/ops/reduce.h"
 #include "weft/error.h"
+#include "weft/kernels/matmul.h"
 #include "weft/log.h"
 
 namespace weft::compiler {
@@ -217,7 +218,7 @@ class Narrower {
       return copy(node, plain == result ? make_op<MatmulOp>() : make_op<MatmulOp>(result), std::move(inputs));
     }
     Expression e;
-    std::vector<int> args{e.input(is_floating(node.inputs()[0].dtype()) ? DType::f32 : DType::i32)};
+    std::vector<int> args{e.input(kernels::product_type(inputs[0].dtype(), inputs[1].dtype()))};
     add_inputs(e, args, node, inputs, 2);
     e.output(e.cast(splice(e, *op.epilogue(), args)[0], result));
     return copy(node, make_op<MatmulOp>(std::move(e)), std::move(inputs));

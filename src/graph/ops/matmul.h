@@ -11,7 +11,7 @@ class MatmulOp final : public Op {
   MatmulOp() = default;
   // Without an epilogue: the type of the result, instead of what matmul() in weft/graph.h says.
   explicit MatmulOp(DType result) : result_(result) {}
-  // Input 0 of the expression is the product's element, f32 of floats, i32 of integers; the others are the further
+  // Input 0 of the expression is the product's element, of kernels::product_type(); the others are the further
   // operands, which broadcast to the result.
   explicit MatmulOp(Expression epilogue) : epilogue_(std::move(epilogue)) {}
   const std::optional<DType>& result() const { return result_; }

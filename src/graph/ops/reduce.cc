@@ -11,12 +11,12 @@ namespace {
 struct Row {
   ReduceOp op;
   std::string_view name;
-  bool floats_only, booleans_only;
+  bool floats_only, booleans_only, complex = false;
 };
 constexpr Row kRows[] = {
-    {ReduceOp::sum, "reduce_sum", false, false},
-    {ReduceOp::mean, "reduce_mean", true, false},
-    {ReduceOp::prod, "reduce_prod", false, false},
+    {ReduceOp::sum, "reduce_sum", false, false, true},
+    {ReduceOp::mean, "reduce_mean", true, false, true},
+    {ReduceOp::prod, "reduce_prod", false, false, true},
     {ReduceOp::min, "reduce_min", false, false},
     {ReduceOp::max, "reduce_max", false, false},
     {ReduceOp::sum_squares, "reduce_sum_squares", false, false},
@@ -87,9 +87,13 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
     for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
   }
   const bool boolean = x.dtype == DType::boolean;
-  if (row(op_).booleans_only != boolean || (row(op_).floats_only && !is_floating(x.dtype))) {
+  const bool takes = x.dtype == DType::c64 ? row(op_).complex : !row(op_).floats_only || is_floating(x.dtype);
+  if (row(op_).booleans_only != boolean || (!boolean && !takes)) {
     throw InvalidArgument("{}: x is {}, expected {}", name(), weft::to_string(x),
-                          row(op_).booleans_only ? "bool" : row(op_).floats_only ? "a float type" : "numbers");
+                          row(op_).booleans_only ? "bool"
+                          : row(op_).floats_only ? "a float type"
+                          : row(op_).complex     ? "numbers"
+                                                 : "real numbers");
   }
   TensorType y{x.dtype, reduced(x.shape, axes_, keep_dims_)};
   const std::size_t more = after_ ? static_cast<std::size_t>(after_->input_count()) - 1 : 0;

@@ -16,7 +16,7 @@ fn root_f32(v: f32) -> f32 { return sqrt_f32(v); }
 fn quotient_f32(a: f32, b: f32) -> f32 {
   let r = 1.0 / b;
   let q = a * r;
-  return fma(fma(-q, b, a), r, q);
+  return fma(-fma(q, b, -a), r, q);        // -0 / b stays -0
 }
 
 // By the device's exp2 and log2, however rough, and a step of Newton's, which small numbers take multiplied by 2^96 so
@@ -89,7 +89,7 @@ struct ExpPartsF32 { scale: f32, rest: f32 }
 fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
   // 1.5 · 2^23 + 127: the last bits are n's exponent. By them, since a compiler may take a sum apart again.
   let shifted = bitcast<u32>(fma(s, factor, 12583039.0));
-  let r = fma(low, factor, fma(s, factor, -f32(bitcast<i32>(shifted) - 0x4b40007f)));
+  let r = fma(low, factor, fma(s, factor, f32(0x4b40007f - bitcast<i32>(shifted))));
   var q = 0.00015470266;
   q = fma(q, r, 0.0013391327);
   q = fma(q, r, 0.009618029);
@@ -131,7 +131,7 @@ fn gelu_erf_f32(x: f32) -> f32 {
   q = fma(q, t, 0.09974612);
   let s = a * a;
   let e = exp_parts_f32(s, fma(a, a, -s), -0.7213475);
-  return max(x, 0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 13.15);
+  return max(x, -0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 13.15);
 }
 
 // exp(-x²) t P(t) with t = 1 / (1 + |x|/2).
@@ -351,7 +351,7 @@ fn gelu_tanh_narrow(x: f32) -> f32 {
 }
 
 fn gelu_erf_narrow(x: f32) -> f32 {
-  return max(x, 0.0) - min(abs(x), 14.0) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
+  return max(x, -0.0) - min(abs(x), 14.0) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
 }
 
 // Near 0, where the difference loses its digits, x itself.

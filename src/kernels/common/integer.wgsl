@@ -287,3 +287,93 @@ fn i64_from_f32(x: f32) -> vec2<u32> {
   let a = u64_from_f32(bitcast<f32>(b & 0x7fffffffu));
   return select(a, neg_64(a), negative);
 }
+
+// ---- Numbers of f64, as their bits, the low word first.
+
+fn f64_from_f32(x: f32) -> vec2<u32> {
+  let b = bitcast<u32>(x);
+  let a = b & 0x7fffffffu;
+  var e = a >> 23u;
+  var m = a & 0x7fffffu;
+  if (e == 0u) {                                           // a denormal, as if it were normal
+    let shift = countLeadingZeros(m) - 8u;
+    m = (m << (shift & 31u)) & 0x7fffffu;
+    e = 1u - shift;
+  }
+  let exponent = select(select(e + 896u, 0x7ffu, e == 255u), 0u, a == 0u);
+  return vec2<u32>(m << 29u, (b & 0x80000000u) | (exponent << 20u) | (m >> 3u));
+}
+
+fn f64_from_u64(a: vec2<u32>) -> vec2<u32> {
+  if (all(a == vec2<u32>(0u))) { return a; }
+  let zeros = clz_64(a);
+  let n = shift_left_64(a, zeros);                         // leading bit at 63
+  var m = shift_right_u64(n, vec2<u32>(11u, 0u));
+  let rest = n.x & 0x7ffu;
+  if (rest > 0x400u || (rest == 0x400u && (m.x & 1u) != 0u)) { m = add_64(m, vec2<u32>(1u, 0u)); }
+  return add_64(m, vec2<u32>(0u, (1085u - zeros.x) << 20u));  // the hidden bit adds the missing one
+}
+
+fn f64_from_i64(a: vec2<u32>) -> vec2<u32> {
+  let f = f64_from_u64(abs_i64(a));
+  return vec2<u32>(f.x, f.y | (a.y & 0x80000000u));
+}
+
+// To nearest even; or to odd, so that a further rounding comes out as if it were the only one.
+fn f32_from_f64(x: vec2<u32>, odd: bool) -> f32 {
+  let sign = x.y & 0x80000000u;
+  let a = vec2<u32>(x.x, x.y & 0x7fffffffu);
+  if (a.y >= 0x7ff00000u) {
+    return bitcast<f32>(sign | select(0x7fc00000u, 0x7f800000u, a.y == 0x7ff00000u && a.x == 0u));
+  }
+  let exponent = i32(a.y >> 20u) - 896;                    // as f32 has it
+  if (exponent > 254) { return bitcast<f32>(sign | select(0x7f800000u, 0x7f7fffffu, odd)); }
+  // 24 bits that f32 keeps, and what is below them.
+  var m = 0x800000u | ((a.y & 0xfffffu) << 3u) | (a.x >> 29u);
+  var below = a.x << 3u;
+  var pattern = 0u;
+  if (exponent > 0) {
+    pattern = (u32(exponent - 1) << 23u) + m;              // the hidden bit adds the missing one
+  } else if (exponent >= -24) {
+    let shift = u32(1 - exponent);
+    below = (m << (32u - shift)) | (below >> shift) | select(0u, 1u, (below << (32u - shift)) != 0u);
+    pattern = m >> shift;
+  } else {
+    below = select(0u, 1u, (a.x | a.y) != 0u);
+  }
+  let is_odd = (pattern & 1u) != 0u;
+  let nearest = below > 0x80000000u || (below == 0x80000000u && is_odd);
+  let up = select(nearest, below != 0u && !is_odd, odd);
+  return bitcast<f32>(sign | (pattern + select(0u, 1u, up)));
+}
+
+// To integers towards zero, saturating, NaN to 0.
+fn u64_from_f64(x: vec2<u32>) -> vec2<u32> {
+  let e = i32(x.y >> 20u) - 1075;                          // x = m · 2^e
+  if (x.y >= 0x80000000u || x.y > 0x7ff00000u || (x.y == 0x7ff00000u && x.x != 0u)) { return vec2<u32>(0u); }
+  let m = vec2<u32>(x.x, (x.y & 0xfffffu) | 0x100000u);
+  if (e < 0) { return shift_right_u64(m, vec2<u32>(u32(-e), 0u)); }
+  if (e > 11) { return vec2<u32>(0xffffffffu); }
+  return shift_left_64(m, vec2<u32>(u32(e), 0u));
+}
+
+fn i64_from_f64(x: vec2<u32>) -> vec2<u32> {
+  let a = vec2<u32>(x.x, x.y & 0x7fffffffu);
+  if (a.y > 0x7ff00000u || (a.y == 0x7ff00000u && a.x != 0u)) { return vec2<u32>(0u); }
+  let negative = x.y >= 0x80000000u;
+  if (a.y >= 0x43e00000u) {                                // 2^63 and more
+    return select(vec2<u32>(0xffffffffu, 0x7fffffffu), vec2<u32>(0u, 0x80000000u), negative);
+  }
+  let magnitude = u64_from_f64(a);
+  return select(magnitude, neg_64(magnitude), negative);
+}
+
+fn i32_from_f64(x: vec2<u32>) -> i32 {
+  let low = vec2<u32>(0x80000000u, 0xffffffffu);
+  return bitcast<i32>(max_i64(min_i64(i64_from_f64(x), vec2<u32>(0x7fffffffu, 0u)), low).x);
+}
+
+fn u32_from_f64(x: vec2<u32>) -> u32 {
+  let v = u64_from_f64(x);
+  return select(v.x, 0xffffffffu, v.y != 0u);
+}

@@ -69,7 +69,8 @@ fn gelu_erf_narrow(x: f32) -> f32 {
   return gelu_erf_near(x);
 }
 fn gelu_erf_near(x: f32) -> f32 {
-  return max(x, 0.0) - abs(x) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
+  let tail = abs(x) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
+  return select(-tail, x - tail, x >= 0.0);
 }
 
 // Of bf16, whose range goes on where the short form ends.
@@ -93,7 +94,7 @@ fn tanh_narrow(x: f32) -> f32 {
 }
 fn tanh_near(x: f32) -> f32 {
   let z = x * x;
-  let small = x - x * z * (0.33333333 - 0.13333333 * z);
+  let small = x * (1.0 - z * (0.33333333 - 0.13333333 * z));
   return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), small, z < 0.04);
 }
 

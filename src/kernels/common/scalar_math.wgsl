@@ -193,7 +193,7 @@ fn sigmoid_whole_f32(x: f32) -> f32 {
   return select(r, e * r, x < 0.0);
 }
 
-// x / (1 + exp(-(z + tail))), z of x's sign; 0 in the limit of -infinity. exp(z) could be denormal where the result is
+// x / (1 + exp(-(z + tail))), z of x's sign; -0 in the limit of -infinity. exp(z) could be denormal where the result is
 // not, so it carries a factor of 2^32 that is taken off at the end.
 fn gated_f32(x: f32, z: f32, tail: f32) -> f32 {
   let negative = z < 0.0;
@@ -202,7 +202,7 @@ fn gated_f32(x: f32, z: f32, tail: f32) -> f32 {
   let v = select(x * r, (x * big) * r, negative);
   let b = bitcast<u32>(v);
   let e = (b >> 23u) & 0xffu;
-  if (!negative || e == 255u) { return select(v, 0.0, z < -200.0); }
+  if (!negative || e == 255u) { return bitcast<f32>(select(b, 0x80000000u, z < -200.0)); }
   return bitcast<f32>(select(b - (32u << 23u), b & 0x80000000u, e < 33u));
 }
 
@@ -211,7 +211,7 @@ fn silu_f32(x: f32) -> f32 { return gated_f32(x, x, 0.0); }
 fn gelu_quick_f32(x: f32) -> f32 { return gelu_quick_whole_f32(x); }
 
 fn gelu_quick_whole_f32(x: f32) -> f32 {         // x · sigmoid(1.702 x)
-  if (is_beyond_f32(x, 100.0)) { return relu_f32(x); }
+  if (is_beyond_f32(x, 100.0)) { return signed_f32(relu_f32(x), x); }
   let h = high_part_f32(x);
   return gated_f32(x, h * 1.7021484375, h * -0.0001484375 + (x - h) * 1.702);
 }
@@ -220,7 +220,7 @@ fn gelu_quick_whole_f32(x: f32) -> f32 {         // x · sigmoid(1.702 x)
 fn gelu_tanh_f32(x: f32) -> f32 { return gelu_tanh_whole_f32(x); }
 
 fn gelu_tanh_whole_f32(x: f32) -> f32 {
-  if (is_beyond_f32(x, 20.0)) { return relu_f32(x); }
+  if (is_beyond_f32(x, 20.0)) { return signed_f32(relu_f32(x), x); }
   let xh = high_part_f32(x);
   let xl = x - xh;
   let s = xh * xh;
@@ -276,7 +276,7 @@ fn gelu_erf_f32(x: f32) -> f32 { return gelu_erf_whole_f32(x); }
 
 fn gelu_erf_whole_f32(x: f32) -> f32 {
   let a = abs_f32(x);
-  if (is_beyond_f32(x, 14.5)) { return relu_f32(x); }
+  if (is_beyond_f32(x, 14.5)) { return signed_f32(relu_f32(x), x); }
   if (a < 0.5) { return 0.5 * x * (1.0 + erf_unit_f32(x * 0.70710678)); }
   let v = a / (a + 3.0);
   let h = high_part_f32(a);
@@ -315,7 +315,7 @@ fn tanh_near_f32(x: f32) -> f32 {          // |x| < 0.625
   q = q * z - 0.05395904;
   q = q * z + 0.13333303;
   q = q * z - 0.33333334;
-  return x + x * (z * q);
+  return x * (1.0 + z * q);                // -0 of -0, which a sum of x and a rest would not be
 }
 
 // x = quadrant · π/2 + rest (mod 2π), |rest| <= π/4. Below 402 by three constants whose products with the quadrant's
@@ -340,6 +340,7 @@ fn reduce_angle_f32(x: f32) -> AngleF32 {
     return AngleF32(u32(i32(n)), (y - n * -4.4543994590640068e-6) - n * -5.5644316761872885e-11);
   }
   let b = bitcast<u32>(a);
+  if (b >= 0x7f800000u) { return AngleF32(0u, f32_from_bits(0x7fc00000u)); }
   let m = (b & 0x7fffffu) | 0x800000u;
   // x = m · 2^e; bits of 2/π that make multiples of 4 are skipped. 30: the table's leading zero word, less two bits.
   let start = u32(i32(b >> 23u) - 150 + 30);
@@ -389,19 +390,16 @@ fn sin_quadrant_f32(r: f32, quadrant: u32) -> f32 {
 fn not_finite_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= 0x7f800000u; }
 
 fn sin_f32(x: f32) -> f32 {
-  if (not_finite_f32(x)) { return f32_from_bits(0x7fc00000u); }
   let a = reduce_angle_f32(x);
-  return sin_quadrant_f32(a.rest, a.quadrant);
+  return select(sin_quadrant_f32(a.rest, a.quadrant), x, is_tiny_f32(x));
 }
 
 fn cos_f32(x: f32) -> f32 {
-  if (not_finite_f32(x)) { return f32_from_bits(0x7fc00000u); }
   let a = reduce_angle_f32(x);
   return sin_quadrant_f32(a.rest, a.quadrant + 1u);
 }
 
 fn tan_f32(x: f32) -> f32 {
-  if (not_finite_f32(x)) { return f32_from_bits(0x7fc00000u); }
   if (is_tiny_f32(x)) { return x; }
   let a = reduce_angle_f32(x);
   let s = sin_kernel_f32(a.rest);

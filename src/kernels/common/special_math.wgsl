@@ -6,7 +6,7 @@ fn quotient_f32(a: f32, b: f32) -> f32 {
   let inverse = 1.0 / b;
   let h = high_part_f32(a * inverse);
   let bh = high_part_f32(b);
-  return h + ((a - h * bh) - h * (b - bh)) * inverse;
+  return h - ((h * bh - a) + h * (b - bh)) * inverse;  // -0 / b stays -0
 }
 
 // The square root within about 1 ULP, whatever the device's own makes of it; v >= 0 and far from the range's ends.

@@ -151,9 +151,6 @@ void copy(Stream& stream, const View& x, const View& y) {
     if (gpu::Commands* commands = stream.gpu()) return copy_bits_gpu(*commands, from, y);
     return copy_bits_cpu(*stream.cpu(), from, y);
   }
-  if (stream.gpu() && (x.dtype == DType::f64 || y.dtype == DType::f64)) {
-    throw Unsupported("copy: {} to {}: WGSL has no f64; cast on the cpu", to_string(x), to_string(y));
-  }
   Expression cast;
   cast.output(cast.cast(cast.input(x.dtype), y.dtype));
   map(stream, "copy", cast, std::span(&from, 1), std::span(&y, 1));

@@ -16,7 +16,7 @@ namespace {
 char family(DType type) {
   if (type == DType::f64) {
     throw Unsupported(
-        "f64 cannot compute on a GPU: WGSL has no 64-bit floats; cast to f32 on the host, or use the cpu");
+        "f64 cannot compute on a GPU: WGSL has no 64-bit floats; cast to f32, or use the cpu");
   }
   if (type == DType::i64) return 'l';
   if (type == DType::u64) return 'm';
@@ -74,14 +74,41 @@ std::string constant_text(const Expression::Node& node) {
   }
 }
 
+std::string cast_text(DType from, DType to, const std::string& x);
+
+// f64 is words, which only casts understand.
+std::string cast_from_f64(DType to, const std::string& x) {
+  if (to == DType::boolean) return std::format("u32((({0}.y & 0x7fffffffu) | {0}.x) != 0u)", x);
+  const int b = bits(to);
+  switch (family(to)) {
+    case 'c': return std::format("vec2<f32>(f32_from_f64({}, false), 0.0)", x);
+    case 'f': return wrap(to, std::format("f32_from_f64({}, {})", x, b < 32));
+    case 'l': return std::format("i64_from_f64({})", x);
+    case 'm': return std::format("u64_from_f64({})", x);
+    case 'i': return std::format("clamp(i32_from_f64({}), {}, {})", x, -(1ll << (b - 1)), (1ll << (b - 1)) - 1);
+    default: return std::format("min(u32_from_f64({}), {}u)", x, (1ull << b) - 1);
+  }
+}
+std::string cast_to_f64(DType from, const std::string& x) {
+  switch (family(from)) {
+    case 'f': return std::format("f64_from_f32({})", x);
+    case 'l': return std::format("f64_from_i64({})", x);
+    case 'm': return std::format("f64_from_u64({})", x);
+    case 'i': return std::format("f64_from_i64({})", cast_text(from, DType::i64, x));
+    default: return std::format("f64_from_u64({})", cast_text(from, DType::u64, x));
+  }
+}
+
 std::string cast_text(DType from, DType to, const std::string& x) {
+  if (from == DType::f64) return cast_from_f64(to, x);
+  if (to == DType::f64 && from != DType::c64) return cast_to_f64(from, x);
   const char f = family(from);
-  const char t = family(to);
   if (f == 'c') {
     if (to == DType::boolean)
       return std::format("u32(any((bitcast<vec2<u32>>({}) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u)))", x);
     return cast_text(DType::f32, to, x + ".x");
   }
+  const char t = family(to);
   if (t == 'c') return std::format("vec2<f32>({}, 0.0)", from == DType::f32 ? x : cast_text(from, DType::f32, x));
   if (to == DType::boolean) {
     if (f == 'f') return std::format("u32((bitcast<u32>({}) & 0x7fffffffu) != 0u)", x);
@@ -178,6 +205,42 @@ std::vector<bool> live_nodes(const Expression& e) {
   return live;
 }
 
+bool is_zero(const Expression::Node& node) {
+  if (node.op != ScalarOp::constant) return false;
+  if (node.type == DType::c64) return (node.bits & 0x7fffffff) == 0 || (node.bits >> 32 & 0x7fffffff) == 0;
+  if (is_floating(node.type)) return node.bits << (65 - bits(node.type)) == 0;
+  return node.bits == 0;
+}
+
+// Nodes whose value compilers must not know, since they would take x · 0 and 0 / x for 0 and x + 0 for x whatever x is:
+// zeros, and comparisons as numbers, that sums, products and quotients are made of.
+std::vector<bool> secret_nodes(const Expression& e) {
+  using enum ScalarOp;
+  const auto& nodes = e.nodes();
+  const auto is_secret = [&](const Expression::Node& x) {
+    if (x.op != cast) return is_zero(x);
+    const Expression::Node& from = nodes[x.args[0]];
+    return x.type == DType::c64 || is_zero(from) ||
+           (is_floating(x.type) && from.type == DType::boolean && from.op != input);
+  };
+  std::vector<bool> secret(nodes.size(), false);
+  for (const Expression::Node& node : nodes) {
+    if (node.op != add && node.op != sub && node.op != mul && node.op != ScalarOp::div && node.op != ScalarOp::fma &&
+        node.op != ScalarOp::lerp && node.op != square && node.op != ScalarOp::complex)
+      continue;
+    for (const int a : node.args) {
+      if (a >= 0 && is_secret(nodes[a])) secret[a] = true;
+    }
+  }
+  return secret;
+}
+
+// A value as one that compilers cannot know.
+std::string secret_text(DType type, const std::string& value) {
+  if (type != DType::c64) return std::format("f32_from_bits(bitcast<u32>({}) ^ p.nothing)", value);
+  return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.nothing))", value);
+}
+
 std::string node_text(const Expression& expression, const Expression::Node& node) {
   using enum ScalarOp;
   auto variable = [&](int k) { return std::format("v{}", node.args[k]); };
@@ -188,13 +251,14 @@ std::string node_text(const Expression& expression, const Expression::Node& node
 
   const ScalarOpInfo& row = info(node.op);
   const DType type = type_of(row.arity - 1);
+  const char computes_as = family(type);
   // Booleans negate by flipping their one bit.
   if (node.op == bitwise_not && type == DType::boolean) return std::format("(1u - {})", variable(0));
   std::string text;
   const bool narrow_float = is_floating(type) && bits(type) < 32;
   const std::string_view pattern = node.op == ScalarOp::nextafter           ? nextafter_text(type)
                                    : narrow_float && !row.narrow.empty() ? row.narrow
-                                                                           : op_text(row, family(type));
+                                                                           : op_text(row, computes_as);
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '$') text += pattern[i];
     else if (pattern[++i] == 'w') text += std::to_string(bits(type));
@@ -210,8 +274,9 @@ std::string node_text(const Expression& expression, const Expression::Node& node
 
 // Of each live node its text; an empty one of the others. `used`: results are computed with, not only stored.
 //
-// Casts to narrow floats that are only stored are left to the store, which rounds. To f16 values are packed and unpacked,
-// which NVIDIA's compiler (580.159) leaves out: where they are used a zero that it cannot know keeps the rounding in.
+// Casts to narrow floats that are only stored are left to the store, which rounds. To f16 values are packed and
+// unpacked, which NVIDIA's compiler (580.159) leaves out: where they are used a zero that it cannot know keeps the
+// rounding in.
 std::vector<std::string> node_texts(const Expression& e, bool used) {
   const auto& nodes = e.nodes();
   const std::vector<bool> live = live_nodes(e);
@@ -222,17 +287,20 @@ std::vector<std::string> node_texts(const Expression& e, bool used) {
       if (a >= 0) rounds[a] = true;
     }
   }
+  const std::vector<bool> secret = secret_nodes(e);
   std::vector<std::string> texts(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
     const Expression::Node& node = nodes[i];
     const bool half = node.type == DType::f16;
-    if (node.op == ScalarOp::cast && is_floating(node.type) && bits(node.type) < 32 && !half && !rounds[i]) {
+    const bool narrows = node.op == ScalarOp::cast && is_floating(node.type) && bits(node.type) < 32;
+    if (narrows && !half && !rounds[i] && nodes[node.args[0]].type != DType::f64) {
       texts[i] = cast_text(nodes[node.args[0]].type, DType::f32, std::format("v{}", node.args[0]));
       continue;
     }
     texts[i] = node_text(e, node);
     if (node.op == ScalarOp::cast && half && rounds[i]) texts[i].insert(texts[i].rfind(')'), " + p.nothing");
+    if (secret[i]) texts[i] = secret_text(node.type, texts[i]);
   }
   return texts;
 }
@@ -252,6 +320,14 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 }
 
 }  // namespace
+
+bool names_nothing(const Expression& e) {
+  const std::vector<bool> secret = secret_nodes(e);
+  return std::ranges::find(secret, true) != secret.end() || std::ranges::any_of(e.nodes(), [](const auto& node) {
+           return (node.op == ScalarOp::cast && node.type == DType::f16) ||
+                  (node.op == ScalarOp::reciprocal && node.type == DType::c64);
+         });
+}
 
 std::string expression_wgsl(const Expression& e, int width, std::string_view name, bool used) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");

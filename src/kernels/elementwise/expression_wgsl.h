@@ -16,6 +16,8 @@ namespace weft::kernels {
 // The text calls functions of the library and may name p.nothing; Call has both. Throws Unsupported for f64.
 std::string expression_wgsl(const Expression& expression, int width, std::string_view name = "expression",
                             bool used = false);
+// Whether the text may name p.nothing.
+bool names_nothing(const Expression& expression);
 
 // Whether an expression has one output and functions that test each element for a long way: those of narrow floats,
 // fewer with `device_math`, which is asked only if it matters, and some of f32 with it. Then there is fn

@@ -208,7 +208,8 @@ std::optional<Expression> on_words(const Expression& e) {
   Expression words;
   const int a = words.input(DType::u32), b = arity > 1 ? words.input(DType::u32) : a;
   const auto of = [&](ScalarOp op, int x, int y) { return words.apply(op, {x, y}); };
-  const double top = bits(last.type) == 8 ? 0x80808080 : 0x80008000;
+  const int width = bits(last.type);
+  const std::uint32_t top = (0xffffffffu / ((1u << width) - 1)) << (width - 1);  // the highest bit of each
   switch (last.op) {
     case bitwise_and:
     case bitwise_or:

@@ -88,8 +88,8 @@ WEFT_INLINE double tanh(double x) {
 
 WEFT_INLINE double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
-// x · sigmoid(z); 0 in the limit of -infinity.
-WEFT_INLINE double gated(double x, double z) { return z < -150.0 ? 0.0 : x / (1.0 + exp(-z)); }
+// x · sigmoid(z); -0 in the limit of -infinity.
+WEFT_INLINE double gated(double x, double z) { return z < -150.0 ? -0.0 : x / (1.0 + exp(-z)); }
 
 WEFT_INLINE double softplus(double x) {
   const double u = exp(-std::abs(x));
@@ -118,8 +118,8 @@ WEFT_INLINE double erf(double x) {
 
 WEFT_INLINE double gelu_erf(double x) {
   const double q = x * normal_tail(std::abs(x));
-  const double r = x < 0.0 ? q : x - q;
-  return std::abs(x) > 14.6 ? (x > 0.0 ? x : 0.0) : r;
+  const double r = x <= 0.0 ? q : x - q;  // of -0 itself
+  return std::abs(x) > 14.6 ? (x > 0.0 ? x : -0.0) : r;
 }
 
 WEFT_INLINE double gelu_tanh(double x) {

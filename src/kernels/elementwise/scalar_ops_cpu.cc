@@ -149,7 +149,7 @@ struct Pow {
 };
 // f64 forms of what the C library lacks.
 double gated_f64(double x, double z) {
-  return z < -800 ? 0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
+  return z < -800 ? -0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
 }
 double gelu_erf_f64(double x) { return x == -wide::kInfinity ? 0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
 double gelu_tanh_f64(double x) {

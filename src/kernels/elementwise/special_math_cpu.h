@@ -59,7 +59,7 @@ inline double erfinv_f64(double x) {
 }
 
 inline double mish_f64(double x) {
-  if (x < -700.0) return 0.0;
+  if (x < -700.0) return -0.0;
   if (x > 40.0) return x;
   const double e = std::exp(x);
   const double n = e * (e + 2.0);
@@ -138,7 +138,7 @@ WEFT_INLINE double mish(double x) {
   const double e = exp(c);
   const double n = e * (e + 2.0);
   const double r = x * (n / (n + 2.0));
-  return x < -150.0 ? 0.0 : x > 40.0 ? x : r;
+  return x < -150.0 ? -0.0 : x > 40.0 ? x : r;
 }
 
 WEFT_INLINE double cbrt(double x) {
@@ -208,6 +208,10 @@ WEFT_INLINE Complex divide(Complex a, Complex b) {
 inline Complex exponential(Complex a) {
   const double e = std::exp(static_cast<double>(a.real()));
   if (a.imag() == 0.0f) return {static_cast<float>(e), a.imag()};
+  // Where no angle is given an infinite exponent still says 0 or infinity.
+  if (!std::isfinite(a.imag()) && std::isinf(a.real())) {
+    return {static_cast<float>(e), a.real() < 0 ? 0.0f : std::numeric_limits<float>::quiet_NaN()};
+  }
   return {static_cast<float>(e * std::cos(static_cast<double>(a.imag()))),
           static_cast<float>(e * std::sin(static_cast<double>(a.imag())))};
 }

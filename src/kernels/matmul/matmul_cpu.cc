@@ -24,7 +24,8 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
     layout.strides[d] = count;
     count *= view.shape()[d];
   }
-  const View result(Buffer::host(static_cast<std::uint64_t>(count) * 4), 0, to, layout.shape, layout.strides);
+  const View result(Buffer::host(byte_size(to, static_cast<std::uint64_t>(count))), 0, to, layout.shape,
+                    layout.strides);
 
   Expression widen;
   const int v = widen.input(view.dtype);
@@ -226,52 +227,69 @@ Cut cut(const MatmulProblem& p, int threads, std::int64_t unit) {
 
 // A product with an empty k.
 void store_zeros(const MatmulProblem& p, const RowStore& store) {
-  const std::vector<float> row(static_cast<std::size_t>(p.n));
+  const std::vector<double> row(static_cast<std::size_t>(p.n));  // of any type
   for (std::int64_t batch = 0; batch < p.batches(); ++batch) store.rows(row.data(), 0, batch, 0, p.m, 0, p.n);
 }
 
-// Integers: 8-bit ones in f32, as many at a time as an f32 sums exactly; wider ones by a plain loop.
-void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
-  const auto largest = [](DType t) { return t == DType::u8 ? 255 : t == DType::i8 ? 128 : 0; };
-  const std::int64_t exact = largest(p.a.dtype) && largest(p.b.dtype)
-                                 ? (std::int64_t{1} << 24) / (largest(p.a.dtype) * largest(p.b.dtype)) : 0;
-  MatmulProblem wide = p;
-  wide.a = packed(executor, p.a, exact ? DType::f32 : DType::i32);
-  if (!exact) wide.b = packed(executor, p.b, DType::i32);
-  std::optional<RightSide> right;
-  if (exact) right.emplace(executor, wide);
-  const std::int64_t step = exact && right->goes_by_rows() ? 32 : exact;
+// Tiles of y by a task each, with memory for their sums.
+template <class Sum, class F>
+void in_tiles(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store, F&& sum_tile) {
   constexpr std::int64_t kRows = 32, kCols = 256;
   const std::int64_t across = ceil_div(p.n, kCols), down = ceil_div(p.m, kRows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> part(exact ? kRows * kCols : 0);
-    std::vector<std::uint32_t> sums(kRows * kCols);  // wraps
+    std::vector<Sum> sums(kRows * kCols);
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = i / (across * down), row = i / across % down * kRows, col = i % across * kCols;
       const std::int64_t rows = std::min(kRows, p.m - row), cols = std::min(kCols, p.n - col);
-      const std::int64_t a0 = batch_offset(wide.a, p.batch, batch) + row * p.k;
-      std::ranges::fill(sums, 0u);
-      for (std::int64_t k = 0; exact && k < p.k; k += exact) {
-        const std::int64_t stop = std::min(k + exact, p.k);
-        for (std::int64_t at = k; at < stop; at += step) {
-          right->multiply(data<const float>(wide.a) + a0 + at, p.k, rows, batch, col, cols, at,
-                          std::min(step, stop - at), part.data(), kCols, at > k);
-        }
-        for (std::int64_t r = 0; r < rows; ++r) {
-          for (std::int64_t c = 0; c < cols; ++c) {
-            sums[r * kCols + c] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[r * kCols + c]));
-          }
-        }
-      }
-      const std::int64_t b0 = exact ? 0 : batch_offset(wide.b, p.batch, batch) + col;
-      for (std::int64_t r = 0; !exact && r < rows; ++r) {
-        for (std::int64_t k = 0; k < p.k; ++k) {
-          const std::uint32_t x = data<const std::uint32_t>(wide.a)[a0 + r * p.k + k];
-          const std::uint32_t* const w = data<const std::uint32_t>(wide.b) + b0 + k * p.n;
-          for (std::int64_t c = 0; c < cols; ++c) sums[r * kCols + c] += x * w[c];
-        }
-      }
+      std::ranges::fill(sums, Sum(0));
+      sum_tile(batch, row, rows, col, cols, kCols, sums.data());
       store.rows(sums.data(), kCols, batch, row, rows, col, cols);
+    }
+  });
+}
+
+// By a plain loop, in elements of Sum, of which a and b are copies.
+template <class Sum>
+void plain(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store, DType type) {
+  const View a = packed(executor, p.a, type), b = packed(executor, p.b, type);
+  in_tiles<Sum>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t col,
+                                        std::int64_t cols, std::int64_t pitch, Sum* sums) {
+    const std::int64_t a0 = batch_offset(a, p.batch, batch) + row * p.k, b0 = batch_offset(b, p.batch, batch) + col;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        const Sum x = data<const Sum>(a)[a0 + r * p.k + k];
+        const Sum* const w = data<const Sum>(b) + b0 + k * p.n;
+        for (std::int64_t c = 0; c < cols; ++c) sums[r * pitch + c] += x * w[c];
+      }
+    }
+  });
+}
+
+// Integers: 8-bit ones in f32, as many at a time as an f32 sums exactly; wider ones by a plain loop, whose sums wrap.
+void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
+  const auto largest = [](DType t) { return t == DType::u8 ? 255 : t == DType::i8 ? 128 : 0; };
+  if (!largest(p.a.dtype) || !largest(p.b.dtype)) return plain<std::uint32_t>(executor, p, store, DType::i32);
+  const std::int64_t exact = (std::int64_t{1} << 24) / (largest(p.a.dtype) * largest(p.b.dtype));
+  const View a = packed(executor, p.a);
+  const RightSide right(executor, p);
+  const std::int64_t step = right.goes_by_rows() ? 32 : exact;
+  in_tiles<std::uint32_t>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows,
+                                                  std::int64_t col, std::int64_t cols, std::int64_t pitch,
+                                                  std::uint32_t* sums) {
+    thread_local Scratch scratch;
+    float* const part = scratch.need(rows * pitch);
+    const std::int64_t a0 = batch_offset(a, p.batch, batch) + row * p.k;
+    for (std::int64_t k = 0; k < p.k; k += exact) {
+      const std::int64_t stop = std::min(k + exact, p.k);
+      for (std::int64_t at = k; at < stop; at += step) {
+        right.multiply(data<const float>(a) + a0 + at, p.k, rows, batch, col, cols, at, std::min(step, stop - at), part,
+                       pitch, at > k);
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t c = 0; c < cols; ++c) {
+          sums[r * pitch + c] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[r * pitch + c]));
+        }
+      }
     }
   });
 }
@@ -281,9 +299,11 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
   const RowStore store(p, epilogue);
   if (p.k == 0) return store_zeros(p, store);
-  if (product_type(p.a.dtype) == DType::i32) return integers(executor, p, store);
+  const DType product = product_type(p.a.dtype, p.b.dtype);
+  if (product == DType::i32) return integers(executor, p, store);
+  if (product == DType::f64) return plain<double>(executor, p, store, product);
   const RightSide right(executor, p);
-  const LeftSide left(p.a.dtype == DType::f64 ? packed(executor, p.a) : p.a);
+  const LeftSide left(p.a);
   const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1;
 
   constexpr std::int64_t kDepth = 1024;  // of k at a time at least, where it is long

@@ -17,8 +17,10 @@ double element(const View& view, std::int64_t offset) {
 
 void matmul_reference(const MatmulProblem& p, const Expression* expression) {
   const RowStore store(p, expression);
-  const bool real = product_type(p.a.dtype) == DType::f32;
+  const DType product = product_type(p.a.dtype, p.b.dtype);
+  const bool real = is_floating(product);
   std::vector<float> reals(static_cast<std::size_t>(p.n));
+  std::vector<double> doubles(static_cast<std::size_t>(p.n));
   std::vector<std::uint32_t> integers(static_cast<std::size_t>(p.n));
   for (std::int64_t batch = 0; batch < p.batches(); ++batch) {
     const std::int64_t a0 = batch_offset(p.a, p.batch, batch), b0 = batch_offset(p.b, p.batch, batch);
@@ -36,9 +38,12 @@ void matmul_reference(const MatmulProblem& p, const Expression* expression) {
           }
         }
         reals[j] = static_cast<float>(sum);
+        doubles[j] = sum;
         integers[j] = wrapped;
       }
-      const void* row = real ? static_cast<const void*>(reals.data()) : integers.data();
+      const void* row = product == DType::f64 ? static_cast<const void*>(doubles.data())
+                        : real                ? static_cast<const void*>(reals.data())
+                                              : integers.data();
       store.rows(row, p.n, batch, i, 1, 0, p.n);
     }
   }

@@ -78,7 +78,10 @@ void collapse_batch(MatmulProblem& p) {
 
 }  // namespace
 
-DType product_type(DType operand) { return is_floating(operand) ? DType::f32 : DType::i32; }
+DType product_type(DType a, DType b) {
+  if (a == DType::f64 || b == DType::f64) return DType::f64;
+  return is_floating(a) ? DType::f32 : DType::i32;
+}
 
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue) {
   check_operand("a", a);
@@ -96,7 +99,7 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     throw InvalidArgument("matmul: y is {}, expected [..., {}, {}] for a {} and b {}", to_string(y), m, n, to_string(a),
                           to_string(b));
   }
-  const DType product = product_type(a.dtype);
+  const DType product = product_type(a.dtype, b.dtype);
   if (const Expression* e = epilogue.expression) {
     const auto count = static_cast<int>(epilogue.operands.size());
     if (e->outputs().size() != 1 || e->input_count() != count + 1) {
@@ -119,9 +122,9 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
   } else {
     if (!epilogue.operands.empty()) throw InvalidArgument("matmul: epilogue operands without an expression");
-    if (product == DType::f32 ? !is_floating(y.dtype) : y.dtype != DType::i32 && y.dtype != DType::u32) {
+    if (is_floating(product) ? !is_floating(y.dtype) : y.dtype != DType::i32 && y.dtype != DType::u32) {
       throw InvalidArgument("matmul: y is {}, expected {}", to_string(y),
-                            product == DType::f32 ? "a floating type" : "i32 or u32, as sums of integers are");
+                            is_floating(product) ? "a floating type" : "i32 or u32, as sums of integers are");
     }
   }
 

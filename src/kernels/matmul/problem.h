@@ -34,9 +34,6 @@ struct MatmulProblem {
 // transposed product yᵀ = bᵀ·aᵀ. Throws InvalidArgument.
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
 
-// The type of the sums: f32 of floats, i32 of integers.
-DType product_type(DType operand);
-
 // The strides of a view's leading dimensions.
 Strides batch_strides(const View& view);
 

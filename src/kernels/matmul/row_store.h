@@ -1,4 +1,4 @@
-// How the CPU stores a product: rows of sums (f32 or i32, as product_type() says) through the epilogue into y.
+// How the CPU stores a product: rows of sums (of product_type()) through the epilogue into y.
 #pragma once
 
 #include "kernels/elementwise/expression_cpu.h"

@@ -61,7 +61,7 @@ Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a
   const View a = upload(device, v.unit.operand, m, k, a_form, true, a_value);
   const View b = upload(device, v.unit.operand, k, n, b_form, false, b_value);
   const auto count = static_cast<std::size_t>(m * n);
-  const View y(device.allocate(count * 4), 0, product_type(v.unit.operand), {m, n});
+  const View y(device.allocate(count * 4), 0, product_type(v.unit.operand, v.unit.operand), {m, n});
   device.upload(y.buffer, 0, std::vector<std::byte>(count * 4, std::byte{0xff}));
   Trial trial{m, n, k, v.unit.operand, y, gpu::Recording(device)};
   matmul_by(trial.recording, matmul_problem(a, b, y, {}), nullptr, v, std::nullopt);

@@ -149,7 +149,7 @@ std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilitie
   if (capabilities.subgroup_min == 0 || capabilities.subgroup_min != capabilities.subgroup_max) return std::nullopt;
   if (operand != DType::f16 && operand != DType::i8 && operand != DType::u8) return std::nullopt;
   // Sums of u8 come as u32, whose bits are those of the i32 that a product gives.
-  const DType sum = operand == DType::u8 ? DType::u32 : product_type(operand);
+  const DType sum = operand == DType::u8 ? DType::u32 : product_type(operand, operand);
   std::optional<gpu::MatrixShape> best;
   for (const gpu::MatrixShape& s : capabilities.matrix_shapes) {
     if (s.operand != operand || s.result != sum) continue;

@@ -69,6 +69,29 @@ View split_channels(const View& view, int axis, std::int64_t groups) {
   return view.with_layout(layout);
 }
 
+// Without one of two neighbouring axes of a row, [1, rank) but `axis`, that lie as one in all views; false if none do.
+bool join_axes(std::vector<View>& views, int& axis) {
+  const auto joins = [&](int d) {
+    return std::ranges::all_of(views, [&](const View& v) {
+      return v.shape()[d] == 1 || v.shape()[d + 1] == 1 || v.strides()[d] == v.strides()[d + 1] * v.shape()[d + 1];
+    });
+  };
+  for (int d = 1; d + 1 < views[0].rank(); ++d) {
+    if (d == axis || d + 1 == axis || !joins(d)) continue;
+    for (View& v : views) {
+      Layout layout = v.layout;
+      if (layout.shape[d + 1] == 1) layout.strides[d + 1] = layout.strides[d];
+      layout.shape[d + 1] *= layout.shape[d];
+      layout.shape.erase(d);
+      layout.strides.erase(d);
+      v = v.with_layout(layout);
+    }
+    axis -= axis > d ? 1 : 0;
+    return true;
+  }
+  return false;
+}
+
 void check_groups(std::int64_t groups) {
   if (groups < 1) throw InvalidArgument("group_norm: {} groups; expected 1 or more", groups);
 }
@@ -90,7 +113,7 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
                         const std::optional<View>& bias, int channel_axis, std::int64_t groups, float epsilon) {
   check_epsilon(name, epsilon);
   const View x = views.results[0];
-  const int axis = normalize_axis(channel_axis, x.rank(), name);
+  int axis = normalize_axis(channel_axis, x.rank(), name);
   if (axis == 0)
     throw InvalidArgument("{}: axis 0 of x {} counts the samples, it cannot be the channels' too", name, to_string(x));
   const std::int64_t channels = x.shape()[axis];
@@ -105,13 +128,19 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
   norm.epsilon = epsilon;
   if (x.count() == 0) return norm;
   if (groups != channels) {
-    if (x.rank() == kMaxRank)
-      throw Unsupported("{}: x is {}; groups need a rank below {}", name, to_string(x), kMaxRank);
     std::vector<View> all = norm.views.all();
+    const std::size_t count = all.size();
+    for (const auto& weight : {norm.scale, norm.bias}) {
+      if (weight) all.push_back(*weight);
+    }
+    if (x.rank() == kMaxRank && !join_axes(all, axis)) {
+      throw Unsupported("{}: x is {}; of rank {} two neighbouring axes of a row must lie as one", name, to_string(x),
+                        kMaxRank);
+    }
     for (View& v : all) v = split_channels(v, axis, groups);
-    norm.views = norm.views.with(all);
-    if (scale) norm.scale = split_channels(*norm.scale, axis, groups);
-    if (bias) norm.bias = split_channels(*norm.bias, axis, groups);
+    if (bias) norm.bias = all.back();
+    if (scale) norm.scale = all[count];
+    norm.views = norm.views.with(std::span(all).first(count));
   }
   // All but the samples and the groups.
   for (int d = 1; d < norm.views.shape().rank(); ++d) norm.along[d] = d != axis;

@@ -23,17 +23,33 @@ void store_index(const View& y, std::int64_t offset, std::int64_t index) {
   }
 }
 
-// Rows side by side in memory are gone through together, in blocks.
+// Elements of 4 or 2 bits, as an array.
+template <DType type>
+struct Packed {
+  const std::byte* data;
+  int operator[](std::int64_t i) const {
+    static const LoadBlock load = load_block(type);
+    std::int64_t element;
+    load(data, i, 1, 1, &element);
+    return static_cast<int>(element);
+  }
+};
+
+// Elements as they compare: narrow floats as f32, booleans as bytes that are zero or not.
 template <class X>
-void run(cpu::Executor& executor, bool max, const View& x, const View& y, const Rows& rows) {
-  // Narrow floats compare as f32, booleans as bytes that are zero or not.
-  using Stored = std::conditional_t<std::is_same_v<X, bool>, std::uint8_t, X>;
-  using T = std::conditional_t<std::is_arithmetic_v<X>, X, float>;
+auto elements_of(const View& view) {
+  return data<const std::conditional_t<std::is_same_v<X, bool>, std::uint8_t, X>>(view);
+}
+template <class X>
+using Compared = std::conditional_t<std::is_arithmetic_v<X>, X, float>;
+
+// Rows side by side in memory are gone through together, in blocks.
+template <class T, class Elements>
+void run(cpu::Executor& executor, bool max, Elements base, const View& y, const Rows& rows) {
   const RowSteps steps(rows.inner, 0, rows.length);
   const Layout from{rows.outer.shape, rows.outer.strides[0]}, to{rows.outer.shape, rows.outer.strides[1]};
   const std::int64_t block = runs_across(rows, 0) ? 64 : 1;
   const std::int64_t grain = std::max<std::int64_t>(16384 / (block * rows.length), 1);
-  const Stored* base = data<Stored>(x);
   parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       const std::int64_t first = b * block, count = std::min(block, rows.count - first);
@@ -60,8 +76,19 @@ void run(cpu::Executor& executor, bool max, const View& x, const View& y, const 
 }  // namespace
 
 void arg_reduce_cpu(cpu::Executor& executor, ArgOp op, const View& x, const View& y, const Rows& rows) {
+  const bool max = op == ArgOp::max;
+  const std::byte* packed = x.buffer.data() + x.offset;
+  switch (x.dtype) {
+    case DType::i4: return run<int>(executor, max, Packed<DType::i4>{packed}, y, rows);
+    case DType::u4: return run<int>(executor, max, Packed<DType::u4>{packed}, y, rows);
+    case DType::i2: return run<int>(executor, max, Packed<DType::i2>{packed}, y, rows);
+    case DType::u2: return run<int>(executor, max, Packed<DType::u2>{packed}, y, rows);
+    default: break;
+  }
   with_type(x.dtype, [&]<class X>() {
-    if constexpr (!std::is_same_v<X, std::complex<float>>) run<X>(executor, op == ArgOp::max, x, y, rows);
+    if constexpr (!std::is_same_v<X, std::complex<float>>) {
+      run<Compared<X>>(executor, max, elements_of<X>(x), y, rows);
+    }
   });
 }
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/common/memory.h"
+#include "kernels/common/ordered_key.h"
 #include "kernels/common/row_parts.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "kernels/reduce/reduce_form.h"
@@ -12,6 +13,7 @@ namespace weft::kernels {
 namespace {
 
 enum class Takes : std::uint8_t { numbers, floats, anything };
+bool takes_complex(ReduceOp op) { return op == ReduceOp::sum || op == ReduceOp::mean || op == ReduceOp::prod; }
 
 struct OpInfo {
   const char* name;
@@ -43,7 +45,8 @@ const char* kernel_of(ReduceOp op) {
   return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
 }
 
-void check_types(const OpInfo& op, DType x, DType y) {
+void check_types(ReduceOp reduction, DType x, DType y) {
+  const OpInfo& op = kOps[static_cast<int>(reduction)];
   const auto fail = [&](std::string_view expected) {
     throw InvalidArgument("reduce {}: x is {}, y is {}; expected {}", op.name, name(x), name(y), expected);
   };
@@ -51,12 +54,14 @@ void check_types(const OpInfo& op, DType x, DType y) {
     if (!is_integer(y) || bits(y) < 32) fail("y to be an integer of 32 or 64 bits");
   } else if (op.takes == Takes::anything) {
     if (y != DType::boolean) fail("y to be bool");
+  } else if (x == DType::c64 && takes_complex(reduction)) {
+    if (y != x) fail("y to be c64 as x is");
   } else if (is_floating(x)) {
     if (!is_floating(y)) fail("y to be floating as x is");
   } else if (op.takes == Takes::floats) {
     fail("x to be floating");
   } else if (!is_integer(x)) {
-    fail("x to be integer or floating");
+    fail(x == DType::boolean ? "x to be integer or floating; `count` sums booleans" : "x to be integer or floating");
   } else if (y != x) {
     const bool wider = is_integer(y) && bits(y) == 32 && bits(x) < 32;
     if (!wider || is_signed(x) != is_signed(y)) fail("y to have x's type, or the 32-bit one of its kind");
@@ -92,13 +97,13 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
   }
   if (work.after) {
     check_expression(info, *work.after, work.operands, 1);
-    check_types(info, r.dtype, DType::f32);
+    check_types(op, r.dtype, DType::f32);
     if (y.dtype != work.after->output_type(0)) {
       throw InvalidArgument("reduce {}: y is {}, expected {}", info.name, to_string(y),
                             weft::name(work.after->output_type(0)));
     }
   } else {
-    check_types(info, r.dtype, y.dtype);
+    check_types(op, r.dtype, y.dtype);
   }
   for (const View& v : inputs) r.inputs.push_back(v.broadcast_to(r.shape));
 
@@ -141,6 +146,8 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
 }
 
 std::string_view kind_of(DType type) {
+  if (type == DType::c64) return "complex";
+  if (type == DType::f64) return "double";
   if (is_floating(type)) return "float";
   if (bits(type) == 64) return is_signed(type) ? "long" : "ulong";
   return is_signed(type) ? "int" : "uint";
@@ -150,7 +157,7 @@ std::string_view kind_of(DType type) {
 std::uint64_t identity_bits(ReduceOp op, DType x) {
   const auto& [name, takes, start] = kOps[static_cast<int>(op)];
   if (takes == Takes::anything) return static_cast<std::uint64_t>(start);
-  if (is_floating(x)) return std::bit_cast<std::uint32_t>(static_cast<float>(start));
+  if (is_floating(x) || x == DType::c64) return std::bit_cast<std::uint32_t>(static_cast<float>(start));
   const std::uint64_t largest = ~std::uint64_t{0} >> (64 - bits(x) + (is_signed(x) ? 1 : 0));
   if (start == kInf) return largest;
   if (start == -kInf) return is_signed(x) ? ~largest : 0;
@@ -166,6 +173,7 @@ Accumulator reduce_accumulator(ReduceOp op, DType x) {
   if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl says what of
   if (op == ReduceOp::log_sum_exp) return {DType::c64};  // maximum and sum
   if (kOps[static_cast<int>(op)].takes == Takes::anything) return {DType::u32};
+  if (x == DType::c64) return {x};
   // Minima and maxima as integers of their order.
   if (is_floating(x)) return {op == ReduceOp::min || op == ReduceOp::max ? DType::i32 : DType::f32};
   if (bits(x) == 64) return {x};
@@ -222,7 +230,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   Call call(*stream.gpu(), kernel_of(r.op));
   std::vector<std::string> names, modes;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
-    const View& v = r.inputs[k];
+    const View v = r.inputs[k].dtype == DType::f64 ? as_raw(r.inputs[k]) : r.inputs[k];
     const bool fours = steps_in_fours(plan, r.rows, v, k, r.inputs[0], 0);
     names.push_back(r.before ? std::format("in{}", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
@@ -401,13 +409,11 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   check_memory(stream, info.name, {inputs, work.operands}, {y}, Sharing::same_view, workspace);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
-  const auto refuse = [&](DType type) {
-    if (type == DType::f64 || type == DType::c64) {
-      throw Unsupported("reduce {}: {} runs on the CPU only", info.name, name(type));
-    }
-  };
-  refuse(r.dtype);
-  if (!r.after) refuse(y.dtype);
+  // Of an f64 its bits tell whether it is 0.
+  const bool by_bits = info.takes == Takes::anything && !work.before;
+  if ((r.dtype == DType::f64 && !by_bits) || (!r.after && y.dtype == DType::f64)) {
+    throw Unsupported("reduce {}: f64 runs on the CPU only", info.name);
+  }
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, r, axes);

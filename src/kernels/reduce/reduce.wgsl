@@ -1,13 +1,15 @@
 {# y = x reduced along rows. A member of a team folds its steps four at a time, the team folds its members. `lift` turns
    an element into an accumulator, `combine` joins two, `finish` turns the last into the result. A row may be cut into
    parts for more threads: then `partial_out` stores accumulators, and a second call with `partial_in` folds them.
-   64-bit integers compute as vec2<u32>, low word first. #}
+   64-bit integers compute as vec2<u32>, low word first; of an f64 only whether it is 0 is asked. #}
 {% set logic = op == "any" or op == "all" or op == "count" %}
-{% set wide_integer = kind == "long" or kind == "ulong" %}
+{% set wide_integer = kind == "long" or kind == "ulong" or kind == "double" %}
 {% set integer_64 = "i64" if kind == "long" else "u64" %}
 {% set along4 = width == 4 and not across %}
 {% set extreme = op == "min" or op == "max" %}
-{% set number = "u32" if logic else {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>"}[kind] %}
+{% set numbers = {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>",
+                  "complex": "vec2<f32>"} %}
+{% set number = "u32" if logic else numbers[kind] %}
 {# Minima and maxima of floats leave a thread as integers of the same order, where NaN is past all numbers: then they
    join by one instruction. #}
 {% set ordered = extreme and kind == "float" %}
@@ -29,6 +31,7 @@ alias x_t = {{ x_type }};
 {%- elif op == "all" -%}({{ a }} & {{ b }})
 {%- elif extreme -%}{{ op ~ "_" ~ integer_64 if wide_integer else op }}({{ a }}, {{ b }})
 {%- elif wide_integer and not logic -%}{{ "mul" if op == "prod" else "add" }}_64({{ a }}, {{ b }})
+{%- elif kind == "complex" and op == "prod" -%}mul_c64({{ a }}, {{ b }})
 {%- else -%}({{ a }} {{ "*" if op == "prod" else "+" }} {{ b }})
 {%- endif -%}
 {%- endmacro %}
@@ -49,7 +52,11 @@ fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
 {% if partial_in %}
   return v;
 {% elif logic %}
-{% if wide_integer %}
+{% if kind == "double" %}
+  return select(0u, 1u, any((v & vec2<u32>(0xffffffffu, 0x7fffffffu)) != vec2<u32>(0u)));
+{% elif kind == "complex" %}
+  return select(0u, 1u, any((bitcast<vec2<u32>>(v) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u)));
+{% elif wide_integer %}
   return select(0u, 1u, any(v != vec2<u32>(0u)));
 {% elif kind == "float" %}
   return select(value_t(0u), value_t(1u), (bitcast<value_t>(v) & value_t(0x7fffffffu)) != value_t(0u));
@@ -132,6 +139,8 @@ fn main({{ thread_arguments() }}) {
 {{ work_starts() }}
 {% if wide_integer %}
   let identity = {{ "value_t(p.identity_low)" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
+{% elif given == "vec2<f32>" %}
+  let identity = vec2<f32>(bitcast<f32>(p.identity_low), 0.0);
 {% else %}
   let identity = value_t(bitcast<{{ given }}>(p.identity_low));
 {% endif %}

@@ -10,8 +10,10 @@
 namespace weft::kernels {
 namespace {
 
-// An operation on values of T (double, int64, uint64): how an element becomes an accumulator, how two join, and what
-// comes of the last.
+using Complex = std::complex<double>;
+
+// An operation on values of T (double, int64, uint64, Complex): how an element becomes an accumulator, how two join,
+// and what comes of the last.
 template <class T>
 struct Plain {
   using Acc = T;
@@ -35,10 +37,22 @@ template <class T>
 struct Mean : Sum<T> {
   static T finish(T a, std::int64_t n, double) { return a / static_cast<T>(n); }
 };
+template <>
+struct Mean<Complex> : Sum<Complex> {
+  static Complex finish(Complex a, std::int64_t n, double) { return a / static_cast<double>(n); }
+};
 template <class T>
 struct Product : Plain<T> {
   static T identity() { return 1; }
   static T combine(T a, T b) { return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b)); }
+};
+template <>
+struct Product<Complex> : Plain<Complex> {
+  static Complex identity() { return 1; }
+  // As written out: without what the library does for infinite parts.
+  static Complex combine(Complex a, Complex b) {
+    return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+  }
 };
 template <class T>
 struct SumSquares : Sum<T> {
@@ -137,11 +151,42 @@ constexpr DType narrow_type() {
          : std::is_same_v<X, float8_e4m3> ? DType::f8e4m3
                                           : DType::f8e5m2;
 }
+// Elements of 4 or 2 bits.
+template <class T, DType type>
+Access<T> packed_access(bool truth) {
+  using Load = decltype(Access<T>::load);
+  const Load load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
+    static const LoadBlock block = load_block(type);
+    block(base, offset, stride, static_cast<int>(count), values);  // at most a chunk
+  };
+  const Load load_truth = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count,
+                             T* values) {
+    static const LoadBlock block = load_block(type);
+    block(base, offset, stride, static_cast<int>(count), values);
+    for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] != 0;
+  };
+  const auto store = [](std::byte* base, std::int64_t offset, T value) {
+    static const StoreBlock block = store_block(type);
+    block(base, offset, 1, 1, &value);
+  };
+  const T last = (T{1} << (bits(type) - (is_signed(type) ? 1 : 0))) - 1;
+  return {truth ? load_truth : load, store, is_signed(type) ? static_cast<T>(-last - 1) : T{0}, last};
+}
+
 template <class T>
-Access<T> access(DType type, bool truth) {
+Access<T> real_access(DType type, bool truth) {
+  if constexpr (std::is_integral_v<T>) {
+    switch (type) {
+      case DType::i4: return packed_access<T, DType::i4>(truth);
+      case DType::u4: return packed_access<T, DType::u4>(truth);
+      case DType::i2: return packed_access<T, DType::i2>(truth);
+      case DType::u2: return packed_access<T, DType::u2>(truth);
+      default: break;
+    }
+  }
   return with_type(type, [truth]<class X>() -> Access<T> {
     if constexpr (std::is_same_v<X, std::complex<float>>) {
-      if (!truth) throw Unsupported("reduce: complex numbers are not summed or compared");
+      if (!truth) throw InternalError("reduce: complex numbers as real ones");
       const auto load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count,
                            T* values) {
         const X* x = reinterpret_cast<const X*>(base) + offset;
@@ -190,6 +235,24 @@ Access<T> access(DType type, bool truth) {
       return a;
     }
   });
+}
+
+template <class T>
+Access<T> access(DType type, bool truth) {
+  if constexpr (std::is_same_v<T, Complex>) {
+    using X = std::complex<float>;
+    const auto load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count,
+                         T* values) {
+      const X* x = reinterpret_cast<const X*>(base) + offset;
+      for (std::int64_t i = 0; i < count; ++i) values[i] = x[i * stride];
+    };
+    const auto store = [](std::byte* base, std::int64_t offset, T value) {
+      reinterpret_cast<X*>(base)[offset] = X(static_cast<float>(value.real()), static_cast<float>(value.imag()));
+    };
+    return {load, store, {}, {}};
+  } else {
+    return real_access<T>(type, truth);
+  }
 }
 
 // f(first, count) for each run of [begin, end) in row-major order along the last dimension.
@@ -327,7 +390,9 @@ struct Reducer {
       for (std::int64_t p = 1; p < pieces; ++p) a = Op::combine(a, source[p * count]);
       auto result = Op::finish(a, rows.length, problem.correction);
       // Over no elements minimum and maximum are what the narrow type has.
-      if (std::is_integral_v<T> && rows.length == 0) result = std::clamp(result, from.least, from.largest);
+      if constexpr (std::is_integral_v<T>) {
+        if (rows.length == 0) result = std::clamp(result, from.least, from.largest);
+      }
       put(row, result);
     }
   }
@@ -369,10 +434,12 @@ void run(cpu::Executor& executor, const ReduceProblem& problem, bool truth = fal
     reducer.before.emplace(before);
     if (narrow) reducer.from = access<T>(DType::f32, truth);
   }
-  if (problem.after) {
-    std::vector<float> results(problem.rows.count);
-    reducer.run(executor, [&](std::int64_t row, T result) { results[row] = static_cast<float>(result); });
-    return finish(problem, results);
+  if constexpr (!std::is_same_v<T, Complex>) {
+    if (problem.after) {
+      std::vector<float> results(problem.rows.count);
+      reducer.run(executor, [&](std::int64_t row, T result) { results[row] = static_cast<float>(result); });
+      return finish(problem, results);
+    }
   }
   const Layout outer{problem.rows.outer.shape, problem.rows.outer.strides[problem.y_index()]};
   const Access<T> to = access<T>(problem.y.dtype, false);
@@ -388,17 +455,25 @@ void run_numbers(cpu::Executor& executor, const ReduceProblem& problem) {
   return run<Op, std::uint64_t>(executor, problem);
 }
 
+template <template <class> class Op>
+void run_any(cpu::Executor& executor, const ReduceProblem& problem) {
+  if (problem.dtype == DType::c64) return run<Op, Complex>(executor, problem);
+  run_numbers<Op>(executor, problem);
+}
+
 }  // namespace
 
 void reduce_cpu(cpu::Executor& executor, const ReduceProblem& problem) {
+  const bool complex = problem.dtype == DType::c64;
   switch (problem.op) {
-    case ReduceOp::sum: return run_numbers<Sum>(executor, problem);
-    case ReduceOp::prod: return run_numbers<Product>(executor, problem);
+    case ReduceOp::sum: return run_any<Sum>(executor, problem);
+    case ReduceOp::prod: return run_any<Product>(executor, problem);
     case ReduceOp::min: return run_numbers<Min>(executor, problem);
     case ReduceOp::max: return run_numbers<Max>(executor, problem);
     case ReduceOp::sum_squares: return run_numbers<SumSquares>(executor, problem);
     case ReduceOp::l1: return run_numbers<L1>(executor, problem);
-    case ReduceOp::mean: return run<Mean, double>(executor, problem);
+    case ReduceOp::mean:
+      return complex ? run<Mean, Complex>(executor, problem) : run<Mean, double>(executor, problem);
     case ReduceOp::l2: return run<L2, double>(executor, problem);
     case ReduceOp::log_sum: return run<LogSum, double>(executor, problem);
     case ReduceOp::log_sum_exp: return run<LogSumExp, double>(executor, problem);
