@@ -195,6 +195,43 @@ TEST_P(CompileTest, AttentionWithLengthsAndAWindow) {
   check_schedule(g, device);
 }
 
+// Grouped queries written out, of types and sizes that no vector fits: one step each, equal to the twins node by node.
+TEST_P(CompileTest, GroupedQueriesWrittenOutAreOneStep) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    Graph g;
+    const auto input = [&](const char* name, const Shape& shape) {
+      return cast(g.input(name, DType::f32, shape), type);
+    };
+    const Value q = input("q", {2, 6, 5, 9}), k = input("k", {2, 3, 7, 9}), v = input("v", {2, 3, 7, 11});
+    const Value mask = g.input("mask", DType::f32, {2, 1, 1, 7});
+    const auto attend = [&](Value q, Value k, Value v, Value mask) {
+      const Value scores = matmul(q, k.T()) * 0.3;
+      return cast(matmul(softmax(mask ? scores + cast(mask, type) : scores), v), DType::f32);
+    };
+    const auto rows = [&](Value x) {
+      return reshape(broadcast_to(expand_dims(x, 2), {2, 3, 2, 7, x.shape()[-1]}), {2, 6, 7, x.shape()[-1]});
+    };
+    g.output("repeated", attend(q, repeat(k, 2, 1), repeat(v, 2, 1), mask));
+    g.output("broadcast", attend(q, rows(k), rows(v), mask));
+    g.output("rank 5", attend(reshape(q / 4.0, {2, 3, 2, 5, 9}), expand_dims(k, 2), expand_dims(v, 2),
+                              reshape(mask, {2, 1, 1, 1, 7})));
+    g.output("one head", attend(q, slice(k, 1, 1, 2), slice(v, 1, 2, 3), {}));
+    Executable exe = compile(g, device);
+    int attentions = 0;
+    for (const ScheduleStep& s : exe.report().steps) {
+      attentions += s.label.starts_with("attention");
+      EXPECT_FALSE(s.label.starts_with("matmul") || s.label.starts_with("repeat")) << exe.report().graph;
+    }
+    EXPECT_EQ(attentions, 4) << exe.report().graph;
+    if (type == DType::f32) EXPECT_EQ(exe.report().steps.size(), 4u) << exe.report().graph;
+    const std::map<std::string, TensorData> data{{"q", noise({2, 6, 5, 9}, 1)}, {"k", noise({2, 3, 7, 9}, 2)},
+                                                 {"v", noise({2, 3, 7, 11}, 3)}, {"mask", noise({2, 1, 1, 7}, 4)}};
+    const Bound bound(device, g, data);
+    bound.run(exe);
+    bound.compare(compiler::evaluate(g, data), "grouped queries", type == DType::f32 ? 1e-4f : 0.015f);
+  }
+}
+
 // Masks that are windows: the same results without them.
 TEST_P(CompileTest, ConstantMasksBecomeWindows) {
   Graph g;
