@@ -219,7 +219,7 @@ TEST_F(PassTest, AttentionWrittenOutIsRecognised) {
   const Value mask = f32({2, 1, 1, 7});
   graph.output("y", matmul(softmax(matmul(q, k.T()) / 4.0 + mask), v));
   EXPECT_EQ(after(fuse_attention),
-            "%4 = attention{scale=0.25} %0, %1, %2, %3 : f32 [2, 4, 5, 16]\n"
+            "%4 = attention{scale=0.25, empty_is_nan=true} %0, %1, %2, %3 : f32 [2, 4, 5, 16]\n"
             "output \"y\" = %4\n");
 }
 
@@ -299,12 +299,12 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
     four[1] *= count;
     return reshape(broadcast_to(expand_dims(v, 2), five), four);
   };
-  const std::string grouped = "attention{scale=0.25} [1, 8, 5, 16] [1, 2, 7, 16] [1, 2, 7, 16]";
+  const std::string grouped = "attention{scale=0.25, empty_is_nan=true} [1, 8, 5, 16] [1, 2, 7, 16] [1, 2, 7, 16]";
   expect("a size of 1", {3, 8, 5, 16}, {3, 1, 7, 16},
-         "attention{scale=0.25} [3, 8, 5, 16] [3, 1, 7, 16] [3, 1, 7, 16]",
+         "attention{scale=0.25, empty_is_nan=true} [3, 8, 5, 16] [3, 1, 7, 16] [3, 1, 7, 16]",
          [&](Graph&, Value q, Value k, Value v) { return plain(q, k, v); });
   expect("broadcast from 1", {3, 8, 5, 16}, {3, 1, 7, 16},
-         "attention{scale=0.25} [3, 8, 5, 16] [3, 1, 7, 16] [3, 1, 7, 16]",
+         "attention{scale=0.25, empty_is_nan=true} [3, 8, 5, 16] [3, 1, 7, 16] [3, 1, 7, 16]",
          [&](Graph&, Value q, Value k, Value v) { return plain(q, repeat(k, 8, 1), repeat(v, 8, 1)); });
   expect("repeat", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped,
          [&](Graph&, Value q, Value k, Value v) { return plain(q, repeat(k, 4, 1), repeat(v, 4, 1)); });
@@ -317,7 +317,8 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
          [&](Graph&, Value q, Value k, Value v) {
            return plain(q, permute(repeat(k, 4, 2), {0, 2, 1, 3}), permute(repeat(v, 4, 2), {0, 2, 1, 3}));
          });
-  expect("rank 3", {8, 5, 16}, {2, 7, 16}, "attention{scale=0.25} [2, 4, 5, 16] [2, 1, 7, 16] [2, 1, 7, 16]",
+  expect("rank 3", {8, 5, 16}, {2, 7, 16},
+         "attention{scale=0.25, empty_is_nan=true} [2, 4, 5, 16] [2, 1, 7, 16] [2, 1, 7, 16]",
          [&](Graph&, Value q, Value k, Value v) { return plain(q, repeat(k, 4, 0), repeat(v, 4, 0)); });
   expect("rank 5", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped, [&](Graph&, Value q, Value k, Value v) {
     const Value y = plain(reshape(q, {1, 2, 4, 5, 16}), expand_dims(k, 2), expand_dims(v, 2));
@@ -325,13 +326,13 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
   });
   // Axes 0 and 1 are one in memory here, 1 and 2 are not.
   expect("rank 5, all heads of their own", {3, 2, 5, 4, 16}, {3, 2, 5, 4, 16},
-         "attention{scale=0.25} [6, 4, 5, 16] [6, 4, 5, 16] [6, 4, 5, 16]",
+         "attention{scale=0.25, empty_is_nan=true} [6, 4, 5, 16] [6, 4, 5, 16] [6, 4, 5, 16]",
          [&](Graph&, Value q, Value k, Value v) {
            const auto heads = [](Value x) { return permute(x, {0, 1, 3, 2, 4}); };
            return plain(heads(q), heads(k), heads(v));
          });
   expect("one batch of keys for all", {3, 8, 5, 16}, {1, 8, 7, 16},
-         "attention{scale=0.25} [3, 8, 5, 16] [3, 8, 7, 16] [3, 8, 7, 16]",
+         "attention{scale=0.25, empty_is_nan=true} [3, 8, 5, 16] [3, 8, 7, 16] [3, 8, 7, 16]",
          [&](Graph&, Value q, Value k, Value v) { return plain(q, k, v); });
   expect("powers of two before the product", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped,
          [&](Graph&, Value q, Value k, Value v) {
@@ -369,7 +370,8 @@ TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
     const Value v = g.input("v", DType::f32, {2, 4, keys, 8});
     g.output("y", matmul(softmax(masked(g, matmul(q, k.T()) * 0.5)), v));
     const std::string text = fuse_attention(literals(g, context), context).to_string();
-    EXPECT_NE(text.find(std::format("attention{{scale=0.5{}}}", fields)), std::string::npos) << fields << "\n" << text;
+    const std::string wanted = std::format("attention{{scale=0.5{}, empty_is_nan=true}}", fields);
+    EXPECT_NE(text.find(wanted), std::string::npos) << fields << "\n" << text;
   };
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   const auto causal = [](std::int64_t i, std::int64_t j) { return j <= i + 2; };  // 5 queries, 7 keys

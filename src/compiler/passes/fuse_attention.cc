@@ -132,6 +132,8 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     if (!attends(type.dtype) || !std::ranges::all_of(operands, known)) return {};
     kernels::AttentionOptions options;
     options.scale = static_cast<float>(scale);
+    // Softmax of a row of -inf; without keys there is no row.
+    options.empty_is_nan = k.shape()[-2] > 0;
     if (s.band) set_window(options, *s.band);
     const std::optional<DType> result = type.dtype == q.dtype() ? std::nullopt : std::optional(type.dtype);
     const AttentionOp::Operands has{.mask = static_cast<bool>(mask)};

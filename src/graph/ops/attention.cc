@@ -55,6 +55,7 @@ void AttentionOp::fields(Fields& f) const {
   if (options_.window_left >= 0) f.add("window_left", options_.window_left);
   if (options_.window_right >= 0) f.add("window_right", options_.window_right);
   if (options_.top_left) f.add("top_left", true);
+  if (options_.empty_is_nan) f.add("empty_is_nan", true);
   if (operands_.query_lengths || operands_.key_lengths) {
     f.add("mask", operands_.mask);
     f.add("query_lengths", operands_.query_lengths);

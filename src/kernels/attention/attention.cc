@@ -86,6 +86,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .param("scale", a.options.scale)
       .param("hidden", -std::numeric_limits<float>::infinity());
   if (partial) call.index_param("parts", variant.parts);
+  else call.param("empty", a.empty());
 }
 
 // Joins what the parts left in `partial`.
@@ -105,7 +106,8 @@ void record_combine(gpu::Commands& commands, const AttentionCall& a, const Atten
       .index_param("heads", a.kv_heads * a.group)
       .index_param("queries", a.queries)
       .index_param("column_blocks", column_blocks)
-      .index_param("blocks", rows * column_blocks);
+      .index_param("blocks", rows * column_blocks)
+      .param("empty", a.empty());
   call.variant(std::format("combine_{}", variant.parts), "joins the parts of the keys");
   call.dispatch_groups("attention", rows * column_blocks);
 }

@@ -1,6 +1,7 @@
 // Inside the attention family: a checked call, its GPU variants, and the two CPU forms.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,8 @@ struct AttentionCall {
   AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
                 const AttentionOptions& options, const AttentionLengths& lengths = {});
 
+  // What the sums of a query that sees no key, zeros, are multiplied by.
+  float empty() const { return options.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0; }
   // Queries that share one head of keys and values: row r is query r % queries of head group·kv_head + r / queries.
   std::int64_t rows() const { return group * queries; }
   // The mask is there and says the same for all rows of a kv_head.
