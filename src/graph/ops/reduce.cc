@@ -103,11 +103,16 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
     }
   }
   if (after_) y.dtype = after_->output_type(0);
-  return {y};
+  std::vector<TensorType> results{y};
+  for (std::size_t k = 1; before_ && k < before_->outputs().size(); ++k) {
+    results.push_back({before_->output_type(static_cast<int>(k)), x.shape});
+  }
+  return results;
 }
 
 kernels::ReduceWork ReduceOpNode::around(const Launch& call) const {
-  return {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr, call.inputs.subspan(input_count())};
+  return {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr, call.inputs.subspan(input_count()),
+          call.outputs.subspan(1)};
 }
 
 void ReduceOpNode::lower(const Launch& call) const {

@@ -9,6 +9,7 @@ std::vector<View> over_all_axes(const ReduceProblem& r, const AxisMask& kept) {
   std::vector<View> views = r.inputs;
   views.push_back(over_all_axes(r.y, r.shape, kept));
   for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, kept));
+  views.insert(views.end(), r.beside.begin(), r.beside.end());
   return views;
 }
 
@@ -16,10 +17,11 @@ namespace {
 
 // The problem that a first call on a piece solves: accumulators into `y`.
 ReduceProblem problem_of_piece(const ReduceProblem& r, const AxisMask& kept, std::span<const View> inputs,
-                               const View& y, const Strides& y_strides) {
+                               std::span<const View> beside, const View& y, const Strides& y_strides) {
   ReduceProblem p = r;
   p.shape = inputs[0].shape();
   p.inputs.assign(inputs.begin(), inputs.end());
+  p.beside.assign(beside.begin(), beside.end());
   p.y = y;
   p.after = nullptr;
   p.operands.clear();
@@ -27,6 +29,7 @@ ReduceProblem problem_of_piece(const ReduceProblem& r, const AxisMask& kept, std
   std::vector<Strides> strides;
   for (const View& v : inputs) strides.push_back(v.strides());
   strides.push_back(y_strides);
+  for (const View& v : beside) strides.push_back(v.strides());
   for (int d = 0; d < p.shape.rank(); ++d) along[d] = !kept[d];
   p.rows = split_rows(p.shape, along, strides);
   return p;
@@ -80,9 +83,10 @@ std::optional<RowWindows> row_windows(const gpu::Capabilities& capabilities, con
       if (!w.kept[d]) w.count *= ceil_div(r.shape[d], w.piece[d]);
       else if ((w.rows *= w.piece[d]) > 1 && w.piece[d] > 1 && (widest < 0 || w.piece[d] > w.piece[widest])) widest = d;
     }
-    std::vector<View> inputs;
+    std::vector<View> inputs, beside;
     for (const View& v : r.inputs) inputs.push_back(over(v, w.piece));
-    const ReduceProblem p = problem_of_piece(r, w.kept, inputs, r.y, Strides::filled(r.shape.rank(), 0));
+    for (const View& v : r.beside) beside.push_back(over(v, w.piece));
+    const ReduceProblem p = problem_of_piece(r, w.kept, inputs, beside, r.y, Strides::filled(r.shape.rank(), 0));
     w.parts = cut_rows(capabilities, p.rows, plan_reduce(capabilities, p, true));
     if (widest < 0 || window_bytes(r, w) <= window_limit(capabilities)) return w;
     w.piece[widest] = first_half(w.piece[widest]);
@@ -124,11 +128,12 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
       for (int d = 0; d < rank; ++d) {
         if (!w.kept[d]) begin[d] = along_begin[d];
       }
-      std::vector<View> inputs;
+      std::vector<View> inputs, beside;
       for (std::size_t k = 0; k < r.inputs.size(); ++k) inputs.push_back(piece_of(views[k], begin, true));
+      for (std::size_t k = r.beside_index(); k < views.size(); ++k) beside.push_back(piece_of(views[k], begin, true));
       const View y(workspace.buffer, workspace.offset + of_part.bytes(part), of_part.type, {rows, piece_slots},
                    {row_slots, 1});
-      const ReduceProblem p = problem_of_piece(r, w.kept, inputs, y, listed);
+      const ReduceProblem p = problem_of_piece(r, w.kept, inputs, beside, y, listed);
       const RowPlan own = plan_reduce(capabilities, p, w.parts.count > 1);
       const std::int64_t team = own.team;
       record_reduce(stream, p, own, {w.parts.count, ceil_div(ceil_div(own.steps, w.parts.count), team) * team},
@@ -138,6 +143,7 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
 
     ReduceProblem second = r;
     second.before = nullptr;
+    second.beside.clear();
     second.inputs = {View(workspace.buffer, workspace.offset, of_part.type, {rows, row_slots})};
     std::vector<Strides> strides(1);
     for (int d = 0; d < rank; ++d) {
@@ -148,7 +154,7 @@ void reduce_in_row_windows(Stream& stream, const ReduceProblem& r, const RowWind
     rows_shape.push_back(w.count * w.parts.count);
     strides[0].push_back(of_part.slots);
     second.operands.clear();
-    for (std::size_t k = r.inputs.size(); k < views.size(); ++k) {
+    for (std::size_t k = r.y_index(); k < r.beside_index(); ++k) {
       const View part = piece_of(views[k], rows_begin, false);
       if (k == r.y_index()) second.y = part;
       else second.operands.push_back(part);
