@@ -22,7 +22,8 @@ struct Fused {
   double correction = 0;
 
   void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
-    const ReduceWork work{has_before ? &before : nullptr, has_after ? &after : nullptr, in.subspan(inputs), out.subspan(1)};
+    const ReduceWork work{has_before ? &before : nullptr, has_after ? &after : nullptr, in.subspan(inputs),
+                          out.subspan(1)};
     std::optional<View> scratch;
     const std::uint64_t bytes = reduce_workspace(s, op, in.first(inputs), out[0], axes, work);
     if (gpu::Commands* commands = s.gpu(); commands && bytes) {

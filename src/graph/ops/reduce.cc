@@ -2,6 +2,7 @@
 
 #include "graph/graph.h"
 #include "graph/ops/map.h"
+#include "kernels/common/element_work.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -126,11 +127,11 @@ std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
 }
 
 Work ReduceOpNode::work(const Launch& call) const {
-  Work w = Op::work(call);
-  const double own = op_ == ReduceOp::log_sum_exp ? 1.3 : kernels::is_moment(op_) ? 0.2 : 0.1;
-  w.functions = w.flops * ((before_ ? before_->cost() : 0) + own);
-  if (after_) w.functions += static_cast<double>(call.outputs[0].count()) * after_->cost();
-  return w;
+  Shape shape;
+  for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
+  return with_bytes(call, kernels::work_of(kernels::reduce_work(op_), static_cast<double>(element_count(shape)),
+                                           before_ ? &*before_ : nullptr, static_cast<double>(call.outputs[0].count()),
+                                           after_ ? &*after_ : nullptr));
 }
 
 std::string ReduceOpNode::label(std::span<const TensorType>) const {

@@ -8,8 +8,13 @@
 #include "weft/cpu.h"
 #include "weft/gpu.h"
 #include "weft/kernels/attention.h"
+#include "weft/work.h"
 
 namespace weft::kernels {
+
+// How many keys one of these queries, out of `all_queries`, sees at most on average, by shapes alone.
+double attention_mean_keys(const AttentionOptions& options, std::int64_t first_query, std::int64_t queries,
+                           std::int64_t all_queries, std::int64_t keys);
 
 // The operands of one call after checking, with the sizes they agree on.
 struct AttentionCall {
@@ -39,8 +44,7 @@ struct AttentionCall {
     std::int64_t first = 0, end = 0;
   };
   Keys seen(std::int64_t batch, std::int64_t query) const;
-  // How many keys a query sees at most on average, by shapes alone.
-  double mean_keys() const;
+  double mean_keys() const { return attention_mean_keys(options, first_query, queries, all_queries, keys); }
 
   // The part of it with `count` batches, heads of keys, heads of a group or queries from `begin` on.
   enum class Axis { batch, kv_heads, group, queries };
@@ -54,6 +58,9 @@ enum class AttentionKind : std::uint8_t {
   few,    // attention_few.wgsl: few rows over many keys, by subgroups
   matrices,  // attention_matrices.wgsl: f16 on cooperative matrices
 };
+
+// A call's work but its bytes, of so many queries of heads.
+Work attention_work(double queries, double mean_keys, std::int64_t dim, std::int64_t value_dim);
 
 // How a GPU computes it.
 struct AttentionVariant {

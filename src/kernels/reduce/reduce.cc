@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/reduce/reduce_cpu.h"
@@ -283,6 +284,10 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
   }
+  // What parts leave is joined as part of the same sum.
+  const ElementWork own = stage == Stage::second ? ElementWork{} : reduce_work(r.op);
+  const auto rows = static_cast<double>(r.rows.count);
+  call.cost(work_of(own, rows * static_cast<double>(r.rows.length), r.before, rows, r.after));
   call.dispatch_groups(info.name, plan.groups * parts.count);
 }
 
