@@ -147,7 +147,8 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
     return list;
   }
   for (const auto [m, n, rows] :
-       {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {4, 1, 16}, {2, 2, 32}, {4, 1, 32}, {4, 2, 32}}) {
+       {std::array{1, 1, 16}, {1, 1, 32}, {2, 1, 16}, {2, 1, 32}, {4, 1, 16}, {8, 1, 16}, {2, 2, 16}, {4, 2, 16},
+        {2, 2, 32}, {4, 1, 32}, {4, 2, 32}, {2, 4, 32}}) {
     for (int tile : {16, 32, 64}) {
       for (int buffers : {0, 1, 2}) {
         if (const auto v = kernels::attention_matrices(caps, m, n, rows, tile, buffers); v && call.rows() > 16) add(*v);
@@ -298,7 +299,8 @@ int main(int argc, char** argv) try {
   app.add_option("--mask", o.mask, "keys: boolean [batch, 1, 1, keys], as encoders use; none")
       ->check(CLI::IsMember({"keys", "none"}));
   app.add_option("--only", o.only, "Variants whose text holds this, beside the chosen one");
-  app.add_option("--budget", o.budget, "Start nothing new after so many seconds")->capture_default_str();
+  app.add_option("--budget", o.budget, "Start nothing new after so many seconds")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
   bench::add_seconds_option(app, o.timing);
   bench::add_warm_up_option(app, o.timing);
   app.add_option("--variants", o.variants,

@@ -230,7 +230,7 @@ void add_kernel_options(CLI::App& app, Options& o, const std::string& only) {
       ->delimiter(',')->check(CLI::IsMember(families()));
   app.add_option(only, o.only, "Cases whose name holds this, or one of several texts parted by |");
   app.add_option("--mebibytes", o.mebibytes, "Size of the large tensors; below 256 large products are left out")
-      ->capture_default_str();
+      ->check(CLI::Range(1, 65536))->capture_default_str();
   add_warm_up_option(app, o.timing);
 }
 

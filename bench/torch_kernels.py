@@ -31,7 +31,8 @@ def sample(call, calls):
 
 # As in weft_bench: a method of Bench each, for these types.
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
-            "rows": FLOATS, "lengths": ("f32", "f16"), "row_work": ("f32", "f16"), "move": ("f32", "f16"),
+            "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
+            "row_work": ("f32", "f16"), "move": ("f32", "f16"),
             "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16")}
 
 
@@ -136,6 +137,68 @@ class Bench:
             self.row_norms(kind, rows, whole[:length])
             self.reductions("rows", kind, rows, 1)
             self.reductions("columns", kind, columns, 0)
+
+    def shapes(self, kind):
+        count = self.sizes(kind)[0] // 4
+        whole = self.random((count,), kind)
+
+        def lines(*line):
+            n = count // math.prod(line)
+            return whole[:n * math.prod(line)].view(n, *line)
+
+        odd = lines(1001)
+        n = odd.shape[0]
+        into = torch.empty((n, 1001), device="cuda", dtype=whole.dtype)
+        self.moving("slice", kind, odd[:, 1:], 2, lambda a: a.contiguous())
+        even = whole[:n * 1000].view(n, 1000)
+        self.measure(f"slice into {kind} {[n, 1000]}", "GB/s", 2 * even.nbytes, lambda a, b: b[:, 1:].copy_(a), even, into)
+        self.moving("transpose", kind, whole[:count // 4099 * 4099].view(4099, -1).T, 2, lambda a: a.contiguous())
+        self.moving("transpose", kind, odd.T, 2, lambda a: a.contiguous())
+        images = lines(3, 224, 224)
+        self.moving("channels last", kind, images.permute(0, 2, 3, 1), 2, lambda a: a.contiguous())
+        last = images.view(-1, 224, 224, 3)
+        self.moving("channels first", kind, last.permute(0, 3, 1, 2), 2, lambda a: a.contiguous())
+        self.moving("heads", kind, lines(77, 12, 80).permute(0, 2, 1, 3), 2, lambda a: a.contiguous())
+        self.moving("concat", kind, odd, 2, lambda a: torch.cat((a[:, 23:], a[:, :23]), 1))
+        self.moving("pad", kind, odd, 2 + 7 / 1001, lambda a: F.pad(a, (0, 7)))
+        places = torch.arange(n, device="cuda") * 7919 % n
+        self.moving("gather rows", kind, odd, 2, lambda a: a[places])
+        self.moving("scatter rows", kind, odd, 2, lambda a: into.index_copy_(0, places, a))
+        self.moving("roll", kind, odd, 2, lambda a: torch.roll(a, (3, 5), (0, 1)))
+        row, column = self.random((1001,), kind), self.random((n, 1), kind)
+        self.moving("add row", kind, odd, 2, lambda a: a + row)
+        self.moving("add column", kind, odd, 2, lambda a: a + column)
+        self.moving("add slices", kind, odd[:, 1:], 2, lambda a: a + a)
+        self.moving("tanh of slice", kind, odd[:, 1:], 2, lambda a: a.tanh())
+        bias = self.random((64, 1, 1), kind)
+        self.moving("add to channels", kind, lines(64, 7, 7), 2, lambda a: a + bias)
+        c = self.random((512,), kind)
+        for side in (7, 14, 28):
+            x = lines(512, side, side)
+            self.moving("batch norm", kind, x, 2, lambda a: F.batch_norm(a, c, c.abs(), c, c, eps=2.0))
+            self.moving("group norm", kind, x, 2, lambda a: F.group_norm(a, 32, c, c, 1e-5))
+            self.moving("instance norm", kind, x, 2, lambda a: F.instance_norm(a, None, None, c, c, eps=1e-5))
+            self.moving("mean of pixels", kind, x, 1, lambda a: a.mean((2, 3), keepdim=True))
+        for line in ((21, 4096), (19, 1001), (197, 768), (77, 80)):
+            x = lines(*line)
+            self.moving("softmax of the middle", kind, x, 2, lambda a: torch.softmax(a, 1))
+            self.moving("mean of the middle", kind, x, 1, lambda a: a.mean(1))
+            self.moving("argmax of the middle", kind, x, 1, lambda a: a.argmax(1))
+            self.moving("scan of the middle", kind, x, 2, lambda a: a.cumsum(1))
+        self.moving("scan", kind, odd, 2, lambda a: a.cumsum(1))
+        torch.backends.cuda.matmul.allow_tf32 = False
+        for m, k, n in ((1001, 1003, 997), (4099, 1001, 1003), (4099, 4097, 4101), (77, 768, 3072), (197, 768, 2304),
+                        (4095, 1000, 2047), (1, 4097, 14335)):
+            a = self.random((m, k), kind)
+            for turned in (False, True):
+                b = self.random((n, k) if turned else (k, n), kind)
+                self.measure(f"product {kind} [{m}, {k}] x {list(b.shape)}{'T' * turned}", "TFLOP/s", 2.0 * m * k * n,
+                             lambda a, b: a @ (b.T if turned else b), a, b)  # noqa: B023
+        for shape in ((256, 12, 77, 64), (64, 12, 197, 64), (2, 8, 4096, 40), (2, 8, 1024, 80), (2, 10, 1001, 96),
+                      (2, 8, 1001, 72), (8, 8, 1000, 256)):
+            q, k, v = (self.random(shape, kind) for _ in range(3))
+            self.measure(f"attend {kind} {list(shape)}", "TFLOP/s", 4.0 * math.prod(shape) * shape[2],
+                         F.scaled_dot_product_attention, q, k, v)
 
     def moving(self, name, kind, x, moved, function):
         """A case that moves so many times x."""

@@ -28,18 +28,31 @@ def table(head, rows):
 def kernels(weft):
     text = MARK.format("the table in src/kernels/table.cc") + (
         "# Kernels\n\nEvery kernel of the library, as `weft kernels` lists them. Each is a function of its family's header, which says "
-        "what it does in every case, and can be called by its name (`weft/kernels/table.h`). Operands with a question mark may be "
-        "left out, attributes with a default too.\n\n"
+        "what it does in every case, and can be called by its name, or one of its other names (`weft/kernels/table.h`). Operands "
+        "with a question mark may be left out, attributes with a default too.\n\n"
+        "Types are those that a kernel takes on the CPU, with attributes at their defaults. \"floats\", \"integers\", \"signed\" and "
+        "\"unsigned\" are all types of that kind (`weft/dtype.h`), the packed ones among the integers; \"numbers\" are floats and "
+        "integers; \"as x\" is the type that x has. Which of several types go together is in the headers. A GPU refuses as "
+        "Unsupported what it cannot do: it moves f64, but computes nothing with it.\n\n"
         "A GPU binds only so many bytes of a tensor at once (`weft devices` says how many). Kernels take larger ones in windows by "
-        "themselves; where rows, or operands of `matmul` along k, are longer than that, they need scratch. What remains is refused as "
-        "Unsupported, with the tensor, its bytes and the limit: the keys or values of one head of `attention`; "
-        "parts of packed types that begin inside a byte; views of which one row reaches too far along two axes; operands of custom "
-        "kernels; and more than 2^32 elements in what one dispatch counts.\n")
+        "themselves; where rows, operands of `matmul` along k, or the keys or values of one head of `attention` reach farther than "
+        "that, they need scratch. What remains is refused as Unsupported, with the tensor, its bytes and the limit: elements of one "
+        "query, key or value of `attention`, or neighbours along the axis that `sort` and `top_k` order, that lie too far apart; masks "
+        "of `compress` and its like that take more than 1,024 parts; parts of packed types that begin inside a byte; operands of "
+        "custom kernels; and more than 2^32 elements in what one dispatch counts.\n")
     rows = json.loads(run(weft, "kernels", "--json"))
+
+    def names(row):
+        others = ", ".join(f"`{n}`" for n in row["other_names"].split())
+        return f"`{row['name']}`" + (f" ({others})" if others else "")
+
     for family in dict.fromkeys(row["family"] for row in rows):
         text += f"\n## {family} ([`weft/kernels/{family}.h`](../include/weft/kernels/{family}.h))\n\n"
-        text += table(["kernel", "inputs", "outputs", "attributes", "scratch", "what it computes"],
-                      [[f"`{r['name']}`", f"`{r['inputs']}`" if r["inputs"] else "", f"`{r['outputs']}`",
+        if family == "elementwise":
+            text += ("What each does at the edges (NaN, zeros, what overflows) is in "
+                     "[`weft/expression.h`](../include/weft/expression.h).\n\n")
+        text += table(["kernel", "inputs", "outputs", "types", "attributes", "scratch", "what it computes"],
+                      [[names(r), f"`{r['inputs']}`" if r["inputs"] else "", f"`{r['outputs']}`", r["types"],
                         " ".join(f"`{a}`" for a in r["attributes"].split()), "yes" if r["workspace"] else "", r["summary"]]
                        for r in rows if r["family"] == family])
     return text
@@ -51,7 +64,7 @@ def ops(_):
     text = MARK.format("include/weft/graph.h") + (
         "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several that the compiler fuses again. "
         "Types and shapes are inferred at once; what does not fit throws InvalidArgument.\n")
-    comment, rows = [], []
+    comment, rows, section = [], [], []
 
     def flush():
         nonlocal rows, text
@@ -61,11 +74,17 @@ def ops(_):
 
     declaration = ""
     for line in header.splitlines():
+        # A section's own comment goes on until something else begins.
+        if section and line.startswith("// ") and not line.startswith("// ----"):
+            section.append(line[2:].strip())
+            continue
+        if section:
+            title, _, note = " ".join(section).partition(". ")
+            text += f"\n## {title.rstrip('.')}\n" + (f"\n{note}\n" if note else "")
+            section = []
         if line.startswith("// ----"):
             flush()
-            title, _, note = line.removeprefix("// ----").strip().partition(". ")
-            text += f"\n## {title.rstrip('.')}\n" + (f"\n{note}\n" if note else "")
-            comment = []
+            section, comment = [line.removeprefix("// ----").strip()], []
         elif line.startswith("//"):
             comment.append(line[2:].strip())
         elif not line.strip():
@@ -138,8 +157,8 @@ def main():
         else:
             page.write_text(text)
     # Each function of the kernels' headers has a row of the table.
-    named = {row["name"] for row in json.loads(run(args.weft, "kernels", "--json"))}
-    families = {row["family"] for row in json.loads(run(args.weft, "kernels", "--json"))}
+    rows = json.loads(run(args.weft, "kernels", "--json"))
+    named, families = {row["name"] for row in rows}, {row["family"] for row in rows}
     for header in sorted((ROOT / "include/weft/kernels").glob("*.h")):
         if header.stem == "table":
             continue

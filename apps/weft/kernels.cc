@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "kernel_types.h"
 #include "weft/error.h"
 #include "weft/kernels/table.h"
 
@@ -21,17 +22,22 @@ void run(const Options& o) {
   std::string family;
   int shown = 0;
   for (const kernels::KernelInfo& k : kernels::table()) {
-    if (k.name.find(o.filter) == std::string::npos && k.family != o.filter) continue;
+    const bool named = (k.name + ' ' + k.other_names).find(o.filter) != std::string::npos;
+    if (!named && k.family != o.filter) continue;
     ++shown;
+    const std::string types = kernel_types(k);
     if (o.json) {
-      all.push_back({{"name", k.name}, {"family", k.family}, {"inputs", k.inputs}, {"outputs", k.outputs},
-                     {"attributes", k.attributes}, {"workspace", k.workspace != nullptr}, {"summary", k.summary}});
+      all.push_back({{"name", k.name}, {"other_names", k.other_names}, {"family", k.family}, {"inputs", k.inputs},
+                     {"outputs", k.outputs}, {"types", types}, {"attributes", k.attributes},
+                     {"workspace", k.workspace != nullptr}, {"summary", k.summary}});
       continue;
     }
     if (k.family != family) std::printf("%s%s\n", family.empty() ? "" : "\n", k.family.c_str());
     family = k.family;
     std::printf("  %-20s %-22s -> %-6s %s\n", k.name.c_str(), k.inputs.c_str(), k.outputs.c_str(), k.summary.c_str());
     if (!k.attributes.empty()) std::printf("  %-20s %s\n", "", k.attributes.c_str());
+    std::printf("  %-20s %s\n", "", types.c_str());
+    if (!k.other_names.empty()) std::printf("  %-20s also %s\n", "", k.other_names.c_str());
   }
   if (shown == 0) {
     throw InvalidArgument("no kernel's name holds '{}' and no family is called so; 'weft kernels' lists all", o.filter);
@@ -43,11 +49,12 @@ void run(const Options& o) {
 
 void add_kernels(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("kernels", "List the kernel library: names, operands, attributes");
+  CLI::App* command = app.add_subcommand("kernels", "List the kernel library: names, operands, types, attributes");
   command->add_option("FILTER", options->filter, "Only kernels whose name holds this, or of this family");
   command->add_flag("--json", options->json, "Write JSON instead of text");
   command->footer("weft/kernels.h has them as functions, weft/kernels/table.h by name.\n"
-                  "Optional operands end in a question mark; attributes with a default need not be given.\n\n"
+                  "Optional operands end in a question mark; attributes with a default need not be given.\n"
+                  "Types are what a kernel takes on the CPU; GPUs only move f64. Numbers are floats and integers.\n\n"
                   "Examples\n  weft kernels reduce\n  weft kernels --json | jq '.[].name'");
   command->callback([options] { run(*options); });
 }

@@ -45,6 +45,7 @@ void add_flags(CLI::App& app) {
         ->group("Settings, of every command; the environment variable does the same")
         ->type_name(flag.kind == weft::FlagKind::toggle  ? "on|off"
                     : flag.kind == weft::FlagKind::bytes ? "BYTES"
+                    : flag.kind == weft::FlagKind::count ? "COUNT"
                     : flag.kind == weft::FlagKind::number ? "NUMBER"
                     : flag.kind == weft::FlagKind::choice ? std::string(flag.choices)
                                                          : "TEXT");

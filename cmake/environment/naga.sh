@@ -3,21 +3,52 @@
 
 readonly naga_version=30.0.1
 
-# fetch_naga: puts the program naga into the user's cache, once, where the host has cargo. Nothing else needs
-# it, so that a failure is told and no more; the test then says that it is skipped.
+# fetch_naga: puts the program naga into the user's cache, once, by the host's cargo. Nothing but its test needs it:
+# without it that test is skipped, and it is told why. WEFT_REQUIRE_NAGA=on, as CI sets it, makes the test fail instead,
+# and where the host has no cargo that serves, takes Debian testing's.
 fetch_naga() {
-  local directory=$cache/naga log=$cache/naga.log
-  [[ ! -x $directory/bin/naga ]] || return 0
-  command -v cargo >/dev/null || return 0
-  # What failed today is not tried at every run.
-  [[ -z $(find "$cache/naga.failed" -mmin -600 2>/dev/null) ]] || return 0
+  local directory=$cache/naga log=$cache/naga.log required='' program
+  # Where the test looks; a root does not see the host's own programs.
+  for program in "${WEFT_NAGA:-}" "$directory/bin/naga" "$HOME/.cargo/bin/naga" \
+    "$([[ ${environment:-} != host ]] || command -v naga)"; do
+    [[ ! -x $program ]] || return 0
+  done
+  [[ ${WEFT_REQUIRE_NAGA:-off} == off ]] || required=yes
+  if [[ -z $required ]]; then
+    if ! command -v cargo >/dev/null; then
+      say "no Naga, and no cargo to build it: the test of the kernels for Metal and Direct3D will be skipped"
+      return 0
+    fi
+    # What failed today is not tried at every run.
+    [[ -z $(find "$cache/naga.failed" -mmin -600 2>/dev/null) ]] || return 0
+  fi
   say "building Naga $naga_version, which checks the kernels (once, a few minutes)"
-  if CARGO_TARGET_DIR=$cache/naga.build timeout 1200 cargo install --locked --quiet --version "$naga_version" \
-    --root "$directory.partial" naga-cli >"$log" 2>&1; then
-    mv -T "$directory.partial" "$directory" && rm -f "$log"
+  if { command -v cargo >/dev/null && install_naga "$directory.partial" >"$log" 2>&1; } ||
+    { [[ -n $required ]] && install_naga_in_root "$directory.partial" >>"$log"; }; then
+    mv -T "$directory.partial" "$directory" && rm -f "$log" "$cache/naga.failed"
   else
     touch "$cache/naga.failed"
-    say "Naga could not be built ($log says why); its test will be skipped"
+    say "Naga could not be built ($log says why); its test will $([[ -n $required ]] && echo fail || echo be skipped)"
   fi
   rm -rf -- "$cache/naga.build" "$directory.partial"
 }
+
+# install_naga DIRECTORY [COMMAND...]: builds it there, with cargo started by the command.
+install_naga() {
+  local directory=$1
+  shift
+  CARGO_TARGET_DIR=$cache/naga.build timeout 1200 "$@" cargo install --locked --quiet --version "$naga_version" \
+    --root "$directory" naga-cli
+}
+
+# install_naga_in_root DIRECTORY: the same in a root with Debian's cargo, which is removed afterwards. Linked without
+# shared libraries, so that the program runs beside any libc.
+install_naga_in_root() (
+  root=$cache/root-cargo
+  trap 'rm -rf --one-file-system -- "$root"' EXIT
+  make_root "$root" 'an environment with cargo' '1 GB, removed afterwards' cargo libc6-dev ca-certificates || exit 1
+  # A target that is named leaves the build's own tools out of it, which cannot be linked so.
+  enter_root "$root" CARGO_HOME="${CARGO_HOME:-$cache/naga.build/home}" RUSTFLAGS='-C target-feature=+crt-static' \
+    CARGO_BUILD_TARGET="$(uname -m)-unknown-linux-gnu"
+  install_naga "$1" "${prefix[@]}" 2>&1
+)

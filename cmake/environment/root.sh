@@ -70,12 +70,13 @@ install_tools() {
 # debian_keyring: prints the path of Debian's archive keys on this host.
 debian_keyring() { compgen -G '/usr/share/keyrings/debian-archive-keyring.[gp][gp][gp]' | head -n 1 | grep .; }
 
-# bootstrap MIRROR DIRECTORY: fills DIRECTORY with Debian testing and the package list.
+# bootstrap MIRROR DIRECTORY PACKAGE...: fills DIRECTORY with Debian testing and the packages.
 bootstrap() {
   local mirror=$1 directory=$2 suite=testing option source
+  shift 2
   # dpkg need not flush each file to the disk: the root is flushed once, before it gets its name.
   local -a options=(--variant=apt
-    --include="$(packages | paste -sd,)"
+    --include="$(IFS=, && printf '%s' "$*")"
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"'
     --aptopt='APT::Sandbox::User "root"'
     --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*'
@@ -118,9 +119,10 @@ heed_stops() {
   trap stop_making INT TERM HUP
 }
 
-# make_root DIRECTORY: makes the root there, whole or not at all; one at a time.
+# make_root DIRECTORY WHAT SIZE PACKAGE...: makes a root of the packages there, whole or not at all; one at a time.
 make_root() (
-  directory=$1
+  directory=$1 what=$2 size=$3
+  shift 3
   umask 022
   exec 9>"$cache/root.lock"
   if ! flock -n 9; then
@@ -149,10 +151,10 @@ make_root() (
   trap 'rm -rf --one-file-system -- "$partial"' EXIT
   heed_stops
   mkdir -p "$partial"
-  say "making the environment: Debian testing from $mirror in $directory (once, about a minute, 1.6 GB)"
-  bootstrap "$mirror" "$partial" 2> >(tee "$log" | grep --line-buffered '^I: ' >&2) || {
+  say "making $what: Debian testing from $mirror in $directory (once, about a minute, $size)"
+  bootstrap "$mirror" "$partial" "$@" 2> >(tee "$log" | grep --line-buffered '^I: ' >&2) || {
     grep -E '^E: ' "$log" | tail -n 5 >&2 || true
-    fail "the environment could not be made; the whole output is in $log. Often the network or the" \
+    fail "$what could not be made; the whole output is in $log. Often the network or the" \
       "mirror gave up ($mirror; another can be named by WEFT_MIRROR), or the disk is full."
   }
   # Files the host's are laid over must be there, as files.
@@ -241,31 +243,16 @@ collect_nvidia() {
   done
 }
 
-# enter_environment: makes the root if it is wanted and absent, and sets environment and prefix.
-enter_environment() {
-  local root i
+# enter_root DIRECTORY [NAME=VALUE...]: sets environment and prefix for that root, and the variables there.
+enter_root() {
+  local root=$1 i
   local -a binds inner
-  local -a settings=(
-    CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
-    CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-5G}"
-    CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}"
-    # Paths below the project count from it, so that another checkout finds what this one compiled.
-    CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}"
-    # Layers that the desktop slips into every Vulkan program would change what is tested.
-    VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
-  if host_is_complete; then
-    environment=host
-    prefix=(env "${settings[@]}")
-    return
-  fi
-
-  root=$(root_directory)
-  [[ -e $root/.complete ]] || make_root "$root"
+  shift
   environment=$(entrance)
   collect_binds
   # What names the host's own libraries and tools means nothing in the root.
   inner=(/usr/bin/env -u LD_PRELOAD -u PYTHONPATH -u PYTHONHOME -u PKG_CONFIG_PATH -u CMAKE_PREFIX_PATH
-    -u Dawn_DIR -u CPATH -u LIBRARY_PATH -u LD_LIBRARY_PATH "${settings[@]}" WEFT_ENVIRONMENT=host
+    -u Dawn_DIR -u CPATH -u LIBRARY_PATH -u LD_LIBRARY_PATH "$@" WEFT_ENVIRONMENT=host
     LC_ALL=C.UTF-8 PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin)
   if [[ " ${binds[*]} " == *" $gpu_directory/libGLX_nvidia.so.0 "* ]]; then
     inner+=(LD_LIBRARY_PATH="$gpu_directory")
@@ -283,6 +270,31 @@ enter_environment() {
     prefix=(unshare --mount --propagation private -- "$environment_scripts/chroot.sh" "$root" "$PWD"
       "${binds[@]}" -- "${inner[@]}")
   fi
+}
+
+# enter_environment: makes the root if it is wanted and absent, and sets environment and prefix.
+enter_environment() {
+  local root
+  local -a names settings=(
+    CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
+    CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-5G}"
+    CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}"
+    # Paths below the project count from it, so that another checkout finds what this one compiled.
+    CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}"
+    # Layers that the desktop slips into every Vulkan program would change what is tested.
+    VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
+  if host_is_complete; then
+    environment=host
+    prefix=(env "${settings[@]}")
+    return
+  fi
+
+  root=$(root_directory)
+  if [[ ! -e $root/.complete ]]; then
+    mapfile -t names < <(packages)
+    make_root "$root" 'the environment' '1.6 GB' "${names[@]}"
+  fi
+  enter_root "$root" "${settings[@]}"
 }
 
 # report_versions: says which libraries are not the versions Weft was tested with, a line for each.

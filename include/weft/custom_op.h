@@ -32,9 +32,8 @@ struct CustomKernel {
   // The text declares fn kernel(i: u32), which runs once for each i below `threads`; or, where `workgroups` is set, the
   // entry point itself: @compute @workgroup_size(…) fn main(…). Before it stand, for each operand `a`:
   //   alias a_t                       the type that an element computes in: f32 for all floats up to 32 bits, i32, u32
-  //   (also
-  //                                   booleans, 0 or 1), vec2<u32> for 64-bit integers (low word first), vec2<f32> for
-  //                                   complex
+  //                                   (also booleans, 0 or 1), vec2<u32> for 64-bit integers (low word first),
+  //                                   vec2<f32> for complex
   //   fn load_a(i: u32) -> a_t        of inputs: element i in row-major order
   //   fn store_a(i: u32, v: a_t)      of outputs: the same, converted to the tensor's type
   //   p.a_count, p.a_n0, p.a_n1, …    how many elements it has, and its sizes (u32)
@@ -71,7 +70,8 @@ class KernelError : public ValidationError {
 };
 
 // The results of the kernel on the operands, which all devices see dense. It must be a function of its operands: equal
-// calls are computed once. Throws InvalidArgument: names or counts that do not fit, and what `infer` throws.
+// calls are computed once. Throws InvalidArgument: names or counts that do not fit, negative `threads`, and what
+// `infer` throws.
 std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs);
 
 }  // namespace weft

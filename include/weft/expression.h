@@ -15,9 +15,35 @@
 
 namespace weft {
 
-// Operations on scalars. The table in src/kernels/elementwise/scalar_ops.h gives each one's name, arity, WGSL and CPU
-// form, and says what it does at the edges. Comparisons, logic and tests yield boolean; real, imag, abs and angle of a
-// complex number yield f32, complex makes one of two floats.
+// Operations on scalars. Comparisons, logic and tests yield boolean; real, imag, abs and angle of a complex number
+// yield f32, complex makes one of two floats. `weft kernels` and docs/kernels.md say which types each one takes.
+//
+// What the operations do where WGSL, C++ and habit differ, on every device alike:
+//   - A GPU may drop the sign of an f16's NaN when it loads it; signbit and copysign then see a positive one.
+//   - Comparisons with NaN are false, `not_equal` true. min, max and clamp give NaN if an operand is NaN; fmin and fmax
+//     give the other operand (IEEE 754's minimumNumber and maximumNumber). For all of them -0 is less than +0.
+//     relu(NaN) = NaN, relu(-0) = +0, sign(±0) = +0, sign(NaN) = NaN.
+//   - round (rint) goes to the nearest even integer. rem (fmod) has the sign of the dividend, remainder (Python's %)
+//     that of the divisor; both are exact but for remainder's one rounding. floor_divide is the quotient that goes with
+//     remainder: exact below 2^21, above it as exact as division is. Of floats, x / 0 is ±infinity or NaN.
+//   - Integer division truncates; x / 0, x rem 0, floor_divide(x, 0) and remainder(x, 0) are 0; the most negative
+//     integer divided by -1 is itself. Integer arithmetic wraps at the width of the node's type. pow of integers wraps;
+//     with a negative exponent it is 1 or -1 for the bases 1 and -1, else 0. gcd and lcm are of the magnitudes;
+//     gcd(0, 0) = 0, lcm(x, 0) = 0.
+//   - Shifts by the width or more (also by a negative amount) give 0; shift_right of a negative integer gives -1.
+//     clz(0) is the width.
+//   - Floats narrower than f32 compute in f32 and are rounded where they are cast or stored; exp, sigmoid, tanh and the
+//     gates then keep 2^-14 of the result, not 2^-22. nextafter steps in the node's own type.
+//   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands and in results. Comparisons, min, max and
+//     tests go by bits and see them.
+//   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md has what is measured): they
+//     are computed by functions of Weft's own, not by WGSL's builtins, which promise less (sin and cos: an absolute
+//     error of 2^-11). Near the zeros of lgamma and digamma at negative arguments, and of logaddexp, the error is 4 ULP
+//     of 1 or of the largest of the terms, if that is more.
+//   - lerp(a, b, t) = a + t (b - a), as b - (b - a) (1 - t) from t = ½ up: exact at both ends.
+//   - lgamma of 0 and of negative integers is +infinity, digamma of ±0 is -±infinity, of negative integers NaN.
+//   - Products and quotients of complex numbers are the plain formulas (an infinite part times 0 is NaN); x / 0 divides
+//     both parts by 0. They are ordered by nothing; abs is the magnitude, angle is in (-π, π].
 enum class ScalarOp : std::uint8_t {
   // leaves
   input, constant,

@@ -42,7 +42,8 @@ enum class FlagKind : std::uint8_t {
   text,
   toggle,  // "on" or "off"; also 1/0, true/false, yes/no
   number,  // at least 0
-  bytes,   // a count with an optional suffix K, M, G or T (powers of 1024)
+  bytes,   // with an optional suffix K, M, G or T (powers of 1024)
+  count,   // with an optional suffix K, M, G or T (powers of 1000)
   choice,  // one of FlagInfo::choices
 };
 
@@ -65,6 +66,7 @@ std::string flag_text(Flag flag);
 bool flag_on(Flag flag);
 double flag_number(Flag flag);
 std::optional<std::uint64_t> flag_bytes(Flag flag);  // none: no value given
+std::optional<std::uint64_t> flag_count(Flag flag);  // likewise
 
 // What the command line says, from here on; checked at once. Throws InvalidArgument.
 void set_flag(Flag flag, std::string_view value);

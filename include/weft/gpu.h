@@ -68,12 +68,12 @@ struct DeviceOptions {
   std::string cache_dir = flag_text(Flag::cache_dir);  // of compiled shaders; "off": none; empty: the user's
   // Bytes that the pool may hold; none: what the device has.
   std::optional<std::uint64_t> memory_limit = flag_bytes(Flag::memory_limit);
-  // Bytes of a buffer that one dispatch may see at most; none: what the device has. Kernels take larger tensors in
-  // parts.
+  // Bytes of a buffer that one dispatch may see at most, 4096 or more (less: InvalidArgument); none: what the device
+  // has. Kernels take larger tensors in parts.
   std::optional<std::uint64_t> binding_limit = flag_bytes(Flag::binding_limit);
   // Work (FLOP, a byte moved counting ten) after which a dispatch or a submit is cut, for drivers that reset a GPU
   // which does not answer; none: by the kind of GPU.
-  std::optional<std::uint64_t> dispatch_limit = flag_bytes(Flag::dispatch_limit);
+  std::optional<std::uint64_t> dispatch_limit = flag_count(Flag::dispatch_limit);
 };
 
 // What a device can do, as kernels ask for it.

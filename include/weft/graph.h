@@ -70,6 +70,7 @@ class Graph {
  public:
   Graph();
   ~Graph();
+  // What was moved from can be assigned to; all else that is asked of it throws InvalidArgument.
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
 
@@ -90,13 +91,14 @@ class Graph {
   void verify() const;
 
   struct Impl;  // src/graph
-  Impl& impl() const { return *impl_; }
+  Impl& impl() const;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-// ---- Elementwise. Operands broadcast by NumPy's rules and have one dtype. Throw InvalidArgument.
+// ---- Elementwise. Operands broadcast by NumPy's rules and have one dtype. Throw InvalidArgument. What each does at
+// the edges is in weft/expression.h.
 Value unary(ScalarOp op, Value x);
 Value binary(ScalarOp op, Value a, Value b);
 Value ternary(ScalarOp op, Value a, Value b, Value c);
@@ -121,7 +123,6 @@ Value operator-(double a, Value b);
 
 enum class Gelu : std::uint8_t { erf, tanh, quick };
 Value gelu(Value x, Gelu form = Gelu::erf);
-// What each does at the edges is in src/kernels/elementwise/scalar_ops.h.
 inline Value neg(Value x) { return unary(ScalarOp::neg, x); }
 inline Value abs(Value x) { return unary(ScalarOp::abs, x); }
 inline Value sign(Value x) { return unary(ScalarOp::sign, x); }

@@ -48,11 +48,11 @@ constexpr FlagInfo kFlags[] = {
     {Flag::memory_limit, FlagKind::bytes, "memory-limit", "WEFT_MEMORY_LIMIT", "",
      "The most GPU memory that buffers may take, such as 512M or 8G."},
     {Flag::binding_limit, FlagKind::bytes, "binding-limit", "WEFT_BINDING_LIMIT", "",
-     "The most bytes of a tensor that one dispatch sees; larger tensors go in parts. By default what the GPU allows."},
-    {Flag::dispatch_limit, FlagKind::bytes, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
+     "The most bytes of a tensor that one dispatch sees, 4096 or more; larger tensors go in parts. By default what the "
+     "GPU allows."},
+    {Flag::dispatch_limit, FlagKind::count, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
      "Operations, a byte moved counting ten, after which a dispatch or a submit is cut, so that no watchdog fires; "
-     "such "
-     "as 100G. By default by the kind of GPU."},
+     "such as 100G. By default by the kind of GPU."},
     {Flag::always_upload, FlagKind::toggle, "always-upload", "WEFT_ALWAYS_UPLOAD", "off",
      "Upload inputs even if their content is what it was."},
     {Flag::dispatch_only, FlagKind::toggle, "dispatch-only", "WEFT_DISPATCH_ONLY", "off",
@@ -66,8 +66,7 @@ constexpr FlagInfo kFlags[] = {
      "A directory to which the WGSL of every kernel that is compiled is written."},
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
      "What is said on standard error: off, warn, info, debug, and the topics schedule, passes, precision, calibration "
-     "and"
-     " start, separated by commas."},
+     "and start, separated by commas."},
 };
 
 struct Overrides {
@@ -97,21 +96,24 @@ bool parse_toggle(const FlagInfo& flag, std::string_view value) {
   throw InvalidArgument("{} (--{}) is '{}'; it takes on or off", flag.environment, flag.name, value);
 }
 
-std::optional<std::uint64_t> parse_bytes(const FlagInfo& flag, std::string_view value) {
+// A whole number with a suffix: of bytes K is 1024, of other things 1000.
+std::optional<std::uint64_t> parse_count(const FlagInfo& flag, std::string_view value) {
   if (value.empty()) return std::nullopt;
+  const bool bytes = flag.kind == FlagKind::bytes;
   std::uint64_t count = 0;
   const char* const last = value.data() + value.size();
   const auto [end, error] = std::from_chars(value.data(), last, count);
   std::string suffix = lower(std::string_view(end, last));
-  if (suffix.ends_with("ib")) suffix.resize(suffix.size() - 2);
-  else if (suffix.ends_with("b")) suffix.resize(suffix.size() - 1);
+  if (bytes && suffix.ends_with("ib")) suffix.resize(suffix.size() - 2);
+  else if (bytes && suffix.ends_with("b")) suffix.resize(suffix.size() - 1);
   const std::size_t power = suffix.empty() ? 0 : std::string_view("kmgt").find(suffix) + 1;
-  if (error != std::errc{} || suffix.size() > 1 || (!suffix.empty() && power == 0) ||
-      count > UINT64_MAX >> (10 * power)) {
-    throw InvalidArgument("{} (--{}) is '{}'; it takes a count such as 512M or 8G", flag.environment,
-                          flag.name, value);
+  std::uint64_t unit = 1;
+  for (std::size_t i = 0; i < power; ++i) unit *= bytes ? 1024 : 1000;
+  if (error != std::errc{} || suffix.size() > 1 || (!suffix.empty() && power == 0) || count > UINT64_MAX / unit) {
+    throw InvalidArgument("{} (--{}) is '{}'; it takes a count{} such as 512M or 8G", flag.environment, flag.name,
+                          value, bytes ? " of bytes" : "");
   }
-  return count << (10 * power);
+  return count * unit;
 }
 
 double parse_number(const FlagInfo& flag, std::string_view value) {
@@ -136,7 +138,7 @@ void check(const FlagInfo& flag, std::string_view value) {
   if (flag.kind == FlagKind::choice) check_choice(flag, value);
   if (flag.kind == FlagKind::toggle) parse_toggle(flag, value);
   if (flag.kind == FlagKind::number) parse_number(flag, value);
-  if (flag.kind == FlagKind::bytes) parse_bytes(flag, value);
+  if (flag.kind == FlagKind::bytes || flag.kind == FlagKind::count) parse_count(flag, value);
 }
 
 }  // namespace
@@ -165,7 +167,8 @@ std::string flag_text(Flag flag) {
 
 bool flag_on(Flag flag) { return parse_toggle(info(flag), flag_text(flag)); }
 double flag_number(Flag flag) { return parse_number(info(flag), flag_text(flag)); }
-std::optional<std::uint64_t> flag_bytes(Flag flag) { return parse_bytes(info(flag), flag_text(flag)); }
+std::optional<std::uint64_t> flag_bytes(Flag flag) { return parse_count(info(flag), flag_text(flag)); }
+std::optional<std::uint64_t> flag_count(Flag flag) { return parse_count(info(flag), flag_text(flag)); }
 
 void set_flag(Flag flag, std::string_view value) {
   check(info(flag), value);

@@ -4,11 +4,14 @@
 #include <limits>
 
 #include "weft/error.h"
+#include "weft/flags.h"
 #include "weft/log.h"
 
 namespace weft::gpu {
 
 namespace {
+
+constexpr std::uint64_t kLeastBinding = 4096;
 
 Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& limits, const AdapterInfo& adapter) {
   Capabilities c;
@@ -110,6 +113,12 @@ DiskCache* disk_cache_of(const AdapterInfo& adapter, std::string_view cache_dir)
 
 std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::string reason,
                                            const DeviceOptions& options) {
+  // At least one aligned window, so that anything at all can be bound.
+  if (options.binding_limit && *options.binding_limit < kLeastBinding) {
+    const FlagInfo& flag = info(Flag::binding_limit);
+    throw InvalidArgument("the binding limit ({}, --{}, DeviceOptions::binding_limit) is {} bytes, expected {} or more",
+                          flag.environment, flag.name, *options.binding_limit, kLeastBinding);
+  }
   const wgpu::Adapter adapter = found.request(options.minimum);
   if (!adapter) throw NoDevice("{} is gone", found.info.name);
   // Content of a new buffer is undefined here, so Dawn need not clear it.
@@ -161,9 +170,8 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   context->capabilities.minimum = options.minimum;
   context->capabilities.packed_dot &= !options.minimum;
   if (options.binding_limit) {
-    // At least one aligned window, so that anything at all can be bound.
     std::uint64_t& most = context->capabilities.max_binding;
-    most = std::min(most, std::max<std::uint64_t>(*options.binding_limit, 4096) / 4 * 4);
+    most = std::min(most, *options.binding_limit / 4 * 4);
   }
   if (options.dispatch_limit) {
     context->capabilities.max_dispatch_work = std::max(1.0, static_cast<double>(*options.dispatch_limit));

@@ -44,6 +44,10 @@ Graph& Graph::operator=(Graph&& other) noexcept {
   if (impl_) impl_->owner = this;
   return *this;
 }
+Graph::Impl& Graph::impl() const {
+  if (!impl_) throw InvalidArgument("graph: it was moved from; what it held is in another Graph");
+  return *impl_;
+}
 
 Node& Graph::Impl::add(OpPtr op, std::vector<Value> operands) {
   std::vector<TensorType> types;
@@ -68,27 +72,27 @@ Value apply(OpPtr op, std::vector<Value> operands) {
 }
 
 Value Graph::input(std::string name, DType dtype, const Shape& shape) {
-  for (const NamedValue& i : impl_->inputs) {
+  for (const NamedValue& i : impl().inputs) {
     if (i.name == name) throw InvalidArgument("graph: there is an input {} already", in_quotes(name));
   }
-  const Value v = impl_->add(make_op<InputOp>(name, TensorType{dtype, shape}), {}).value();
-  impl_->inputs.push_back({std::move(name), v});
+  const Value v = impl().add(make_op<InputOp>(name, TensorType{dtype, shape}), {}).value();
+  impl().inputs.push_back({std::move(name), v});
   return v;
 }
 
 Value Graph::constant(TensorData tensor, std::string name) {
-  return impl_->add(make_op<ConstantOp>(make_constant(std::move(tensor)), std::move(name)), {}).value();
+  return impl().add(make_op<ConstantOp>(make_constant(std::move(tensor)), std::move(name)), {}).value();
 }
 
 void Graph::output(std::string name, Value value) {
   if (!value) throw InvalidArgument("graph: output {} is an empty Value", in_quotes(name));
-  if (&value.node()->graph() != impl_.get()) {
+  if (&value.node()->graph() != &impl()) {
     throw InvalidArgument("graph: output {} belongs to another graph", in_quotes(name));
   }
-  for (const NamedValue& o : impl_->outputs) {
+  for (const NamedValue& o : impl().outputs) {
     if (o.name == name) throw InvalidArgument("graph: there is an output {} already", in_quotes(name));
   }
-  impl_->outputs.push_back({std::move(name), value});
+  impl().outputs.push_back({std::move(name), value});
 }
 
 void Graph::verify() const {
@@ -96,11 +100,11 @@ void Graph::verify() const {
     throw InternalError("graph: {}: {}", weft::to_string(node), what);
   };
   int id = 0;
-  for (const auto& node : impl_->nodes) {
-    if (node->id() != id++ || &node->graph() != impl_.get()) fail(*node, "the node is not where it says it is");
+  for (const auto& node : impl().nodes) {
+    if (node->id() != id++ || &node->graph() != &impl()) fail(*node, "the node is not where it says it is");
     for (const Value& v : node->inputs()) {
       // Ids ascend along edges, so this also excludes cycles.
-      if (&v.node()->graph() != impl_.get()) fail(*node, "an edge leaves the graph");
+      if (&v.node()->graph() != &impl()) fail(*node, "an edge leaves the graph");
       if (v.node()->id() >= node->id()) fail(*node, "an operand is computed after its use");
       if (v.index() < 0 || v.index() >= static_cast<int>(v.node()->types().size())) {
         fail(*node, "an operand is a result that its node does not have");
@@ -114,9 +118,9 @@ void Graph::verify() const {
     }
     if (inferred != node->types()) fail(*node, "the recorded types are not the op's");
   }
-  for (const auto* list : {&impl_->inputs, &impl_->outputs}) {
+  for (const auto* list : {&impl().inputs, &impl().outputs}) {
     for (const NamedValue& v : *list) {
-      if (&v.value.node()->graph() != impl_.get()) {
+      if (&v.value.node()->graph() != &impl()) {
         throw InternalError("graph: {} belongs to another graph", in_quotes(v.name));
       }
     }
@@ -132,8 +136,8 @@ std::uint64_t Graph::hash() const {
     return h ^ (h >> 31);
   };
   const std::hash<std::string> text;
-  std::vector<std::uint64_t> of(impl_->nodes.size());
-  for (const auto& node : impl_->nodes) {
+  std::vector<std::uint64_t> of(impl().nodes.size());
+  for (const auto& node : impl().nodes) {
     std::uint64_t h = text(node->op().identity());
     for (const Value& v : node->inputs()) h = mix(mix(h, of[v.node()->id()]), static_cast<std::uint64_t>(v.index()));
     for (const TensorType& t : node->types()) h = mix(h, text(weft::to_string(t)));
@@ -141,7 +145,7 @@ std::uint64_t Graph::hash() const {
     of[node->id()] = h;
   }
   std::uint64_t h = 0;
-  for (const auto* list : {&impl_->inputs, &impl_->outputs}) {
+  for (const auto* list : {&impl().inputs, &impl().outputs}) {
     for (const NamedValue& v : *list) {
       h = mix(mix(mix(h, text(v.name)), of[v.value.node()->id()]), static_cast<std::uint64_t>(v.value.index()));
     }

@@ -41,8 +41,8 @@ std::string to_string(const Node& node) {
 
 std::string Graph::to_string() const {
   std::string s;
-  for (const auto& node : impl_->nodes) s += weft::to_string(*node) + "\n";
-  for (const NamedValue& o : impl_->outputs) {
+  for (const auto& node : impl().nodes) s += weft::to_string(*node) + "\n";
+  for (const NamedValue& o : impl().outputs) {
     s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value));
   }
   return s;
@@ -52,15 +52,15 @@ std::string Graph::to_dot() const {
   std::string s =
       "digraph weft {\n  rankdir=TB;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
       "fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n";
-  for (const auto& node : impl_->nodes) {
+  for (const auto& node : impl().nodes) {
     std::string types;
     for (const TensorType& t : node->types()) types += "\\n" + weft::to_string(t);
     s += std::format("  n{} [label=\"{}{}\", fillcolor=\"{}\"];\n", node->id(), escaped(node->op().to_string()), types,
                      colour(*node));
     for (const Value& v : node->inputs()) s += std::format("  n{} -> n{};\n", v.node()->id(), node->id());
   }
-  for (std::size_t i = 0; i < impl_->outputs.size(); ++i) {
-    const NamedValue& o = impl_->outputs[i];
+  for (std::size_t i = 0; i < impl().outputs.size(); ++i) {
+    const NamedValue& o = impl().outputs[i];
     s += std::format("  out{0} [label=\"output {1}\", fillcolor=\"#cfe2f3\"];\n  n{2} -> out{0};\n", i,
                      escaped(in_quotes(o.name)), o.value.node()->id());
   }

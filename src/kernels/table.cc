@@ -4,6 +4,7 @@
 #include <format>
 #include <ranges>
 
+#include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
 
@@ -116,9 +117,20 @@ constexpr std::string_view kScatterOps[] = {"assign", "add", "mul", "min", "max"
 constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
 constexpr std::string_view kTriangles[] = {"lower", "upper"};
 
+// Other names of kernels that are no elementwise functions; those of the functions stand with them.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"cast", "copy"},
+    {"take_along_axis", "gather_elements"},
+    {"put_along_axis", "scatter_elements"},
+    {"cumsum", "scan_sum"},
+    {"cumprod", "scan_prod"},
+    {"argsort", "sort"},
+    {"tril", "triangle"},
+    {"triu", "triangle"},
+};
+
 std::vector<std::int64_t> wide(const std::vector<int>& v) { return {v.begin(), v.end()}; }
 
-// The rows of all families but the elementwise ones.
 std::vector<KernelInfo> make_rows() {
   using A = const Arguments&;
   std::vector<KernelInfo> rows;
@@ -127,7 +139,7 @@ std::vector<KernelInfo> make_rows() {
                        std::function<std::uint64_t(Stream&, const Reader&)> workspace = {}) {
     KernelInfo info{
         name, std::move(family), std::move(inputs), std::move(outputs), std::move(attributes), std::move(summary), {},
-        {}};
+        {}, {}};
     info.run = [name, run = std::move(run)](Stream& s, A a) { run(s, Reader(name, a)); };
     if (workspace) {
       info.workspace = [name, ask = std::move(workspace)](Stream& s, A a) { return ask(s, Reader(name, a)); };
@@ -384,11 +396,72 @@ std::vector<KernelInfo> make_rows() {
       [=](Stream& s, const Reader& r) {
         return attention_workspace(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0), seen(r), lengths(r));
       });
+
+  const auto named = [&](std::string_view other, std::string_view name) {
+    std::string& names = std::ranges::find(rows, name, &KernelInfo::name)->other_names;
+    names += (names.empty() ? "" : " ") + std::string(other);
+  };
+  for (const auto& [other, op] : other_names()) named(other, weft::name(op));
+  for (const auto& [other, name] : kOtherNames) named(other, name);
   return rows;
 }
 
 const std::vector<KernelInfo>& rows() {
   static const std::vector<KernelInfo> all = make_rows();
+  return all;
+}
+
+// Forms of kernels that have names of their own: their calls are calls of the kernel with something given.
+std::vector<KernelInfo> make_forms() {
+  const auto form = [](std::string_view of, std::string name, std::string summary) {
+    KernelInfo info = *std::ranges::find(rows(), of, &KernelInfo::name);
+    info.name = std::move(name);
+    info.summary = std::move(summary);
+    info.other_names.clear();
+    return info;
+  };
+  std::vector<KernelInfo> forms;
+  for (const std::string_view part : kTriangles) {
+    KernelInfo info = form("triangle", part == "lower" ? "tril" : "triu",
+                           std::format("x (without it: 1) in the {} triangle, else 0", part));
+    info.attributes = "diagonal:integer=0";
+    info.run = [part, whole = info.run](Stream& s, const Arguments& a) {
+      Arguments given = a;
+      given.attributes.insert_or_assign("part", std::string(part));
+      whole(s, given);
+    };
+    forms.push_back(std::move(info));
+  }
+  KernelInfo argsort = form("sort", "argsort", "where the elements of x stand that are in order along an axis");
+  argsort.outputs = "indices";
+  const auto indices_alone = [](auto whole) {
+    return [whole](Stream& s, const Arguments& a) {
+      const View outputs[] = {View(), a.outputs[0]};
+      Arguments given = a;
+      given.outputs = outputs;
+      return whole(s, given);
+    };
+  };
+  argsort.run = indices_alone(argsort.run);
+  argsort.workspace = indices_alone(argsort.workspace);
+  forms.push_back(std::move(argsort));
+  return forms;
+}
+
+// Every name that find() knows.
+const std::map<std::string, const KernelInfo*, std::less<>>& by_name() {
+  static const std::vector<KernelInfo> forms = make_forms();
+  static const auto all = [] {
+    std::map<std::string, const KernelInfo*, std::less<>> names;
+    for (const auto* list : {&rows(), &forms}) {
+      for (const KernelInfo& k : *list) names.emplace(k.name, &k);
+    }
+    // After the forms, whose names stand there too.
+    for (const KernelInfo& k : rows()) {
+      for (const std::string& other : words(k.other_names)) names.emplace(other, &k);
+    }
+    return names;
+  }();
   return all;
 }
 
@@ -411,8 +484,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 const KernelInfo& row(std::string_view name) {
   if (const KernelInfo* info = find(name)) return *info;
   const auto nearest =
-      std::ranges::min_element(rows(), {}, [&](const KernelInfo& k) { return distance(name, k.name); });
-  throw InvalidArgument("there is no kernel '{}'; the nearest name is '{}'", name, nearest->name);
+      std::ranges::min_element(by_name(), {}, [&](const auto& known) { return distance(name, known.first); });
+  throw InvalidArgument("there is no kernel '{}'; the nearest name is '{}'", name, nearest->first);
 }
 
 void check_operands(const KernelInfo& k, std::string_view what, const std::string& declared,
@@ -459,13 +532,8 @@ const KernelInfo& checked(std::string_view name, const Arguments& arguments) {
 std::span<const KernelInfo> table() { return rows(); }
 
 const KernelInfo* find(std::string_view name) {
-  static const auto by_name = [] {
-    std::map<std::string_view, const KernelInfo*> all;
-    for (const KernelInfo& k : rows()) all.emplace(k.name, &k);
-    return all;
-  }();
-  const auto found = by_name.find(name);
-  return found == by_name.end() ? nullptr : found->second;
+  const auto found = by_name().find(name);
+  return found == by_name().end() ? nullptr : found->second;
 }
 
 void call(Stream& stream, std::string_view name, const Arguments& arguments) {

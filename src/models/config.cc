@@ -17,7 +17,7 @@ class ConfigFile {
   explicit ConfigFile(fs::path path) : path_(std::move(path)) {
     std::ifstream file(path_, std::ios::binary);
     if (!file) {
-      throw IoError("{}: cannot be read: {}; --model takes a directory in Hugging Face's layout", path_.string(),
+      throw IoError("{}: cannot be read: {}; a model is a directory in Hugging Face's layout", path_.string(),
                     std::error_code(errno, std::generic_category()).message());
     }
     try {
@@ -166,7 +166,7 @@ DenseModule read_dense(const fs::path& directory) {
 
 EncoderConfig read_encoder_config(const fs::path& model_dir) {
   if (!fs::is_directory(model_dir)) {
-    throw IoError("{}: not a directory; --model takes a directory in Hugging Face's layout (config.json, "
+    throw IoError("{}: not a directory; a model is a directory in Hugging Face's layout (config.json, "
                   "model.safetensors, tokenizer.json)",
                   model_dir.string());
   }

@@ -211,6 +211,14 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(some, r"(?m)^softmax$")
         self.assertRegex(some, r"(?m)^  log_softmax +x +-> y +logarithm")
         self.assertNotIn("matmul", some)
+        types = {kernel["name"]: kernel["types"] for kernel in listing}
+        self.assertEqual(types["softmax"], "x, y: floats")
+        self.assertEqual(types["neg"], "x: numbers, c64; y: as x")
+        self.assertEqual(types["less"], "a: numbers, bool; b: as a; y: bool")
+        self.assertEqual(types["select"], "condition: bool; a: any; b, y: as a")
+        self.assertEqual(types["gcd"], "a: integers; b, y: as a")
+        self.assertEqual(types["abs"], "x: numbers, c64; y: as x, f32 for c64")
+        self.assertRegex(self.run_weft("kernels", "where").stdout.decode(), r"(?m)^  select .*\n +condition: bool; .*\n +also where$")
         for arguments in (["zzz"], ["zzz", "--json"]):
             process = self.run_weft("kernels", *arguments)
             self.assert_fails(process, "zzz", "'weft kernels' lists all")

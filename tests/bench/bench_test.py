@@ -68,6 +68,11 @@ class Bench(unittest.TestCase):
         self.assert_fails(self.run_bench("encoder", only=None), "--model")
         self.assert_fails(self.run_bench("kernles", only=None), "kernles")
         self.assert_fails(self.run_bench("kernels", "--device", "quantum", only=None), "quantum")
+        for option, value in (("--mebibytes", "0"), ("--mebibytes", "-1"), ("--mebibytes", "99999999"), ("--seconds", "-1"),
+                              ("--warm-up", "-0.5"), ("--seconds", "soon")):
+            process = self.run_bench("kernels", "--device", "cpu", option, value, only=None)
+            self.assert_fails(process, option, value)
+            self.assertEqual(process.returncode, 2, process.stderr)
 
     def test_families_are_chosen(self):
         process = self.run_bench("--families", "copy,rows", "--warm-up", "0.01", "--json", only="bf16 [")

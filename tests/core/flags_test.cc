@@ -53,6 +53,17 @@ TEST_F(FlagsTest, Bytes) {
   }
 }
 
+TEST_F(FlagsTest, Counts) {
+  EXPECT_EQ(flag_count(Flag::dispatch_limit), std::nullopt);
+  for (const auto& [text, value] : {std::pair{"0", 0ull}, {"3K", 3000ull}, {"100g", 100'000'000'000ull}}) {
+    set_flag(Flag::dispatch_limit, text);
+    EXPECT_EQ(flag_count(Flag::dispatch_limit), value) << text;
+  }
+  for (const char* bad : {"x", "-1", "8GiB", "8B", "99999999T", "1.5G"}) {
+    EXPECT_THROW(set_flag(Flag::dispatch_limit, bad), InvalidArgument) << bad;
+  }
+}
+
 TEST_F(FlagsTest, Numbers) {
   EXPECT_EQ(flag_number(Flag::f16_error_bound), 1.0 / 128) << "as in weft/compile.h";
   for (const auto& [text, value] : {std::pair{"0", 0.0}, {"0.5", 0.5}, {"1e-3", 1e-3}}) {

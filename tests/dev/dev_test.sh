@@ -8,7 +8,7 @@ project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 export HOME=$scratch/home XDG_CACHE_HOME=$scratch/cache
-unset WEFT_MIRROR WEFT_SNAPSHOT WEFT_PRESET WEFT_MODEL_DIR WEFT_ENVIRONMENT
+unset WEFT_REQUIRE_NAGA WEFT_NAGA WEFT_MIRROR WEFT_SNAPSHOT WEFT_PRESET WEFT_MODEL_DIR WEFT_ENVIRONMENT
 mkdir -p "$HOME" "$XDG_CACHE_HOME/weft"
 failures=0
 checks=0
@@ -156,7 +156,7 @@ test_make_root() {
   local cache=$XDG_CACHE_HOME/weft i pid
   local -a pids=()
   for i in 1 2 3; do
-    dev_shell "$stand_ins; make_root \"\$root\"" 2>>"$scratch/error" &
+    dev_shell "$stand_ins; make_root \"\$root\" 'the environment' '1 GB' one two" 2>>"$scratch/error" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do
@@ -167,7 +167,7 @@ test_make_root() {
   expect 'a root is complete' yes "$([[ -e $cache/root-test/.complete && -f $cache/root-test/etc/resolv.conf ]] && echo yes)"
   rm -rf "$cache/root-test" "$cache/made"
 
-  dev_shell "$stand_ins; bootstrap() { mkdir \"\$2/etc\"; echo 'E: disk full' >&2; return 25; }; make_root \"\$root\"; echo went on" \
+  dev_shell "$stand_ins; bootstrap() { mkdir \"\$2/etc\"; echo 'E: disk full' >&2; return 25; }; make_root \"\$root\" 'the environment' '1 GB' one two; echo went on" \
     >"$scratch/out" 2>"$scratch/error"
   expect 'a root that fails exits 1' 1 $?
   expect_match 'a root that fails says so' '*could not be made*http://mirror.example*' "$(<"$scratch/error")"
@@ -185,7 +185,7 @@ test_make_root() {
       : >\"\$cache/begun\"
       for _ in {1..200}; do sleep 0.1; done
     }
-    make_root \"\$root\"" 2>"$scratch/error" &
+    make_root \"\$root\" 'the environment' '1 GB' one two" 2>"$scratch/error" &
   pid=$!
   for ((i = 0; i < 400; i++)); do
     [[ ! -e $cache/begun ]] || break
@@ -202,7 +202,7 @@ test_make_root() {
   expect 'a root that is stopped leaves nothing' '' "$(find "$cache" -name 'root-*' ! -name '*.log')"
   expect_match 'a stop is told' '*stopped; nothing half-made is left*' "$(<"$scratch/error")"
   mkdir "$cache/root-old.partial"
-  dev_shell "$stand_ins; make_root \"\$root\"" 2>/dev/null
+  dev_shell "$stand_ins; make_root \"\$root\" 'the environment' '1 GB' one two" 2>/dev/null
   expect 'what a killed run left is removed' '' "$(find "$cache" -name '*.partial')"
 }
 
@@ -277,6 +277,24 @@ test_naga() {
   dev_shell "$making; fetch_naga" 2>/dev/null
   expect 'Naga is put into the cache' yes "$([[ -x $cache/naga/bin/naga ]] && echo yes)"
   expect 'nothing else is left of it' naga "$(cd "$cache" && echo naga*)"
+
+  # Without a cargo on the host.
+  rm -r "$cache/naga"
+  local none='command() { [[ $2 != cargo ]] && builtin command "$@"; }'
+  local root='make_root() { mkdir "$1"; echo "$4" >"$cache/root-packages"; }; enter_root() { prefix=(inside); }'
+  local inside='inside() { "$@"; }'
+  expect_match 'without cargo the skipped test is told' '*no cargo*skipped*' "$(dev_shell "$none; fetch_naga" 2>&1)"
+  expect 'and nothing is made' 'naga*' "$(cd "$cache" && echo naga*)"
+  WEFT_REQUIRE_NAGA=on dev_shell "$making; $none; $root; $inside; fetch_naga" 2>/dev/null
+  expect 'a required Naga is built by cargo of a root' cargo "$(<"$cache/root-packages")"
+  expect 'it is put into the cache, too' yes "$([[ -x $cache/naga/bin/naga ]] && echo yes)"
+  expect 'that root is removed' 'naga root-packages' "$(cd "$cache" && echo naga* root-[cp]*)"
+  rm -r "$cache/naga" "$cache/root-packages"
+  WEFT_REQUIRE_NAGA=on dev_shell "$failing; make_root() { exit 1; }; fetch_naga; echo went on" \
+    >"$scratch/out" 2>"$scratch/error"
+  expect_match 'a required Naga that cannot be built is told' '*could not be built*will fail*' "$(<"$scratch/error")"
+  expect 'the tests go on all the same' 'went on' "$(<"$scratch/out")"
+  rm "$cache"/naga.*
 }
 
 test_output() {

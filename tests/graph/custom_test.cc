@@ -215,6 +215,8 @@ TEST(Custom, DeclarationsAreChecked) {
   }
   EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"y", "z"}; }, {x, f}),
               HasSubstr("infer gives 1 types for 2 outputs"));
+  EXPECT_THAT(message([](CustomKernel& k) { k.threads = [](auto, auto) { return -1; }; }, {x, f}),
+              HasSubstr("`threads` gives -1, expected 0 or more"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 #include "support/throws.h"
 
+#include "weft/compile.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -204,6 +205,22 @@ TEST(GraphMoves, ValuesStayGood) {
   c = std::move(b);
   EXPECT_EQ(&x.graph(), &c);
   c.verify();
+}
+
+TEST(GraphMoves, WhatWasMovedFromIsRefused) {
+  Graph a;
+  const Value x = a.input("x", DType::f32, {2});
+  Graph b = std::move(a);
+  const std::pair<const char*, std::function<void()>> uses[] = {
+      {"input", [&] { a.input("z", DType::f32, {2}); }}, {"scalar", [&] { a.scalar(1, DType::f32); }},
+      {"output", [&] { a.output("y", x); }},              {"to_string", [&] { (void)a.to_string(); }},
+      {"to_dot", [&] { (void)a.to_dot(); }},              {"hash", [&] { (void)a.hash(); }},
+      {"verify", [&] { a.verify(); }},                    {"arange", [&] { arange(a, 0, 1, 2, DType::f32); }},
+      {"compile", [&] { compile(a, Device::cpu()); }}};
+  for (const auto& [what, use] : uses) EXPECT_THAT(test::refused_by(use), HasSubstr("it was moved from")) << what;
+  a = Graph();
+  a.output("y", a.input("x", DType::f32, {2}));
+  a.verify();
 }
 
 // An op that changes its mind, to see that verify() notices.

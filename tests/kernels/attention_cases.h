@@ -157,15 +157,11 @@ inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabili
 inline void run_attention(Stream& stream, const AttentionCall& call, const AttentionVariant* variant) {
   if (!stream.gpu()) return attention_twin(call);
   gpu::Commands& commands = *stream.gpu();
-  std::uint64_t bytes = 0;
-  if (variant) {
-    if (!attention_can_run(*variant, call, commands.device().capabilities())) {
-      return run_attention(stream, call, nullptr);
-    }
-    bytes = attention_workspace_bytes(*variant, call);
-  } else {
-    bytes = attention_workspace(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths);
-  }
+  const gpu::Capabilities& capabilities = commands.device().capabilities();
+  if (variant && !attention_can_run(*variant, call, capabilities)) variant = nullptr;
+  const std::uint64_t bytes =
+      variant ? attention_gpu_workspace(capabilities, call, variant)
+              : attention_workspace(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths);
   std::optional<View> workspace;
   if (bytes) workspace = View(commands.device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
   attention_gpu(commands, call, variant, workspace);

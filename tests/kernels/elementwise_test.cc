@@ -222,6 +222,44 @@ TEST_P(Elementwise, RowsOfWholeWorkgroups) {
   }
 }
 
+// Rows of odd lengths, and parts of rows, begin and end inside of words or fours, each elsewhere; neighbours must survive.
+TEST_P(Elementwise, RowsThatBeginAnywhere) {
+  const auto part = [&](DType type, const Shape& whole, std::int64_t first, std::int64_t length) {
+    View v = random_view(rng, whole, type);
+    v.layout.shape[-1] = length;
+    v.offset += static_cast<std::uint64_t>(first * bits(type) / 8);
+    return v;
+  };
+  const std::pair<DType, DType> types[] = {{DType::f32, DType::f32},   {DType::f16, DType::f16},
+                                           {DType::bf16, DType::bf16}, {DType::f32, DType::f16},
+                                           {DType::f16, DType::f32},   {DType::u8, DType::i16}};
+  int turn = 0;
+  for (const auto& [from, to] : types) {
+    Expression e;
+    const int sum = e.apply(ScalarOp::add, {e.cast(e.input(from), to), e.cast(e.input(from), to)});
+    e.output(e.apply(ScalarOp::add, {sum, e.cast(e.input(to), to)}));
+    for (const std::int64_t length : {16, 17, 18, 19, 31, 65}) {
+      for (const std::int64_t first : {0, 1, 2, 3}) {
+        const std::int64_t pitch = length + first + turn % 3;
+        const View in[] = {part(from, {3, 5, pitch}, turn % 2 ? first : 0, length),
+                           turn % 4 ? random_view(rng, {length}, from) : random_view(rng, {5, 1}, from),
+                           turn % 5 ? random_view(rng, {3, 5, length}, to) : part(to, {5, pitch}, first, length)};
+        const View out[] = {part(to, {3, 5, pitch}, first, length)};
+        const int unroll = 1 << turn++ % 3;
+        const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
+          kernels::map(s, "map", e, inputs, outputs, unroll);
+        };
+        run_both(device(), in, out, call, {.ulp = to == DType::f32 ? 0.0 : 1.0},
+                 std::format("{} to {}, {} from {} of {} by {}", name(from), name(to), length, first, pitch, unroll));
+      }
+    }
+    // In place.
+    const View x = part(to, {4, 23}, 1, 21);
+    const View in[] = {x, x};
+    run_both(device(), in, {{x}}, call_of(one_op(ScalarOp::add, to)), {}, std::format("in place {}", name(to)));
+  }
+}
+
 TEST_P(Elementwise, SmallIntegersWrapAtEachStep) {
   Expression e;
   const int a = e.input(DType::i8);

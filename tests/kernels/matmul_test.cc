@@ -208,6 +208,47 @@ std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, D
   return list;
 }
 
+// Odd sizes, whose rows begin anywhere: large products copy such operands.
+TEST_P(Matmul, CopiesOfOperands) {
+  if (device_.adapter().backend == "opengles") GTEST_SKIP() << "the same kernels as elsewhere, compiled slowly";
+  int index = 0;
+  const auto check = [&](const MatmulVariant& v, DType type) {
+    const bool a_transposed = index % 2, b_transposed = index % 4 < 2, shared = index % 3 == 0;
+    const std::int64_t m = v.tile_m + 5, n = v.tile_n + 7, k = (index % 2 ? 3 : 5) * v.tile_k + 3;
+    ++index;
+    const auto make = [&](std::int64_t batch, std::int64_t rows, std::int64_t columns, bool flip) {
+      const View view = test::random_view(rng_, flip ? Shape{batch, columns, rows} : Shape{batch, rows, columns}, type);
+      return flip ? transposed(view) : view;
+    };
+    const View a = make(2, m, k, a_transposed), b = make(shared ? 1 : 2, k, n, b_transposed);
+    const View y = test::random_view(rng_, {2, m, n}, product_type(type));
+    const MatmulProblem even = matmul_problem(make(2, 32, 32, a_transposed), make(2, 32, 32, b_transposed),
+                                              test::random_view(rng_, {2, 32, 32}, product_type(type)), {});
+    if (!can_run(v, even, device_.capabilities())) return;
+    const std::array inputs{a, b};
+    const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
+      const MatmulProblem p = matmul_problem(in[0], in[1], out, {});
+      const std::uint64_t bytes = matmul_of_copies_workspace(p);
+      const View workspace(device_.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+      matmul_of_copies(c, p, nullptr, v, workspace);
+    });
+    expect_within(got, expect_product(a, b, y.shape()),
+                  std::format("{}, {} {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k, a_transposed ? " aT" : "",
+                              b_transposed ? " bT" : "", shared ? " shared" : ""));
+  };
+  for (const char* tile : {"tile_32x32x32_4x4", "tile_64x64x16_8x4_double", "tile_16x32x32_4x4_slices4"}) {
+    for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
+      for (int i = 0; i < 2; ++i) check(named(tile), type);
+    }
+  }
+  const bool all = !device_.capabilities().software;  // each takes seconds to compile there
+  for (const DType type : {DType::f16, DType::i8}) {
+    for (const MatmulVariant& v : matrix_tiles(device_.capabilities(), type)) {
+      for (int i = 0; i < (all ? 4 : 1); ++i) check(v, type);
+    }
+  }
+}
+
 // Each tile on cooperative matrices, in the ways that operands can lie, with edges or none.
 class MatmulMatrices : public Matmul {
  protected:

@@ -2,12 +2,15 @@
 #include "weft/kernels/table.h"
 
 #include <set>
+#include <sstream>
 
 #include "support/kernel_test.h"
 #include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/generate.h"
 #include "weft/kernels/softmax.h"
+#include "weft/kernels/sort.h"
 
 namespace weft::test {
 namespace {
@@ -48,6 +51,60 @@ TEST(KernelTable, CallsWhatTheFunctionDoes) {
   EXPECT_EQ(kernels::workspace(cpu, "reduce_sum", sum), 0u);
 }
 
+TEST(KernelTable, KnowsOtherNames) {
+  const auto name_of = [](std::string_view other) {
+    const kernels::KernelInfo* k = kernels::find(other);
+    return k ? k->name : "none";
+  };
+  const std::pair<const char*, const char*> kNames[] = {
+      {"rint", "round"},  {"where", "select"},         {"gelu", "gelu_erf"},
+      {"cast", "copy"},   {"maximum", "max"},          {"take_along_axis", "gather_elements"},
+      {"fmod", "rem"},    {"cumsum", "scan_sum"},      {"put_along_axis", "scatter_elements"},
+      {"tril", "tril"},   {"triu", "triu"},            {"argsort", "argsort"}};
+  for (const auto& [other, name] : kNames) EXPECT_EQ(name_of(other), name) << other;
+  std::set<std::string> names;
+  for (const kernels::KernelInfo& k : kernels::table()) names.insert(k.name);
+  for (const kernels::KernelInfo& k : kernels::table()) {
+    std::istringstream words(k.other_names);
+    for (std::string word; words >> word;) {
+      EXPECT_TRUE(names.insert(word).second) << word << " is the name of two kernels";
+      EXPECT_NE(kernels::find(word), nullptr) << word;
+    }
+  }
+}
+
+TEST(KernelTable, FormsWithNamesOfTheirOwn) {
+  Rng rng(5);
+  cpu::Executor cpu;
+  const View x = random_view(rng, {5, 7}, DType::f32);
+  const View where = random_view(rng, {5, 7}, DType::i32), expected = random_view(rng, {5, 7}, DType::i32);
+  const std::array inputs{x}, outputs{where};
+  const Arguments down{.inputs = inputs, .outputs = outputs, .attributes = {{"axis", 0}, {"descending", 1}}};
+  kernels::call(cpu, "argsort", down);
+  kernels::sort(cpu, x, {}, expected, {.axis = 0, .descending = true});
+  expect_close(where, expected, kSameBits);
+  EXPECT_EQ(kernels::workspace(cpu, "argsort", down), kernels::sort_workspace(cpu, x, {}, expected, {0, true}));
+  EXPECT_EQ(test::refused_by([&] {
+              kernels::call(cpu, "argsort", {.inputs = inputs, .outputs = std::array{x, where}, .attributes = {}});
+            }),
+            "argsort: 2 outputs given, expected 'indices'");
+
+  const View y = random_view(rng, {5, 7}, DType::f32), half = random_view(rng, {5, 7}, DType::f32);
+  for (const auto part : {kernels::Triangle::lower, kernels::Triangle::upper}) {
+    const char* name = part == kernels::Triangle::lower ? "tril" : "triu";
+    kernels::call(cpu, name, {.inputs = inputs, .outputs = {{y}}, .attributes = {{"diagonal", 1}}});
+    kernels::triangle(cpu, part, x, half, 1);
+    expect_close(y, half, kSameBits, name);
+    kernels::call(cpu, name, {.inputs = {}, .outputs = {{y}}, .attributes = {}});
+    kernels::triangle(cpu, part, half);
+    expect_close(y, half, kSameBits, name);
+    EXPECT_EQ(test::refused_by([&] {
+                kernels::call(cpu, name, {.inputs = inputs, .outputs = {{y}}, .attributes = {{"part", "upper"}}});
+              }),
+              std::string(name) + ": it has no attribute 'part'; it takes 'diagonal:integer=0'");
+  }
+}
+
 TEST(KernelTable, TellsWhatIsWrong) {
   Rng rng(3);
   cpu::Executor cpu;
@@ -57,6 +114,8 @@ TEST(KernelTable, TellsWhatIsWrong) {
   };
   EXPECT_EQ(message("sofmax", {.inputs = {{x}}, .outputs = {{y}}, .attributes = {}}),
             "there is no kernel 'sofmax'; the nearest name is 'softmax'");
+  EXPECT_EQ(message("argsor", {.inputs = {{x}}, .outputs = {{y}}, .attributes = {}}),
+            "there is no kernel 'argsor'; the nearest name is 'argsort'");
   EXPECT_EQ(message("softmax", {.inputs = std::array{x, x}, .outputs = {{y}}, .attributes = {}}),
             "softmax: 2 inputs given, expected 'x'");
   EXPECT_EQ(message("softmax", {.inputs = {{x}}, .outputs = {{y}}, .attributes = {{"axes", 1}}}),

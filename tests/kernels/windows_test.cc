@@ -2,8 +2,11 @@
 // limits are forced down.
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
+#include "kernels/attention_cases.h"
+#include "kernels/common/windows.h"
 #include "kernels/operands.h"
 #include "support/kernel_test.h"
+#include "support/throws.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/kernels.h"
@@ -66,6 +69,21 @@ class WindowsTest : public testing::Test {
   }
 };
 
+// On every device.
+class WindowsOnDevice : public WindowsTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    const gpu::Device& whole = test::device(GetParam());
+    gpu::DeviceOptions options = like(whole);
+    options.minimum = whole.capabilities().minimum;
+    options.binding_limit = 64 << 10;
+    device.emplace(gpu::Device::open(options));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, WindowsOnDevice, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
+
 // Rows over some axes.
 struct Rows {
   Shape shape;
@@ -108,15 +126,123 @@ TEST_F(WindowsTest, Attention) {
     const View k_lengths = host_view(DType::u32, {2}, std::vector<double>{keys - 7.0, keys + 9.0});
     both({q, k, v, mask, q_lengths, k_lengths}, {y}, call(options), {.absolute = 2e-5});
   }
-  // One head of keys that no binding holds.
-  const View q = random_view(rng, {1, 1, 2, 32}, DType::f32), k = random_view(rng, {1, 1, 600, 32}, DType::f32);
-  const View on_device = to_device(*device, k);
-  gpu::Encoder encoder(*device);
-  try {
-    kernels::attention(encoder, to_device(*device, q), on_device, on_device, {}, to_device(*device, q), {});
-    ADD_FAILURE() << "accepted";
-  } catch (const Unsupported& e) {
-    EXPECT_THAT(e.what(), testing::HasSubstr("takes 76800 bytes where it cannot be cut; this device binds 65536"));
+}
+
+// Keys of one head that no binding holds, in windows: what hides some of them, and ends within a window.
+TEST_P(WindowsOnDevice, AttentionToLongKeys) {
+  using kernels::Mask;
+  std::vector<kernels::AttentionCase> cases;
+  const kernels::AttentionCase base{.heads = 4, .kv_heads = 2, .queries = 11, .keys = 1301};
+  const auto add = [&](auto&& change) { change(cases.emplace_back(base)); };
+  for (const Mask mask : {Mask::none, Mask::keys, Mask::rows, Mask::heads, Mask::everything}) {
+    for (const DType type : {DType::boolean, DType::f32, DType::f16}) {
+      add([&](auto& c) {
+        c.mask = mask;
+        c.mask_type = type;
+        c.type = type == DType::f16 ? DType::f16 : DType::f32;
+        if (type == DType::f16) c.keys = 2 * c.keys;
+        c.key_lengths = type == DType::f32;
+      });
+      if (mask == Mask::none) break;
+    }
+  }
+  add([](auto& c) { c.causal = true, c.queries = 1301, c.heads = 2; });
+  add([](auto& c) { c.causal = c.top_left = true, c.queries = 700, c.query_lengths = true; });
+  add([](auto& c) { c.window_left = 300, c.window_right = 260, c.queries = 901, c.heads = 2, c.key_lengths = true; });
+  add([](auto& c) { c.batch = 3, c.query_lengths = c.key_lengths = true, c.length_type = DType::u32; });
+  add([](auto& c) { c.queries = 1, c.heads = 14, c.type = DType::f16, c.keys = 2503, c.mask = Mask::rows; });
+  add([](auto& c) { c.dim = 37, c.value_dim = 19, c.k_kind = Kind::sliced, c.v_kind = Kind::reversed; });
+  add([](auto& c) { c.dim = 130, c.value_dim = 300, c.keys = 203, c.y_kind = Kind::transposed; });
+  add([](auto& c) { c.queries = 1000, c.mask = Mask::rows, c.mask_type = DType::f32; });  // a mask past it both ways
+  for (const kernels::AttentionCase& c : cases) kernels::check_attention(*device, c);
+}
+
+// Each form of the kernel: the windows' edges lie within its tiles or at their ends.
+TEST_P(WindowsOnDevice, FormsOfAttentionToLongKeys) {
+  using kernels::AttentionKind, kernels::Mask;
+  const gpu::Capabilities& capabilities = device->capabilities();
+  std::vector<kernels::AttentionVariant> forms{
+      {.threads = 32, .splits = 4, .tile = 32}, {.staged = false, .threads = 8, .rows = 2},
+      {.kind = AttentionKind::tiles, .threads = 32, .rows = 2},
+      {.kind = AttentionKind::few, .threads = 32, .rows = 3, .lanes = 4}};
+  int ran = 0;
+  const int unit = capabilities.matrix_shapes.empty() ? 16 : static_cast<int>(capabilities.matrix_shapes[0].m);
+  for (const int buffers : {0, 1, 2}) {
+    if (const auto v = kernels::attention_matrices(capabilities, 2, 1, unit, 16, buffers)) forms.push_back(*v);
+  }
+  for (const auto& [causal, lengths, mask] : {std::tuple{false, false, Mask::none}, {true, false, Mask::rows},
+                                              {false, true, Mask::keys}, {true, true, Mask::everything}}) {
+    kernels::AttentionCase c{.heads = 4, .queries = 21, .keys = 2603, .dim = 16, .value_dim = 16, .mask = mask,
+                             .causal = causal, .type = DType::f16, .key_lengths = lengths};
+    if (causal) c.window_left = 1700;
+    for (kernels::AttentionVariant form : forms) {
+      if (form.kind == AttentionKind::matrices && mask != Mask::rows) continue;  // they take long to compile
+      form.parts = form.kind != AttentionKind::matrices && causal ? 2 : 1;
+      const auto o = kernels::operands(rng, c);
+      if (!kernels::attention_can_run(form, o.call(o.inputs, o.y, c.options()), capabilities)) continue;
+      ++ran;
+      kernels::check_attention(*device, o, c.options(), kernels::text(c), &form, kernels::attention_tolerance(c));
+    }
+  }
+  EXPECT_GE(ran, 12 + (capabilities.subgroups ? 4 : 0) + (forms.size() > 4 ? 3 : 0));
+}
+
+// Windows without a key that a query sees, a query without one, and what is no number; past a length it is not read.
+TEST_P(WindowsOnDevice, AttentionToLongKeysThatAreHidden) {
+  constexpr std::int64_t kQueries = 5, kKeys = 1200, kLength = 1111;
+  const View mask = view_of(DType::f32, {kQueries, kKeys}, Kind::dense, [](std::int64_t i) {
+    const std::int64_t row = i / kKeys, key = i % kKeys;
+    double seen = 0;
+    if (row == 2 && key == 1000) seen = NAN;
+    if (row == 4 && key == 700) seen = 1e30;
+    return row == 1 || (row == 0 && key < 1100) || (row == 3 && key > 5) ? -INFINITY : seen;
+  });
+  const auto random = [&](std::int64_t length) { return random_view(rng, {1, 1, length, 32}, DType::f32); };
+  const View values = view_of(DType::f32, {1, 1, kKeys, 32}, Kind::dense, [noise = normal(4)](std::int64_t i) {
+    return i < kLength * 32 ? noise(i) : NAN;
+  });
+  const View lengths = host_view(DType::i32, {1}, std::vector<double>{kLength});
+  const kernels::AttentionOperands problem{.inputs = {random(kQueries), random(kKeys), values, mask, lengths},
+                                           .y = random(kQueries), .mask = true, .key_lengths = true};
+  kernels::check_attention(*device, problem, {.scale = 0.2f}, "hidden");
+}
+
+// A graph's executable brings the scratch that windows of keys need.
+TEST_F(WindowsTest, AttentionOfAGraphToLongKeys) {
+  const Shape shape{2, 2, 901, 40};
+  Graph g;
+  const Value q = g.input("q", DType::f32, shape), k = g.input("k", DType::f32, shape),
+              v = g.input("v", DType::f32, shape), mask = g.input("mask", DType::f32, {901, 901});
+  g.output("y", attention(q, k, v, mask, {.scale = 0.2f, .causal = true}));
+  const Device gpu(*device);
+  Executable exe = compile(g, gpu);
+  const std::map<std::string, TensorData> inputs{
+      {"q", noise(shape, 1)}, {"k", noise(shape, 2)}, {"v", noise(shape, 3)}, {"mask", noise({901, 901}, 4)}};
+  const Bound bound(gpu, g, inputs);
+  bound.run(exe);
+  bound.compare(compiler::evaluate(g, inputs), "attention to long keys");
+}
+
+// Heads beside each other: the keys of all are in one window. And operands in y's own buffer, far from it.
+TEST_P(WindowsOnDevice, AttentionLaidOutOtherwise) {
+  const auto call = [this](Stream& s, std::span<const View> in, std::span<const View> out) {
+    const kernels::AttentionOptions options{.scale = 0.2f, .causal = true};
+    const auto bytes = kernels::attention_workspace(s, in[0], in[1], in[2], {}, out[0], options);
+    kernels::attention(s, in[0], in[1], in[2], {}, out[0], options, {}, workspace(bytes));
+  };
+  const Shape kept{2, 4, 700, 16};
+  const auto beside = [&] {
+    View v = random_view(rng, {2, 700, 4, 16}, DType::f32);
+    v.layout = {kept, {4 * 700 * 16, 16, 4 * 16, 1}};
+    return v;
+  };
+  both({beside(), beside(), beside()}, {beside()}, call, {.absolute = 2e-5});
+  for (const std::int64_t keys : {300, 1100}) {
+    const View all = random_view(rng, {8, 1100, 16}, DType::f32);
+    const auto at = [&](std::uint64_t block, std::int64_t length) {
+      return View(all.buffer, block * 1100 * 16 * 4, DType::f32, {1, 1, length, 16});
+    };
+    both({at(0, 90), at(2, keys), at(7, keys)}, {at(4, 90)}, call, {.absolute = 2e-5});
   }
 }
 
@@ -592,6 +718,89 @@ TEST_F(WindowsTest, ArgumentsOfLongRows) {
   }
 }
 
+// Rows that reach past a binding along several axes, each by itself: windows are cut along all of those, and are not of
+// one length. Of equal elements, which lie in several windows, the first one counts.
+TEST_P(WindowsOnDevice, RowsFarAlongSeveralAxes) {
+  const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},          {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
+                      {{151, 130, 5}, {1, 2}, Kind::transposed},     {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
+                      {{3, 30, 3, 701}, {0, 2, 3}, Kind::reversed}, {{701, 3, 30, 3}, {0, 2, 3}, Kind::transposed}};
+  const auto steps = [](std::int64_t i) { return static_cast<double>(i * 7919 % 10007 / 1000 - i / 9000 % 7); };
+  for (const auto& [shape, axes, kind] : far) {
+    const Shape kept = without(shape, axes);
+    for (const auto& [type, index] :
+         {std::pair{DType::f32, DType::i32}, {DType::f16, DType::u32}, {DType::i64, DType::i64}}) {
+      for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
+        both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, index)},
+             [&, axes = axes](Stream& s, auto in, auto out) {
+               kernels::arg_reduce(s, op, in[0], out[0], axes,
+                                   workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], axes)));
+             },
+             kSameBits);
+      }
+    }
+    using enum kernels::ReduceOp;
+    for (const auto& [op, type, result] :
+         {std::tuple{sum, DType::i8, DType::i32}, {max, DType::f16, DType::f16}, {deviation, DType::f32, DType::f32}}) {
+      both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, result, kind)},
+           [&, axes = axes, op = op](Stream& s, auto in, auto out) {
+             kernels::reduce(s, op, in[0], out[0], axes,
+                             workspace(kernels::reduce_workspace(s, op, in[0], out[0], axes)), 1);
+           },
+           op == deviation ? Tolerance{.relative = 5e-6} : kSameBits);
+    }
+  }
+  // Means that differ from window to window, so that each must count as many elements as it has.
+  const auto drifting = [noise = normal(5)](std::int64_t i) { return static_cast<double>(i / 7000) + noise(i); };
+  for (const auto& [type, kind] : {std::pair{DType::f32, Kind::dense}, {DType::f16, Kind::transposed}}) {
+    const View x = view_of(type, {5, 130, 151}, kind, drifting), y = random_view(rng, x.shape(), type);
+    const View scale = random_view(rng, x.shape(), DType::f32);
+    both({x, scale}, {y}, [&](Stream& s, auto in, auto out) {
+      kernels::layer_norm(s, in[0], in[1], {}, out[0], 0, 1e-5f,
+                          workspace(kernels::layer_norm_workspace(s, in[0], in[1], {}, out[0], 0)));
+    }, {.ulp = 2, .absolute = 2e-5});
+    both({x, scale}, {y}, [&](Stream& s, auto in, auto out) {
+      kernels::rms_norm(s, in[0], in[1], out[0], 0, 1e-5f,
+                        workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], 0)));
+    }, {.ulp = 2, .absolute = 2e-5});
+    const View images = view_of(type, {2, 6, 20001}, kind, drifting), z = random_view(rng, images.shape(), type);
+    const View weights = random_view(rng, {6}, DType::f32);
+    both({images, weights}, {z}, [&](Stream& s, auto in, auto out) {
+      kernels::group_norm(s, in[0], in[1], in[1], out[0], 1, 2, 1e-5f,
+                          workspace(kernels::group_norm_workspace(s, in[0], in[1], in[1], out[0], 1, 2)));
+    }, {.ulp = 2, .absolute = 2e-5});
+  }
+}
+
+// Rows that are few elements far apart, among others that are far apart, too.
+TEST_P(WindowsOnDevice, RowsFarAmongOthers) {
+  for (const auto& [shape, axis, kind] : {std::tuple{Shape{30, 701, 40}, 1, Kind::dense},
+                                          {Shape{40, 701, 30}, 1, Kind::transposed},
+                                          {Shape{3, 5, 9001}, 0, Kind::sliced}}) {
+    for (const DType type : {DType::f32, DType::f16}) {
+      const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type, kind);
+      both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
+        kernels::softmax(s, in[0], out[0], axis, workspace(kernels::softmax_workspace(s, in[0], out[0], axis)));
+      }, {.ulp = 64, .absolute = 1e-9});
+      for (const bool reverse : {false, true}) {
+        const kernels::ScanOptions options{.reverse = reverse};
+        both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
+          kernels::scan(s, kernels::ScanOp::max, in[0], out[0], axis, options,
+                        workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], axis, options)));
+        }, kSameBits);
+      }
+    }
+  }
+}
+
+// A row of one value has no end to cut at: so many elements are too many for a dispatch all the same.
+TEST_F(WindowsTest, BroadcastRowsAreCutByTheirCount) {
+  View x(device->allocate(4), 0, DType::f32, {3, std::int64_t{1} << 31}, {0, 0});
+  EXPECT_EQ(kernels::axis_to_cut(device->capabilities(), "", x, kernels::every_axis()), 1);
+  EXPECT_EQ(kernels::axis_to_cut(device->capabilities(), "", x, {true}), 0);
+  x.layout.shape[0] = 1;
+  EXPECT_EQ(kernels::axis_to_cut(device->capabilities(), "", x, kernels::every_axis()), -1);
+}
+
 // Many rows that are longer than a binding: what their windows leave for each other must fit one too.
 TEST_F(WindowsTest, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
@@ -719,6 +928,23 @@ TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
     EXPECT_THAT(e.what(), testing::HasSubstr(std::format("a workspace of {} dense bytes", bytes)));
   }
   EXPECT_THROW(kernels::layer_norm(encoder, x, {}, {}, x, 0, 1e-5f), Unsupported);
+  const View q(y.buffer, 0, DType::f32, {1, 1, 1, 1}), keys(x.buffer, 0, DType::f32, {1, 1, 100000, 1});
+  try {
+    kernels::attention(encoder, q, keys, keys, {}, View(device->allocate(4), 0, DType::f32, {1, 1, 1, 1}), {});
+    ADD_FAILURE() << "accepted";
+  } catch (const Unsupported& e) {
+    const auto bytes = kernels::attention_workspace(encoder, q, keys, keys, {}, q, {});
+    EXPECT_THAT(e.what(), testing::HasSubstr("the 100000 keys or values of a head, 1 of f32"));
+    EXPECT_THAT(e.what(), testing::HasSubstr(std::format("a workspace of {} bytes", bytes)));
+  }
+  View turned(x.buffer, 0, DType::f32, {1, 1, 20000, 2}, {0, 0, 1, 50000});
+  const View narrow(y.buffer, 0, DType::f32, {1, 1, 1, 2}, {0, 0, 0, 0});
+  try {
+    kernels::attention_workspace(encoder, narrow, turned, turned, {}, narrow, {});
+    ADD_FAILURE() << "accepted";
+  } catch (const Unsupported& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("takes 280000 bytes where it cannot be cut"));
+  }
   EXPECT_THROW(kernels::scan(encoder, kernels::ScanOp::sum, x, x, 0), Unsupported);
   try {
     kernels::arg_reduce(encoder, kernels::ArgOp::max, x, View(y.buffer, 0, DType::i32, Shape{}), std::array{0});
@@ -742,6 +968,9 @@ TEST_F(WindowsTest, TheFlagForcesIt) {
   const gpu::Device forced = limited(flag_bytes(Flag::binding_limit), std::nullopt);
   reset_flags();
   EXPECT_EQ(forced.capabilities().max_binding, 1u << 20);
+  EXPECT_EQ(limited(4096, std::nullopt).capabilities().max_binding, 4096u);
+  EXPECT_THAT(test::refused_by([] { limited(1000, std::nullopt); }),
+              testing::HasSubstr("DeviceOptions::binding_limit) is 1000 bytes, expected 4096 or more"));
 }
 
 // A dispatch that could take too long for a watchdog goes as several, in place too; so does a submit.

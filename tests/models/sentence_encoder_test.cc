@@ -11,6 +11,7 @@
 #include "support/dawn_counters.h"
 #include "support/devices.h"
 #include "support/npy.h"
+#include "support/throws.h"
 #include "text/input.h"
 
 namespace weft {
@@ -141,6 +142,12 @@ TEST_P(SentenceEncoderTest, SteadyStateMakesNothing) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(run(), first);
   const auto made = test::DawnCounters::now() - before;
   EXPECT_EQ(made.created(), 0u) << made.text();
+}
+
+TEST(SentenceEncoder, SaysWhatAModelIs) {
+  EXPECT_EQ(test::thrown_by([] { models::load("/nowhere"); }),
+            "IoError: /nowhere: not a directory; a model is a directory in Hugging Face's layout (config.json, "
+            "model.safetensors, tokenizer.json)");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SentenceEncoderTest, testing::ValuesIn(all_devices()),

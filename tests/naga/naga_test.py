@@ -3,7 +3,8 @@
 translate to Metal's and Direct3D's languages.
 
   naga_test.py DIRECTORY    what WEFT_DUMP_WGSL=DIRECTORY wrote
-Portable is what enables no extension. Exits with 77 (skipped) where Naga is not installed or nothing was written.
+Portable is what enables no extension. Exits with 77 (skipped) where Naga is not installed or nothing was written; with
+WEFT_REQUIRE_NAGA=on that is a failure.
 """
 import collections
 import concurrent.futures
@@ -31,15 +32,19 @@ def portable(path):
     return not path.name.startswith(("test.", "bad")) and "\nenable " not in path.read_text()
 
 
+def skip(why):
+    required = os.environ.get("WEFT_REQUIRE_NAGA", "off") not in ("", "off")
+    print(f"{'failed, since WEFT_REQUIRE_NAGA is on' if required else 'skipped'}: {why}")
+    return 1 if required else SKIPPED
+
+
 def main():
     naga = find_naga()
     if not naga:
-        print("skipped: Naga is not installed (cargo install naga-cli; ./dev test does it where there is cargo)")
-        return SKIPPED
+        return skip("Naga is not installed (cargo install naga-cli; ./dev test does it where there is cargo)")
     modules = [path for path in sorted(pathlib.Path(sys.argv[1]).glob("**/*.wgsl")) if portable(path)]
     if not modules:
-        print(f"skipped: no WGSL in {sys.argv[1]}; the unit tests write it there")
-        return SKIPPED
+        return skip(f"no WGSL in {sys.argv[1]}; the unit tests write it there")
 
     def check(path):
         with tempfile.TemporaryDirectory() as scratch:

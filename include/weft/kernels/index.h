@@ -3,14 +3,12 @@
 // Three ways of choosing elements of `whole`, each for reading (gather) and for writing (scatter). `part` has whole's
 // type, any one; indices are of any integer type of 8 to 64 bits; negative ones count from the end.
 //   gather, scatter          whole rows by one list: part[i…, j…, k…] is whole[i…, indices[j…], k…], the indices
-//   standing
-//                            at `axis` of whole
+//                            standing at `axis` of whole
 //   …_elements               one by one along an axis (NumPy's take_along_axis and put_along_axis): part[i…, j, k…] is
 //                            whole[i…, indices[i…, j, k…], k…]; indices and part have one shape, whose sizes are at
 //                            most whole's but for `axis`
 //   …_nd                     by tuples: part[b…, i…, k…] is whole[b…, indices[b…, i…, :], k…]; the first `batch` axes
-//   are
-//                            common, indices' last axis has one number for each of whole's next axes
+//                            are common, indices' last axis has one number for each of whole's next axes
 #pragma once
 
 #include <cstdint>

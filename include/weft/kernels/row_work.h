@@ -9,10 +9,9 @@
 namespace weft::kernels {
 
 // y = after(kernel(before(inputs…)), operands…), by the kernel itself: nothing between the steps goes through memory.
-//   inputs   of `before`, of any types, which broadcast to one shape: that of x, over which the kernel works. Of
-//   `before`
-//            result 0 is x, of a floating type; further results are stored, too, as x + residual is that goes on past a
-//            norm. Without `before` there is one input, x.
+//   inputs   of `before`, of any types, which broadcast to one shape: that of x, over which the kernel works. Result 0
+//            of `before` is x, of a floating type; further results are stored, too, as x + residual is that goes on
+//            past a norm. Without `before` there is one input, x.
 //   outputs  what `after` yields, of any types; without it y, of a floating type. Then the further results of `before`.
 //            All of x's shape.
 // Narrow floats between the steps are not rounded. Rows that are too long to be kept in registers may be read twice,

@@ -36,13 +36,16 @@ struct KernelInfo {
   std::string outputs;     // "y"
   std::string attributes;  // "axis:integer epsilon:number=1e-5 axes:integers op:text": a default makes it optional
   std::string summary;     // a line
+  // Other names that find() and call() know: "rint round_even". A form of the kernel that has a name of its own, such
+  // as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
+  std::string other_names;
   std::function<void(Stream&, const Arguments&)> run;
   std::function<std::uint64_t(Stream&, const Arguments&)> workspace;  // bytes of scratch; null: it never needs any
 };
 
 // All kernels, by family.
 std::span<const KernelInfo> table();
-// Null if there is none of that name.
+// By its name or another one; null if there is none of that name.
 const KernelInfo* find(std::string_view name);
 
 // Runs a kernel. Throws InvalidArgument if there is none of that name (the message names the nearest), if operands are

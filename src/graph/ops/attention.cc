@@ -93,7 +93,7 @@ std::uint64_t AttentionOp::workspace(const Launch& call) const {
 
 Work AttentionOp::work(const Launch& call) const {
   const Shape &q = call.inputs[0].shape(), &k = call.inputs[1].shape();
-  const double keys = kernels::attention_mean_keys(options_, 0, q[2], q[2], k[2]);
+  const double keys = kernels::attention_mean_keys(options_, {0, q[2], q[2]}, {0, k[2], k[2]});
   const auto queries = static_cast<double>(q[0] * q[1] * q[2]);
   return with_bytes(call, kernels::attention_work(queries, keys, q[3], call.outputs[0].shape()[3]));
 }

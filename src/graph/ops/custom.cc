@@ -63,6 +63,12 @@ std::vector<TensorType> CustomOp::infer(std::span<const TensorType> in) const {
     throw InvalidArgument("custom kernel {}: infer gives {} types for {} outputs", in_quotes(kernel_->name),
                           results.size(), kernel_->outputs.size());
   }
+  if (kernel_->threads && !kernel_->workgroups) {
+    if (const std::int64_t threads = kernel_->threads(in, results); threads < 0) {
+      throw InvalidArgument("custom kernel {}: `threads` gives {}, expected 0 or more", in_quotes(kernel_->name),
+                            threads);
+    }
+  }
   return results;
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/attention/attention.h"
 
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -15,9 +16,15 @@ namespace {
 constexpr int kColumnsOfBlock = 256;  // attention_tiles.wgsl: columns of v that a workgroup computes
 constexpr int kColumnsOfJoin = 64;    // attention_combine.wgsl: vectors of a row that a workgroup joins
 
+// Where parts of the keys leave their results: those of this call from the part `first` on, of `all`.
+struct Partial {
+  View view;
+  std::int64_t first = 0, all = 0;
+};
+
 // Operands and parameters that all forms have.
 void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& variant,
-                  const std::optional<View>& partial) {
+                  const std::optional<Partial>& partial) {
   // Without keys nothing reads them, and q stands in for their empty buffers.
   const View& k = a.keys ? a.k : a.q;
   const View& v = a.keys ? a.v : a.q;
@@ -37,7 +44,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   add("q", a.q, matrices);
   add("k", k, matrices || wide(k), matrices && variant.buffers == 0);
   add("v", v, matrices || wide(v), matrices && variant.buffers == 0);
-  if (partial) call.raw("partial", *partial, "vec4<f32>", 16, gpu::Access::read_write);
+  if (partial) call.raw("partial", partial->view, "vec4<f32>", 16, gpu::Access::read_write);
   else call.write("y", a.y, width(a.y));
   if (masked) call.read("mask", *a.mask);
   bool shared_lengths = false;
@@ -45,7 +52,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
     call.set(name, view.has_value()).set(std::format("{}_type", name), view ? weft::name(view->dtype) : "");
     if (!view) return;
     call.read(name, *view).index_param(std::format("{}_b", name), view->strides()[0]);
-    if (view->buffer == (partial ? partial->buffer : a.y.buffer)) shared_lengths = true;
+    if (view->buffer == (partial ? partial->view.buffer : a.y.buffer)) shared_lengths = true;
   };
   lengths("query_lengths", a.lengths.queries);
   lengths("key_lengths", a.lengths.keys);
@@ -64,6 +71,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .set("mask", !masked ? "none" : a.mask_is_per_key() ? "keys" : "rows")
       .set("mask_is_boolean", masked && a.mask->dtype == DType::boolean)
       .set("parts", partial.has_value())
+      .set("windowed", a.keys != a.all_keys)
       .set("threads", variant.threads);
   const auto strides = [&](const char* operand, const View& view, const char* last) {
     const char* names[] = {"b", "h", "i", last};
@@ -80,18 +88,23 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .index_param("keys", a.keys)
       .index_param("first_query", a.first_query)
       .index_param("all_queries", a.all_queries)
+      .index_param("first_key", a.first_key)
+      .index_param("all_keys", a.all_keys)
       .index_param("rows", a.rows())
       .param("window_left", static_cast<std::int32_t>(a.options.window_left))
       .param("window_right", static_cast<std::int32_t>(a.options.window_right))
       .param("scale", a.options.scale)
       .param("hidden", -std::numeric_limits<float>::infinity());
-  if (partial) call.index_param("parts", variant.parts);
-  else call.param("empty", a.empty());
+  if (partial) {
+    call.index_param("parts", variant.parts).index_param("first_part", partial->first);
+    call.index_param("all_parts", partial->all);
+  } else {
+    call.param("empty", a.empty());
+  }
 }
 
-// Joins what the parts left in `partial`.
-void record_combine(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& variant,
-                    const View& partial) {
+// Joins what `parts` left in `partial`.
+void record_combine(gpu::Commands& commands, const AttentionCall& a, const View& partial, std::int64_t parts) {
   Call call(commands, "attention_combine");
   const std::uint32_t threads = workgroup_size(call.capabilities(), 128);
   const int width = can_vectorise(a.y) && a.value_dim % 4 == 0 ? 4 : 1;
@@ -102,13 +115,13 @@ void record_combine(gpu::Commands& commands, const AttentionCall& a, const Atten
   const char* names[] = {"y_b", "y_h", "y_i", "y_d"};
   for (int i = 0; i < 4; ++i) call.index_param(names[i], a.y.strides()[i]);
   const std::int64_t rows = a.batch * a.kv_heads * a.rows();
-  call.index_param("parts", variant.parts)
+  call.index_param("parts", parts)
       .index_param("heads", a.kv_heads * a.group)
       .index_param("queries", a.queries)
       .index_param("column_blocks", column_blocks)
       .index_param("blocks", rows * column_blocks)
       .param("empty", a.empty());
-  call.variant(std::format("combine_{}", variant.parts), "joins the parts of the keys");
+  call.variant(std::format("combine_{}", parts), "joins the parts of the keys");
   call.dispatch_groups("attention", rows * column_blocks);
 }
 
@@ -120,20 +133,7 @@ std::string_view why(const AttentionVariant& v) {
 }
 
 void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& v,
-            const std::optional<View>& workspace) {
-  std::optional<View> partial;
-  if (v.parts > 1) {
-    const std::uint64_t needed = attention_workspace_bytes(v, a), most = commands.device().capabilities().max_binding;
-    if (needed > most) {
-      throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(v), needed,
-                        most);
-    }
-    if (!workspace || workspace->buffer.size() - workspace->offset < needed || workspace->offset % 16 != 0) {
-      throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}", to_string(v),
-                            needed, workspace ? to_string(*workspace) : "none");
-    }
-    partial = View(workspace->buffer, workspace->offset, DType::f32, {static_cast<std::int64_t>(needed / 4)});
-  }
+            const std::optional<Partial>& partial) {
   const bool tiles = v.kind == AttentionKind::tiles;
   static constexpr std::string_view kTemplates[] = {"attention_lanes", "attention_tiles", "attention_few",
                                                     "attention_matrices"};
@@ -153,6 +153,9 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     call.set("subgroups_m", v.subgroups_m).set("subgroups_n", v.subgroups_n).set("sub_rows", v.rows);
     call.set("tile", v.tile).set("buffers", v.buffers);
     call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
+    const MatrixHeads heads = attention_matrix_heads(v, a);
+    call.set("q_dim", heads.q_dim).set("o_dim", heads.o_dim);
+    call.set("q_round", heads.q_round).set("o_round", heads.o_round);
   } else if (v.kind == AttentionKind::few) {
     const auto shares = [&](const char* name, const View& view, std::int64_t size) {
       const int unit = attention_load_unit(view, a);
@@ -180,7 +183,6 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
   call.cost(work);
   call.variant(to_string(v), why(v));
   call.dispatch_groups("attention", blocks);
-  if (partial) record_combine(commands, a, v, *partial);
 }
 
 // Bytes from the first to the last element that a binding of these views must hold.
@@ -196,47 +198,175 @@ std::uint64_t span_bytes(std::span<const View> views) {
   return last > first ? last - first : 0;
 }
 
-// The axis to halve so that every operand fits a binding; none if all fit. What lies in y's buffer shares its binding.
-std::optional<AttentionCall::Axis> axis_to_halve(const AttentionCall& a, const gpu::Capabilities& capabilities) {
-  using Axis = AttentionCall::Axis;
-  const std::uint64_t limit = window_limit(capabilities);
-  struct Operand {
-    View view;
-    bool of_keys;
+using Axis = AttentionCall::Axis;
+
+// What an operand has an axis for, beside the batch: queries of all heads, keys of theirs, or both.
+enum class Of : std::uint8_t { queries, keys, scores, batch };
+struct Operand {
+  View view;
+  Of of;
+};
+
+// Elements from its first to its last along an axis of the call.
+std::int64_t reach(const AttentionCall& a, const Operand& operand, Axis axis) {
+  const auto along = [&](int d, std::int64_t heads = 1) {
+    return std::abs(operand.view.strides()[d]) * heads * (a.size(axis) - 1);
   };
-  std::vector<std::vector<Operand>> bindings{{{a.y, false}}};
-  const auto add = [&](const View& view, bool of_keys) {
-    if (view.buffer == a.y.buffer) bindings[0].push_back({view, of_keys});
-    else bindings.push_back({{view, of_keys}});
+  const bool by_query = operand.of == Of::queries || operand.of == Of::scores;
+  if (operand.of == Of::batch && axis != Axis::batch) return 0;
+  switch (axis) {
+    case Axis::batch: return along(0);
+    case Axis::kv_heads: return along(1, by_query ? a.group : 1);
+    case Axis::group: return by_query && a.kv_heads == 1 ? along(1) : 0;
+    case Axis::queries: return by_query ? along(2) : 0;
+    case Axis::keys: return operand.of == Of::queries ? 0 : along(operand.of == Of::scores ? 3 : 2);
+  }
+  return 0;
+}
+
+// What each binding holds. `direct`: y is written by what reads the keys, and its binding shared by all in its buffer.
+std::vector<std::vector<Operand>> bindings(const AttentionCall& a, bool direct) {
+  std::vector<std::vector<Operand>> bindings{{{a.y, Of::queries}}};
+  const auto add = [&](const std::optional<View>& view, Of of) {
+    if (!view) return;
+    if (direct && view->buffer == a.y.buffer) bindings[0].push_back({*view, of});
+    else bindings.push_back({{*view, of}});
   };
-  add(a.q, false);
-  add(a.k, true);
-  add(a.v, true);
-  if (a.mask) add(*a.mask, false);
-  for (const auto& operands : bindings) {
-    std::vector<View> views;
-    for (const Operand& o : operands) views.push_back(o.view);
-    if (span_bytes(views) <= limit) continue;
+  add(a.q, Of::queries);
+  add(a.k, Of::keys);
+  add(a.v, Of::keys);
+  add(a.mask, Of::scores);
+  add(a.lengths.queries, Of::batch);
+  add(a.lengths.keys, Of::batch);
+  return bindings;
+}
+
+std::uint64_t span_of(std::span<const Operand> operands) {
+  std::vector<View> views;
+  for (const Operand& o : operands) views.push_back(o.view);
+  return span_bytes(views);
+}
+
+bool fits(const gpu::Capabilities& capabilities, const AttentionCall& a, bool direct) {
+  return std::ranges::all_of(bindings(a, direct), [&](const std::vector<Operand>& operands) {
+    return span_of(operands) <= window_limit(capabilities);
+  });
+}
+
+// The axis to cut so that every operand fits a binding, keys after all others; none if all fit.
+std::optional<Axis> axis_to_cut(const gpu::Capabilities& capabilities, const AttentionCall& a, bool direct) {
+  const auto all = bindings(a, direct), of_one_key = bindings(a.part(Axis::keys, 0, 1), direct);
+  std::optional<Axis> result;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (span_of(all[i]) <= window_limit(capabilities)) continue;
+    const bool by_keys = !direct && span_of(of_one_key[i]) <= window_limit(capabilities);
     std::int64_t longest = 0;
     std::optional<Axis> axis;
-    for (const auto& [view, of_keys] : operands) {
-      const auto consider = [&](Axis candidate, int d, std::int64_t step = 1) {
-        const std::int64_t reach = std::abs(view.strides()[d]) * step * (a.size(candidate) - 1);
-        if (reach > longest) longest = reach, axis = candidate;
-      };
-      consider(Axis::batch, 0);
-      consider(Axis::kv_heads, 1, of_keys ? 1 : a.group);
-      if (of_keys) continue;
-      if (a.kv_heads == 1) consider(Axis::group, 1);
-      consider(Axis::queries, 2);
+    for (const Operand& operand : all[i]) {
+      for (const Axis candidate : {Axis::batch, Axis::kv_heads, Axis::group, Axis::queries, Axis::keys}) {
+        if (candidate == Axis::keys && !by_keys) continue;
+        if (const std::int64_t r = reach(a, operand, candidate); r > longest) longest = r, axis = candidate;
+      }
     }
     if (!axis) {
       throw Unsupported("attention: {} takes {} bytes where it cannot be cut; this device binds {}",
-                        to_string(views[0]), span_bytes(views), capabilities.max_binding);
+                        to_string(all[i][0].view), span_of(all[i]), capabilities.max_binding);
     }
-    return axis;
+    if (axis != Axis::keys) return axis;
+    result = axis;
   }
-  return std::nullopt;
+  return result;
+}
+
+// Windows of the keys of a call, or the call itself. Not `direct`: results go through the workspace.
+struct KeyWindows {
+  std::vector<AttentionCall> calls;
+  bool direct;
+};
+
+// Calls `run` with parts of a call that fit bindings.
+void in_key_windows(const gpu::Capabilities& capabilities, const AttentionCall& a,
+                    const std::function<void(const KeyWindows&)>& run) {
+  if (fits(capabilities, a, true)) return run({{a}, true});
+  const auto halve = [&](Axis axis) {
+    const std::int64_t size = a.size(axis), half = ceil_div(size, 2);
+    in_key_windows(capabilities, a.part(axis, 0, half), run);
+    in_key_windows(capabilities, a.part(axis, half, size - half), run);
+  };
+  AttentionCall query = a;
+  for (const Axis axis : {Axis::batch, Axis::kv_heads, Axis::group, Axis::queries}) query = query.part(axis, 0, 1);
+  const bool direct = fits(capabilities, query, true);
+  if (const auto axis = axis_to_cut(capabilities, a, direct); axis && axis != Axis::keys) return halve(*axis);
+
+  std::int64_t size = a.keys;
+  while (!fits(capabilities, a.part(Axis::keys, 0, size), direct)) size = first_half(size);
+  const std::int64_t count = size == a.keys ? 1 : ceil_div(a.keys, size);
+  // A part of each at least must fit a binding.
+  if (!direct && attention_part_bytes(a) * static_cast<std::uint64_t>(count) > window_limit(capabilities)) {
+    Axis widest = Axis::queries;
+    for (const Axis axis : {Axis::group, Axis::kv_heads, Axis::batch}) {
+      if ((axis != Axis::group || a.kv_heads == 1) && a.size(axis) > a.size(widest)) widest = axis;
+    }
+    if (a.size(widest) > 1) return halve(widest);
+  }
+  KeyWindows windows{{}, direct};
+  for (std::int64_t w = 0; w < count; ++w) {
+    windows.calls.push_back(a.part(Axis::keys, w * size, std::min(size, a.keys - w * size)));
+  }
+  run(windows);
+}
+
+// The form that each window takes: that variant, where it can, or one that `choose` takes for a share of the bytes.
+std::vector<AttentionVariant> variants_of(
+    const gpu::Capabilities& capabilities, const KeyWindows& windows, const AttentionVariant* variant,
+    std::uint64_t bytes, const std::function<AttentionVariant(const AttentionCall&, std::uint64_t)>& choose) {
+  std::vector<AttentionVariant> variants;
+  for (const AttentionCall& call : windows.calls) {
+    const bool given = variant && (windows.calls.size() == 1 || attention_can_run(*variant, call, capabilities));
+    variants.push_back(given ? *variant : choose(call, variant ? 0 : bytes / windows.calls.size()));
+  }
+  return variants;
+}
+
+std::int64_t parts_of(std::span<const AttentionVariant> variants) {
+  std::int64_t parts = 0;
+  for (const AttentionVariant& v : variants) parts += v.parts;
+  return parts;
+}
+
+// Zero if nothing goes through the workspace.
+std::uint64_t bytes_of(const KeyWindows& windows, std::int64_t parts) {
+  return windows.direct && parts == 1 ? 0 : attention_part_bytes(windows.calls[0]) * static_cast<std::uint64_t>(parts);
+}
+
+// Windows, and parts of them, leave results in the workspace, which a last dispatch joins.
+void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::span<const AttentionVariant> variants,
+                    const std::optional<View>& workspace) {
+  const AttentionCall& a = windows.calls[0];
+  const std::int64_t parts = parts_of(variants);
+  const std::uint64_t needed = bytes_of(windows, parts), most = commands.device().capabilities().max_binding;
+  if (needed == 0) return record(commands, a, variants[0], {});
+  if (needed > most) {
+    throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(variants[0]),
+                      needed, most);
+  }
+  if (!workspace || workspace->buffer.size() - workspace->offset < needed || workspace->offset % 16 != 0) {
+    const std::string given = workspace ? to_string(*workspace) : "none";
+    if (windows.direct) {
+      throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}",
+                            to_string(variants[0]), needed, given);
+    }
+    throw Unsupported("attention: the {} keys or values of a head, {} of {} and {} of {}, pass this device's bindings "
+                      "of {} bytes; that takes a workspace of {} bytes at a multiple of 16, given {}", a.all_keys, a.dim,
+                      name(a.k.dtype), a.value_dim, name(a.v.dtype), most, needed, given);
+  }
+  Partial partial{View(workspace->buffer, workspace->offset, DType::f32, {static_cast<std::int64_t>(needed / 4)}), 0,
+                  parts};
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    record(commands, windows.calls[i], variants[i], partial);
+    partial.first += variants[i].parts;
+  }
+  record_combine(commands, a, partial.view, parts);
 }
 
 }  // namespace
@@ -251,20 +381,29 @@ void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const Attent
                    const std::optional<View>& workspace) {
   check_attention_memory(commands, a, workspace);
   const gpu::Capabilities& capabilities = commands.device().capabilities();
-  if (const auto axis = axis_to_halve(a, capabilities)) {
-    const std::int64_t size = a.size(*axis), half = ceil_div(size, 2);
-    attention_gpu(commands, a.part(*axis, 0, half), variant, workspace);
-    attention_gpu(commands, a.part(*axis, half, size - half), variant, workspace);
-    return;
-  }
   const std::uint64_t bytes = workspace ? workspace->buffer.size() - workspace->offset : 0;
-  if (variant) return record(commands, a, *variant, workspace);
-  const std::uint64_t most = std::min(bytes, capabilities.max_binding);
-  AttentionVariant choice = choose_attention(capabilities, a, most);
-  if (choice.kind == AttentionKind::matrices && !attention_proven(commands.device(), choice, a)) {
-    choice = choose_attention(capabilities, a, most, false);
-  }
-  record(commands, a, choice, workspace);
+  const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
+    const AttentionVariant choice = choose_attention(capabilities, call, most);
+    const bool unproven = choice.kind == AttentionKind::matrices && !attention_proven(commands.device(), choice, call);
+    return unproven ? choose_attention(capabilities, call, most, false) : choice;
+  };
+  in_key_windows(capabilities, a, [&](const KeyWindows& windows) {
+    const std::uint64_t most = std::min(bytes, capabilities.max_binding);
+    record_windows(commands, windows, variants_of(capabilities, windows, variant, most, choose), workspace);
+  });
+}
+
+std::uint64_t attention_gpu_workspace(const gpu::Capabilities& capabilities, const AttentionCall& a,
+                                      const AttentionVariant* variant) {
+  std::uint64_t bytes = 0;
+  const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
+    return choose_attention(capabilities, call, most);
+  };
+  in_key_windows(capabilities, a, [&](const KeyWindows& windows) {
+    const auto variants = variants_of(capabilities, windows, variant, capabilities.max_binding / 2, choose);
+    bytes = std::max(bytes, bytes_of(windows, parts_of(variants)));
+  });
+  return bytes;
 }
 
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
@@ -282,9 +421,7 @@ std::uint64_t attention_workspace(Stream& stream, const View& q, const View& k, 
   gpu::Commands* commands = stream.gpu();
   const AttentionCall call(q, k, v, mask, y, options, lengths);
   if (!commands || y.count() == 0) return 0;
-  const gpu::Capabilities& capabilities = commands->device().capabilities();
-  if (axis_to_halve(call, capabilities)) return 0;  // large enough by itself
-  return attention_workspace_bytes(choose_attention(capabilities, call, capabilities.max_binding / 2), call);
+  return attention_gpu_workspace(commands->device().capabilities(), call, nullptr);
 }
 
 }  // namespace weft::kernels

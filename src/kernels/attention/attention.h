@@ -12,9 +12,12 @@
 
 namespace weft::kernels {
 
-// How many keys one of these queries, out of `all_queries`, sees at most on average, by shapes alone.
-double attention_mean_keys(const AttentionOptions& options, std::int64_t first_query, std::int64_t queries,
-                           std::int64_t all_queries, std::int64_t keys);
+// Queries or keys of a call that is part of a larger one.
+struct AttentionRange {
+  std::int64_t first = 0, count = 0, all = 0;
+};
+// How many of these keys one of these queries sees at most on average, by shapes alone.
+double attention_mean_keys(const AttentionOptions& options, const AttentionRange& queries, const AttentionRange& keys);
 
 // The operands of one call after checking, with the sizes they agree on.
 struct AttentionCall {
@@ -23,8 +26,8 @@ struct AttentionCall {
   AttentionOptions options;  // causal said as window_right; no window that reaches past everything
   AttentionLengths lengths;
   std::int64_t batch = 0, kv_heads = 0, group = 0, queries = 0, keys = 0, dim = 0, value_dim = 0;
-  // Of a call that is part of a larger one: its first query, and how many there are in all.
-  std::int64_t first_query = 0, all_queries = 0;
+  // Of a call that is part of a larger one: its first query and key, and how many there are in all.
+  std::int64_t first_query = 0, all_queries = 0, first_key = 0, all_keys = 0;
 
   // Throws InvalidArgument, Unsupported.
   AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
@@ -39,15 +42,16 @@ struct AttentionCall {
   // Some queries see some keys only, masks aside.
   bool has_window() const { return options.window_left >= 0 || options.window_right >= 0; }
 
-  // On the CPU: the keys first…end-1 that a query of this call sees, masks aside.
+  // On the CPU: of this call's keys those, first…end-1, that a query of it sees, masks aside.
   struct Keys {
     std::int64_t first = 0, end = 0;
   };
   Keys seen(std::int64_t batch, std::int64_t query) const;
-  double mean_keys() const { return attention_mean_keys(options, first_query, queries, all_queries, keys); }
+  double mean_keys() const { return attention_mean_keys(options, {first_query, queries, all_queries}, {first_key, keys, all_keys}); }
 
-  // The part of it with `count` batches, heads of keys, heads of a group or queries from `begin` on.
-  enum class Axis { batch, kv_heads, group, queries };
+  // The part of it with `count` batches, heads of keys, heads of a group (of one head of keys), queries or keys from
+  // `begin` on. The results of a part of the keys are for attention_combine.wgsl to join.
+  enum class Axis { batch, kv_heads, group, queries, keys };
   std::int64_t size(Axis axis) const;
   AttentionCall part(Axis axis, std::int64_t begin, std::int64_t count) const;
 };
@@ -99,12 +103,22 @@ int attention_load_unit(const View& view, const AttentionCall& call);
 std::int64_t attention_block_rows(const AttentionVariant& variant);
 // Bytes of workgroup memory that it takes.
 std::int64_t attention_workgroup_memory(const AttentionVariant& variant, const AttentionCall& call);
-// Bytes of scratch that its parts need.
+// matrices: heads' sizes as whole matrices and shares of them, and how many columns come in, and leave, at once.
+struct MatrixHeads {
+  std::int64_t q_dim = 0, o_dim = 0, q_round = 0, o_round = 0;
+};
+MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const AttentionCall& call);
+// Bytes of scratch that a part leaves, and that the parts of a variant need.
+std::uint64_t attention_part_bytes(const AttentionCall& call);
 std::uint64_t attention_workspace_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
-// Records the call by that variant, or by the one that is chosen; larger ones than a binding holds in parts.
+// Records the call by that variant, or by the one that is chosen; larger ones than a binding holds in parts, of which
+// some may not be for that variant.
 void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant* variant,
                    const std::optional<View>& workspace);
+// Bytes of scratch that this needs, or, of the one that is chosen, had better get.
+std::uint64_t attention_gpu_workspace(const gpu::Capabilities& capabilities, const AttentionCall& call,
+                                      const AttentionVariant* variant);
 
 // check_memory() of a call's views.
 void check_attention_memory(Stream& stream, const AttentionCall& call, const std::optional<View>& workspace = {});

@@ -74,6 +74,14 @@ AttentionCall::Keys seen_at(const AttentionOptions& options, std::int64_t i, std
   return seen;
 }
 
+// Of them those of a part, counted from its first.
+AttentionCall::Keys within(AttentionCall::Keys seen, const AttentionRange& part) {
+  for (std::int64_t* key : {&seen.first, &seen.end}) {
+    *key = std::clamp<std::int64_t>(*key - part.first, 0, part.count);
+  }
+  return seen;
+}
+
 }  // namespace
 
 AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask,
@@ -86,7 +94,7 @@ AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const 
   batch = q.shape()[0];
   kv_heads = k.shape()[1];
   queries = all_queries = q.shape()[2];
-  keys = k.shape()[2];
+  keys = all_keys = k.shape()[2];
   dim = q.shape()[3];
   value_dim = v.shape()[3];
   const std::int64_t heads = q.shape()[1];
@@ -140,17 +148,17 @@ bool AttentionCall::mask_is_per_key() const {
 
 AttentionCall::Keys AttentionCall::seen(std::int64_t batch, std::int64_t query) const {
   const std::int64_t q_length = length_at(lengths.queries, batch, all_queries);
-  return seen_at(options, first_query + query, q_length, length_at(lengths.keys, batch, keys));
+  const std::int64_t k_length = length_at(lengths.keys, batch, all_keys);
+  return within(seen_at(options, first_query + query, q_length, k_length), {first_key, keys, all_keys});
 }
 
-double attention_mean_keys(const AttentionOptions& options, std::int64_t first_query, std::int64_t queries,
-                           std::int64_t all_queries, std::int64_t keys) {
+double attention_mean_keys(const AttentionOptions& options, const AttentionRange& queries, const AttentionRange& keys) {
   constexpr std::int64_t kSamples = 16;
-  const AttentionOptions windows = plain(options, all_queries, keys);
+  const AttentionOptions windows = plain(options, queries.all, keys.all);
   double sum = 0;
   for (std::int64_t i = 0; i < kSamples; ++i) {
-    const std::int64_t query = first_query + (2 * i + 1) * queries / (2 * kSamples);
-    const AttentionCall::Keys seen = seen_at(windows, query, all_queries, keys);
+    const std::int64_t query = queries.first + (2 * i + 1) * queries.count / (2 * kSamples);
+    const AttentionCall::Keys seen = within(seen_at(windows, query, queries.all, keys.all), keys);
     sum += static_cast<double>(seen.end - seen.first);
   }
   return sum / kSamples;
@@ -167,6 +175,7 @@ std::int64_t AttentionCall::size(Axis axis) const {
     case Axis::kv_heads: return kv_heads;
     case Axis::group: return group;
     case Axis::queries: return queries;
+    case Axis::keys: return keys;
   }
   return 0;
 }
@@ -201,6 +210,13 @@ AttentionCall AttentionCall::part(Axis axis, std::int64_t begin, std::int64_t co
       a.queries = count;
       a.first_query += begin;
       cut_both(2, begin, count);
+      break;
+    case Axis::keys:
+      a.keys = count;
+      a.first_key += begin;
+      a.k = part_along(a.k, 2, begin, count);
+      a.v = part_along(a.v, 2, begin, count);
+      if (a.mask) a.mask = part_along(*a.mask, 3, begin, count);
       break;
   }
   return a;

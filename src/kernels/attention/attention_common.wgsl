@@ -39,10 +39,19 @@ var<workgroup> lengths_read: vec4<u32>;    // x and y; 16 bytes, for what lies b
 // How many queries and keys the sequences of a batch have.
 fn lengths_at(batch: u32) -> vec2<u32> {
   return vec2<u32>({% if query_lengths %}{{ length("query_lengths", query_lengths_type, "p.all_queries") }}{% else %}p.all_queries{% endif %},
-                   {% if key_lengths %}{{ length("key_lengths", key_lengths_type, "p.keys") }}{% else %}p.keys{% endif %});
+                   {% if key_lengths %}{{ length("key_lengths", key_lengths_type, "p.all_keys") }}{% else %}p.all_keys{% endif %});
 }
 
-// The keys x…y-1 that a query sees, masks aside; `lengths` are its batch's. Counted through the whole of a call.
+{# Keys x…y-1 of a call, as keys of its window that are bound. #}
+{% macro in_window(keys) -%}
+{{ "clamp(" ~ keys ~ ", vec2<u32>(p.first_key), vec2<u32>(p.first_key + p.keys)) - p.first_key" if windowed else keys }}
+{%- endmacro %}
+// The last key that may be read, if there is one.
+fn last_key(lengths: vec2<u32>) -> u32 {
+  return {{ "min(lengths.y - p.first_key, p.keys)" if windowed else "lengths.y" }} - 1u;
+}
+
+// The keys x…y-1 that a query sees, masks aside; `lengths` are its batch's. All are counted through the whole of a call.
 fn seen_by(query: u32, lengths: vec2<u32>) -> vec2<u32> {
 {% if query_lengths %}
   if (query >= lengths.x) { return vec2<u32>(); }
@@ -63,7 +72,8 @@ fn seen_by(query: u32, lengths: vec2<u32>) -> vec2<u32> {
 }
 
 fn seen_by_row(row: u32, lengths: vec2<u32>) -> vec2<u32> {
-  return seen_by(row % p.queries + p.first_query, lengths);
+  let seen = seen_by(row % p.queries + p.first_query, lengths);
+  return {{ in_window("seen") }};
 }
 
 // The keys x…y-1 outside of which the rows first…last see none.
@@ -76,10 +86,11 @@ fn seen_by_rows(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
   if (from_query >= lengths.x) { return vec2<u32>(); }
   to_query = min(to_query, lengths.x - 1u);
 {% endif %}
-  return vec2<u32>(seen_by(from_query, lengths).x, seen_by(to_query, lengths).y);
+  let seen = vec2<u32>(seen_by(from_query, lengths).x, seen_by(to_query, lengths).y);
 {% else %}
-  return vec2<u32>(0u, lengths.y);
+  let seen = vec2<u32>(0u, lengths.y);
 {% endif %}
+  return {{ in_window("seen") }};
 }
 
 // The keys x…y-1 that each of the rows first…last sees; none if y < x.
@@ -91,10 +102,11 @@ fn seen_by_all(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
 {% if query_lengths %}
   if (to_query >= lengths.x) { return vec2<u32>(1u, 0u); }
 {% endif %}
-  return vec2<u32>(seen_by(to_query, lengths).x, seen_by(from_query, lengths).y);
+  let seen = vec2<u32>(seen_by(to_query, lengths).x, seen_by(from_query, lengths).y);
 {% else %}
-  return vec2<u32>(0u, lengths.y);
+  let seen = vec2<u32>(0u, lengths.y);
 {% endif %}
+  return {{ in_window("seen") }};
 }
 {% if parts %}
 
@@ -105,10 +117,10 @@ fn share_of(keys: vec2<u32>, part: u32, unit: u32) -> vec2<u32> {
   return vec2<u32>(first, min(first + size, keys.y));
 }
 
-// Where a row's results of a part lie in `partial`: its sums of values, {{ v4_all }} vectors, and behind them its
-// maximum and its sum of weights.
+// Where a row's results of a part lie in `partial`, behind those of windows before: its sums of values, {{ v4_all }}
+// vectors, and behind them its maximum and its sum of weights.
 fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
-  return p.partial_o + (((batch * p.kv_heads + kv_head) * p.rows + row) * p.parts + part) * {{ v4_all + 1 }}u;
+  return p.partial_o + (((batch * p.kv_heads + kv_head) * p.rows + row) * p.all_parts + p.first_part + part) * {{ v4_all + 1 }}u;
 }
 {% endif %}
 

@@ -69,16 +69,16 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     let count = min(tile, (keys.y - base + {{ chunk - 1 }}u) / {{ chunk }}u * {{ chunk }}u);
     workgroupBarrier();
     for (var i = t; i < count * {{ d4 }}u; i += threads) {
-      let key = min(base + i / {{ d4 }}u, lengths.y - 1u);
+      let key = min(base + i / {{ d4 }}u, last_key(lengths));
       k_tile[i / {{ d4 }}u][i % {{ d4 }}u] = k_at(k_start + key * p.k_i, i % {{ d4 }}u * 4u);
     }
     for (var i = t; i < count * {{ v4 }}u; i += threads) {
-      let key = min(base + i / {{ v4 }}u, lengths.y - 1u);
+      let key = min(base + i / {{ v4 }}u, last_key(lengths));
       v_tile[i / {{ v4 }}u][i % {{ v4 }}u] = v_at(v_start + key * p.v_i, i % {{ v4 }}u * 4u);
     }
 {% if mask == "keys" %}
     for (var i = t; i < count; i += threads) {
-      bias_tile[i] = bias(mask_start + min(base + i, lengths.y - 1u) * p.mask_k);
+      bias_tile[i] = bias(mask_start + min(base + i, last_key(lengths)) * p.mask_k);
     }
 {% endif %}
     workgroupBarrier();
@@ -92,7 +92,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       let k{{ c }} = &k_tile[j + {{ c }}u];
       let v{{ c }} = &v_tile[j + {{ c }}u];
 {% else %}
-      let key{{ c }} = min(j + {{ c }}u, lengths.y - 1u);
+      let key{{ c }} = min(j + {{ c }}u, last_key(lengths));
       let k{{ c }} = k_start + key{{ c }} * p.k_i;
       let v{{ c }} = v_start + key{{ c }} * p.v_i;
 {% endif %}
@@ -118,7 +118,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% if mask == "keys" %}
       s{{ r }}_{{ c }} += bias{{ c }};
 {% elif mask == "rows" %}
-      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, lengths.y - 1u){% else %}key{{ c }}{% endif %} * p.mask_k);
+      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, last_key(lengths)){% else %}key{{ c }}{% endif %} * p.mask_k);
 {% endif %}
 {% if bounded %}
       s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u - first{{ r }} < count{{ r }});

@@ -10,6 +10,9 @@
   Every variable in workgroup memory is a multiple of 16 bytes long, so that each begins at one wherever it is put: Vulkan
   wants matrices there, and NVIDIA's driver (580.159) gives wrong ones elsewhere, since Tint says nothing of it.
 
+  q_dim, o_dim: heads' sizes as matrices have them. What is in q and the keys past dim is 0; what y has past value_dim is
+  not stored. q_round, o_round: columns of q that come in at once, and of y that go out.
+
   buffers: 0: matrices of keys and values are loaded straight from storage; 1: keys, then values of a tile lie in the same
   workgroup memory; 2: each have their own, and there are fewer barriers.
 #}
@@ -20,11 +23,11 @@
 {# of its keys, an invocation's #}
 {% set share = tile // subgroups_n %}
 {# keys of a subgroup #}
-{% set columns = value_dim // subgroups_n %}
+{% set columns = o_dim // subgroups_n %}
 {# of y, a subgroup's #}
 {% set pitch_s = share + 4 %}
 {% set pitch_w = tile + 8 %}
-{% set pitch_k = dim + 8 %}
+{% set pitch_k = q_dim + 8 %}
 {% set pitch_v = columns + 8 %}
 {% set k_block = share * pitch_k %}
 {% set v_block = tile * pitch_v %}
@@ -33,11 +36,8 @@
 {% set row_units = sub_rows // unit_m %}
 {# matrices of a subgroup #}
 {% set key_units = tile // subgroups_n // unit_n %}
-{% set q_cols = dim // unit_k %}
-{% set o_cols = value_dim // subgroups_n // unit_n %}
-{% set q_round = tile if tile < dim else dim %}
-{# columns of q that come in at once, and of y that go out #}
-{% set o_round = tile if tile < value_dim else value_dim %}
+{% set q_cols = q_dim // unit_k %}
+{% set o_cols = o_dim // subgroups_n // unit_n %}
 {% set o_share = o_round // subgroups_n %}
 const threads = {{ threads }}u;
 const tile = {{ tile }}u;
@@ -67,7 +67,7 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% macro fetch(x, size, from) %}
 {% for i in range((tile * size // 8 + threads - 1) // threads) %}
 {% set id = "t + " ~ i * threads ~ "u" %}
-    next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, lengths.y - 1u) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
+    next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, last_key(lengths)) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
 {% endfor %}
 {% endmacro %}
 {% macro stage(x) %}
@@ -93,6 +93,18 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% endfor %}
     }
 {% endfor %}
+{% if x == "k" and q_dim > dim %}
+{% set chunks = (q_dim - dim) // 8 %}
+{% for i in range((tile * chunks + threads - 1) // threads) %}
+    {{ "if (t + " ~ i * threads ~ "u < " ~ tile * chunks ~ "u) " if (i + 1) * threads > tile * chunks else "" }}{
+      let key = (t + {{ i * threads }}u) / {{ chunks }}u;
+      let to = key % {{ share }}u * {{ pitch_k }}u + {{ dim }}u + (t + {{ i * threads }}u) % {{ chunks }}u * 8u;
+{% for j in range(8) %}
+      {{ name }}[key / {{ share }}u][to + {{ j }}u] = 0.0h;
+{% endfor %}
+    }
+{% endfor %}
+{% endif %}
 {% endmacro %}
 {% macro four(name, i) -%}
 vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u], {{ name }}[{{ i }} + 3u])
@@ -116,7 +128,7 @@ vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u
 {% endmacro %}
 {# The sums of y through workgroup memory, where scores are no longer needed. #}
 {% macro rescale() %}
-{% for c in range(value_dim // o_round) %}
+{% for c in range(o_dim // o_round) %}
 {% for i in range(row_units) %}
 {% for j in range(o_share // unit_n) %}
       subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
@@ -192,11 +204,17 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% endfor %}
   let q_start = row_start(batch, kv_head, own_row, p.q_b, p.q_h, p.q_i);
-{% for c in range(dim // q_round) %}
+{% for c in range(q_dim // q_round) %}
 {% for e in range(q_round // team // 8) %}
   {
     let d = part * {{ q_round // team }}u + {{ e * 8 }}u;
-    let words = q_buf[p.q_o + (q_start + {{ c * q_round }}u + d) / 8u];
+    let column = {{ c * q_round }}u + d;
+{% if q_dim > dim %}
+    var words = vec4<u32>();
+    if (column < {{ dim }}u) { words = q_buf[p.q_o + (q_start + column) / 8u]; }
+{% else %}
+    let words = q_buf[p.q_o + (q_start + column) / 8u];
+{% endif %}
     let to = in_rows * {{ pitch_w }}u + d;
 {% for j in range(4) %}
     let h{{ j }} = bitcast<vec2<f16>>(words[{{ j }}]);
@@ -250,7 +268,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% endif %}
 {% if mask == "keys" %}
-    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(from_key + i, lengths.y - 1u) * p.mask_k); }
+    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(from_key + i, last_key(lengths)) * p.mask_k); }
 {% endif %}
     {
 {% for i in range(row_units) %}
@@ -288,7 +306,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% if mask == "rows" %}
 {% for j in range(own) %}
-    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(from_key + own_key + {{ j }}u, lengths.y - 1u) * p.mask_k);
+    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(from_key + own_key + {{ j }}u, last_key(lengths)) * p.mask_k);
 {% endfor %}
 {% endif %}
     if (from_key < max(by_all.x, base) || from_key + tile > by_all.y) {    // some rows do not see all of the tile
@@ -384,7 +402,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let f = select(1.0 / l, p.empty, l == 0.0);    // no key seen: zeros or NaN
   let y = row_start(batch, kv_head, own_row, p.y_b, p.y_h, p.y_i);
 {% endif %}
-{% for c in range(value_dim // o_round) %}
+{% for c in range(o_dim // o_round) %}
 {% for i in range(row_units) %}
 {% for j in range(o_share // unit_n) %}
   subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
@@ -398,10 +416,11 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       let start = in_rows * {{ pitch_s }}u + x % {{ o_share }}u;
       let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u;
       let sum = {{ four("scores[own_scores]", "start") }};
+{% set guard = "if (column < " ~ value_dim ~ "u) " if o_dim > value_dim else "" %}
 {% if parts %}
-      partial_buf[to + column / 4u] = sum;
+      {{ guard }}{ partial_buf[to + column / 4u] = sum; }
 {% else %}
-      store4_y(y + column, sum * f);
+      {{ guard }}{ store4_y(y + column, sum * f); }
 {% endif %}
     }
 {% endfor %}

@@ -70,7 +70,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         let d = d0 + i % 8u * 4u;
         let key = i / 8u;
         var e = vec4<f32>();
-        if (d < {{ dim }}u) { e = k_at(k_start + min(base + key, lengths.y - 1u) * p.k_i, d); }
+        if (d < {{ dim }}u) { e = k_at(k_start + min(base + key, last_key(lengths)) * p.k_i, d); }
         kv_tile[key % 4u * 8u + key / 4u][i % 8u] = e;    // neighbours in x find neighbouring rows
       }
       workgroupBarrier();
@@ -91,7 +91,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for r in range(rows) %}
 {% for j in range(4) %}
 {% if mask != "none" %}
-    s{{ r }}[{{ j }}] += bias(mask{{ r }} + min(base + x * 4u + {{ j }}u, lengths.y - 1u) * p.mask_k);
+    s{{ r }}[{{ j }}] += bias(mask{{ r }} + min(base + x * 4u + {{ j }}u, last_key(lengths)) * p.mask_k);
 {% endif %}
 {% if bounded %}
     s{{ r }}[{{ j }}] = select(p.hidden, s{{ r }}[{{ j }}], base + x * 4u + {{ j }}u - first{{ r }} < count{{ r }});
@@ -118,7 +118,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       for (var i = t; i < tile * 8u; i += threads) {
         let d = first_column + {{ i * 32 }}u + i % 8u * 4u;
         var e = vec4<f32>();
-        if (d < {{ value_dim }}u) { e = v_at(v_start + min(base + i / 8u, lengths.y - 1u) * p.v_i, d); }
+        if (d < {{ value_dim }}u) { e = v_at(v_start + min(base + i / 8u, last_key(lengths)) * p.v_i, d); }
         kv_tile[i / 8u][i % 8u] = e;
       }
       workgroupBarrier();

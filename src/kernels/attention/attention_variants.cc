@@ -1,6 +1,7 @@
 // Which form of the attention kernels a call takes.
 #include <algorithm>
 #include <format>
+#include <numeric>
 
 #include "kernels/attention/attention.h"
 #include "kernels/call.h"
@@ -23,6 +24,13 @@ std::int64_t held(const AttentionVariant& v, std::int64_t size, int unit) {
   return v.rows * ceil_div(size, v.lanes * unit) * unit;
 }
 
+// The largest multiple of `step` that divides `size` and is at most `most`; 0 if there is none.
+std::int64_t largest_part(std::int64_t size, std::int64_t step, std::int64_t most) {
+  std::int64_t part = most / step * step;
+  while (part > 0 && size % part != 0) part -= step;
+  return part;
+}
+
 bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const gpu::Capabilities& capabilities) {
   const auto unit = matrix_unit(capabilities, DType::f16);
   if (!unit || v.unit != *unit || a.keys == 0) return false;
@@ -37,11 +45,9 @@ bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const g
   if (v.threads % block != 0 || v.rows % m != 0 || v.tile % (team * 4) != 0 || team % v.subgroups_n != 0) return false;
   if (v.tile % (n * v.subgroups_n) != 0 || v.tile % k != 0) return false;
   constexpr std::int64_t kWidest = 256;
-  const std::int64_t q_round = std::min<std::int64_t>(v.tile, a.dim),
-                     o_round = std::min<std::int64_t>(v.tile, a.value_dim);
-  return a.dim <= kWidest && a.value_dim <= kWidest && a.dim % q_round == 0 && q_round % k == 0 &&
-         q_round % (team * 8) == 0 && a.value_dim % o_round == 0 && o_round % (n * v.subgroups_n) == 0 &&
-         o_round % (team * 4) == 0;
+  const MatrixHeads heads = attention_matrix_heads(v, a);
+  if (v.buffers == 0 && (heads.q_dim != a.dim || heads.o_dim != a.value_dim)) return false;
+  return a.dim <= kWidest && a.value_dim <= kWidest && heads.q_round > 0 && heads.o_round > 0;
 }
 
 // The form on cooperative matrices for heads of this size, by sweeps on an H200 before its memory was aligned; nothing
@@ -50,9 +56,12 @@ std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu:
   constexpr double kWorth = 2.5e8;  // FLOP
   const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
   if (capabilities.minimum || capabilities.software || flops < kWorth) return std::nullopt;
-  const bool wide = std::max(a.dim, a.value_dim) > 64;
-  const auto v =
-      wide ? attention_matrices(capabilities, 4, 2, 32, 32, 1) : attention_matrices(capabilities, 4, 1, 16, 16, 2);
+  const std::int64_t widest = std::max(a.dim, a.value_dim);
+  constexpr std::int64_t kManyRows = 512;
+  const auto v = widest > 128              ? attention_matrices(capabilities, 8, 1, 16, 32, 1)
+                 : widest > 64             ? attention_matrices(capabilities, 4, 2, 32, 32, 1)
+                 : a.rows() >= kManyRows ? attention_matrices(capabilities, 4, 1, 32, 16, 2)
+                                           : attention_matrices(capabilities, 4, 1, 16, 16, 2);
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
@@ -66,6 +75,16 @@ std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capa
                      .subgroups_n = subgroups_n, .buffers = buffers, .unit = *unit};
   v.threads = subgroups_m * subgroups_n * static_cast<int>(capabilities.subgroup_max);
   return v;
+}
+
+MatrixHeads attention_matrix_heads(const AttentionVariant& v, const AttentionCall& a) {
+  const std::int64_t team = std::max<std::int64_t>(v.threads / attention_block_rows(v), 1);
+  const std::int64_t q_step = std::lcm<std::int64_t>(v.unit.k, team * 8);
+  const std::int64_t o_step = std::lcm<std::int64_t>(v.unit.n * v.subgroups_n, team * 4);
+  MatrixHeads heads{.q_dim = ceil_div(a.dim, q_step) * q_step, .o_dim = ceil_div(a.value_dim, o_step) * o_step};
+  heads.q_round = largest_part(heads.q_dim, q_step, v.tile);
+  heads.o_round = largest_part(heads.o_dim, o_step, v.tile);
+  return heads;
 }
 
 int attention_load_unit(const View& view, const AttentionCall& call) {
@@ -105,8 +124,9 @@ std::int64_t attention_workgroup_memory(const AttentionVariant& v, const Attenti
     return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 16;
   }
   if (v.kind == AttentionKind::matrices) {
-    const std::int64_t block = v.subgroups_m * v.rows, n = v.subgroups_n, k = call.dim + 8,
-                       values = call.value_dim + 8 * n;
+    const MatrixHeads heads = attention_matrix_heads(v, call);
+    const std::int64_t block = v.subgroups_m * v.rows, n = v.subgroups_n, k = heads.q_dim + 8,
+                       values = heads.o_dim + 8 * n;
     const std::int64_t rows = v.buffers == 2 ? k + values : v.buffers == 1 ? std::max(k, values) : 0;
     return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 +
            v.tile * 4 + v.threads * 4 + 32;
@@ -134,11 +154,12 @@ bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, con
   return std::max(call.dim, call.value_dim) <= 128 && v.threads % v.splits == 0 && v.tile % (v.splits * v.chunk) == 0;
 }
 
+std::uint64_t attention_part_bytes(const AttentionCall& call) {
+  return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * (ceil_div(call.value_dim, 4) + 1)) * 16;
+}
+
 std::uint64_t attention_workspace_bytes(const AttentionVariant& v, const AttentionCall& call) {
-  if (v.parts == 1) return 0;
-  return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * v.parts *
-                                    (ceil_div(call.value_dim, 4) + 1)) *
-         16;
+  return v.parts == 1 ? 0 : static_cast<std::uint64_t>(v.parts) * attention_part_bytes(call);
 }
 
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
@@ -193,10 +214,7 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   if (capabilities.software) return variant;
   const std::int64_t wanted = std::min(kEnoughGroups / row_groups(variant, call), call.keys / kLeastKeys);
   if (wanted > 1) {
-    AttentionVariant one = variant;
-    one.parts = 2;
-    const std::uint64_t two = std::max<std::uint64_t>(attention_workspace_bytes(one, call), 1);
-    const auto affordable = static_cast<std::int64_t>(2 * workspace / two);
+    const auto affordable = static_cast<std::int64_t>(workspace / attention_part_bytes(call));
     variant.parts = static_cast<int>(std::max<std::int64_t>(1, std::min({wanted, affordable, std::int64_t{256}})));
   }
   return variant;

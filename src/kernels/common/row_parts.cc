@@ -178,9 +178,9 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   return p;
 }
 
-bool holds(const std::optional<View>& workspace, const RowParts& parts) {
+bool holds(const std::optional<View>& workspace, std::uint64_t bytes) {
   return workspace && workspace->is_dense() &&
-         byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) >= parts.bytes();
+         byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) >= bytes;
 }
 
 namespace {
@@ -223,7 +223,7 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p, const
 
 void run_parts(Stream& stream, std::string_view name, const RowParts& p, const std::optional<View>& workspace,
                const std::function<Call(std::size_t window)>& start) {
-  if (!holds(workspace, p)) {
+  if (!holds(workspace, p.bytes())) {
     const std::string given = workspace ? to_string(*workspace) : "none";
     if (p.steps.size() == 1) {
       throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes", name, given, p.bytes());
@@ -249,69 +249,57 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& p, const s
 }
 
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
-                    const AxisMask& along, const std::function<std::uint64_t(RowWindowViews)>& scratch,
-                    const std::function<void(RowWindowViews)>& run) {
-  const int rank = views[0].rank();
-  AxisMask others = every_axis();
-  for (int d = 0; d < rank; ++d) others[d] = !along[d];
+                    const AxisMask& along, const std::function<std::uint64_t(RowWindows)>& scratch,
+                    const std::function<void(RowWindows)>& run) {
+  const Shape& whole = views[0].shape();
+  AxisMask others{};
+  for (int d = 0; d < whole.rank(); ++d) others[d] = !along[d];
   const bool row_fits = std::ranges::none_of(views, [&](View row) {
-    for (int d = 0; d < rank; ++d) {
+    for (int d = 0; d < whole.rank(); ++d) {
       if (others[d]) row.layout.shape[d] = 1;
     }
     return axis_to_cut(capabilities, kernel, row, every_axis()) >= 0;
   });
-  int axis = -1;
-  for (const View& v : views) {
-    if ((axis = axis_to_cut(capabilities, kernel, v, row_fits ? others : every_axis())) >= 0) break;
-  }
-  const auto along_axis = [&](int d, std::int64_t begin, std::int64_t count) {
-    std::vector<View> piece;
-    for (const View& v : views) piece.push_back(part_along(v, d, begin, count));
-    return piece;
+  Shape shape = shape_of_parts(capabilities, kernel, views, row_fits ? others : every_axis());
+  const auto windows_at = [&](const Dims& rows_begin) {
+    std::vector<View> rows;
+    for (const View& v : views) rows.push_back(part_at(v, rows_begin, shape, others));
+    std::vector<RowWindow> windows;
+    for_each_part(whole, shape, along, [&](const Dims& begin) {
+      RowWindow& w = windows.emplace_back(RowWindow{{}, begin});
+      for (const View& v : rows) w.views.push_back(part_at(v, begin, shape, along));
+    });
+    return windows;
   };
-  const auto piece_at = [&](std::int64_t begin, std::int64_t count) { return along_axis(axis, begin, count); };
-  if (axis < 0) {
-    const std::vector<View> whole(views.begin(), views.end());
-    return run(std::span(&whole, 1));
-  }
-  const auto too_far = [&](const View& v) { return axis_to_cut(capabilities, kernel, v, every_axis()) >= 0; };
-  if (!others[axis]) {
-    // Where even one element of it does not bring the views near enough, there must be fewer rows first.
-    const std::vector<View> one = piece_at(0, 1);
-    const auto far = std::ranges::find_if(one, too_far);
-    if (far != one.end()) axis = axis_to_cut(capabilities, kernel, *far, others);
-  }
-  const auto fewer_rows = [&](int d) {
-    const std::int64_t size = views[0].shape()[d], half = first_half(size);
-    in_row_windows(capabilities, kernel, along_axis(d, 0, half), along, scratch, run);
-    in_row_windows(capabilities, kernel, along_axis(d, half, size - half), along, scratch, run);
-  };
-  if (others[axis]) return fewer_rows(axis);
-  const std::int64_t size = views[0].shape()[axis];
-  std::int64_t piece = size;
-  while (std::ranges::any_of(piece_at(0, piece), too_far)) piece = first_half(piece);
-  std::vector<std::vector<View>> windows;
-  for (std::int64_t begin = 0; begin < size; begin += piece) {
-    windows.push_back(piece_at(begin, std::min(piece, size - begin)));
-  }
-  if (scratch(windows) > window_limit(capabilities)) {
-    const Shape& shape = views[0].shape();
+  const Dims start = Dims::filled(whole.rank(), 0);
+  for (;;) {
+    const std::vector<RowWindow> windows = windows_at(start);
+    if (windows.size() == 1 || scratch(windows) <= window_limit(capabilities)) break;
     int widest = -1;
-    for (int d = 0; d < rank; ++d) {
+    for (int d = 0; d < whole.rank(); ++d) {
       if (others[d] && shape[d] > (widest < 0 ? 1 : shape[widest])) widest = d;
     }
-    if (widest >= 0) return fewer_rows(widest);
+    if (widest < 0) break;
+    shape[widest] = first_half(shape[widest]);
   }
-  run(windows);
+  for_each_part(whole, shape, others, [&](const Dims& begin) { run(windows_at(begin)); });
 }
 
 std::uint64_t row_windows_scratch(const gpu::Capabilities& capabilities, std::string_view kernel,
                                   std::span<const View> views, const AxisMask& along,
-                                  const std::function<std::uint64_t(RowWindowViews)>& scratch) {
+                                  const std::function<std::uint64_t(RowWindows)>& scratch) {
   std::uint64_t bytes = 0;
   in_row_windows(capabilities, kernel, views, along, scratch,
-                 [&](RowWindowViews pieces) { bytes = std::max(bytes, scratch(pieces)); });
+                 [&](RowWindows windows) { bytes = std::max(bytes, scratch(windows)); });
   return bytes;
+}
+
+void check_windows_workspace(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x,
+                             const std::optional<View>& workspace, std::uint64_t bytes) {
+  if (holds(workspace, bytes)) return;
+  throw Unsupported("{}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace of {} "
+                    "dense bytes, given {}", kernel, to_string(x), capabilities.max_binding, bytes,
+                    workspace ? to_string(*workspace) : "none");
 }
 
 }  // namespace weft::kernels

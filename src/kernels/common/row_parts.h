@@ -26,7 +26,7 @@ struct PartsForm {
   std::uint32_t patience = 256;
 };
 
-// Parts of rows that are longer than a binding lie in several windows; all windows but the last are of one length.
+// Parts of rows that are longer than a binding lie in several windows; none is longer than the first.
 struct RowParts {
   RowPlan plan;               // of a tile, which are `kept` steps of its members
   std::vector<std::int64_t> steps, parts;  // of a row, in each window
@@ -68,19 +68,28 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
 void run_parts(Stream& stream, std::string_view name, const RowParts& parts, const std::optional<View>& workspace,
                const std::function<Call(std::size_t window)>& start);
 
-// Whether `workspace` holds what `parts` needs.
-bool holds(const std::optional<View>& workspace, const RowParts& parts);
+// Whether `workspace` is so many dense bytes.
+bool holds(const std::optional<View>& workspace, std::uint64_t bytes);
 
-// Calls `run` with `views` (of one shape) in pieces of fewer rows until all fit a binding, each piece cut into windows
-// along one axis where single rows do not. `along` marks a row's axes; `scratch` says how many bytes the windows of a
-// piece leave for each other, which must fit a binding too.
-using RowWindowViews = std::span<const std::vector<View>>;  // of each window, in the order of `views`
+// Part of rows that are longer than a binding: views of what it holds, and where that begins along a row's axes.
+struct RowWindow {
+  std::vector<View> views;
+  Dims begin;
+};
+using RowWindows = std::span<const RowWindow>;
+// Calls `run` with `views` (of one shape) in pieces of fewer rows until all fit a binding; where single rows do not,
+// with each piece in windows, cut along the rows' axes, in row-major order. `along` marks those; `scratch` says how many
+// bytes the windows of a piece leave for each other, which must fit a binding too.
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
-                    const AxisMask& along, const std::function<std::uint64_t(RowWindowViews)>& scratch,
-                    const std::function<void(RowWindowViews)>& run);
+                    const AxisMask& along, const std::function<std::uint64_t(RowWindows)>& scratch,
+                    const std::function<void(RowWindows)>& run);
 // The most that the windows of a piece leave.
 std::uint64_t row_windows_scratch(const gpu::Capabilities& capabilities, std::string_view kernel,
                                   std::span<const View> views, const AxisMask& along,
-                                  const std::function<std::uint64_t(RowWindowViews)>& scratch);
+                                  const std::function<std::uint64_t(RowWindows)>& scratch);
+
+// Throws Unsupported unless `workspace` holds what windows of x's rows leave.
+void check_windows_workspace(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x,
+                             const std::optional<View>& workspace, std::uint64_t bytes);
 
 }  // namespace weft::kernels

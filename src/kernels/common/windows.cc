@@ -5,13 +5,15 @@
 namespace weft::kernels {
 namespace {
 
-// The axis along which `view` reaches farthest; -1: none that may be cut.
-int longest_axis(const View& view, const AxisMask& may_cut) {
+// The axis along which `view` reaches farthest; of a view that is not `far`, but has too many elements, the longest if
+// it reaches nowhere. -1: none that may be cut.
+int longest_axis(const View& view, const AxisMask& may_cut, bool far) {
   int axis = -1;
-  std::int64_t longest = 0;
+  std::pair longest(std::int64_t{0}, far ? view.count() : 1);
   for (int i = 0; i < view.rank(); ++i) {
-    const std::int64_t reach = std::abs(view.strides()[i]) * (view.shape()[i] - 1);
-    if (may_cut[i] && reach > longest) longest = reach, axis = i;
+    const std::int64_t size = view.shape()[i];
+    const std::pair extent(std::abs(view.strides()[i]) * (size - 1), size);
+    if (may_cut[i] && extent > longest) longest = extent, axis = i;
   }
   return axis;
 }
@@ -48,7 +50,7 @@ int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, 
                 const AxisMask& may_cut) {
   const bool far = span_bytes(view) > window_limit(capabilities);
   if (!far && view.count() <= kMostElements) return -1;
-  const int axis = longest_axis(view, may_cut);
+  const int axis = longest_axis(view, may_cut, far);
   if (axis < 0 && far) {
     throw Unsupported("{}: {} takes {} bytes where it cannot be cut; this device binds {}", kernel, to_string(view),
                       span_bytes(view), capabilities.max_binding);
@@ -56,20 +58,52 @@ int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, 
   return axis;
 }
 
+Shape shape_of_parts(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
+                     const AxisMask& may_cut) {
+  Shape shape = views[0].shape();
+  for (View part : views) {
+    for (;;) {
+      part.layout.shape = shape;
+      const int axis = axis_to_cut(capabilities, kernel, part, may_cut);
+      if (axis < 0) break;
+      shape[axis] = first_half(shape[axis]);
+    }
+  }
+  return shape;
+}
+
+void for_each_part(const Shape& whole, const Shape& part, const AxisMask& along,
+                   const std::function<void(const Dims& begin)>& f) {
+  Dims begin = Dims::filled(whole.rank(), 0);
+  for (;;) {
+    f(begin);
+    int d = whole.rank() - 1;
+    for (; d >= 0; --d) {
+      if (!along[d]) continue;
+      if ((begin[d] += part[d]) < whole[d]) break;
+      begin[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+View part_at(const View& view, const Dims& begin, const Shape& shape, const AxisMask& along) {
+  View part = view;
+  for (int d = 0; d < view.rank(); ++d) {
+    if (along[d]) part = part_along(part, d, begin[d], std::min(shape[d], view.shape()[d] - begin[d]));
+  }
+  return part;
+}
+
 bool in_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                 const AxisMask& may_cut, const std::function<void(std::span<const View>)>& run) {
-  int axis = -1;
-  for (const View& v : views) {
-    if ((axis = axis_to_cut(capabilities, kernel, v, may_cut)) >= 0) break;
-  }
-  if (axis < 0) return false;
-  const std::int64_t size = views[0].shape()[axis];
-  const std::int64_t half = first_half(size);
-  for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
+  const Shape &whole = views[0].shape(), shape = shape_of_parts(capabilities, kernel, views, may_cut);
+  if (shape == whole) return false;
+  for_each_part(whole, shape, may_cut, [&](const Dims& begin) {
     std::vector<View> parts;
-    for (const View& v : views) parts.push_back(part_along(v, axis, begin, count));
-    if (!in_windows(capabilities, kernel, parts, may_cut, run)) run(parts);
-  }
+    for (const View& v : views) parts.push_back(part_at(v, begin, shape, may_cut));
+    run(parts);
+  });
   return true;
 }
 

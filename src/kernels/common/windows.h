@@ -10,8 +10,8 @@
 namespace weft::kernels {
 
 // Cuts views that share one shape along the axes that `may_cut` marks until each fits a binding and a part has at most
-// 2^31 elements, and calls `run` with the parts in order. False, and nothing is called, if they fit as they are.
-// Throws Unsupported, naming `kernel`, where no such axis is left.
+// 2^31 elements, and calls `run` with the parts in row-major order. False, and nothing is called, if they fit as they
+// are. Throws Unsupported, naming `kernel`, where no such axis is left.
 bool in_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                 const AxisMask& may_cut, const std::function<void(std::span<const View>)>& run);
 
@@ -22,7 +22,17 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
 std::uint64_t span_bytes(const View& view);
 std::uint64_t window_limit(const gpu::Capabilities& capabilities);
 
-// The steps of that, for kernels with more to do. The axis to halve for a view, -1 if it fits. Throws Unsupported if
+// The steps of that, for kernels with more to do. The shape of the parts, smaller only at the ends of axes: the largest
+// that halving gives.
+Shape shape_of_parts(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
+                     const AxisMask& may_cut);
+// Calls f with where each part of that shape begins, in row-major order, along the axes that `along` marks; 0 along
+// others.
+void for_each_part(const Shape& whole, const Shape& part, const AxisMask& along,
+                   const std::function<void(const Dims& begin)>& f);
+// The part that begins there along these axes; shorter at an axis' end.
+View part_at(const View& view, const Dims& begin, const Shape& shape, const AxisMask& along);
+// The axis to halve for a view, -1 if it fits. Throws Unsupported if
 // none is left that may be cut.
 int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view,
                 const AxisMask& may_cut);

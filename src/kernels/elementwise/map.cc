@@ -7,7 +7,8 @@
 //   each   four loads or stores of one element
 //   constant, ramp  no operand: a number that travels with the call, or one that grows along the axes
 // Groups are cut at the first output's multiples of four, so an output that starts inside of a word costs nothing but
-// its first and last group of a row, which store a part of their lanes.
+// its first and last group of a row, which store a part of their lanes. That is so, too, where each of its rows starts
+// elsewhere, as those of odd lengths do: groups then are cut row by row.
 // Where tensors are large and narrow a thread takes several groups, so as to have 16 bytes or more on their way.
 #include "kernels/elementwise/map.h"
 
@@ -121,6 +122,32 @@ bool fits_vectors(const Operand& o, std::int64_t phase) {
   return static_cast<std::uint64_t>((last / 4 + 1) * 4 * b / 8) <= o.view.buffer.size();
 }
 
+// Whether an operand's rows begin as many elements from a multiple of four as those of y do.
+bool in_step(const Operand& o, const Operand& y) {
+  const int b = bits(o.view.dtype);
+  if ((b != 16 && b != 32) || o.inner() != 1 || (o.first_element() - y.first_element()) % 4 != 0) return false;
+  for (int i = 0; i + 1 < o.strides.rank(); ++i) {
+    if ((o.strides[i] - y.strides[i]) % 4 != 0) return false;
+  }
+  return true;
+}
+
+// The last four elements are whole in the buffer, for their part that is not the view's too.
+bool ends_in_buffer(const Operand& o) {
+  const std::int64_t last = o.first_element() + o.view.layout.offset_range()[1] + 4;
+  return static_cast<std::uint64_t>(last * bits(o.view.dtype) / 8) <= o.view.buffer.size();
+}
+
+// Rows of y that are cut at multiples of four each on its own: "words" of types of 16 bits, "fours" of 32; or not.
+std::string phases_of(const MapProblem& problem, const Operand& y) {
+  constexpr std::int64_t kShort = 16;  // rows that would be mostly ends
+  const int b = bits(y.view.dtype);
+  const bool single = problem.outputs.size() == 1 && problem.shape.rank() > 1 && y.mode != "vec";
+  if (!single || y.inner() != 1 || (b != 16 && b != 32) || problem.shape.back() < kShort) return {};
+  if (b == 32 && !ends_in_buffer(y)) return {};
+  return b == 16 ? "words" : "fours";
+}
+
 // Groups a thread takes of 32-bit elements, so that there are loads on their way while others are computed with.
 int groups_for(const Expression& e) {
   using enum ScalarOp;
@@ -150,12 +177,13 @@ int groups_for(const Expression& e) {
 // four groups: f16 relu 2,460, 3,730, 4,090, 4,020; f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030,
 // 4,010; gelu 3,520, 3,960, 4,040, 3,990.
 int groups_a_thread(const gpu::Capabilities& capabilities, const MapProblem& problem, std::span<const Operand> operands,
-                    std::int64_t groups, int width) {
+                    std::int64_t groups, int width, bool phases) {
   constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs them as threads
   if (capabilities.software || width == 1 || groups < kManyGroups) return 1;
   int widest = 8, narrowest = 32;
   for (const Operand& o : operands) {
-    if (o.mode == "each") return 1;
+    if (o.mode == "each" && o.name[0] == 'y') return 1;
+    if (o.mode == "each" && !phases) return 1;
     if (o.mode != "vec") continue;
     widest = std::max(widest, bits(o.view.dtype));
     narrowest = std::min(narrowest, bits(o.view.dtype));
@@ -273,6 +301,10 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       }
     }
   }
+  const std::string phases = width == 4 ? phases_of(problem, y) : "";
+  for (Operand& o : operands) {
+    if (!phases.empty()) o.mode = &o == &y || (in_step(o, y) && ends_in_buffer(o)) ? "vec" : "each";
+  }
   for (Operand& o : operands) {
     if (o.name[0] == 'x' && o.inner() == 0) o.mode = "splat";
   }
@@ -288,7 +320,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
     const bool is_input = o.name[0] == 'x';
     const int operand_width = o.mode == "vec" ? 4 : 1;
     if (is_input) call.read(o.name, o.view, operand_width);
-    else call.write(o.name, o.view, operand_width);
+    else call.write(o.name, o.view, operand_width, phases == "words" ? 1 : 0);
     (is_input ? input_modes : output_modes).push_back(o.mode);
     Strides outer_strides = o.strides;
     outer_strides.pop_back();
@@ -311,12 +343,13 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
     call.strides(x, outer_strides);
     call.index_param(x + "_inner", inner);
   }
-  const std::int64_t row_groups = ceil_div(length + phase, width);
+  const std::int64_t row_groups = ceil_div(length + (phases.empty() ? phase : 3), width);
   const std::int64_t groups = row_groups * element_count(outer);
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);  // 256: functions are 2 % slower
   const int unroll =
-      problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width);
-  const bool exact = phase == 0 && length % width == 0;
+      problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width,
+                                       !phases.empty());
+  const bool exact = phase == 0 && length % width == 0 && phases.empty();
   const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
   const bool near = width == 4 && has_near(problem.expression, [&] { return device_exp2(commands.device()); });
@@ -332,6 +365,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       .set("one_row", one_row)
       .set("width", width)
       .set("exact", exact)
+      .set("phases", phases)
       .set("full", unroll > 1 && groups % block == 0)
       .set("near", near)
       .set("store_how", !stores_words         ? ""

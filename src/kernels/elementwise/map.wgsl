@@ -1,7 +1,8 @@
 {# outputs = expression(inputs), {{ width }} neighbours along the last axis a group; see map.cc for the operands' modes. A thread takes
    `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole;
    `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `store_how`:
-   or for NaN, and what has none is stored so (accessors.cc). `one_row`: a workgroup's groups are
+   or for NaN, and what has none is stored so (accessors.cc). `phases`: rows of the output begin anywhere between multiples
+   of four elements, each elsewhere; "words": its words are merged where two rows share one. `one_row`: a workgroup's groups are
    all in one row, so that what does not change along it is found and loaded once. #}
 {% set partial = width == 4 and not exact %}
 {# Group u of the thread: where it lies. Groups past the end are taken as the first one, and not stored. #}
@@ -53,16 +54,20 @@
 {% endif %}
 {% if partial %}
   // Lanes first…last-1 lie in the row; lane 0 is element i of it, perhaps "before" 0.
-  let i{{ u }} = g{{ u }} * 4u - p.phase;
-  let first{{ u }} = select(0u, p.phase, g{{ u }} == 0u);
-  let last{{ u }} = min(4u, p.length - i{{ u }});
+{% if phases %}
+  let phase{{ u }} = (p.phase + at_y0(c{{ u }})) % 4u;
+{% endif %}
+{% set phase = "phase" ~ u if phases else "p.phase" %}
+  let i{{ u }} = g{{ u }} * 4u - {{ phase }};
+  let first{{ u }} = select(0u, {{ phase }}, g{{ u }} == 0u);
+  let last{{ u }} = min(4u, {{ "max(p.length + 4u, i" ~ u ~ " + 4u) - 4u - i" ~ u if phases else "p.length - i" ~ u }});
   let whole{{ u }} = first{{ u }} == 0u && last{{ u }} == 4u;
 {% elif width == 4 %}
   let i{{ u }} = g{{ u }} * 4u;
 {% endif %}
 {% if width == 4 and ("each" in inputs or "each" in outputs) %}
 {% for l in range(4) %}
-  let e{{ u }}_{{ l }} = i{{ u }} + {% if partial %}clamp({{ l }}u, first{{ u }}, last{{ u }} - 1u){% else %}{{ l }}u{% endif %};
+  let e{{ u }}_{{ l }} = i{{ u }} + {% if partial %}clamp({{ l }}u, first{{ u }}, {{ "max(last" ~ u ~ ", 1u)" if phases else "last" ~ u }} - 1u){% else %}{{ l }}u{% endif %};
 {% endfor %}
 {% endif %}
 {% endmacro %}
@@ -108,7 +113,14 @@ load_{{ x }}({{ v }}_at + e{{ u }}_{{ l }} * p.{{ x }}_inner){% if not loop.last
 {% elif mode == "vec" %}
 {% if partial %}
   if (whole{{ u }}) { store4_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }}); }
+{% if phases == "words" %}
+  else {
+    let lanes = vec4<u32>(0u, 1u, 2u, 3u);
+    store4_edge_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }}, (lanes >= vec4<u32>(first{{ u }})) & (lanes < vec4<u32>(last{{ u }})));
+  }
+{% else %}
   else { store4_part_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }}, first{{ u }}, last{{ u }}); }
+{% endif %}
 {% else %}
   store4{{ how }}_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}, {{ value }});
 {% endif %}

@@ -145,7 +145,6 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::lerp, "lerp", 3, kFloat, same, kCheap, "lerp_f32($0, $1, $2)"},
 };
 
-// Other names of theirs: NumPy's, PyTorch's, C's, ONNX's.
 constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
     {"rint", ScalarOp::round},
     {"round_even", ScalarOp::round},
@@ -195,6 +194,8 @@ static_assert(in_order(), "kOps has one row for each ScalarOp, in the order of t
 }  // namespace
 
 const ScalarOpInfo& info(ScalarOp op) { return kOps[static_cast<std::size_t>(op)]; }
+
+std::span<const std::pair<std::string_view, ScalarOp>> other_names() { return kOtherNames; }
 
 unsigned type_set(DType type) {
   switch (weft::info(type).kind) {

@@ -6,6 +6,7 @@
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/self_test.h"
 #include "weft/error.h"
+#include "weft/kernels/pad.h"
 
 namespace weft::kernels {
 namespace {
@@ -177,6 +178,89 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   if (v.splits > 1) record_reduce(commands, p, epilogue, &*partial, v.splits);
 }
 
+// Bytes that the next buffer in a workspace may begin after.
+std::uint64_t to_lines(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// A product whose operands are loaded sixteen bytes at a time, where some are not: those are first copied to rows that
+// begin at multiples of that and end with zeros.
+struct AlignedProblem {
+  MatmulProblem problem;
+  std::vector<std::pair<View, View>> copies;  // from, to
+  std::uint64_t bytes = 0;                    // of the copies
+};
+
+// `p` so, its copies at `offset` of `memory`.
+AlignedProblem align(const MatmulProblem& p, const Buffer& memory, std::uint64_t offset) {
+  AlignedProblem result{.problem = p};
+  for (View* view : {&result.problem.a, &result.problem.b}) {
+    const int width = 128 / bits(view->dtype), last = view->rank() - 1;
+    const bool is_a = view == &result.problem.a;
+    const LoadForm form = load_form(*view, is_a, width);
+    if (form.width > 1 || bits(view->dtype) > 32) continue;
+    View from = *view;
+    // The nearest axis of those two; broadcast ones have one copy.
+    if (form.along_k != is_a) {
+      std::swap(from.layout.shape[last], from.layout.shape[last - 1]);
+      std::swap(from.layout.strides[last], from.layout.strides[last - 1]);
+    }
+    for (int d = 0; d + 2 < from.rank(); ++d) {
+      if (from.strides()[d] == 0) from.layout.shape[d] = 1;
+    }
+    View to;
+    to.dtype = from.dtype;
+    Shape rows = from.shape();
+    rows[last] = ceil_div(rows[last], width) * width;
+    to.layout = Layout::dense(rows);
+    to.buffer = memory;
+    to.offset = offset + result.bytes;
+    result.bytes += to_lines(byte_size(to.dtype, static_cast<std::uint64_t>(to.count())));
+    result.copies.emplace_back(from, to);
+    for (int d = 0; d + 2 < to.rank(); ++d) {
+      if (view->shape()[d] != to.shape()[d]) to.layout.shape[d] = view->shape()[d], to.layout.strides[d] = 0;
+    }
+    if (form.along_k != is_a) {
+      std::swap(to.layout.shape[last], to.layout.shape[last - 1]);
+      std::swap(to.layout.strides[last], to.layout.strides[last - 1]);
+    }
+    *view = to;
+  }
+  return result;
+}
+
+// What stands for the copies' memory where only sizes are asked for.
+Buffer nominal_memory() { return Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {}); }
+
+// Without memory, if there is something to copy and it repays that.
+std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
+  // Measured on an H200: element by element a tenth of the rate that cooperative matrices have, four fifths of that of
+  // tiles in f32; copies take about 3 µs each.
+  const bool matrices = matrix_unit(capabilities, p.a.dtype) && p.b.dtype == p.a.dtype;
+  const double worth = matrices ? 1e8 : 2e10;  // FLOP
+  const double flops = 2 * static_cast<double>(p.products()) * static_cast<double>(p.k);
+  if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32 || flops < worth) return std::nullopt;
+  AlignedProblem result = align(p, nominal_memory(), 0);
+  if (result.copies.empty() || result.bytes > window_limit(capabilities)) return std::nullopt;
+  const MatmulKind kind = choose_variant(result.problem, capabilities, 0).kind;
+  if (kind != MatmulKind::tile && kind != MatmulKind::matrices) return std::nullopt;
+  return result;
+}
+
+// By that variant, which does not split k: sums and copies would share a buffer.
+void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const MatmulVariant& v,
+                    const View& workspace) {
+  const AlignedProblem all = align(p, workspace.buffer, workspace.offset);
+  for (const auto& [from, to] : all.copies) {
+    pad(commands, from, to, std::vector<std::int64_t>(static_cast<std::size_t>(from.rank())));
+  }
+  record(commands, all.problem, epilogue, v, {});
+}
+
+// Bytes of scratch that a product takes which fits its bindings: for its operands' copies or for its variant.
+std::uint64_t scratch_bytes(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
+  if (const auto copies = worth_aligning(p, capabilities)) return copies->bytes;
+  return workspace_bytes(choose_variant(p, capabilities, ~std::uint64_t{0}), p);
+}
+
 // The length of k's windows: all of k, unless an operand is past a binding and reaches past half of one along k.
 std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
   std::int64_t window = problem.k;
@@ -241,7 +325,13 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   };
   const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
   in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
-    if (windows == 1) return record(commands, p, epilogue, choose(p, bytes), workspace);
+    if (windows == 1) {
+      const auto copies = variant ? std::nullopt : worth_aligning(p, capabilities);
+      if (!copies || copies->bytes > bytes || workspace->offset % 16 != 0) {
+        return record(commands, p, epilogue, choose(p, bytes), workspace);
+      }
+      return record_aligned(commands, p, epilogue, choose(copies->problem, 0), *workspace);
+    }
     const std::uint64_t needed = p.sums_bytes(windows);
     if (bytes < needed) {
       throw Unsupported("matmul: {} and {} are longer along k than this device's bindings of {} bytes; that takes a "
@@ -319,6 +409,15 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
   record_all(commands, problem, epilogue, &variant, workspace);
 }
 
+void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
+                      const MatmulVariant& variant, const View& workspace) {
+  record_aligned(commands, problem, epilogue, variant, workspace);
+}
+
+std::uint64_t matmul_of_copies_workspace(const MatmulProblem& problem) {
+  return align(problem, nominal_memory(), 0).bytes;
+}
+
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,
             const std::optional<View>& workspace) {
   check_memory(stream, "matmul", {a, b}, {y}, Sharing::none, workspace);
@@ -351,10 +450,10 @@ std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, con
   if (problem.y.count() == 0 || problem.k == 0) return 0;
   const gpu::Capabilities& capabilities = commands->device().capabilities();
   const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
-  if (windows == 1) return workspace_bytes(choose_variant(problem, capabilities, ~std::uint64_t{0}), problem);
   std::uint64_t most = 0;
-  in_parts(problem, window, capabilities,
-           [&](const MatmulProblem& p) { most = std::max(most, p.sums_bytes(windows)); });
+  in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
+    most = std::max(most, windows == 1 ? scratch_bytes(p, capabilities) : p.sums_bytes(windows));
+  });
   return most;
 }
 

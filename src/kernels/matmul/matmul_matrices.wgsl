@@ -31,7 +31,7 @@
   room for fewer workgroups (its driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
 
   x_edge: tiles reach past m (a) or n (b). Such rows and columns are clamped (what they give is never stored), k past its
-  end gives zero.
+  end gives zero. Loads of sixteen bytes may reach past m, n or k where rows are longer in memory, past k into zeros.
 #}
 {% set bytes = type != 'f16' %}
 {% set per_cell = 4 if bytes else 1 %}
@@ -128,7 +128,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let to_{{ s }} = row_{{ s }} * {{ pitch }}u + w_{{ s }} % {{ sub }}u / {{ per_cell }}u;
 {% endif %}
 {% if edge or t == 0 or not even %}
-  let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ extent ~ ' - ' ~ (1 if along_k else width) ~ 'u' if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
+  let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ (extent ~ ' - 1u' if along_k or width == 1 else '(' ~ extent ~ ' - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u') if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
 {% endif %}
   var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
 {% if along_k and stages == 2 %}
@@ -147,7 +147,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set later = 0 if along_k else g * half %}
 {% set rows_on = later + (0 if own else t * threads // chunks * (1 if along_k else stages)) %}
 {% if edge_k %}
-{% set k = 'min(' ~ step ~ ' * ' ~ depth ~ 'u + k_' ~ x ~ t ~ (' + ' ~ later ~ 'u' if later else '') ~ ', length - ' ~ (width if along_k else 1) ~ 'u)' %}
+{% set k = 'min(' ~ step ~ ' * ' ~ depth ~ 'u + k_' ~ x ~ t ~ (' + ' ~ later ~ 'u' if later else '') ~ ', ' ~ ('(length - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u' if along_k and width > 1 else 'length - 1u') ~ ')' %}
 {% set way = (k ~ ' / ' ~ width ~ 'u' if width > 1 else k ~ ' * p.' ~ x ~ '_k') ~ (' + ' ~ rows_on ~ 'u * ' ~ x ~ '_row' if rows_on else '') if along_k else k ~ ' * ' ~ x ~ '_row' %}
 {% else %}
 {% set way = step ~ ' * ' ~ x ~ '_step' ~ (' + ' ~ rows_on ~ 'u * ' ~ x ~ '_row' if rows_on else '') %}

@@ -12,7 +12,7 @@
 
   a_along_k, a_width: how an operand comes from memory: neighbouring invocations (and the components of a vec4, at width
   4) along k, or along m or n. Out-of-range rows and columns are clamped (what they give is never stored), out-of-range
-  k gives zero.
+  k gives zero. Loads of four may reach past m, n or k where rows are longer in memory, past k into zeros.
   packed: the function that multiplies four integers of 8 bits; elements are then words of four, along k.
 #}
 {% set element = 'u32' if packed else product %}
@@ -78,7 +78,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ tile }}u;
   let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ tile }}u;
 {% endif %}
-  var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ origin }} + {{ x }}_w{{ t }}, {{ extent }} - {{ '1u' if along_k else width ~ 'u' }}) * p.{{ x }}_w
+  var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ origin }} + {{ x }}_w{{ t }}, {{ extent ~ ' - 1u' if along_k or width == 1 else '(' ~ extent ~ ' - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u' }}) * p.{{ x }}_w
       + (k_begin + {{ x }}_k{{ t }}) * p.{{ x }}_k;
   var {{ x }}_next{{ t }}: {{ 'vec4<' ~ element ~ '>' if width == 4 else element }};
 {% endfor %}

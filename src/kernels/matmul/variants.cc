@@ -255,14 +255,14 @@ std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   for (const auto& [v, least] : {Threshold{tile(256, 128, 32, 64, 64), lines ? 128 : kNever},
                                  {tile(128, 128, 32, 64, 64), lines ? 90 : 128},
-                                 {tile(128, 64, 32, 64, 32), 70},
+                                 {tile(128, 64, 32, 64, 32), 110},
                                  {tile(64, 64, 64, 32, 32), 70},
                                  {tile(32, 64, 64, 16, 32), 70}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
   }
   MatmulVariant smallest = tile(16, 32, 64, 16, 16);
   if (!can_run(smallest, p, capabilities)) return std::nullopt;
-  if (p.k >= 1024 && groups_of(smallest, p) < 256) {
+  if (p.k >= 1024 && groups_of(smallest, p) < 100) {
     smallest.splits = 4;
     if (workspace_bytes(smallest, p) > workspace) smallest.splits = 1;
   }

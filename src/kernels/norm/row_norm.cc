@@ -77,7 +77,7 @@ RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
 }
 
 // Windows: one, or several where a row is longer than a binding. A part's statistics: mean, what its rounding left out,
-// squares; or squares alone.
+// squares, and, of several windows, how many elements; or squares alone.
 std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const RowNorm& norm,
                                  std::span<const Problem> windows, const std::optional<PartsForm>& form = {}) {
   std::vector<Rows> rows;
@@ -86,8 +86,9 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const Ro
     rows.push_back(p.rows);
     options.push_back(options_of(p));
   }
+  const int words = !norm.centred ? 1 : windows.size() == 1 ? 3 : 4;
   return plan_parts(capabilities, rows, common_options(options),
-                    part_kind(norm.views, norm.centred ? 3 : 1, windows[0].weights.size()), form);
+                    part_kind(norm.views, words, windows[0].weights.size()), form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,
@@ -117,13 +118,9 @@ void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> 
   std::int64_t length = 0;
   for (const Problem& p : windows) length += p.rows.length;
   run_parts(stream, norm.name, parts, workspace, [&](std::size_t window) {
-    const RowPlan plan = parts.plan_of(window);
-    Call call = start(stream, "row_norm_parts", norm, windows[window], plan, length);
+    Call call = start(stream, "row_norm_parts", norm, windows[window], parts.plan_of(window), length);
     call.include("row_parts").include("tile_work");
-    call.index_param("part_elements", parts.part_steps() * (plan.across ? 1 : plan.width));
-    call.index_param("window_parts", parts.parts[0]).index_param("window_length", windows[0].rows.length);
-    call.index_param("last_length", windows.back().rows.length);
-    call.index_param("last_window", static_cast<std::int64_t>(windows.size()) - 1);
+    call.set("counted", windows.size() > 1);
     return call;
   });
 }
@@ -137,15 +134,15 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   call.dispatch_groups(norm.name, plan.groups);
 }
 
-std::vector<Problem> windows_of(const RowNorm& norm, RowWindowViews pieces) {
+std::vector<Problem> windows_of(const RowNorm& norm, RowWindows pieces) {
   std::vector<Problem> windows;
-  for (const auto& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece)));
+  for (const RowWindow& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece.views)));
   return windows;
 }
 
 // What windows of such rows take of a workspace.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
-  return [&capabilities, &norm](RowWindowViews pieces) -> std::uint64_t {
+  return [&capabilities, &norm](RowWindows pieces) -> std::uint64_t {
     const auto parts = parts_of(capabilities, norm, windows_of(norm, pieces));
     return parts ? parts->bytes() : 0;
   };
@@ -162,13 +159,13 @@ void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& wo
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, norm);
-  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowWindowViews pieces) {
+  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowWindows pieces) {
     const std::vector<Problem> windows = windows_of(norm, pieces);
     const auto parts = parts_of(capabilities, norm, windows);
-    if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
+    if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
       return run_in_parts(stream, norm, windows, *parts, workspace);
     }
-    run_whole(stream, norm_of(norm, pieces[0]), windows[0], {});
+    run_whole(stream, norm_of(norm, pieces[0].views), windows[0], {});
   });
 }
 

@@ -1,6 +1,7 @@
 {# row_norm.wgsl's of rows in parts (common/row_parts.h). A part's statistics are its mean, what the mean's rounding left
-   out, and the sum of squared deviations from it; they join by the pairwise update of common/moments.wgsl, as distances
-   from one part's mean, so that a large mean costs no digits. Not `centred`: the sum of squares. #}
+   out, the sum of squared deviations from it, and, if they are `counted` because they may lie in another window, its
+   elements; they join by the pairwise update of common/moments.wgsl, as distances from one part's mean, so that a large
+   mean costs no digits. Not `centred`: the sum of squares. #}
 {% set short = packed and centred and narrow_y %}
 {{ work_access() }}
 {{ weight_access() }}
@@ -14,25 +15,30 @@
 {{ put_found(0, "part_mean") }}
 {{ put_found(1, "rest") }}
 {{ put_found(2, "deviations") }}
+{% if counted %}
+{{ put_found(3, "state_t(part_elements)") }}
+{% endif %}
   }
 {% endmacro %}
-{% if centred and balanced %}
+{% if centred %}
+// Of part q of the window.
 fn elements_of(q: u32) -> f32 {
+{% if balanced %}
   let first = {{ rounds_before("q") }} * {{ team }}u;
-  return f32((min({{ rounds_before("(q + 1u)") }} * {{ team }}u, p.steps) - first) * {{ 1 if across else width }}u);
-}
-{% elif centred %}
-// Of a part; all windows but the last have rows of one length.
-fn elements_of(q: u32) -> f32 {
-  let window = q / p.window_parts;
-  let length = select(p.window_length, p.last_length, window == p.last_window);
-  return f32(min(p.part_elements, length - (q - window * p.window_parts) * p.part_elements));
+  let end = {{ rounds_before("(q + 1u)") }} * {{ team }}u;
+{% else %}
+  let part_steps = {{ kept * team }}u{{ " * p.turns" if long else "" }};
+  let first = q * part_steps;
+  let end = first + part_steps;
+{% endif %}
+  return f32((min(end, p.steps) - first) * {{ 1 if across else width }}u);
 }
 {% endif %}
 
 {{ parts_head() }}
 {% if gathers and centred %}
-  let part_inverse = 1.0 / elements_of(part_of(tile));
+  let part_elements = elements_of(tile % p.parts);
+  let part_inverse = 1.0 / part_elements;
 {% endif %}
 {% if gathers and long and centred %}
 {# Each thread joins its tiles' means, less the first's, and deviations. #}
@@ -122,8 +128,8 @@ fn elements_of(q: u32) -> f32 {
   var mean = state_t(0);      // less `reference`
   var squares = state_t(0);   // of deviations from the mean
   for (var q = member; q < p.all_parts; q += {{ team }}u) {
-    let n = elements_of(q);
     let f = load_found_of(tile, q, slot);
+    let n = {{ got(3) ~ ("[0]" if rows_per_team == 4 else "") if counted else "elements_of(q)" }};
     let step = (({{ got(0) }} - reference) + {{ got(1) }}) - mean;
     let joined = count + n;
     mean += step * (n / joined);

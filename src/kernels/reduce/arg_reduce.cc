@@ -31,20 +31,31 @@ int slots_of(const View& x) { return bits(x.dtype) == 64 ? 2 : 1; }
 bool by_value(DType type) { return is_floating(type) && bits(type) <= 16; }
 View read_as(const View& x) { return by_value(x.dtype) ? x : as_raw(x); }
 
-AxisMask along(int rank, std::span<const int> axes) {
-  AxisMask mask = kept_axes(rank, axes);
-  for (bool& m : mask) m = !m;
-  return mask;
-}
-
-// How an index within a window of a row becomes one of the whole row: a window is runs of `length` elements, `step`
-// apart in the row, of which the first begins at `begin`.
-struct IndexInRow {
+// How an index within a window of a row becomes one of the whole row. A window that is cut along one axis is runs of
+// `length` elements, `step` apart in the row, of which the first begins at `begin`; one that is cut along several is
+// that of another, which is cut along one less. The innermost axis comes first.
+struct RunsInRow {
   std::int64_t length, step, begin;
 };
+using IndexInRow = std::vector<RunsInRow>;
+
+// `whole` is the shape of all windows and rows together.
+IndexInRow index_in_row(const RowWindow& window, const Shape& whole, const AxisMask& along) {
+  IndexInRow index;
+  std::int64_t behind = 1;
+  for (int d = whole.rank() - 1; d >= 0; --d) {
+    if (!along[d]) continue;
+    const std::int64_t size = window.views[0].shape()[d];
+    if (size < whole[d]) index.push_back({size * behind, whole[d] * behind, window.begin[d] * behind});
+    behind *= whole[d];
+  }
+  // There is one run along the outermost axis.
+  if (!index.empty() && index.back().step == behind) index.back().step = 0;
+  return index;
+}
 
 void record(Stream& stream, const KeyRule& rule, std::string_view name, const View& x, const View& y, const Rows& rows,
-            const RowPlan& plan, const Parts& parts, Stage stage, const std::optional<IndexInRow>& index = {}) {
+            const RowPlan& plan, const Parts& parts, Stage stage, const IndexInRow& index = {}) {
   Call call(*stream.gpu(), "arg_reduce");
   call.read("x", x, plan.width).write("y", y);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
@@ -53,10 +64,11 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   // bf16 shares its denormals with f32.
   call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
   call.set("batch", loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
-  call.set("long_result", bits(y.dtype) == 64).set("windowed", index.has_value());
+  call.set("long_result", bits(y.dtype) == 64).set("cuts", static_cast<int>(index.size()));
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
-  if (index) {
-    call.index_param("run", index->length).index_param("run_step", index->step).index_param("run_begin", index->begin);
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    call.index_param(std::format("run{}", i), index[i].length).index_param(std::format("step{}", i), index[i].step);
+    call.index_param(std::format("begin{}", i), index[i].begin);
   }
   call.dispatch_groups(name, plan.groups * parts.count);
 }
@@ -67,28 +79,18 @@ struct Window {
   Rows rows;
   RowPlan plan;
   Parts parts;
-  std::optional<IndexInRow> index;
+  IndexInRow index;
 };
 
-// `whole` is the shape of all windows and rows together.
 std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
-                               RowWindowViews pieces, bool cut) {
-  int axis = 0;  // along which windows follow each other
-  const bool windowed = pieces.size() > 1;
-  while (windowed && (!along[axis] || pieces[0][0].shape()[axis] == whole[axis])) ++axis;
-  std::int64_t behind = 1, begin = 0;
-  for (int d = axis + 1; d < whole.rank(); ++d) behind *= along[d] ? whole[d] : 1;
+                               RowWindows pieces, bool cut) {
   std::vector<Window> windows;
-  for (const auto& piece : pieces) {
-    Window w{piece[0], piece[1],
-             split_rows(piece[0].shape(), along, std::array{piece[0].strides(), piece[1].strides()})};
-    w.plan = plan_reduction(capabilities, w.x, w.rows, cut || windowed);
-    w.parts = cut_rows(capabilities, w.rows, w.plan);
-    if (windowed) {
-      const std::int64_t size = w.x.shape()[axis];
-      w.index = {size * behind, whole[axis] * behind, begin * behind};
-      begin += size;
-    }
+  for (const RowWindow& piece : pieces) {
+    const View &x = piece.views[0], &y = piece.views[1];
+    Window w{x, y, split_rows(x.shape(), along, std::array{x.strides(), y.strides()})};
+    w.plan = plan_reduction(capabilities, w.x, w.rows, cut || pieces.size() > 1);
+    w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
+    w.index = index_in_row(piece, whole, along);
     windows.push_back(std::move(w));
   }
   return windows;
@@ -121,7 +123,7 @@ void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, st
 
 // What windows of such rows take of a workspace.
 auto scratch_of(const gpu::Capabilities& capabilities, const View& x, const AxisMask& along) {
-  return [&capabilities, &x, along](RowWindowViews pieces) -> std::uint64_t {
+  return [&capabilities, &x, along](RowWindows pieces) -> std::uint64_t {
     const std::vector<Window> windows = windows_of(capabilities, x.shape(), along, pieces, true);
     const std::int64_t parts = joined(windows).count;
     return parts == 1 ? 0
@@ -135,7 +137,7 @@ std::uint64_t arg_reduce_workspace(Stream& stream, ArgOp op, const View& x, cons
   const Rows rows = check(op, x, y, axes);
   if (stream.cpu() || rows.count == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const AxisMask mask = along(x.rank(), axes);
+  const AxisMask mask = reduced_axes(x.rank(), axes);
   const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
   return row_windows_scratch(capabilities, kNames[static_cast<int>(op)], views, mask,
                              scratch_of(capabilities, x, mask));
@@ -156,15 +158,12 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   // NaN has the greatest key both ways.
   const KeyRule rule(by_value(x.dtype) ? DType::f32 : x.dtype, op == ArgOp::min);
-  const AxisMask mask = along(x.rank(), axes);
+  const AxisMask mask = reduced_axes(x.rank(), axes);
   const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
   const auto scratch = scratch_of(capabilities, x, mask);
-  in_row_windows(capabilities, name, views, mask, scratch, [&](RowWindowViews pieces) {
+  in_row_windows(capabilities, name, views, mask, scratch, [&](RowWindows pieces) {
     const std::vector<Window> windows = windows_of(capabilities, x.shape(), mask, pieces, workspace.has_value());
-    if (windows.size() > 1 && !workspace) {
-      throw Unsupported("{}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace of "
-                        "{} dense bytes, given none", name, to_string(x), capabilities.max_binding, scratch(pieces));
-    }
+    if (windows.size() > 1) check_windows_workspace(capabilities, name, x, workspace, scratch(pieces));
     const Window& w = windows[0];
     if (joined(windows).count > 1) return run_in_parts(stream, rule, name, windows, *workspace);
     record(stream, rule, name, w.x, w.y, w.rows, w.plan, uncut(w.plan), Stage::whole);

@@ -1,7 +1,7 @@
 {# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A member of a
    team keeps the first of its own best; the team agrees on the best key, then on the least index that has it. A row may
    be cut into parts: then `partial_out` stores (key, index), keys of 64 bits apart from it, and a second call with
-   `partial_in` joins them. `windowed`: x is a window of longer rows. #}
+   `partial_in` joins them. x may be a window of longer rows, cut along so many axes as `cuts` says. #}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys
@@ -110,10 +110,14 @@ fn best_by_value(x0: u32, first: u32, end: u32) -> Best {
 }
 {% endif %}
 
-{% if windowed %}
-// A window is runs of p.run elements of a row, p.run_step apart.
-fn in_row(i: u32) -> u32 { return i / p.run * p.run_step + p.run_begin + i % p.run; }
-{% endif %}
+// The place in the row of a window's element i.
+fn in_row(i: u32) -> u32 {
+  var at = i;
+{% for c in range(cuts) %}
+  at = at / p.run{{ c }} * p.step{{ c }} + p.begin{{ c }} + at % p.run{{ c }};
+{% endfor %}
+  return at;
+}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -151,9 +155,9 @@ fn main({{ thread_arguments() }}) {
 {% if partial_out and words == 2 %}
   let slot = y_row(row) + 2u * part;
   store_y(slot, vec2<u32>(low, high));
-  store_y(slot + 1u, vec2<u32>({{ "in_row(at)" if windowed else "at" }}, 0u));
+  store_y(slot + 1u, vec2<u32>(in_row(at), 0u));
 {% elif partial_out %}
-  store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, {{ "in_row(at" ~ lane ~ ")" if windowed else "at" ~ lane }}));
+  store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, in_row(at{{ lane }})));
 {% elif long_result %}
   store_y(y_row(row + {{ i }}u), vec2<u32>(at{{ lane }}, 0u));
 {% else %}

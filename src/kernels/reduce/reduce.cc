@@ -3,10 +3,9 @@
 
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/windows.h"
+#include "kernels/common/row_parts.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "kernels/reduce/reduce_form.h"
-#include "kernels/reduce/reduce_windows.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -40,6 +39,7 @@ constexpr OpInfo kOps[] = {
     {"variance", Takes::floats, 0},
     {"deviation", Takes::floats, 0},
 };
+std::string_view name_of(ReduceOp op) { return kOps[static_cast<int>(op)].name; }
 const char* kernel_of(ReduceOp op) {
   return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
 }
@@ -171,10 +171,11 @@ std::uint64_t identity_bits(ReduceOp op, DType x) {
   return static_cast<std::uint64_t>(start);
 }
 
-}  // namespace
-
-std::string_view reduce_name(ReduceOp op) { return kOps[static_cast<int>(op)].name; }
-
+// What a part of a row leaves in the workspace: `slots` elements of `type`.
+struct Accumulator {
+  DType type;
+  int slots = 1;
+};
 Accumulator reduce_accumulator(ReduceOp op, DType x) {
   if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl says what of
   if (op == ReduceOp::log_sum_exp) return {DType::c64};  // maximum and sum
@@ -185,7 +186,9 @@ Accumulator reduce_accumulator(ReduceOp op, DType x) {
   return {is_signed(x) ? DType::i32 : DType::u32};
 }
 
-RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep) {
+// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four. `cut` and
+// `keep` as in RowPlanOptions.
+RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep = false) {
   // Fours do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
   RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .cut = cut};
@@ -231,6 +234,7 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   return plan_cut(capabilities, r.rows, options);
 }
 
+// `length`: elements of a whole row.
 void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
                    std::int64_t length) {
   const OpInfo& info = kOps[static_cast<int>(r.op)];
@@ -291,88 +295,127 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.dispatch_groups(info.name, plan.groups * parts.count);
 }
 
-namespace {
+// What is reduced, whole or, where rows are longer than a binding, a window of it, and how.
+struct Window {
+  ReduceProblem problem;
+  RowPlan plan;
+  Parts parts;
+};
 
-Parts parts_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, const RowPlan& plan) {
-  return r.form ? cut_into(plan, r.form->parts) : cut_rows(capabilities, r.rows, plan);
-}
-
-std::uint64_t workspace_bytes(const gpu::Capabilities& capabilities, const ReduceProblem& r) {
-  const Parts parts = parts_of(capabilities, r, plan_reduce(capabilities, r, true));
-  if (parts.count == 1) return 0;
-  return reduce_accumulator(r.op, r.dtype).bytes(r.rows.count * parts.count);
-}
-
-// Rows that fit a binding: whole, or with a workspace in parts.
-void reduce_rows(Stream& stream, const ReduceProblem& r, const std::optional<View>& workspace) {
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const RowPlan plan = plan_reduce(capabilities, r, workspace.has_value());
-  const Parts parts = parts_of(capabilities, r, plan);
-  if (!workspace || parts.count == 1) {
-    RowPlan whole = plan;
-    if (is_moment(r.op)) {
-      // Reads rows more than once, so that they had better stay in registers.
-      const RowPlan keeping = plan_reduce(capabilities, r, false, true);
-      if (keeping.kept) whole = keeping;
-    }
-    return record_reduce(stream, r, whole, uncut(whole), Stage::whole, r.rows.length);
-  }
-  // The accumulators: for each row, in row-major order, those of its parts.
+// One of so many.
+Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, std::size_t windows = 1) {
+  const RowPlan plan = plan_reduce(capabilities, r, cut || windows > 1);
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
-  const View partial = partials("reduce", *workspace, type, r.rows, parts, slots);
+  return {r, plan, r.form ? cut_into(plan, r.form->parts)
+                          : cut_window(capabilities, r.rows, plan, windows, type, slots)};
+}
+
+Parts joined(std::span<const Window> windows) {
+  Parts all{0, 0};
+  for (const Window& w : windows) all.count += w.parts.count;
+  return all;
+}
+
+std::uint64_t workspace_bytes(std::span<const Window> windows) {
+  const ReduceProblem& r = windows[0].problem;
+  const std::int64_t parts = joined(windows).count;
+  const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
+  return parts == 1 ? 0 : byte_size(type, static_cast<std::uint64_t>(r.rows.count * parts * slots));
+}
+
+// Parts leave accumulators in the workspace, which a last call joins.
+void run_in_parts(Stream& stream, std::span<const Window> windows, const View& workspace) {
+  const ReduceProblem& r = windows[0].problem;
+  const Parts all = joined(windows);
+  const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
+  const View partial = partials("reduce", workspace, type, r.rows, all, slots);
+  // For each row, in row-major order, those of its parts.
   Strides listed = dense_strides(r.rows.outer.shape);
-  for (auto& s : listed) s *= parts.count * slots;
-  const Strides none = Strides::filled(r.rows.inner.shape.rank(), 0);
-
-  ReduceProblem first = r;
-  first.y = partial;
-  first.after = nullptr;
-  first.operands.clear();
-  const auto list_partial = [&](Collapsed& dims, const Strides& of_partial) {
-    const auto y = dims.strides.begin() + static_cast<std::ptrdiff_t>(r.y_index());
-    *y = of_partial;
-    dims.strides.erase(y + 1, dims.strides.begin() + static_cast<std::ptrdiff_t>(r.beside_index()));
-  };
-  list_partial(first.rows.outer, listed);
-  list_partial(first.rows.inner, none);
-  record_reduce(stream, first, plan, parts, Stage::first, r.rows.length);
-
+  for (auto& s : listed) s *= all.count * slots;
+  std::int64_t length = 0, before = 0;
+  for (const Window& w : windows) length += w.problem.rows.length;
+  for (const auto& [problem, plan, parts] : windows) {
+    ReduceProblem first = problem;
+    first.y = partial;
+    first.y.offset += byte_size(type, static_cast<std::uint64_t>(before * slots));
+    first.after = nullptr;
+    first.operands.clear();
+    const auto list_partial = [&](Collapsed& dims, const Strides& of_partial) {
+      const auto y = dims.strides.begin() + static_cast<std::ptrdiff_t>(r.y_index());
+      *y = of_partial;
+      dims.strides.erase(y + 1, dims.strides.begin() + static_cast<std::ptrdiff_t>(r.beside_index()));
+    };
+    list_partial(first.rows.outer, listed);
+    list_partial(first.rows.inner, Strides::filled(first.rows.inner.shape.rank(), 0));
+    record_reduce(stream, first, plan, parts, Stage::first, length);
+    before += parts.count;
+  }
   // y's rows stand where they stood; the partials' are a list.
   ReduceProblem second = r;
   second.inputs = {partial};
   second.before = nullptr;
   second.beside.clear();
   second.form = {};
-  second.rows.length = parts.count;
+  second.rows.length = all.count;
   second.rows.outer = {r.rows.outer.shape, {listed}};
-  second.rows.inner = {{parts.count}, {{slots}}};
+  second.rows.inner = {{all.count}, {{slots}}};
   for (std::size_t k = r.y_index(); k < r.beside_index(); ++k) {
     second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
     second.rows.inner.strides.push_back({0});
   }
-  const RowPlan last = plan_rows(capabilities, second.rows, {.along4 = vectorises_along(partial, second.rows, 0)});
-  record_reduce(stream, second, last, uncut(last), Stage::second, r.rows.length);
+  const RowPlan last = plan_rows(stream.gpu()->device().capabilities(), second.rows,
+                                 {.along4 = vectorises_along(partial, second.rows, 0)});
+  record_reduce(stream, second, last, uncut(last), Stage::second, length);
 }
 
-// In parts of fewer rows, where an operand is larger than a binding; false, and nothing is done, if all fit.
-bool in_parts(Stream& stream, const ReduceProblem& r, std::span<const int> axes, const ReduceWork& work) {
-  const int rank = r.shape.rank();
-  const AxisMask kept = kept_axes(rank, axes);
-  const std::vector<View> views = over_all_axes(r, kept);
+void run_whole(Stream& stream, const Window& window) {
+  const ReduceProblem& r = window.problem;
+  RowPlan plan = window.plan;
+  if (is_moment(r.op)) {
+    // Reads rows more than once, so that they had better stay in registers.
+    const RowPlan keeping = plan_reduce(stream.gpu()->device().capabilities(), r, false, true);
+    if (keeping.kept) plan = keeping;
+  }
+  record_reduce(stream, r, plan, uncut(plan), Stage::whole, r.rows.length);
+}
+
+// All views over the axes of what is reduced: the inputs, y, the operands, what is beside.
+std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
+  std::vector<View> views = r.inputs;
+  views.push_back(over_all_axes(r.y, r.shape, kept));
+  for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, kept));
+  views.insert(views.end(), r.beside.begin(), r.beside.end());
+  return views;
+}
+
+// Windows of parts of views_of(…).
+std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes,
+                               RowWindows pieces, bool cut) {
+  const AxisMask kept = kept_axes(r.shape.rank(), axes);
   const std::size_t inputs = r.inputs.size();
-  return in_windows(stream.gpu()->device().capabilities(), kOps[static_cast<int>(r.op)].name, views, kept,
-                    [&](std::span<const View> part) {
-                      const auto beside = part.subspan(r.beside_index());
-                      const auto with_y = part.subspan(inputs, r.beside_index() - inputs);
-                      std::vector<View> results(with_y.begin(), with_y.end());
-                      for (View& v : results) {
-                        for (int d = 0; d < rank; ++d) {
-                          if (!kept[d]) v.layout.shape[d] = 1;
-                        }
-                      }
-                      const ReduceWork rest{work.before, work.after, std::span(results).subspan(1), beside};
-                      reduce_rows(stream, check(r.op, part.first(inputs), results[0], axes, rest, r.correction), {});
-                    });
+  std::vector<Window> windows;
+  for (const RowWindow& piece : pieces) {
+    const std::span<const View> views(piece.views);
+    const auto with_y = views.subspan(inputs, r.beside_index() - inputs);
+    std::vector<View> results(with_y.begin(), with_y.end());
+    for (View& v : results) {
+      for (int d = 0; d < r.shape.rank(); ++d) {
+        if (!kept[d]) v.layout.shape[d] = 1;
+      }
+    }
+    const ReduceWork work{r.before, r.after, std::span(results).subspan(1),
+                          views.subspan(r.beside_index())};
+    windows.push_back(window_of(capabilities, check(r.op, views.first(inputs), results[0], axes, work, r.correction), cut,
+                                pieces.size()));
+  }
+  return windows;
+}
+
+// What windows of such rows take of a workspace.
+auto scratch_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes) {
+  return [&capabilities, &r, axes](RowWindows pieces) {
+    return workspace_bytes(windows_of(capabilities, r, axes, pieces, true));
+  };
 }
 
 }  // namespace
@@ -382,8 +425,9 @@ std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View
   const ReduceProblem r = check(op, inputs, y, axes, work);
   if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  if (const auto windows = row_windows(capabilities, r, axes)) return window_bytes(r, *windows);
-  return workspace_bytes(capabilities, r);
+  const int rank = r.shape.rank();
+  return row_windows_scratch(capabilities, name_of(op), views_of(r, kept_axes(rank, axes)), reduced_axes(rank, axes),
+                             scratch_of(capabilities, r, axes));
 }
 
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
@@ -403,20 +447,18 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   if (!r.after) refuse(y.dtype);
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  if (const auto windows = row_windows(capabilities, r, axes)) {
-    const std::uint64_t needed = window_bytes(r, *windows);
-    if (!workspace || !workspace->is_dense() ||
-        byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed) {
-      throw Unsupported(
-          "reduce {}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace "
-          "of {} dense bytes, given {}",
-          info.name, to_string(inputs[0]), capabilities.max_binding, needed,
-          workspace ? to_string(*workspace) : "none");
+  const auto scratch = scratch_of(capabilities, r, axes);
+  const int rank = r.shape.rank();
+  const std::vector<View> views = views_of(r, kept_axes(rank, axes));
+  in_row_windows(capabilities, info.name, views, reduced_axes(rank, axes), scratch, [&](RowWindows pieces) {
+    const std::vector<Window> windows = windows_of(capabilities, r, axes, pieces, workspace.has_value());
+    if (joined(windows).count == 1) return run_whole(stream, windows[0]);
+    if (windows.size() > 1) {
+      check_windows_workspace(capabilities, std::format("reduce {}", info.name), inputs[0], workspace,
+                              workspace_bytes(windows));
     }
-    return reduce_in_row_windows(stream, r, *windows, *workspace);
-  }
-  if (in_parts(stream, r, axes, work)) return;
-  reduce_rows(stream, r, workspace);
+    run_in_parts(stream, windows, *workspace);
+  });
 }
 
 std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
@@ -427,14 +469,17 @@ std::uint64_t reduce_in_form_workspace(Stream& stream, ReduceOp op, const View& 
                                        std::span<const int> axes, const ReduceForm& form) {
   ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
   r.form = form;
-  return workspace_bytes(stream.gpu()->device().capabilities(), r);
+  const Window window = window_of(stream.gpu()->device().capabilities(), r, true);
+  return workspace_bytes(std::span(&window, 1));
 }
 
 void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
                     const std::optional<View>& workspace, const ReduceForm& form) {
   ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
   r.form = form;
-  reduce_rows(stream, r, workspace);
+  const Window window = window_of(stream.gpu()->device().capabilities(), r, workspace.has_value());
+  if (!workspace || window.parts.count == 1) return run_whole(stream, window);
+  run_in_parts(stream, std::span(&window, 1), *workspace);
 }
 
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,

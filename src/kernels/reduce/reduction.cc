@@ -45,6 +45,12 @@ AxisMask kept_axes(int rank, std::span<const int> axes) {
   return kept;
 }
 
+AxisMask reduced_axes(int rank, std::span<const int> axes) {
+  AxisMask mask = kept_axes(rank, axes);
+  for (bool& m : mask) m = !m;
+  return mask;
+}
+
 View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept) {
   const int rank = shape.rank();
   View spread = view;
@@ -89,6 +95,14 @@ Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const Ro
   const std::int64_t parts =
       std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
   return cut_into(plan, parts);
+}
+
+Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, std::size_t windows,
+                 DType type, int slots) {
+  const Parts parts = cut_rows(capabilities, rows, plan);
+  const auto accumulators = static_cast<std::uint64_t>(rows.count * slots) * windows;
+  const auto most = static_cast<std::int64_t>(window_limit(capabilities) / byte_size(type, accumulators));
+  return parts.count <= most ? parts : cut_into(plan, std::max<std::int64_t>(most, 1));
 }
 
 Parts cut_into(const RowPlan& plan, std::int64_t parts) {

@@ -14,8 +14,9 @@ Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::sp
 
 // Whether rows of dense tensors of that shape are taken in steps of four elements.
 bool reduces_in_fours(const Shape& shape, std::span<const int> axes);
-// Which axes of `rank` are not reduced.
+// Which axes of `rank` are not reduced, and which are.
 AxisMask kept_axes(int rank, std::span<const int> axes);
+AxisMask reduced_axes(int rank, std::span<const int> axes);
 // What lies as a reduction's y does, over the axes of `shape`: with strides of 0 along reduced ones.
 View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept);
 
@@ -39,6 +40,9 @@ struct Parts {
   std::int64_t count = 1, steps = 0;
 };
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan);
+// Of one of so many windows, in no more parts than leave `slots` accumulators of `type` each that all fit a binding.
+Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, std::size_t windows,
+                 DType type, int slots);
 Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
 inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
 

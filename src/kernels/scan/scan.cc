@@ -87,10 +87,11 @@ struct Window {
   View x, y;
   Rows rows;
 };
-using Pieces = RowWindowViews;
-std::vector<Window> windows_of(ScanOp op, Pieces pieces, int axis, const ScanOptions& options) {
+std::vector<Window> windows_of(ScanOp op, RowWindows pieces, int axis, const ScanOptions& options) {
   std::vector<Window> windows;
-  for (const auto& piece : pieces) windows.push_back({piece[0], piece[1], check(op, piece[0], piece[1], axis)});
+  for (const auto& [views, begin] : pieces) {
+    windows.push_back({views[0], views[1], check(op, views[0], views[1], axis)});
+  }
   if (options.reverse) std::ranges::reverse(windows);
   return windows;
 }
@@ -127,7 +128,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp o
 
 // What windows of such rows take of a workspace.
 auto scratch_of(const gpu::Capabilities& capabilities, ScanOp op, int axis, const ScanOptions& options) {
-  return [&capabilities, op, axis, options](Pieces pieces) {
+  return [&capabilities, op, axis, options](RowWindows pieces) {
     const auto parts = parts_of(capabilities, op, windows_of(op, pieces, axis, options));
     return parts ? parts->bytes() : 0;
   };
@@ -189,10 +190,10 @@ void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, con
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, op, axis, options);
-  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](Pieces pieces) {
+  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowWindows pieces) {
     const std::vector<Window> windows = windows_of(op, pieces, axis, options);
     const auto parts = parts_of(capabilities, op, windows);
-    if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
+    if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
       return run_in_parts(stream, op, windows, options, *parts, workspace);
     }
     const Window& w = windows[0];

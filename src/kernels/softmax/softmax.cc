@@ -68,15 +68,15 @@ void run_whole(Stream& stream, std::string_view name, const RowViews& views, int
   start(stream, "softmax", views, rows, plan, log).dispatch_groups(name, plan.groups);
 }
 
-std::vector<RowViews> windows_of(const RowViews& views, RowWindowViews pieces) {
+std::vector<RowViews> windows_of(const RowViews& views, RowWindows pieces) {
   std::vector<RowViews> windows;
-  for (const auto& piece : pieces) windows.push_back(views.with(piece));
+  for (const RowWindow& piece : pieces) windows.push_back(views.with(piece.views));
   return windows;
 }
 
 // What windows of such rows take of a workspace.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowViews& views, int axis) {
-  return [&capabilities, &views, axis](RowWindowViews pieces) -> std::uint64_t {
+  return [&capabilities, &views, axis](RowWindows pieces) -> std::uint64_t {
     const auto parts = parts_of(capabilities, windows_of(views, pieces), axis);
     return parts ? parts->bytes() : 0;
   };
@@ -93,10 +93,10 @@ void run(Stream& stream, const RowViews& views, int axis, bool log, const std::o
   refuse_f64(name, views);
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, views, axis);
-  in_row_windows(capabilities, name, views.all(), along(axis), scratch, [&](RowWindowViews pieces) {
+  in_row_windows(capabilities, name, views.all(), along(axis), scratch, [&](RowWindows pieces) {
     const std::vector<RowViews> windows = windows_of(views, pieces);
     const auto parts = parts_of(capabilities, windows, axis);
-    if (parts && (windows.size() > 1 || holds(workspace, *parts))) {
+    if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
       return run_in_parts(stream, name, windows, axis, log, *parts, workspace);
     }
     run_whole(stream, name, windows[0], axis, log, {});
