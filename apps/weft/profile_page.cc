@@ -82,8 +82,9 @@ td.left { color: var(--soft); }
   <div class="legend" id="legend"></div>
 </section>
 <div class="pair">
-  <section><div class="head"><h2>Roofline</h2><span class="soft">dots: steps, larger for more time; lines: what this
-    device was measured to do</span></div><svg id="roofline" role="img" aria-label="Roofline"></svg>
+  <section><div class="head"><h2>Roofline</h2><span class="soft">dots: steps, larger for more time, hollow where they
+    compute nothing, which stand along the slope by the bytes they move; lines: what this device was measured to
+    do</span></div><svg id="roofline" role="img" aria-label="Roofline"></svg>
     <div class="legend" id="roofs"></div></section>
   <section><div class="head"><h2>Memory</h2><span class="soft" id="memory_note"></span></div>
     <svg id="memory" role="img" aria-label="Memory over time"></svg></section>
@@ -147,7 +148,7 @@ function showTip(html, x, y) {
 const hideTip = () => { tip.style.visibility = 'hidden'; };
 const rowTip = (r, us) => `<b>${esc(r.step)}</b>${esc(r.kernel)}${r.variant ? ' · ' + esc(r.variant) : ''}<br>` +
   (us === undefined ? `${r.calls} calls, ${time(r.seconds * 1e6)}` : time(us)) +
-  `<br>${speed(r.bytes_per_second)} · ${rate(r.flops_per_second)} · ${percent(r.of_limit)} of the limit` +
+  `<br>${speed(r.bytes_per_second)} · ${r.flops ? rate(r.flops_per_second) + ' · ' : ''}${percent(r.of_limit)} of the limit` +
   (r.why ? `<br><span class="soft">${esc(r.why)}</span>` : '');
 
 // ---- Timeline
@@ -262,9 +263,12 @@ const limits = P.calibration;
 function drawRoofline() {
   const svg = $('roofline'), w = svg.clientWidth, h = Math.max(260, Math.min(360, w * .6));
   svg.setAttribute('viewBox', `0 0 ${w} ${h}`); svg.style.height = h + 'px';
-  const points = P.rows.filter(r => r.flops > 0 && r.bytes > 0 && r.seconds > 0);
+  const points = P.rows.filter(r => r.bytes > 0 && r.seconds > 0);
   const roofs = [['f32', limits.f32_rate], ['f16', limits.f16_rate], ['cooperative', limits.matrix_rate]].filter(r => r[1] > 0);
-  const intensity = points.map(r => r.flops / r.bytes), flops = points.map(r => r.flops_per_second);
+  // Without FLOPs: side by side before a tenth, as far below the slope as the step is below the bandwidth.
+  const moves = points.filter(r => !r.flops), place = r => 10 ** ((moves.indexOf(r) + .5) / moves.length - 2);
+  const intensity = points.map(r => r.flops ? r.flops / r.bytes : place(r));
+  const flops = points.map((r, i) => intensity[i] * r.bytes_per_second);
   const top = Math.max(...roofs.map(r => r[1]), ...flops, 1);
   const x0 = Math.floor(Math.log10(Math.min(.1, ...intensity))), x1 = Math.ceil(Math.log10(Math.max(1000, ...intensity)));
   const y0 = Math.floor(Math.log10(Math.max(Math.min(top / 1e4, ...flops), top / 1e7))), y1 = Math.ceil(Math.log10(top * 1.5));
@@ -299,7 +303,7 @@ function drawRoofline() {
     roofs.map(([name, peak], i) => `<span>${key('M1,5 H25', dashes[i])}${name} ${rate(peak)}</span>`).join('');
   points.map((r, i) => [r, i]).sort((a, b) => b[0].share - a[0].share).forEach(([r, i]) => {
     out += `<circle data-row="${P.rows.indexOf(r)}" tabindex="0" cx="${X(intensity[i])}" cy="${Y(flops[i])}" r="${3 + 15 * Math.sqrt(r.share)}"
-      fill="var(${colourOf(r.kernel)})" fill-opacity=".55" stroke="var(${colourOf(r.kernel)})"/>`;
+      fill="var(${colourOf(r.kernel)})" fill-opacity="${r.flops ? .55 : 0}" stroke="var(${colourOf(r.kernel)})"/>`;
   });
   svg.innerHTML = out;
   for (const dot of svg.querySelectorAll('circle')) {

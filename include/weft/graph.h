@@ -296,7 +296,8 @@ struct TopK {
   Value values, indices;  // indices are i32
 };
 TopK top_k(Value x, std::int64_t k, int axis = -1, bool largest = true);
-// mask and the lengths (i32 or u32 [batch]) may be empty.
+// mask and the lengths (i32 or u32 [batch]) may be empty. A query that sees no key gives zeros, or NaN if
+// options.empty_is_nan; attention written out gives what softmax of -inf does, NaN, also when it is fused.
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options,
                 Value query_lengths = {}, Value key_lengths = {});
 

@@ -28,16 +28,19 @@ std::optional<Placement> Op::place(const Layout&) const { throw InternalError("{
 
 void Op::lower(const Launch&) const { throw InternalError("{} has no kernel", name()); }
 
-Work Op::work(const Launch& call) const {
-  Work w;
+Work with_bytes(const Launch& call, Work work) {
   for (const auto& views : {call.inputs, call.outputs}) {
-    for (const View& v : views) {
-      w.bytes += touched_bytes(v);
-      w.flops = std::max(w.flops, static_cast<double>(v.count()));
-    }
+    for (const View& v : views) work.bytes += touched_bytes(v);
   }
-  w.functions = w.flops * cost();
-  return w;
+  return work;
+}
+
+Work Op::work(const Launch& call) const {
+  std::int64_t elements = 0;
+  for (const auto& views : {call.inputs, call.outputs}) {
+    for (const View& v : views) elements = std::max(elements, v.count());
+  }
+  return with_bytes(call, {.functions = static_cast<double>(elements) * cost()});
 }
 
 std::string Op::to_string() const {

@@ -81,8 +81,8 @@ class Op {
   // Scratch that `call` runs fastest with, in bytes.
   virtual std::uint64_t workspace(const Launch&) const { return 0; }
 
-  // What `call` does, for profiles and estimates: by default it touches its operands once and does an operation for
-  // each element of the largest.
+  // What `call` does, for profiles and estimates: by default it touches its operands once and computes nothing. The
+  // kernel's dispatches say the same.
   virtual Work work(const Launch& call) const;
   // How long an element of the largest operand takes, as Expression::cost counts; rough.
   virtual double cost() const { return 0; }
@@ -94,6 +94,9 @@ class Op {
   std::string to_string() const;
   std::string identity() const;
 };
+
+// The work of a kernel that touches the call's operands once.
+Work with_bytes(const Launch& call, Work work);
 
 using OpPtr = std::shared_ptr<const Op>;
 

@@ -382,11 +382,13 @@ std::vector<KernelInfo> make_rows() {
                             .causal = r.flag("causal"),
                             .window_left = r.integer("window_left"),
                             .window_right = r.integer("window_right"),
-                            .top_left = r.flag("top_left")};
+                            .top_left = r.flag("top_left"),
+                            .empty_is_nan = r.flag("empty_is_nan")};
   };
   const auto lengths = [](const Reader& r) { return AttentionLengths{r.maybe(4), r.maybe(5)}; };
   add("attention", "attention", "q k v mask? query_lengths? key_lengths?", "y",
-      "scale:number=1 causal:integer=0 window_left:integer=-1 window_right:integer=-1 top_left:integer=0",
+      "scale:number=1 causal:integer=0 window_left:integer=-1 window_right:integer=-1 top_left:integer=0 "
+      "empty_is_nan:integer=0",
       "softmax(scale q k^T + mask) v without a score matrix",
       [=](Stream& s, const Reader& r) {
         attention(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0), seen(r), lengths(r), r.workspace());

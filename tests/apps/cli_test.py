@@ -247,13 +247,16 @@ class CommandLine(unittest.TestCase):
         self.assertGreaterEqual(memory["intermediates"], memory["alive_at_once"])
         self.assertGreater(memory["constants"], 4 * len(WORDS) * HIDDEN)
         self.assertAlmostEqual(sum(row["share"] for row in report["rows"]), 1, places=3)
-        self.assertTrue(any(row["flops"] > 0 and row["step"].startswith("matmul") for row in report["rows"]))
+        for kernel, computes in (("matmul", True), ("attention", True), ("layer_norm", True), ("gather", False)):
+            rows = [row for row in report["rows"] if row["kernel"] == kernel]
+            self.assertTrue(rows and all((row["flops"] > 0) == computes for row in rows), kernel)
         events = json.loads(trace.read_text())["traceEvents"]
         self.assertTrue({"kernel", "host"} <= {event.get("cat") for event in events})
         html = page.read_text()
         self.assertTrue(html.startswith("<!doctype html>") and html.rstrip().endswith("</html>"))
         for outside in ("http://", "https://", "src=", "/*DATA*/"):
             self.assertNotIn(outside, html, "the page stands alone")
+        self.assertIn("hollow", html, "where steps without FLOPs stand in the roofline")
         process = self.run_weft("profile", "embed", "--model", self.model, "--device", "cpu", "--runs", 2, "-", env=cache)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertIn(b"GFLOP/s", process.stdout)

@@ -195,6 +195,94 @@ TEST_P(CompileTest, AttentionWithLengthsAndAWindow) {
   check_schedule(g, device);
 }
 
+// Grouped queries written out, of types and sizes that no vector fits: one step each, equal to the twins node by node.
+TEST_P(CompileTest, GroupedQueriesWrittenOutAreOneStep) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    Graph g;
+    const auto input = [&](const char* name, const Shape& shape) {
+      return cast(g.input(name, DType::f32, shape), type);
+    };
+    const Value q = input("q", {2, 6, 5, 9}), k = input("k", {2, 3, 7, 9}), v = input("v", {2, 3, 7, 11});
+    const Value mask = g.input("mask", DType::f32, {2, 1, 1, 7});
+    const auto attend = [&](Value q, Value k, Value v, Value mask) {
+      const Value scores = matmul(q, k.T()) * 0.3;
+      return cast(matmul(softmax(mask ? scores + cast(mask, type) : scores), v), DType::f32);
+    };
+    const auto rows = [&](Value x) {
+      return reshape(broadcast_to(expand_dims(x, 2), {2, 3, 2, 7, x.shape()[-1]}), {2, 6, 7, x.shape()[-1]});
+    };
+    g.output("repeated", attend(q, repeat(k, 2, 1), repeat(v, 2, 1), mask));
+    g.output("broadcast", attend(q, rows(k), rows(v), mask));
+    g.output("rank 5", attend(reshape(q / 4.0, {2, 3, 2, 5, 9}), expand_dims(k, 2), expand_dims(v, 2),
+                              reshape(mask, {2, 1, 1, 1, 7})));
+    g.output("one head", attend(q, slice(k, 1, 1, 2), slice(v, 1, 2, 3), {}));
+    Executable exe = compile(g, device);
+    int attentions = 0;
+    for (const ScheduleStep& s : exe.report().steps) {
+      attentions += s.label.starts_with("attention");
+      EXPECT_FALSE(s.label.starts_with("matmul") || s.label.starts_with("repeat")) << exe.report().graph;
+    }
+    EXPECT_EQ(attentions, 4) << exe.report().graph;
+    EXPECT_TRUE(type != DType::f32 || exe.report().steps.size() == 4) << exe.report().graph;
+    const std::map<std::string, TensorData> data{{"q", noise({2, 6, 5, 9}, 1)}, {"k", noise({2, 3, 7, 9}, 2)},
+                                                 {"v", noise({2, 3, 7, 11}, 3)}, {"mask", noise({2, 1, 1, 7}, 4)}};
+    const Bound bound(device, g, data);
+    bound.run(exe);
+    bound.compare(compiler::evaluate(g, data), "grouped queries", type == DType::f32 ? 1e-4f : 0.015f);
+  }
+}
+
+// Masks that hide all keys of a query by -inf, or by a number that leaves it something: as softmax has it.
+TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
+  const std::int64_t queries = 6, keys = 5;
+  for (const std::int64_t dim : {8, 80}) {
+    Graph g;
+    const Value q = g.input("q", DType::f32, {1, 2, queries, dim}), k = g.input("k", DType::f32, {1, 2, keys, dim});
+    double factor = 0.3;  // of each its own, so that they share no scores
+    const auto scores = [&] { return matmul(q, (k * (factor += 0.01)).T()); };
+    const auto attend = [&](Value masked) { return matmul(softmax(masked), k); };
+    std::vector<float> late, holes;
+    std::vector<std::uint8_t> truth;
+    for (std::int64_t i = 0; i < queries * keys; ++i) {
+      const std::int64_t query = i / keys, key = i % keys;
+      late.push_back(key <= query - 2 ? 0 : -INFINITY);  // the first two see nothing
+      holes.push_back(query == 3 || key == 1 ? -INFINITY : 0.25f);
+      truth.push_back(query != 3 && key != 1);
+    }
+    const auto added = [&](std::span<const float> v) {
+      return TensorData::of<float>(DType::f32, {queries, keys}, v);
+    };
+    const Value low = g.scalar(-INFINITY, DType::f32), bits = g.input("truth", DType::boolean, {queries, keys});
+    g.output("window", attend(scores() + g.constant(added(late))));
+    g.output("constant", attend(scores() + g.constant(added(holes))));
+    g.output("input", attend(scores() + g.input("holes", DType::f32, {queries, keys})));
+    g.output("boolean", attend(select(bits, scores(), low)));
+    g.output("finite", attend(select(bits, scores(), g.scalar(-1e9, DType::f32))));
+    g.output("no keys", matmul(softmax(matmul(q, slice(k, 2, 0, 0).T()) * 0.3), slice(k, 2, 0, 0)));
+    std::map<std::string, TensorData> data{
+        {"q", noise(q.shape(), 1)}, {"k", noise(k.shape(), 2)}, {"holes", added(holes)},
+        {"truth", TensorData::copy_of(DType::boolean, {queries, keys}, std::as_bytes(std::span(truth)))}};
+    const auto expected = compiler::evaluate(g, data);
+    Executable exe = compile(g, device);
+    EXPECT_THAT(exe.report().graph, HasSubstr("empty_is_nan"));
+    const Bound bound(device, g, data);
+    bound.run(exe);
+    for (const auto& [name, t] : bound.outputs_) {
+      const auto got = t.read<float>();
+      const auto want = test::floats_of(expected.at(name));
+      int nan = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        nan += std::isnan(want[i]);
+        ASSERT_EQ(std::isnan(got[i]), std::isnan(want[i])) << name << " [" << i << "] is " << got[i];
+        if (!std::isnan(want[i])) {
+          ASSERT_NEAR(got[i], want[i], 2e-5f) << name << " [" << i << "]";
+        }
+      }
+      EXPECT_EQ(nan == 0, name == "finite" || name == "no keys") << name;
+    }
+  }
+}
+
 // Masks that are windows: the same results without them.
 TEST_P(CompileTest, ConstantMasksBecomeWindows) {
   Graph g;
@@ -211,7 +299,7 @@ TEST_P(CompileTest, ConstantMasksBecomeWindows) {
                             binary(ScalarOp::greater_equal, columns, begins));
   g.output("band", attention(q, k, k, band, {.scale = 0.3f}));
   Executable exe = compile(g, device);
-  EXPECT_THAT(exe.report().graph, testing::HasSubstr("causal=true}"));
+  EXPECT_THAT(exe.report().graph, testing::HasSubstr("causal=true, empty_is_nan=true}"));
   EXPECT_THAT(exe.report().graph, testing::HasSubstr("causal=true, window_left=17}"));
   EXPECT_EQ(exe.report().steps.size(), 2u) << exe.report().graph;
   std::map<std::string, TensorData> data{{"q", noise({2, 2, 70, 16}, 1)}, {"k", noise({2, 2, 90, 16}, 2)}};

@@ -103,7 +103,8 @@ TEST_P(FusionTest, MixedTypesInOneRegion) {
   const TensorData half = TensorData::of<std::uint16_t>(DType::f16, {4, 24}, std::vector<std::uint16_t>(96, 0x3a00));
   std::vector<std::int32_t> steps;
   for (int k = 0; k < 24; ++k) steps.push_back(k - 11);
-  EXPECT_EQ(run(g, {{"x", half}, {"i", TensorData::of<std::int32_t>(DType::i32, {24}, steps)}}).size(), 2u);
+  const auto labels = run(g, {{"x", half}, {"i", TensorData::of<std::int32_t>(DType::i32, {24}, steps)}});
+  EXPECT_EQ(labels.size(), device.is_gpu() ? 1u : 2u);
 }
 
 TEST_P(FusionTest, SoftmaxWrittenOut) {

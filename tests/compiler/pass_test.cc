@@ -219,7 +219,7 @@ TEST_F(PassTest, AttentionWrittenOutIsRecognised) {
   const Value mask = f32({2, 1, 1, 7});
   graph.output("y", matmul(softmax(matmul(q, k.T()) / 4.0 + mask), v));
   EXPECT_EQ(after(fuse_attention),
-            "%4 = attention{scale=0.25} %0, %1, %2, %3 : f32 [2, 4, 5, 16]\n"
+            "%4 = attention{scale=0.25, empty_is_nan=true} %0, %1, %2, %3 : f32 [2, 4, 5, 16]\n"
             "output \"y\" = %4\n");
 }
 
@@ -265,6 +265,91 @@ TEST_F(PassTest, AttentionHasManyForms) {
   expect(false, [](Graph&, Value q, Value k, Value v) { return matmul(softmax(exp(matmul(q, k.T()))), v); },
          "something in between");
   EXPECT_EQ(found, 9);
+  // The kernel takes no f64.
+  const Value x = graph.input("x", DType::f64, {3, 5, 8});
+  graph.output("y", matmul(softmax(matmul(x, x.T())), x));
+  EXPECT_EQ(after(fuse_attention).find("attention"), std::string::npos);
+}
+
+// Grouped queries, as frameworks write them: k and v reach the attention as they are.
+TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
+  int found = 0;
+  const auto expect = [&](std::string_view what, const Shape& q, const Shape& kv, const std::string& shapes,
+                          const std::function<Value(Graph&, Value q, Value k, Value v)>& build) {
+    Graph g;
+    const Value y = build(g, g.input("q", DType::f32, q), g.input("k", DType::f32, kv), g.input("v", DType::f32, kv));
+    g.output("y", y);
+    const Graph result = fuse_attention(literals(g, context), context);
+    result.verify();
+    std::string seen = "none";
+    for (const auto& node : result.impl().nodes) {
+      const std::string_view name = node->op().name();
+      EXPECT_FALSE(name == "repeat" || name == "matmul") << what << "\n" << result.to_string();
+      if (name != "attention") continue;
+      seen = node->op().to_string();
+      for (const Value& v : node->inputs()) seen += " " + to_string(v.shape());
+    }
+    EXPECT_EQ(seen, shapes) << what << "\n" << result.to_string();
+    ++found;
+  };
+  const auto plain = [](Value q, Value k, Value v) { return matmul(softmax(matmul(q, k.T()) * 0.25), v); };
+  const auto rows = [](Value v, std::int64_t count) {  // each head `count` times, as views
+    Shape five = v.shape(), four = v.shape();
+    five.insert(2, count);
+    four[1] *= count;
+    return reshape(broadcast_to(expand_dims(v, 2), five), four);
+  };
+  const std::string grouped = "attention{scale=0.25, empty_is_nan=true} [1, 8, 5, 16] [1, 2, 7, 16] [1, 2, 7, 16]";
+  expect("a size of 1", {3, 8, 5, 16}, {3, 1, 7, 16},
+         "attention{scale=0.25, empty_is_nan=true} [3, 8, 5, 16] [3, 1, 7, 16] [3, 1, 7, 16]",
+         [&](Graph&, Value q, Value k, Value v) { return plain(q, k, v); });
+  expect("broadcast from 1", {3, 8, 5, 16}, {3, 1, 7, 16},
+         "attention{scale=0.25, empty_is_nan=true} [3, 8, 5, 16] [3, 1, 7, 16] [3, 1, 7, 16]",
+         [&](Graph&, Value q, Value k, Value v) { return plain(q, repeat(k, 8, 1), repeat(v, 8, 1)); });
+  expect("repeat", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped,
+         [&](Graph&, Value q, Value k, Value v) { return plain(q, repeat(k, 4, 1), repeat(v, 4, 1)); });
+  expect("broadcast and reshape, with a mask", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped + " [1, 8, 5, 7]",
+         [&](Graph& g, Value q, Value k, Value v) {
+           const Value m = g.input("m", DType::f32, {1, 8, 5, 7});
+           return matmul(softmax(matmul(q, rows(k, 4).T()) * 0.25 + m), rows(v, 4));
+         });
+  expect("repeated where the heads are not yet in front", {1, 8, 5, 16}, {1, 7, 2, 16}, grouped,
+         [&](Graph&, Value q, Value k, Value v) {
+           return plain(q, permute(repeat(k, 4, 2), {0, 2, 1, 3}), permute(repeat(v, 4, 2), {0, 2, 1, 3}));
+         });
+  expect("rank 3", {8, 5, 16}, {2, 7, 16},
+         "attention{scale=0.25, empty_is_nan=true} [2, 4, 5, 16] [2, 1, 7, 16] [2, 1, 7, 16]",
+         [&](Graph&, Value q, Value k, Value v) { return plain(q, repeat(k, 4, 0), repeat(v, 4, 0)); });
+  expect("rank 5", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped, [&](Graph&, Value q, Value k, Value v) {
+    const Value y = plain(reshape(q, {1, 2, 4, 5, 16}), expand_dims(k, 2), expand_dims(v, 2));
+    return reshape(y, {1, 8, 5, 16});
+  });
+  // Axes 0 and 1 are one in memory here, 1 and 2 are not.
+  expect("rank 5, all heads of their own", {3, 2, 5, 4, 16}, {3, 2, 5, 4, 16},
+         "attention{scale=0.25, empty_is_nan=true} [6, 4, 5, 16] [6, 4, 5, 16] [6, 4, 5, 16]",
+         [&](Graph&, Value q, Value k, Value v) {
+           const auto heads = [](Value x) { return permute(x, {0, 1, 3, 2, 4}); };
+           return plain(heads(q), heads(k), heads(v));
+         });
+  expect("one batch of keys for all", {3, 8, 5, 16}, {1, 8, 7, 16},
+         "attention{scale=0.25, empty_is_nan=true} [3, 8, 5, 16] [3, 8, 7, 16] [3, 8, 7, 16]",
+         [&](Graph&, Value q, Value k, Value v) { return plain(q, k, v); });
+  expect("powers of two before the product", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped,
+         [&](Graph&, Value q, Value k, Value v) {
+           return matmul(softmax(matmul(q / 2.0, repeat(k * 0.5, 4, 1).T())), repeat(v, 4, 1));
+         });
+  EXPECT_EQ(found, 10);
+
+  // Not exact, or not the order in which the kernel counts heads.
+  for (const bool tiled : {false, true}) {
+    Graph g;
+    const Value q = g.input("q", DType::f32, {1, 8, 5, 16}), k = g.input("k", DType::f32, {1, 2, 7, 16});
+    const std::int64_t counts[] = {1, 4, 1, 1};
+    const Value many = tiled ? tile(k, counts) : repeat(k, 4, 1);
+    g.output("y", plain(tiled ? q : q / 3.0, many, many));
+    const std::string text = fuse_attention(literals(g, context), context).to_string();
+    EXPECT_NE(text.find(tiled ? "tile" : "div"), std::string::npos) << text;
+  }
 }
 
 // A mask of queries × keys by what a query sees; what it adds where it hides.
@@ -285,7 +370,8 @@ TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
     const Value v = g.input("v", DType::f32, {2, 4, keys, 8});
     g.output("y", matmul(softmax(masked(g, matmul(q, k.T()) * 0.5)), v));
     const std::string text = fuse_attention(literals(g, context), context).to_string();
-    EXPECT_NE(text.find(std::format("attention{{scale=0.5{}}}", fields)), std::string::npos) << fields << "\n" << text;
+    const std::string wanted = std::format("attention{{scale=0.5{}, empty_is_nan=true}}", fields);
+    EXPECT_NE(text.find(wanted), std::string::npos) << fields << "\n" << text;
   };
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   const auto causal = [](std::int64_t i, std::int64_t j) { return j <= i + 2; };  // 5 queries, 7 keys

@@ -96,6 +96,41 @@ TEST_P(ProfilerTest, KernelsSayWhatTheyDo) {
   EXPECT_THAT(recording.dispatches()[2].why, testing::HasSubstr("64 rows of 16"));
 }
 
+// One count of operations, whatever the device and however the kernel goes about it.
+TEST_P(ProfilerTest, EveryDeviceCountsTheSameOperations) {
+  using Build = std::function<Value(Value)>;
+  const Build builds[] = {
+      [](Value x) { return gather(x, arange(x.graph(), 0, 1, 2, DType::i32), 0); },
+      [](Value x) { return softmax(x, -1); },
+      [](Value x) { return log_softmax(x * 2.0, -1) + 1.0; },
+      [](Value x) { return layer_norm(x, {}, {}, 1e-5) * 0.5; },
+      [](Value x) { return rms_norm(x + 1.0, {}, 1e-5); },
+      [](Value x) { return reduce(ReduceOp::sum_squares, x, {0}); },
+      [](Value x) { return sqrt(reduce(ReduceOp::log_sum_exp, x - 1.0, {-1})); },
+      [](Value x) { return variance(x, {1}); },
+      [](Value x) { return scan(ScanOp::sum, x, -1); },
+      [](Value x) {
+        const Value q = reshape(slice(x, 1, 0, 64), {1, 2, 8, 8});
+        return attention(q, q, q, {}, {.causal = true});
+      },
+  };
+  for (const Shape& shape : {Shape{2, 64}, {2, 70000}}) {
+    for (std::size_t k = 0; k < std::size(builds); ++k) {
+      const auto flops = [&](const Device& d) {
+        Graph g;
+        g.output("y", builds[k](g.input("x", DType::f32, shape)));
+        const Executable exe = compile(g, d);
+        double sum = 0;
+        for (const KernelRun& run : exe.report().dispatches) sum += run.work.flops;
+        return sum;
+      };
+      const double on_cpu = flops(Device::cpu());
+      EXPECT_EQ(on_cpu > 0, k > 0) << k;
+      EXPECT_EQ(flops(Device(device)), on_cpu) << k << " of " << to_string(shape);
+    }
+  }
+}
+
 TEST_P(ProfilerTest, StepsOfAGraph) {
   for (const Device& d : {Device(device), Device::cpu()}) {
     Graph g;

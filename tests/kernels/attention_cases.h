@@ -27,24 +27,26 @@ struct AttentionCase {
   bool top_left = false;
   bool query_lengths = false, key_lengths = false;
   DType length_type = DType::i32;
+  bool empty_is_nan = false;
 
   AttentionOptions options() const {
     return {.scale = 1 / std::sqrt(static_cast<float>(dim)),
             .causal = causal,
             .window_left = window_left,
             .window_right = window_right,
-            .top_left = top_left};
+            .top_left = top_left,
+            .empty_is_nan = empty_is_nan};
   }
 };
 
 inline std::string text(const AttentionCase& c) {
   return std::format(
-      "batch {} heads {}/{} queries {} keys {} dim {}/{} mask {} of {} causal {} window {} {} {} lengths {} {} {} {} "
+      "batch {} heads {}/{} queries {} keys {} dim {}/{} mask {} of {} causal {} window {} {} {} lengths {} {} {}{} {} "
       "{} {} {} {}",
       c.batch, c.heads, c.kv_heads, c.queries, c.keys, c.dim, c.value_dim, static_cast<int>(c.mask), name(c.mask_type),
       c.causal, c.window_left, c.window_right, c.top_left ? "top left" : "", c.query_lengths, c.key_lengths,
-      name(c.length_type), name(c.type), to_string(c.q_kind), to_string(c.k_kind), to_string(c.v_kind),
-      to_string(c.y_kind));
+      name(c.length_type), c.empty_is_nan ? " empty is NaN" : "", name(c.type), to_string(c.q_kind),
+      to_string(c.k_kind), to_string(c.v_kind), to_string(c.y_kind));
 }
 
 struct AttentionOperands {

@@ -39,6 +39,7 @@ AttentionCase random_case(Rng& rng) {
   c.window_left = window();
   c.window_right = window();
   c.top_left = rng() % 4 == 0;
+  c.empty_is_nan = rng() % 4 == 0;
   c.query_lengths = rng() % 4 == 0;
   c.key_lengths = rng() % 3 == 0;
   c.length_type = pick(rng, kLengthTypes);

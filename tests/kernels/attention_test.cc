@@ -151,7 +151,11 @@ std::vector<Special> specials() {
         if (type == DType::boolean) test::set_element_bits(m, i, !hide);
         else if (hide) set(m, i, -kInfinity);
       }
-      list.push_back({std::format("hidden by {} along {}", name(type), static_cast<int>(mask)), o, c.options()});
+      for (const bool nan : {false, true}) {
+        c.empty_is_nan = nan;
+        list.push_back({std::format("hidden by {} along {}{}", name(type), static_cast<int>(mask), nan ? ", NaN" : ""),
+                        o, c.options()});
+      }
     }
   }
   {  // The lowest finite number added to all: not hidden, an average of all.

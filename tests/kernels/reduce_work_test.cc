@@ -12,7 +12,7 @@ namespace {
 using kernels::ReduceOp;
 using kernels::ReduceWork;
 
-// What a test computes: the views come in the order inputs, operands of `after`.
+// What a test computes: the views come in the order inputs, operands of `after`; and y, what is beside.
 struct Fused {
   ReduceOp op = ReduceOp::sum;
   std::vector<int> axes;
@@ -22,7 +22,8 @@ struct Fused {
   double correction = 0;
 
   void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
-    const ReduceWork work{has_before ? &before : nullptr, has_after ? &after : nullptr, in.subspan(inputs)};
+    const ReduceWork work{has_before ? &before : nullptr, has_after ? &after : nullptr, in.subspan(inputs),
+                          out.subspan(1)};
     std::optional<View> scratch;
     const std::uint64_t bytes = reduce_workspace(s, op, in.first(inputs), out[0], axes, work);
     if (gpu::Commands* commands = s.gpu(); commands && bytes) {
@@ -51,6 +52,23 @@ Expression root_times(DType operand, DType type) {
   return e;
 }
 
+// Adds further results to the work before it: whatever is exact of the inputs.
+std::vector<DType> add_beside(Rng& rng, Expression& before, bool floats) {
+  constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+  constexpr DType kIntegers[] = {DType::i8, DType::u16, DType::i32, DType::u64, DType::boolean};
+  std::vector<DType> types;
+  for (auto more = rng() % 4; more > 1; --more) {
+    const int x = static_cast<int>(rng() % 2);  // nodes 0 and 1 are the inputs
+    types.push_back(floats ? pick(rng, kFloats) : pick(rng, kIntegers));
+    if (types.back() == DType::boolean) {
+      before.output(before.apply(ScalarOp::not_equal, {x, before.constant(0, before.nodes()[x].type)}));
+    } else {
+      before.output(before.cast(before.apply(ScalarOp::abs, {x}), types.back()));
+    }
+  }
+  return types;
+}
+
 const bool registered = differential("reduce_with_work", [](Rng& rng) {
   constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
   constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i32, DType::u32, DType::i64};
@@ -72,6 +90,7 @@ const bool registered = differential("reduce_with_work", [](Rng& rng) {
   f.inputs = 2;
   f.correction = random_int(rng, 0, 1);
   f.has_after = floats && rng() % 2;
+  const std::vector<DType> beside = is_moment(f.op) ? std::vector<DType>() : add_beside(rng, f.before, floats);
   const bool ones = rng() % 2;
   Shape result;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -91,9 +110,12 @@ const bool registered = differential("reduce_with_work", [](Rng& rng) {
   // Products of two normal numbers, at most some thousands of them: rounding of f32 sums stays below this.
   const Tolerance tolerance = floats ? Tolerance{.ulp = 2, .absolute = f.has_after ? 5e-3 : 2e-3, .relative = 1e-4}
                                      : Tolerance{};
-  return Problem{std::format("op {} of {} and {}, {} axes{}", static_cast<int>(f.op), weft::to_string(inputs[0]),
-                             weft::to_string(inputs[1]), f.axes.size(), f.has_after ? ", work after" : ""),
-                 inputs, {random_view(rng, result, y, random_output_kind(rng))}, f, tolerance};
+  std::vector<View> outputs{random_view(rng, result, y, random_output_kind(rng))};
+  for (const DType type : beside) outputs.push_back(random_view(rng, shape, type, random_output_kind(rng)));
+  return Problem{std::format("op {} of {} and {}, {} axes{}, {} beside", static_cast<int>(f.op),
+                             weft::to_string(inputs[0]), weft::to_string(inputs[1]), f.axes.size(),
+                             f.has_after ? ", work after" : "", beside.size()),
+                 inputs, outputs, f, tolerance};
 });
 
 class ReduceWorkTest : public testing::TestWithParam<std::string> {
@@ -119,6 +141,36 @@ TEST_P(ReduceWorkTest, LongRowsInParts) {
                  {.absolute = 1e-4, .relative = 1e-5},
                  std::format("{} of {} over {}", static_cast<int>(op), weft::to_string(shape), axis));
       }
+    }
+  }
+}
+
+// What is reduced is stored, too: by whoever reads it, in parts of rows, in fours, in place of what was read.
+TEST_P(ReduceWorkTest, FurtherResults) {
+  for (const auto& [op, type] : {std::pair{ReduceOp::sum, DType::f32}, {ReduceOp::log_sum_exp, DType::f32},
+                                 {ReduceOp::max, DType::f16}, {ReduceOp::sum, DType::u8}}) {
+    Expression before;
+    const int x = before.input(type), w = before.input(type);
+    const int made = before.apply(ScalarOp::add, {x, w});
+    const DType y = type == DType::u8 ? DType::u32 : DType::f32;
+    before.output(before.cast(made, y));
+    before.output(made);
+    before.output(before.cast(x, DType::f32));
+    bool in_place = false;
+    for (const Shape& shape : {Shape{1, 100000}, Shape{3, 20001}, Shape{20000, 4}, Shape{37, 64}, Shape{40, 33}}) {
+      const auto small = [](std::int64_t i) { return static_cast<double>(i % 7); };
+      for (const int axis : {0, 1}) {
+        const View a = view_of(type, shape, Kind::dense, small), b = view_of(type, {1, shape[1]}, Kind::dense, small);
+        Shape result = shape;
+        result[axis] = 1;
+        run_both(device, std::array{a, b},
+                 std::array{output(y, result), in_place ? a : output(type, shape), output(DType::f32, shape)},
+                 Fused{.op = op, .axes = {axis}, .before = before, .inputs = 2}, {.absolute = 1e-4, .relative = 1e-5},
+                 std::format("{} of {} {} over {}{}", static_cast<int>(op), weft::name(type), weft::to_string(shape),
+                             axis, in_place ? " in place" : ""));
+        in_place = !in_place;
+      }
+      in_place = !in_place;
     }
   }
 }
@@ -179,6 +231,17 @@ TEST(ReduceWork, ArgumentsAreChecked) {
   EXPECT_THROW(run(ReduceOp::sum, {x}, narrow, {nullptr, &after, std::span(&y, 1)}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::sum, {x}, y, {nullptr, &after, std::span(&x, 1)}), InvalidArgument);
   EXPECT_NO_THROW(run(ReduceOp::sum, {x}, y, {nullptr, &after, std::span(&y, 1)}));
+  // Further results.
+  Expression two = e;
+  two.output(two.outputs()[0]);
+  const View beside = output(DType::f32, {4, 5}), wrong = output(DType::f16, {4, 5});
+  EXPECT_NO_THROW(run(ReduceOp::sum, {x, x}, y, {&two, nullptr, {}, std::span(&beside, 1)}));
+  EXPECT_NO_THROW(run(ReduceOp::sum, {x, x}, y, {&two, nullptr, {}, std::span(&x, 1)}));
+  EXPECT_THROW(run(ReduceOp::sum, {x, x}, y, {&two}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x, x}, y, {&e, nullptr, {}, std::span(&beside, 1)}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x, x}, y, {&two, nullptr, {}, std::span(&wrong, 1)}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::sum, {x, x}, y, {&two, nullptr, {}, std::span(&y, 1)}), InvalidArgument);
+  EXPECT_THROW(run(ReduceOp::variance, {x, x}, y, {&two, nullptr, {}, std::span(&beside, 1)}), InvalidArgument);
 }
 
 }  // namespace

@@ -401,6 +401,17 @@ TEST_F(WindowsTest, WorkAroundLongRows) {
        }},
       {{2, 40000}, [](Graph& g, Value x, Value r) { g.output("y", reduce(ReduceOp::log_sum_exp, x * 0.5 + r, {1})); }},
       {{30000, 4}, [](Graph& g, Value x, Value r) { g.output("y", sqrt(variance(x - r, {0}) + 1.0)); }},
+      {{2, 40000},
+       [](Graph& g, Value x, Value r) {
+         const Value sum = x + r;
+         g.output("y", relu(reduce(ReduceOp::max, sum, {1})));
+         g.output("sum", sum);
+       }},
+      {{30000, 4},
+       [](Graph& g, Value x, Value r) {
+         g.output("y", reduce(ReduceOp::max, x, {1}));
+         g.output("r", x * r);
+       }},
   };
   const Device gpu(*device);
   for (const auto& [shape, build] : cases) {

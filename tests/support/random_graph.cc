@@ -285,8 +285,25 @@ class Generator {
     }
   }
 
+  // Keys or values [batch, heads, length, dim] of which some heads serve all, in the ways in which that is written.
+  Value shared(Value x, int form) {
+    const Shape shape = x.shape();
+    const std::int64_t count = shape[1] % 2 == 0 ? 2 : 1;
+    const Value one = slice(x, 1, 0, 1), few = slice(x, 1, 0, shape[1] / count);
+    switch (form) {
+      case 1: return one;
+      case 2: return repeat(one, shape[1], 1);
+      case 3: return repeat(few, count, 1);
+      case 4: {
+        const Shape five{shape[0], shape[1] / count, count, shape[2], shape[3]};
+        return reshape(broadcast_to(expand_dims(few, 2), five), shape);
+      }
+      default: return x;
+    }
+  }
+
   Value attend() {
-    const std::int64_t batch = 1 + up_to(1), heads = 1 + up_to(2), queries = 1 + up_to(5), keys = 1 + up_to(8);
+    const std::int64_t batch = 1 + up_to(1), heads = 1 + up_to(3), queries = 1 + up_to(5), keys = 1 + up_to(8);
     const std::int64_t dim = pick(std::vector<std::int64_t>{4, 8, 16});
     const auto operand = [&](std::int64_t length) {
       return permute(reshape(leaf({batch, length, heads * dim}), {batch, length, heads, dim}), {0, 2, 1, 3});
@@ -306,9 +323,10 @@ class Generator {
     if (up_to(2) == 0) {
       y = attention(q, k, v, up_to(1) ? leaf({batch, 1, 1, keys}) : Value(), {.scale = static_cast<float>(scale)});
     } else {
-      Value scores = matmul(q, k.T()) * scale;
+      const int form = up_to(5);
+      Value scores = form == 0 ? matmul(q * 0.25, shared(k, form).T()) : matmul(q, shared(k, form).T()) * scale;
       if (up_to(1)) scores = scores + leaf({batch, 1, 1, keys});
-      y = matmul(softmax(scores), v);
+      y = matmul(softmax(scores), shared(v, form));
     }
     return up_to(1) ? reshape(permute(y, {0, 2, 1, 3}), {batch, queries, heads * dim}) : y;
   }

@@ -18,6 +18,8 @@ struct AttentionOptions {
   bool causal = false;
   std::int64_t window_left = -1, window_right = -1;
   bool top_left = false;
+  // What a query that sees no key gives: zeros, or NaN, as softmax does of a row of -inf.
+  bool empty_is_nan = false;
 };
 
 // How much of each sequence of a batch there is: i32 or u32 [batch], taken into 0…queries and 0…keys. Keys past their
@@ -29,7 +31,8 @@ struct AttentionLengths {
 // y = softmax(scale · q·kᵀ + mask) · v with online softmax: no score matrix in memory.
 // q [batch, heads, queries, dim], k [batch, kv_heads, keys, dim], v [batch, kv_heads, keys, value_dim],
 // y [batch, heads, queries, value_dim]; heads is a multiple of kv_heads. mask broadcasts to
-// [batch, heads, queries, keys]: boolean (false hides) or a float that is added. A query that sees no key gives zeros.
+// [batch, heads, queries, keys]: boolean (false hides) or a float that is added. A query that sees no key gives zeros
+// unless `empty_is_nan`.
 // f32, f16 and bf16 in any mixture, arithmetic in f32; any strides, dim and value_dim (up to 64: one pass in
 // registers). A score of -inf, however it came about, hides its key; a NaN or +inf among a query's scores makes its row
 // NaN. A hidden key's weight is zero, so only NaN or infinity in its v can reach the result; tiles of keys that nobody

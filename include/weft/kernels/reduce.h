@@ -45,9 +45,12 @@ std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const
 
 // Elementwise work on both sides of a reduction, done by its kernel.
 struct ReduceWork {
-  const Expression* before = nullptr;  // of the inputs: what is reduced; none: the one input
+  const Expression* before = nullptr;  // of the inputs: result 0 is what is reduced; none: the one input
   const Expression* after = nullptr;  // input 0: a floating result, as f32; the others are `operands`; none: the result
   std::span<const View> operands;      // broadcast to y
+  // Where further results of `before` are stored, of what is reduced's shape. Each may be the very same view as an
+  // input, not one of `operands`. Not of variance and deviation, which may read a row twice.
+  std::span<const View> beside = {};
 };
 
 // y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what

@@ -1,8 +1,10 @@
 #include "compiler/passes/fuse_attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/band_mask.h"
+#include "compiler/heads.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
 #include "graph/ops/attention.h"
@@ -83,12 +85,7 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
   }
 }
 
-// [batch, heads, length, dim], with sizes of 1 put in front.
-Value rank_4(Value v) {
-  Shape shape = v.shape();
-  while (shape.rank() < 4) shape.insert(shape.rank() > 2 ? 1 : 0, 1);
-  return reshape(v, shape);
-}
+bool attends(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
 // Attention with a mask that is a window.
 Value with_window(const Rewriter& r, BandMasks& masks, const Node& node, const AttentionOp& op) {
@@ -121,23 +118,26 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     const auto* first = op_of<MatmulOp>(found->product);
     if (first->epilogue() || first->result()) return {};
     const Scores& s = *found;
-    const Value q = input_of(s.product, 0);
-    const Value k = input_of(s.product, 1);  // transposed
-    const int rank = q.rank();
-    if (rank > 4 || k.rank() != rank || v.rank() != rank) return {};
-    for (int i = 0; i < rank - 2; ++i) {
-      if (q.shape()[i] != k.shape()[i] || q.shape()[i] != v.shape()[i]) return {};
-    }
-    const auto now = [&](Value old) { return r.at(old); };
-    Value mask = s.mask ? now(s.mask) : Value();
-    if (mask && mask.rank() > 4) return {};
-    // Between batch and length stand the heads, also where the scores have no such axis.
-    if (mask && mask.rank() == 3 && rank == 3) mask = rank_4(mask);
+    double scale = s.scale;
+    const Value q = without_scale(r.at(input_of(s.product, 0)), scale);
+    const Value k = without_scale(r.at(input_of(s.product, 1)), scale).T();
+    const Value mask = s.mask ? r.at(s.mask) : Value();
+    const TensorType& type = node.types()[0];
+    const Shape heads(std::span(type.shape.begin(), type.shape.end() - 2));
+    const auto folded = fold_heads({q, k, r.at(v), mask}, heads);
+    if (!folded) return {};
+    std::vector<Value> operands{folded->q, folded->k, folded->v};
+    if (mask) operands.push_back(folded->mask);
+    const auto known = [](const Value& o) { return attends(o.dtype()) || o.dtype() == DType::boolean; };
+    if (!attends(type.dtype) || !std::ranges::all_of(operands, known)) return {};
     kernels::AttentionOptions options;
-    options.scale = static_cast<float>(s.scale);
+    options.scale = static_cast<float>(scale);
+    // Softmax of a row of -inf; without keys there is no row.
+    options.empty_is_nan = k.shape()[-2] > 0;
     if (s.band) set_window(options, *s.band);
-    const Value y = attention(rank_4(now(q)), rank_4(now(k).T()), rank_4(now(v)), mask, options);
-    return reshape(y, node.types()[0].shape);
+    const std::optional<DType> result = type.dtype == q.dtype() ? std::nullopt : std::optional(type.dtype);
+    const AttentionOp::Operands has{.mask = static_cast<bool>(mask)};
+    return reshape(apply(make_op<AttentionOp>(options, has, result), std::move(operands)), type.shape);
   });
 }
 

@@ -16,6 +16,7 @@
 #include "compiler/passes/merge_gates.h"
 #include "compiler/passes/merge_maps.h"
 #include "compiler/passes/merge_products.h"
+#include "compiler/passes/merge_reductions.h"
 #include "compiler/passes/resolve_views.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/store_half.h"
@@ -47,6 +48,7 @@ constexpr Pass kPasses[] = {
     {"reductions", fuse_reductions, kFusion},
     {"rows", fuse_rows, kFusion},
     {"merged maps", merge_maps, kFusion},
+    {"merged reductions", merge_reductions, kFusion},
     {"precision", store_half},
     {"simplified casts", simplify, kFusion},
     {"narrow constants", fold_constants, kFolding},

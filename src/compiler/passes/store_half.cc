@@ -14,6 +14,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/norm.h"
 #include "graph/ops/reduce.h"
+#include "kernels/reduce/reduction.h"
 #include "weft/error.h"
 #include "weft/kernels/matmul.h"
 #include "weft/log.h"
@@ -229,7 +230,13 @@ class Narrower {
     std::vector<int> args;
     const std::size_t first = op.input_count();
     add_inputs(before, args, node, std::span(inputs).first(first), 0);
-    before.output(op.before() ? splice(before, *op.before(), args)[0] : args[0]);
+    const std::vector<int> values = op.before() ? splice(before, *op.before(), args) : args;
+    before.output(values[0]);
+    for (std::size_t k = 1; op.before() && k < values.size(); ++k) {
+      const bool narrow = node.types()[k].dtype == DType::f32 && !exact_[node.id()] && !wanted(node, k) &&
+                          kernels::reduces_in_fours(node.types()[k].shape, op.axes());
+      before.output(narrow ? before.cast(values[k], DType::f16) : values[k]);
+    }
     std::optional<Expression> after;
     if (op.after()) {
       after.emplace();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "kernels/attention/attention.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
 
@@ -55,6 +56,7 @@ void AttentionOp::fields(Fields& f) const {
   if (options_.window_left >= 0) f.add("window_left", options_.window_left);
   if (options_.window_right >= 0) f.add("window_right", options_.window_right);
   if (options_.top_left) f.add("top_left", true);
+  if (options_.empty_is_nan) f.add("empty_is_nan", true);
   if (operands_.query_lengths || operands_.key_lengths) {
     f.add("mask", operands_.mask);
     f.add("query_lengths", operands_.query_lengths);
@@ -90,20 +92,10 @@ std::uint64_t AttentionOp::workspace(const Launch& call) const {
 }
 
 Work AttentionOp::work(const Launch& call) const {
-  Work w = Op::work(call);
-  const auto queries = static_cast<double>(call.inputs[0].count() + call.outputs[0].count());
-  double keys = static_cast<double>(call.inputs[1].shape()[2]);
-  const bool right = options_.causal || options_.window_right >= 0;
-  if (right && options_.window_left >= 0) {
-    const std::int64_t to_right = options_.causal ? 0 : options_.window_right;
-    keys = std::min(keys, static_cast<double>(options_.window_left + to_right + 1));
-  } else if (options_.causal) {
-    keys *= 0.5;
-  }
-  w.flops = 2 * queries * keys;
-  const Shape& q = call.inputs[0].shape();
-  w.functions = static_cast<double>(q[0] * q[1] * q[2]) * keys;
-  return w;
+  const Shape &q = call.inputs[0].shape(), &k = call.inputs[1].shape();
+  const double keys = kernels::attention_mean_keys(options_, {0, q[2], q[2]}, {0, k[2], k[2]});
+  const auto queries = static_cast<double>(q[0] * q[1] * q[2]);
+  return with_bytes(call, kernels::attention_work(queries, keys, q[3], call.outputs[0].shape()[3]));
 }
 
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options, Value query_lengths,

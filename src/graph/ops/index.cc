@@ -86,7 +86,7 @@ void GatherOp::lower(const Launch& call) const {
 Work GatherOp::work(const Launch& call) const {
   // Of the table, as much as is taken.
   const std::uint64_t bytes = 2 * touched_bytes(call.outputs[0]) + touched_bytes(call.inputs[1]);
-  return {.bytes = bytes, .flops = static_cast<double>(call.outputs[0].count())};
+  return {.bytes = bytes};
 }
 
 std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {

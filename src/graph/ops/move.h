@@ -24,6 +24,8 @@ class PadOp final : public Op {
 class MultiplyOp final : public Op {
  public:
   MultiplyOp(Shape counts, bool tiles) : counts_(std::move(counts)), tiles_(tiles) {}
+  const Shape& counts() const { return counts_; }
+  bool tiles() const { return tiles_; }
   std::string_view name() const override { return tiles_ ? "tile" : "repeat"; }
   void fields(Fields& f) const override { f.add("counts", counts_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

@@ -251,17 +251,15 @@ RowOp::Around RowWorkOp::around(const Launch& call) const {
           .workspace = call.workspace};
 }
 
-Work RowWorkOp::work(const Launch& call) const {
-  Work w = Op::work(call);
+Work RowOp::work(const Launch& call) const {
   const auto elements = static_cast<double>(call.outputs[0].count());
-  w.flops = elements;
-  w.functions = elements * rows_->cost();
-  for (const auto* e : {&before_, &after_}) {
-    if (!*e) continue;
-    w.flops += elements * (*e)->operation_count();
-    w.functions += elements * (*e)->cost();
-  }
-  return w;
+  return with_bytes(call, kernels::work_of(element_work(call.inputs.size() - 1), elements, nullptr, 0, nullptr));
+}
+
+Work RowWorkOp::work(const Launch& call) const {
+  const auto elements = static_cast<double>(call.outputs[0].count());
+  return with_bytes(call, kernels::work_of(rows_->element_work(weights_), elements, before_ ? &*before_ : nullptr,
+                                           elements, after_ ? &*after_ : nullptr));
 }
 
 std::string RowWorkOp::label(std::span<const TensorType>) const {

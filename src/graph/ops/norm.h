@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "kernels/common/element_work.h"
 #include "weft/kernels/row_work.h"
 
 namespace weft {
@@ -15,6 +16,9 @@ class RowOp : public Op {
     std::array<bool, kMaxRank> along{};
   };
   virtual Axes row_axes(const Shape& x) const = 0;
+  // What it does for each element of x, with so many weights.
+  virtual kernels::ElementWork element_work(std::size_t weights) const = 0;
+  Work work(const Launch& call) const final;
   // The kernel's call with work around it, and what that takes of a workspace.
   struct Around {
     Stream& stream;
@@ -39,7 +43,7 @@ class SoftmaxOp final : public RowOp {
   // The result has x's type unless `result` names one; so too below.
   explicit SoftmaxOp(int axis, std::optional<DType> result = {}) : axis_(axis), result_(result) {}
   std::string_view name() const override { return "softmax"; }
-  double cost() const override { return 0.6; }
+  kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(false); }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
@@ -56,7 +60,7 @@ class LogSoftmaxOp final : public RowOp {
  public:
   explicit LogSoftmaxOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "log_softmax"; }
-  double cost() const override { return 1.3; }
+  kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(true); }
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
@@ -74,7 +78,9 @@ class RmsNormOp final : public RowOp {
       : first_axis_(first_axis), epsilon_(epsilon), result_(result) {}
   OpPtr with_result(DType dtype) const { return std::make_shared<const RmsNormOp>(first_axis_, epsilon_, dtype); }
   std::string_view name() const override { return "rms_norm"; }
-  double cost() const override { return 0.3; }
+  kernels::ElementWork element_work(std::size_t weights) const override {
+    return kernels::norm_work(false, weights);
+  }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
@@ -93,7 +99,9 @@ class GroupNormOp final : public RowOp {
   GroupNormOp(int channel_axis, std::int64_t groups, double epsilon, bool has_scale, bool has_bias)
       : channel_axis_(channel_axis), groups_(groups), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
   std::string_view name() const override { return groups_ ? "group_norm" : "instance_norm"; }
-  double cost() const override { return 0.3; }
+  kernels::ElementWork element_work(std::size_t weights) const override {
+    return kernels::norm_work(true, weights);
+  }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
@@ -116,7 +124,9 @@ class LayerNormOp final : public RowOp {
     return std::make_shared<const LayerNormOp>(first_axis_, epsilon_, has_scale_, has_bias_, dtype);
   }
   std::string_view name() const override { return "layer_norm"; }
-  double cost() const override { return 0.3; }
+  kernels::ElementWork element_work(std::size_t weights) const override {
+    return kernels::norm_work(true, weights);
+  }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;

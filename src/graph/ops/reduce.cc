@@ -2,6 +2,7 @@
 
 #include "graph/graph.h"
 #include "graph/ops/map.h"
+#include "kernels/common/element_work.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -107,11 +108,16 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
     }
   }
   if (after_) y.dtype = after_->output_type(0);
-  return {y};
+  std::vector<TensorType> results{y};
+  for (std::size_t k = 1; before_ && k < before_->outputs().size(); ++k) {
+    results.push_back({before_->output_type(static_cast<int>(k)), x.shape});
+  }
+  return results;
 }
 
 kernels::ReduceWork ReduceOpNode::around(const Launch& call) const {
-  return {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr, call.inputs.subspan(input_count())};
+  return {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr, call.inputs.subspan(input_count()),
+          call.outputs.subspan(1)};
 }
 
 void ReduceOpNode::lower(const Launch& call) const {
@@ -125,11 +131,11 @@ std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
 }
 
 Work ReduceOpNode::work(const Launch& call) const {
-  Work w = Op::work(call);
-  const double own = op_ == ReduceOp::log_sum_exp ? 1.3 : kernels::is_moment(op_) ? 0.2 : 0.1;
-  w.functions = w.flops * ((before_ ? before_->cost() : 0) + own);
-  if (after_) w.functions += static_cast<double>(call.outputs[0].count()) * after_->cost();
-  return w;
+  Shape shape;
+  for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
+  return with_bytes(call, kernels::work_of(kernels::reduce_work(op_), static_cast<double>(element_count(shape)),
+                                           before_ ? &*before_ : nullptr, static_cast<double>(call.outputs[0].count()),
+                                           after_ ? &*after_ : nullptr));
 }
 
 std::string ReduceOpNode::label(std::span<const TensorType>) const {

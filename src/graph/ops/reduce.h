@@ -5,11 +5,12 @@
 
 namespace weft {
 
-// Operands: x, or the inputs of `before`; then those of `after` but its first.
+// Operands: x, or the inputs of `before`; then those of `after` but its first. Results: y, then those of `before` but
+// its first.
 class ReduceOpNode final : public Op {
  public:
-  // `axes` ascend; of variance and deviation `correction` comes off n. `before` makes x of its inputs, which broadcast;
-  // input 0 of `after` is the result in f32, the others broadcast to it. Both have one output.
+  // `axes` ascend; of variance and deviation `correction` comes off n. Result 0 of `before` is x; its inputs
+  // broadcast. Input 0 of `after` is the reduction's result in f32, the others broadcast to it; it has one output.
   ReduceOpNode(ReduceOp op, std::vector<int> axes, bool keep_dims, double correction = 0,
                std::optional<Expression> before = {}, std::optional<Expression> after = {})
       : op_(op),

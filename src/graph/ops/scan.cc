@@ -1,6 +1,7 @@
 #include "graph/ops/scan.h"
 
 #include "graph/graph.h"
+#include "kernels/common/element_work.h"
 #include "weft/error.h"
 #include "weft/kernels/scan.h"
 
@@ -29,6 +30,11 @@ void ScanOpNode::lower(const Launch& call) const {
 
 std::uint64_t ScanOpNode::workspace(const Launch& call) const {
   return kernels::scan_workspace(call.stream, op_, call.inputs[0], call.outputs[0], axis_, options_);
+}
+
+Work ScanOpNode::work(const Launch& call) const {
+  const auto elements = static_cast<double>(call.outputs[0].count());
+  return with_bytes(call, kernels::work_of(kernels::scan_work(op_), elements, nullptr, 0, nullptr));
 }
 
 Value scan(kernels::ScanOp op, Value x, int axis, const kernels::ScanOptions& options) {

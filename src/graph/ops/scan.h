@@ -9,7 +9,7 @@ class ScanOpNode final : public Op {
  public:
   ScanOpNode(kernels::ScanOp op, int axis, kernels::ScanOptions options) : op_(op), axis_(axis), options_(options) {}
   std::string_view name() const override;
-  double cost() const override { return op_ == kernels::ScanOp::log_sum_exp ? 16 : 2; }
+  Work work(const Launch& call) const override;
   void fields(Fields& f) const override {
     f.add("axis", axis_);
     if (options_.reverse) f.add("reverse", true);

@@ -98,6 +98,8 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   if (partial) {
     call.index_param("parts", variant.parts).index_param("first_part", partial->first);
     call.index_param("all_parts", partial->all);
+  } else {
+    call.param("empty", a.empty());
   }
 }
 
@@ -117,7 +119,8 @@ void record_combine(gpu::Commands& commands, const AttentionCall& a, const View&
       .index_param("heads", a.kv_heads * a.group)
       .index_param("queries", a.queries)
       .index_param("column_blocks", column_blocks)
-      .index_param("blocks", rows * column_blocks);
+      .index_param("blocks", rows * column_blocks)
+      .param("empty", a.empty());
   call.variant(std::format("combine_{}", parts), "joins the parts of the keys");
   call.dispatch_groups("attention", rows * column_blocks);
 }
@@ -175,10 +178,9 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
   const std::int64_t row_blocks = ceil_div(a.rows(), block_rows);
   const std::int64_t blocks = a.batch * a.kv_heads * row_blocks * column_blocks * v.parts;
   call.index_param("row_blocks", row_blocks).index_param("blocks", blocks);
-  const double scores = static_cast<double>(a.batch * a.kv_heads * a.rows()) * a.mean_keys();
-  call.cost({.flops = scores * static_cast<double>(2 * a.dim + 2 * a.value_dim + 5),
-             .functions = scores,
-             .arithmetic = v.kind == AttentionKind::matrices ? Arithmetic::matrix : Arithmetic::f32});
+  Work work = attention_work(static_cast<double>(a.batch * a.kv_heads * a.rows()), a.mean_keys(), a.dim, a.value_dim);
+  if (v.kind == AttentionKind::matrices) work.arithmetic = Arithmetic::matrix;
+  call.cost(work);
   call.variant(to_string(v), why(v));
   call.dispatch_groups("attention", blocks);
 }

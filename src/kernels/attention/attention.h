@@ -1,14 +1,23 @@
 // Inside the attention family: a checked call, its GPU variants, and the two CPU forms.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
 #include "weft/cpu.h"
 #include "weft/gpu.h"
 #include "weft/kernels/attention.h"
+#include "weft/work.h"
 
 namespace weft::kernels {
+
+// Queries or keys of a call that is part of a larger one.
+struct AttentionRange {
+  std::int64_t first = 0, count = 0, all = 0;
+};
+// How many of these keys one of these queries sees at most on average, by shapes alone.
+double attention_mean_keys(const AttentionOptions& options, const AttentionRange& queries, const AttentionRange& keys);
 
 // The operands of one call after checking, with the sizes they agree on.
 struct AttentionCall {
@@ -24,6 +33,8 @@ struct AttentionCall {
   AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
                 const AttentionOptions& options, const AttentionLengths& lengths = {});
 
+  // What the sums of a query that sees no key, zeros, are multiplied by.
+  float empty() const { return options.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0; }
   // Queries that share one head of keys and values: row r is query r % queries of head group·kv_head + r / queries.
   std::int64_t rows() const { return group * queries; }
   // The mask is there and says the same for all rows of a kv_head.
@@ -36,8 +47,7 @@ struct AttentionCall {
     std::int64_t first = 0, end = 0;
   };
   Keys seen(std::int64_t batch, std::int64_t query) const;
-  // How many keys a query sees at most on average, by shapes alone.
-  double mean_keys() const;
+  double mean_keys() const { return attention_mean_keys(options, {first_query, queries, all_queries}, {first_key, keys, all_keys}); }
 
   // The part of it with `count` batches, heads of keys, heads of a group (of one head of keys), queries or keys from
   // `begin` on. The results of a part of the keys are for attention_combine.wgsl to join.
@@ -52,6 +62,9 @@ enum class AttentionKind : std::uint8_t {
   few,    // attention_few.wgsl: few rows over many keys, by subgroups
   matrices,  // attention_matrices.wgsl: f16 on cooperative matrices
 };
+
+// A call's work but its bytes, of so many queries of heads.
+Work attention_work(double queries, double mean_keys, std::int64_t dim, std::int64_t value_dim);
 
 // How a GPU computes it.
 struct AttentionVariant {

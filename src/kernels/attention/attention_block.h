@@ -114,7 +114,7 @@ void attend(const Block& b) {
     }
   }
   for (int i = 0; i < vectors; ++i) {
-    const V f = l[i] == V{} ? V{} : 1.0f / l[i];  // no key seen: zeros
+    const V f = l[i] == V{} ? b.empty - V{} : 1.0f / l[i];  // no key seen: zeros or NaN
     for (std::int64_t d = 0; d < b.value_dim; ++d) S::at(b.o + d * size + i * width) *= f;
   }
 }

@@ -52,6 +52,36 @@ std::int64_t length_at(const std::optional<View>& lengths, std::int64_t batch, s
   return std::clamp<std::int64_t>(value, 0, most);
 }
 
+// Causal said as window_right; no window that reaches past everything.
+AttentionOptions plain(AttentionOptions o, std::int64_t queries, std::int64_t keys) {
+  if (o.causal) o.window_right = 0;
+  o.causal = false;
+  for (std::int64_t* window : {&o.window_left, &o.window_right}) {
+    if (*window < 0 || *window >= queries + keys) *window = -1;
+  }
+  return o;
+}
+
+// The keys that query i sees, masks aside.
+AttentionCall::Keys seen_at(const AttentionOptions& options, std::int64_t i, std::int64_t q_length,
+                            std::int64_t k_length) {
+  if (i >= q_length) return {};
+  const std::int64_t place = options.top_left ? i : i + k_length - q_length;
+  AttentionCall::Keys seen{0, k_length};
+  if (options.window_left >= 0) seen.first = std::clamp<std::int64_t>(place - options.window_left, 0, k_length);
+  if (options.window_right >= 0) seen.end = std::clamp<std::int64_t>(place + options.window_right + 1, 0, k_length);
+  seen.end = std::max(seen.end, seen.first);
+  return seen;
+}
+
+// Of them those of a part, counted from its first.
+AttentionCall::Keys within(AttentionCall::Keys seen, const AttentionRange& part) {
+  for (std::int64_t* key : {&seen.first, &seen.end}) {
+    *key = std::clamp<std::int64_t>(*key - part.first, 0, part.count);
+  }
+  return seen;
+}
+
 }  // namespace
 
 AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask,
@@ -94,13 +124,7 @@ AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const 
   }
   check_lengths("queries", lengths.queries, batch);
   check_lengths("keys", lengths.keys, batch);
-  AttentionOptions& o = this->options;
-  if (o.causal) o.window_right = 0;
-  o.causal = false;
-  const std::int64_t everything = queries + keys;
-  for (std::int64_t* window : {&o.window_left, &o.window_right}) {
-    if (*window < 0 || *window >= everything) *window = -1;
-  }
+  this->options = plain(options, queries, keys);
   if (!mask) return;
   if (mask->dtype != DType::boolean && mask->dtype != DType::f32 && mask->dtype != DType::f16 &&
       mask->dtype != DType::bf16) {
@@ -125,27 +149,24 @@ bool AttentionCall::mask_is_per_key() const {
 AttentionCall::Keys AttentionCall::seen(std::int64_t batch, std::int64_t query) const {
   const std::int64_t q_length = length_at(lengths.queries, batch, all_queries);
   const std::int64_t k_length = length_at(lengths.keys, batch, all_keys);
-  const std::int64_t i = first_query + query;
-  if (i >= q_length) return {};
-  const std::int64_t place = options.top_left ? i : i + k_length - q_length;
-  Keys seen{0, k_length};
-  if (options.window_left >= 0) seen.first = std::clamp<std::int64_t>(place - options.window_left, 0, k_length);
-  if (options.window_right >= 0) seen.end = std::clamp<std::int64_t>(place + options.window_right + 1, 0, k_length);
-  seen.end = std::max(seen.end, seen.first);
-  for (std::int64_t* key : {&seen.first, &seen.end}) *key = std::clamp<std::int64_t>(*key - first_key, 0, keys);
-  return seen;
+  return within(seen_at(options, first_query + query, q_length, k_length), {first_key, keys, all_keys});
 }
 
-double AttentionCall::mean_keys() const {
-  AttentionCall plain = *this;
-  plain.lengths = {};
+double attention_mean_keys(const AttentionOptions& options, const AttentionRange& queries, const AttentionRange& keys) {
   constexpr std::int64_t kSamples = 16;
+  const AttentionOptions windows = plain(options, queries.all, keys.all);
   double sum = 0;
   for (std::int64_t i = 0; i < kSamples; ++i) {
-    const Keys seen = plain.seen(0, (2 * i + 1) * queries / (2 * kSamples));
+    const std::int64_t query = queries.first + (2 * i + 1) * queries.count / (2 * kSamples);
+    const AttentionCall::Keys seen = within(seen_at(windows, query, queries.all, keys.all), keys);
     sum += static_cast<double>(seen.end - seen.first);
   }
   return sum / kSamples;
+}
+
+Work attention_work(double queries, double mean_keys, std::int64_t dim, std::int64_t value_dim) {
+  const double scores = queries * mean_keys;
+  return {.flops = scores * static_cast<double>(2 * dim + 2 * value_dim + 5), .functions = scores};
 }
 
 std::int64_t AttentionCall::size(Axis axis) const {

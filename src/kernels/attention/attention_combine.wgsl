@@ -45,7 +45,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     o += sums[i * columns + t];
     l += totals[i * columns + t];
   }
-  let f = select(1.0 / l, 0.0, l == 0.0);    // no key seen: zeros
+  let f = select(1.0 / l, p.empty, l == 0.0);    // no key seen: zeros or NaN
   let y = row / p.queries / p.heads * p.y_b + row / p.queries % p.heads * p.y_h + row % p.queries * p.y_i;
 {% if vec_y %}
   store4_y(y + d * 4u, o * f);

@@ -85,6 +85,7 @@ struct Block {
   const float* bias = nullptr;       // [keys][size], or none
   const std::int32_t* seen_first = nullptr;  // [size]: the keys that each query sees, or none: all of them
   const std::int32_t* seen_end = nullptr;
+  float empty = 0;                   // times zeros: the result of a query that sees no key
 };
 
 // The arithmetic, compiled for each instruction set.
@@ -138,6 +139,7 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   b.v_stride = v.stride;
   b.key_bias = key_bias;
   if (row_bias) b.bias = bias;
+  b.empty = a.empty();
 
   auto place = [&](const View& view, std::int64_t row) {
     const Strides& s = view.strides();

@@ -240,7 +240,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     if (lane == 0u) { partial_buf[to + {{ v4_all }}u] = vec4<f32>(m{{ r }}, l{{ r }}, 0.0, 0.0); }
 {% else %}
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
-    let f = select(1.0 / l{{ r }}, 0.0, l{{ r }} == 0.0);  // no key seen: zeros
+    let f = select(1.0 / l{{ r }}, p.empty, l{{ r }} == 0.0);  // no key seen: zeros or NaN
 {% endif %}
 {% for s in range(v_per) %}
 {% for h in range(v_unit // 4) %}

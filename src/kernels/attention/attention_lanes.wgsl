@@ -195,7 +195,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     partial_buf[to + {{ v4 }}u] = vec4<f32>(m{{ r }}, l{{ r }}, 0.0, 0.0);
 {% else %}
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
-    let f = select(1.0 / l{{ r }}, 0.0, l{{ r }} == 0.0);  // no key seen: zeros
+    let f = select(1.0 / l{{ r }}, p.empty, l{{ r }} == 0.0);  // no key seen: zeros or NaN
 {% for d in range(v4) %}
 {% if vec_y %}
     store4_y(y + {{ d * 4 }}u, o{{ r }}_{{ d }} * f);

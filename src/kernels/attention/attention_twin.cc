@@ -62,7 +62,7 @@ void attention_twin(const AttentionCall& a) {
       for (std::int64_t key = seen.first; key < seen.end; ++key) {
         value += weights[key] * v[(kv * a.keys + key) * a.value_dim + d];
       }
-      y.push_back(sum == 0 ? 0 : value / sum);
+      y.push_back(sum == 0 ? a.empty() * 0 : value / sum);
     }
   }
   with_type(a.y.dtype, [&]<class T>() {

@@ -241,6 +241,7 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& p, const s
       else call.write("found", found);
       set_parts(call, p, w, first_part);
       call.set("waits", false).set("gathers", !finish).set("finishes", finish);
+      if (!finish) call.cost({});  // counted once
       call.dispatch_groups(name, p.plan.groups * p.parts[w]);
       first_part += p.parts[w];
     }

@@ -231,20 +231,11 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
   return names;
 }
 
-void add_work(Call& call, const RowViews& views, const RowPlan& plan) {
+void add_work(Call& call, const RowViews& views, const RowPlan& plan, const ElementWork& own) {
   call.after(views.after, plan.width);
   if (views.before) call.expression(*views.before, plan.width, false, true);
-  if (!views.has_work()) return;
-  Work work;
   const auto elements = static_cast<double>(element_count(views.shape()));
-  const auto add = [&](const Expression* e, double times) {
-    if (!e) return;
-    work.flops += elements * times * e->operation_count();
-    work.functions += elements * times * e->cost();
-  };
-  add(views.before, plan.kept ? 1 : 2);
-  add(views.after, 1);
-  call.cost(work);
+  call.cost(work_of(own, elements, views.before, elements, views.after));
 }
 
 PartKind part_kind(const RowViews& views, int words, std::size_t weights) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/common/element_work.h"
 #include "kernels/common/row_parts.h"
 #include "weft/kernels/row_work.h"
 #include "weft/stream.h"
@@ -44,7 +45,7 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
 bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k);
 // Names the call's operands, in the order of all(), for add_rows(); add_work() gives it the rest.
 std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan);
-void add_work(Call& call, const RowViews& views, const RowPlan& plan);
+void add_work(Call& call, const RowViews& views, const RowPlan& plan, const ElementWork& own);
 
 // For rows in parts (row_parts.h), with so many words of statistics and `weights` operands more.
 PartKind part_kind(const RowViews& views, int words, std::size_t weights = 0);

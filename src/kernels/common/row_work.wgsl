@@ -67,6 +67,22 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {%- endmacro %}
 {% set x_of = ".y0" if beside else "" %}
 {% macro x_step(k) -%}{{ made(loop_place, k, "") }}{{ x_of }}{%- endmacro %}
+{# The next `count` steps of a thread at k as v0, v1, …, of rows that are read once; what is beside them is stored. #}
+{% macro take_steps(count) %}
+{% for i in range(count) %}
+      let {{ "made" if beside else "v" }}{{ i }} = {{ made(loop_place, "k + " ~ i * team ~ "u", "") }};
+{% endfor %}
+{% if beside %}
+      if (live) {
+{% for i in range(count) %}
+{{ put_beside("made" ~ i, loop_place, "k + " ~ i * team ~ "u") }}
+{% endfor %}
+      }
+{% for i in range(count) %}
+      let v{{ i }} = made{{ i }}.y0;
+{% endfor %}
+{% endif %}
+{% endmacro %}
 {# Stores what is beside x in the variable `of`. #}
 {% macro put_beside(of, place, k) %}
 {% for operand in beside %}

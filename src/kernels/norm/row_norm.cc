@@ -95,7 +95,7 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
            std::int64_t length) {
   Call call(*stream.gpu(), kernel);
   std::vector<std::string> listed = add_views(call, p.views, p.rows, plan);
-  add_work(call, p.views, plan);
+  add_work(call, p.views, plan, norm_work(norm.centred, p.weights.size()));
   for (const auto& [name, view] : p.weights) {
     if (view.dtype == DType::f64) throw Unsupported("{}: {} is f64, which runs on the CPU only", norm.name, name);
     const bool wide = plan.width == 4 && !shared_by_four(p.rows, listed.size(), plan.across);

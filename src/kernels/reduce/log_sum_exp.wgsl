@@ -28,18 +28,16 @@ fn main({{ thread_arguments() }}) {
   }
 {% else %}
   for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
-{% for i in range(4) %}
-    let v{{ i }} = {{ x_step("k + " ~ i * team ~ "u") }};
-{% endfor %}
+{{ take_steps(4) }}
     let next = max(top, largest_of(max(max(v0, v1), max(v2, v3))));
     total = total * rescale(top, next) +
             sum_of((below(v0, next) + below(v1, next)) + (below(v2, next) + below(v3, next)));
     top = next;
   }
   for (; k < end; k += {{ team }}u) {
-    let v = {{ x_step("k") }};
-    let next = max(top, largest_of(v));
-    total = total * rescale(top, next) + sum_of(below(v, next));
+{{ take_steps(1) }}
+    let next = max(top, largest_of(v0));
+    total = total * rescale(top, next) + sum_of(below(v0, next));
     top = next;
   }
 {% endif %}

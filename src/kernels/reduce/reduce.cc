@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
 #include "kernels/common/row_parts.h"
@@ -68,10 +69,11 @@ void check_types(ReduceOp reduction, DType x, DType y) {
   }
 }
 
-void check_expression(const OpInfo& op, const Expression& e, std::span<const View> views, int first) {
-  if (e.input_count() != static_cast<int>(views.size()) + first || e.outputs().size() != 1) {
-    throw InvalidArgument("reduce {}: {} views for an expression of {} inputs and {} outputs", op.name, views.size(),
-                          e.input_count() - first, e.outputs().size());
+void check_expression(const OpInfo& op, const Expression& e, std::span<const View> views, int first,
+                      std::size_t outputs) {
+  if (e.input_count() != static_cast<int>(views.size()) + first || e.outputs().size() != outputs) {
+    throw InvalidArgument("reduce {}: {} views for an expression of {} inputs, and {} for its {} outputs", op.name,
+                          views.size(), e.input_count() - first, outputs, e.outputs().size());
   }
   for (const Expression::Node& node : e.nodes()) {
     if (node.op != ScalarOp::input) continue;
@@ -91,12 +93,23 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
   ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .before = work.before, .y = y,
                   .after = work.after, .correction = correction};
   if (work.before) {
-    check_expression(info, *work.before, inputs, 0);
+    check_expression(info, *work.before, inputs, 0, work.beside.size() + 1);
     r.dtype = work.before->output_type(0);
     for (const View& v : inputs) r.shape = broadcast(r.shape, v.shape());
   }
+  if (!work.beside.empty() && (!work.before || is_moment(op))) {
+    throw InvalidArgument("reduce {}: {} further results, expected none", info.name, work.beside.size());
+  }
+  for (std::size_t k = 0; k < work.beside.size(); ++k) {
+    const View& v = work.beside[k];
+    const DType type = work.before->output_type(static_cast<int>(k) + 1);
+    if (v.shape() == r.shape && v.dtype == type) continue;
+    throw InvalidArgument("reduce {}: further result {} is {}, expected {} {}", info.name, k, to_string(v),
+                          weft::name(type), to_string(r.shape));
+  }
+  r.beside.assign(work.beside.begin(), work.beside.end());
   if (work.after) {
-    check_expression(info, *work.after, work.operands, 1);
+    check_expression(info, *work.after, work.operands, 1, 1);
     check_types(op, r.dtype, DType::f32);
     if (y.dtype != work.after->output_type(0)) {
       throw InvalidArgument("reduce {}: y is {}, expected {}", info.name, to_string(y),
@@ -141,6 +154,7 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
     r.operands.push_back(v.broadcast_to(y.shape()));
     strides.push_back(spread(r.operands.back().strides()));
   }
+  for (const View& v : r.beside) strides.push_back(v.strides());
   r.rows = split_rows(r.shape, along, strides);
   return r;
 }
@@ -203,13 +217,18 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   const auto has_64_bits = [](const Expression::Node& node) { return bits(node.type) == 64; };
   const bool wide = r.before && std::ranges::any_of(r.before->nodes(), has_64_bits);
   if (wide) options.along4 = options.across4 = false;
+  // What is stored takes its steps whole; rows that share words with others would have to wait for each other.
+  for (std::size_t k = 0; k < r.beside.size(); ++k) {
+    options.along4 &= vectorises_along(r.beside[k], r.rows, r.beside_index() + k);
+    options.across4 &= vectorises_across(r.beside[k], r.rows, r.beside_index() + k);
+  }
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
-  options.words_across = options.across && !wide;
+  options.words_across = options.across && !wide && r.beside.empty();
   // Short rows lose more at their ends than they win.
   options.phased = !options.across && !wide && r.rows.length >= 128 && !keep && !is_moment(r.op) &&
-                   r.op != ReduceOp::log_sum_exp;
+                   r.op != ReduceOp::log_sum_exp && r.beside.empty();
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     options.phased &= in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) ||
                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
@@ -236,7 +255,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
     call.read(names.back(), v, fours ? 4 : 1, fours ? plan.apart() : 0);
   }
-  const std::vector<std::string> inputs = names, none;
+  const std::vector<std::string> inputs = names;
   names.push_back("y");
   call.write("y", r.y);
   std::vector<std::string> operands;
@@ -245,13 +264,19 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     names.push_back(operands.back());
     call.read(names.back(), r.operands[k]);
   }
+  std::vector<std::string> beside;
+  for (std::size_t k = 0; k < r.beside.size(); ++k) {
+    beside.push_back(std::format("b{}", k));
+    names.push_back(beside.back());
+    call.write(names.back(), r.beside[k], plan.width);
+  }
   const std::vector<std::string_view> listed(names.begin(), names.end());
   add_rows(call, r.rows, plan, listed);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   call.param("length", static_cast<float>(length));
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
-  call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", none).set("beside", none);
+  call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", beside).set("beside", beside);
   call.set("phase_of", names[0]);
   if (r.before) call.expression(*r.before, plan.width, false, true);
   call.after(r.after, 1);
@@ -271,6 +296,10 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
   }
+  // What parts leave is joined as part of the same sum.
+  const ElementWork own = stage == Stage::second ? ElementWork{} : reduce_work(r.op);
+  const auto rows = static_cast<double>(r.rows.count);
+  call.cost(work_of(own, rows * static_cast<double>(r.rows.length), r.before, rows, r.after));
   call.dispatch_groups(info.name, plan.groups * parts.count);
 }
 
@@ -319,10 +348,13 @@ void run_in_parts(Stream& stream, std::span<const Window> windows, const View& w
     first.y.offset += byte_size(type, static_cast<std::uint64_t>(before * slots));
     first.after = nullptr;
     first.operands.clear();
-    first.rows.outer.strides.resize(r.y_index());
-    first.rows.outer.strides.push_back(listed);
-    first.rows.inner.strides.resize(r.y_index());
-    first.rows.inner.strides.push_back(Strides::filled(first.rows.inner.shape.rank(), 0));
+    const auto list_partial = [&](Collapsed& dims, const Strides& of_partial) {
+      const auto y = dims.strides.begin() + static_cast<std::ptrdiff_t>(r.y_index());
+      *y = of_partial;
+      dims.strides.erase(y + 1, dims.strides.begin() + static_cast<std::ptrdiff_t>(r.beside_index()));
+    };
+    list_partial(first.rows.outer, listed);
+    list_partial(first.rows.inner, Strides::filled(first.rows.inner.shape.rank(), 0));
     record_reduce(stream, first, plan, parts, Stage::first, length);
     before += parts.count;
   }
@@ -330,11 +362,12 @@ void run_in_parts(Stream& stream, std::span<const Window> windows, const View& w
   ReduceProblem second = r;
   second.inputs = {partial};
   second.before = nullptr;
+  second.beside.clear();
   second.form = {};
   second.rows.length = all.count;
   second.rows.outer = {r.rows.outer.shape, {listed}};
   second.rows.inner = {{all.count}, {{slots}}};
-  for (std::size_t k = r.y_index(); k < r.rows.outer.strides.size(); ++k) {
+  for (std::size_t k = r.y_index(); k < r.beside_index(); ++k) {
     second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
     second.rows.inner.strides.push_back({0});
   }
@@ -354,11 +387,12 @@ void run_whole(Stream& stream, const Window& window) {
   record_reduce(stream, r, plan, uncut(plan), Stage::whole, r.rows.length);
 }
 
-// All views over the axes of what is reduced: the inputs, y, the operands.
+// All views over the axes of what is reduced: the inputs, y, the operands, what is beside.
 std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
   std::vector<View> views = r.inputs;
   views.push_back(over_all_axes(r.y, r.shape, kept));
   for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, kept));
+  views.insert(views.end(), r.beside.begin(), r.beside.end());
   return views;
 }
 
@@ -369,15 +403,17 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Redu
   const std::size_t inputs = r.inputs.size();
   std::vector<Window> windows;
   for (const RowWindow& piece : pieces) {
-    std::vector<View> results(piece.views.begin() + static_cast<std::ptrdiff_t>(inputs), piece.views.end());
+    const std::span<const View> views(piece.views);
+    const auto with_y = views.subspan(inputs, r.beside_index() - inputs);
+    std::vector<View> results(with_y.begin(), with_y.end());
     for (View& v : results) {
       for (int d = 0; d < r.shape.rank(); ++d) {
         if (!kept[d]) v.layout.shape[d] = 1;
       }
     }
-    const ReduceWork work{r.before, r.after, std::span(results).subspan(1)};
-    const std::span own(piece.views.data(), inputs);
-    windows.push_back(window_of(capabilities, check(r.op, own, results[0], axes, work, r.correction), cut,
+    const ReduceWork work{r.before, r.after, std::span(results).subspan(1),
+                          views.subspan(r.beside_index())};
+    windows.push_back(window_of(capabilities, check(r.op, views.first(inputs), results[0], axes, work, r.correction), cut,
                                 pieces.size()));
   }
   return windows;
@@ -406,7 +442,8 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
             const ReduceWork& work, const std::optional<View>& workspace, double correction) {
   const ReduceProblem r = check(op, inputs, y, axes, work, correction);
   const OpInfo& info = kOps[static_cast<int>(op)];
-  check_memory(stream, info.name, {inputs, work.operands}, {y}, Sharing::same_view, workspace);
+  check_memory(stream, info.name, {inputs, work.operands}, {y, work.beside}, Sharing::same_view, workspace);
+  check_memory(stream, info.name, {work.operands}, {work.beside}, Sharing::none);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
   // Of an f64 its bits tell whether it is 0.

@@ -122,9 +122,7 @@ fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
 {% endmacro %}
 {# The next `count` steps of the thread, folded into a0 … a3. #}
 {% macro fold_steps(count) %}
-{% for i in range(count) %}
-      let v{{ i }} = {{ x_step("k + " ~ i * team ~ "u") }};
-{% endfor %}
+{{ take_steps(count) }}
 {% for i in range(count) %}
 {{ take("v" ~ i, "a" ~ (i % 4)) }}
 {% endfor %}
@@ -186,8 +184,8 @@ fn main({{ thread_arguments() }}) {
   }
 {% endif %}
   for (; k < end; k += {{ team }}u) {
-    let v = {{ x_step("k") }};
-{{ take("v", "total") }}
+{{ take_steps(1) }}
+{{ take("v0", "total") }}
   }
 {% if phased %}
   for (var i = max(rounds, 3u) - 2u; i < rounds; i++) {

@@ -280,6 +280,7 @@ class Feed {
   }
 
   // `n` values from element `step` of row `row` on, along the row or across rows; the run stays in the last dimension.
+  // What is beside them is stored.
   void load(std::int64_t row, std::int64_t step, bool along, std::int64_t n, T* values) {
     if (!before_) {
       const auto [offset, stride] = place(0, row, step, along);
@@ -294,6 +295,12 @@ class Feed {
       }
       before_->run(*registers_, count);
       before_->store(*registers_, before_->output_count() - 1, 0, made, 0, 1, count);
+      for (std::size_t k = 0; k < problem_.beside.size(); ++k) {
+        const auto [offset, stride] = place(problem_.beside_index() + k, row, step, along);
+        const View& v = problem_.beside[k];
+        before_->store(*registers_, static_cast<int>(k) + 1, 0, v.buffer.data() + v.offset, offset + at * stride,
+                       stride, count);
+      }
       access_.load(made, 0, 1, count, values + at);
     }
   }
@@ -424,13 +431,19 @@ void finish(const ReduceProblem& problem, const std::vector<float>& results) {
 }
 
 template <template <class> class Op, class T>
-void run(cpu::Executor& executor, const ReduceProblem& problem, bool truth = false) {
+void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = false) {
+  // Packed elements of neighbours share bytes.
+  const bool packed = std::ranges::any_of(problem.beside, [](const View& v) { return bits(v.dtype) < 8; });
+  cpu::Executor one_core(1);
+  cpu::Executor& executor = packed ? one_core : all_cores;
   Reducer<Op<T>, T> reducer{problem, access<T>(problem.dtype, truth), {}};
   if (problem.before) {
-    // Narrow floats are taken as they were computed.
+    // What is reduced is the last output: narrow floats as they were computed.
     Expression before = *problem.before;
     const bool narrow = is_floating(problem.dtype) && bits(problem.dtype) < 32;
-    if (narrow) before.output(before.cast(before.outputs()[0], DType::f32));
+    const int x = before.outputs()[0];
+    if (narrow) before.output(before.cast(x, DType::f32));
+    else if (!problem.beside.empty()) before.output(x);
     reducer.before.emplace(before);
     if (narrow) reducer.from = access<T>(DType::f32, truth);
   }

@@ -18,11 +18,13 @@ struct ReduceProblem {
   View y;
   const Expression* after = nullptr;
   std::vector<View> operands;      // of `after`, broadcast to y
-  Rows rows;                       // strides of the inputs, of y, of the operands
+  std::vector<View> beside = {};   // further results of `before`, of the shape
+  Rows rows = {};                  // strides of the inputs, of y, of the operands, of what is beside
   double correction = 0;           // of variance and deviation
   std::optional<ReduceForm> form = {};  // on a GPU, for tests and benchmarks
 
   std::size_t y_index() const { return inputs.size(); }
+  std::size_t beside_index() const { return y_index() + 1 + operands.size(); }
 };
 
 // Floats accumulate in double.

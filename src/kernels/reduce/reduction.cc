@@ -29,6 +29,16 @@ Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::sp
   return split_rows(x.shape(), along, strides);
 }
 
+bool reduces_in_fours(const Shape& shape, std::span<const int> axes) {
+  AxisMask along{};
+  for (const int axis : axes) along[axis] = true;
+  View x;
+  x.dtype = DType::f32;
+  x.layout = Layout::dense(shape);
+  const Rows rows = split_rows(shape, along, std::span(&x.strides(), 1));
+  return vectorises_along(x, rows, 0) || vectorises_across(x, rows, 0);
+}
+
 AxisMask kept_axes(int rank, std::span<const int> axes) {
   AxisMask kept = every_axis();
   for (const int axis : axes) kept[axis < 0 ? axis + rank : axis] = false;

@@ -12,6 +12,8 @@ namespace weft::kernels {
 // the name of `kernel`.
 Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes);
 
+// Whether rows of dense tensors of that shape are taken in steps of four elements.
+bool reduces_in_fours(const Shape& shape, std::span<const int> axes);
 // Which axes of `rank` are not reduced, and which are.
 AxisMask kept_axes(int rank, std::span<const int> axes);
 AxisMask reduced_axes(int rank, std::span<const int> axes);

@@ -3,6 +3,7 @@
 // no progress to threads that wait; of many floats both in one dispatch, which can do without).
 #include <limits>
 
+#include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/row_parts.h"
 #include "kernels/scan/scan_cpu.h"
@@ -148,7 +149,8 @@ Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const V
       .set("reverse", options.reverse)
       .set("exclusive", options.exclusive)
       .param("none_low", static_cast<std::uint32_t>(none))
-      .param("none_high", static_cast<std::uint32_t>(none >> 32));
+      .param("none_high", static_cast<std::uint32_t>(none >> 32))
+      .cost(work_of(scan_work(op), static_cast<double>(x.count()), nullptr, 0, nullptr));
   return call;
 }
 

@@ -40,7 +40,7 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   Call call(*stream.gpu(), kernel);
   const std::vector<std::string> names = add_views(call, views, rows, plan);
   add_rows(call, rows, plan, std::vector<std::string_view>(names.begin(), names.end()));
-  add_work(call, views, plan);
+  add_work(call, views, plan, softmax_work(log));
   call.include("float_rows").set("logarithm", log);
   return call;
 }

@@ -1,0 +1,174 @@
+#include "compiler/heads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "compiler/terms.h"
+#include "graph/ops/map.h"
+#include "graph/ops/move.h"
+#include "graph/ops/view.h"
+
+namespace weft::compiler {
+namespace {
+
+struct Repeated {
+  Value of;
+  std::int64_t count = 1;
+};
+
+// What has each element of v's axis once that v has `count` times in a row.
+Repeated without_repeats(Value v, int axis) {
+  if (const auto* op = op_of<PermuteOp>(v)) {
+    const Repeated inner = without_repeats(input_of(v), op->order()[axis]);
+    return {permute(inner.of, op->order()), inner.count};
+  }
+  if (const auto* op = op_of<MultiplyOp>(v)) {
+    Shape others = op->counts();
+    others[axis] = 1;
+    if (op->tiles() || others != Shape::filled(v.rank(), 1)) return {v};
+    return {input_of(v), op->counts()[axis]};
+  }
+  if (op_of<BroadcastOp>(v)) {
+    const Value x = input_of(v);
+    const int from = axis - (v.rank() - x.rank());
+    if (from >= 0 && x.shape()[from] != 1) return {v};
+    Shape shape = v.shape();
+    shape[axis] = 1;
+    return {broadcast_to(x, shape), v.shape()[axis]};
+  }
+  if (op_of<ReshapeOp>(v)) {
+    const Value x = input_of(v);
+    Shape merged = x.shape();
+    if (merged.rank() != v.rank() + 1) return {v};
+    merged[axis] *= merged[axis + 1];
+    merged.erase(axis + 1);
+    if (merged != v.shape()) return {v};
+    const Repeated inner = without_repeats(x, axis + 1);
+    if (inner.count != x.shape()[axis + 1]) return {v};
+    merged[axis] = x.shape()[axis];
+    return {reshape(inner.of, merged), inner.count};
+  }
+  return {v};
+}
+
+// Where a value's elements lie; what strides cannot say is copied first.
+Layout layout_of(Value v) {
+  if (!v.node()->op().is_view()) return Layout::dense(v.shape());
+  const auto place = v.node()->op().place(layout_of(input_of(v)));
+  return place ? place->layout : Layout::dense(v.shape());
+}
+
+std::int64_t product(const Shape& sizes, int begin, int end) {
+  return std::accumulate(sizes.begin() + begin, sizes.begin() + end, std::int64_t{1}, std::multiplies<>());
+}
+
+// [batch, heads, …] of axes of which the first `batch_end` are the batch, and those up to `end` the heads.
+Shape folded(const Shape& heads, int batch_end, int end, const Shape& last) {
+  return {product(heads, 0, batch_end), product(heads, batch_end, end), last[0], last[1]};
+}
+
+// The last axis in two, of which the second is `count` long.
+Shape split(Shape heads, std::int64_t count) {
+  const bool one = heads.back() == 1;
+  if (!one) heads[-1] /= count;
+  heads.push_back(one ? 1 : count);
+  return heads;
+}
+
+// An operand whose axes in front of the last two are seen as `heads`.
+struct Operand {
+  Value value;
+  Shape heads, last;
+
+  Operand(Value v, int rank) : value(v) {
+    Shape shape = v.shape();
+    while (shape.rank() < rank) shape.insert(0, 1);
+    heads = Shape(std::span(shape.begin(), shape.end() - 2));
+    last = Shape(std::span(shape.end() - 2, shape.end()));
+  }
+  // Axes that are all there, or all broadcast, can be one axis.
+  bool merges(const Shape& all, int begin, int end) const {
+    const bool there = std::equal(heads.begin() + begin, heads.begin() + end, all.begin() + begin);
+    return there || product(heads, begin, end) == 1;
+  }
+  bool folds(const Shape& all, int batch_end, int end) const {
+    Layout result;
+    return merges(all, 0, batch_end) && merges(all, batch_end, end) && product(heads, end, heads.rank()) == 1 &&
+           layout_of(value).reshaped(folded(heads, batch_end, end, last), result);
+  }
+  Value fold(int batch_end, int end) const { return reshape(value, folded(heads, batch_end, end, last)); }
+};
+
+}  // namespace
+
+std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, const Shape& heads) {
+  const int rank = heads.rank() + 2;
+  Value k = operands.k, v = operands.v;
+  std::int64_t count = 1;  // of heads of queries that share one of keys, seen in k and v
+  if (heads.rank() > 0 && rank < kMaxRank && k.rank() == rank && v.rank() == rank) {
+    const Repeated keys = without_repeats(k, rank - 3), values = without_repeats(v, rank - 3);
+    if (keys.count == values.count && keys.count > 1) {
+      count = keys.count;
+      k = keys.of;
+      v = values.of;
+    }
+  }
+  Shape all = heads;
+  Operand q(operands.q, rank), keys(k, rank), values(v, rank), mask(operands.mask ? operands.mask : q.value, rank);
+  if (count > 1) {
+    for (Shape* shape : {&all, &q.heads, &mask.heads}) *shape = split(*shape, count);
+    for (Shape* shape : {&keys.heads, &values.heads}) shape->push_back(1);
+  }
+  const int n = all.rank();
+  // A head's weights that several heads of values share would be computed for each.
+  for (int i = 0; i < n; ++i) {
+    if (q.heads[i] != all[i] && keys.heads[i] != all[i]) return std::nullopt;
+  }
+
+  // Axes 0…batch_end-1 become the batch, those up to kv_end the heads of keys, the rest the heads that share one.
+  const auto fold = [&](int batch_end, int kv_end) -> std::optional<AttentionOperands> {
+    if (!q.folds(all, batch_end, n) || !mask.folds(all, batch_end, n)) return std::nullopt;
+    if (!keys.folds(all, batch_end, kv_end) || !values.folds(all, batch_end, kv_end)) return std::nullopt;
+    const auto whole = [&](const Operand& o, int end) {
+      return broadcast_to(o.fold(batch_end, end), folded(all, batch_end, end, o.last));
+    };
+    return AttentionOperands{whole(q, n), whole(keys, kv_end), whole(values, kv_end),
+                             operands.mask ? mask.fold(batch_end, n) : Value()};
+  };
+  std::vector<int> ends(static_cast<std::size_t>(n) + 1);
+  std::iota(ends.begin(), ends.end(), 0);
+  if (n > 0) std::swap(ends[0], ends[1]);  // usually the first axis is the batch
+  for (const int batch_end : ends) {
+    for (int kv_end = batch_end; kv_end <= n; ++kv_end) {
+      if (auto found = fold(batch_end, kv_end)) return found;
+    }
+  }
+  return std::nullopt;
+}
+
+Value without_scale(Value v, double& scale) {
+  const Node& node = *v.node();
+  if (node.op().is_view() || node.as<MultiplyOp>()) {
+    const Value x = input_of(v), without = without_scale(x, scale);
+    return without == x ? v : apply(node.shared_op(), {without});
+  }
+  const auto* map = node.as<MapOp>();
+  if (!map || node.types().size() != 1 || node.inputs().size() != 1) return v;
+  const Value x = input_of(v);
+  const Expression& e = map->expression();
+  const Expression::Node& top = e.nodes()[e.outputs()[0]];
+  if ((top.op != ScalarOp::mul && top.op != ScalarOp::div) || x.type() != v.type()) return v;
+  for (const int i : {0, 1}) {
+    if (e.nodes()[top.args[i]].op != ScalarOp::input || (i == 1 && top.op == ScalarOp::div)) continue;
+    auto factor = number(e.nodes()[top.args[1 - i]]);
+    if (factor && top.op == ScalarOp::div) factor = 1 / *factor;
+    int exponent;
+    if (!factor || !(std::abs(*factor) <= 1) || std::abs(std::frexp(*factor, &exponent)) != 0.5) continue;
+    scale *= *factor;
+    return without_scale(x, scale);
+  }
+  return v;
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,122 @@
+// Elementwise work with a reduction at its end as one kernel of several results.
+#include "compiler/passes/merge_reductions.h"
+
+#include "bound.h"
+#include "compiler/evaluate.h"
+#include "compiler/passes/merge_maps.h"
+#include "graph/ops/map.h"
+#include "support/pass_test.h"
+
+namespace weft {
+namespace {
+
+using compiler::merge_maps;
+using compiler::merge_reductions;
+using compiler::PassTest;
+
+struct MergeReductions : PassTest {
+  MergeReductions() { context.target = {10, std::uint64_t{1} << 31, gpu::Capabilities()}; }
+  // How many kernels become of a graph.
+  int nodes() {
+    const std::string text = after(merge_reductions);
+    return static_cast<int>(std::ranges::count(text, '\n')) - static_cast<int>(graph.impl().outputs.size());
+  }
+};
+
+TEST_F(MergeReductions, WhatIsReducedIsStoredToo) {
+  const Value x = f32({33, 40});
+  const Value y = x * x;
+  graph.output("y", y);
+  graph.output("s", reduce(ReduceOp::sum, y, {1}, true));
+  EXPECT_EQ(after(merge_reductions),
+            "%1 = reduce_sum{x=(x0:f32) %1 = mul(x0, x0); %1, %1, axes=[1], keep_dims=true} %0 : f32 [33, 1], "
+            "f32 [33, 40]\n"
+            "output \"y\" = %1.1\n"
+            "output \"s\" = %1\n");
+}
+
+TEST_F(MergeReductions, SeveralResultsAndOthersThatReadTheSame) {
+  const Value x = f32({33, 40}), w = f32({40});
+  const Value y = x * w;
+  graph.output("z", exp(y));
+  graph.output("y", y);
+  graph.output("other", sqrt(x));
+  graph.output("s", reduce(ReduceOp::max, y, {1}));
+  EXPECT_EQ(nodes(), 2);
+  graph = merge_maps(graph, context);
+  EXPECT_EQ(nodes(), 1);
+}
+
+TEST_F(MergeReductions, WhatStaysApart) {
+  const auto stays = [&](int expected, std::string_view what, const std::function<void()>& build) {
+    graph = Graph();
+    next = 0;
+    build();
+    EXPECT_EQ(nodes(), expected) << what << "\n" << graph.to_string();
+  };
+  stays(2, "rows that may be read twice", [&] {
+    const Value y = f32({33, 40}) * 2.0;
+    graph.output("y", y);
+    graph.output("v", variance(y, {1}));
+  });
+  stays(2, "what reads the reduction", [&] {
+    const Value x = f32({33, 40}), s = reduce(ReduceOp::sum, x, {1}, true);
+    graph.output("y", x / s);
+  });
+  stays(3, "what the reduction waits for in another kernel", [&] {
+    const Value y = f32({40, 40}) * 2.0;
+    graph.output("y", y);
+    graph.output("s", reduce(ReduceOp::sum, matmul(y, y), {1}));
+  });
+  stays(3, "another shape", [&] {
+    const Value x = f32({40});
+    graph.output("y", x * 2.0);
+    graph.output("s", reduce(ReduceOp::sum, broadcast_to(x, {33, 40}) + f32({33, 40}), {1}));
+  });
+  stays(2, "narrow elements one by one", [&] {
+    const Value x = f32({33, 41});
+    graph.output("y", cast(x, DType::f16));
+    graph.output("s", reduce(ReduceOp::sum, x, {1}));
+  });
+  stays(1, "narrow elements in fours", [&] {
+    const Value x = f32({33, 44});
+    graph.output("y", cast(x, DType::f16));
+    graph.output("s", reduce(ReduceOp::sum, x, {1}));
+  });
+  context.target.max_operands = 3;
+  stays(2, "more than the device binds", [&] {
+    const Value x = f32({33, 40}), w = f32({33, 40}), y = x * w;
+    graph.output("y", y);
+    graph.output("s", reduce(ReduceOp::sum, y, {1}));
+  });
+}
+
+struct MergeReductionsTest : testing::TestWithParam<std::string> {
+  Device device = test::device_named(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Devices, MergeReductionsTest, testing::ValuesIn(test::all_devices()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(MergeReductionsTest, ARegionWithAReductionAtItsEndIsOneDispatch) {
+  for (const Shape& shape : {Shape{33, 40}, {3, 7, 65}, {2, 30000}, {5000, 3}}) {
+    for (const int axis : {0, shape.rank() - 1}) {
+      Graph g;
+      const Value x = g.input("x", DType::f32, shape), w = g.input("w", DType::f32, {shape[-1]});
+      const Value y = x * 2.0 + w;
+      g.output("y", y);
+      g.output("z", tanh(y));
+      g.output("s", sqrt(abs(reduce(ReduceOp::sum, y, {axis})) + 1.0));
+      Executable exe = compile(g, device);
+      EXPECT_EQ(exe.report().steps.size(), device.is_gpu() ? 1u : 2u) << exe.report().graph;
+      const std::map<std::string, TensorData> data{{"x", test::noise(shape, 1)}, {"w", test::noise({shape[-1]}, 2)}};
+      for (const std::uint64_t shift : {0, 4}) {
+        const test::Bound bound(device, g, data, shift);
+        bound.run(exe);
+        bound.compare(compiler::evaluate(g, data), std::format("{} over {}", to_string(shape), axis));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
