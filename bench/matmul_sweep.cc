@@ -127,7 +127,7 @@ int main(int argc, char** argv) try {
   app.add_flag("--splits", splits, "tiles also with k split in 2, 4 and 8");
   CLI11_PARSE(app, argc, argv);
   const DType type = dtype_from_name(type_name).value();
-  const DType result = result_name.empty() ? product_type(type) : dtype_from_name(result_name).value();
+  const DType result = result_name.empty() ? product_type(type, type) : dtype_from_name(result_name).value();
 
   gpu::Device device = gpu::Device::open(options);
   std::printf("%s; %s, %s, robustness %s\n", device.reason().c_str(), type_name.c_str(), layout.c_str(),
@@ -137,7 +137,7 @@ int main(int argc, char** argv) try {
            std::ranges::any_of(variants, [&](const std::string& part) { return name.find(part) != std::string::npos; });
   };
   Expression one;
-  const DType sum = product_type(type);
+  const DType sum = product_type(type, type);
   one.output(one.apply(ScalarOp::mul, {one.input(sum), one.constant(1, sum)}));
   const Expression* const epilogue = fused ? &one : nullptr;
   bool right = true;

@@ -253,9 +253,9 @@ TEST_P(Matmul, CopiesOfOperands) {
       return flip ? transposed(view) : view;
     };
     const View a = make(2, m, k, a_transposed), b = make(shared ? 1 : 2, k, n, b_transposed);
-    const View y = test::random_view(rng_, {2, m, n}, product_type(type));
+    const View y = test::random_view(rng_, {2, m, n}, product_type(type, type));
     const MatmulProblem even = matmul_problem(make(2, 32, 32, a_transposed), make(2, 32, 32, b_transposed),
-                                              test::random_view(rng_, {2, 32, 32}, product_type(type)), {});
+                                              test::random_view(rng_, {2, 32, 32}, product_type(type, type)), {});
     if (!can_run(v, even, device_.capabilities())) return;
     const std::array inputs{a, b};
     const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
