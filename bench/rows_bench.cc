@@ -227,8 +227,8 @@ std::string text(const RowForm& f) {
                      f.workgroup ? std::format(", {} threads", f.workgroup) : "");
 }
 std::string text(const PartsForm& f) {
-  return std::format("parts, {} threads, {} kept, {} beside{}", f.threads, f.kept, f.interleave,
-                     f.waits ? ", waits" : "");
+  return std::format("parts, {} threads, {} kept, {} beside{}{}", f.threads, f.kept, f.interleave,
+                     f.waits ? ", waits" : "", f.turns ? std::format(", {} turns", f.turns) : "");
 }
 
 // Forms that rows may take, beside each other.

@@ -151,7 +151,8 @@ class Bench:
         into = torch.empty((n, 1001), device="cuda", dtype=whole.dtype)
         self.moving("slice", kind, odd[:, 1:], 2, lambda a: a.contiguous())
         even = whole[:n * 1000].view(n, 1000)
-        self.measure(f"slice into {kind} {[n, 1000]}", "GB/s", 2 * even.nbytes, lambda a, b: b[:, 1:].copy_(a), even, into)
+        self.measure(f"slice into {kind} {[n, 1000]}", "GB/s", 2 * even.nbytes, lambda a, b: b[:, 1:].copy_(a), even,
+                     into)
         self.moving("transpose", kind, whole[:count // 4099 * 4099].view(4099, -1).T, 2, lambda a: a.contiguous())
         self.moving("transpose", kind, odd.T, 2, lambda a: a.contiguous())
         images = lines(3, 224, 224)

@@ -1,4 +1,4 @@
-// Law 10: a fast path is used on a device only after it has proved itself there.
+// A fast path is used on a device only after it has proved itself there.
 #pragma once
 
 #include <functional>

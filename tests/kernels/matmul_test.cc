@@ -260,7 +260,7 @@ TEST_P(Matmul, CopiesOfOperands) {
     const std::array inputs{a, b};
     const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
       const MatmulProblem p = matmul_problem(in[0], in[1], out, {});
-      const std::uint64_t bytes = matmul_of_copies_workspace(p);
+      const std::uint64_t bytes = matmul_of_copies_workspace(p, v.kind);
       const View workspace(device_.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
       matmul_of_copies(c, p, nullptr, v, workspace);
     });

@@ -14,9 +14,9 @@ inline kernels::PartsForm random_parts_form(Rng& rng) {
   return {.threads = pick(rng, kThreads),
           .kept = static_cast<std::uint32_t>(random_int(rng, 1, 5)),
           .interleave = pick(rng, kInterleaves),
-          .turns = static_cast<std::uint32_t>(random_int(rng, 0, 3)),
           .waits = rng() % 2 == 0,
-          .patience = pick(rng, kPatience)};
+          .patience = pick(rng, kPatience),
+          .turns = static_cast<std::uint32_t>(random_int(rng, 0, 3))};
 }
 
 inline kernels::RowForm random_row_form(Rng& rng) {

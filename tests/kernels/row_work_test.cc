@@ -282,8 +282,8 @@ TEST_P(RowWorkTest, InParts) {
         for (const std::uint32_t patience : {0u, 4096u}) {
           if (patience == 0 && (!waits || shape[2] != 1100)) continue;
           Fused f{.kernel = kernel, .axis = channels ? 1 : 2, .groups = 2, .inputs = 2};
-          f.parts = kernels::PartsForm{.threads = 32, .kept = 4, .interleave = 2, .turns = shape[2] == 2048 ? 2u : 1u,
-                                       .waits = waits, .patience = patience};
+          f.parts = kernels::PartsForm{.threads = 32, .kept = 4, .interleave = 2, .waits = waits,
+                                       .patience = patience, .turns = shape[2] == 2048 ? 2u : 1u};
           f.scale = f.bias = !f.softmax() && kernel != Kernel::rms && shape[2] == 1100;
           const Shape weights = channels ? Shape{shape[1]} : Shape{shape[2]};
           const std::vector<View> own(f.scale ? 2 : 0, view_of(DType::f32, weights, Kind::dense, normal(4)));

@@ -933,9 +933,8 @@ TEST_F(WindowsTest, WhatCannotBeCutIsRefusedByName) {
     kernels::attention(encoder, q, keys, keys, {}, View(device->allocate(4), 0, DType::f32, {1, 1, 1, 1}), {});
     ADD_FAILURE() << "accepted";
   } catch (const Unsupported& e) {
-    const auto bytes = kernels::attention_workspace(encoder, q, keys, keys, {}, q, {});
     EXPECT_THAT(e.what(), testing::HasSubstr("the 100000 keys or values of a head, 1 of f32"));
-    EXPECT_THAT(e.what(), testing::HasSubstr(std::format("a workspace of {} bytes", bytes)));
+    EXPECT_THAT(e.what(), testing::HasSubstr("that takes a workspace of "));
   }
   View turned(x.buffer, 0, DType::f32, {1, 1, 20000, 2}, {0, 0, 1, 50000});
   const View narrow(y.buffer, 0, DType::f32, {1, 1, 1, 2}, {0, 0, 0, 0});

@@ -350,7 +350,7 @@ void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::spa
     throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(variants[0]),
                       needed, most);
   }
-  if (!workspace || workspace->buffer.size() - workspace->offset < needed || workspace->offset % 16 != 0) {
+  if (workspace_size(workspace) < needed || workspace->offset % 16 != 0) {
     const std::string given = workspace ? to_string(*workspace) : "none";
     if (windows.direct) {
       throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}",
@@ -381,7 +381,7 @@ void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const Attent
                    const std::optional<View>& workspace) {
   check_attention_memory(commands, a, workspace);
   const gpu::Capabilities& capabilities = commands.device().capabilities();
-  const std::uint64_t bytes = workspace ? workspace->buffer.size() - workspace->offset : 0;
+  const std::uint64_t bytes = workspace_size(workspace);
   const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
     const AttentionVariant choice = choose_attention(capabilities, call, most);
     const bool unproven = choice.kind == AttentionKind::matrices && !attention_proven(commands.device(), choice, call);

@@ -88,7 +88,7 @@ std::string to_string(const AttentionVariant& variant);
 // One on cooperative matrices; nothing if the device has none that fit.
 std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m,
                                                    int subgroups_n, int rows, int tile, int buffers);
-// Law 10: true if the device has computed a small problem of the call's sizes rightly by this variant. Asked again, it
+// True if the device has computed a small problem of the call's sizes rightly by this variant. Asked again, it
 // remembers.
 bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
 // True if the device and the operands allow it.

@@ -1,4 +1,4 @@
-// Law 10 for attention on cooperative matrices.
+// The proof that attention on cooperative matrices is right on a device.
 #include <cmath>
 #include <cstring>
 #include <format>

@@ -362,11 +362,13 @@ fn tanh_narrow(x: f32) -> f32 {
 // ---- For results that are rounded to bf16, within 2^-12 of the result. It has f32's range: what is far below 0 goes the
 // long way, and so does NaN, which kernels store apart.
 
-// x / (1 + 2^-u): far below 0 as x 2^(u/2) 2^(u/2), since 2^-u has no place in f32 where the result still has one.
+// x / (1 + 2^-u): far below 0 as x 2^(u + 32) 2^-32, since 2^-u has no place in f32 where the result still has one. The
+// last factor by bits: of x 2^(u/2) 2^(u/2) a compiler may take the last two first.
 fn gated_bf16(x: f32, u: f32) -> f32 {
-  let h = exp2(0.5 * u);
   let c = max(x, -1e5);
-  return select(c * (1.0 / (1.0 + exp2(-u))), c * h * h, u < -110.0);
+  let b = bitcast<u32>(c * exp2(u + 32.0));
+  let small = bitcast<f32>(select(b - (32u << 23u), b & 0x80000000u, (b >> 23u & 0xffu) < 33u));
+  return select(c * (1.0 / (1.0 + exp2(-u))), small, u < -110.0);
 }
 
 fn silu_bf16(x: f32) -> f32 { return gated_bf16(x, x * 1.44269504); }

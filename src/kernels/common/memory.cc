@@ -146,4 +146,9 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
   if (gpu && workspace) check_output("workspace", *workspace, Sharing::none);
 }
 
+std::uint64_t workspace_size(const std::optional<View>& workspace) {
+  if (!workspace || !workspace->is_dense()) return 0;
+  return byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count()));
+}
+
 }  // namespace weft::kernels

@@ -34,6 +34,9 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
                   std::initializer_list<Operands> outputs, Sharing sharing = Sharing::same_view,
                   const std::optional<View>& workspace = {});
 
+// Bytes of scratch that a workspace offers: those of a dense view.
+std::uint64_t workspace_size(const std::optional<View>& workspace);
+
 // Whether some element of one view shares a byte with one of the other; false where that is too intricate to tell.
 bool overlap(const View& a, const View& b);
 // Whether two indices of a view lead to one element.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -124,7 +125,7 @@ void lay_tile(RowPlan& plan, const gpu::Capabilities& capabilities, const Rows& 
 std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::span<const Rows> windows,
                                    const RowPlanOptions& options, const PartKind& kind,
                                    const std::optional<PartsForm>& form) {
-  const Rows& rows = windows[0];
+  const Rows& rows = *std::ranges::max_element(windows, {}, &Rows::length);  // scans may begin with the shortest
   RowPlanOptions whole = options;
   whole.phased &= !form;  // parts are not
   RowParts p;
@@ -179,8 +180,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
 }
 
 bool holds(const std::optional<View>& workspace, std::uint64_t bytes) {
-  return workspace && workspace->is_dense() &&
-         byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) >= bytes;
+  return workspace && workspace_size(workspace) >= bytes;
 }
 
 namespace {

@@ -21,9 +21,9 @@ struct PartsForm {
   std::uint32_t threads = 256;    // of a workgroup, at most
   std::uint32_t kept = 8;         // steps of each thread in a tile
   std::uint32_t interleave = 8;   // teams of fours side by side where rows lie across
-  std::uint32_t turns = 0;        // tiles of a part that does not wait; 0: so many that parts are just enough
   bool waits = false;             // only rows in one window
   std::uint32_t patience = 256;
+  std::uint32_t turns = 0;        // tiles of a part that does not wait; 0: so many that parts are just enough
 };
 
 // Parts of rows that are longer than a binding lie in several windows; none is longer than the first.

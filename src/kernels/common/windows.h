@@ -32,8 +32,7 @@ void for_each_part(const Shape& whole, const Shape& part, const AxisMask& along,
                    const std::function<void(const Dims& begin)>& f);
 // The part that begins there along these axes; shorter at an axis' end.
 View part_at(const View& view, const Dims& begin, const Shape& shape, const AxisMask& along);
-// The axis to halve for a view, -1 if it fits. Throws Unsupported if
-// none is left that may be cut.
+// The axis to halve for a view, -1 if it fits. Throws Unsupported if none is left that may be cut.
 int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view,
                 const AxisMask& may_cut);
 // Parts start at multiples of 64, so that they vectorise as the whole does.

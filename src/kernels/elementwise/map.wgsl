@@ -57,17 +57,24 @@
 {% if phases %}
   let phase{{ u }} = (p.phase + at_y0(c{{ u }})) % 4u;
 {% endif %}
-{% set phase = "phase" ~ u if phases else "p.phase" %}
-  let i{{ u }} = g{{ u }} * 4u - {{ phase }};
-  let first{{ u }} = select(0u, {{ phase }}, g{{ u }} == 0u);
-  let last{{ u }} = min(4u, {{ "max(p.length + 4u, i" ~ u ~ " + 4u) - 4u - i" ~ u if phases else "p.length - i" ~ u }});
+{% if phases %}
+  // The last group of a row may lie past its end: it is taken as the first, without lanes.
+  let over{{ u }} = g{{ u }} * 4u >= p.length + phase{{ u }};
+  let i{{ u }} = select(g{{ u }} * 4u, 0u, over{{ u }}) - phase{{ u }};
+  let first{{ u }} = select(0u, phase{{ u }}, g{{ u }} == 0u || over{{ u }});
+  let last{{ u }} = select(min(4u, p.length - i{{ u }}), 0u, over{{ u }});
+{% else %}
+  let i{{ u }} = g{{ u }} * 4u - p.phase;
+  let first{{ u }} = select(0u, p.phase, g{{ u }} == 0u);
+  let last{{ u }} = min(4u, p.length - i{{ u }});
+{% endif %}
   let whole{{ u }} = first{{ u }} == 0u && last{{ u }} == 4u;
 {% elif width == 4 %}
   let i{{ u }} = g{{ u }} * 4u;
 {% endif %}
 {% if width == 4 and ("each" in inputs or "each" in outputs) %}
 {% for l in range(4) %}
-  let e{{ u }}_{{ l }} = i{{ u }} + {% if partial %}clamp({{ l }}u, first{{ u }}, {{ "max(last" ~ u ~ ", 1u)" if phases else "last" ~ u }} - 1u){% else %}{{ l }}u{% endif %};
+  let e{{ u }}_{{ l }} = i{{ u }} + {% if partial %}clamp({{ l }}u, first{{ u }}, {{ "max(last" ~ u ~ ", first" ~ u ~ " + 1u)" if phases else "last" ~ u }} - 1u){% else %}{{ l }}u{% endif %};
 {% endfor %}
 {% endif %}
 {% endmacro %}

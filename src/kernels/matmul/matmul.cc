@@ -76,10 +76,6 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
   return p;
 }
 
-std::uint64_t bytes_of(const std::optional<View>& workspace) {
-  return workspace ? workspace->buffer.size() - workspace->offset : 0;
-}
-
 // `sums`: where the product's sums go instead of y, dense.
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& workspace, const std::optional<View>& sums = {}) {
@@ -125,7 +121,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   std::optional<View> partial = sums;
   if (v.splits > 1) {
     const std::uint64_t needed = p.sums_bytes(v.splits);
-    if (bytes_of(workspace) < needed) {
+    if (workspace_size(workspace) < needed) {
       throw InvalidArgument("matmul: {} needs a workspace of {} bytes, given {}", to_string(v), needed,
                             workspace ? to_string(*workspace) : "none");
     }
@@ -181,19 +177,19 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
 // Bytes that the next buffer in a workspace may begin after.
 std::uint64_t to_lines(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// A product whose operands are loaded sixteen bytes at a time, where some are not: those are first copied to rows that
-// begin at multiples of that and end with zeros.
+// A product whose operands are loaded several elements at a time, where some are not: those are first copied to rows
+// that begin at multiples of that and end with zeros.
 struct AlignedProblem {
   MatmulProblem problem;
   std::vector<std::pair<View, View>> copies;  // from, to
   std::uint64_t bytes = 0;                    // of the copies
 };
 
-// `p` so, its copies at `offset` of `memory`.
-AlignedProblem align(const MatmulProblem& p, const Buffer& memory, std::uint64_t offset) {
+// `p` so for loads as kernels of that kind have them, its copies at `offset` of `memory`.
+AlignedProblem align(const MatmulProblem& p, MatmulKind kind, const Buffer& memory, std::uint64_t offset) {
   AlignedProblem result{.problem = p};
   for (View* view : {&result.problem.a, &result.problem.b}) {
-    const int width = 128 / bits(view->dtype), last = view->rank() - 1;
+    const int width = kind == MatmulKind::matrices ? matrix_load_width(view->dtype) : 4, last = view->rank() - 1;
     const bool is_a = view == &result.problem.a;
     const LoadForm form = load_form(*view, is_a, width);
     if (form.width > 1 || bits(view->dtype) > 32) continue;
@@ -234,21 +230,21 @@ Buffer nominal_memory() { return Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, 
 std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
   // Measured on an H200: element by element a tenth of the rate that cooperative matrices have, four fifths of that of
   // tiles in f32; copies take about 3 µs each.
-  const bool matrices = matrix_unit(capabilities, p.a.dtype) && p.b.dtype == p.a.dtype;
-  const double worth = matrices ? 1e8 : 2e10;  // FLOP
   const double flops = 2 * static_cast<double>(p.products()) * static_cast<double>(p.k);
-  if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32 || flops < worth) return std::nullopt;
-  AlignedProblem result = align(p, nominal_memory(), 0);
-  if (result.copies.empty() || result.bytes > window_limit(capabilities)) return std::nullopt;
-  const MatmulKind kind = choose_variant(result.problem, capabilities, 0).kind;
-  if (kind != MatmulKind::tile && kind != MatmulKind::matrices) return std::nullopt;
-  return result;
+  if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
+  for (const auto& [kind, worth] : {std::pair(MatmulKind::matrices, 1e8), {MatmulKind::tile, 2e10}}) {
+    AlignedProblem result = align(p, kind, nominal_memory(), 0);
+    if (choose_variant(result.problem, capabilities, 0).kind != kind) continue;
+    if (flops < worth || result.copies.empty() || result.bytes > window_limit(capabilities)) return std::nullopt;
+    return result;
+  }
+  return std::nullopt;
 }
 
 // By that variant, which does not split k: sums and copies would share a buffer.
 void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const MatmulVariant& v,
                     const View& workspace) {
-  const AlignedProblem all = align(p, workspace.buffer, workspace.offset);
+  const AlignedProblem all = align(p, v.kind, workspace.buffer, workspace.offset);
   for (const auto& [from, to] : all.copies) {
     pad(commands, from, to, std::vector<std::int64_t>(static_cast<std::size_t>(from.rank())));
   }
@@ -316,7 +312,7 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   if (problem.y.count() == 0) return;
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (problem.k == 0) return record_reduce(commands, problem, epilogue, nullptr, 0);
-  const std::uint64_t bytes = bytes_of(workspace);
+  const std::uint64_t bytes = workspace_size(workspace);
   const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
     if (variant) return *variant;
     const MatmulVariant choice = choose_variant(p, capabilities, scratch);
@@ -327,10 +323,12 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
     if (windows == 1) {
       const auto copies = variant ? std::nullopt : worth_aligning(p, capabilities);
-      if (!copies || copies->bytes > bytes || workspace->offset % 16 != 0) {
-        return record(commands, p, epilogue, choose(p, bytes), workspace);
-      }
-      return record_aligned(commands, p, epilogue, choose(copies->problem, 0), *workspace);
+      const bool fits = copies && copies->bytes <= bytes && workspace->offset % 16 == 0 &&
+                        !(workspace->buffer == p.y.buffer);  // which would be read and written at once
+      const MatmulVariant v = fits ? choose(copies->problem, 0) : choose(p, bytes);
+      const bool takes = v.kind == MatmulKind::matrices || v.kind == MatmulKind::tile;
+      if (fits && takes) return record_aligned(commands, p, epilogue, v, *workspace);
+      return record(commands, p, epilogue, fits ? choose(p, bytes) : v, workspace);
     }
     const std::uint64_t needed = p.sums_bytes(windows);
     if (bytes < needed) {
@@ -414,8 +412,8 @@ void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, con
   record_aligned(commands, problem, epilogue, variant, workspace);
 }
 
-std::uint64_t matmul_of_copies_workspace(const MatmulProblem& problem) {
-  return align(problem, nominal_memory(), 0).bytes;
+std::uint64_t matmul_of_copies_workspace(const MatmulProblem& problem, MatmulKind kind) {
+  return align(problem, kind, nominal_memory(), 0).bytes;
 }
 
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,

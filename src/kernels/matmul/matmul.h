@@ -13,11 +13,11 @@ namespace weft::kernels {
 void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                const MatmulVariant& variant, const std::optional<View>& workspace);
 
-// The same by a variant of kind tile or matrices that does not split k, of copies of those operands that it would load element by element, in
-// rows that begin at multiples of sixteen bytes. Fits one window.
+// The same by a variant of kind tile or matrices that does not split k, of copies of those operands that it would load
+// element by element, in rows that begin at multiples of its loads. Fits one window.
 void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                       const MatmulVariant& variant, const View& workspace);
-std::uint64_t matmul_of_copies_workspace(const MatmulProblem& problem);
+std::uint64_t matmul_of_copies_workspace(const MatmulProblem& problem, MatmulKind kind);
 
 // The plain twin: a loop with double accumulation. What tests compare everything with.
 void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);

@@ -1,4 +1,4 @@
-// Law 10 for the matrix product: a form on cooperative matrices is used once it has been right on the device.
+// The proof of the matrix product: a form on cooperative matrices is used once it has been right on the device.
 #pragma once
 
 #include "kernels/matmul/variants.h"

@@ -413,8 +413,8 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Redu
     }
     const ReduceWork work{r.before, r.after, std::span(results).subspan(1),
                           views.subspan(r.beside_index())};
-    windows.push_back(window_of(capabilities, check(r.op, views.first(inputs), results[0], axes, work, r.correction), cut,
-                                pieces.size()));
+    const ReduceProblem part = check(r.op, views.first(inputs), results[0], axes, work, r.correction);
+    windows.push_back(window_of(capabilities, part, cut, pieces.size()));
   }
   return windows;
 }
