@@ -367,7 +367,7 @@ fn tanh_narrow(x: f32) -> f32 {
 fn gated_bf16(x: f32, u: f32) -> f32 {
   let c = max(x, -1e5);
   let b = bitcast<u32>(c * exp2(u + 32.0));
-  let small = bitcast<f32>(select(b - (32u << 23u), b & 0x80000000u, (b >> 23u & 0xffu) < 33u));
+  let small = bitcast<f32>(select(b - (32u << 23u), b & 0x80000000u, ((b >> 23u) & 0xffu) < 33u));
   return select(c * (1.0 / (1.0 + exp2(-u))), small, u < -110.0);
 }
 
