@@ -2,7 +2,10 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <regex>
 
+#include "kernels/library.h"
+#include "kernels/source.h"
 #include "support/kernel_test.h"
 #include "weft/cpu.h"
 #include "weft/kernels/copy.h"
@@ -133,6 +136,67 @@ TEST_P(ScalarAccuracy, Unary) {
     EXPECT_LE(worst.ulp, f.gpu_ulp) << name(f.op) << "(" << worst.x << ") = " << worst.got;
     RecordProperty(std::string(name(f.op)), std::format("{:.2f}", worst.ulp));
   }
+}
+
+// f(x) for each x, f being a function of the library; `device`: by the device's own functions where it has such a form.
+std::vector<float> by_library(gpu::Device& device, const std::string& function, const std::vector<float>& x,
+                              bool devices_own) {
+  const std::string main = std::format(R"(
+struct Params {{ count: u32, nothing: u32 }}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+  if (id.x < p.count) {{ y[id.x] = {}(x[id.x]); }}
+}}
+)", function);
+  const std::uint64_t bytes = x.size() * 4;
+  const Buffer in = device.allocate(bytes), out = device.allocate(bytes);
+  device.upload(in, 0, std::as_bytes(std::span(x)));
+  const gpu::Binding bindings[] = {{in, 0, bytes, gpu::Access::read}, {out, 0, bytes, gpu::Access::read_write}};
+  const std::uint32_t params[] = {static_cast<std::uint32_t>(x.size()), 0};
+  gpu::Encoder encoder(device);
+  encoder.dispatch({.key = std::format("test of {} {}", function, devices_own),
+                    .make_wgsl = [&] { return main + kernels::library_for(main, [&] { return devices_own; }); },
+                    .bindings = bindings,
+                    .params = std::as_bytes(std::span(params)),
+                    .workgroups = {(params[0] + 63) / 64, 1, 1},
+                    .label = "test"});
+  gpu::Readback read = encoder.read(out, 0, bytes);
+  encoder.submit();
+  const std::vector<std::byte> got = read.get();
+  std::vector<float> y(x.size());
+  std::memcpy(y.data(), got.data(), bytes);
+  return y;
+}
+
+// Forms that only GPUs take: here they compile on every device, and agree with what they stand for where no form is out
+// of its range.
+TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
+  gpu::Device& device = test::device(GetParam());
+  const std::string text = kernels::kernel_source("device_math");
+  const std::regex function(R"(fn (\w+)\(x: f32\) -> f32)"), suffix("_(bf16|brief|near|narrow)(_f32)?$");
+  std::vector<float> x;
+  for (int i = -600; i <= 600; ++i) x.push_back(static_cast<float>(i) / 100);
+  int compiled = 0, compared = 0;
+  for (std::sregex_iterator i(text.begin(), text.end(), function), end; i != end; ++i) {
+    const std::string form = (*i)[1];
+    const std::vector<float> got = by_library(device, form, x, true);
+    ++compiled;
+    std::string whole = std::regex_replace(form, suffix, "");
+    if (!whole.ends_with("_f32")) whole += "_f32";
+    if (kernels::library_for("= " + whole + "(", [] { return false; }).empty()) continue;  // a part of some function
+    const std::vector<float> want = by_library(device, whole, x, false);
+    ++compared;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (std::isnan(want[k]) && std::isnan(got[k])) continue;
+      // 2^-11 of the result, or of 1 near its zeros.
+      EXPECT_NEAR(got[k], want[k], 0x1p-11 * std::max(1.0f, std::abs(want[k]))) << form << " of " << x[k];
+    }
+  }
+  EXPECT_GE(compiled, 30);
+  EXPECT_GE(compared, 20);
 }
 
 // Every number of 16 bits: what a function's short form errs by, 2^-14 of the result (2^-12 for bf16), and half a unit
