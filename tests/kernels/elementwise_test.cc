@@ -111,6 +111,18 @@ TEST_P(Elementwise, SignsOfZeros) {
 }
 
 // Compilers know what x · 0 is, but for the x for which it is something else.
+TEST_P(Elementwise, ZerosOfIntegersInAnExpression) {
+  for (const DType type : {DType::i32, DType::u32, DType::i8, DType::u16, DType::i64}) {
+    for (const ScalarOp op : {ScalarOp::add, ScalarOp::sub, ScalarOp::mul, ScalarOp::div}) {
+      Expression e;
+      const int x = e.input(type), zero = e.constant(0, type);
+      e.output(e.apply(op, {e.apply(op, {x, e.cast(e.constant(0, DType::f32), type)}), zero}));
+      run_both(device(), std::array{random_view(rng, {37}, type)}, std::array{random_view(rng, {37}, type)}, call_of(e),
+               {}, std::format("{} {} with 0", name(op), name(type)));
+    }
+  }
+}
+
 TEST_P(Elementwise, ZerosInAnExpressionAreNumbersAsOthers) {
   for (const DType type : {DType::f32, DType::f16, DType::c64}) {
     for (const double zero : {0.0, -0.0}) {

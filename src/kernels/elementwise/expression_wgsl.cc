@@ -218,6 +218,7 @@ std::vector<bool> secret_nodes(const Expression& e) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
   const auto is_secret = [&](const Expression::Node& x) {
+    if (!is_floating(x.type) && x.type != DType::c64) return false;  // integers have neither NaN nor -0
     if (x.op != cast) return is_zero(x);
     const Expression::Node& from = nodes[x.args[0]];
     return x.type == DType::c64 || is_zero(from) ||
