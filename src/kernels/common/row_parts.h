@@ -26,7 +26,7 @@ struct PartsForm {
   std::uint32_t turns = 0;        // tiles of a part that does not wait; 0: so many that parts are just enough
 };
 
-// Parts of rows that are longer than a binding lie in several windows; none is longer than the first.
+// Parts of rows that are longer than a binding lie in several windows, of which the longest decides the form.
 struct RowParts {
   RowPlan plan;               // of a tile, which are `kept` steps of its members
   std::vector<std::int64_t> steps, parts;  // of a row, in each window

@@ -184,8 +184,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
   if (stream.cpu()) return compact_cpu(*stream.cpu(), problem);
   const std::uint64_t needed = compact_workspace(stream, problem.mask.shape());
-  if (!workspace || !workspace->is_dense() ||
-      byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) < needed) {
+  if (!workspace || workspace_size(workspace) < needed) {
     throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes", name,
                           workspace ? to_string(*workspace) : "missing", needed);
   }

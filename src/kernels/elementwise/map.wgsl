@@ -56,8 +56,6 @@
   // Lanes first…last-1 lie in the row; lane 0 is element i of it, perhaps "before" 0.
 {% if phases %}
   let phase{{ u }} = (p.phase + at_y0(c{{ u }})) % 4u;
-{% endif %}
-{% if phases %}
   // The last group of a row may lie past its end: it is taken as the first, without lanes.
   let over{{ u }} = g{{ u }} * 4u >= p.length + phase{{ u }};
   let i{{ u }} = select(g{{ u }} * 4u, 0u, over{{ u }}) - phase{{ u }};

@@ -233,9 +233,11 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
   const double flops = 2 * static_cast<double>(p.products()) * static_cast<double>(p.k);
   if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
   for (const auto& [kind, worth] : {std::pair(MatmulKind::matrices, 1e8), {MatmulKind::tile, 2e10}}) {
+    if (flops < worth) break;
     AlignedProblem result = align(p, kind, nominal_memory(), 0);
+    if (result.copies.empty()) break;  // what is aligned for matrices is for tiles
     if (choose_variant(result.problem, capabilities, 0).kind != kind) continue;
-    if (flops < worth || result.copies.empty() || result.bytes > window_limit(capabilities)) return std::nullopt;
+    if (result.bytes > window_limit(capabilities)) break;
     return result;
   }
   return std::nullopt;
@@ -325,10 +327,12 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
       const auto copies = variant ? std::nullopt : worth_aligning(p, capabilities);
       const bool fits = copies && copies->bytes <= bytes && workspace->offset % 16 == 0 &&
                         !(workspace->buffer == p.y.buffer);  // which would be read and written at once
-      const MatmulVariant v = fits ? choose(copies->problem, 0) : choose(p, bytes);
-      const bool takes = v.kind == MatmulKind::matrices || v.kind == MatmulKind::tile;
-      if (fits && takes) return record_aligned(commands, p, epilogue, v, *workspace);
-      return record(commands, p, epilogue, fits ? choose(p, bytes) : v, workspace);
+      if (fits) {
+        const MatmulVariant v = choose(copies->problem, 0);
+        const bool takes = v.kind == MatmulKind::matrices || v.kind == MatmulKind::tile;
+        if (takes) return record_aligned(commands, p, epilogue, v, *workspace);
+      }
+      return record(commands, p, epilogue, choose(p, bytes), workspace);
     }
     const std::uint64_t needed = p.sums_bytes(windows);
     if (bytes < needed) {

@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduction.h"
 
+#include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
 
@@ -114,7 +115,7 @@ View partials(std::string_view kernel, const View& workspace, DType type, const 
               int slots) {
   const Shape shape{rows.count, parts.count * slots};
   const std::uint64_t needed = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
-  if (byte_size(workspace.dtype, static_cast<std::uint64_t>(workspace.count())) < needed || !workspace.is_dense()) {
+  if (workspace_size(workspace) < needed) {
     throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes, as {}_workspace() says", kernel,
                           to_string(workspace), needed, kernel);
   }
