@@ -261,6 +261,10 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
     return axis_to_cut(capabilities, kernel, row, every_axis()) >= 0;
   });
   Shape shape = shape_of_parts(capabilities, kernel, views, row_fits ? others : every_axis());
+  if (shape == whole) {
+    const RowWindow all{{views.begin(), views.end()}, Dims::filled(whole.rank(), 0)};
+    return run(std::span(&all, 1));
+  }
   const auto windows_at = [&](const Dims& rows_begin) {
     std::vector<View> rows;
     for (const View& v : views) rows.push_back(part_at(v, rows_begin, shape, others));
