@@ -38,11 +38,13 @@ void transpositions(KernelBench& b) {
     for (const bool b_first : {false, true}) {
       if (tile > 4) forms.push_back({true, tile, b_first, true});
       forms.push_back({true, tile, b_first});
-      if (tile > 16) forms.push_back({false, tile, b_first});
+      for (const std::uint32_t tile_b : {32, 64, 128}) {
+        if (tile > 8) forms.push_back({false, tile, b_first, false, tile_b});
+      }
     }
   }
   for (const DType type : {DType::u32, DType::u16, DType::u8}) {
-    for (const std::int64_t side : {1024, 8192, 16384}) {
+    for (const std::int64_t side : {1024, 4099, 8192, 16384}) {
       const Tensor x{type, {side, side}};
       if (x.bytes() > static_cast<std::uint64_t>(b.bytes())) continue;
       const View from = b.poisoned(x.shape, type), to = b.poisoned(x.shape, type);
@@ -51,9 +53,9 @@ void transpositions(KernelBench& b) {
           return kernels::transpose_gpu(*s.gpu(), x.permuted(std::array{1, 0}), y, form);
         };
         if (!b.ask([&](Stream& s) { return transpose(s, from, to); })) continue;
-        b.measure({.name = std::format("transpose {} {} {} {} {} first", name(type), to_string(x.shape),
-                                       form.words ? "words" : form.direct ? "direct" : "tile", form.tile,
-                                       form.b_first ? "b" : "a"),
+        const char* how = form.words ? "words" : form.direct ? "direct" : "tile";
+        b.measure({.name = std::format("transpose {} {} {} {}x{} {} first", name(type), to_string(x.shape), how,
+                                       form.tile, form.tile_b, form.b_first ? "b" : "a"),
                    .inputs = {x}, .outputs = {x}, .moved = 2,
                    .call = [&](Stream& s, Operands v, const Workspace&) { transpose(s, v[0], v[1]); }});
       }

@@ -89,6 +89,10 @@ class Accessors {
 
   std::string loads() && {
     function("load_{}(i: u32) -> {}", "", load_one());
+    if (bits_ < 32 && words_) {
+      text_ += std::format("fn word_{0}(i: u32) -> u32 {{ return {1}; }}\n", name_,
+                           word(std::format("(p.{}_o + i) / {}u", name_, 32 / bits_)));
+    }
     if (width_ == 4) function("load4_{}(i: u32) -> vec4<{}>", "", load_four());
     if (keeps_words()) {
       function("words4_{}(i: u32) -> vec2<u32>", "", std::format("return {};", four_words()));

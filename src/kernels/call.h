@@ -7,6 +7,7 @@
 //   for an operand `a`            alias a_t (the type a value computes in: f32, i32, u32; vec2<u32> for 64-bit integers
 //                                 and f64's bits; vec2<f32> for complex),
 //                                 fn load_a(i: u32) -> a_t          element i, counted from the view's first element
+//                                 fn word_a(i: u32) -> u32          the word that element i is in, of narrow types
 //                                 fn load4_a(i: u32) -> vec4<a_t>   elements i…i+3 (width 4; offset + i divisible by 4)
 //                                 fn words4_a(i: u32) -> vec2<u32>, fn widen4_a(w: vec2<u32>) -> vec4<a_t>: the same in
 //                                 two steps, for types of 16 bits

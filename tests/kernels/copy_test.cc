@@ -91,11 +91,34 @@ TEST_P(Copy, TransposesOfManySizes) {
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::c64}) {
     for (const Shape& shape : {Shape{8, 8}, Shape{64, 64}, Shape{65, 33}, Shape{128, 72}, Shape{9, 200},
                                Shape{3, 40, 68}, Shape{2, 36, 3, 44}, Shape{48, 3, 44}, Shape{160, 132}}) {
-      const View x = random_view(rng, shape, type, Kind::transposed);
-      const View y = random_view(rng, shape, type);
-      const std::string what = std::format("{} {}", name(type), to_string(shape));
-      copy(x, y, kSameBits, what);
-      expect_moved(x, y, what);
+      for (const Kind to : {Kind::dense, Kind::offset}) {
+        const View x = random_view(rng, shape, type, Kind::transposed);
+        const View y = random_view(rng, shape, type, to);
+        const std::string what = std::format("{} {} {}", name(type), to_string(shape), to_string(to));
+        copy(x, y, kSameBits, what);
+        expect_moved(x, y, what);
+      }
+    }
+  }
+}
+
+// Images to channels last, and matrices, of rows that begin anywhere in a word; what lies around them stays.
+TEST_P(Copy, TransposesOfRowsThatBeginAnywhere) {
+  for (DType type : {DType::f32, DType::bf16, DType::i8, DType::c64}) {
+    for (const Shape& shape : {Shape{3, 3, 1001}, Shape{2, 4, 700}, Shape{2, 7, 65}, Shape{3, 2, 2049}, Shape{2, 5, 2730},
+                               Shape{2, 131, 67}, Shape{3, 63, 129}, Shape{2, 8, 301}}) {
+      for (const bool cut : {false, true}) {
+        const auto inner = [&](View v) {  // a slice begins and ends within rows of another length
+          return cut ? kernels::slice(kernels::slice(v, 2, 1, -2), 1, 0, -1) : v;
+        };
+        Shape wide = shape;
+        if (cut) wide[1] += 1, wide[2] += 3;
+        const View x = inner(random_view(rng, wide, type, Kind::offset)).permuted(std::array{0, 2, 1});
+        const View y = random_view(rng, x.shape(), type, Kind::offset);
+        const std::string what = std::format("{} {}{}", name(type), to_string(shape), cut ? " cut" : "");
+        copy(x, y, kSameBits, what);
+        expect_moved(x, y, what);
+      }
     }
   }
 }

@@ -16,16 +16,20 @@ namespace {
 // The two axes of a tile: along `a` the output lies one after the other, along `b` the input. -1: no such pair.
 struct TileAxes {
   int a = -1, b = -1;
+  bool run = false;  // a is short, and what lies along b is one run of the output
 };
 
 TileAxes tile_axes(const Collapsed& c) {
   constexpr std::int64_t kShort = 8;  // axes shorter than this fill too little of a tile
+  constexpr std::int64_t kLong = 64;
   const int last = c.shape.rank() - 1;
   const Strides& x = c.strides[0];
   const Strides& y = c.strides[1];
-  if (y[last] != 1 || x[last] == 1 || x[last] == 0 || c.shape[last] < kShort) return {};
+  if (y[last] != 1 || x[last] == 1 || x[last] == 0) return {};
   for (int i = 0; i < last; ++i) {
-    if (x[i] == 1 && c.shape[i] >= kShort) return {last, i};
+    if (x[i] != 1) continue;
+    if (c.shape[last] < kShort && c.shape[i] >= kLong && y[i] == c.shape[last]) return {last, i, true};
+    if (c.shape[last] >= kShort && c.shape[i] >= kShort) return {last, i};
   }
   return {};
 }
@@ -36,85 +40,112 @@ Expression identity(DType type) {
   return e;
 }
 
+// Whether the view's rows along `fast` begin at multiples of n elements.
+bool begin_at(const View& v, int fast, std::int64_t n) {
+  if (static_cast<std::int64_t>(v.offset * 8) / bits(v.dtype) % n) return false;
+  for (int i = 0; i < v.rank(); ++i) {
+    if (i != fast && v.strides()[i] % n) return false;
+  }
+  return true;
+}
+
+// Four at a time (bytes sixteen along b).
+bool in_fours(const View& v, int fast, std::int64_t n = 4) {
+  return bits(v.dtype) <= 32 && v.shape()[fast] % n == 0 && begin_at(v, fast, n);
+}
+
+void take_as_words(View& v, int fast) {
+  v.dtype = DType::u32;
+  v.layout.shape[fast] /= 4;
+  for (int i = 0; i < v.rank(); ++i) {
+    if (i != fast) v.layout.strides[i] /= 4;
+  }
+}
+
 }  // namespace
 
 bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const std::optional<TransposeForm>& form) {
+  const int element_bits = bits(x.dtype);
   const Strides both[] = {x.strides(), y.strides()};
   const Collapsed c = sort_and_collapse(y.shape(), both, 1);
-  const auto [a, b] = tile_axes(c);
-  if (a < 0) return false;
+  const auto [a, b, run] = tile_axes(c);
+  if (a < 0 || element_bits < 8) return false;
   View from = x;
   View to = y;
   from.layout = {c.shape, c.strides[0]};
   to.layout = {c.shape, c.strides[1]};
-  // Four at a time (bytes perhaps sixteen along b), if both sides' rows start at multiples of it and are multiples
-  // long.
-  auto fits = [&](const View& v, int fast, std::int64_t n) {
-    if (bits(v.dtype) > 32 || bits(v.dtype) < 8 || v.shape()[fast] % n) return false;
-    if (static_cast<std::int64_t>(v.offset * 8) / bits(v.dtype) % n) return false;
-    for (int i = 0; i < v.rank(); ++i) {
-      if (i != fast && v.strides()[i] % n) return false;
-    }
-    return true;
-  };
-  const int width = fits(from, b, 4) && fits(to, a, 4) ? 4 : 1;
-  if (width == 1 && (bits(x.dtype) < 32 || (form && form->direct))) return false;
-  const bool words = width == 4 && bits(x.dtype) == 8 && fits(from, b, 16) && (!form || form->words);
-  if (form && form->words && !words) return false;
-
-  const char* const direct = width == 4 && (!form || form->direct) ? "transpose_direct" : "transpose";
-  Call call(commands, words ? "transpose_bytes" : direct);
-  call.include("transpose_order");
-  const gpu::Capabilities& can = call.capabilities();
-  const std::uint32_t workgroup = workgroup_size(can, 256);
-  // Measured on an H200 (bench/elementwise_bench transpose): 8192² f32 3,925 GB/s, f16 3,768, tiles 3,560.
-  TransposeForm f{width == 4, words || width == 1 ? 32u : bits(x.dtype) == 32 ? 4u : 8u, false, words};
+  const bool fours = !run && in_fours(from, b) && in_fours(to, a);
+  const bool sixteens = fours && element_bits == 8 && in_fours(from, b, 16);
+  // Measured on an H200 (bench/elementwise_bench transpose): 8192² f32 3,925 GB/s, f16 3,768.
+  TransposeForm f{true, element_bits == 32 ? 4u : 8u, false};
+  if (sixteens) f = {true, 32, false, true};
+  if (!fours) f = {false, 32, false, false, element_bits == 64 ? 32u : 64u};
   if (form) f = *form;
-  const std::int64_t tile_a = f.direct ? 4 * f.tile : f.tile;
-  const std::int64_t tile_b = f.direct ? (words ? 16 : 4) * workgroup / f.tile : f.tile;
-  if (!f.direct && f.tile * (f.tile + 1) * (bits(x.dtype) == 64 ? 8 : 4) > can.max_workgroup_memory) return false;
-  Strides x_strides = c.strides[0];
-  Strides y_strides = c.strides[1];
-  if (words) {
-    const auto in_words = [](View& v, Strides& strides, int fast) {
-      v.dtype = DType::u32;
-      v.layout.shape[fast] /= 4;
-      for (int i = 0; i < v.rank(); ++i) {
-        if (i != fast) v.layout.strides[i] /= 4;
-      }
-      strides = v.strides();
-    };
-    in_words(from, x_strides, b);
-    in_words(to, y_strides, a);
+  if ((f.direct && !fours) || (f.words && !sixteens)) return false;
+  if (f.words) {
+    take_as_words(from, b);
+    take_as_words(to, a);
   }
 
+  Call call(commands, f.words ? "transpose_bytes" : f.direct ? "transpose_direct" : "transpose_tiles");
+  call.include("transpose_order");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
+  std::int64_t tiles_a = 1;
+  std::int64_t tiles_b = 1;
+  if (f.direct) {
+    tiles_a = ceil_div(c.shape[a], 4 * f.tile);
+    tiles_b = ceil_div(c.shape[b], (f.words ? 16 : 4) * workgroup / f.tile);
+    call.variant(std::format("{}_{}", f.words ? "bytes" : "direct", f.tile), "the sides' fast axes differ")
+        .read("x", from, 4)
+        .write("y", to, f.words ? 1 : 4)
+        .set("tile", f.tile);
+  } else {
+    const std::int64_t n = element_bits < 32 ? 32 / element_bits : 1;
+    std::int64_t rows = f.tile * n + n - 1;
+    std::int64_t words = f.tile_b / n;
+    if (run) {
+      f.tile = 1024;
+      f.tile_b = 1;
+      rows = c.shape[a];
+      words = f.tile / rows + 4;  // those of an element more at either end, from a word on
+      tiles_b = ceil_div(c.shape[a] * c.shape[b] + n - 1, f.tile * n);
+    } else {
+      tiles_a = ceil_div(c.shape[a] + n - 1, f.tile * n);
+      tiles_b = ceil_div(c.shape[b], f.tile_b);
+    }
+    if ((rows + n) * (words + 1) * std::max(element_bits / 8, 4) > call.capabilities().max_workgroup_memory) return false;
+    if (n > 1) call.update("y", to).read("x", from);
+    else call.read("x", from).write("y", to);
+    call.variant(std::format("{}_{}x{}", run ? "run" : "tiles", f.tile, f.tile_b), "the sides' fast axes differ")
+        .set("n", n)
+        .set("rows", rows)
+        .set("words", words)
+        .set("before", run ? 0 : n - 1)
+        .set("aligned", begin_at(from, b, n))
+        .set("short_a", run ? c.shape[a] : 0)
+        .set("tile_words", f.tile)
+        .set("tile_b", f.tile_b);
+  }
   Shape outer;
   Strides x_outer;
   Strides y_outer;
   for (int i = 0; i < c.shape.rank(); ++i) {
     if (i == a || i == b) continue;
     outer.push_back(c.shape[i]);
-    x_outer.push_back(x_strides[i]);
-    y_outer.push_back(y_strides[i]);
+    x_outer.push_back(from.strides()[i]);
+    y_outer.push_back(to.strides()[i]);
   }
-  const std::int64_t tiles_a = ceil_div(c.shape[a], tile_a);
-  const std::int64_t tiles_b = ceil_div(c.shape[b], tile_b);
   const std::int64_t groups = tiles_a * tiles_b * element_count(outer);
-  const char* const variant = words ? "bytes" : f.direct ? "direct" : "tiles";
-  call.variant(std::format("{}_{}", variant, f.tile), "the sides' fast axes differ")
-      .read("x", from, width)
-      .write("y", to, words ? 1 : width)
-      .iterate(outer)
+  call.iterate(outer)
       .strides("x", x_outer)
       .strides("y", y_outer)
-      .set("width", width)
-      .set("tile", f.tile)
       .set("b_first", f.b_first)
+      .set("turns_bytes", element_bits == 8)
       .set("workgroup", workgroup)
       .index_param("size_a", c.shape[a])
       .index_param("size_b", c.shape[b])
-      .index_param("x_a", x_strides[a])
-      .index_param("y_b", y_strides[b])
+      .index_param("x_a", from.strides()[a])
+      .index_param("y_b", to.strides()[b])
       .index_param("tiles_a", tiles_a)
       .index_param("tiles_b", tiles_b)
       .index_param("groups", groups)

@@ -11,9 +11,10 @@ namespace weft::kernels {
 // How a transposition goes. y is contiguous along axis a, x along b.
 struct TransposeForm {
   bool direct;          // each thread turns 4×4 elements in registers; else through a tile of workgroup memory
-  std::uint32_t tile;   // direct: threads of a workgroup along a; else the tile's edge
+  std::uint32_t tile;   // direct: threads of a workgroup along a; else the words of a tile's row along a
   bool b_first;         // neighbouring workgroups lie along b
-  bool words = false;   // of bytes: each thread turns 4×16 of them as words
+  bool words = false;   // direct, of bytes: each thread turns 4×16 of them as words
+  std::uint32_t tile_b = 32;  // the rows of a tile
 };
 // False if the layouts are no transposition, or the form does not fit it. `form`: for measuring; else it is chosen.
 bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y,
