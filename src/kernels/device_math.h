@@ -14,7 +14,7 @@ namespace weft::kernels {
 std::string_view f16_packing(const gpu::Device& device);
 
 // True if the device's exp2 is within 2.5 ULP, its reciprocal and inverse root within 1.5 and 2, its log2 of what is
-// below 1 within 2^-21 (or that share of it), its fma rounds once, and comparisons are right for infinities and NaN
+// below 1 within 2^-21, below ½ within 2 ULP, its fma rounds once, and comparisons are right for infinities and NaN
 // too: then the functions of common/device_math.wgsl take the place of those of the same names in scalar_math.wgsl.
 bool device_exp2(const gpu::Device& device);
 

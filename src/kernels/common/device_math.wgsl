@@ -1,7 +1,7 @@
 // Functions of f32 by the device's exp2, for devices where exp2, fma, the reciprocal and comparisons have proved
 // themselves (kernels/device_math.h): they take the place of those of the same names in scalar_math.wgsl. Within 4 ULP
-// as those; arguments far out, infinite or NaN go the long way there. pow_near leaves it to the caller whether they do, for
-// kernels that test many arguments together.
+// as those; arguments far out, infinite or NaN go the long way there. Functions whose names end in _near leave it to the
+// caller whether they do, for kernels that test many arguments together.
 
 // Negative numbers give NaN; 0 and infinity, for which the correction has no value, themselves.
 fn sqrt_f32(x: f32) -> f32 {
@@ -239,44 +239,71 @@ fn sin_pi_over_pi_f32(r: f32) -> f32 {
   return fma(r * z, q, r);
 }
 
-// Between -2 and 3: lgamma(x) of what is not below 1; lgamma(1 + x) - log(x) of the rest above 0; below it
-// log(π / |sin(πx)|) - lgamma(1 - x). So one lgamma of [1, 3] and one logarithm.
+// Between -2 and 3: lgamma(x) of what is not below ½; lgamma(1 + x) - log(x) of the rest above 0; below it
+// log(π / |sin(πx)|) - lgamma(1 - x). The device's logarithm has the digits for that below ½. lgamma(t) is (t - 1) (t - 2)
+// times a half, about, and a rational function, so that what this loses by roundings counts less.
 fn lgamma_f32(x: f32) -> f32 {
-  let b = bitcast<u32>(x) & 0x7fffffffu;
-  if (is_beyond_f32(x - 0.5, 2.5) || b < 0x0d800000u) { return lgamma_whole_f32(x); }
-  let a = bitcast<f32>(b);
-  let below = x < 1.0;
-  let y1 = select(x - 1.0, a, below);
-  let core = lgamma_near_two_f32(select(x - 2.0, a - 1.0, below), y1);
-  let negative = x < 0.0;
-  let v = select(select(1.0, a, below), abs(sin_pi_over_pi_f32(a - round(a))), negative);
-  let s = split_normal_f32(v);
-  let k = f32(s.exponent);
-  let log_v = fma(k, 0.693145751953125, s.fraction + fma(k, 1.42860682e-6, log1p_rest_f32(s.fraction)));
-  return select(select(core, -core, negative) - log_v, infinity_f32(), v == 0.0);
+  var far = false;
+  let r = lgamma_near(x, &far);
+  if (far) { return lgamma_whole_f32(x); }
+  return r;
 }
 
-// The same for the derivative: ψ(x); ψ(1 + x) - 1/x; ψ(1 - x) + π / tan(πr), r from the next integer.
-fn digamma_f32(x: f32) -> f32 {
-  let b = bitcast<u32>(x) & 0x7fffffffu;
-  if (is_beyond_f32(x - 0.5, 2.5) || b < 0x0d800000u) { return digamma_whole_f32(x); }
-  let a = bitcast<f32>(b);
-  let below = x < 1.0;
+fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
+  let a = abs(x);
   let negative = x < 0.0;
-  let t = select(x, 1.0 + a, below);
-  // πr / tan(πr) = (1 - 4 r²) P(4 r²)
-  let r = a - round(a);
-  let z = 4.0 * r * r;
-  var q = 0.0004308687;
-  q = fma(q, z, 0.00021137338);
-  q = fma(q, z, 0.0029331185);
-  q = fma(q, z, 0.010330236);
-  q = fma(q, z, 0.042263277);
-  q = fma(q, z, 0.17753164);
-  q = fma(q, z, 1.0);
-  let above = select(select(0.0, -1.0, below), fma(-z, q, q), negative);
-  let under = select(select(1.0, a, below), r, negative);
-  return select(digamma_near_two_f32(t) + quotient_f32(above, under), nan_f32(), under == 0.0);
+  let v = select(a, abs(sin_pi_over_pi_f32(a - round(a))), negative);
+  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (v < 0x1p-100);
+  let above = x >= 0.5;
+  let t = select(1.0 + a, x, above);
+  var n = -0.8550098;
+  n = fma(n, t, -5.529075);
+  n = fma(n, t, 1.5966768);
+  n = fma(n, t, 8.65761);
+  n = fma(n, t, 1.4892876);
+  var d = 1.7755408;
+  d = fma(d, t, 19.917358);
+  d = fma(d, t, 39.710354);
+  d = fma(d, t, 16.168184);
+  d = fma(d, t, 0.91477036);
+  let core = (t - 1.0) * (t - 2.0) * fma(n, 1.0 / d, 0.5089299);
+  return select(fma(log2(v), -0.69314718, select(core, -core, negative)), core, above);
+}
+
+// The same for the derivative: ψ(x); ψ(1 + x) - 1/x; ψ(1 - x) - π / tan(πr), r from the next integer, as 1/r and a
+// polynomial. ψ(t) is (t - root) times ¾, about, and a rational function; what the root lacks is made up for at the end.
+fn digamma_f32(x: f32) -> f32 {
+  var far = false;
+  let r = digamma_near(x, &far);
+  if (far) { return digamma_whole_f32(x); }
+  return r;
+}
+
+fn digamma_near(x: f32, far: ptr<function, bool>) -> f32 {
+  let r = x - round(x);
+  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (abs(r) < 0x1p-100);
+  let above = x >= 0.5;
+  let t = select(1.0 + abs(x), x, above);
+  var n = -0.55219537;
+  n = fma(n, t, -5.48709);
+  n = fma(n, t, -1.3588036);
+  n = fma(n, t, 24.733637);
+  n = fma(n, t, 15.614642);
+  var d = 0.7493988;
+  d = fma(d, t, 10.927432);
+  d = fma(d, t, 32.728306);
+  d = fma(d, t, 22.822403);
+  let core = fma(t - 1.46163213, fma(n, 1.0 / (d * t), 0.7602508), -1.2036052e-8);
+  // π / tan(πr) = 1/r + r P(r²)
+  let z = r * r;
+  var q = -5.5776443;
+  q = fma(q, z, -0.42510328);
+  q = fma(q, z, -2.3208463);
+  q = fma(q, z, -1.9753374);
+  q = fma(q, z, -2.03634);
+  q = fma(q, z, -2.1646123);
+  q = fma(q, z, -3.2898684);
+  return select(fma(select(0.0, -r, x < 0.0), q, core) - 1.0 / r, core, above);
 }
 
 // The quotient as it comes, put right by its remainder, which is exact.

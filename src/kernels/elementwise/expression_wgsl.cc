@@ -186,7 +186,13 @@ std::string_view narrow_function(const Expression& expression, const Expression:
 }
 
 // Whether the device's library has a form of the function that reports which arguments go a long way.
-bool reports_far(const Expression::Node& node) { return node.op == ScalarOp::pow && node.type == DType::f32; }
+bool reports_far(const Expression::Node& node) {
+  if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return false;
+  if (node.type != DType::f32) return false;
+  const std::string_view text = info(node.op).f32;
+  const std::size_t end = text.find("_f32(");
+  return end != text.npos && has_device_form(std::string(text.substr(0, end)) + "_near");
+}
 
 // Or a form for bf16 alone, shorter still.
 bool has_brief(const Expression& expression, const Expression::Node& node, std::string_view function) {

@@ -163,9 +163,7 @@ int groups_for(const Expression& e) {
       case silu: break;
       case gelu_erf:
       case ScalarOp::erf:
-      case ScalarOp::erfc:
-      case ScalarOp::lgamma:
-      case digamma: return 3;
+      case ScalarOp::erfc: return 3;
       default:
         if (kernels::info(node.op).function()) groups = 2;
     }
