@@ -1,5 +1,4 @@
-#include <oneapi/tbb/parallel_sort.h>
-
+#include "core/parallel_sort.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/sort/sort.h"
 
@@ -56,7 +55,7 @@ void run(cpu::Executor& executor, const SortProblem& p) {
       const std::int64_t x0 = start(0, row);
       for (std::int64_t j = 0; j < p.length; ++j) pairs[j] = Form::pack(p.rule(load_bits(p.x, x0 + j * p.steps[0])), j);
       if (p.keep < p.length) std::partial_sort(pairs.begin(), pairs.begin() + p.keep, pairs.end());
-      else if (wide) tbb::parallel_sort(pairs.begin(), pairs.end());
+      else if (wide) sort_on_all_cores(pairs.begin(), pairs.end());
       else std::sort(pairs.begin(), pairs.end());
       for (std::int64_t j = 0; j < p.keep; ++j) {
         const std::int64_t place = Form::index(pairs[j]);
