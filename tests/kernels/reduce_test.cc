@@ -233,6 +233,28 @@ TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
   }
 }
 
+// Of four words each, the first and the last in part.
+TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
+  for (const DType type : {DType::f32, DType::i32, DType::u32}) {
+    for (const ReduceOp op : kAll) {
+      if (op == ReduceOp::prod || (floats_only(op) && !is_floating(type))) continue;
+      for (const std::int64_t n : {512, 513, 998, 1027, 5001}) {
+        check({.op = op, .shape = {5, n}, .axes = {1}, .x = type, .x_kind = n % 2 ? Kind::dense : Kind::offset});
+      }
+    }
+  }
+  for (const DType type : {DType::f32, DType::f16}) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::l2, ReduceOp::count}) {
+      for (const std::int64_t n : {100001, 70003, 65539}) {  // in parts
+        check({.op = op, .shape = {3, n}, .axes = {1}, .x = type, .x_kind = Kind::offset, .workspace = true});
+      }
+    }
+  }
+  check({.op = ReduceOp::max, .shape = {9, 50257}, .axes = {1}, .value = [](std::int64_t i) {
+    return i % 50257 == 50256 ? kNaN : static_cast<double>(i);
+  }});
+}
+
 TEST_P(ReduceTest, LongRowsInParts) {
   for (ReduceOp op : kAll) {
     if (op == ReduceOp::prod || op == ReduceOp::log_sum) continue;

@@ -32,7 +32,7 @@ fn {{ function }}(i: u32) -> u32 {
 {% set state = "vec4" if width == 4 and across else "" %}
 {% set rows_per_team = 4 if width == 4 and across else 1 %}
 {# The index along a row at which step k stands, of phased rows the member's. #}
-{% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){{ " - 2u * member" if phased }}{% else %}{{ k }}{% endif %}{% endmacro %}
+{% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){{ " - 2u * member" if phased and phases == 2 }}{% else %}{{ k }}{% endif %}{% endmacro %}
 {# Step k of the row that starts at `start`. #}
 {% macro load_step(operand, start, k) -%}
 load{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}))
@@ -115,7 +115,7 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {# Phased rows: the kept steps that may lie outside of the row in part. #}
 {% macro is_edge(i) -%}{{ "yes" if phased and (i == 0 or i + 2 >= kept) }}{%- endmacro %}
 {# Where four elements of a step lie along the row, in strides; and each of them loaded on its own. #}
-{% set apart = [0, 1, 2 * team, 2 * team + 1] if phased else [0, 1, 2, 3] %}
+{% set apart = [0, 1, 2 * team, 2 * team + 1] if phased and phases == 2 else [0, 1, 2, 3] %}
 {% macro load_each(operand) -%}
 vec4<{{ operand }}_t>({% for l in apart %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %})
 {%- endmacro %}

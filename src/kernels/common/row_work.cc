@@ -181,7 +181,7 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
       ++k;
     }
   }
-  options.phased = !options.across;
+  options.phased = !options.across && bits(views.results[0].dtype) == 16;
   options.words_across = options.across;
   const std::size_t first = views.inputs.size() + views.operands.size();
   k = first;

@@ -34,14 +34,14 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {{ after }}
 {% endmacro %}
 
-{# Where the row, or, phased, its first word, starts in each operand; and, for kept_place, where the member's first step
+{# Where the row, or, phased, its first word or four, starts in each operand; and, for kept_place, where the member's first step
    stands. #}
 {% macro row_start(operand) -%}
 {{ operand }}_row(row){{ " - phase * p." ~ operand ~ "_inner0" if phased }}
 {%- endmacro %}
 {% macro work_starts() %}
 {% if phased %}
-  let phase = (p.{{ phase_of }}_o + {{ phase_of }}_row(row)) % 2u;
+  let phase = (p.{{ phase_of }}_o + {{ phase_of }}_row(row)) % {{ phases }}u;
 {% endif %}
 {% for operand in reads %}
   let {{ operand }}_start = {{ row_start(operand) }};

@@ -143,11 +143,13 @@ bool words_across(const View& view, const Rows& rows, std::size_t k) {
 }
 
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l) {
+  const int element_bits = bits(other.dtype);
   const auto is_run = [&](const View& v, std::size_t i) {
-    return bits(v.dtype) == 16 && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
+    return bits(v.dtype) == element_bits && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
   };
-  const auto differ = [](std::int64_t a, std::int64_t b) { return (a - b) % 2 != 0; };
-  const auto start = [](const View& v) { return static_cast<std::int64_t>(v.offset / 2); };
+  const auto differ = [&](std::int64_t a, std::int64_t b) { return (a - b) % (element_bits == 16 ? 2 : 4) != 0; };
+  const auto start = [&](const View& v) { return static_cast<std::int64_t>(v.offset) / (element_bits / 8); };
+  if (element_bits != 16 && element_bits != 32) return false;
   if (!is_run(view, k) || !is_run(other, l) || differ(start(view), start(other))) return false;
   for (int d = 0; d < rows.outer.shape.rank(); ++d) {
     if (differ(rows.outer.strides[k][d], rows.outer.strides[l][d])) return false;
@@ -176,8 +178,11 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   plan.across = !options.along4 && (options.across4 || options.words_across || options.across);
   plan.phased = options.phased && !options.along4 && !plan.across;
   plan.width = options.along4 || options.across4 || plan.words_across || plan.phased ? 4 : 1;
-  // Phased: of the row that begins with a word's second half.
-  plan.steps = plan.across ? rows.length : plan.phased ? (1 + rows.length + 3) / 4 : rows.length / plan.width;
+  plan.phases = options.phases;
+  // Phased: of the row that begins last in its word, or in its four.
+  plan.steps = plan.across   ? rows.length
+               : plan.phased ? (plan.phases - 1 + rows.length + 3) / 4
+                             : rows.length / plan.width;
   const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
   const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));
@@ -234,7 +239,7 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   call.set("across", plan.across).set("width", plan.width).set("team", plan.team).set("interleave", plan.interleave);
   call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("kept", plan.kept);
   call.set("outer_rank", rows.outer.shape.rank()).set("inner_rank", rows.inner.shape.rank());
-  call.set("phased", plan.phased);
+  call.set("phased", plan.phased).set("phases", plan.phases);
   if (plan.phased) call.index_param("row_length", rows.length);
   call.index_param("rows", rows.count).index_param("steps", plan.steps);
   const auto add_space = [&](std::string_view space, const Collapsed& dims) {

@@ -31,8 +31,8 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
 // whole words wherever along them: fours of rows then are taken as two words, the last four together with some of those
 // before.
 bool words_across(const View& view, const Rows& rows, std::size_t k);
-// True if operands k and l are of types of 16 bits, lie in one run along a row, and every row of both starts in the
-// same half of a word of memory, whichever that is: rows then may be phased.
+// True if operands k and l are of types of 16 bits, or of 32, lie in one run along a row, and every row of both starts in
+// the same half of a word of memory, or at the same of four words, whichever that is: rows then may be phased.
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l);
 // True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by
 // side.
@@ -53,13 +53,14 @@ struct RowPlan {
   std::int64_t groups = 0;       // workgroups
   bool cut = false;              // for rows in parts, as the options asked
   bool tiles = false;            // of row_parts.h, whose steps lie `team` apart
-  // Rows of types of 16 bits that begin and end anywhere: a step is two words of memory, `team` apart, so that threads
-  // side by side read and store words side by side. Of a member's first step and its last two, words may lie in part
-  // outside of the row. Rows that should be kept are phased only if they are.
+  // Rows that begin and end anywhere. Of types of 16 bits a step is two words of memory, `team` apart, so that threads
+  // side by side read and store words side by side; of 32 bits it is four words as they lie. Of a member's first step
+  // and its last two, elements may lie outside of the row. Rows that should be kept are phased only if they are.
   bool phased = false;
+  int phases = 2;                // the elements that threads take side by side: 2 in words, or 4
   bool words_across = false;     // fours of rows are two words each; the last of them may overlap others
   // Words between the two of four elements of 16 bits that are read or stored in words; 0: fours lie together.
-  std::uint32_t apart() const { return phased ? team : words_across ? 1 : 0; }
+  std::uint32_t apart() const { return phased && phases == 2 ? team : words_across ? 1 : 0; }
 };
 
 // True if the plan's steps of operand k are four elements as they lie in memory; `leader`, operand l, is the one whose
@@ -78,6 +79,7 @@ struct RowPlanOptions {
   bool along4 = false, across4 = false;  // which vectorised forms all operands allow
   bool words_across = false;             // fours of rows are words, where nothing vectorises
   bool phased = false;                   // which rows may be, where nothing vectorises
+  int phases = 2;                        // as in RowPlan, if they are
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
   bool words = false;                    // it reads, or keeps, steps of four as words of two 16-bit elements

@@ -194,6 +194,12 @@ Accumulator reduce_accumulator(ReduceOp op, DType x) {
   return {is_signed(x) ? DType::i32 : DType::u32};
 }
 
+// Whether the four elements around the view's last are in the buffer; words are.
+bool ends_in_four(const View& v) {
+  const auto last = static_cast<std::uint64_t>(v.layout.offset_range()[1] + 1) * bits(v.dtype) / 8 + v.offset;
+  return bits(v.dtype) == 16 || (last + 15) / 16 * 16 <= v.buffer.size();
+}
+
 // How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four. `cut` and
 // `keep` as in RowPlanOptions.
 RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep = false) {
@@ -227,18 +233,15 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
   options.words_across = options.across && !wide && r.beside.empty();
   // Short rows lose more at their ends than they win.
-  options.phased = !options.across && !wide && r.rows.length >= 128 && !keep && !is_moment(r.op) &&
-                   r.op != ReduceOp::log_sum_exp && r.beside.empty();
+  options.phases = options.words ? 2 : 4;
+  options.phased = !options.across && !wide && r.rows.length >= (options.words ? 128 : 512) && !keep &&
+                   !is_moment(r.op) && r.op != ReduceOp::log_sum_exp && r.beside.empty();
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
-    options.phased &= in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) ||
+    options.phased &= (in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) && ends_in_four(r.inputs[k])) ||
                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
     options.words_across &= words_across(r.inputs[k], r.rows, k) ||
                             (k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0);
   }
-  const RowPlan plan = plan_cut(capabilities, r.rows, options);
-  const bool one_part = r.form ? r.form->parts == 1 : cut_rows(capabilities, r.rows, plan).count == 1;
-  if (!plan.phased || one_part) return plan;
-  options.phased = false;
   return plan_cut(capabilities, r.rows, options);
 }
 
