@@ -8,6 +8,7 @@
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/softmax.h"
 
@@ -415,6 +416,9 @@ TEST_P(NormsTest, SoftmaxOfRowsInParts) {
           if (!form.waits) continue;
           check(form, log, view_of(type, {12, 5000}, kind, softmax_rows(5000)), type, kind);
           check(form, log, view_of(type, {16, 4096}, kind, softmax_rows(4096)), log ? type : DType::f32, kind);
+          // Columns that are words in y only.
+          const View x = view_of(type, {13, 5000}, Kind::transposed, softmax_rows(5000));
+          if (kind == Kind::transposed) check(form, log, kernels::slice(x, 0, 0, 12), type, kind);
         }
       }
     }

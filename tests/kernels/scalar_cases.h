@@ -109,6 +109,8 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
         if (x >= 0x1p63 && std::isfinite(x)) {
           set_element_bits(v, i, element_bits(v, i) - (std::uint64_t{66} << (bits(type) - 9)));
         }
+        // Nor must what that rounding leaves be all that is left where the sum cancels: products of 12 digits are exact.
+        if (type == DType::f32 && std::isfinite(x)) set_element_bits(v, i, element_bits(v, i) & 0xfffff000u);
       }
     }
   }

@@ -50,9 +50,12 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
   run_parts(stream, name, parts, workspace, [&](std::size_t window) {
     const RowViews& views = windows[window];
     const DType x = views.inputs[0].dtype;
-    Call call = start(stream, "softmax_parts", views, rows_of(views, axis), parts.plan_of(window), log);
+    const Rows rows = rows_of(views, axis);
+    const RowPlan plan = parts.plan_of(window);
+    Call call = start(stream, "softmax_parts", views, rows, plan, log);
     call.include("row_parts").include("tile_work");
-    call.set("words_of_x", !views.before && parts.plan.width == 4 && bits(x) == 16).set("x_is_f16", x == DType::f16);
+    const bool words = !views.before && bits(x) == 16 && steps_in_fours(views, rows, plan, 0);
+    call.set("words_of_x", words).set("x_is_f16", x == DType::f16);
     call.set("narrow_y", bits(views.result_type()) <= 16);
     call.set("rounds", !views.after && views.result_type() == DType::bf16);
     return call;
