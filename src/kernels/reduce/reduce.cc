@@ -242,6 +242,10 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
     options.words_across &= words_across(r.inputs[k], r.rows, k) ||
                             (k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0);
   }
+  const RowPlan plan = plan_cut(capabilities, r.rows, options);
+  const bool one_part = r.form ? r.form->parts == 1 : cut_rows(capabilities, r.rows, plan).count == 1;
+  if (!plan.phased || one_part) return plan;
+  options.phased = false;
   return plan_cut(capabilities, r.rows, options);
 }
 
