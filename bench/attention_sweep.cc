@@ -90,7 +90,7 @@ struct Problem {
   AttentionCall call() const { return AttentionCall(q, k, v, mask, y, options); }
 };
 
-// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile of lanes (staged, direct), lanes, chunk, parts
+// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile, sides of lanes (staged, direct), lanes, chunk, parts
 // of few, and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and columns, rows of a subgroup, tile,
 // buffers, parts.
 AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& capabilities) {
@@ -116,7 +116,7 @@ AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& ca
     if (read > 6) v.parts = more[3];
   } else if (kind == "staged" || kind == "direct") {
     v.staged = kind == "staged";
-    take(v.splits, 0), take(v.chunk, 1), take(v.tile, 2);
+    take(v.splits, 0), take(v.chunk, 1), take(v.tile, 2), take(v.sides, 3);
   } else {
     throw InvalidArgument("--variants: '{}' is not staged|direct|tiles|few|matrices:…", s);
   }
@@ -180,6 +180,13 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
   add({.threads = 256, .splits = 8, .tile = 64});
   add({.threads = 64, .splits = 4, .tile = 64});
   add({.staged = false, .threads = 128, .chunk = 8});
+  for (int threads : {128, 256}) {
+    for (int sides : {2, 4, 8}) {
+      for (int tile : {8, 16, 32}) {
+        for (int chunk : {4, 8}) add({.threads = threads, .rows = 2, .sides = sides, .chunk = chunk, .tile = tile});
+      }
+    }
+  }
   for (int rows : {2, 4}) add({.kind = AttentionKind::tiles, .threads = 128, .rows = rows});
   return list;
 }
@@ -304,7 +311,7 @@ int main(int argc, char** argv) try {
   bench::add_seconds_option(app, o.timing);
   bench::add_warm_up_option(app, o.timing);
   app.add_option("--variants", o.variants,
-                 "These only: staged|direct:threads:rows:splits:chunk:tile, few:threads:rows:lanes:chunk:parts, "
+                 "These only: staged|direct:threads:rows:splits:chunk:tile:sides, few:threads:rows:lanes:chunk:parts, "
                  "tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
       ->delimiter(',');
   app.add_flag("--causal", o.causal);

@@ -236,6 +236,9 @@ class Attention : public testing::TestWithParam<std::string> {
         {.kind = AttentionKind::tiles, .threads = 64, .rows = 2, .parts = 5},
         {.kind = AttentionKind::few, .threads = 64, .rows = 2, .chunk = 2, .lanes = 4},
         {.kind = AttentionKind::few, .threads = 32, .rows = 3, .chunk = 1, .lanes = 8, .parts = 4},
+        {.threads = 128, .rows = 2, .sides = 2, .chunk = 8, .tile = 32},
+        {.threads = 64, .rows = 2, .sides = 4, .chunk = 4, .tile = 16, .parts = 2},
+        {.threads = 32, .sides = 8, .chunk = 2, .tile = 8},
     };
   }
 };
@@ -260,6 +263,15 @@ TEST_P(Attention, EveryVariant) {
        .mask_type = DType::f32,
        .causal = true},
       {.queries = 1, .keys = 130, .dim = 8, .value_dim = 8, .type = DType::f16},
+      {.batch = 2, .heads = 4, .queries = 150, .keys = 71, .dim = 32, .value_dim = 64, .mask = Mask::keys},
+      {.queries = 45,
+       .keys = 33,
+       .dim = 96,
+       .value_dim = 32,
+       .mask = Mask::everything,
+       .mask_type = DType::f16,
+       .causal = true,
+       .type = DType::f16},
   };
   for (const AttentionVariant& v : variants()) {
     for (const Case& c : cases) check_attention(device(), c, &v);
@@ -268,7 +280,7 @@ TEST_P(Attention, EveryVariant) {
 
 TEST_P(Attention, EveryVariantWithSpecialValues) {
   std::vector<AttentionVariant> some = variants();
-  some = {some[3], some[10], some[12]};  // with splits, tiles, parts, few
+  some = {some[3], some[10], some[12], some[13]};  // with splits, tiles, parts, few, sides
   for (const Special& s : specials()) {
     check_attention(device(), s.operands, s.options, s.name, nullptr, s.allowed);
     if (s.operands.y.count() == 0) continue;
@@ -296,6 +308,9 @@ TEST_P(Attention, PackedProjection) {
     const AttentionVariant staged{.threads = 64, .splits = 2};
     check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f},
                     "packed, in place of q", &staged);
+    const AttentionVariant sides{.threads = 64, .rows = 2, .sides = 4};
+    check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f},
+                    "packed, in place of q", &sides);
   }
 }
 
@@ -327,7 +342,7 @@ TEST(AttentionChoice, FitsTheDevice) {
         EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << to_string(v) << " dim " << dim;
         EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << to_string(v);
         EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << to_string(v) << " dim " << dim;
-        EXPECT_EQ(v.threads % v.splits, 0) << to_string(v);
+        EXPECT_EQ(v.threads % (v.splits * v.sides), 0) << to_string(v);
       }
     }
   }

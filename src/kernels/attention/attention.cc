@@ -129,6 +129,7 @@ std::string_view why(const AttentionVariant& v) {
   if (v.kind == AttentionKind::matrices) return "cooperative matrices, which have proved themselves here";
   if (v.kind == AttentionKind::few) return "few queries of a head: lanes share a key, and all queries what is read";
   if (v.parts > 1) return "few queries: workgroups share out the keys";
+  if (v.sides > 1) return "neighbours share queries: what is read of a key serves several";
   return v.kind == AttentionKind::tiles ? "heads wider than an invocation's registers" : "an invocation a query";
 }
 
@@ -166,11 +167,13 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     shares("v", a.keys ? a.v : a.q, a.value_dim);
     call.set("lanes", v.lanes).set("chunk", v.chunk).enable("subgroups");
   } else {
+    if (v.sides > 1) call.enable("subgroups");
     call.set("d4", ceil_div(a.dim, 4))
         .set("v4", ceil_div(a.value_dim, 4))
         .set("bounded", bounded || a.keys % v.chunk != 0)
         .set("staged", v.staged)
         .set("splits", v.splits)
+        .set("sides", v.sides)
         .set("chunk", v.chunk)
         .set("tile", v.tile)
         .set("v_rows", std::max(v.tile, v.splits > 1 ? v.threads / 2 * v.rows : 0));

@@ -73,6 +73,7 @@ struct AttentionVariant {
   int threads = 128;    // a workgroup
   int rows = 1;         // of an invocation; few: of a workgroup; matrices: of a subgroup
   int splits = 1;       // lanes: groups of invocations that share out the keys; a power of two
+  int sides = 1;        // lanes: neighbouring invocations that share out the columns of a row; a power of two up to 8
   int chunk = 4;        // lanes, few: keys between two looks at the running maximum
   int tile = 32;        // lanes: keys in workgroup memory, a multiple of splits · chunk; matrices: keys of a step
   int lanes = 16;       // few: invocations that share a key; a power of two

@@ -1,11 +1,18 @@
-// Attention with a lane a query: each invocation holds {{ rows }} queries and their accumulators in registers and walks
-// over the keys, which all lanes read at the same address: broadcast from workgroup memory (staged), or as uniform
-// loads without any barrier, which is what a CPU behind the adapter does best. With splits > 1 the keys are dealt to
-// that many groups of lanes, whose partial results are merged at the end.
-
+{#
+  Attention with a lane a query: each invocation holds {{ rows }} queries and their accumulators in registers and walks
+  over the keys, which all lanes read at the same address: broadcast from workgroup memory (staged), or as uniform
+  loads without any barrier, which is what a CPU behind the adapter does best. With splits > 1 the keys are dealt to
+  that many groups of lanes, whose partial results are merged at the end. With sides > 1 so many neighbours share a
+  query, each with every so many-th four of its columns, and add up its scores by subgroup shuffles.
+#}
+{% set own_d4 = d4 // sides %}
+{% set own_v4 = v4 // sides %}
+{# The invocation's four d of a head. #}
+{% macro four(d) %}{% if sides > 1 %}({{ d * sides }}u + side){% else %}{{ d }}u{% endif %}{% endmacro %}
+{% macro column(d) %}{% if sides > 1 %}{{ four(d) }} * 4u{% else %}{{ d * 4 }}u{% endif %}{% endmacro %}
 const threads = {{ threads }}u;
-const lanes = {{ threads // splits }}u;      // invocations that work on different rows
-const block_rows = {{ threads // splits * rows }}u;
+const lanes = {{ threads // splits // sides }}u;      // invocations that work on different rows
+const block_rows = {{ threads // splits // sides * rows }}u;
 {% if staged %}
 const tile = {{ tile }}u;                    // keys in workgroup memory
 
@@ -21,7 +28,14 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
 
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+{% if sides > 1 %}
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32,
+        @builtin(subgroup_invocation_id) place: u32) {
+  let t = subgroup * subgroup_size + place;
+  let side = t % {{ sides }}u;
+{% else %}
         @builtin(local_invocation_index) t: u32) {
+{% endif %}
   let block = group_index(wg, groups);
   if (block >= p.blocks) { return; }
 {% if parts %}
@@ -37,8 +51,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let keys = {{ keys_of("min(first_row + block_rows, p.rows) - 1u", "part", chunk * splits ~ "u") }};
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
-  let lane = t % lanes;
+  let lane = t{{ " / " ~ sides ~ "u" if sides > 1 }} % lanes;
+{% if splits > 1 %}
   let split = t / lanes;
+{% endif %}
 {% if mask == "keys" %}
   let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
 {% endif %}
@@ -46,8 +62,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   // Lanes past the last row compute it once more and store nothing.
   let row{{ r }} = min(first_row + lane + {{ r }}u * lanes, p.rows - 1u);
   let q{{ r }} = row_start(batch, kv_head, row{{ r }}, p.q_b, p.q_h, p.q_i);
-{% for d in range(d4) %}
-  let q{{ r }}_{{ d }} = q_at(q{{ r }}, {{ d * 4 }}u) * p.scale;
+{% for d in range(own_d4) %}
+  let q{{ r }}_{{ d }} = q_at(q{{ r }}, {{ column(d) }}) * p.scale;
 {% endfor %}
 {% if mask == "rows" %}
   let mask{{ r }} = row_start(batch, kv_head, row{{ r }}, p.mask_b, p.mask_h, p.mask_i);
@@ -59,7 +75,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
   var m{{ r }} = lowest;
   var l{{ r }} = 0.0;
-{% for d in range(v4) %}
+{% for d in range(own_v4) %}
   var o{{ r }}_{{ d }} = vec4<f32>();
 {% endfor %}
 {% endfor %}
@@ -82,7 +98,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% endif %}
     workgroupBarrier();
-    for (var j = split * {{ chunk }}u; j < count; j += {{ splits * chunk }}u) {
+    for (var j = {{ "split * " ~ chunk ~ "u" if splits > 1 else "0u" }}; j < count; j += {{ splits * chunk }}u) {
 {% else %}
   {
     for (var j = keys.x; j < keys.y; j += {{ chunk }}u) {
@@ -100,15 +116,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       var s{{ r }}_{{ c }} = 0.0;
 {% endfor %}
 {% endfor %}
-{% for d in range(d4) %}
+{% for d in range(own_d4) %}
 {% for c in range(chunk) %}
       {
-        let e = {% if staged %}(*k{{ c }})[{{ d }}]{% else %}k_at(k{{ c }}, {{ d * 4 }}u){% endif %};
+        let e = {% if staged %}(*k{{ c }})[{{ four(d) }}]{% else %}k_at(k{{ c }}, {{ d * 4 }}u){% endif %};
 {% for r in range(rows) %}
         s{{ r }}_{{ c }} = fma(q{{ r }}_{{ d }}.w, e.w, fma(q{{ r }}_{{ d }}.z, e.z, fma(q{{ r }}_{{ d }}.y, e.y, fma(q{{ r }}_{{ d }}.x, e.x, s{{ r }}_{{ c }}))));
 {% endfor %}
       }
 {% endfor %}
+{% endfor %}
+{% for k in [1, 2, 4] %}
+{% if k < sides %}
+{% for c in range(chunk) %}
+{% for r in range(rows) %}
+      s{{ r }}_{{ c }} += subgroupShuffleXor(s{{ r }}_{{ c }}, {{ k }}u);
+{% endfor %}
+{% endfor %}
+{% endif %}
 {% endfor %}
 {% for c in range(chunk) %}
 {% if mask == "keys" %}
@@ -133,14 +158,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       s{{ r }}_{{ c }} = exp(s{{ r }}_{{ c }} - n{{ r }});
 {% endfor %}
       l{{ r }} = l{{ r }} * shrink{{ r }}{% for c in range(chunk) %} + s{{ r }}_{{ c }}{% endfor %};
-{% for d in range(v4) %}
+{% for d in range(own_v4) %}
       o{{ r }}_{{ d }} *= shrink{{ r }};
 {% endfor %}
 {% endfor %}
-{% for d in range(v4) %}
+{% for d in range(own_v4) %}
 {% for c in range(chunk) %}
       {
-        let e = {% if staged %}(*v{{ c }})[{{ d }}]{% else %}v_at(v{{ c }}, {{ d * 4 }}u){% endif %};
+        let e = {% if staged %}(*v{{ c }})[{{ four(d) }}]{% else %}v_at(v{{ c }}, {{ d * 4 }}u){% endif %};
 {% for r in range(rows) %}
         o{{ r }}_{{ d }} = fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ d }});
 {% endfor %}
@@ -159,7 +184,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       {
         let slot = ((split - half) * {{ rows }}u + {{ r }}u) * lanes + lane;
         handed[slot] = vec2<f32>(m{{ r }}, l{{ r }});
-{% for d in range(v4) %}
+{% for d in range(own_v4) %}
         v_tile[slot][{{ d }}] = o{{ r }}_{{ d }};
 {% endfor %}
       }
@@ -176,7 +201,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         let theirs = exp(other.x - n);
         m{{ r }} = n;
         l{{ r }} = l{{ r }} * mine + other.y * theirs;
-{% for d in range(v4) %}
+{% for d in range(own_v4) %}
         o{{ r }}_{{ d }} = o{{ r }}_{{ d }} * mine + v_tile[slot][{{ d }}] * theirs;
 {% endfor %}
       }
@@ -186,22 +211,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
 
 {% for r in range(rows) %}
-  if (split == 0u && first_row + lane + {{ r }}u * lanes < p.rows) {
+  if ({{ "split == 0u && " if splits > 1 }}first_row + lane + {{ r }}u * lanes < p.rows) {
 {% if parts %}
     let to = partial_at(batch, kv_head, row{{ r }}, part);
-{% for d in range(v4) %}
-    partial_buf[to + {{ d }}u] = o{{ r }}_{{ d }};
+{% for d in range(own_v4) %}
+    partial_buf[to + {{ four(d) }}] = o{{ r }}_{{ d }};
 {% endfor %}
-    partial_buf[to + {{ v4 }}u] = vec4<f32>(m{{ r }}, l{{ r }}, 0.0, 0.0);
+    {{ "if (side == 0u) { " if sides > 1 }}partial_buf[to + {{ v4 }}u] = vec4<f32>(m{{ r }}, l{{ r }}, 0.0, 0.0);{{ " }" if sides > 1 }}
 {% else %}
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
     let f = select(1.0 / l{{ r }}, p.empty, l{{ r }} == 0.0);  // no key seen: zeros or NaN
-{% for d in range(v4) %}
+{% for d in range(own_v4) %}
 {% if vec_y %}
-    store4_y(y + {{ d * 4 }}u, o{{ r }}_{{ d }} * f);
+    store4_y(y + {{ column(d) }}, o{{ r }}_{{ d }} * f);
 {% else %}
 {% for j in range(4) %}
-{% if d * 4 + j < value_dim %}
+{% if sides > 1 %}
+    if ({{ column(d) }} + {{ j }}u < {{ value_dim }}u) { store_y(y + ({{ column(d) }} + {{ j }}u) * p.y_d, o{{ r }}_{{ d }}[{{ j }}] * f); }
+{% elif d * 4 + j < value_dim %}
     store_y(y + {{ d * 4 + j }}u * p.y_d, o{{ r }}_{{ d }}[{{ j }}] * f);
 {% endif %}
 {% endfor %}

@@ -65,6 +65,23 @@ std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu:
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
+// Two rows for two or more neighbours, so that what is read of a key serves two rows and each holds a part of their
+// columns; nothing where that cannot run. By sweeps on an H200, TFLOP/s for 8 × 8 heads of 1,000 tokens in f32: heads of
+// 32, 64, 96, 128, 160: 27.8, 26.0, 26.6, 23.8, 23.0, in workgroups of 128 27.3, 23.9, 24.5, 12.4, 12.6; a row for each
+// invocation 22.3, 20.8, 19.8, 12.6, and through tiles 12.1 to 12.4. Of 256 four neighbours 16.9, tiles 11.6.
+std::optional<AttentionVariant> best_sides(const AttentionCall& a, const gpu::Capabilities& capabilities) {
+  constexpr std::int64_t kWide = 160, kManyBlocks = 128, kFewRows = 32;
+  const bool wide = std::max(a.dim, a.value_dim) > kWide;
+  AttentionVariant v{.threads = 256, .rows = 2, .sides = wide ? 4 : 2, .chunk = wide ? 4 : 8, .tile = wide ? 16 : 32};
+  const std::int64_t blocks = a.batch * a.kv_heads * ceil_div(a.rows(), attention_block_rows(v));
+  if (blocks < kManyBlocks || a.rows() <= attention_block_rows(v) / 2) v.threads = 128;
+  if (a.rows() <= attention_block_rows(v) / 2) v.sides *= 2;
+  v.threads = static_cast<int>(workgroup_size(capabilities, static_cast<std::uint32_t>(v.threads)));
+  while (v.tile > v.chunk && attention_workgroup_memory(v, a) > capabilities.max_workgroup_memory) v.tile /= 2;
+  if (capabilities.software || a.rows() <= kFewRows || !attention_can_run(v, a, capabilities)) return std::nullopt;
+  return v;
+}
+
 }  // namespace
 
 std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m,
@@ -98,7 +115,7 @@ int attention_load_unit(const View& view, const AttentionCall& call) {
 
 std::int64_t attention_block_rows(const AttentionVariant& v) {
   switch (v.kind) {
-    case AttentionKind::lanes: return v.threads / v.splits * v.rows;
+    case AttentionKind::lanes: return v.threads / v.splits / v.sides * v.rows;
     case AttentionKind::tiles: return v.threads / 8 * v.rows;
     case AttentionKind::few: return v.rows;
     case AttentionKind::matrices: return v.subgroups_m * v.rows;
@@ -116,7 +133,8 @@ std::string to_string(const AttentionVariant& v) {
   if (v.kind == AttentionKind::few) {
     return std::format("few_{}x{}_lanes{}_chunk{}{}", v.threads, v.rows, v.lanes, v.chunk, parts);
   }
-  return std::format("lanes_{}x{}_split{}{}", v.threads, v.rows, v.splits, parts);
+  const std::string sides = v.sides > 1 ? std::format("_sides{}", v.sides) : "";
+  return std::format("lanes_{}x{}_split{}{}{}", v.threads, v.rows, v.splits, sides, parts);
 }
 
 std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
@@ -150,8 +168,15 @@ bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, con
            held(v, call.value_dim, attention_load_unit(call.v, call)) <= kMostHeld;
   }
   if (v.kind == AttentionKind::matrices) return can_run_matrices(v, call, capabilities);
+  // Sides take whole fours, from workgroup memory, and meet where all of a workgroup are.
+  const std::int64_t fours = v.sides * std::int64_t{4};
+  if (v.sides > 1 && (!v.staged || v.splits > 1 || call.dim % fours != 0 || call.value_dim % fours != 0 ||
+                      !capabilities.subgroups || v.sides > static_cast<int>(capabilities.subgroup_min))) {
+    return false;
+  }
   // Wider heads would be kept in registers that no GPU has.
-  return std::max(call.dim, call.value_dim) <= 128 && v.threads % v.splits == 0 && v.tile % (v.splits * v.chunk) == 0;
+  return std::max(call.dim, call.value_dim) <= 128 * std::int64_t{v.sides} && v.threads % (v.splits * v.sides) == 0 &&
+         v.tile % (v.splits * v.chunk) == 0;
 }
 
 std::uint64_t attention_part_bytes(const AttentionCall& call) {
@@ -184,19 +209,21 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   const std::int64_t blocks = ceil_div(call.rows(), kRows);
   few.rows = static_cast<int>(ceil_div(call.rows(), std::max<std::int64_t>(blocks, 1)));
   while (few.rows > 1 && !attention_can_run(few, call, capabilities)) few.rows = (few.rows + 1) / 2;
+  // Enough invocations to fill a large GPU.
+  constexpr std::int64_t kEnough = 32768;
+  const std::int64_t rows = call.batch * call.kv_heads * call.rows();
   // With fewer keys than its lanes take at once it stands idle: 67 µs a layer of 32 × 12 heads, 16 queries and 16 keys.
   const bool many_keys = call.rows() <= 4 || call.keys >= few.threads / few.lanes * few.chunk;
   if (!capabilities.software && call.rows() <= kFew && many_keys && attention_can_run(few, call, capabilities)) {
     variant = few;
   } else if (const auto m = matrices ? best_matrices(call, capabilities) : std::nullopt) {
     return *m;
+  } else if (const auto sides = best_sides(call, capabilities); sides && (widest > 64 || rows >= kEnough)) {
+    variant = *sides;
   } else if (widest > 64) {
     variant.kind = AttentionKind::tiles;
     variant.rows = 2;
   } else {
-    // Enough invocations to fill a large GPU come first.
-    constexpr std::int64_t kEnough = 32768;
-    const std::int64_t rows = call.batch * call.kv_heads * call.rows();
     while (variant.splits < 8 && rows * variant.splits < kEnough && call.keys > variant.splits * variant.chunk) {
       variant.splits *= 2;
     }
