@@ -204,9 +204,59 @@ def erfinv_of_log(w):  # erfinv(x) / x with w = -log2(1 - x²)
 show("erfinv(x) / x in -log2(1 - x²)", minimax(erfinv_of_log, mp.mpf(0), mp.mpf("4.5") / ln2, 9, lambda w: 1 / erfinv_of_log(w)))
 sinc = near_zero(lambda z: mp.sinpi(mp.sqrt(z)) / mp.pi / mp.sqrt(z), one, 1e-20)
 show("sin(πr) / (πr) in r²", minimax(sinc, mp.mpf(0), mp.mpf("0.2501"), 4, lambda z: 1 / sinc(z)))
-cot = lambda z: one if z < 1e-20 else mp.pi**2 / 8 if abs(z - 1) < 1e-12 else (  # noqa: E731
-    mp.pi * mp.sqrt(z) / 2 / mp.tan(mp.pi * mp.sqrt(z) / 2) / (1 - z))
-show("πr / tan(πr) / (1 - z) in z = 4 r²", minimax(cot, mp.mpf(0), one, 6, lambda z: 1 / cot(z)))
+cot = lambda z: -mp.pi**2 / 3 if z < 1e-25 else (  # noqa: E731
+    mp.pi * mp.sqrt(z) / mp.tan(mp.pi * mp.sqrt(z)) - 1) / z
+show("(πr / tan(πr) - 1) / r² in r², weighted for the result",
+     minimax(cot, mp.mpf(0), mp.mpf("0.25001"), 6, lambda z: mp.sqrt(z) + mp.mpf("0.1")))
+
+
+def rational(f, low, high, above, below, points=120, rounds=14):
+    """f by a quotient of polynomials of the degrees `above` and `below`, the latter's highest coefficient 1: least
+    squares weighted by the last round's denominator (Sanathanan and Koerner) and by its errors (Lawson)."""
+    xs = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * points)) for i in range(points)]
+    fs = [f(x) for x in xs]
+    weights, denominators = [mp.mpf(1)] * points, [mp.mpf(1)] * points
+    best = None
+    for step in range(rounds):
+        matrix, right = mp.matrix(points, above + 1 + below), mp.matrix(points, 1)
+        for i, x in enumerate(xs):
+            w = mp.sqrt(weights[i]) / (fs[i] * denominators[i])
+            for k in range(above + 1):
+                matrix[i, k] = w * x**k
+            for k in range(below):
+                matrix[i, above + 1 + k] = -w * fs[i] * x**k
+            right[i] = w * fs[i] * x**below
+        solution = mp.lu_solve(matrix.T * matrix, matrix.T * right)
+        top = [solution[k] for k in range(above + 1)]
+        bottom = [solution[above + 1 + k] for k in range(below)] + [mp.mpf(1)]
+        denominators = [mp.polyval(bottom[::-1], x) for x in xs]
+        errors = [abs(mp.polyval(top[::-1], x) / d / v - 1) for x, d, v in zip(xs, denominators, fs)]
+        if best is None or max(errors) < best[2]:
+            best = (top, bottom, max(errors))
+        if step >= 3:
+            mean = sum(errors) / points
+            weights = [w * (mp.mpf("0.2") + e / mean) for w, e in zip(weights, errors)]
+            weights = [w * points / sum(weights) for w in weights]
+    return best
+
+
+def show_rational(name, result, constant, scale):
+    """As constant + n / d, d times `scale`: both are chosen for what their roundings err by."""
+    top, bottom, error = result
+    rest = [scale * ((top[k] if k < len(top) else 0) - constant * bottom[k]) for k in range(len(bottom))]
+    print(f"{name}: error 2^{float(mp.log(error, 2)):.1f}")
+    print("  n", ", ".join(str(np.float32(float(c))) for c in rest))
+    print("  d", ", ".join(str(np.float32(float(c * scale))) for c in bottom))
+
+
+near_half = mp.mpf("0.5") * mp.mpf("0.999"), mp.mpf(3) * mp.mpf("1.0005")
+show_rational("lgamma(t) / ((t - 1) (t - 2)) = 0.5089299 + n / d", rational(
+    lambda t: mp.loggamma(t) / ((t - 1) * (t - 2)), *near_half, 4, 4), mp.mpf("0.5089299082756"), mp.mpf("1.77554077"))
+top, bottom, error = rational(lambda t: t * mp.digamma(t) / (t - root), *near_half, 4, 3)
+show_rational("digamma(t) / (t - root) = 0.7602508 + n / (t d)", (top, [mp.mpf(0)] + bottom, error), mp.mpf("0.7602508068085"),
+              mp.mpf("0.7493988"))
+print("digamma's root less its f32, times the slope there =",
+      mp.nstr((root - rounded(root, 24)) * mp.psi(1, root), 8))
 half_turn = near_zero(lambda z: mp.sinpi(mp.sqrt(z) / 2) / mp.sqrt(z), mp.pi / 2, 1e-20)
 show("sin(πt/2) / t in t²", minimax(half_turn, mp.mpf(0), one, 4, lambda z: 1 / half_turn(z)))
 cosine = lambda z: mp.pi / 4 if abs(z - 1) < 1e-12 else mp.cospi(mp.sqrt(z) / 2) / (1 - z)  # noqa: E731

@@ -114,7 +114,7 @@ fn product_f32(p: f32, q: f32, rest: f32) -> f32 {
 }
 
 // max(x, 0) less the part in the tail, |x| ½ erfc(|x|/√2) = exp(-x²/2) |x| t P(t) with t = 1 / (1 + |x|/4). P makes up
-// for the factor's rounding.
+// for the factor's rounding. The result has the sign of x; which 0 max(x, -0) is devices may choose.
 fn gelu_erf_f32(x: f32) -> f32 {
   let a = abs(x);
   let r = reciprocal_f32(0.25 * a);
@@ -131,7 +131,7 @@ fn gelu_erf_f32(x: f32) -> f32 {
   q = fma(q, t, 0.09974612);
   let s = a * a;
   let e = exp_parts_f32(s, fma(a, a, -s), -0.7213475);
-  return max(x, -0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 13.15);
+  return signed_f32(max(x, 0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 13.15), x);
 }
 
 // exp(-x²) t P(t) with t = 1 / (1 + |x|/2).
@@ -378,7 +378,7 @@ fn gelu_tanh_narrow(x: f32) -> f32 {
 }
 
 fn gelu_erf_narrow(x: f32) -> f32 {
-  return max(x, -0.0) - min(abs(x), 14.0) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
+  return signed_f32(max(x, 0.0) - min(abs(x), 14.0) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752), x);
 }
 
 // Near 0, where the difference loses its digits, x itself.
