@@ -197,7 +197,7 @@ std::string_view f16_packing(const gpu::Device& device) {
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
-  constexpr const char* kWhat = "exp2, log2, fma, reciprocal, root and comparisons, also denied ones";
+  constexpr const char* kWhat = "exp2, log2, below ½ too, fma, reciprocal, root and comparisons, also denied ones";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 

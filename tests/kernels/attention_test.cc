@@ -272,6 +272,15 @@ TEST_P(Attention, EveryVariant) {
        .mask_type = DType::f16,
        .causal = true,
        .type = DType::f16},
+      {.batch = 3,
+       .queries = 70,
+       .keys = 90,
+       .dim = 16,
+       .value_dim = 32,
+       .window_left = 20,
+       .window_right = 5,
+       .query_lengths = true,
+       .key_lengths = true},
   };
   for (const AttentionVariant& v : variants()) {
     for (const Case& c : cases) check_attention(device(), c, &v);
