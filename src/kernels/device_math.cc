@@ -110,19 +110,17 @@ double largest_error(const gpu::Device& device, Trial& trial, double (*reference
   return worst;
 }
 
-// The logarithm of the first of each two, which are below 1: near 1 it must be exact only in absolute terms, below ½ in
-// units in the last place.
+// The logarithm of the first of each two, which are below 1: near 1 it must be exact only in absolute terms.
 bool log2_is_right(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
-  double near = 0, below = 0;
+  double worst = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const double want = std::log2(trial.x[2 * i]), error = std::abs(std::bit_cast<float>(y[i]) - want) * 0x1p23;
-    double& worst = want > -1 ? near : below;
-    const double unit = want > -1 ? 1 : std::exp2(std::ilogb(want));
-    worst = error / unit <= worst ? worst : error / unit;  // NaN too
+    const double want = std::log2(trial.x[2 * i]);
+    const double error = std::abs(std::bit_cast<float>(y[i]) - want) / std::max(1.0, std::abs(want));
+    worst = error <= worst ? worst : error;  // NaN too
   }
-  log(LogLevel::debug, "self-test: log2 is off by {:.2f} · 2^-23, below ½ by {:.2f} units in the last place", near, below);
-  return near <= 4 && below <= 2.1;
+  log(LogLevel::debug, "self-test: log2 is off by {:.2f} · 2^-23", worst * 0x1p23);
+  return worst <= 0x1p-21;
 }
 
 // What a product's rounding leaves comes out whole only if there is no second rounding.
@@ -186,6 +184,19 @@ bool exp2_is_right(const gpu::Device& device) {
          fma_is_right(device, fma);
 }
 
+// Of all exponents, and closely from 0 to ½.
+bool small_log2_is_right(const gpu::Device& device) {
+  constexpr int kCount = 1 << 14;
+  std::vector<float> x;
+  for (int i = 0; i < kCount; ++i) {
+    const double u = (i + 0.37) / kCount;
+    x.push_back(static_cast<float>(i % 2 ? std::exp2(-1 - 99 * u) : u / 2));
+    x.push_back(0);
+  }
+  Trial log2 = start(device, "bitcast<u32>(log2(a))", x);
+  return largest_error(device, log2, [](double v) { return std::log2(v); }) <= 2.1;
+}
+
 }  // namespace
 
 std::string_view f16_packing(const gpu::Device& device) {
@@ -197,8 +208,16 @@ std::string_view f16_packing(const gpu::Device& device) {
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
-  constexpr const char* kWhat = "exp2, log2, below ½ too, fma, reciprocal, root and comparisons, also denied ones";
+  constexpr const char* kWhat = "exp2, log2, fma, reciprocal, root and comparisons, also denied ones";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
+}
+
+DeviceForms device_forms(const gpu::Device& device) {
+  return [&device](std::string_view function) {
+    if (!device_exp2(device)) return false;
+    if (!function.starts_with("lgamma")) return true;
+    return gpu::proven(device, "log2 below one half", [&] { return small_log2_is_right(device); });
+  };
 }
 
 }  // namespace weft::kernels

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "kernels/library.h"
 #include "weft/gpu.h"
 
 namespace weft::kernels {
@@ -14,8 +15,12 @@ namespace weft::kernels {
 std::string_view f16_packing(const gpu::Device& device);
 
 // True if the device's exp2 is within 2.5 ULP, its reciprocal and inverse root within 1.5 and 2, its log2 of what is
-// below 1 within 2^-21, below ½ within 2 ULP, its fma rounds once, and comparisons are right for infinities and NaN
+// below 1 within 2^-21 (or that share of it), its fma rounds once, and comparisons are right for infinities and NaN
 // too: then the functions of common/device_math.wgsl take the place of those of the same names in scalar_math.wgsl.
 bool device_exp2(const gpu::Device& device);
+
+// Which of those functions may be used there: all of them where device_exp2 says so, lgamma only where log2 is within 2
+// ULP of what is below ½, too.
+DeviceForms device_forms(const gpu::Device& device);
 
 }  // namespace weft::kernels

@@ -80,7 +80,7 @@ const Library& device_library() {
 
 }  // namespace
 
-std::string library_for(std::string_view text, const std::function<bool()>& device_math) {
+std::string library_for(std::string_view text, const DeviceForms& device_forms) {
   const auto& declarations = library().declarations;
   const auto& preferred = device_library().declarations;
   std::set<std::string_view> done;
@@ -91,7 +91,7 @@ std::string library_for(std::string_view text, const std::function<bool()>& devi
   auto take = [&](auto& self, std::string_view from) -> void {
     for_each_word(from, [&](std::string_view word, std::string_view) {
       auto found = preferred.find(word);
-      if (found == preferred.end() || !device_math()) {
+      if (found == preferred.end() || !device_forms(word)) {
         found = declarations.find(word);
         if (found == declarations.end()) return;
       }

@@ -7,10 +7,13 @@
 
 namespace weft::kernels {
 
+// Whether a function of this name may be device_math.wgsl's; asked only if it matters.
+using DeviceForms = std::function<bool(std::string_view function)>;
+
 // The declarations of the library that `text` uses, with what those use, each once. A name that `text` declares by
-// itself is left out. Where `device_math` says so, which is asked only if it matters, declarations of device_math.wgsl
-// take the place of others of the same name.
-std::string library_for(std::string_view text, const std::function<bool()>& device_math);
+// itself is left out. Where `device_forms` says so declarations of device_math.wgsl take the place of others of the same
+// name.
+std::string library_for(std::string_view text, const DeviceForms& device_forms);
 
 // Whether device_math.wgsl declares `name`.
 bool has_device_form(std::string_view name);

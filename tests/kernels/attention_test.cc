@@ -339,9 +339,11 @@ TEST(AttentionChoice, FitsTheDevice) {
   large.max_workgroup_size = 1024;
   gpu::Capabilities software = large;
   software.software = true;
-  for (const gpu::Capabilities& caps : {minimum, large, software}) {
-    for (std::int64_t dim : {1, 32, 33, 64, 65, 128, 256}) {
-      for (std::int64_t length : {1, 16, 128, 4096}) {
+  gpu::Capabilities shuffles = large, small_shuffles = minimum;
+  for (gpu::Capabilities* c : {&shuffles, &small_shuffles}) c->subgroups = true, c->subgroup_min = c->subgroup_max = 32;
+  for (const gpu::Capabilities& caps : {minimum, large, software, shuffles, small_shuffles}) {
+    for (std::int64_t dim : {1, 32, 33, 64, 65, 96, 128, 160, 256, 512}) {
+      for (std::int64_t length : {1, 16, 33, 64, 128, 200, 4096}) {
         // Shapes only: the views are broadcasts of a few numbers.
         const Buffer buffer = Buffer::host(4096);
         const View q(buffer, 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});

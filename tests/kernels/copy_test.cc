@@ -1,4 +1,6 @@
 // Copies, casts and fills on a GPU against the CPU.
+#include "kernels/copy/bits.h"
+#include "kernels/copy/copy.h"
 #include "kernels/device_math.h"
 #include "support/differential.h"
 #include "weft/error.h"
@@ -118,6 +120,11 @@ TEST_P(Copy, TransposesOfRowsThatBeginAnywhere) {
         const std::string what = std::format("{} {}{}", name(type), to_string(shape), cut ? " cut" : "");
         copy(x, y, kSameBits, what);
         expect_moved(x, y, what);
+        // Through tiles, unless these would be nearly empty.
+        if (type == DType::c64 || x.shape()[1] * x.shape()[2] < 2048) continue;
+        gpu::Encoder encoder(device());
+        const View from = kernels::as_unsigned(to_device(device(), x)), to = to_device(device(), y);
+        EXPECT_TRUE(kernels::transpose_gpu(encoder, from, kernels::as_unsigned(to))) << what;
       }
     }
   }

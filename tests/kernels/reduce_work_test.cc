@@ -3,6 +3,7 @@
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 #include "weft/kernels/reduce.h"
 
@@ -124,6 +125,31 @@ class ReduceWorkTest : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, ReduceWorkTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
+
+// Of rows that begin anywhere: halves beside each other, one with rows of another length, and a number for each row; in
+// buffers that end with the last element.
+TEST_P(ReduceWorkTest, RowsThatBeginAnywhere) {
+  Rng rng(31);
+  const auto exact = [](const View& v) {
+    const auto bytes = static_cast<std::uint64_t>(v.layout.offset_range()[1] + 1) * bits(v.dtype) / 8;
+    View copy(Buffer::host((bytes + 3) / 4 * 4), 0, v.dtype, v.shape(), v.strides());
+    std::memcpy(copy.buffer.data(), v.buffer.data() + v.offset, bytes);
+    return copy;
+  };
+  for (const auto& [type, n] : {std::pair{DType::f16, 1001}, {DType::f16, 513}, {DType::f32, 514}, {DType::f32, 513},
+                                {DType::f32, 1027}}) {
+    const View wide = random_view(rng, {5, n + 2}, type, Kind::dense, Values::ordinary);
+    const View a = exact(random_view(rng, {5, n}, type, Kind::dense, Values::ordinary));
+    const View b = exact(kernels::slice(wide, 1, 0, n));
+    const View s = random_view(rng, {5, 1}, DType::f32, Kind::dense, Values::ordinary).broadcast_to({5, n});
+    Fused f{.axes = {1}, .inputs = 3};
+    const int product = f.before.apply(ScalarOp::mul, {f.before.cast(f.before.input(type), DType::f32),
+                                                       f.before.cast(f.before.input(type), DType::f32)});
+    f.before.output(f.before.apply(ScalarOp::mul, {product, f.before.input(DType::f32)}));
+    run_both(device, std::array{a, b, s}, std::array{random_view(rng, {5}, DType::f32)}, f,
+             {.absolute = 1e-3, .relative = 1e-5}, std::format("{} {}", name(type), n));
+  }
+}
 
 // Long rows are cut into parts: the work before belongs to the first pass, that after to the second.
 TEST_P(ReduceWorkTest, LongRowsInParts) {

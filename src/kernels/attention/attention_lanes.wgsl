@@ -227,7 +227,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% else %}
 {% for j in range(4) %}
 {% if sides > 1 %}
-    if ({{ column(d) }} + {{ j }}u < {{ value_dim }}u) { store_y(y + ({{ column(d) }} + {{ j }}u) * p.y_d, o{{ r }}_{{ d }}[{{ j }}] * f); }
+    store_y(y + ({{ column(d) }} + {{ j }}u) * p.y_d, o{{ r }}_{{ d }}[{{ j }}] * f);
 {% elif d * 4 + j < value_dim %}
     store_y(y + {{ d * 4 + j }}u * p.y_d, o{{ r }}_{{ d }}[{{ j }}] * f);
 {% endif %}

@@ -1,6 +1,6 @@
 // Functions of f32 by the device's exp2, for devices where exp2, fma, the reciprocal and comparisons have proved
 // themselves (kernels/device_math.h): they take the place of those of the same names in scalar_math.wgsl. Within 4 ULP
-// as those; arguments far out, infinite or NaN go the long way there. Functions whose names end in _near leave it to the
+// as those (below 0 lgamma and digamma, whose terms cancel there, of 1 at least); arguments far out, infinite or NaN go the long way there. Functions whose names end in _near leave it to the
 // caller whether they do, for kernels that test many arguments together.
 
 // Negative numbers give NaN; 0 and infinity, for which the correction has no value, themselves.
@@ -281,7 +281,7 @@ fn digamma_f32(x: f32) -> f32 {
 
 fn digamma_near(x: f32, far: ptr<function, bool>) -> f32 {
   let r = x - round(x);
-  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (abs(r) < 0x1p-100);
+  *far = *far | is_beyond_f32(x - 0.5, 2.5) | ((abs(r) < 0x1p-100) & (x < 0.5));
   let above = x >= 0.5;
   let t = select(1.0 + abs(x), x, above);
   var n = -0.55219537;

@@ -20,8 +20,7 @@ struct TileAxes {
 };
 
 TileAxes tile_axes(const Collapsed& c) {
-  constexpr std::int64_t kShort = 8;  // axes shorter than this fill too little of a tile
-  constexpr std::int64_t kLong = 64;
+  constexpr std::int64_t kShort = 8, kLong = 64;
   const int last = c.shape.rank() - 1;
   const Strides& x = c.strides[0];
   const Strides& y = c.strides[1];
@@ -113,10 +112,13 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
       tiles_a = ceil_div(c.shape[a] + n - 1, f.tile * n);
       tiles_b = ceil_div(c.shape[b], f.tile_b);
     }
+    // Of small matrices tiles would be nearly empty.
+    if (c.shape[a] * c.shape[b] * 4 < f.tile * n * f.tile_b) return false;
     if ((rows + n) * (words + 1) * std::max(element_bits / 8, 4) > call.capabilities().max_workgroup_memory) return false;
     if (n > 1) call.update("y", to).read("x", from);
     else call.read("x", from).write("y", to);
-    call.variant(std::format("{}_{}x{}", run ? "run" : "tiles", f.tile, f.tile_b), "the sides' fast axes differ")
+    const std::string variant = run ? std::format("run_{}", f.tile) : std::format("tiles_{}x{}", f.tile, f.tile_b);
+    call.variant(variant, "the sides' fast axes differ")
         .set("n", n)
         .set("rows", rows)
         .set("words", words)

@@ -14,7 +14,7 @@ struct TransposeForm {
   std::uint32_t tile;   // direct: threads of a workgroup along a; else the words of a tile's row along a
   bool b_first;         // neighbouring workgroups lie along b
   bool words = false;   // direct, of bytes: each thread turns 4×16 of them as words
-  std::uint32_t tile_b = 32;  // the rows of a tile
+  std::uint32_t tile_b = 32;  // through a tile: the rows of y in it
 };
 // False if the layouts are no transposition, or the form does not fit it. `form`: for measuring; else it is chosen.
 bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y,

@@ -83,7 +83,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for e in range(n) %}
     {
       let f = min(first + {{ e }}u, size - 1u);
-      let b = f / {{ size_a }} - b0;
+      let b = min(f / {{ size_a }} - b0, {{ words * n - 1 }}u);   // what is outside is not stored
       let v = tile[slot(f % {{ size_a }}) + b / {{ n }}u] >> (b % {{ n }}u * {{ element }}u);
       word |= (v & {{ 65535 if n == 2 else 255 }}u) << {{ e * element }}u;
     }

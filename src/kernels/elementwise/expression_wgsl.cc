@@ -185,13 +185,15 @@ std::string_view narrow_function(const Expression& expression, const Expression:
   return text.substr(begin, text.find("_narrow") - begin);
 }
 
-// Whether the device's library has a form of the function that reports which arguments go a long way.
-bool reports_far(const Expression::Node& node) {
+// Whether the device has a form of the function of its own that reports which arguments go a long way.
+bool reports_far(const Expression::Node& node, const DeviceForms& device_forms) {
   if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return false;
   if (node.type != DType::f32) return false;
   const std::string_view text = info(node.op).f32;
   const std::size_t end = text.find("_f32(");
-  return end != text.npos && has_device_form(std::string(text.substr(0, end)) + "_near");
+  if (end == text.npos) return false;
+  const std::string form = std::string(text.substr(0, end)) + "_near";
+  return has_device_form(form) && device_forms(form);
 }
 
 // Or a form for bf16 alone, shorter still.
@@ -392,11 +394,11 @@ std::string expression_wgsl(const Expression& e, int width, std::string_view nam
   return s;
 }
 
-bool has_near(const Expression& e, const std::function<bool()>& device_math) {
+bool has_near(const Expression& e, const DeviceForms& device_forms) {
   return e.outputs().size() == 1 && std::ranges::any_of(e.nodes(), [&](const auto& node) {
-    if (reports_far(node)) return device_math();
+    if (reports_far(node, device_forms)) return true;
     const std::string_view f = narrow_function(e, node);
-    return !f.empty() && (!has_device_form(std::string(f) + "_narrow") || !device_math() || has_brief(e, node, f));
+    return !f.empty() && (!has_device_form(std::string(f) + "_narrow") || !device_forms(f) || has_brief(e, node, f));
   });
 }
 
@@ -404,7 +406,7 @@ bool ends_near(const Expression& e) {
   return e.outputs().size() == 1 && !narrow_function(e, e.nodes()[e.outputs()[0]]).empty();
 }
 
-std::string expression_near_wgsl(const Expression& e, bool device_math) {
+std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_forms) {
   const auto& nodes = e.nodes();
   const std::vector<std::string> texts = node_texts(e, false);
   std::string body;
@@ -412,14 +414,14 @@ std::string expression_near_wgsl(const Expression& e, bool device_math) {
     std::string text = texts[i];
     if (text.empty()) continue;
     if (const std::string_view f = narrow_function(e, nodes[i]); !f.empty()) {
-      const bool brief = device_math && has_brief(e, nodes[i], f);
+      const bool brief = has_brief(e, nodes[i], f) && device_forms(f);
       const std::size_t suffix = text.find('_', text.find(f) + f.size());
       text.replace(suffix, text.find('(', suffix) - suffix, brief ? "_brief" : "_near");
       const int x = nodes[i].args[0];
       body += brief ? std::format("  *far = *far | {}_brief_far(v{});\n", f, x)
                     : std::format("  *far = *far | is_beyond_f32(v{}, {}_reach);\n", x, f);
     }
-    if (reports_far(nodes[i]) && device_math) {
+    if (reports_far(nodes[i], device_forms)) {
       text.replace(text.find("_f32("), 5, "_near(");
       text.insert(text.size() - 1, ", far");
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/library.h"
 #include "weft/expression.h"
 
 namespace weft::kernels {
@@ -20,11 +21,11 @@ std::string expression_wgsl(const Expression& expression, int width, std::string
 bool names_nothing(const Expression& expression);
 
 // Whether an expression has one output and functions that test each element for a long way: those of narrow floats,
-// fewer with `device_math`, which is asked only if it matters, and some of f32 with it. Then there is fn
+// fewer with a device's own forms, and some of f32 with these. Then there is fn
 // expression_near( x0: vec4<T0>, …, far: ptr<function, bool>) -> vec4<T>, the same without a branch for each element.
 // Where `far` becomes true the values are of no use.
-bool has_near(const Expression& expression, const std::function<bool()>& device_math);
-std::string expression_near_wgsl(const Expression& expression, bool device_math);
+bool has_near(const Expression& expression, const DeviceForms& device_forms);
+std::string expression_near_wgsl(const Expression& expression, const DeviceForms& device_forms);
 // Whether the result is such a function's, which an error below 2^-14 keeps from being exactly between two floats.
 bool ends_near(const Expression& expression);
 

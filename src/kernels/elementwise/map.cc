@@ -351,7 +351,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const bool exact = phase == 0 && length % width == 0 && phases.empty();
   const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
-  const bool near = width == 4 && has_near(problem.expression, [&] { return device_exp2(commands.device()); });
+  const bool near = width == 4 && has_near(problem.expression, device_forms(commands.device()));
   const bool stores_words = exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
   std::string form = std::format("width_{}", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;

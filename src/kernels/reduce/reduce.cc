@@ -233,8 +233,8 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
   options.words_across = options.across && !wide && r.beside.empty();
   // Short rows lose more at their ends than they win.
-  options.phases = options.words ? 2 : 4;
-  options.phased = !options.across && !wide && r.rows.length >= (options.words ? 128 : 512) && !keep &&
+  options.phases = bits(r.inputs[0].dtype) == 16 ? 2 : 4;
+  options.phased = !options.across && !wide && r.rows.length >= (options.phases == 2 ? 128 : 512) && !keep &&
                    !is_moment(r.op) && r.op != ReduceOp::log_sum_exp && r.beside.empty();
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     options.phased &= (in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) && ends_in_four(r.inputs[k])) ||

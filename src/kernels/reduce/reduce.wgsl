@@ -114,7 +114,7 @@ fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
     {
       let inside = in_row({{ phases }}u * member + {{ 4 * team }}u * {{ i }} - phase);
 {% set k = "member + " ~ team ~ "u * " ~ i %}
-      let v = {{ x_step(k if phases == 2 else "min(" ~ k ~ ", p.steps - 1u)") }};
+      let v = {{ x_step(k if phases == 2 else "min(" ~ k ~ ", (phase + p.row_length - 1u) / 4u)") }};
       total = {{ combined("total", "select(identity, lift(v), inside)") }};
 {% if watches %}
       magnitude = max(magnitude, select(bits_t(0u), bitcast<bits_t>(v) & bits_t(0x7fffffffu), inside));
