@@ -152,3 +152,16 @@ fn bias(i: u32) -> f32 {
 // Below every finite score, and finite itself: -inf minus this is -inf and no NaN, so that the weight of a hidden key
 // is exp(-inf) = 0 even while a row has seen no other.
 const lowest = -0x1.fffffep+127f;
+
+{# Adds up the parts of scores that `count` neighbours have, in all of them. #}
+{% macro add_up_scores(count) %}
+{% for k in [1, 2, 4, 8, 16] %}
+{% if k < count %}
+{% for c in range(chunk) %}
+{% for r in range(rows) %}
+    s{{ r }}_{{ c }} += subgroupShuffleXor(s{{ r }}_{{ c }}, {{ k }}u);
+{% endfor %}
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% endmacro %}

@@ -142,15 +142,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% endfor %}
 {% endfor %}
-{% for k in [1, 2, 4, 8, 16] %}
-{% if k < lanes %}
-{% for c in range(chunk) %}
-{% for r in range(rows) %}
-    s{{ r }}_{{ c }} += subgroupShuffleXor(s{{ r }}_{{ c }}, {{ k }}u);
-{% endfor %}
-{% endfor %}
-{% endif %}
-{% endfor %}
+{{ add_up_scores(lanes) }}
 {% for c in range(chunk) %}
 {% if mask == "keys" %}
     let bias{{ c }} = bias(mask_start + read{{ c }} * p.mask_k);

@@ -126,15 +126,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       }
 {% endfor %}
 {% endfor %}
-{% for k in [1, 2, 4] %}
-{% if k < sides %}
-{% for c in range(chunk) %}
-{% for r in range(rows) %}
-      s{{ r }}_{{ c }} += subgroupShuffleXor(s{{ r }}_{{ c }}, {{ k }}u);
-{% endfor %}
-{% endfor %}
-{% endif %}
-{% endfor %}
+{{ add_up_scores(sides) }}
 {% for c in range(chunk) %}
 {% if mask == "keys" %}
       let bias{{ c }} = {% if staged %}bias_tile[j + {{ c }}u]{% else %}bias(mask_start + key{{ c }} * p.mask_k){% endif %};
