@@ -90,9 +90,9 @@ struct Problem {
   AttentionCall call() const { return AttentionCall(q, k, v, mask, y, options); }
 };
 
-// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile, sides of lanes (staged, direct), lanes, chunk, parts
-// of few, and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and columns, rows of a subgroup, tile,
-// buffers, parts.
+// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile, sides of lanes (staged, direct), lanes, chunk,
+// parts of few, and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and columns, rows of a subgroup,
+// tile, buffers, parts.
 AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& capabilities) {
   AttentionVariant v;
   char form[9] = "";

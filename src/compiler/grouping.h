@@ -7,6 +7,10 @@
 
 namespace weft::compiler {
 
+// Elementwise operations of one kernel: registers are not endless, and results that lie far apart would have to be kept
+// long.
+inline constexpr std::size_t kMostOperations = 64;
+
 class Grouping {
  public:
   using Group = std::vector<const Node*>;  // in order

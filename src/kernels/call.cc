@@ -290,11 +290,12 @@ std::string Call::wgsl() const {
   text += kernel_source(kernel_);
   std::string result = prelude();
   if (expression_) result += expression_wgsl(*expression_, expression_width_, "expression", used_);
-  if (expression_ && near_) result += expression_near_wgsl(*expression_, device_forms(commands_.device()));
+  const DeviceForms forms = device_forms(commands_.device());
+  if (expression_ && near_) result += expression_near_wgsl(*expression_, forms);
   result += render_template(text, context);
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());
-  return result + library_for(result, device_forms(commands_.device()));
+  return result + library_for(result, forms);
 }
 
 Call& Call::cost(const Work& work) {

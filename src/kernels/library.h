@@ -11,8 +11,8 @@ namespace weft::kernels {
 using DeviceForms = std::function<bool(std::string_view function)>;
 
 // The declarations of the library that `text` uses, with what those use, each once. A name that `text` declares by
-// itself is left out. Where `device_forms` says so declarations of device_math.wgsl take the place of others of the same
-// name.
+// itself is left out. Where `device_forms` says so declarations of device_math.wgsl take the place of others of the
+// same name.
 std::string library_for(std::string_view text, const DeviceForms& device_forms);
 
 // Whether device_math.wgsl declares `name`.

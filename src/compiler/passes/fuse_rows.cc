@@ -12,9 +12,6 @@ namespace {
 
 using Group = Grouping::Group;
 
-// Registers are not endless.
-constexpr std::size_t kMostOperations = 64;
-
 // A group: the row operation, what comes before it, and what comes after it, in order.
 struct Parts {
   const Node* rows = nullptr;

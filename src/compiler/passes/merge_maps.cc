@@ -10,9 +10,6 @@
 namespace weft::compiler {
 namespace {
 
-// Registers are not endless, and results that lie far apart would have to be kept long.
-constexpr std::size_t kMostOperations = 64;
-
 using Group = Grouping::Group;
 
 bool candidate(const Grouping& groups, const Node& node) {

@@ -12,9 +12,6 @@
 namespace weft::compiler {
 namespace {
 
-// Registers are not endless.
-constexpr std::size_t kMostOperations = 64;
-
 using Group = Grouping::Group;
 
 const Node& reduction_of(const Group& group) {

@@ -47,7 +47,9 @@ struct AttentionCall {
     std::int64_t first = 0, end = 0;
   };
   Keys seen(std::int64_t batch, std::int64_t query) const;
-  double mean_keys() const { return attention_mean_keys(options, {first_query, queries, all_queries}, {first_key, keys, all_keys}); }
+  double mean_keys() const {
+    return attention_mean_keys(options, {first_query, queries, all_queries}, {first_key, keys, all_keys});
+  }
 
   // The part of it with `count` batches, heads of keys, heads of a group (of one head of keys), queries or keys from
   // `begin` on. The results of a part of the keys are for attention_combine.wgsl to join.

@@ -66,22 +66,20 @@ std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu:
 }
 
 // Two rows for two or more neighbours, so that what is read of a key serves two rows and each holds a part of their
-// columns; nothing where that cannot run. By sweeps on an H200, TFLOP/s for 8 × 8 heads of 1,000 tokens in f32: heads of
-// 32, 64, 96, 128, 160: 27.8, 26.0, 26.6, 23.8, 23.0, in workgroups of 128 27.3, 23.9, 24.5, 12.4, 12.6; a row for each
+// columns; nothing where that cannot run. By sweeps on an H200, TFLOP/s for 8 × 8 heads of 1,000 tokens in f32: heads
+// of 32, 64, 96, 128, 160: 27.8, 26.0, 26.6, 23.8, 23.0, in workgroups of 128 27.3, 23.9, 24.5, 12.4, 12.6; a row for each
 // invocation 22.3, 20.8, 19.8, 12.6, and through tiles 12.1 to 12.4. Of 256 four neighbours 16.9, tiles 11.6.
 std::optional<AttentionVariant> best_sides(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   constexpr std::int64_t kWide = 160, kWidest = 256, kManyBlocks = 128, kFewRows = 32;
   const std::int64_t widest = std::max(a.dim, a.value_dim);
+  if (capabilities.software || widest > kWidest || a.rows() <= kFewRows) return std::nullopt;
   const bool wide = widest > kWide;
   AttentionVariant v{.threads = 256, .rows = 2, .sides = wide ? 4 : 2, .chunk = wide ? 4 : 8, .tile = wide ? 16 : 32};
-  const std::int64_t blocks = a.batch * a.kv_heads * ceil_div(a.rows(), attention_block_rows(v));
-  if (blocks < kManyBlocks || a.rows() <= attention_block_rows(v) / 2) v.threads = 128;
+  if (row_groups(v, a) < kManyBlocks || a.rows() <= attention_block_rows(v) / 2) v.threads = 128;
   if (a.rows() <= attention_block_rows(v) / 2) v.sides *= 2;
   v.threads = static_cast<int>(workgroup_size(capabilities, static_cast<std::uint32_t>(v.threads)));
   while (v.tile > v.chunk && attention_workgroup_memory(v, a) > capabilities.max_workgroup_memory) v.tile /= 2;
-  if (capabilities.software || widest > kWidest || a.rows() <= kFewRows) return std::nullopt;
-  if (!attention_can_run(v, a, capabilities)) return std::nullopt;
-  return v;
+  return attention_can_run(v, a, capabilities) ? std::optional(v) : std::nullopt;
 }
 
 }  // namespace

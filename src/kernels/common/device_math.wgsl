@@ -1,7 +1,8 @@
 // Functions of f32 by the device's exp2, for devices where exp2, fma, the reciprocal and comparisons have proved
 // themselves (kernels/device_math.h): they take the place of those of the same names in scalar_math.wgsl. Within 4 ULP
-// as those (below 0 lgamma and digamma, whose terms cancel there, of 1 at least); arguments far out, infinite or NaN go the long way there. Functions whose names end in _near leave it to the
-// caller whether they do, for kernels that test many arguments together.
+// as those (below 0 lgamma and digamma, whose terms cancel there, of 1 at least); arguments far out, infinite or NaN go
+// the long way there. Functions whose names end in _near leave it to the caller whether they do, for kernels that test
+// many arguments together.
 
 // Negative numbers give NaN; 0 and infinity, for which the correction has no value, themselves.
 fn sqrt_f32(x: f32) -> f32 {
@@ -240,8 +241,8 @@ fn sin_pi_over_pi_f32(r: f32) -> f32 {
 }
 
 // Between -2 and 3: lgamma(x) of what is not below ½; lgamma(1 + x) - log(x) of the rest above 0; below it
-// log(π / |sin(πx)|) - lgamma(1 - x). The device's logarithm has the digits for that below ½. lgamma(t) is (t - 1) (t - 2)
-// times a half, about, and a rational function, so that what this loses by roundings counts less.
+// log(π / |sin(πx)|) - lgamma(1 - x). The device's logarithm has the digits for that below ½. lgamma(t) is (t - 1)
+// (t - 2) times a half, about, and a rational function, so that what this loses by roundings counts less.
 fn lgamma_f32(x: f32) -> f32 {
   var far = false;
   let r = lgamma_near(x, &far);
@@ -271,7 +272,8 @@ fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
 }
 
 // The same for the derivative: ψ(x); ψ(1 + x) - 1/x; ψ(1 - x) - π / tan(πr), r from the next integer, as 1/r and a
-// polynomial. ψ(t) is (t - root) times ¾, about, and a rational function; what the root lacks is made up for at the end.
+// polynomial. ψ(t) is (t - root) times ¾, about, and a rational function; what the root lacks is made up for at the
+// end.
 fn digamma_f32(x: f32) -> f32 {
   var far = false;
   let r = digamma_near(x, &far);

@@ -146,6 +146,12 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
   if (gpu && workspace) check_output("workspace", *workspace, Sharing::none);
 }
 
+bool last_group_is_whole(const View& view, std::int64_t count) {
+  const int b = bits(view.dtype);
+  const std::int64_t last = static_cast<std::int64_t>(view.offset) * 8 / b + view.layout.offset_range()[1];
+  return static_cast<std::uint64_t>((last / count + 1) * count * b / 8) <= view.buffer.size();
+}
+
 std::uint64_t workspace_size(const std::optional<View>& workspace) {
   if (!workspace || !workspace->is_dense()) return 0;
   return byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count()));

@@ -37,6 +37,10 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
 // Bytes of scratch that a workspace offers: those of a dense view.
 std::uint64_t workspace_size(const std::optional<View>& workspace);
 
+// Whether the aligned group of so many elements around the view's last is whole in the buffer, for its part that is not
+// the view's too.
+bool last_group_is_whole(const View& view, std::int64_t count = 4);
+
 // Whether some element of one view shares a byte with one of the other; false where that is too intricate to tell.
 bool overlap(const View& a, const View& b);
 // Whether two indices of a view lead to one element.

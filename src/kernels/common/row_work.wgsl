@@ -34,8 +34,8 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {{ after }}
 {% endmacro %}
 
-{# Where the row, or, phased, its first word or four, starts in each operand; and, for kept_place, where the member's first step
-   stands. #}
+{# Where the row, or, phased, its first word or four, starts in each operand; and, for kept_place, where the member's
+   first step stands. #}
 {% macro row_start(operand) -%}
 {{ operand }}_row(row){{ " - phase * p." ~ operand ~ "_inner0" if phased }}
 {%- endmacro %}

@@ -142,12 +142,14 @@ bool words_across(const View& view, const Rows& rows, std::size_t k) {
   return std::ranges::all_of(rows.inner.strides[k], [](std::int64_t s) { return s % 2 == 0; });
 }
 
+int phases_of(DType type) { return bits(type) == 16 ? 2 : 4; }
+
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l) {
   const int element_bits = bits(other.dtype);
   const auto is_run = [&](const View& v, std::size_t i) {
     return bits(v.dtype) == element_bits && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
   };
-  const auto differ = [&](std::int64_t a, std::int64_t b) { return (a - b) % (element_bits == 16 ? 2 : 4) != 0; };
+  const auto differ = [&](std::int64_t a, std::int64_t b) { return (a - b) % phases_of(other.dtype) != 0; };
   const auto start = [&](const View& v) { return static_cast<std::int64_t>(v.offset) / (element_bits / 8); };
   if (element_bits != 16 && element_bits != 32) return false;
   if (!is_run(view, k) || !is_run(other, l) || differ(start(view), start(other))) return false;

@@ -31,8 +31,10 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
 // whole words wherever along them: fours of rows then are taken as two words, the last four together with some of those
 // before.
 bool words_across(const View& view, const Rows& rows, std::size_t k);
-// True if operands k and l are of types of 16 bits, or of 32, lie in one run along a row, and every row of both starts in
-// the same half of a word of memory, or at the same of four words, whichever that is: rows then may be phased.
+// Elements that threads take side by side of rows that begin anywhere: two, a word, of types of 16 bits, else four.
+int phases_of(DType type);
+// True if operands k and l are of types of 16 bits, or of 32, lie in one run along a row, and every row of both starts
+// at the same of phases_of() elements, whichever that is: rows then may be phased.
 bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l);
 // True if operand k's neighbours in memory belong to different rows: threads side by side should take rows side by
 // side.
@@ -57,7 +59,7 @@ struct RowPlan {
   // side by side read and store words side by side; of 32 bits it is four words as they lie. Of a member's first step
   // and its last two, elements may lie outside of the row. Rows that should be kept are phased only if they are.
   bool phased = false;
-  int phases = 2;                // the elements that threads take side by side: 2 in words, or 4
+  int phases = 2;                // phases_of() what leads
   bool words_across = false;     // fours of rows are two words each; the last of them may overlap others
   // Words between the two of four elements of 16 bits that are read or stored in words; 0: fours lie together.
   std::uint32_t apart() const { return phased && phases == 2 ? team : words_across ? 1 : 0; }

@@ -20,8 +20,8 @@ fn copysign_f32(x: f32, sign: f32) -> f32 {
   return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(sign) & 0x80000000u));
 }
 
-// r with x's sign, r NaN, of that sign already, or not below 0. Where a function is x itself for some arguments, magnitudes are chosen between first:
-// of "x, or copysign_f32(r, x)" LLVM 21 makes a masked vpternlog with its operands mixed up, where the processor has
+// r with x's sign, r NaN, of that sign already, or not below 0. Where a function is x itself for some arguments,
+// magnitudes are chosen between first: of "x, or copysign_f32(r, x)" LLVM 21 makes a masked vpternlog with its operands mixed up, where the processor has
 // AVX-512 (llvm/llvm-project issue 157929; Mesa's drivers gave wrong asinh and atan2 of eight-bit floats).
 fn signed_f32(r: f32, x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & 0x80000000u)); }
 

@@ -114,7 +114,8 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
     }
     // Of small matrices tiles would be nearly empty.
     if (c.shape[a] * c.shape[b] * 4 < f.tile * n * f.tile_b) return false;
-    if ((rows + n) * (words + 1) * std::max(element_bits / 8, 4) > call.capabilities().max_workgroup_memory) return false;
+    const std::int64_t bytes = (rows + n) * (words + 1) * std::max(element_bits / 8, 4);
+    if (bytes > call.capabilities().max_workgroup_memory) return false;
     if (n > 1) call.update("y", to).read("x", from);
     else call.read("x", from).write("y", to);
     const std::string variant = run ? std::format("run_{}", f.tile) : std::format("tiles_{}x{}", f.tile, f.tile_b);

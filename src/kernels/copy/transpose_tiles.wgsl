@@ -1,11 +1,12 @@
 {# y[…b, a] = x[…a, b] where y is contiguous along a and x along b, of rows that begin anywhere in a word. A tile of
-   workgroup memory has `rows` of x, in words of {{ n }} elements, `words` each, which begin where the tile does. Its rows r,
-   r + {{ n }}, … lie side by side at an odd distance: threads along a find them in different banks. Of y it makes `tile_b` rows
-   of `tile_words`; words that two rows, or other tiles, have a part of are merged.
+   workgroup memory has `rows` of x, in words of n elements, `words` each, which begin where the tile does. Its rows r,
+   r + n, … lie side by side at an odd distance: threads along a find them in different banks. Of y it makes `tile_b`
+   rows of `tile_words`; words that two rows, or other tiles, have a part of are merged.
    `short_a`: how long a is, if so short that a tile has all of it, and y's rows lie side by side: then y is one run, of
    which a tile makes `tile_words`. `aligned`: x's rows begin at words. #}
 {% set size_a = short_a ~ "u" if short_a else "p.size_a" %}
 {% set element = 32 // n %}
+{% set ones = "0xffffu" if n == 2 else "0xffu" %}
 const kSlots = {{ (rows + n - 1) // n }}u;
 const kPitch = {{ words + 1 - words % 2 }}u;
 var<workgroup> tile: array<{{ "u32" if n > 1 else "x_t" }}, {{ n }}u * kSlots * kPitch>;
@@ -26,7 +27,7 @@ fn store_word(begin: u32, first: u32, size: u32, word: u32) {
   }
   var mine = 0u;
 {% for e in range(n) %}
-  mine |= select(0u, {{ 65535 if n == 2 else 255 }}u << {{ e * element }}u, first + {{ e }}u < size);
+  mine |= select(0u, {{ ones }} << {{ e * element }}u, first + {{ e }}u < size);
 {% endfor %}
   if (mine != 0u) {
     atomicAnd(&y_buf[at], ~mine);
@@ -85,7 +86,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
       let f = min(first + {{ e }}u, size - 1u);
       let b = min(f / {{ size_a }} - b0, {{ words * n - 1 }}u);   // what is outside is not stored
       let v = tile[slot(f % {{ size_a }}) + b / {{ n }}u] >> (b % {{ n }}u * {{ element }}u);
-      word |= (v & {{ 65535 if n == 2 else 255 }}u) << {{ e * element }}u;
+      word |= (v & {{ ones }}) << {{ e * element }}u;
     }
 {% endfor %}
     store_word(y_begin, first, size, word);

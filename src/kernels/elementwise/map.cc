@@ -117,9 +117,7 @@ bool fits_vectors(const Operand& o, std::int64_t phase) {
   for (int i = 0; i + 1 < o.strides.rank(); ++i) {
     if (o.strides[i] % 4 != 0) return false;
   }
-  // The last vec4 must be whole in the buffer, for its part that is not the view's too.
-  const std::int64_t last = o.first_element() + o.view.layout.offset_range()[1];
-  return static_cast<std::uint64_t>((last / 4 + 1) * 4 * b / 8) <= o.view.buffer.size();
+  return last_group_is_whole(o.view);
 }
 
 // Whether an operand's rows begin as many elements from a multiple of four as those of y do.

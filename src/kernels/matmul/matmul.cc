@@ -45,7 +45,7 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   if (workspace) call.read("partial", *workspace, width == 4 && can_vectorise(*workspace) ? 4 : 1);
   call.set("partial_width", width == 4 && workspace && can_vectorise(*workspace) ? 4 : 1);
   call.set("threads", threads).set("slices", workspace != nullptr).set("splits", false);
-  call.set("product", compute_type(product_type(p.a.dtype, p.b.dtype)));
+  call.set("product", compute_type(p.sum_type()));
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
   call.index_param("slices", slices).index_param("slice_stride", p.products());
@@ -112,7 +112,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.iterate(p.batch);
   add_operand(call, "a", p.a, true, a.width);
   add_operand(call, "b", p.b, false, b.width);
-  call.set("product", compute_type(product_type(p.a.dtype, p.b.dtype)));
+  call.set("product", compute_type(p.sum_type()));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
   if (by_words) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
@@ -125,7 +125,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
       throw InvalidArgument("matmul: {} needs a workspace of {} bytes, given {}", to_string(v), needed,
                             workspace ? to_string(*workspace) : "none");
     }
-    partial = View(workspace->buffer, workspace->offset, product_type(p.a.dtype, p.b.dtype), {v.splits * p.products()});
+    partial = View(workspace->buffer, workspace->offset, p.sum_type(), {v.splits * p.products()});
   }
   const StoreUnit unit = tiles ? StoreUnit::row_of_four : StoreUnit::element;
   if (partial) add_partial_outputs(call, p, *partial, unit);
@@ -341,7 +341,7 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
                         capabilities.max_binding, needed, workspace ? to_string(*workspace) : "none");
     }
     const auto sums_of = [&](std::int64_t first, std::int64_t size) {
-      return View(workspace->buffer, workspace->offset + p.sums_bytes(first), product_type(p.a.dtype, p.b.dtype),
+      return View(workspace->buffer, workspace->offset + p.sums_bytes(first), p.sum_type(),
                   {size * p.products()});
     };
     for (std::int64_t w = 0; w < windows; ++w) {

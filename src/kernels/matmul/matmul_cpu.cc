@@ -299,7 +299,7 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
   const RowStore store(p, epilogue);
   if (p.k == 0) return store_zeros(p, store);
-  const DType product = product_type(p.a.dtype, p.b.dtype);
+  const DType product = p.sum_type();
   if (product == DType::i32) return integers(executor, p, store);
   if (product == DType::f64) return plain<double>(executor, p, store, product);
   const RightSide right(executor, p);

@@ -17,7 +17,7 @@ double element(const View& view, std::int64_t offset) {
 
 void matmul_reference(const MatmulProblem& p, const Expression* expression) {
   const RowStore store(p, expression);
-  const DType product = product_type(p.a.dtype, p.b.dtype);
+  const DType product = p.sum_type();
   const bool real = is_floating(product);
   std::vector<float> reals(static_cast<std::size_t>(p.n));
   std::vector<double> doubles(static_cast<std::size_t>(p.n));

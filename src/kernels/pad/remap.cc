@@ -88,14 +88,8 @@ std::vector<RemapAxis> multiples(std::string_view name, const View& x, const Vie
 
 std::int64_t modulo(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
-// Whether four elements at once can be loaded or stored, wherever they start: the last vec4 must be whole in the
-// buffer.
-bool has_vectors(const View& v) {
-  const int b = bits(v.dtype);
-  if (b < 8 || b > 32) return false;
-  const std::int64_t last = static_cast<std::int64_t>(v.offset) * 8 / b + v.layout.offset_range()[1];
-  return static_cast<std::uint64_t>((last / 4 + 1) * 4 * b / 8) <= v.buffer.size();
-}
+// Whether four elements at once can be loaded or stored, wherever they start.
+bool has_vectors(const View& v) { return bits(v.dtype) >= 8 && bits(v.dtype) <= 32 && last_group_is_whole(v); }
 
 }  // namespace
 
@@ -179,8 +173,7 @@ struct Aligned {
 std::optional<Aligned> in_vectors(const View& v) {
   const int b = bits(v.dtype);
   if (b < 8 || b > 32) return std::nullopt;
-  const auto end = static_cast<std::int64_t>(v.offset) + (v.layout.offset_range()[1] + 1) * b / 8;
-  if (static_cast<std::uint64_t>(ceil_div(end, 16) * 16) > v.buffer.size()) return std::nullopt;
+  if (!last_group_is_whole(v, 128 / b)) return std::nullopt;
   Aligned a{v, static_cast<std::int64_t>(v.offset % 16) * 8 / b};
   a.view.offset = v.offset / 16 * 16;
   a.view.layout = {{v.count() + a.before}, {1}};

@@ -194,12 +194,6 @@ Accumulator reduce_accumulator(ReduceOp op, DType x) {
   return {is_signed(x) ? DType::i32 : DType::u32};
 }
 
-// Whether the four elements around the view's last are in the buffer; words are.
-bool ends_in_four(const View& v) {
-  const auto last = static_cast<std::uint64_t>(v.layout.offset_range()[1] + 1) * bits(v.dtype) / 8 + v.offset;
-  return bits(v.dtype) == 16 || (last + 15) / 16 * 16 <= v.buffer.size();
-}
-
 // How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four. `cut` and
 // `keep` as in RowPlanOptions.
 RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep = false) {
@@ -233,11 +227,12 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
   options.words_across = options.across && !wide && r.beside.empty();
   // Short rows lose more at their ends than they win.
-  options.phases = bits(r.inputs[0].dtype) == 16 ? 2 : 4;
+  options.phases = phases_of(r.inputs[0].dtype);
   options.phased = !options.across && !wide && r.rows.length >= (options.phases == 2 ? 128 : 512) && !keep &&
                    !is_moment(r.op) && r.op != ReduceOp::log_sum_exp && r.beside.empty();
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
-    options.phased &= (in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) && ends_in_four(r.inputs[k])) ||
+    const bool taken = options.phases == 2 || last_group_is_whole(r.inputs[k]);  // words always are whole
+    options.phased &= (in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) && taken) ||
                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
     options.words_across &= words_across(r.inputs[k], r.rows, k) ||
                             (k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0);

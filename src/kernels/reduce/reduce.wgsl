@@ -148,8 +148,8 @@ fn main({{ thread_arguments() }}) {
   var magnitude = bits_t(0u);
 {% endif %}
 {% if phased %}
-  // In one part: in several, sums of f16 are a third slower so. What lies between a member's first step and its last two
-  // is in the row.
+  // In one part: in several, sums of f16 are a third slower so. What lies between a member's first step and its last
+  // two is in the row.
   let rounds = (p.steps + {{ team - 1 }}u) / {{ team }}u;
 {{ take_inside("0u") }}
   let end = (max(rounds, 2u) - 2u) * {{ team }}u;
