@@ -96,7 +96,8 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
   if (f.waits && kind.by_columns && plan.across && plan.width == 4) {
     PartsForm wide = f;
     wide.threads = element_bits == 16 ? 256 : 128;
-    wide.interleave = 16;
+    wide.interleave = kind.column_words ? 32 : 16;
+    if (kind.column_words) wide.kept = 52;
     const std::int64_t tile = std::int64_t{wide.threads / wide.interleave} * wide.kept;
     if (ceil_div(plan.steps, tile) <= 32) f = wide;
   }
@@ -174,6 +175,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   p.words = kind.words;
   p.waits = f.waits;
   p.patience = f.patience;
+  p.column_words = kind.column_words && p.waits && plan.across && plan.width == 4 && plan.team % 4 == 0;
   const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   p.exact = p.waits && teams % (plan.workgroup / plan.team) == 0 && std::ranges::all_of(p.steps, ends_with_tile);
   return p;

@@ -38,6 +38,7 @@ struct RowParts {
   bool waits = false;         // as the form says; of floats only
   std::uint32_t patience = 0;
   bool exact = false;         // what waits has no tiles or rows in part
+  bool column_words = false;  // as the kind says, of tiles that wait
   bool runs = false;          // a thread's steps lie four after another, not all a team apart
   // Parts of all but one length, where rows do not end with a tile: they share rounds, a step of each member, in order.
   bool balanced = false;
@@ -54,6 +55,7 @@ struct PartKind {
   std::size_t operands = 2;      // of the kernel, beside the workspace
   std::uint32_t most_kept = 32;  // steps of each thread
   bool by_columns = false;       // where rows lie across, what is found is joined column by column
+  bool column_words = false;     // where they lie across and wait, what is kept are words of two elements of 16 bits
   bool may_wait = true;          // else rows are read twice
   bool balances = true;          // its parts may be; else all but the last are whole tiles
 };

@@ -14,13 +14,16 @@ fn found_at(tile: u32, q: u32, word: u32, slot: u32) -> u32 {
 fn part_of(tile: u32) -> u32 { return p.first_part + tile % p.parts; }
 
 {% if waits %}
-alias found_t = {{ "vec2<f32>" if pairs else "f32" }};
+alias found_t = {{ "vec2<f32>" if pairs else "u32" if found_words else "f32" }};
 const absent = 0xffffffffu;   // no statistics have these bits
 {% if gathers %}
 var<workgroup> gave_up: atomic<u32>;
 {% if uniform_exit %}
 var<workgroup> leaves: u32;
 {% endif %}
+{% if found_words %}
+fn store_found(i: u32, v: found_t) { atomicStore(&found_buf[p.found_o + i], v); }
+{% else %}
 fn put_word(i: u32, v: f32) {
   let w = bitcast<u32>(v);
   atomicStore(&found_buf[p.found_o + i], select(w, 0x7fc00000u, w == absent));
@@ -30,6 +33,7 @@ fn store_found(i: u32, v: found_t) {
   put_word({{ halves }}u * i + {{ h }}u, v{{ "[" ~ h ~ "]" if pairs }});
 {% endfor %}
 }
+{% endif %}
 {% endif %}
 {% endif %}
 {# Where other workgroups are still to put statistics they are waited for, but not for ever, nor at all once a workgroup

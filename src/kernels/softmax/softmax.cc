@@ -22,8 +22,14 @@ Rows rows_of(const RowViews& views, int axis) {
 // The views of one window or, where a row is longer than a binding, of several.
 using Windows = std::span<const RowViews>;
 
-// A part's statistics are its maximum and its sum.
-std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows windows, int axis,
+// Whether x is of 16 bits and can be read in words where rows lie across.
+bool in_column_words(const RowViews& views, const Rows& rows, const RowPlanOptions& options) {
+  if (views.before || bits(views.inputs[0].dtype) != 16) return false;
+  return options.across4 || (options.words_across && words_across(views.inputs[0], rows, 0));
+}
+
+// A part's statistics are its maximum and its sum, in one word where that is exact enough for y.
+std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows windows, int axis, bool log,
                                  const std::optional<PartsForm>& form = {}) {
   std::vector<Rows> rows;
   std::vector<RowPlanOptions> options;
@@ -33,7 +39,11 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   }
   PartKind kind = part_kind(windows[0], 2);
   kind.by_columns = true;
-  return plan_parts(capabilities, rows, common_options(options), kind, form);
+  kind.column_words = windows.size() == 1 && in_column_words(windows[0], rows[0], options[0]);
+  std::optional<RowParts> parts = plan_parts(capabilities, rows, common_options(options), kind, form);
+  const bool narrow = !log && !windows[0].after && bits(windows[0].result_type()) == 16;
+  if (parts && parts->column_words && narrow) parts->words = 1;
+  return parts;
 }
 
 Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows& rows, const RowPlan& plan, bool log) {
@@ -52,8 +62,16 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     const DType x = views.inputs[0].dtype;
     const Rows rows = rows_of(views, axis);
     const RowPlan plan = parts.plan_of(window);
-    Call call = start(stream, "softmax_parts", views, rows, plan, log);
+    Call call = start(stream, parts.column_words ? "softmax_columns" : "softmax_parts", views, rows, plan, log);
     call.include("row_parts").include("tile_work");
+    const bool in_f16 = parts.column_words && x == DType::f16 && stream.gpu()->device().capabilities().f16;
+    if (in_f16) call.enable("f16");
+    call.set("in_f16", in_f16).set("found_words", parts.words == 1);
+    if (parts.column_words) {
+      const std::int64_t shares = plan.team / 4, each = ceil_div(parts.all_parts, shares);
+      const std::int64_t looks = ceil_div(each, ceil_div(each, std::int64_t{6}));
+      call.set("looks", looks).set("looks_end", parts.all_parts % (shares * looks) != 0);
+    }
     const bool words = !views.before && bits(x) == 16 && steps_in_fours(views, rows, plan, 0);
     call.set("words_of_x", words).set("x_is_f16", x == DType::f16);
     call.set("narrow_y", bits(views.result_type()) <= 16);
@@ -80,7 +98,7 @@ std::vector<RowViews> windows_of(const RowViews& views, RowWindows pieces) {
 // What windows of such rows take of a workspace.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowViews& views, int axis) {
   return [&capabilities, &views, axis](RowWindows pieces) -> std::uint64_t {
-    const auto parts = parts_of(capabilities, windows_of(views, pieces), axis);
+    const auto parts = parts_of(capabilities, windows_of(views, pieces), axis, true);  // no fewer bytes than without
     return parts ? parts->bytes() : 0;
   };
 }
@@ -98,7 +116,7 @@ void run(Stream& stream, const RowViews& views, int axis, bool log, const std::o
   const auto scratch = scratch_of(capabilities, views, axis);
   in_row_windows(capabilities, name, views.all(), along(axis), scratch, [&](RowWindows pieces) {
     const std::vector<RowViews> windows = windows_of(views, pieces);
-    const auto parts = parts_of(capabilities, windows, axis);
+    const auto parts = parts_of(capabilities, windows, axis, log);
     if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
       return run_in_parts(stream, name, windows, axis, log, *parts, workspace);
     }
@@ -149,12 +167,12 @@ void softmax_in_form(Stream& stream, const RowViews& views, int axis, bool logar
 
 void softmax_in_parts(Stream& stream, const RowViews& views, int axis, bool logarithm, const View& workspace,
                       const PartsForm& form) {
-  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, form);
+  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, logarithm, form);
   run_in_parts(stream, name_of(logarithm), std::span(&views, 1), axis, logarithm, parts, workspace);
 }
 
 std::uint64_t softmax_in_parts_workspace(Stream& stream, const RowViews& views, int axis, const PartsForm& form) {
-  return parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, form)->bytes();
+  return parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, true, form)->bytes();
 }
 
 }  // namespace weft::kernels
