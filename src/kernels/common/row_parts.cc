@@ -189,7 +189,6 @@ namespace {
 
 void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t first_part) {
   call.include("row_parts");
-  call.set("in_fours", p.column_words && !p.plan.words_across);
   call.set("words", p.words).set("runs", p.runs).set("balanced", p.balanced).set("long", p.turns > 1);
   if (p.turns > 1) call.index_param("turns", p.turns);
   if (p.balanced) call.index_param("rounds", ceil_div(p.steps[window], std::int64_t{p.plan.team}));

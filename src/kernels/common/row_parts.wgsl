@@ -77,9 +77,6 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {{ load_found_function("load_found_of", "Found", "tile: u32, q: u32, slot: u32", words * rows_per_team, place_in_part) }}
 {% endif %}
 
-{# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
-{% set packed = waits and gathers and words_of_x %}
-
 {# Declares the thread's place: member of its team, the team's first row, its slot among the tile's; and the first step
    of its tile. #}
 {% macro part_place() %}
@@ -114,28 +111,19 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {% macro tile_first(operand) %}
 {% if tile_way != "none" %}
   let {{ operand }}_first = {{ operand }}_start + {{ operand }}_at({{ step_at("min(first, p.steps - 1u)") }});
-{% if in_fours %}
-  let {{ operand }}_four = (p.{{ operand }}_o + {{ operand }}_first) >> 2u;
-{% endif %}
 {% endif %}
 {% endmacro %}
-{# The element at which a four of the operand begins, in such a way that compilers see that it is one: the quotient by
-   four that finds it in memory goes, two operations an access. #}
-{% macro at_four(operand, four) -%}({{ four }}) * 4u - p.{{ operand }}_o{%- endmacro %}
 {% macro tile_spot(operand, i, inside) -%}
 {%- if tile_way == "none" -%}
 {{ operand }}_start + {{ operand }}_at({{ step_at("min(" ~ tile_step(i) ~ ", p.steps - 1u)" if inside else tile_step(i)) }})
 {%- else -%}
 {%- set jump = "p." ~ operand ~ "_jump" -%}
-{%- if in_fours and packed and operand == "x" -%}
-{%- set way = i ~ "u * (" ~ jump ~ " >> 2u)" -%}
-{{ at_four(operand, operand ~ "_four + " ~ ("select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside else way)) }}
-{%- else -%}
 {%- set way = i ~ "u * " ~ jump if tile_way == "even" else run_way(operand, i) -%}
 {{ operand }}_first + {{ "select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside else "(" ~ way ~ ")" }}
 {%- endif -%}
-{%- endif -%}
 {%- endmacro %}
+{# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
+{% set packed = waits and gathers and words_of_x %}
 {# What is read of a tile: `step`, a macro, says what of type `type` step i of the operands is. #}
 {% macro tile_of(operands, type, step) %}
 struct Tile { {% for i in range(kept) %}v{{ i }}: {{ type }}, {% endfor %} }

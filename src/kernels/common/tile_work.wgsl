@@ -3,11 +3,7 @@
    sixth workgroup. Values fill three, and there it is slower. #}
 {% set goes_on = packed and tile_way == "even" %}
 {% macro tile_place_of(operand, i, inside) -%}
-{%- if goes_on and operand in stores -%}
-{{ at_four(operand, operand ~ "_next") if in_fours else operand ~ "_next" }}
-{%- else -%}
-{{ tile_spot(operand, i, inside) }}
-{%- endif -%}
+{{ operand ~ "_next" if goes_on and operand in stores else tile_spot(operand, i, inside) }}
 {%- endmacro %}
 {% macro step_of_inputs(i) -%}
 {%- set inside = tile_inside(i) -%}
@@ -23,7 +19,7 @@
   let {{ operand }}_start = {{ operand }}_row(row){{ " + p.nothing" if gathers else "" }};
 {{ tile_first(operand) }}
 {% if goes_on and operand in stores %}
-  var {{ operand }}_next = {{ operand }}_{{ "four" if in_fours else "first" }};
+  var {{ operand }}_next = {{ operand }}_first;
 {% endif %}
 {% endfor %}
 {% endmacro %}
@@ -40,6 +36,6 @@
 {{ put("r" ~ i ~ "_", tile_place_of, i, value) }}
   }
 {% for operand in stores if goes_on %}
-  {{ operand }}_next += p.{{ operand }}_jump{{ " >> 2u" if in_fours }};
+  {{ operand }}_next += p.{{ operand }}_jump;
 {% endfor %}
 {% endmacro %}
