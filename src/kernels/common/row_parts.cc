@@ -176,6 +176,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   p.waits = f.waits;
   p.patience = f.patience;
   p.column_words = kind.column_words && p.waits && plan.across && plan.width == 4 && plan.team % 4 == 0;
+  if (p.column_words) p.words = 1;
   const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   p.exact = p.waits && teams % (plan.workgroup / plan.team) == 0 && std::ranges::all_of(p.steps, ends_with_tile);
   return p;

@@ -55,7 +55,7 @@ struct PartKind {
   std::size_t operands = 2;      // of the kernel, beside the workspace
   std::uint32_t most_kept = 32;  // steps of each thread
   bool by_columns = false;       // where rows lie across, what is found is joined column by column
-  bool column_words = false;     // where they lie across and wait, what is kept are words of two elements of 16 bits
+  bool column_words = false;     // or by one word each, where they wait, what is kept being words of 16-bit elements
   bool may_wait = true;          // else rows are read twice
   bool balances = true;          // its parts may be; else all but the last are whole tiles
 };

@@ -180,8 +180,8 @@ state_t(
 )
 {%- endmacro %}
 
-{# The entry point's head: the tile, the thread, and what it loaded. #}
-{% macro parts_head() %}
+{# The entry point's head: the tile and the thread's place; and what it loaded. #}
+{% macro parts_begin() %}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
 {% if mixed %}
@@ -198,6 +198,11 @@ fn main({{ thread_arguments() }}) {
 {{ part_place() }}
 {% if not long %}
 {{ tile_place() }}
+{% endif %}
+{% endmacro %}
+{% macro parts_head() %}
+{{ parts_begin() }}
+{% if not long %}
   let loaded = load_tile(tile, 0u, tid);
 {% endif %}
 {% endmacro %}

@@ -22,13 +22,14 @@ Rows rows_of(const RowViews& views, int axis) {
 // The views of one window or, where a row is longer than a binding, of several.
 using Windows = std::span<const RowViews>;
 
-// Whether x is of 16 bits and can be read in words where rows lie across.
-bool in_column_words(const RowViews& views, const Rows& rows, const RowPlanOptions& options) {
-  if (views.before || bits(views.inputs[0].dtype) != 16) return false;
-  return options.across4 || (options.words_across && words_across(views.inputs[0], rows, 0));
+// Whether columns go from words of 16 bits to such: softmax_columns.wgsl.
+bool in_column_words(Windows windows, const RowPlanOptions& options, bool log) {
+  const RowViews& views = windows[0];
+  return windows.size() == 1 && options.across4 && !views.has_work() && !log && bits(views.inputs[0].dtype) == 16 &&
+         bits(views.result_type()) == 16;
 }
 
-// A part's statistics are its maximum and its sum, in one word where that is exact enough for y.
+// A part's statistics are its maximum and its sum.
 std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows windows, int axis, bool log,
                                  const std::optional<PartsForm>& form = {}) {
   std::vector<Rows> rows;
@@ -39,11 +40,19 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   }
   PartKind kind = part_kind(windows[0], 2);
   kind.by_columns = true;
-  kind.column_words = windows.size() == 1 && in_column_words(windows[0], rows[0], options[0]);
-  std::optional<RowParts> parts = plan_parts(capabilities, rows, common_options(options), kind, form);
-  const bool narrow = !log && !windows[0].after && bits(windows[0].result_type()) == 16;
-  if (parts && parts->column_words && narrow) parts->words = 1;
-  return parts;
+  kind.column_words = in_column_words(windows, options[0], log);
+  return plan_parts(capabilities, rows, common_options(options), kind, form);
+}
+
+// What they take, as softmax or as its logarithm.
+std::uint64_t bytes_of_parts(const gpu::Capabilities& capabilities, Windows windows, int axis,
+                             const std::optional<PartsForm>& form = {}) {
+  std::uint64_t bytes = 0;
+  for (const bool log : {false, true}) {
+    const auto parts = parts_of(capabilities, windows, axis, log, form);
+    if (parts) bytes = std::max(bytes, parts->bytes());
+  }
+  return bytes;
 }
 
 Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows& rows, const RowPlan& plan, bool log) {
@@ -64,11 +73,12 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     const RowPlan plan = parts.plan_of(window);
     Call call = start(stream, parts.column_words ? "softmax_columns" : "softmax_parts", views, rows, plan, log);
     call.include("row_parts").include("tile_work");
-    const bool in_f16 = parts.column_words && x == DType::f16 && stream.gpu()->device().capabilities().f16;
-    if (in_f16) call.enable("f16");
-    call.set("in_f16", in_f16).set("found_words", parts.words == 1);
     if (parts.column_words) {
-      const std::int64_t shares = plan.team / 4, each = ceil_div(parts.all_parts, shares);
+      const bool in_f16 = x == DType::f16 && stream.gpu()->device().capabilities().f16;
+      if (in_f16) call.enable("f16");
+      call.set("in_f16", in_f16).set("found_words", true);
+      // A thread asks for what so many parts found, a few at a time, which wait for each other.
+      const std::int64_t shares = plan.team / 2, each = ceil_div(parts.all_parts, shares);
       const std::int64_t looks = ceil_div(each, ceil_div(each, std::int64_t{6}));
       call.set("looks", looks).set("looks_end", parts.all_parts % (shares * looks) != 0);
     }
@@ -98,8 +108,7 @@ std::vector<RowViews> windows_of(const RowViews& views, RowWindows pieces) {
 // What windows of such rows take of a workspace.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowViews& views, int axis) {
   return [&capabilities, &views, axis](RowWindows pieces) -> std::uint64_t {
-    const auto parts = parts_of(capabilities, windows_of(views, pieces), axis, true);  // no fewer bytes than without
-    return parts ? parts->bytes() : 0;
+    return bytes_of_parts(capabilities, windows_of(views, pieces), axis);
   };
 }
 
@@ -172,7 +181,7 @@ void softmax_in_parts(Stream& stream, const RowViews& views, int axis, bool loga
 }
 
 std::uint64_t softmax_in_parts_workspace(Stream& stream, const RowViews& views, int axis, const PartsForm& form) {
-  return parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, true, form)->bytes();
+  return bytes_of_parts(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, form);
 }
 
 }  // namespace weft::kernels
