@@ -97,7 +97,7 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
     PartsForm wide = f;
     wide.threads = element_bits == 16 ? 256 : 128;
     wide.interleave = kind.column_words ? 32 : 16;
-    if (kind.column_words) wide.kept = 52;
+    if (kind.column_words) wide.kept = 47;
     const std::int64_t tile = std::int64_t{wide.threads / wide.interleave} * wide.kept;
     if (ceil_div(plan.steps, tile) <= 32) f = wide;
   }

@@ -6,12 +6,15 @@
 {% set again = waits and not gathers %}
 {% set block = workgroup // team * rows_per_team %}
 {% set halves = 2 if pairs else 1 %}
+{# Of what waits there are no more; `known_parts`: how many a row has, for quotients by a number. #}
+{% set parts = known_parts ~ "u" if known_parts else "p.parts" %}
+{% set all_parts = known_parts ~ "u" if known_parts else "p.all_parts" %}
 // Where a word of part q of the tile's rows stands; slot: the row's place in the tile. A tile of this window is a part
 // of the whole row.
 fn found_at(tile: u32, q: u32, word: u32, slot: u32) -> u32 {
-  return ((tile / p.parts * p.all_parts + q) * {{ words }}u + word) * {{ block }}u + slot;
+  return ((tile / {{ parts }} * {{ all_parts }} + q) * {{ words }}u + word) * {{ block }}u + slot;
 }
-fn part_of(tile: u32) -> u32 { return p.first_part + tile % p.parts; }
+fn part_of(tile: u32) -> u32 { return p.first_part + tile % {{ parts }}; }
 
 {% if waits %}
 alias found_t = {{ "vec2<f32>" if pairs else "u32" if found_words else "f32" }};
@@ -82,23 +85,23 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {% macro part_place() %}
   let member = tid / {{ interleave }}u % {{ team }}u;
   let slot = (tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u) * {{ rows_per_team }}u;
-  let wanted = tile / p.parts * {{ block }}u + slot;
+  let wanted = tile / {{ parts }} * {{ block }}u + slot;
   let live = wanted < p.rows;
   let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
 {% endmacro %}
 {% macro tile_place() %}
 {% if long %}
-  let begin = (tile % p.parts * p.turns + turn) * {{ kept * team }}u;
+  let begin = (tile % {{ parts }} * p.turns + turn) * {{ kept * team }}u;
   let first = begin + {{ "member * 4u" if runs else "member" }};
 {% elif balanced %}
-  let first = {{ rounds_before("tile % p.parts") }} * {{ team }}u + member;
-  let tile_end = min({{ rounds_before("(tile % p.parts + 1u)") }} * {{ team }}u, p.steps);
+  let first = {{ rounds_before("tile % " ~ parts) }} * {{ team }}u + member;
+  let tile_end = min({{ rounds_before("(tile % " ~ parts ~ " + 1u)") }} * {{ team }}u, p.steps);
 {% else %}
-  let first = tile % p.parts * {{ kept * team }}u + {{ "member * 4u" if runs else "member" }};
+  let first = tile % {{ parts }} * {{ kept * team }}u + {{ "member * 4u" if runs else "member" }};
 {% endif %}
 {% endmacro %}
 {# Of `balanced` parts, in steps of a member: where part q begins. It has `kept` of them, or one less. #}
-{% macro rounds_before(q) %}({{ q }} * p.rounds / p.parts){% endmacro %}
+{% macro rounds_before(q) %}({{ q }} * p.rounds / {{ parts }}){% endmacro %}
 {# Whether step i is in the tile and in its row, where it may not be. #}
 {% macro tile_inside(i) -%}
 {% if not exact and (not balanced or i + 2 >= kept) %}{{ tile_step(i) }} < {{ "tile_end" if balanced else "p.steps" }}{% endif %}

@@ -76,7 +76,7 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     if (parts.column_words) {
       const bool in_f16 = x == DType::f16 && stream.gpu()->device().capabilities().f16;
       if (in_f16) call.enable("f16");
-      call.set("in_f16", in_f16).set("found_words", true);
+      call.set("in_f16", in_f16).set("found_words", true).set("known_parts", parts.all_parts);
       // A thread asks for what so many parts found, a few at a time, which wait for each other.
       const std::int64_t shares = plan.team / 2, each = ceil_div(parts.all_parts, shares);
       const std::int64_t looks = ceil_div(each, ceil_div(each, std::int64_t{6}));

@@ -40,14 +40,14 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {# `looks`: of how many parts a thread asks at a time; `looks_end`: not all times there are so many. #}
 {% macro look_at(k) -%}
 {%- set q = "q + " ~ k * shares ~ "u" -%}
-found_at(tile, {{ "min(" ~ q ~ ", p.all_parts - 1u)" if looks_end else q }}, 0u, place)
+found_at(tile, {{ "min(" ~ q ~ ", " ~ (known_parts - 1) ~ "u)" if looks_end else q }}, 0u, place)
 {%- endmacro %}
 {{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, place: u32", looks, look_at) }}
 {# Joins what all parts found of half j as row_tops and row_less, which barriers around must guard. #}
 {% macro join_parts(j) %}
   var found_top{{ j }} = lowest;
   var found_sum{{ j }} = 0f;
-  for (var q = tid / {{ half }}u; q < p.all_parts; q += {{ looks * shares }}u) {
+  for (var q = tid / {{ half }}u; q < {{ known_parts }}u; q += {{ looks * shares }}u) {
     let f = load_found_of_some(tile, q, {{ j * half }}u + tid % {{ half }}u);
     var next = found_top{{ j }};
 {% for k in range(looks) %}
@@ -56,7 +56,7 @@ found_at(tile, {{ "min(" ~ q ~ ", p.all_parts - 1u)" if looks_end else q }}, 0u,
     found_sum{{ j }} *= exp2((found_top{{ j }} - next) * log2_of_e);
 {% for k in range(looks) %}
     let sum{{ k }} = sum_of_word(f.f{{ k }}) * exp2((top_of(f.f{{ k }}) - next) * log2_of_e);
-    found_sum{{ j }} += {{ "select(0f, sum" ~ k ~ ", q + " ~ k * shares ~ "u < p.all_parts)" if k and looks_end else "sum" ~ k }};
+    found_sum{{ j }} += {{ "select(0f, sum" ~ k ~ ", q + " ~ k * shares ~ "u < " ~ known_parts ~ "u)" if k and looks_end else "sum" ~ k }};
 {% endfor %}
     found_top{{ j }} = next;
   }
@@ -85,9 +85,16 @@ found_at(tile, {{ "min(" ~ q ~ ", p.all_parts - 1u)" if looks_end else q }}, 0u,
 {% endmacro %}
 
 {% if gathers %}
+{% for operand in ["x", "y"] %}
+// Which four of {{ operand }} is the thread's first.
+fn {{ operand }}_four(tile: u32, tid: u32) -> u32 {
+{{ part_place() }}
+{{ tile_place() }}
+  return (p.{{ operand }}_o + {{ operand }}_row(row) + {{ operand }}_at(min(first, p.steps - 1u))) >> 2u;
+}
+{% endfor %}
 {{ parts_begin() }}
-  // In fours from here on.
-  let x_first = (p.x_o + x_row(row) + x_at(min(first, p.steps - 1u))) >> 2u;
+  let x_first = x_four(tile, tid);
   let x_hop = p.x_jump >> 2u;
 {% for i in range(kept) %}
 {% if tile_inside(i) %}
@@ -146,7 +153,7 @@ found_at(tile, {{ "min(" ~ q ~ ", p.all_parts - 1u)" if looks_end else q }}, 0u,
   workgroupBarrier();
 {% else %}
 {{ parts_found() }}
-  let y_first = (p.y_o + y_row(row) + y_at(min(first, p.steps - 1u)) + p.nothing) >> 2u;
+  let y_first = y_four(tile, tid + p.nothing);   // so that compilers keep nothing to find it
   let y_hop = p.y_jump >> 2u;
 {% endif %}
 {{ row_values(j) }}
