@@ -387,6 +387,32 @@ TEST_P(NormsTest, ColumnsThatAreWords) {
   }
 }
 
+// Columns of 16 bits whose parts wait for each other and tell a maximum and a sum in one word, as wide as an H200 takes
+// them and less so; or do not find what they wait for.
+TEST_P(NormsTest, SoftmaxOfColumnsInWords) {
+  for (const kernels::PartsForm& form : {kernels::PartsForm{64, 3, 4, true}, {256, 47, 32, true}, {256, 3, 2, true},
+                                         {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
+    for (const DType x : {DType::f16, DType::bf16}) {
+      for (const DType y : {DType::f16, DType::bf16}) {
+        for (const auto& [columns, n] : {std::pair<std::int64_t, std::int64_t>{48, 1000}, {132, 801}}) {
+          const View from = view_of(x, {columns, n}, Kind::transposed, softmax_rows(n));
+          run_both(device, std::array{from}, std::array{output(y, from.shape(), Kind::transposed)},
+                   [&](Stream& s, auto in, auto out) {
+                     if (!s.gpu()) return softmax_of(s, false, in[0], out[0], 1);
+                     with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), 1, form),
+                                    [&](const View& workspace) {
+                                      kernels::softmax_in_parts(s, plain(in[0], out[0]), 1, false, workspace, form);
+                                    });
+                   },
+                   {.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
+                   std::format("{} to {}, {} threads, {} kept", weft::to_string(from), name(y), form.threads,
+                               form.kept));
+        }
+      }
+    }
+  }
+}
+
 TEST_P(NormsTest, SoftmaxOfRowsInParts) {
   const auto check = [&](const kernels::PartsForm& form, bool log, const View& x, DType y, Kind kind) {
     run_both(

@@ -94,12 +94,17 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
   // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
   // for what all others found.
   if (f.waits && kind.by_columns && plan.across && plan.width == 4) {
+    const auto tiles = [&](const PartsForm& form) {
+      return ceil_div(plan.steps, std::int64_t{form.threads / form.interleave} * form.kept);
+    };
+    // Words so many that two workgroups share a core's registers.
+    const PartsForm words{.threads = 256, .kept = 47, .interleave = 32, .waits = true};
     PartsForm wide = f;
     wide.threads = element_bits == 16 ? 256 : 128;
-    wide.interleave = kind.column_words ? 32 : 16;
-    if (kind.column_words) wide.kept = 47;
-    const std::int64_t tile = std::int64_t{wide.threads / wide.interleave} * wide.kept;
-    if (ceil_div(plan.steps, tile) <= 32) f = wide;
+    wide.interleave = 16;
+    if (kind.column_words && tiles(words) <= 48) return words;
+    if (kind.column_words) wide.kept = words.kept;
+    if (kind.column_words || tiles(wide) <= 32) f = wide;
   }
   return f;
 }
