@@ -93,12 +93,14 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
   f.kept = std::min(f.kept, kind.most_kept);
   // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
   // for what all others found.
-  if (f.waits && kind.by_columns && plan.across && plan.width == 4) {
+  if (f.waits && (kind.by_columns || kind.column_words) && plan.across && plan.width == 4) {
     const auto tiles = [&](const PartsForm& form) {
       return ceil_div(plan.steps, std::int64_t{form.threads / form.interleave} * form.kept);
     };
-    // Words so many that two workgroups share a core's registers.
-    const PartsForm words{.threads = 256, .kept = 47, .interleave = 32, .waits = true};
+    // Words so many that two workgroups share a core's registers; rows that are shorter are runs with those that follow.
+    const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
+    const auto beside = static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(fours, std::int64_t{32}))));
+    const PartsForm words{.threads = 256, .kept = 47, .interleave = beside, .waits = true};
     PartsForm wide = f;
     wide.threads = element_bits == 16 ? 256 : 128;
     wide.interleave = 16;
@@ -180,8 +182,8 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   p.words = kind.words;
   p.waits = f.waits;
   p.patience = f.patience;
-  p.column_words = kind.column_words && p.waits && plan.across && plan.width == 4 && plan.team % 4 == 0;
-  if (p.column_words) p.words = 1;
+  p.column_words = kind.column_words > 0 && p.waits && plan.across && plan.width == 4 && plan.team % 4 == 0;
+  if (p.column_words) p.words = kind.column_words;
   const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   p.exact = p.waits && teams % (plan.workgroup / plan.team) == 0 && std::ranges::all_of(p.steps, ends_with_tile);
   return p;
@@ -254,6 +256,15 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& p, const s
       first_part += p.parts[w];
     }
   }
+}
+
+void add_column_words(Call& call, const RowParts& p, DType x, DType y, std::int64_t shares) {
+  call.include("column_words").set("known_parts", p.all_parts);
+  call.set("x_is_f16", x == DType::f16).set("rounds", y == DType::bf16);
+  // A few at a time, which wait for each other.
+  const std::int64_t each = ceil_div(p.all_parts, shares);
+  const std::int64_t looks = ceil_div(each, ceil_div(each, std::int64_t{6} / p.words));
+  call.set("looks", looks).set("looks_end", p.all_parts % (shares * looks) != 0);
 }
 
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,

@@ -55,7 +55,9 @@ struct PartKind {
   std::size_t operands = 2;      // of the kernel, beside the workspace
   std::uint32_t most_kept = 32;  // steps of each thread
   bool by_columns = false;       // where rows lie across, what is found is joined column by column
-  bool column_words = false;     // or by one word each, where they wait, what is kept being words of 16-bit elements
+  // Columns of 16 bits, in fours of both x and y, go through a kernel of their own (column_words.wgsl) where they wait,
+  // with so many words of statistics; 0: there is none.
+  int column_words = 0;
   bool may_wait = true;          // else rows are read twice
   bool balances = true;          // its parts may be; else all but the last are whole tiles
 };
@@ -69,6 +71,10 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
 // Throws InvalidArgument if the workspace is too small, Unsupported if there is none.
 void run_parts(Stream& stream, std::string_view name, const RowParts& parts, const std::optional<View>& workspace,
                const std::function<Call(std::size_t window)>& start);
+
+// Gives a call whose kernel includes column_words.wgsl what that needs, `shares` threads asking for what the parts of a
+// column found.
+void add_column_words(Call& call, const RowParts& parts, DType x, DType y, std::int64_t shares);
 
 // Whether `workspace` is so many dense bytes.
 bool holds(const std::optional<View>& workspace, std::uint64_t bytes);

@@ -102,6 +102,20 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {% endmacro %}
 {# Of `balanced` parts, in steps of a member: where part q begins. It has `kept` of them, or one less. #}
 {% macro rounds_before(q) %}({{ q }} * p.rounds / {{ parts }}){% endmacro %}
+{# Declares elements_of(q), of part q of the window. #}
+{% macro elements_function() %}
+fn elements_of(q: u32) -> f32 {
+{% if balanced %}
+  let first = {{ rounds_before("q") }} * {{ team }}u;
+  let end = {{ rounds_before("(q + 1u)") }} * {{ team }}u;
+{% else %}
+  let part_steps = {{ kept * team }}u{{ " * p.turns" if long else "" }};
+  let first = q * part_steps;
+  let end = first + part_steps;
+{% endif %}
+  return f32((min(end, p.steps) - first) * {{ 1 if across else width }}u);
+}
+{% endmacro %}
 {# Whether step i is in the tile and in its row, where it may not be. #}
 {% macro tile_inside(i) -%}
 {% if not exact and (not balanced or i + 2 >= kept) %}{{ tile_step(i) }} < {{ "tile_end" if balanced else "p.steps" }}{% endif %}

@@ -76,6 +76,17 @@ RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
   return piece;
 }
 
+// Whether columns go from words of 16 bits to such, with weights that lie still along them: norm_columns.wgsl.
+bool in_column_words(const RowNorm& norm, const Problem& p, const RowPlanOptions& options) {
+  const RowViews& views = p.views;
+  if (!norm.centred || !options.across4 || options.along4 || views.has_work() || p.rows.inner.shape.rank() > 1) return false;
+  if (bits(views.inputs[0].dtype) != 16 || bits(views.result_type()) != 16) return false;
+  for (std::size_t k = p.rows.inner.strides.size() - p.weights.size(); k < p.rows.inner.strides.size(); ++k) {
+    if (std::ranges::any_of(p.rows.inner.strides[k], [](std::int64_t s) { return s != 0; })) return false;
+  }
+  return true;
+}
+
 // Windows: one, or several where a row is longer than a binding. A part's statistics: mean, what its rounding left out,
 // squares, and, of several windows, how many elements; or squares alone.
 std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const RowNorm& norm,
@@ -87,8 +98,9 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const Ro
     options.push_back(options_of(p));
   }
   const int words = !norm.centred ? 1 : windows.size() == 1 ? 3 : 4;
-  return plan_parts(capabilities, rows, common_options(options),
-                    part_kind(norm.views, words, windows[0].weights.size()), form);
+  PartKind kind = part_kind(norm.views, words, windows[0].weights.size());
+  if (windows.size() == 1 && in_column_words(norm, windows[0], options[0])) kind.column_words = 2;
+  return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,
@@ -118,8 +130,13 @@ void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> 
   std::int64_t length = 0;
   for (const Problem& p : windows) length += p.rows.length;
   run_parts(stream, norm.name, parts, workspace, [&](std::size_t window) {
-    Call call = start(stream, "row_norm_parts", norm, windows[window], parts.plan_of(window), length);
+    const RowViews& views = windows[window].views;
+    const char* kernel = parts.column_words ? "norm_columns" : "row_norm_parts";
+    Call call = start(stream, kernel, norm, windows[window], parts.plan_of(window), length);
     call.include("row_parts").include("tile_work");
+    if (parts.column_words) {
+      add_column_words(call, parts, views.inputs[0].dtype, views.result_type(), parts.plan.team / 4);
+    }
     call.set("counted", windows.size() > 1);
     return call;
   });

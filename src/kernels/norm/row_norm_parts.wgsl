@@ -21,18 +21,7 @@
   }
 {% endmacro %}
 {% if centred %}
-// Of part q of the window.
-fn elements_of(q: u32) -> f32 {
-{% if balanced %}
-  let first = {{ rounds_before("q") }} * {{ team }}u;
-  let end = {{ rounds_before("(q + 1u)") }} * {{ team }}u;
-{% else %}
-  let part_steps = {{ kept * team }}u{{ " * p.turns" if long else "" }};
-  let first = q * part_steps;
-  let end = first + part_steps;
-{% endif %}
-  return f32((min(end, p.steps) - first) * {{ 1 if across else width }}u);
-}
+{{ elements_function() }}
 {% endif %}
 
 {{ parts_head() }}

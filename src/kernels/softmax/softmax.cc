@@ -40,7 +40,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   }
   PartKind kind = part_kind(windows[0], 2);
   kind.by_columns = true;
-  kind.column_words = in_column_words(windows, options[0], log);
+  kind.column_words = in_column_words(windows, options[0], log) ? 1 : 0;
   return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 
@@ -76,11 +76,10 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     if (parts.column_words) {
       const bool in_f16 = x == DType::f16 && stream.gpu()->device().capabilities().f16;
       if (in_f16) call.enable("f16");
-      call.set("in_f16", in_f16).set("found_words", true).set("known_parts", parts.all_parts);
-      // A thread asks for what so many parts found, a few at a time, which wait for each other.
-      const std::int64_t shares = plan.team / 2, each = ceil_div(parts.all_parts, shares);
-      const std::int64_t looks = ceil_div(each, ceil_div(each, std::int64_t{6}));
-      call.set("looks", looks).set("looks_end", parts.all_parts % (shares * looks) != 0);
+      call.set("in_f16", in_f16).set("found_words", true);
+      add_column_words(call, parts, x, views.result_type(), plan.team / 2);  // half of the columns at a time
+      call.set("words_of_x", true);
+      return call;
     }
     const bool words = !views.before && bits(x) == 16 && steps_in_fours(views, rows, plan, 0);
     call.set("words_of_x", words).set("x_is_f16", x == DType::f16);

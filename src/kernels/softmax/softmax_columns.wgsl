@@ -1,7 +1,6 @@
-{# Softmax down columns of 16 bits in parts that wait for each other (common/row_parts.h), x and y in fours of columns.
-   What a thread keeps are words, so many that they are nearly all of its registers: fewer and larger parts have less to
-   tell each other. A four's two words, and with them the block's columns, are gone through as two halves, the second of
-   which is computed while the first waits. A part's maximum and sum are told in one word. #}
+{# Softmax down columns of 16 bits in parts that wait for each other (common/column_words.wgsl). A four's two words, and
+   with them the block's columns, are gone through as two halves, the second of which is computed while the first waits.
+   A part's maximum and sum are told in one word. #}
 {% set half = block // 2 %}
 {% set shares = workgroup // half %}
 {% set eight = 8 if team > 8 else team %}
@@ -18,7 +17,7 @@ var<workgroup> row_tops: array<f32, {{ half }}>;
 var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums
 
 const log2_of_e = 1.44269504f;
-fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
+{{ column_words_functions() }}
 fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
 // By its bits, positive and finite: comparisons need not know NaN.
 fn is_positive(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
@@ -37,11 +36,7 @@ fn part_word(top: f32, sum: f32) -> u32 {
 }
 fn top_of(word: u32) -> f32 { return {{ "unpack2x16float(word).y" if x_is_f16 else "bitcast<f32>(word & 0xffff0000u)" }}; }
 fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u) + 0x3f800000u); }
-{# `looks`: of how many parts a thread asks at a time; `looks_end`: not all times there are so many. #}
-{% macro look_at(k) -%}
-{%- set q = "q + " ~ k * shares ~ "u" -%}
-found_at(tile, {{ "min(" ~ q ~ ", " ~ (known_parts - 1) ~ "u)" if looks_end else q }}, 0u, place)
-{%- endmacro %}
+{% macro look_at(k) -%}found_at(tile, {{ looked_part(k, shares) }}, 0u, place){%- endmacro %}
 {{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, place: u32", looks, look_at) }}
 {# Joins what all parts found of half j as row_tops and row_less, which barriers around must guard. #}
 {% macro join_parts(j) %}
@@ -56,7 +51,7 @@ found_at(tile, {{ "min(" ~ q ~ ", " ~ (known_parts - 1) ~ "u)" if looks_end else
     found_sum{{ j }} *= exp2((found_top{{ j }} - next) * log2_of_e);
 {% for k in range(looks) %}
     let sum{{ k }} = sum_of_word(f.f{{ k }}) * exp2((top_of(f.f{{ k }}) - next) * log2_of_e);
-    found_sum{{ j }} += {{ "select(0f, sum" ~ k ~ ", q + " ~ k * shares ~ "u < " ~ known_parts ~ "u)" if k and looks_end else "sum" ~ k }};
+    found_sum{{ j }} += {{ looked(k, shares, "sum" ~ k) }};
 {% endfor %}
     found_top{{ j }} = next;
   }
@@ -85,25 +80,8 @@ found_at(tile, {{ "min(" ~ q ~ ", " ~ (known_parts - 1) ~ "u)" if looks_end else
 {% endmacro %}
 
 {% if gathers %}
-{% for operand in ["x", "y"] %}
-// Which four of {{ operand }} is the thread's first.
-fn {{ operand }}_four(tile: u32, tid: u32) -> u32 {
-{{ part_place() }}
-{{ tile_place() }}
-  return (p.{{ operand }}_o + {{ operand }}_row(row) + {{ operand }}_at(min(first, p.steps - 1u))) >> 2u;
-}
-{% endfor %}
 {{ parts_begin() }}
-  let x_first = x_four(tile, tid);
-  let x_hop = p.x_jump >> 2u;
-{% for i in range(kept) %}
-{% if tile_inside(i) %}
-  let inside{{ i }} = {{ tile_inside(i) }};
-  var v{{ i }} = select(vec2<u32>({{ "0xfc00fc00u" if x_is_f16 else "0xff80ff80u" }}), x_buf[x_first + select(0u, {{ i }}u * x_hop, inside{{ i }})], inside{{ i }});
-{% else %}
-  var v{{ i }} = x_buf[x_first + {{ i }}u * x_hop];
-{% endif %}
-{% endfor %}
+{{ take_words("0xfc00fc00u" if x_is_f16 else "0xff80ff80u") }}
 {% for j in range(2) %}
 {% if in_f16 %}
   var narrow_top{{ j }} = bitcast<vec2<f16>>(v0[{{ j }}]);
@@ -153,8 +131,7 @@ fn {{ operand }}_four(tile: u32, tid: u32) -> u32 {
   workgroupBarrier();
 {% else %}
 {{ parts_found() }}
-  let y_first = y_four(tile, tid + p.nothing);   // so that compilers keep nothing to find it
-  let y_hop = p.y_jump >> 2u;
+{{ results_begin() }}
 {% endif %}
 {{ row_values(j) }}
 {# That the words do not change compilers cannot know: what they widen once more they need not keep. #}
@@ -164,7 +141,7 @@ fn {{ operand }}_four(tile: u32, tid: u32) -> u32 {
 {% for i in range(kept) %}
   v{{ i }}[{{ j }}] = narrow(exp2(fma(widen(v{{ i }}[{{ j }}]) - top{{ j }}, vec2<f32>(log2_of_e), -less{{ j }})));
 {% if j == 1 %}
-  {{ if_inside(i) }} y_buf[y_first + {{ i }}u * y_hop] = v{{ i }}; }
+{{ store_words(i, "v" ~ i) }}
 {% endif %}
 {% endfor %}
 {% endfor %}

@@ -1,0 +1,140 @@
+{# Norms down columns of 16 bits in parts that wait for each other (common/column_words.wgsl), with weights that lie
+   still along a column. A thread sums up what its elements are above its first one, and the squares of that, which
+   loses no digits, as the first one is among them; means and squared deviations from them then join pairwise
+   (common/moments.wgsl). Words of x and y have 11 bits of 24: what a mean's rounding leaves out does not show. #}
+{% set shares = workgroup // block %}
+{{ work_access() }}
+{{ weight_access() }}
+{{ column_words_functions() }}
+{{ elements_function() }}
+{% if gathers %}
+var<workgroup> member_means: array<vec4<f32>, {{ workgroup }}>;
+var<workgroup> member_squares: array<vec4<f32>, {{ workgroup }}>;
+{% endif %}
+var<workgroup> found_means: array<f32, {{ workgroup }}>;
+var<workgroup> found_squares: array<f32, {{ workgroup }}>;
+var<workgroup> found_counts: array<f32, {{ workgroup }}>;
+var<workgroup> row_means: array<f32, {{ block }}>;
+var<workgroup> row_factors: array<f32, {{ block }}>;
+
+fn widen4(w: vec2<u32>) -> vec4<f32> { return vec4<f32>(widen(w.x), widen(w.y)); }
+{% if rounds %}
+fn narrow4(v: vec4<f32>) -> vec2<u32> { return number_bf16x4(v); }
+fn is_finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
+{% else %}
+fn narrow4(v: vec4<f32>) -> vec2<u32> { return vec2<u32>(narrow_f16x2(v.x, v.y), narrow_f16x2(v.z, v.w)); }
+{% endif %}
+// Elements, their mean as a distance from another number, and the squares of their distances from the mean.
+struct Moments { count: f32, mean: f32, squares: f32 }
+fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
+  let all = a.count + count;
+  let share = count / max(all, 1f);
+  let step = mean - a.mean;
+  return Moments(all, a.mean + step * share, a.squares + squares + step * step * (a.count * share));
+}
+{% macro look_at(k) -%}found_at(tile, {{ looked_part(k // 2, shares) }}, {{ k % 2 }}u, column){%- endmacro %}
+{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, column: u32", 2 * looks, look_at) }}
+{# Joins what all parts found as row_means and row_factors, of which there are others before until a barrier. #}
+{% macro join_parts() %}
+  let column = tid % {{ block }}u;
+  var found = Moments();
+  var found_base = 0f;
+  for (var q = tid / {{ block }}u; q < {{ known_parts }}u; q += {{ looks * shares }}u) {
+    let f = load_found_of_some(tile, q, column);
+    if (found.count == 0f) { found_base = f.f0; }
+{% for k in range(looks) %}
+    found = join(found, {{ looked(k, shares, "elements_of(" ~ looked_part(k, shares) ~ ")") }}, f.f{{ 2 * k }} - found_base, {{ looked(k, shares, "f.f" ~ (2 * k + 1)) }});
+{% endfor %}
+  }
+  found_means[tid] = found_base + found.mean;
+  found_squares[tid] = found.squares;
+  found_counts[tid] = found.count;
+  workgroupBarrier();
+  if (tid < {{ block }}u) {
+    let base = found_means[tid];
+    var all = Moments(found_counts[tid], 0f, found_squares[tid]);
+{% for k in range(1, shares) %}
+    all = join(all, found_counts[tid + {{ k * block }}u], found_means[tid + {{ k * block }}u] - base, found_squares[tid + {{ k * block }}u]);
+{% endfor %}
+    let factor = inverseSqrt(max(all.squares * p.inverse_length, 0f) + p.epsilon);
+    row_means[tid] = base + all.mean;
+    row_factors[tid] = factor;
+{% if gathers and rounds %}
+    if (!is_finite(factor) || !is_finite(all.squares)) { atomicStore(&gave_up, 1u); }   // no NaN is stored here
+{% endif %}
+  }
+{% endmacro %}
+{% macro row_values() %}
+  let middle = vec4<f32>(row_means[slot], row_means[slot + 1u], row_means[slot + 2u], row_means[slot + 3u]);
+  let factor = vec4<f32>(row_factors[slot], row_factors[slot + 1u], row_factors[slot + 2u], row_factors[slot + 3u]){{ " * w_scale" if scaled }};
+{% endmacro %}
+{% macro take_weights() %}
+{{ weight_rows() }}
+{{ load_weights("row_", "0u") }}
+{% if scaled %}
+  let w_scale = vec4<f32>(row_scale);
+{% endif %}
+  let w_bias = vec4<f32>({{ "row_bias" if biased else "0" }});
+{% endmacro %}
+{% macro result(value) -%}fma({{ value }} - middle, factor, w_bias){%- endmacro %}
+
+{% if gathers %}
+{{ parts_begin() }}
+{{ take_words("0u") }}
+  let base = widen4(v0);
+  var total = vec4<f32>(0);
+  var squares = vec4<f32>(0);
+  var count = 1f;
+{% for i in range(1, kept) %}
+  let d{{ i }} = {{ masked("vec4<f32>(0)", "widen4(v" ~ i ~ ") - base", i) }};
+  total += d{{ i }};
+  squares = fma(d{{ i }}, d{{ i }}, squares);
+  count += {{ masked("0f", "1f", i) }};
+{% endfor %}
+{% if tile_inside(0) %}
+  count = select(0f, count, inside0);
+{% endif %}
+  let mean = total / count;
+  member_means[member * {{ block // 4 }}u + slot / 4u] = base + mean;
+  member_squares[member * {{ block // 4 }}u + slot / 4u] = select(vec4<f32>(0), squares - mean * total, count > 0f);
+  if (slot == 0u) { found_counts[member] = count; }
+  workgroupBarrier();
+  if (tid < {{ block }}u) {
+    let part_base = member_means[tid / 4u][tid % 4u];
+    var part = Moments();
+    for (var k = 0u; k < {{ team }}u; k++) {
+      let at = k * {{ block // 4 }}u + tid / 4u;
+      let n = found_counts[k];
+      part = join(part, n, select(0f, member_means[at][tid % 4u] - part_base, n > 0f), member_squares[at][tid % 4u]);
+    }
+    store_found(found_at(tile, part_of(tile), 0u, tid), part_base + part.mean);
+    store_found(found_at(tile, part_of(tile), 1u, tid), part.squares);
+  }
+{{ take_weights() }}
+{% if rounds %}
+  if (!is_finite(dot({{ "w_scale" if scaled else "w_bias" }}, vec4<f32>(1)){{ " + dot(w_bias, vec4<f32>(1))" if scaled }})) { atomicStore(&gave_up, 1u); }
+{% endif %}
+  workgroupBarrier();   // counts are found where members left theirs
+{{ join_parts() }}
+{{ parts_found() }}
+{{ row_values() }}
+{{ results_begin() }}
+{% for i in range(kept) %}
+  v{{ i }} += vec2<u32>(p.nothing);
+{{ store_words(i, "narrow4(" ~ result("widen4(v" ~ i ~ ")") ~ ")") }}
+{% endfor %}
+{% else %}
+{{ tile_of_inputs() }}
+{{ parts_head() }}
+{{ take_weights() }}
+{{ join_parts() }}
+  workgroupBarrier();
+{{ row_values() }}
+  workgroupBarrier();   // the next tile joins there
+{{ parts_found() }}
+{{ tile_starts() }}
+{% for i in range(kept) %}
+{{ store_tile(i, result(tile_value(i))) }}
+{% endfor %}
+{% endif %}
+{{ parts_end() }}
