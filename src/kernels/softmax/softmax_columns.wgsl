@@ -21,8 +21,8 @@ const log2_of_e = 1.44269504f;
 fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
 // By its bits, positive and finite: comparisons need not know NaN.
 fn is_positive(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
-{# Of the sum, 13 bits: a quarter at most of what f16 rounds. It is at least 1, what the maximum adds, or 0, where all is
-   -Inf. #}
+{# Of the sum, 13 bits: what is lost is a quarter of f16's last place at most. It is at least 1, what the maximum adds, or
+   0, where all is -Inf. #}
 // A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on.
 fn part_word(top: f32, sum: f32) -> u32 {
 {% if x_is_f16 %}
