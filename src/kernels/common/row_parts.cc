@@ -97,9 +97,9 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
     const auto tiles = [&](const PartsForm& form) {
       return ceil_div(plan.steps, std::int64_t{form.threads / form.interleave} * form.kept);
     };
-    // Words so many that two workgroups share a core's registers; rows that are shorter are runs with those that follow.
+    // Words so many that two workgroups share a core's registers. Short rows make runs with those that follow.
     const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
-    const auto beside = static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(fours, std::int64_t{32}))));
+    const auto beside = std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(fours, 8, 32)));
     const PartsForm words{.threads = 256, .kept = 47, .interleave = beside, .waits = true};
     PartsForm wide = f;
     wide.threads = element_bits == 16 ? 256 : 128;

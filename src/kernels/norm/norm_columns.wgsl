@@ -1,20 +1,24 @@
 {# Norms down columns of 16 bits in parts that wait for each other (common/column_words.wgsl), with weights that lie
    still along a column. A thread sums up what its elements are above its first one, and the squares of that, which
    loses no digits, as the first one is among them; means and squared deviations from them then join pairwise
-   (common/moments.wgsl). Words of x and y have 11 bits of 24: what a mean's rounding leaves out does not show. #}
+   (common/moments.wgsl). A mean is told as a number and what its rounding left out, since where a mean is large it is
+   the latter that results near zero come from. #}
 {% set shares = workgroup // block %}
 {{ work_access() }}
 {{ weight_access() }}
 {{ column_words_functions() }}
 {{ elements_function() }}
 {% if gathers %}
-var<workgroup> member_means: array<vec4<f32>, {{ workgroup }}>;
+var<workgroup> member_bases: array<vec2<u32>, {{ workgroup }}>;
+var<workgroup> member_means: array<vec4<f32>, {{ workgroup }}>;   // less the bases
 var<workgroup> member_squares: array<vec4<f32>, {{ workgroup }}>;
 {% endif %}
 var<workgroup> found_means: array<f32, {{ workgroup }}>;
+var<workgroup> found_rests: array<f32, {{ workgroup }}>;
 var<workgroup> found_squares: array<f32, {{ workgroup }}>;
 var<workgroup> found_counts: array<f32, {{ workgroup }}>;
 var<workgroup> row_means: array<f32, {{ block }}>;
+var<workgroup> row_rests: array<f32, {{ block }}>;
 var<workgroup> row_factors: array<f32, {{ block }}>;
 
 fn widen4(w: vec2<u32>) -> vec4<f32> { return vec4<f32>(widen(w.x), widen(w.y)); }
@@ -32,8 +36,8 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   let step = mean - a.mean;
   return Moments(all, a.mean + step * share, a.squares + squares + step * step * (a.count * share));
 }
-{% macro look_at(k) -%}found_at(tile, {{ looked_part(k // 2, shares) }}, {{ k % 2 }}u, column){%- endmacro %}
-{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, column: u32", 2 * looks, look_at) }}
+{% macro look_at(k) -%}found_at(tile, {{ looked_part(k // 3, shares) }}, {{ k % 3 }}u, column){%- endmacro %}
+{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, column: u32", 3 * looks, look_at) }}
 {# Joins what all parts found as row_means and row_factors, of which there are others before until a barrier. #}
 {% macro join_parts() %}
   let column = tid % {{ block }}u;
@@ -43,21 +47,23 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
     let f = load_found_of_some(tile, q, column);
     if (found.count == 0f) { found_base = f.f0; }
 {% for k in range(looks) %}
-    found = join(found, {{ looked(k, shares, "elements_of(" ~ looked_part(k, shares) ~ ")") }}, f.f{{ 2 * k }} - found_base, {{ looked(k, shares, "f.f" ~ (2 * k + 1)) }});
+    found = join(found, {{ looked(k, shares, "elements_of(" ~ looked_part(k, shares) ~ ")") }}, (f.f{{ 3 * k }} - found_base) + f.f{{ 3 * k + 1 }}, {{ looked(k, shares, "f.f" ~ (3 * k + 2)) }});
 {% endfor %}
   }
   found_means[tid] = found_base + found.mean;
+  found_rests[tid] = (found_base - found_means[tid]) + found.mean;
   found_squares[tid] = found.squares;
   found_counts[tid] = found.count;
   workgroupBarrier();
   if (tid < {{ block }}u) {
     let base = found_means[tid];
-    var all = Moments(found_counts[tid], 0f, found_squares[tid]);
-{% for k in range(1, shares) %}
-    all = join(all, found_counts[tid + {{ k * block }}u], found_means[tid + {{ k * block }}u] - base, found_squares[tid + {{ k * block }}u]);
-{% endfor %}
+    var all = Moments(found_counts[tid], found_rests[tid], found_squares[tid]);
+    for (var at = {{ block }}u; at < {{ workgroup }}u; at += {{ block }}u) {
+      all = join(all, found_counts[tid + at], (found_means[tid + at] - base) + found_rests[tid + at], found_squares[tid + at]);
+    }
     let factor = inverseSqrt(max(all.squares * p.inverse_length, 0f) + p.epsilon);
     row_means[tid] = base + all.mean;
+    row_rests[tid] = (base - row_means[tid]) + all.mean;
     row_factors[tid] = factor;
 {% if gathers and rounds %}
     if (!is_finite(factor) || !is_finite(all.squares)) { atomicStore(&gave_up, 1u); }   // no NaN is stored here
@@ -67,6 +73,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% macro row_values() %}
   let middle = vec4<f32>(row_means[slot], row_means[slot + 1u], row_means[slot + 2u], row_means[slot + 3u]);
   let factor = vec4<f32>(row_factors[slot], row_factors[slot + 1u], row_factors[slot + 2u], row_factors[slot + 3u]){{ " * w_scale" if scaled }};
+  let added = fma(-vec4<f32>(row_rests[slot], row_rests[slot + 1u], row_rests[slot + 2u], row_rests[slot + 3u]), factor, w_bias);
 {% endmacro %}
 {% macro take_weights() %}
 {{ weight_rows() }}
@@ -76,7 +83,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% endif %}
   let w_bias = vec4<f32>({{ "row_bias" if biased else "0" }});
 {% endmacro %}
-{% macro result(value) -%}fma({{ value }} - middle, factor, w_bias){%- endmacro %}
+{% macro result(value) -%}fma({{ value }} - middle, factor, added){%- endmacro %}
 
 {% if gathers %}
 {{ parts_begin() }}
@@ -94,21 +101,25 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% if tile_inside(0) %}
   count = select(0f, count, inside0);
 {% endif %}
-  let mean = total / count;
-  member_means[member * {{ block // 4 }}u + slot / 4u] = base + mean;
+  let mean = total / max(count, 1f);
+  member_bases[member * {{ block // 4 }}u + slot / 4u] = v0;
+  member_means[member * {{ block // 4 }}u + slot / 4u] = mean;
   member_squares[member * {{ block // 4 }}u + slot / 4u] = select(vec4<f32>(0), squares - mean * total, count > 0f);
   if (slot == 0u) { found_counts[member] = count; }
   workgroupBarrier();
   if (tid < {{ block }}u) {
-    let part_base = member_means[tid / 4u][tid % 4u];
+    let part_base = widen4(member_bases[tid / 4u])[tid % 4u];
     var part = Moments();
     for (var k = 0u; k < {{ team }}u; k++) {
       let at = k * {{ block // 4 }}u + tid / 4u;
       let n = found_counts[k];
-      part = join(part, n, select(0f, member_means[at][tid % 4u] - part_base, n > 0f), member_squares[at][tid % 4u]);
+      let mean = (widen4(member_bases[at])[tid % 4u] - part_base) + member_means[at][tid % 4u];
+      part = join(part, n, select(0f, mean, n > 0f), member_squares[at][tid % 4u]);
     }
-    store_found(found_at(tile, part_of(tile), 0u, tid), part_base + part.mean);
-    store_found(found_at(tile, part_of(tile), 1u, tid), part.squares);
+    let mean = part_base + part.mean;
+    store_found(found_at(tile, part_of(tile), 0u, tid), mean);
+    store_found(found_at(tile, part_of(tile), 1u, tid), (part_base - mean) + part.mean);
+    store_found(found_at(tile, part_of(tile), 2u, tid), part.squares);
   }
 {{ take_weights() }}
 {% if rounds %}

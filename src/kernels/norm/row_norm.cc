@@ -99,7 +99,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const Ro
   }
   const int words = !norm.centred ? 1 : windows.size() == 1 ? 3 : 4;
   PartKind kind = part_kind(norm.views, words, windows[0].weights.size());
-  if (windows.size() == 1 && in_column_words(norm, windows[0], options[0])) kind.column_words = 2;
+  if (windows.size() == 1 && in_column_words(norm, windows[0], options[0])) kind.column_words = 3;
   return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 

@@ -60,6 +60,13 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
   workgroupBarrier();
   if (tid < {{ half }}u) {
     var top = lowest;
+{% if shares > 8 %}
+    for (var at = 0u; at < {{ workgroup }}u; at += {{ half }}u) { top = max(top, found_tops[tid + at]); }
+    var sum = 0f;
+    for (var at = 0u; at < {{ workgroup }}u; at += {{ half }}u) {
+      sum += found_sums[tid + at] * exp2((found_tops[tid + at] - top) * log2_of_e);
+    }
+{% else %}
 {% for k in range(shares) %}
     top = max(top, found_tops[tid + {{ k * half }}u]);
 {% endfor %}
@@ -67,6 +74,7 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% for k in range(shares) %}
     sum += found_sums[tid + {{ k * half }}u] * exp2((found_tops[tid + {{ k * half }}u] - top) * log2_of_e);
 {% endfor %}
+{% endif %}
     row_tops[tid] = top;
     row_less[tid] = log2(sum);
 {% if gathers and rounds %}
