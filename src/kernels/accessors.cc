@@ -97,6 +97,7 @@ class Accessors {
     if (keeps_words()) {
       function("words4_{}(i: u32) -> vec2<u32>", "", std::format("return {};", four_words()));
       text_ += std::format("fn widen4_{}(w: vec2<u32>) -> vec4<{}> {{ {} }}\n", name_, pack_.value, four_of_words());
+      text_ += std::format("fn four_{}(k: u32) -> vec2<u32> {{ return {}; }}\n", name_, own_four());
     }
     return std::move(text_);
   }
@@ -114,6 +115,9 @@ class Accessors {
         }
       }
       function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
+      if (keeps_words()) {
+        text_ += std::format("fn store_four_{}(k: u32, w: vec2<u32>) {{ {} }}\n", name_, set_own_four());
+      }
       if (atomic_ && bits_ == 16) {
         function("store4_edge_{}(i: u32, v: vec4<{}>", ", inside: vec4<bool>)", store_edge());
       }
@@ -187,6 +191,15 @@ class Accessors {
     if (!words_) return std::format("{}[k >> 2u] = vec2<u32>({}, {});", buffer_, first, second);
     if (bits_ == 8) return set_word("k >> 2u", first);
     return set_word("k >> 1u", first) + set_word(second_word(), second);
+  }
+  // Four number k of the buffer, two words.
+  std::string own_four() const {
+    if (!words_) return std::format("{}[k]", buffer_);
+    return std::format("vec2<u32>({}, {})", word("2u * k"), word("2u * k + 1u"));
+  }
+  std::string set_own_four() const {
+    if (!words_) return std::format("{}[k] = w;", buffer_);
+    return set_word("2u * k", "w.x") + set_word("2u * k + 1u", "w.y");
   }
   std::string second_word() const { return std::format("(k >> 1u) + {}u", apart_); }
   // Elements of `v` as words.

@@ -11,6 +11,8 @@
 //                                 fn load4_a(i: u32) -> vec4<a_t>   elements i…i+3 (width 4; offset + i divisible by 4)
 //                                 fn words4_a(i: u32) -> vec2<u32>, fn widen4_a(w: vec2<u32>) -> vec4<a_t>: the same in
 //                                 two steps, for types of 16 bits
+//                                 fn four_a(k: u32) -> vec2<u32>, fn store_four_a(k: u32, w: vec2<u32>): words of them,
+//                                 by k = (p.a_o + i) / 4, which costs fewer operations (not with `apart`)
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
 //                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, with `apart`: some of the four
 //   for a parameter `n`           p.n

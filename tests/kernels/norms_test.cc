@@ -387,6 +387,68 @@ TEST_P(NormsTest, ColumnsThatAreWords) {
   }
 }
 
+// Columns of 16 bits whose parts wait for each other: in place, with x and y in one buffer, and backwards.
+TEST_P(NormsTest, ColumnsInWordsLieAnywhere) {
+  const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
+  const auto softmax = [&](Stream& s, auto in, auto out) {
+    if (!s.gpu()) return kernels::softmax(s, in[0], out[0], 1);
+    const kernels::RowViews views = plain(in[0], out[0]);
+    with_workspace(s, kernels::softmax_in_parts_workspace(s, views, 1, form),
+                   [&](const View& w) { kernels::softmax_in_parts(s, views, 1, false, w, form); });
+  };
+  const auto norm = [&](Stream& s, auto in, auto out) {
+    if (!s.gpu()) return kernels::instance_norm(s, in[0], {}, {}, out[0], 2, 1e-5f);
+    const kernels::RowViews views = kernels::row_views("instance_norm", in[0], out[0]);
+    in_form(s, kernels::make_group_norm("instance_norm", views, {}, {}, 2, -1, 1e-5f), form, {});
+  };
+  const Shape shape{1, 400, 48};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const auto both_kernels = [&](const View& x, const View& y, const std::string& what) {
+      run_both(device, std::array{x}, std::array{y}, softmax, {.ulp = 1, .absolute = 1e-9, .relative = 1e-5}, what);
+      run_both(device, std::array{x}, std::array{y}, norm, kNormTolerance, what + ", norm");
+    };
+    const View x = view_of(type, shape, Kind::dense, normal(4)), y = output(type, shape);
+    both_kernels(x, x, "in place");
+    both_kernels(kernels::slice(x, 1, -1, kernels::kToEnd, -1), y, "backwards");
+    both_kernels(x, kernels::slice(y, 1, -1, kernels::kToEnd, -1), "to backwards");
+    // x and y in one buffer, against y in one of its own.
+    gpu::Encoder encoder(device);
+    const std::uint64_t bytes = 400 * 48 * 2;
+    const Buffer two = device.allocate(2 * bytes), one = device.allocate(bytes);
+    const View from(two, 0, type, shape), beside(two, bytes, type, shape), alone(one, 0, type, shape);
+    kernels::copy(encoder, to_device(device, x), from);
+    for (const bool norms : {false, true}) {
+      for (const View& to : {beside, alone}) {
+        if (norms) norm(encoder, std::array{from}, std::array{to});
+        else softmax(encoder, std::array{from}, std::array{to});
+      }
+      encoder.submit();
+      expect_close(to_host(device, beside), to_host(device, alone), {});
+    }
+  }
+}
+
+// NaN of any bits, which rounding to bf16 must not make a number of.
+TEST_P(NormsTest, SoftmaxOfNaNs) {
+  const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
+  for (const std::int64_t columns : {48, 50}) {
+    const View x = view_of(DType::f16, {400, columns}, Kind::dense, normal(4));
+    for (const std::int64_t column : {3, 20, 47}) {
+      set_element_bits(x, column * 8 * columns + column, column == 20 ? 0xffff : 0x7fff);
+    }
+    for (const bool log : {false, true}) {
+      run_both(device, std::array{x}, std::array{output(DType::bf16, {400, columns})},
+               [&](Stream& s, auto in, auto out) {
+                 if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 0);
+                 const kernels::RowViews views = plain(in[0], out[0]);
+                 with_workspace(s, kernels::softmax_in_parts_workspace(s, views, 0, form),
+                                [&](const View& w) { kernels::softmax_in_parts(s, views, 0, log, w, form); });
+               },
+               {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, std::format("{} columns, log {}", columns, log));
+    }
+  }
+}
+
 // Columns of 16 bits whose parts wait for each other: what makes moments lose digits, and what is not finite.
 TEST_P(NormsTest, InstanceNormsOfColumnsInWords) {
   const auto odd_columns = [](std::int64_t rows, std::int64_t columns) -> ValueOf {

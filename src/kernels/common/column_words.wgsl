@@ -7,7 +7,7 @@ fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else 
 {% if gathers %}
 {% for operand in ["x", "y"] %}
 // Which four of {{ operand }} is the thread's first.
-fn {{ operand }}_four(tile: u32, tid: u32) -> u32 {
+fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
 {{ part_place() }}
 {{ tile_place() }}
   return (p.{{ operand }}_o + {{ operand }}_row(row) + {{ operand }}_at(min(first, p.steps - 1u))) >> 2u;
@@ -17,24 +17,24 @@ fn {{ operand }}_four(tile: u32, tid: u32) -> u32 {
 {% endmacro %}
 {# Loads the words, and says as inside0, … whether they are in the row, where they may not be: then they are `outside`. #}
 {% macro take_words(outside) %}
-  let x_first = x_four(tile, tid);
-  let x_hop = p.x_jump >> 2u;
+  let x_first = first_four_of_x(tile, tid);
+  let x_hop = bitcast<u32>(bitcast<i32>(p.x_jump) >> 2u);   // rows may run backwards
 {% for i in range(kept) %}
 {% if tile_inside(i) %}
   let inside{{ i }} = {{ tile_inside(i) }};
-  var v{{ i }} = select(vec2<u32>({{ outside }}), x_buf[x_first + select(0u, {{ i }}u * x_hop, inside{{ i }})], inside{{ i }});
+  var v{{ i }} = select(vec2<u32>({{ outside }}), four_x(x_first + select(0u, {{ i }}u * x_hop, inside{{ i }})), inside{{ i }});
 {% else %}
-  var v{{ i }} = x_buf[x_first + {{ i }}u * x_hop];
+  var v{{ i }} = four_x(x_first + {{ i }}u * x_hop);
 {% endif %}
 {% endfor %}
 {% endmacro %}
 {# Where y's fours are; found again, so that compilers keep nothing to find them. #}
 {% macro results_begin() %}
-  let y_first = y_four(tile, tid + p.nothing);
-  let y_hop = p.y_jump >> 2u;
+  let y_first = first_four_of_y(tile, tid + p.nothing);
+  let y_hop = bitcast<u32>(bitcast<i32>(p.y_jump) >> 2u);
 {% endmacro %}
 {% macro store_words(i, words) %}
-  {{ if_inside(i) }} y_buf[y_first + {{ i }}u * y_hop] = {{ words }}; }
+  {{ if_inside(i) }} store_four_y(y_first + {{ i }}u * y_hop, {{ words }}); }
 {% endmacro %}
 {# Part number k of those that a thread asks at a time, from q on, which has `shares` threads to ask; and `value` if there
    is one, else 0. #}

@@ -61,13 +61,11 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
     for (var at = {{ block }}u; at < {{ workgroup }}u; at += {{ block }}u) {
       all = join(all, found_counts[tid + at], (found_means[tid + at] - base) + found_rests[tid + at], found_squares[tid + at]);
     }
-    let factor = inverseSqrt(max(all.squares * p.inverse_length, 0f) + p.epsilon);
+    let variance = all.squares * p.inverse_length;
+    let factor = inverseSqrt(select(variance, 0f, variance < 0f) + p.epsilon);   // max() may hide NaN
     row_means[tid] = base + all.mean;
     row_rests[tid] = (base - row_means[tid]) + all.mean;
     row_factors[tid] = factor;
-{% if gathers and rounds %}
-    if (!is_finite(factor) || !is_finite(all.squares)) { atomicStore(&gave_up, 1u); }   // no NaN is stored here
-{% endif %}
   }
 {% endmacro %}
 {% macro row_values() %}
@@ -122,13 +120,18 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
     store_found(found_at(tile, part_of(tile), 2u, tid), part.squares);
   }
 {{ take_weights() }}
-{% if rounds %}
-  if (!is_finite(dot({{ "w_scale" if scaled else "w_bias" }}, vec4<f32>(1)){{ " + dot(w_bias, vec4<f32>(1))" if scaled }})) { atomicStore(&gave_up, 1u); }
-{% endif %}
   workgroupBarrier();   // counts are found where members left theirs
 {{ join_parts() }}
+{% if rounds %}
+  workgroupBarrier();
+{{ row_values() }}
+{# What this dispatch stores has no NaN. #}
+  if (!is_finite(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicStore(&gave_up, 1u); }
+{{ parts_found() }}
+{% else %}
 {{ parts_found() }}
 {{ row_values() }}
+{% endif %}
 {{ results_begin() }}
 {% for i in range(kept) %}
   v{{ i }} += vec2<u32>(p.nothing);

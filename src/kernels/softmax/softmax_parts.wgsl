@@ -142,6 +142,7 @@ fn all_positive(v: vec4<f32>) -> bool {
 {{ join_column("top", "sum", "found_tops", "found_sums", team // 4) }}
     found_tops[tid] = top;
     found_sums[tid] = sum;
+{{ give_up_unless("is_positive(sum)") }}
   }
 {% if again or not waits %}
   workgroupBarrier();
