@@ -182,7 +182,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   p.words = kind.words;
   p.waits = f.waits;
   p.patience = f.patience;
-  // In fewer, wider teams what is told takes more workgroup memory than lay_tile() counts on; a word tells of sums below
+  // With smaller teams what is told takes more workgroup memory than lay_tile() counts on; a word tells of sums below
   // 2^16.
   p.column_words = kind.column_words > 0 && p.waits && plan.across && plan.width == 4 && plan.team >= 8 &&
                    std::int64_t{plan.team} * f.kept < 1 << 16;

@@ -79,7 +79,8 @@ RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
 // Whether columns go from words of 16 bits to such, with weights that lie still along them: norm_columns.wgsl.
 bool in_column_words(const RowNorm& norm, const Problem& p, const RowPlanOptions& options) {
   const RowViews& views = p.views;
-  if (!norm.centred || !options.across4 || options.along4 || views.has_work() || p.rows.inner.shape.rank() > 1) return false;
+  if (!norm.centred || views.has_work() || p.rows.inner.shape.rank() > 1) return false;
+  if (!options.across4 || options.along4) return false;
   if (bits(views.inputs[0].dtype) != 16 || bits(views.result_type()) != 16) return false;
   for (std::size_t k = p.rows.inner.strides.size() - p.weights.size(); k < p.rows.inner.strides.size(); ++k) {
     if (std::ranges::any_of(p.rows.inner.strides[k], [](std::int64_t s) { return s != 0; })) return false;
