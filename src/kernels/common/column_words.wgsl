@@ -3,7 +3,6 @@
    to tell each other. Of how many parts a thread asks at a time is `looks`; `looks_end`: not all times there are so
    many. #}
 {% macro column_words_functions() %}
-fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
 {% if gathers %}
 {% for operand in ["x", "y"] %}
 // Which four of {{ operand }} is the thread's first.

@@ -93,20 +93,22 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
   f.kept = std::min(f.kept, kind.most_kept);
   // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
   // for what all others found.
-  if (f.waits && (kind.by_columns || kind.column_words) && plan.across && plan.width == 4) {
+  if (f.waits && plan.across && plan.width == 4) {
     const auto tiles = [&](const PartsForm& form) {
       return ceil_div(plan.steps, std::int64_t{form.threads / form.interleave} * form.kept);
     };
-    // Words so many that two workgroups share a core's registers. Short rows make runs with those that follow.
-    const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
-    const auto beside = std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(fours, 8, 32)));
-    const PartsForm words{.threads = 256, .kept = 47, .interleave = beside, .waits = true};
-    PartsForm wide = f;
-    wide.threads = element_bits == 16 ? 256 : 128;
-    wide.interleave = 16;
-    if (kind.column_words && tiles(words) <= 48) return words;
-    if (kind.column_words) wide.kept = words.kept;
-    if (kind.column_words || tiles(wide) <= 32) f = wide;
+    if (kind.column_words) {
+      // Words so many that two workgroups share a core's registers. Short rows make runs with those that follow.
+      const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
+      const auto beside = std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(fours, 8, 32)));
+      f = {.threads = 256, .kept = 47, .interleave = beside, .waits = true};
+      if (tiles(f) > 48) f.interleave = 16;
+    } else if (kind.by_columns) {
+      PartsForm wide = f;
+      wide.threads = element_bits == 16 ? 256 : 128;
+      wide.interleave = 16;
+      if (tiles(wide) <= 32) f = wide;
+    }
   }
   return f;
 }

@@ -21,7 +21,6 @@ var<workgroup> row_means: array<f32, {{ block }}>;
 var<workgroup> row_rests: array<f32, {{ block }}>;
 var<workgroup> row_factors: array<f32, {{ block }}>;
 
-fn widen4(w: vec2<u32>) -> vec4<f32> { return vec4<f32>(widen(w.x), widen(w.y)); }
 {% if rounds %}
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return number_bf16x4(v); }
 fn is_finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
@@ -86,12 +85,12 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% if gathers %}
 {{ parts_begin() }}
 {{ take_words("0u") }}
-  let base = widen4(v0);
+  let base = widen4_x(v0);
   var total = vec4<f32>(0);
   var squares = vec4<f32>(0);
   var count = 1f;
 {% for i in range(1, kept) %}
-  let d{{ i }} = {{ masked("vec4<f32>(0)", "widen4(v" ~ i ~ ") - base", i) }};
+  let d{{ i }} = {{ masked("vec4<f32>(0)", "widen4_x(v" ~ i ~ ") - base", i) }};
   total += d{{ i }};
   squares = fma(d{{ i }}, d{{ i }}, squares);
   count += {{ masked("0f", "1f", i) }};
@@ -106,12 +105,12 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   if (slot == 0u) { found_counts[member] = count; }
   workgroupBarrier();
   if (tid < {{ block }}u) {
-    let part_base = widen4(member_bases[tid / 4u])[tid % 4u];
+    let part_base = widen4_x(member_bases[tid / 4u])[tid % 4u];
     var part = Moments();
     for (var k = 0u; k < {{ team }}u; k++) {
       let at = k * {{ block // 4 }}u + tid / 4u;
       let n = found_counts[k];
-      let mean = (widen4(member_bases[at])[tid % 4u] - part_base) + member_means[at][tid % 4u];
+      let mean = (widen4_x(member_bases[at])[tid % 4u] - part_base) + member_means[at][tid % 4u];
       part = join(part, n, select(0f, mean, n > 0f), member_squares[at][tid % 4u]);
     }
     let mean = part_base + part.mean;
@@ -135,7 +134,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {{ results_begin() }}
 {% for i in range(kept) %}
   v{{ i }} += vec2<u32>(p.nothing);
-{{ store_words(i, "narrow4(" ~ result("widen4(v" ~ i ~ ")") ~ ")") }}
+{{ store_words(i, "narrow4(" ~ result("widen4_x(v" ~ i ~ ")") ~ ")") }}
 {% endfor %}
 {% else %}
 {{ tile_of_inputs() }}

@@ -76,16 +76,12 @@ RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
   return piece;
 }
 
-// Whether columns go from words of 16 bits to such, with weights that lie still along them: norm_columns.wgsl.
-bool in_column_words(const RowNorm& norm, const Problem& p, const RowPlanOptions& options) {
-  const RowViews& views = p.views;
-  if (!norm.centred || views.has_work() || p.rows.inner.shape.rank() > 1) return false;
-  if (!options.across4 || options.along4) return false;
-  if (bits(views.inputs[0].dtype) != 16 || bits(views.result_type()) != 16) return false;
-  for (std::size_t k = p.rows.inner.strides.size() - p.weights.size(); k < p.rows.inner.strides.size(); ++k) {
-    if (std::ranges::any_of(p.rows.inner.strides[k], [](std::int64_t s) { return s != 0; })) return false;
-  }
-  return true;
+// Whether no weight changes along a row.
+bool weights_lie_still(const Problem& p) {
+  const std::vector<Strides>& strides = p.rows.inner.strides;
+  return std::all_of(strides.end() - static_cast<std::ptrdiff_t>(p.weights.size()), strides.end(), [](const Strides& s) {
+    return std::ranges::all_of(s, [](std::int64_t step) { return step == 0; });
+  });
 }
 
 // Windows: one, or several where a row is longer than a binding. A part's statistics: mean, what its rounding left out,
@@ -100,7 +96,11 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const Ro
   }
   const int words = !norm.centred ? 1 : windows.size() == 1 ? 3 : 4;
   PartKind kind = part_kind(norm.views, words, windows[0].weights.size());
-  if (windows.size() == 1 && in_column_words(norm, windows[0], options[0])) kind.column_words = 3;
+  const Problem& p = windows[0];
+  if (windows.size() == 1 && norm.centred && p.rows.inner.shape.rank() <= 1 && in_column_words(p.views, options[0]) &&
+      weights_lie_still(p)) {
+    kind.column_words = 3;
+  }
   return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 

@@ -22,13 +22,6 @@ Rows rows_of(const RowViews& views, int axis) {
 // The views of one window or, where a row is longer than a binding, of several.
 using Windows = std::span<const RowViews>;
 
-// Whether columns go from words of 16 bits to such: softmax_columns.wgsl.
-bool in_column_words(Windows windows, const RowPlanOptions& options, bool log) {
-  const RowViews& views = windows[0];
-  return windows.size() == 1 && options.across4 && !views.has_work() && !log && bits(views.inputs[0].dtype) == 16 &&
-         bits(views.result_type()) == 16;
-}
-
 // A part's statistics are its maximum and its sum.
 std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows windows, int axis, bool log,
                                  const std::optional<PartsForm>& form = {}) {
@@ -40,7 +33,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   }
   PartKind kind = part_kind(windows[0], 2);
   kind.by_columns = true;
-  kind.column_words = in_column_words(windows, options[0], log) ? 1 : 0;
+  if (windows.size() == 1 && !log && in_column_words(windows[0], options[0])) kind.column_words = 1;
   return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 

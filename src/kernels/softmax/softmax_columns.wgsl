@@ -18,6 +18,7 @@ var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums
 
 const log2_of_e = 1.44269504f;
 {{ column_words_functions() }}
+fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
 fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
 // By its bits, positive and finite: comparisons need not know NaN.
 fn is_positive(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
