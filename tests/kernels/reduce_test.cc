@@ -215,6 +215,33 @@ TEST_P(ReduceTest, Sizes) {
   check({.shape = {70000, 8}, .axes = {1}});
 }
 
+// Results that are made of nothing, over axes that do not lie as one, too.
+TEST_P(ReduceTest, EmptyRows) {
+  for (ReduceOp op : kAll) {
+    check({.op = op, .shape = {3, 0}, .axes = {1}});
+    check({.op = op, .shape = {0, 3, 4}, .axes = {0, 2}});
+    check({.op = op, .shape = {4, 3, 0, 2}, .axes = {0, 2}});
+    check({.op = op, .shape = {3, 5, 0}, .axes = {0, 2}, .workspace = true});
+  }
+}
+
+// What batches of steps leave: nothing, some for all members of a team, and some for a part of them. The greatest of a
+// row comes last.
+TEST_P(ReduceTest, StepsBesideWholeBatches) {
+  for (const DType type : {DType::f32, DType::f16, DType::i64}) {
+    for (ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::log_sum_exp, ReduceOp::count}) {
+      if (floats_only(op) && !is_floating(type)) continue;
+      const ValueOf value = op == ReduceOp::max ? ValueOf([](std::int64_t i) { return static_cast<double>(i % 1009); })
+                                                : ValueOf();
+      for (std::int64_t n : {4, 28, 32, 36, 124, 128, 132, 160, 244, 256, 260, 1000}) {
+        check({.op = op, .shape = {1, n}, .axes = {1}, .x = type, .value = value});
+        check({.op = op, .shape = {6, n}, .axes = {1}, .x = type, .value = value});
+        check({.op = op, .shape = {n, 8}, .axes = {0}, .x = type, .value = value});
+      }
+    }
+  }
+}
+
 // Of 16 bits: rows that begin and end within a word, by one step of a thread and by many; columns that are words, but
 // no multiple of four.
 TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {

@@ -331,6 +331,18 @@ TEST_F(WindowsTest, LongRows) {
   bound.compare(compiler::evaluate(g, inputs), "a sum of long rows");
 }
 
+// Rows of nothing have as many results as others.
+TEST_F(WindowsTest, ResultsOfEmptyRows) {
+  const View x = random_view(rng, {200, 0, 300}, DType::f32), y = random_view(rng, {200, 300}, DType::f32);
+  const View wide = random_view(rng, {3, 30000, 5, 0}, DType::f32), z = random_view(rng, {30000, 5}, DType::f32);
+  for (const kernels::ReduceOp op : {kernels::ReduceOp::sum, kernels::ReduceOp::max, kernels::ReduceOp::log_sum_exp}) {
+    both({x}, {y}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); },
+         kSameBits);
+    both({wide}, {z}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{0, 3}); },
+         kSameBits);
+  }
+}
+
 // Moments of windows join without loss: 5e-6 is what some 80 additions of squares may round, and less than a forgotten
 // correction or element of most of these rows.
 TEST_F(WindowsTest, VariancesOfLongRows) {

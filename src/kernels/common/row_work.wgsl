@@ -67,18 +67,21 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {%- endmacro %}
 {% set x_of = ".y0" if beside else "" %}
 {% macro x_step(k) -%}{{ made(loop_place, k, "") }}{{ x_of }}{%- endmacro %}
-{# The next `count` steps of a thread at k as v0, v1, …, of rows that are read once; what is beside them is stored. #}
-{% macro take_steps(count) %}
+{# The next `count` steps of a thread at k as v0, v1, …, of rows that are read once; what is beside them is stored. All
+   but the first `whole` may lie behind `end`, as in0, in1, … say; then another step is read. #}
+{% macro take_steps(count, whole) %}
 {% for i in range(count) %}
-      let {{ "made" if beside else "v" }}{{ i }} = {{ made(loop_place, "k + " ~ i * team ~ "u", "") }};
+{% set at = "k + " ~ i * team ~ "u" %}
+{% if i >= whole %}
+      let in{{ i }} = {{ at }} < end;
+{% endif %}
+      let {{ "made" if beside else "v" }}{{ i }} = {{ made(loop_place, at if i < whole else "min(" ~ at ~ ", end - 1u)", "") }};
 {% endfor %}
 {% if beside %}
-      if (live) {
 {% for i in range(count) %}
+      if (live{{ " && in" ~ i if i >= whole }}) {
 {{ put_beside("made" ~ i, loop_place, "k + " ~ i * team ~ "u") }}
-{% endfor %}
       }
-{% for i in range(count) %}
       let v{{ i }} = made{{ i }}.y0;
 {% endfor %}
 {% endif %}

@@ -267,7 +267,7 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   // From a member's step to its next: the same way everywhere if it keeps its place along the fastest axis, or
   // (`aligned`) stays on that axis for as many steps as all others do.
   const std::int64_t ahead = std::int64_t{plan.team} * (plan.across ? 1 : plan.width);
-  const std::int64_t fastest = rank == 2 ? rows.inner.shape.back() : 1;
+  const std::int64_t fastest = rank == 2 ? std::max<std::int64_t>(rows.inner.shape.back(), 1) : 1;  // rows may be empty
   const bool even = rank <= 1 || (rank == 2 && ahead % fastest == 0);
   const bool aligned = !even && rank == 2 && fastest % ahead == 0;
   call.set("even", even).set("aligned", aligned);

@@ -15,21 +15,32 @@ fn lesser(a: state_t, b: state_t) -> state_t { return min(a, b); }
 
 // The best of a thread's steps: their key, and the first index that has it.
 struct Best { key: {{ "vec2<u32>" if words == 2 else "state_t" }}, at: state_t }
-{# Takes the steps first, first + team, … before `end`, as many at once as `counts` says, one after the other. #}
-{% macro take_steps(take, counts) %}
+{# Takes the steps first, first + team, … before `end`: one after the other, or in batches and what is left of them
+   together. `take` is a macro of a value, where it stands, and what says whether that is in the part, if not all is. #}
+{% macro take_steps(take, single) %}
+{% set count = 1 if single else batch %}
   var k = first;
-{% for count in counts %}
-  for (; k + {{ (count - 1) * team }}u < end; k += {{ count * team }}u) {
+  for (; k < {{ "end" if single else "stop" }}; k += {{ count * team }}u) {
 {% for i in range(count) %}
     let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
 {% endfor %}
 {% for i in range(count) %}
-{{ take("v" ~ i, "k + " ~ i * team ~ "u") }}
+{{ take("v" ~ i, "k + " ~ i * team ~ "u", "") }}
 {% endfor %}
   }
+{% if left and not single %}
+  if (stop < end) {
+{% for i in range(left) %}
+{% set at = "k + " ~ i * team ~ "u" %}
+    let v{{ i }} = {{ load_step("x", "x0", at if i < left_whole else "min(" ~ at ~ ", end - 1u)") }};
 {% endfor %}
+{% for i in range(left) %}
+{% set at = "k + " ~ i * team ~ "u" %}
+{{ take("v" ~ i, at, at ~ " < end" if i >= left_whole) }}
+{% endfor %}
+  }
+{% endif %}
 {% endmacro %}
-{% set many = [batch, 4, 1] if batch > 4 else [4, 1] %}
 {% if not partial_in %}
 {% if words == 1 %}
 fn keys_of(v: {{ "vec4<x_t>" if width == 4 else "x_t" }}) -> value_t {
@@ -41,24 +52,24 @@ fn keys_of(v: {{ "vec4<x_t>" if width == 4 else "x_t" }}) -> value_t {
 {% endif %}
 }
 {% endif %}
-{% macro take_key(v, k) %}
+{% macro take_key(v, k, inside) %}
   {
 {% if words == 2 %}
     let key = ordered_key({{ v }});
-    if (less_u64(best, key)) { best = key; at = {{ k }}; }
+    if (less_u64(best, key){{ " && " ~ inside if inside }}) { best = key; at = {{ k }}; }
 {% else %}
     let key = keys_of({{ v }});
-    let better = key > best;
+    let better = {{ "select(" ~ ("vec4<bool>(false)" if width == 4 else "false") ~ ", key > best, " ~ inside ~ ")" if inside else "key > best" }};
     best = select(best, key, better);
     at = select(at, value_t({{ k }}), better);
 {% endif %}
   }
 {% endmacro %}
-fn best_by_key(x0: u32, first: u32, end: u32) -> Best {
+fn best_by_key(x0: u32, first: u32, stop: u32, end: u32) -> Best {
   // Where nothing is greater than 0 the first step stands; past the end it loses to any other.
   var best = {{ "vec2<u32>(0u)" if words == 2 else "value_t(0u)" }};
   var at = value_t(first);
-{{ take_steps(take_key, [1] if by_value else many) }}
+{{ take_steps(take_key, by_value) }}
 {% if along4 %}
   let own = max(max(best.x, best.y), max(best.z, best.w));
   let index = select(vec4<u32>(0xffffffffu), 4u * at + vec4<u32>(0u, 1u, 2u, 3u), best == vec4<u32>(own));
@@ -75,30 +86,37 @@ fn best_by_key(x0: u32, first: u32, end: u32) -> Best {
 {% set beats = "<" if descending else ">" %}
 {% set op = "min" if descending else "max" %}
 alias number_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};
-{% macro take_value(v, k) %}
+{% macro take_value(v, k, inside) %}
   {
 {% if along4 %}
     let own = {{ op }}({{ op }}({{ v }}.x, {{ v }}.y), {{ op }}({{ v }}.z, {{ v }}.w));
-    watch += ({{ v }}.x + {{ v }}.y) + ({{ v }}.z + {{ v }}.w);
+    let sum = ({{ v }}.x + {{ v }}.y) + ({{ v }}.z + {{ v }}.w);
 {% else %}
     let own = {{ v }};
-    watch += own;
+    let sum = own;
 {% endif %}
-    let better = own {{ beats }} best;
+{% set beats_best = "own " ~ beats ~ " best" %}
+{% if inside %}
+    watch += select(number_t(0), sum, {{ inside }});
+    let better = select({{ "vec4<bool>(false)" if state == "vec4" else "false" }}, {{ beats_best }}, {{ inside }});
+{% else %}
+    watch += sum;
+    let better = {{ beats_best }};
+{% endif %}
     best = select(best, own, better);
     at = select(at, state_t({{ k }}), better);
   }
 {% endmacro %}
-fn best_by_value(x0: u32, first: u32, end: u32) -> Best {
+fn best_by_value(x0: u32, first: u32, stop: u32, end: u32) -> Best {
   var best = number_t(f32_from_bits({{ "0x7f800000u" if descending else "0xff800000u" }}));
   var at = state_t(first);
   var watch = number_t(0);
-{{ take_steps(take_value, many) }}
+{{ take_steps(take_value, false) }}
   let sum = bitcast<state_t>(watch) & state_t(0x7fffffffu);
-  if (any(sum > state_t(0x7f800000u))) { return best_by_key(x0, first, end); }
+  if (any(sum > state_t(0x7f800000u))) { return best_by_key(x0, first, stop, end); }
 {% if may_flush %}
   let magnitude = bitcast<state_t>(best) & state_t(0x7fffffffu);
-  if (any(magnitude < state_t(0x800000u))) { return best_by_key(x0, first, end); }
+  if (any(magnitude < state_t(0x800000u))) { return best_by_key(x0, first, stop, end); }
 {% endif %}
 {% if along4 %}
   let v = {{ load_step("x", "x0", "min(at, p.steps - 1u)") }};
@@ -125,8 +143,9 @@ fn main({{ thread_arguments() }}) {
   let part = group % p.parts;
   {{ thread_place("(group / p.parts)") }}
   let x0 = x_row(row);
-  let end = min((part + 1u) * p.part_steps, p.steps);
-  let first = part * p.part_steps + member;
+  let begin = part * p.part_steps;
+  let end = min(begin + p.part_steps, p.steps);
+  let first = begin + member;
 {% if partial_in %}
   var own = Best({{ "vec2<u32>(0u)" if words == 2 else "0u" }}, 0xffffffffu);
   for (var k = first; k < end; k += {{ team }}u) {
@@ -139,7 +158,8 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   }
 {% else %}
-  let own = best_by_{{ "value" if by_value else "key" }}(x0, first, end);
+  let stop = end - (end - begin) % {{ batch * team }}u;
+  let own = best_by_{{ "value" if by_value else "key" }}(x0, first, stop, end);
 {% endif %}
 {% if words == 2 %}
   let high = team_max(own.key.y, tid);

@@ -9,6 +9,9 @@
 fn below(v: value_t, top: state_t) -> value_t { return select(exp(v - top), value_t(1), v == value_t(top)); }
 fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - next), state_t(1), top == next); }
 
+{% macro inside(i, otherwise, value) -%}
+{{ "select(" ~ otherwise ~ ", " ~ value ~ ", in" ~ i ~ ")" if i >= left_whole else value }}
+{%- endmacro %}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   let group = group_index(wg, grid);
@@ -17,8 +20,9 @@ fn main({{ thread_arguments() }}) {
 {{ work_starts() }}
   var top = state_t(lowest);
   var total = state_t(0);
-  let end = min((part + 1u) * p.part_steps, p.steps);
-  var k = part * p.part_steps + member;
+  let begin = part * p.part_steps;
+  let end = min(begin + p.part_steps, p.steps);
+  var k = begin + member;
 {% if partial_in %}
   for (; k < end; k += {{ team }}u) {
     let v = {{ x_step("k") }};
@@ -27,19 +31,28 @@ fn main({{ thread_arguments() }}) {
     top = next;
   }
 {% else %}
-  for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
-{{ take_steps(4) }}
+  let stop = end - (end - begin) % {{ 4 * team }}u;
+  for (; k < stop; k += {{ 4 * team }}u) {
+{{ take_steps(4, 4) }}
     let next = max(top, largest_of(max(max(v0, v1), max(v2, v3))));
     total = total * rescale(top, next) +
             sum_of((below(v0, next) + below(v1, next)) + (below(v2, next) + below(v3, next)));
     top = next;
   }
-  for (; k < end; k += {{ team }}u) {
-{{ take_steps(1) }}
-    let next = max(top, largest_of(v0));
-    total = total * rescale(top, next) + sum_of(below(v0, next));
+{% if left %}
+  if (stop < end) {
+{{ take_steps(left, left_whole) }}
+    var next = top;
+{% for i in range(left) %}
+    next = max(next, {{ inside(i, "state_t(lowest)", "largest_of(v" ~ i ~ ")") }});
+{% endfor %}
+    total *= rescale(top, next);
+{% for i in range(left) %}
+    total += {{ inside(i, "state_t(0)", "sum_of(below(v" ~ i ~ ", next))") }};
+{% endfor %}
     top = next;
   }
+{% endif %}
 {% endif %}
   let row_top = team_max(top, tid);
   let row_total = team_sum(total * rescale(top, row_top), tid);

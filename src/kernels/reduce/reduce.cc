@@ -275,7 +275,6 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   const std::vector<std::string_view> listed(names.begin(), names.end());
   add_rows(call, r.rows, plan, listed);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
-  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   call.param("length", static_cast<float>(length));
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
   call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", beside).set("beside", beside);
@@ -284,12 +283,14 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.after(r.after, 1);
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
+    call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
   } else if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");
+    add_batches(call, plan, parts, 4);
   } else {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
-    call.set("batch", r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow));
+    add_batches(call, plan, parts, r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow));
     call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
     const std::uint64_t identity =
         identity_bits(r.op, stage == Stage::second ? reduce_accumulator(r.op, r.dtype).type : r.dtype);
@@ -389,12 +390,21 @@ void run_whole(Stream& stream, const Window& window) {
   record_reduce(stream, r, plan, uncut(plan), Stage::whole, r.rows.length);
 }
 
-// All views over the axes of what is reduced: the inputs, y, the operands, what is beside.
+// All views over the axes of what is reduced: the inputs, y, the operands, what is beside. Rows of nothing still have
+// results, which are cut as if rows had one element.
 std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
   std::vector<View> views = r.inputs;
   views.push_back(over_all_axes(r.y, r.shape, kept));
   for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, kept));
   views.insert(views.end(), r.beside.begin(), r.beside.end());
+  if (r.rows.length > 0) return views;
+  for (std::size_t k = 0; k < views.size(); ++k) {
+    const bool has_elements = k >= r.inputs.size() && k < views.size() - r.beside.size();
+    if (!has_elements) views[k].layout.strides = Strides::filled(r.shape.rank(), 0);
+    for (int d = 0; d < r.shape.rank(); ++d) {
+      if (!kept[d]) views[k].layout.shape[d] = 1;
+    }
+  }
   return views;
 }
 
@@ -402,20 +412,20 @@ std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
 std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes,
                                RowWindows pieces, bool cut) {
   const AxisMask kept = kept_axes(r.shape.rank(), axes);
-  const std::size_t inputs = r.inputs.size();
+  const std::size_t inputs = r.inputs.size(), beside = r.beside_index();
   std::vector<Window> windows;
   for (const RowWindow& piece : pieces) {
-    const std::span<const View> views(piece.views);
-    const auto with_y = views.subspan(inputs, r.beside_index() - inputs);
-    std::vector<View> results(with_y.begin(), with_y.end());
-    for (View& v : results) {
+    std::vector<View> views = piece.views;
+    for (std::size_t k = 0; k < views.size(); ++k) {
+      const bool is_result = k >= inputs && k < beside;
+      if (!is_result && r.rows.length > 0) continue;
       for (int d = 0; d < r.shape.rank(); ++d) {
-        if (!kept[d]) v.layout.shape[d] = 1;
+        if (!kept[d]) views[k].layout.shape[d] = is_result ? 1 : r.shape[d];
       }
     }
-    const ReduceWork work{r.before, r.after, std::span(results).subspan(1),
-                          views.subspan(r.beside_index())};
-    const ReduceProblem part = check(r.op, views.first(inputs), results[0], axes, work, r.correction);
+    const std::span<const View> all(views);
+    const ReduceWork work{r.before, r.after, all.subspan(inputs + 1, beside - inputs - 1), all.subspan(beside)};
+    const ReduceProblem part = check(r.op, all.first(inputs), all[inputs], axes, work, r.correction);
     windows.push_back(window_of(capabilities, part, cut, pieces.size()));
   }
   return windows;

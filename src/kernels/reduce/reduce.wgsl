@@ -102,31 +102,13 @@ fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
 {% endif %}
 }
 
-{# Value `v` of a step into the accumulator `a`. #}
-{% macro take(v, a) %}
-      {{ a }} = {{ combined(a, "lift(" ~ v ~ ")") }};
+{# Value `v` of a step into the accumulator `a`; `inside`, if given, says which elements of it are in the row. #}
+{% macro take(v, a, inside) %}
+      {{ a }} = {{ combined(a, "select(identity, lift(" ~ v ~ "), " ~ inside ~ ")" if inside else "lift(" ~ v ~ ")") }};
 {% if watches %}
-      magnitude = max(magnitude, bitcast<bits_t>({{ v }}) & bits_t(0x7fffffffu));
+{% set bits = "bitcast<bits_t>(" ~ v ~ ") & bits_t(0x7fffffffu)" %}
+      magnitude = max(magnitude, {{ "select(bits_t(0u), " ~ bits ~ ", " ~ inside ~ ")" if inside else bits }});
 {% endif %}
-{% endmacro %}
-{# What is in the row of a member's step i. #}
-{% macro take_inside(i) %}
-    {
-      let inside = in_row({{ phases }}u * member + {{ 4 * team }}u * {{ i }} - phase);
-{% set k = "member + " ~ team ~ "u * " ~ i %}
-      let v = {{ x_step(k if phases == 2 else "min(" ~ k ~ ", (phase + p.row_length - 1u) / 4u)") }};
-      total = {{ combined("total", "select(identity, lift(v), inside)") }};
-{% if watches %}
-      magnitude = max(magnitude, select(bits_t(0u), bitcast<bits_t>(v) & bits_t(0x7fffffffu), inside));
-{% endif %}
-    }
-{% endmacro %}
-{# The next `count` steps of the thread, folded into a0 … a3. #}
-{% macro fold_steps(count) %}
-{{ take_steps(count) }}
-{% for i in range(count) %}
-{{ take("v" ~ i, "a" ~ (i % 4)) }}
-{% endfor %}
 {% endmacro %}
 {% set joined = combined(combined("a0", "a1"), combined("a2", "a3")) %}
 
@@ -150,48 +132,53 @@ fn main({{ thread_arguments() }}) {
 {% if phased %}
   // In one part: in several, sums of f16 are a third slower so. What lies between a member's first step and its last
   // two is in the row.
-  let rounds = (p.steps + {{ team - 1 }}u) / {{ team }}u;
-{{ take_inside("0u") }}
-  let end = (max(rounds, 2u) - 2u) * {{ team }}u;
-  var k = member + {{ team }}u;
+  let begin = {{ team }}u;
+  let end = (1u + p.between) * {{ team }}u;
 {% else %}
-  let end = min((part + 1u) * p.part_steps, p.steps);
-  var k = part * p.part_steps + member;
+  let begin = part * p.part_steps;
+  let end = min(begin + p.part_steps, p.steps);
 {% endif %}
+  // Whole batches, the same number of them for all members, which then take what is left together.
+  let stop = end - (end - begin) % {{ batch * team }}u;
+  var k = begin + member;
 {% if blocks %}
   // In blocks, so that long sums lose few digits: what is small is added to what is small.
-  while (k + {{ (batch - 1) * team }}u < end) {
-    let stop = min(end, k + {{ 256 * team }}u);
+  while (k < stop) {
+    let block = min(stop, k + {{ 256 * team }}u);
 {% else %}
   {
-    let stop = end;
+    let block = stop;
 {% endif %}
     var a0 = identity;
     var a1 = identity;
     var a2 = identity;
     var a3 = identity;
-    for (; k + {{ (batch - 1) * team }}u < stop; k += {{ batch * team }}u) {
-{{ fold_steps(batch) }}
+    for (; k < block; k += {{ batch * team }}u) {
+{{ take_steps(batch, batch) }}
+{% for i in range(batch) %}
+{{ take("v" ~ i, "a" ~ (i % 4), "") }}
+{% endfor %}
     }
     total = {{ combined("total", joined) }};
   }
-{% if batch > 4 %}
-  for (; k + {{ 3 * team }}u < end; k += {{ 4 * team }}u) {
-    var a0 = total;
-    var a1 = identity;
-    var a2 = identity;
-    var a3 = identity;
-{{ fold_steps(4) }}
-    total = {{ joined }};
-  }
+{% if left and parts_differ %}
+  if (stop < end) {
+{% elif left or phased %}
+  {
 {% endif %}
-  for (; k < end; k += {{ team }}u) {
-{{ take_steps(1) }}
-{{ take("v0", "total") }}
-  }
-{% if phased %}
-  for (var i = max(rounds, 3u) - 2u; i < rounds; i++) {
-{{ take_inside("i") }}
+{% if left or phased %}
+{{ take_steps(left, left_whole) }}
+{% for i in range(edges) %}
+    let at{{ i }} = member{% if i %} + (p.between + {{ i }}u) * {{ team }}u{% endif %};
+    let edge{{ i }} = {{ x_step("at" ~ i if phases == 2 else "min(at" ~ i ~ ", (phase + p.row_length - 1u) / 4u)") }};
+    let in_edge{{ i }} = in_row(4u * at{{ i }}{{ " - 2u * member" if phases == 2 }} - phase);
+{% endfor %}
+{% for i in range(left) %}
+{{ take("v" ~ i, "total", "in" ~ i if i >= left_whole) }}
+{% endfor %}
+{% for i in range(edges) %}
+{{ take("edge" ~ i, "total", "in_edge" ~ i) }}
+{% endfor %}
   }
 {% endif %}
 {% if watches %}

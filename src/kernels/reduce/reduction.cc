@@ -102,13 +102,37 @@ Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const 
                  DType type, int slots) {
   const Parts parts = cut_rows(capabilities, rows, plan);
   const auto accumulators = static_cast<std::uint64_t>(rows.count * slots) * windows;
-  const auto most = static_cast<std::int64_t>(window_limit(capabilities) / byte_size(type, accumulators));
-  return parts.count <= most ? parts : cut_into(plan, std::max<std::int64_t>(most, 1));
+  const auto fit = static_cast<std::int64_t>(window_limit(capabilities) / byte_size(type, accumulators));
+  const std::int64_t most = std::max<std::int64_t>(fit, 1);
+  return parts.count <= most ? parts : cut_into(plan, most);
 }
 
 Parts cut_into(const RowPlan& plan, std::int64_t parts) {
   const std::int64_t steps = ceil_div(ceil_div(plan.steps, parts), plan.team) * plan.team;
   return {ceil_div(plan.steps, steps), steps};
+}
+
+void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int batch) {
+  const std::int64_t team = plan.team;
+  std::int64_t left = 0, whole = batch;
+  const auto count = [&](std::int64_t steps) {
+    const std::int64_t rest = steps % (team * batch);
+    left = std::max(left, ceil_div(rest, team));
+    whole = std::min(whole, rest / team);
+  };
+  std::int64_t edges = 0;
+  if (plan.phased) {
+    const std::int64_t rounds = ceil_div(plan.steps, team), between = std::max<std::int64_t>(rounds - 3, 0);
+    count(between * team);
+    edges = rounds - between;
+    call.index_param("between", between);
+  } else {
+    count(plan.steps - (parts.count - 1) * parts.steps);
+    if (parts.count > 1) count(parts.steps);
+  }
+  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
+  call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
+  call.set("parts_differ", parts.count > 1);
 }
 
 View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,
