@@ -26,6 +26,18 @@ void softmax_of(Stream& s, bool log, const View& x, const View& y, int axis) {
 }
 
 kernels::RowViews plain(const View& x, const View& y) { return kernels::row_views("softmax", x, y); }
+// Softmax in a form, which a CPU has not.
+void softmax_in_form(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::RowForm& form) {
+  if (!s.gpu()) return softmax_of(s, log, x, y, axis);
+  kernels::softmax_in_form(s, plain(x, y), axis, log, form);
+}
+void softmax_in_parts(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::PartsForm& form) {
+  if (!s.gpu()) return softmax_of(s, log, x, y, axis);
+  const kernels::RowViews views = plain(x, y);
+  with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, form), [&](const View& workspace) {
+    kernels::softmax_in_parts(s, views, axis, log, workspace, form);
+  });
+}
 
 enum class Form { rms, group, instance, batch };
 constexpr const char* kForms[] = {"rms_norm", "group_norm", "instance_norm", "batch_norm"};
@@ -295,10 +307,7 @@ TEST_P(NormsTest, FormsOfWholeRows) {
         const View x = view_of(DType::f32, shape, kind, normal(7, 0, 3));
         run_both(
             device, std::array{x}, std::array{output(DType::f32, shape, kind)},
-            [&](Stream& s, auto in, auto out) {
-              if (s.gpu()) return kernels::softmax_in_form(s, plain(in[0], out[0]), 2, log, form);
-              softmax_of(s, log, in[0], out[0], 2);
-            },
+            [&](Stream& s, auto in, auto out) { softmax_in_form(s, in[0], out[0], 2, log, form); },
             {.ulp = 1, .absolute = 1e-6, .relative = 1e-5},
             std::format("softmax, log {}: {}", log, weft::to_string(x)));
       }
@@ -323,7 +332,7 @@ TEST_P(NormsTest, RowsThatBeginAndEndAnywhere) {
       const auto softmax = [&](const View& from, bool log, const std::optional<kernels::RowForm>& form) {
         run_both(device, std::array{from}, std::array{output(type, shape, y_kind)},
                  [&](Stream& s, auto in, auto out) {
-                   if (form && s.gpu()) return kernels::softmax_in_form(s, plain(in[0], out[0]), 1, log, *form);
+                   if (form) return softmax_in_form(s, in[0], out[0], 1, log, *form);
                    softmax_of(s, log, in[0], out[0], 1);
                  },
                  tolerance, what + (log ? ", log" : ""));
@@ -374,13 +383,7 @@ TEST_P(NormsTest, ColumnsThatAreWords) {
                {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " but one column");
       for (const kernels::PartsForm& form : {kernels::PartsForm{32, 3, 2, false}, {64, 4, 4, true}}) {
         run_both(device, std::array{x}, std::array{output(type, shape)},
-                 [&](Stream& s, auto in, auto out) {
-                   if (!s.gpu()) return softmax_of(s, false, in[0], out[0], 0);
-                   with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), 0, form),
-                                  [&](const View& workspace) {
-                                    kernels::softmax_in_parts(s, plain(in[0], out[0]), 0, false, workspace, form);
-                                  });
-                 },
+                 [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, false, form); },
                  {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " in parts");
       }
     }
@@ -390,12 +393,7 @@ TEST_P(NormsTest, ColumnsThatAreWords) {
 // Columns of 16 bits whose parts wait for each other: in place, with x and y in one buffer, and backwards.
 TEST_P(NormsTest, ColumnsInWordsLieAnywhere) {
   const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
-  const auto softmax = [&](Stream& s, auto in, auto out) {
-    if (!s.gpu()) return kernels::softmax(s, in[0], out[0], 1);
-    const kernels::RowViews views = plain(in[0], out[0]);
-    with_workspace(s, kernels::softmax_in_parts_workspace(s, views, 1, form),
-                   [&](const View& w) { kernels::softmax_in_parts(s, views, 1, false, w, form); });
-  };
+  const auto softmax = [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, false, form); };
   const auto norm = [&](Stream& s, auto in, auto out) {
     if (!s.gpu()) return kernels::instance_norm(s, in[0], {}, {}, out[0], 2, 1e-5f);
     const kernels::RowViews views = kernels::row_views("instance_norm", in[0], out[0]);
@@ -438,12 +436,7 @@ TEST_P(NormsTest, SoftmaxOfNaNs) {
     }
     for (const bool log : {false, true}) {
       run_both(device, std::array{x}, std::array{output(DType::bf16, {400, columns})},
-               [&](Stream& s, auto in, auto out) {
-                 if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 0);
-                 const kernels::RowViews views = plain(in[0], out[0]);
-                 with_workspace(s, kernels::softmax_in_parts_workspace(s, views, 0, form),
-                                [&](const View& w) { kernels::softmax_in_parts(s, views, 0, log, w, form); });
-               },
+               [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, log, form); },
                {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, std::format("{} columns, log {}", columns, log));
     }
   }
@@ -497,13 +490,7 @@ TEST_P(NormsTest, SoftmaxOfColumnsInWords) {
           if (!few && columns == 48) continue;
           const View from = view_of(x, {columns, n}, Kind::transposed, softmax_rows(n));
           run_both(device, std::array{from}, std::array{output(y, from.shape(), Kind::transposed)},
-                   [&](Stream& s, auto in, auto out) {
-                     if (!s.gpu()) return softmax_of(s, false, in[0], out[0], 1);
-                     with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), 1, form),
-                                    [&](const View& workspace) {
-                                      kernels::softmax_in_parts(s, plain(in[0], out[0]), 1, false, workspace, form);
-                                    });
-                   },
+                   [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, false, form); },
                    {.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
                    std::format("{} to {}, {} threads, {} kept", weft::to_string(from), name(y), form.threads,
                                form.kept));
@@ -517,13 +504,7 @@ TEST_P(NormsTest, SoftmaxOfRowsInParts) {
   const auto check = [&](const kernels::PartsForm& form, bool log, const View& x, DType y, Kind kind) {
     run_both(
         device, std::array{x}, std::array{output(y, x.shape(), kind)},
-        [&](Stream& s, auto in, auto out) {
-          if (!s.gpu()) return softmax_of(s, log, in[0], out[0], 1);
-          with_workspace(s, kernels::softmax_in_parts_workspace(s, plain(in[0], out[0]), 1, form),
-                         [&](const View& workspace) {
-                           kernels::softmax_in_parts(s, plain(in[0], out[0]), 1, log, workspace, form);
-                         });
-        },
+        [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, log, form); },
         log ? Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5}
             : Tolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
         std::format("softmax, log {}: {}", log, weft::to_string(x)));
@@ -675,11 +656,8 @@ bool register_softmax(const std::string& name, bool log) {
     p.call = [=](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], axis); };
     if (which == 0) return p;
     p.form = [=](Stream& s, auto in, auto out) {
-      if (which == 1) return kernels::softmax_in_form(s, plain(in[0], out[0]), axis, log, whole);
-      const kernels::RowViews views = plain(in[0], out[0]);
-      with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, form), [&](const View& workspace) {
-        kernels::softmax_in_parts(s, views, axis, log, workspace, form);
-      });
+      if (which == 1) return softmax_in_form(s, in[0], out[0], axis, log, whole);
+      softmax_in_parts(s, in[0], out[0], axis, log, form);
     };
     return p;
   });
