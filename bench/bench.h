@@ -93,6 +93,11 @@ class KernelBench {
   // Answers a question that takes a stream, such as …_workspace.
   std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
+  // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs: within `tolerance` times
+  // the greatest magnitude there, as f32.
+  using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
+  bool agrees(std::span<const View> inputs, const View& y, const Operation& operation, double tolerance);
+
   // Whether measure() would do anything for a case of that name.
   bool asked(std::string_view name) const;
   // Runs the call once and checks it, if there is a check, warms up, then times it. `amount` in bytes or FLOP; `more`:

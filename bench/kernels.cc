@@ -99,7 +99,7 @@ View KernelBench::random(const Shape& shape, DType type) {
     case DType::boolean: fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng() & 1); }); break;
     default: fill(std::uint8_t{}, [&] { return static_cast<std::uint8_t>(rng()); });
   }
-  const View view(device_.allocate(std::max<std::uint64_t>(bytes, 4)), 0, type, shape);
+  const View view(device_.allocate(std::max<std::uint64_t>((bytes + 3) / 4 * 4, 4)), 0, type, shape);
   for (std::uint64_t at = 0; at < bytes; at += block.size()) {
     device_.upload(view.buffer, at, std::span(block).first(std::min<std::uint64_t>(block.size(), bytes - at)));
   }
@@ -139,6 +139,40 @@ std::vector<double> KernelBench::read(const View& view) {
   const View dense = poisoned(view.shape(), view.dtype);
   run([&](Stream& s) { kernels::copy(s, view, dense); });
   return read(dense, 0, dense.count());
+}
+
+bool KernelBench::agrees(std::span<const View> inputs, const View& y, const Operation& operation, double tolerance) {
+  const auto on_host = [&](const View& v) {
+    View copy = v;
+    copy.buffer = Buffer::host(v.buffer.size());
+    const std::span<std::byte> bytes(copy.buffer.data(), v.buffer.size());
+    if (device_.is_gpu()) device_.read(v.buffer, 0, bytes);
+    else std::copy_n(v.buffer.data(), bytes.size(), bytes.data());
+    return copy;
+  };
+  std::vector<View> host_inputs;
+  for (const View& v : inputs) host_inputs.push_back(on_host(v));
+  const View got = on_host(y);
+  View expected = got;
+  expected.buffer = Buffer::host(got.buffer.size());
+  cpu::Executor executor;
+  operation(executor, host_inputs, expected);
+  const auto numbers = [&](const View& v) {
+    const View dense(Buffer::host(static_cast<std::uint64_t>(v.count()) * 4), 0, DType::f32, v.shape());
+    kernels::copy(executor, v, dense);
+    return std::pair(dense, std::span(reinterpret_cast<const float*>(dense.buffer.data()),
+                                      static_cast<std::size_t>(v.count())));
+  };
+  const auto [got_view, a] = numbers(got);
+  const auto [expected_view, b] = numbers(expected);
+  double greatest = 0, error = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double distance = std::abs(double{a[i]} - b[i]);
+    if (std::isnan(distance)) return false;
+    error = std::max(error, distance);
+    greatest = std::max(greatest, std::abs(double{b[i]}));
+  }
+  return error <= tolerance * greatest;
 }
 
 std::optional<View> KernelBench::workspace(std::uint64_t bytes) {

@@ -6,6 +6,7 @@
 #   WEFT_DIFFERENTIAL_ALIKE   of these so many have one form, and share their shaders (8)
 #   WEFT_RANDOM_GRAPHS        graphs on each device (1000)
 #   WEFT_TEST_DEVICES         the devices: all by default
+#   WEFT_LEAST_PROBLEMS       with fewer kernel problems in all the run has failed (1)
 set -eu
 program=$1
 processes=$2
@@ -43,4 +44,7 @@ awk '/TALLY.*failed:/ { kind = $4 " " $5; run[kind] += $6; bad[kind] += $NF }
 echo "$(($(date +%s) - started)) s in $processes processes"
 # A process that ended early has counted nothing.
 [ "$(cat "$logs"/* | grep -c 'TALLY.*random graphs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
+ran=$(awk '/TALLY.*differential problems/ { n += $6 } END { print n + 0 }' "$logs"/*)
+least=${WEFT_LEAST_PROBLEMS:-1}
+[ "$ran" -ge "$least" ] || { echo "$ran kernel problems ran, expected $least: were there devices to run them on?"; failed=1; }
 exit "$failed"

@@ -30,14 +30,18 @@ class Buffer {
   // Host memory of somebody else's, kept alive by `owner`. Kernels never write to a view they only read, so a
   // read-only mapping is fine there.
   static Buffer borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
-  // No memory yet: stands in for an input or output of a recording until it is replayed with a real buffer.
-  static Buffer placeholder(std::uint64_t size);
+  // No memory yet: stands in for an input or output of a recording until it is replayed with a real buffer, of at least
+  // that size and that capacity().
+  static Buffer placeholder(std::uint64_t size, std::uint64_t capacity = 0);
 
   explicit operator bool() const { return state_ != nullptr; }
   bool on_gpu() const;
   bool on_host() const;
   bool is_placeholder() const;
   std::uint64_t size() const;
+  // Bytes from its start that kernels may read: size(), or more where the memory behind it goes on. They write to views
+  // only.
+  std::uint64_t capacity() const;
   // Never used twice in a process, so it can stand for the buffer in a cache's key.
   std::uint64_t id() const;
 

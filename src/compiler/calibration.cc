@@ -111,7 +111,12 @@ struct Product {
 };
 
 std::vector<Product> products(const Device& device) {
-  const auto usual = [](Stream& s, const View& a, const View& b, const View& y) { kernels::matmul(s, a, b, y); };
+  const auto usual = [device](Stream& s, const View& a, const View& b, const View& y) {
+    const std::uint64_t bytes = kernels::matmul_workspace(s, a, b, y);
+    std::optional<View> workspace;
+    if (bytes > 0) workspace = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+    kernels::matmul(s, a, b, y, {}, workspace);
+  };
   std::vector<Product> list{{"products, f32", DType::f32, usual, &Calibration::f32_rate}};
   if (!device.is_gpu() || device.gpu().capabilities().matrix_shapes.empty()) {
     list.push_back({"products, f16", DType::f16, usual, &Calibration::f16_rate});

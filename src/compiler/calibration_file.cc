@@ -92,9 +92,11 @@ std::pair<std::string, std::string> compiler::identity_of(const Device& device) 
   if (!device.is_gpu()) return {cpu_model(), std::format("{} cores", tbb::info::default_concurrency())};
   const gpu::AdapterInfo& a = device.gpu().adapter();
   const gpu::Capabilities& c = device.gpu().capabilities();
-  // What was switched off makes it another device.
-  return {a.name, std::format("{} {}{}{}{}", a.backend, a.driver, c.f16 ? " f16" : "", c.subgroups ? " subgroups" : "",
-                              c.matrix_shapes.empty() ? "" : " matrices")};
+  // What was switched off, or limited, makes it another device.
+  return {a.name,
+          std::format("{} {}{}{}{}{}, bindings of {} bytes, dispatches of {:.3g}", a.backend, a.driver,
+                      c.f16 ? " f16" : "", c.subgroups ? " subgroups" : "", c.matrix_shapes.empty() ? "" : " matrices",
+                      flag_on(Flag::validation) ? "" : ", not validated", c.max_binding, c.max_dispatch_work)};
 }
 
 std::string to_json(const Calibration& c) {

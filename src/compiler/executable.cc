@@ -20,10 +20,12 @@ using compiler::Storage;
 
 namespace {
 
-// Tensors that start at other offsets than before are recorded anew; more different ones than this are forgotten.
+// Tensors that lie otherwise in their buffers than before are recorded anew; more different ones than this are forgotten.
 constexpr std::size_t kMaxRecordings = 8;
 
-std::uint64_t word_aligned(std::uint64_t bytes) { return std::max<std::uint64_t>((bytes + 3) / 4 * 4, 4); }
+std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
+  return std::max((bytes + unit - 1) / unit * unit, unit);
+}
 
 }  // namespace
 
@@ -237,21 +239,32 @@ void Executable::Impl::launch(Stream& stream, const Step& step) const {
   }
 }
 
-// The recording for the offsets of the tensors that are bound now; offsets 0 while none are.
+// The recording for the offsets of the tensors that are bound now, and for what of their buffers may be read; while none
+// are, for what this library allocates.
 Executable::Impl::Recorded& Executable::Impl::recorded() {
   const auto offset = [&](std::size_t p) { return bound_[p] ? bound_[p]->view().offset : 0; };
+  struct Ends {
+    std::uint64_t size, capacity;
+  };
+  const auto ends = [&](std::size_t p) {
+    const bool input = p < schedule_.inputs.size();
+    const TensorType& type = (input ? schedule_.inputs[p] : schedule_.outputs[p - schedule_.inputs.size()]).type;
+    const std::uint64_t end = offset(p) + byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)));
+    // Kernels take sixteen bytes at once if the last ones are whole.
+    const std::uint64_t size = rounded_up(end, 4), whole = rounded_up(end, 16);
+    return Ends{size, !bound_[p] || bound_[p]->view().buffer.capacity() >= whole ? whole : size};
+  };
   for (auto& r : recordings_) {
     bool same = true;
-    for (std::size_t p = 0; same && p < bound_.size(); ++p) same = r->offsets[p] == offset(p);
+    for (std::size_t p = 0; same && p < bound_.size(); ++p) {
+      same = r->offsets[p] == offset(p) && r->ports[p].placeholder.capacity() == ends(p).capacity;
+    }
     if (same) return *r;
   }
   auto made = std::make_unique<Recorded>(Recorded{{}, {}, gpu::Recording(device.gpu())});
   for (std::size_t p = 0; p < bound_.size(); ++p) {
-    const bool input = p < schedule_.inputs.size();
-    const Port& port = input ? schedule_.inputs[p] : schedule_.outputs[p - schedule_.inputs.size()];
-    const std::uint64_t bytes = byte_size(port.type.dtype, static_cast<std::uint64_t>(element_count(port.type.shape)));
     made->offsets.push_back(offset(p));
-    made->ports.push_back({Buffer::placeholder(word_aligned(offset(p) + bytes)), Buffer()});
+    made->ports.push_back({Buffer::placeholder(ends(p).size, ends(p).capacity), Buffer()});
   }
   const auto memory = [&](int p) { return std::pair(made->ports[p].placeholder, made->offsets[p]); };
   for (const Step& step : steps(memory)) {

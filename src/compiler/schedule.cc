@@ -136,7 +136,8 @@ std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Op
   std::vector<View> list;
   for (const Operand& o : operands) {
     View v;
-    v.buffer = Buffer::placeholder(std::max<std::uint64_t>((schedule.storages[o.storage].bytes + 3) / 4 * 4, 4));
+    const std::uint64_t bytes = std::max<std::uint64_t>(schedule.storages[o.storage].bytes, 1);
+    v.buffer = Buffer::placeholder((bytes + 3) / 4 * 4, (bytes + 15) / 16 * 16);
     v.offset = o.offset;
     v.dtype = o.dtype;
     v.layout = o.layout;

@@ -10,7 +10,7 @@ Recording::State::Slot& Recording::State::slot_of(const Buffer& placeholder) {
   for (Slot& s : slots) {
     if (s.id == placeholder.id()) return s;
   }
-  slots.push_back({placeholder.id(), placeholder.size(), false, nullptr, {}});
+  slots.push_back({placeholder.id(), placeholder.size(), placeholder.capacity(), false, nullptr, {}});
   return slots.back();
 }
 
@@ -75,9 +75,9 @@ void Recording::State::prepare(std::span<const Substitution> substitutions) {
     if (slot == slots.end()) continue;  // an input that no dispatch reads
     if (slot->written) s.buffer.changed();
     if (!s.buffer.on_gpu()) throw InvalidArgument("replay: a substitute is not in GPU memory");
-    if (s.buffer.size() < slot->size) {
-      throw InvalidArgument("replay: a substitute of {} bytes stands for a placeholder of {}", s.buffer.size(),
-                            slot->size);
+    if (s.buffer.size() < slot->size || s.buffer.capacity() < slot->capacity) {
+      throw InvalidArgument("replay: a substitute of {} bytes in {} stands for a placeholder of {} in {}",
+                            s.buffer.size(), s.buffer.capacity(), slot->size, slot->capacity);
     }
     if (slot->current.Get() == s.buffer.gpu().Get()) continue;
     slot->current = s.buffer.gpu();

@@ -16,7 +16,7 @@ struct Recording::State {
   };
   // A placeholder, what stands in for it now, and where it is bound.
   struct Slot {
-    std::uint64_t id, size;
+    std::uint64_t id, size, capacity;
     bool written = false;
     wgpu::Buffer current;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> uses;  // step, range

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -17,6 +18,7 @@ struct Buffer::State {
   wgpu::Buffer gpu;
   std::byte* host = nullptr;
   std::uint64_t size = 0;
+  std::uint64_t capacity = 0;  // of a placeholder
   std::uint64_t id = next_id();
   std::shared_ptr<const void> owner;
   std::function<void()> on_release;
@@ -84,10 +86,11 @@ Buffer Buffer::borrow(std::span<const std::byte> bytes, std::shared_ptr<const vo
   return b;
 }
 
-Buffer Buffer::placeholder(std::uint64_t size) {
+Buffer Buffer::placeholder(std::uint64_t size, std::uint64_t capacity) {
   Buffer b;
   b.state_ = std::make_shared<State>();
   b.state_->size = size;
+  b.state_->capacity = std::max(size, capacity);
   return b;
 }
 
@@ -95,6 +98,9 @@ bool Buffer::on_gpu() const { return state_ && state_->gpu; }
 bool Buffer::on_host() const { return state_ && !state_->gpu && (state_->host || state_->size == 0); }
 bool Buffer::is_placeholder() const { return state_ && !state_->gpu && !state_->host && state_->size != 0; }
 std::uint64_t Buffer::size() const { return state_ ? state_->size : 0; }
+std::uint64_t Buffer::capacity() const {
+  return on_gpu() ? state_->gpu.GetSize() : is_placeholder() ? state_->capacity : size();
+}
 std::uint64_t Buffer::id() const { return state_ ? state_->id : 0; }
 
 void Buffer::changed() const {

@@ -168,7 +168,7 @@ void Call::resolve_bindings() {
     return first / capabilities_.storage_alignment * capabilities_.storage_alignment;
   };
   const auto size_of = [&](const Buffer& buffer, std::uint64_t first, std::uint64_t last) {
-    const std::uint64_t end = std::min((last + 15) / 16 * 16, buffer.size() / 4 * 4);
+    const std::uint64_t end = std::min((last + 15) / 16 * 16, buffer.capacity() / 4 * 4);
     return std::max<std::uint64_t>(end, begin_of(first) + 4) - begin_of(first);
   };
   for (std::size_t i = 0; i < operands_.size(); ++i) {

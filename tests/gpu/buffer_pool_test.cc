@@ -29,6 +29,23 @@ TEST(BufferPool, CapacitiesWasteLittleAndHoldTheRequest) {
   EXPECT_LE(gpu::BufferPool::capacity_for(90'000'000), 90'000'000u + 65536);
 }
 
+// Kernels may read to the end of the sixteen bytes around a tensor's last element, of what this library allocates.
+TEST(BufferPool, CapacityIsWhatMayBeRead) {
+  if (devices().empty()) GTEST_SKIP() << "no adapter here";
+  gpu::Device& device = devices().front().device;
+  for (const std::uint64_t bytes : {1, 15, 17, 250, 257, 4004, (1 << 20) + 2}) {
+    const Buffer buffer = device.allocate(bytes);
+    EXPECT_EQ(buffer.size(), bytes);
+    EXPECT_GE(buffer.capacity(), (bytes + 15) / 16 * 16);
+    EXPECT_EQ(Buffer(buffer.gpu()).capacity(), buffer.capacity());
+  }
+  EXPECT_EQ(Buffer::host(10).capacity(), 10u);
+  EXPECT_EQ(Buffer::placeholder(10).capacity(), 10u);
+  EXPECT_EQ(Buffer::placeholder(10, 16).capacity(), 16u);
+  EXPECT_EQ(Buffer::placeholder(10, 16).size(), 10u);
+  EXPECT_EQ(Buffer().capacity(), 0u);
+}
+
 TEST(BufferPool, FiguresFollowHandles) {
   gpu::Device device = fresh();
   EXPECT_EQ(device.memory().live, 0u);

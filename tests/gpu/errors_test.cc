@@ -157,6 +157,11 @@ TEST_P(ErrorsTest, ReplayNeedsItsSubstitutes) {
   affine(recording, in, b, {4, 1, 0});
   gpu::Encoder encoder(device);
   EXPECT_THROW(encoder.replay(recording), InvalidArgument);
+  const Buffer wide = Buffer::placeholder(16, 1 << 20);
+  gpu::Recording reads_on(device);
+  affine(reads_on, wide, b, {4, 1, 0});
+  const gpu::Substitution short_of_that[] = {{wide, a}};
+  EXPECT_THROW(encoder.replay(reads_on, short_of_that), InvalidArgument);
   const gpu::Substitution small[] = {{in, device.allocate(12)}}, host[] = {{in, Buffer::host(16)}},
                           alias[] = {{in, b}}, good[] = {{in, a}, {unused, a}};
   EXPECT_THROW(encoder.replay(recording, small), InvalidArgument);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "support/data.h"
@@ -32,6 +33,9 @@ struct Difference {
   double smallest_cosine = 1, largest_error = 0;
 };
 
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// A number that is none differs by infinity, and points nowhere.
 Difference compare(std::span<const float> got, std::span<const float> expected, std::size_t dimension) {
   Difference d;
   for (std::size_t row = 0; row < expected.size(); row += dimension) {
@@ -40,12 +44,27 @@ Difference compare(std::span<const float> got, std::span<const float> expected, 
       dot += double{got[i]} * expected[i];
       a += double{got[i]} * got[i];
       b += double{expected[i]} * expected[i];
-      // NaN fails too.
-      if (!(std::abs(got[i] - expected[i]) <= d.largest_error)) d.largest_error = std::abs(got[i] - expected[i]);
+      const double error = std::abs(double{got[i]} - expected[i]);
+      d.largest_error = std::max(d.largest_error, std::isnan(error) ? kInf : error);
     }
-    if (!(dot / std::sqrt(a * b) >= d.smallest_cosine)) d.smallest_cosine = dot / std::sqrt(a * b);
+    const double cosine = dot / std::sqrt(a * b);
+    d.smallest_cosine = std::min(d.smallest_cosine, std::isnan(cosine) ? -kInf : cosine);
   }
   return d;
+}
+
+TEST(SentenceComparison, NothingHidesWhatIsNoNumber) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> expected{1, 0, 0, 1, 1, 0};
+  const Difference first = compare(std::vector<float>{kNaN, 0, 0, 1, 1, 0}, expected, 2);
+  const Difference last = compare(std::vector<float>{1, 0, 0, 1, 1, kNaN}, expected, 2);
+  for (const Difference& d : {first, last}) {
+    EXPECT_EQ(d.largest_error, kInf);
+    EXPECT_EQ(d.smallest_cosine, -kInf);
+  }
+  const Difference turned = compare(std::vector<float>{-1, 0, 0, 1, 1, 0}, expected, 2);
+  EXPECT_EQ(turned.largest_error, 2);
+  EXPECT_EQ(turned.smallest_cosine, -1);
 }
 
 std::span<const float> values(const View& view) {

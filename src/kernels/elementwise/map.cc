@@ -130,19 +130,13 @@ bool in_step(const Operand& o, const Operand& y) {
   return true;
 }
 
-// The last four elements are whole in the buffer, for their part that is not the view's too.
-bool ends_in_buffer(const Operand& o) {
-  const std::int64_t last = o.first_element() + o.view.layout.offset_range()[1] + 4;
-  return static_cast<std::uint64_t>(last * bits(o.view.dtype) / 8) <= o.view.buffer.size();
-}
-
 // Rows of y that are cut at multiples of four each on its own: "words" of types of 16 bits, "fours" of 32; or not.
 std::string phases_of(const MapProblem& problem, const Operand& y) {
   constexpr std::int64_t kShort = 16;  // rows that would be mostly ends
   const int b = bits(y.view.dtype);
   const bool single = problem.outputs.size() == 1 && problem.shape.rank() > 1 && y.mode != "vec";
   if (!single || y.inner() != 1 || (b != 16 && b != 32) || problem.shape.back() < kShort) return {};
-  if (b == 32 && !ends_in_buffer(y)) return {};
+  if (b == 32 && !last_group_is_whole(y.view)) return {};
   return b == 16 ? "words" : "fours";
 }
 
@@ -300,7 +294,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   }
   const std::string phases = width == 4 ? phases_of(problem, y) : "";
   for (Operand& o : operands) {
-    if (!phases.empty()) o.mode = &o == &y || (in_step(o, y) && ends_in_buffer(o)) ? "vec" : "each";
+    if (!phases.empty()) o.mode = &o == &y || (in_step(o, y) && last_group_is_whole(o.view)) ? "vec" : "each";
   }
   for (Operand& o : operands) {
     if (o.name[0] == 'x' && o.inner() == 0) o.mode = "splat";
