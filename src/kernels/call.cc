@@ -211,6 +211,14 @@ void Call::resolve_bindings() {
     shared->last = std::max(shared->last, last);
     key_ += std::format("|{}={}", op.name, op.binding);
   }
+  const auto operands_of = [&](const Slot& slot) {
+    std::string list;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      if (operands_[i].binding != &slot - slots_.data()) continue;
+      list += std::format("{}{} {}", list.empty() ? "" : ", ", operands_[i].name, to_string(views_[i]));
+    }
+    return list;
+  };
   for (Slot& slot : slots_) {
     slot.binding.offset = begin_of(slot.first);
     slot.binding.size = size_of(slot.binding.buffer, slot.first, slot.last);
@@ -223,7 +231,7 @@ void Call::resolve_bindings() {
       throw Unsupported("{}: {} past this device's limit of {} bytes a binding", kernel_,
                         overlaps ? std::format("operands that lie within {} bytes of each other, in one buffer, are "
                                                "together", capabilities_.storage_alignment)
-                                 : std::format("{} bytes are", slot.binding.size),
+                                 : std::format("{} bytes of {} are", slot.binding.size, operands_of(slot)),
                         capabilities_.max_binding);
     }
   }

@@ -191,8 +191,10 @@ const bool registered = differential("row_work", [](Rng& rng) {
     if (rng() % 3 == 0) second = pick(rng, kFloats);
     f.after = random_expression(rng, read, y, second, false);
   }
+  const auto fits = [&] { return in.size() + 1 + second.has_value() + beside.has_value() + 1 <= kMostBuffers; };
+  f.scale = f.scale && fits();
   if (f.scale) operand(weights, pick(rng, kFloats));
-  f.bias = f.bias && in.size() + 1 + second.has_value() + beside.has_value() + 1 <= kMostBuffers;
+  f.bias = f.bias && fits();
   if (f.bias) operand(weights, pick(rng, kFloats));
   out.push_back(random_view(rng, shape, y, random_output_kind(rng)));
   if (second) out.push_back(random_view(rng, shape, *second, random_output_kind(rng)));

@@ -302,12 +302,16 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
   const Dims start = Dims::filled(whole.rank(), 0);
   for (;;) {
     const std::vector<RowWindow> windows = windows_at(start);
-    if (windows.size() == 1 || scratch(windows) <= window_limit(capabilities)) break;
+    const std::uint64_t bytes = windows.size() == 1 ? 0 : scratch(windows);
+    if (bytes <= window_limit(capabilities)) break;
     int widest = -1;
     for (int d = 0; d < whole.rank(); ++d) {
       if (others[d] && shape[d] > (widest < 0 ? 1 : shape[widest])) widest = d;
     }
-    if (widest < 0) break;
+    if (widest < 0) {
+      throw Unsupported("{}: a row of {} is longer than this device's bindings of {} bytes, as are the {} bytes that its "
+                        "parts leave", kernel, to_string(views[0]), capabilities.max_binding, bytes);
+    }
     shape[widest] = first_half(shape[widest]);
   }
   for_each_part(whole, shape, others, [&](const Dims& begin) { run(windows_at(begin)); });
