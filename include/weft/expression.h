@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/dtype.h"
+#include "weft/number.h"
 
 namespace weft {
 
@@ -84,7 +85,7 @@ class Expression {
 
   // Each returns the new node's index. Throws InvalidArgument on types or indices that do not fit.
   int input(DType type);
-  int constant(double value, DType type);
+  int constant(Number value, DType type);
   int constant_bits(std::uint64_t bits, DType type);  // the value's bytes in `type`, low end first
   int apply(ScalarOp op, std::initializer_list<int> args);
   // Between all types, by kernels::copy's rules. A complex number becomes its real part, or true unless it is 0.

@@ -77,7 +77,7 @@ class Graph {
   // Names are unique among inputs, and among outputs. Throws InvalidArgument.
   Value input(std::string name, DType dtype, const Shape& shape);
   Value constant(TensorData tensor, std::string name = {});
-  Value scalar(double value, DType dtype);
+  Value scalar(Number value, DType dtype);
   void output(std::string name, Value value);
 
   // Text of the whole graph, a node a line, in an order in which it can be computed.
@@ -237,7 +237,7 @@ Value expand_dims(Value x, int axis);
 Value squeeze(Value x, int axis);
 
 // ---- Constants made of indices.
-Value arange(Graph& graph, double start, double step, std::int64_t count, DType dtype);
+Value arange(Graph& graph, Number start, Number step, std::int64_t count, DType dtype);
 Value linspace(Graph& graph, double start, double stop, std::int64_t count, DType dtype);
 Value eye(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal = 0);
 Value triangle(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, Triangle part,
@@ -255,13 +255,13 @@ Value scatter_nd(ScatterOp op, Value x, Value indices, Value updates, int batch 
 Value concat(std::span<const Value> parts, int axis);
 // `before` and `after` have a number for each axis; negative ones cut off, and where all are, the result is a view.
 Value pad(Value x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
-          PadMode mode = PadMode::constant, double value = 0);
+          PadMode mode = PadMode::constant, Number value = 0);
 Value tile(Value x, std::span<const std::int64_t> counts);   // a number for each axis; an axis of 1 is only a view
 Value repeat(Value x, std::int64_t count, int axis);         // each element `count` times
 Value roll(Value x, std::span<const std::int64_t> shifts);   // a number for each axis
 Value triangle(Value x, Triangle part, std::int64_t diagonal = 0);
-Value one_hot(Value indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, double on = 1,
-              double off = 0);
+Value one_hot(Value indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, Number on = 1,
+              Number off = 0);
 Value scan(ScanOp op, Value x, int axis, const kernels::ScanOptions& options = {});
 inline Value cumsum(Value x, int axis) { return scan(ScanOp::sum, x, axis); }
 Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims = false);

@@ -75,8 +75,8 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   const std::shared_ptr<ConstantStore> store =
       options.constants ? options.constants : make_constant_store(device);
   if (store->device() != device) {
-    throw InvalidArgument("compile: the constant store is for {}, the graph for {}", store->device().name(),
-                          device.name());
+    throw InvalidArgument("compile: the constant store is for {}, the graph for {}{}", store->device().name(),
+                          device.name(), store->device().name() == device.name() ? " (another device)" : "");
   }
   CompileOptions with_store = resolved(options);
   with_store.constants = store;
@@ -111,6 +111,8 @@ Executable ExecutableCache::get(const std::string& key, const std::function<Grap
   std::string full_key = std::format("{} fusion={} folding={} packed={} precision={} bound={}", key, options.fusion,
                                      options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision),
                                      *options.f16_error_bound);
+  // Executables of different stores share nothing.
+  full_key += std::format(" restorable={} store={}", options.restorable, static_cast<const void*>(options.constants.get()));
   for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
   const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {

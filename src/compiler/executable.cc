@@ -47,7 +47,10 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
 void Executable::Impl::set_up() {
   schedule_.storages.resize(own_storages_);
   for (ScheduledCall& call : schedule_.calls) call.workspace = -1;
-  report = {.graph = std::move(report.graph)};
+  CompileReport fresh;
+  fresh.graph = std::move(report.graph);
+  fresh.precision = std::move(report.precision);
+  report = std::move(fresh);
   try {
     add_workspaces();
     plan();

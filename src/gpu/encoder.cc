@@ -76,7 +76,7 @@ struct Encoder::State {
   std::vector<std::unique_ptr<ParamPage>> pages;
   std::vector<std::shared_ptr<Readback::State>> reads;
   // What the recorded commands use: a pool buffer freed now must not be uploaded to before they ran.
-  std::vector<Buffer> held;
+  std::vector<Buffer> held, written;
   std::vector<std::shared_ptr<void>> held_recordings;
   std::vector<BoundRange> ranges;  // scratch
   std::unique_ptr<TimedBatch> timed;  // of the dispatches not yet submitted, while the device is profiled
@@ -179,10 +179,16 @@ struct Encoder::State {
            d.workgroups);
     for (const Binding& b : d.bindings) {
       held.push_back(b.buffer);
-      if (b.access == Access::read_write) b.buffer.changed();
+      if (b.access == Access::read_write) writes(b.buffer);
     }
     work += d.work.amount();
     count_dispatch();
+  }
+
+  // Its content is known no more, and will not be when this has run, whatever the host writes until then.
+  void writes(const Buffer& buffer) {
+    buffer.changed();
+    written.push_back(buffer);
   }
 
   // True if that filled a submit, which then went.
@@ -198,13 +204,14 @@ struct Encoder::State {
   void replay(const std::shared_ptr<Recording::State>& recording, std::span<const Substitution> substitutions) {
     if (recording->device != device) throw InvalidArgument("replay: the recording belongs to another device");
     impl->context->check_known();
-    recording->prepare(substitutions);
+    const std::vector<Buffer> substitutes = recording->prepare(substitutions);
     const auto hold = [&] {
       held_recordings.push_back(recording);
       for (const Substitution& s : substitutions) held.push_back(s.buffer);
+      for (const Buffer& b : recording->written) writes(b);
+      for (const Buffer& b : substitutes) writes(b);
     };
     hold();
-    for (const Buffer& b : recording->written) b.changed();
     for (std::size_t i = 0; i < recording->steps.size(); ++i) {
       const Recording::State::Step& step = recording->steps[i];
       const KernelRun& run = recording->runs[i];
@@ -228,6 +235,7 @@ struct Encoder::State {
     const wgpu::CommandBuffer buffer = commands.Finish();
     std::unique_ptr<TimedBatch> batch = std::move(timed);
     if (batch) batch->submitted_now();
+    for (const Buffer& b : written) b.changed();
     context.queue.Submit(1, &buffer);
     if (batch && impl->timer) impl->timer->submitted(std::move(batch));
     reset();
@@ -272,6 +280,7 @@ struct Encoder::State {
     for (auto& page : pages) impl->pages.give_back(std::move(page));
     pages.clear();
     held.clear();
+    written.clear();
     held_recordings.clear();
   }
 };
@@ -312,7 +321,7 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
   state_->open_commands().CopyBufferToBuffer(source.gpu(), source_offset, target.gpu(), target_offset, bytes);
   state_->held.push_back(source);
   state_->held.push_back(target);
-  target.changed();
+  state_->writes(target);
 }
 
 Readback Encoder::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) {

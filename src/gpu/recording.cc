@@ -19,6 +19,12 @@ void Recording::State::add(const Dispatch& d, std::string_view step_label, std::
   if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
   impl.context->check_known();
   check_dispatch(*impl.context, d);
+  // Mesa's software drivers map memory for every bind group, and crash where the system maps no more.
+  constexpr std::size_t kMostInSoftware = 1 << 15;
+  if (impl.context->capabilities.software && steps.size() == kMostInSoftware) {
+    throw Unsupported("more than {} dispatches in one recording on a software device; with larger bindings "
+                      "(--binding-limit), or smaller tensors, they are fewer", kMostInSoftware);
+  }
   Step step;
   step.pipeline = &impl.pipelines.request(d);
   step.first_range = static_cast<std::uint32_t>(ranges.size());
@@ -68,12 +74,13 @@ void Recording::State::finish() {
   finished = steps.size();
 }
 
-void Recording::State::prepare(std::span<const Substitution> substitutions) {
+std::vector<Buffer> Recording::State::prepare(std::span<const Substitution> substitutions) {
   finish();
+  std::vector<Buffer> writes;
   for (const Substitution& s : substitutions) {
     const auto slot = std::ranges::find(slots, s.placeholder.id(), &Slot::id);
     if (slot == slots.end()) continue;  // an input that no dispatch reads
-    if (slot->written) s.buffer.changed();
+    if (slot->written) writes.push_back(s.buffer);
     if (!s.buffer.on_gpu()) throw InvalidArgument("replay: a substitute is not in GPU memory");
     if (s.buffer.size() < slot->size || s.buffer.capacity() < slot->capacity) {
       throw InvalidArgument("replay: a substitute of {} bytes in {} stands for a placeholder of {} in {}",
@@ -86,7 +93,7 @@ void Recording::State::prepare(std::span<const Substitution> substitutions) {
       dirty.push_back(step);
     }
   }
-  if (dirty.empty()) return;
+  if (dirty.empty()) return writes;
   for (const Slot& s : slots) {
     if (!s.current) throw InvalidArgument("replay: no buffer was given for a placeholder of {} bytes", s.size);
   }
@@ -102,6 +109,7 @@ void Recording::State::prepare(std::span<const Substitution> substitutions) {
     step.group = impl.bind_groups.get(*step.pipeline->layout, window, bound);
   }
   dirty.clear();
+  return writes;
 }
 
 Recording::Recording(Device device) : state_(std::make_shared<State>(std::move(device))) {}

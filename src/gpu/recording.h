@@ -35,8 +35,9 @@ struct Recording::State {
   std::vector<std::uint32_t> dirty; // steps whose bind group must be looked up again
 
   void add(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
-  // Compiles, uploads parameters, puts the substitutes in place and finds their bind groups.
-  void prepare(std::span<const Substitution> substitutions);
+  // Compiles, uploads parameters, puts the substitutes in place and finds their bind groups. Returns those of the
+  // substitutes that are written.
+  std::vector<Buffer> prepare(std::span<const Substitution> substitutions);
   void finish();
   Slot& slot_of(const Buffer& placeholder);
 };

@@ -37,7 +37,9 @@ struct Buffer::State {
   }
 };
 
-Buffer::Buffer(wgpu::Buffer buffer) : state_(std::make_shared<State>()) {
+Buffer::Buffer(wgpu::Buffer buffer) {
+  if (!buffer) return;
+  state_ = std::make_shared<State>();
   state_->size = buffer.GetSize();
   state_->gpu = std::move(buffer);
 }

@@ -22,6 +22,7 @@ class Fields {
   Fields& add(std::string_view name, int value) { return add(name, std::int64_t{value}); }
   Fields& add(std::string_view name, bool value) { return put(name, value ? "true" : "false"); }
   Fields& add(std::string_view name, double value);
+  Fields& add(std::string_view name, const Number& value) { return put(name, to_string(value)); }
   Fields& add(std::string_view name, std::string_view value) { return put(name, value); }
   Fields& add(std::string_view name, const char* value) { return put(name, value); }
   Fields& add(std::string_view name, const Dims& value) { return put(name, to_string(value)); }

@@ -1,6 +1,7 @@
 #include "weft/kernels/table.h"
 
 #include <algorithm>
+#include <charconv>
 #include <format>
 #include <ranges>
 
@@ -32,6 +33,14 @@ Declared declared(const std::string& word) {
   return d;
 }
 
+// Whatever the program's locale takes for a decimal point.
+double number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) throw InternalError("'{}' is no number", text);
+  return value;
+}
+
 const KernelInfo& row(std::string_view name);
 
 // What a row's function reads of a call: the declared attributes, with their defaults.
@@ -52,12 +61,13 @@ class Reader {
     return static_cast<int>(std::clamp<std::int64_t>(integer(name), INT32_MIN, INT32_MAX));
   }
   bool flag(std::string_view name) const { return integer(name) != 0; }
-  double number(std::string_view name) const {
+  Number any_number(std::string_view name) const {
     const Attribute value = attribute(name);
     if (const auto* d = std::get_if<double>(&value)) return *d;
-    if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return *i;
     wrong_kind(name, "a number");
   }
+  double number(std::string_view name) const { return any_number(name).value(); }
   std::string text(std::string_view name) const {
     const Attribute value = attribute(name);
     if (const auto* s = std::get_if<std::string>(&value)) return *s;
@@ -100,7 +110,7 @@ class Reader {
       const Declared d = declared(word);
       if (d.name != name) continue;
       if (d.kind == "text") return d.otherwise;
-      if (d.kind == "number") return std::stod(d.otherwise);
+      if (d.kind == "number") return number_of(d.otherwise);
       return std::int64_t{std::stoll(d.otherwise)};
     }
     throw InternalError("{}: no attribute {} is declared", kernel_.name, name);
@@ -170,7 +180,7 @@ std::vector<KernelInfo> make_rows() {
   add("copy", "copy", "x", "y", "", "y = x, converted to y's type, broadcast to its shape",
       [](Stream& s, const Reader& r) { copy(s, r.in(0), r.out(0)); });
   add("fill", "copy", "", "y", "value:number", "y = value",
-      [](Stream& s, const Reader& r) { fill(s, r.number("value"), r.out(0)); });
+      [](Stream& s, const Reader& r) { fill(s, r.any_number("value"), r.out(0)); });
 
   add("masked_copy", "copy", "mask x", "y", "", "y = x where the mask is true",
       [](Stream& s, const Reader& r) { masked_copy(s, r.in(0), r.in(1), r.out(0)); });
@@ -182,7 +192,7 @@ std::vector<KernelInfo> make_rows() {
   // ---- pad
   add("pad", "pad", "x", "y", "before:integers mode:text=constant value:number=0",
       "x with what the mode says around it (constant, edge, reflect, symmetric, wrap)", [](Stream& s, const Reader& r) {
-        pad(s, r.in(0), r.out(0), wide(r.integers("before")), r.one_of<PadMode>("mode", kPadModes), r.number("value"));
+        pad(s, r.in(0), r.out(0), wide(r.integers("before")), r.one_of<PadMode>("mode", kPadModes), r.any_number("value"));
       });
   add("tile", "pad", "x", "y", "", "x again and again along each axis",
       [](Stream& s, const Reader& r) { tile(s, r.in(0), r.out(0)); });
@@ -194,7 +204,7 @@ std::vector<KernelInfo> make_rows() {
 
   // ---- generate
   add("arange", "generate", "", "y", "start:number=0 step:number=1", "y[i] = start + i step",
-      [](Stream& s, const Reader& r) { arange(s, r.number("start"), r.number("step"), r.out(0)); });
+      [](Stream& s, const Reader& r) { arange(s, r.any_number("start"), r.any_number("step"), r.out(0)); });
   add("linspace", "generate", "", "y", "start:number=0 stop:number=1", "evenly from start to stop",
       [](Stream& s, const Reader& r) { linspace(s, r.number("start"), r.number("stop"), r.out(0)); });
   add("eye", "generate", "", "y", "diagonal:integer=0", "1 on a diagonal, else 0",
@@ -207,7 +217,7 @@ std::vector<KernelInfo> make_rows() {
       });
   add("one_hot", "generate", "indices", "y", "axis:integer=-1 on:number=1 off:number=0",
       "on at the index along an axis, else off", [](Stream& s, const Reader& r) {
-        one_hot(s, r.in(0), r.out(0), r.small("axis"), r.number("on"), r.number("off"));
+        one_hot(s, r.in(0), r.out(0), r.small("axis"), r.any_number("on"), r.any_number("off"));
       });
 
   // ---- index

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -14,7 +15,7 @@ namespace weft::kernels {
 // which has no such numbers, converts by integer operations, to the same values.
 void copy(Stream& stream, const View& x, const View& y);
 // y = value converted to y's type.
-void fill(Stream& stream, double value, const View& y);
+void fill(Stream& stream, Number value, const View& y);
 // y = x where the mask is true; elsewhere y stays. mask: boolean; x has y's type, any one. mask and x broadcast to y.
 void masked_copy(Stream& stream, const View& mask, const View& x, const View& y);
 

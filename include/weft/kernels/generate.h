@@ -2,9 +2,9 @@
 // in weft/kernels.h.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 
+#include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -13,17 +13,7 @@ namespace weft::kernels {
 // y[i] = start + i · step; y [n], floating or integer. Integers are exact and wrap at their width; fractions of start
 // and step are cut off. Floats are computed in f32: an error of at most 2^-22 of the larger of |start| and |i · step|,
 // then rounded to y's type. f64: on the CPU only.
-void arange(Stream& stream, double start, double step, const View& y);
-// The same for 64-bit numbers that a double does not hold.
-void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const View& y);
-template <std::integral A, std::integral B>
-void arange(Stream& stream, A start, B step, const View& y) {
-  if (is_integer(y.dtype)) {
-    arange_exact(stream, static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(step), y);
-  } else {
-    arange(stream, static_cast<double>(start), static_cast<double>(step), y);
-  }
-}
+void arange(Stream& stream, Number start, Number step, const View& y);
 // y[0] = start … y[n-1] = stop, evenly, counted from the nearer end so that both are exact; y [n], floating. One
 // element is start. Errors and f64 as arange.
 void linspace(Stream& stream, double start, double stop, const View& y);
@@ -41,6 +31,6 @@ void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagona
 // y[i…, c, j…] = on if indices[i…, j…] = c, else off, both converted to y's type, any one. `axis` is that of c in y;
 // y has indices' shape with the number of classes there. Negative indices count from the end; one outside of
 // [-classes, classes) is all off. indices: any integer type of 8 to 64 bits.
-void one_hot(Stream& stream, const View& indices, const View& y, int axis = -1, double on = 1, double off = 0);
+void one_hot(Stream& stream, const View& indices, const View& y, int axis = -1, Number on = 1, Number off = 0);
 
 }  // namespace weft::kernels

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -24,7 +25,7 @@ enum class PadMode : std::uint8_t {
 // number for each axis. Throws InvalidArgument if x is empty along an axis that y is not, but for `constant`. With
 // neither padding nor a value to set, a part of a tensor is a view: slice (weft/kernels/copy.h).
 void pad(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> before,
-         PadMode mode = PadMode::constant, double value = 0);
+         PadMode mode = PadMode::constant, Number value = 0);
 
 // y = x again and again along each axis: y[i] = x[i modulo x's size]. y's sizes are multiples of x's.
 void tile(Stream& stream, const View& x, const View& y);

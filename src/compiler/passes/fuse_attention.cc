@@ -51,9 +51,13 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
     Scores next = s;
     next.product = scores;
     next.scale *= factor;
-    if (mask && !s.band && (next.band = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
+    // One factor is what several are while none of their products leaves the numbers that have all their digits.
+    const double magnitude = std::abs(next.scale);
+    if (factor != 1 && !(magnitude > 0x1p-60 && magnitude < 0x1p60)) return std::nullopt;
     // The kernel adds the mask to the scaled scores: going back, the mask comes before any scale, and once.
-    if (mask && (s.mask || s.scale != 1)) return std::nullopt;
+    if (mask && s.scale != 1) return std::nullopt;
+    if (mask && !s.band && (next.band = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
+    if (mask && s.mask) return std::nullopt;
     if (mask) next.mask = mask;
     return trace(uses, masks, next, node);
   };
@@ -125,7 +129,7 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     const TensorType& type = node.types()[0];
     const Shape heads(std::span(type.shape.begin(), type.shape.end() - 2));
     const auto folded = fold_heads({q, k, r.at(v), mask}, heads);
-    if (!folded) return {};
+    if (!folded || q.shape()[-1] == 0) return {};
     std::vector<Value> operands{folded->q, folded->k, folded->v};
     if (mask) operands.push_back(folded->mask);
     const auto known = [](const Value& o) { return attends(o.dtype()) || o.dtype() == DType::boolean; };

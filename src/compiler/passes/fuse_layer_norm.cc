@@ -56,6 +56,7 @@ std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape
   }
   for (const int i : {0, 1}) {
     const auto epsilon = inside.arg(i).number();
+    if (epsilon && !(*epsilon >= 0)) continue;  // no norm takes it
     int first_axis = -1;
     if (norm.centred && epsilon && is_variance(inside.arg(1 - i), norm)) {
       norm.epsilon = *epsilon;

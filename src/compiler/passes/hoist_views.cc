@@ -40,7 +40,8 @@ Graph hoist_views(const Graph& graph, const PassContext&) {
         continue;
       }
       const Value whole = broadcast_to(v, result.shape());
-      if (!node.op().place(Layout::dense(v.shape()).broadcast_to(result.shape()))) return {};
+      const auto placed = node.op().place(Layout::dense(v.shape()).broadcast_to(result.shape()));
+      if (!placed || placed->offset * bits(v.dtype()) % 8 != 0) return {};  // packed types begin at whole bytes
       operands.push_back(apply(node.shared_op(), {whole}));
     }
     if (!r.uses().only(result, node) && (!cheap || full > 1)) return {};

@@ -187,11 +187,8 @@ Value gelu(Value x, Gelu form) {
   throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(form));
 }
 
-Value Graph::scalar(double value, DType dtype) {
-  // The expression converts the number to the type's bytes, as it does everywhere else.
-  Expression e;
-  e.constant(value, dtype);
-  const std::uint64_t bits = e.nodes()[0].bits;
+Value Graph::scalar(Number value, DType dtype) {
+  const std::uint64_t bits = value.bits(dtype);
   const auto bytes = std::as_bytes(std::span(&bits, 1)).first(byte_size(dtype, 1));
   return constant(TensorData::copy_of(dtype, {}, bytes));
 }

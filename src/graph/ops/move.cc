@@ -128,7 +128,7 @@ void OneHotOp::lower(const Launch& call) const {
 }
 
 Value pad(Value x, std::span<const std::int64_t> before, std::span<const std::int64_t> after, kernels::PadMode mode,
-          double value) {
+          Number value) {
   const Dims b = per_axis("pad", x, before), a = per_axis("pad", x, after);
   const auto crops = [](auto n) { return n <= 0; };
   if (!std::ranges::all_of(b, crops) || !std::ranges::all_of(a, crops)) {
@@ -162,13 +162,13 @@ Value triangle(Value x, kernels::Triangle part, std::int64_t diagonal) {
   return apply(make_op<TriangleOp>(part, diagonal), {x});
 }
 
-Value one_hot(Value indices, std::int64_t classes, DType dtype, int axis, double on, double off) {
+Value one_hot(Value indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
   if (!indices) throw InvalidArgument("one_hot: the operand is an empty Value");
   axis = normalize_axis(axis, indices.rank() + 1, "one_hot");
   return apply(make_op<OneHotOp>(classes, dtype, axis, on, off), {indices});
 }
 
-Value arange(Graph& graph, double start, double step, std::int64_t count, DType dtype) {
+Value arange(Graph& graph, Number start, Number step, std::int64_t count, DType dtype) {
   return made(graph, dtype, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
 }
 

@@ -7,7 +7,7 @@ namespace weft {
 
 class PadOp final : public Op {
  public:
-  PadOp(Shape before, Shape after, kernels::PadMode mode, double value)
+  PadOp(Shape before, Shape after, kernels::PadMode mode, Number value)
       : before_(std::move(before)), after_(std::move(after)), mode_(mode), value_(value) {}
   std::string_view name() const override { return "pad"; }
   void fields(Fields& f) const override;
@@ -17,7 +17,7 @@ class PadOp final : public Op {
  private:
   Shape before_, after_;  // of each axis; may be negative
   kernels::PadMode mode_;
-  double value_;
+  Number value_;
 };
 
 // Each axis `counts` times as long: the whole again and again (tile), or each element (repeat).
@@ -65,7 +65,7 @@ class TriangleOp final : public Op {
 
 class OneHotOp final : public Op {
  public:
-  OneHotOp(std::int64_t classes, DType dtype, int axis, double on, double off)
+  OneHotOp(std::int64_t classes, DType dtype, int axis, Number on, Number off)
       : classes_(classes), dtype_(dtype), axis_(axis), on_(on), off_(off) {}
   std::string_view name() const override { return "one_hot"; }
   void fields(Fields& f) const override;
@@ -76,7 +76,7 @@ class OneHotOp final : public Op {
   std::int64_t classes_;
   DType dtype_;
   int axis_;
-  double on_, off_;
+  Number on_, off_;
 };
 
 }  // namespace weft

@@ -190,12 +190,10 @@ void copy(Stream& stream, const View& x, const View& y) {
   map(stream, "copy", cast, std::span(&from, 1), std::span(&y, 1));
 }
 
-void fill(Stream& stream, double value, const View& y) {
+void fill(Stream& stream, Number value, const View& y) {
   check_memory(stream, "fill", {}, {y});
   if (y.count() == 0) return;
-  Expression constant;
-  constant.constant(value, y.dtype);
-  const std::uint64_t bits_of_value = constant.nodes()[0].bits;
+  const std::uint64_t bits_of_value = value.bits(y.dtype);
   gpu::Commands* commands = stream.gpu();
   if (!commands) return fill_cpu(*stream.cpu(), bits_of_value, y);
 

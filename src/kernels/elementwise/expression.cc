@@ -27,31 +27,6 @@ std::string type_names(unsigned set) {
   return s;
 }
 
-// The type nearest to `value`, by the rules of kernels::copy.
-std::uint64_t to_bits(double value, DType type) {
-  const int width = bits(type);
-  const std::uint64_t mask = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
-  switch (type) {
-    case DType::f64: return std::bit_cast<std::uint64_t>(value);
-    case DType::f32: return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    case DType::f16: return float16(static_cast<float>(value)).bits;
-    case DType::bf16: return bfloat16(static_cast<float>(value)).bits;
-    case DType::f8e4m3: return float8_e4m3(static_cast<float>(value)).bits;
-    case DType::f8e5m2: return float8_e5m2(static_cast<float>(value)).bits;
-    case DType::c64: return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    case DType::boolean: return value != 0 ? 1 : 0;
-    default: break;
-  }
-  if (std::isnan(value)) return 0;
-  const bool has_sign = info(type).kind == DTypeKind::signed_integer;
-  const double high = std::ldexp(1.0, has_sign ? width - 1 : width);
-  if (value >= high) return has_sign ? mask >> 1 : mask;
-  if (value < (has_sign ? -high : 0.0)) return has_sign ? (mask >> 1) + 1 : 0;
-  return (value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
-                    : static_cast<std::uint64_t>(value)) &
-         mask;
-}
-
 std::string constant_text(const Expression::Node& node) {
   float f = 0;
   const auto b = static_cast<std::uint32_t>(node.bits);
@@ -73,7 +48,7 @@ int Expression::input(DType type) {
   return static_cast<int>(nodes_.size()) - 1;
 }
 
-int Expression::constant(double value, DType type) { return constant_bits(to_bits(value, type), type); }
+int Expression::constant(Number value, DType type) { return constant_bits(value.bits(type), type); }
 
 int Expression::constant_bits(std::uint64_t bits, DType type) {
   nodes_.push_back({.op = ScalarOp::constant, .type = type, .bits = bits});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/call.h"
 #include "kernels/elementwise/scalar_ops.h"
@@ -45,7 +46,9 @@ std::string wrap(DType type, const std::string& value) {
 }
 
 std::string f32_text(float f) {
-  if (std::isnormal(f) || std::bit_cast<std::uint32_t>(f) == 0) return std::format("{}f", f);
+  // The fewest digits that name the greatest number are those of a greater one, which Tint refuses.
+  const bool plain = std::isnormal(f) && std::abs(f) < std::numeric_limits<float>::max();
+  if (plain || std::bit_cast<std::uint32_t>(f) == 0) return std::format("{}f", f);
   return std::format("f32_from_bits(0x{:x}u)", std::bit_cast<std::uint32_t>(f));
 }
 
@@ -160,8 +163,7 @@ bool stays(const ScalarOpInfo& row) {
   using enum ScalarOp;
   return row.yields == Yields::boolean || row.op == min || row.op == max || row.op == clamp || row.op == select ||
          row.op == relu || row.op == sign || row.op == bitwise_and || row.op == bitwise_or || row.op == bitwise_xor ||
-         row.op == shift_right || row.op == ScalarOp::fmin || row.op == ScalarOp::fmax || row.op == popcount ||
-         row.op == clz;
+         row.op == shift_right || row.op == ScalarOp::fmin || row.op == ScalarOp::fmax;
 }
 
 // The one operation whose result depends on how wide the float is.
@@ -220,28 +222,79 @@ bool is_zero(const Expression::Node& node) {
   return node.bits == 0;
 }
 
-// Nodes whose value compilers must not know, since they would take x · 0 and 0 / x for 0 and x + 0 for x whatever x is:
-// zeros, and comparisons as numbers, that sums, products and quotients are made of.
+// Sums, products and what is made of them: where drivers compute by algebra that holds for real numbers only.
+bool is_arithmetic(ScalarOp op) {
+  using enum ScalarOp;
+  return op == add || op == sub || op == mul || op == ScalarOp::div || op == ScalarOp::fma || op == ScalarOp::lerp ||
+         op == square || op == ScalarOp::complex || op == floor_divide || op == remainder || op == ScalarOp::rem;
+}
+
+// Operations that take back what others did, for real numbers and where nothing overflows.
+bool undoes(ScalarOp op, ScalarOp of) {
+  using enum ScalarOp;
+  constexpr std::pair<ScalarOp, ScalarOp> kPairs[] = {
+      {ScalarOp::sqrt, mul},        {ScalarOp::sqrt, square},     {mul, ScalarOp::sqrt},       {square, ScalarOp::sqrt},
+      {mul, rsqrt},                 {square, rsqrt},              {mul, reciprocal},           {ScalarOp::div, reciprocal},
+      {reciprocal, reciprocal},     {reciprocal, ScalarOp::div},  {reciprocal, ScalarOp::sqrt}, {reciprocal, rsqrt},
+      {ScalarOp::exp, ScalarOp::log}, {ScalarOp::log, ScalarOp::exp}, {ScalarOp::exp2, ScalarOp::log2},
+      {ScalarOp::log2, ScalarOp::exp2}, {neg, neg}};
+  return std::ranges::find(kPairs, std::pair(op, of)) != std::end(kPairs);
+}
+
+// Nodes whose value compilers must not know, or not see the making of, since some drivers (Mesa's) compute with floats
+// as with real numbers: x · 0 and 0 / x are 0 to them and x + 0 is x whatever x is, (x + c) - c and (x - y) + y are x,
+// x · a · b is x · (a · b), sqrt(x)² is |x|.
 std::vector<bool> secret_nodes(const Expression& e) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
-  const auto is_secret = [&](const Expression::Node& x) {
-    if (!is_floating(x.type) && x.type != DType::c64) return false;  // integers have neither NaN nor -0
-    if (x.op != cast) return is_zero(x);
+  const auto is_float = [&](int n) { return is_floating(nodes[n].type) || nodes[n].type == DType::c64; };
+  std::vector<bool> known(nodes.size(), false);  // made of constants only
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    known[i] = nodes[i].op != input &&
+               std::ranges::all_of(nodes[i].args, [&](int a) { return a < 0 || known[static_cast<std::size_t>(a)]; });
+  }
+  const auto is_known = [&](int n) { return known[static_cast<std::size_t>(n)]; };
+  // Values by which products and quotients are thought to be known: integers have neither NaN nor -0.
+  const auto decides = [&](int n) {
+    const Expression::Node& x = nodes[n];
+    if (x.op == ScalarOp::select) return is_known(x.args[1]) || is_known(x.args[2]);
+    if (x.op != cast) return x.op == constant ? is_zero(x) : is_known(n);
     const Expression::Node& from = nodes[x.args[0]];
-    return x.type == DType::c64 || is_zero(from) ||
-           (is_floating(x.type) && from.type == DType::boolean && from.op != input);
+    return x.type == DType::c64 || is_known(n) || (from.type == DType::boolean && from.op != input);
+  };
+  const auto shares = [&](const Expression::Node& x, int n) {
+    return std::ranges::any_of(nodes[n].args, [&](int a) { return a >= 0 && std::ranges::find(x.args, a) != x.args.end(); });
+  };
+  const auto has_known = [&](const Expression::Node& x) {
+    return std::ranges::any_of(x.args, [&](int a) { return a >= 0 && is_known(a); });
   };
   std::vector<bool> secret(nodes.size(), false);
   for (const Expression::Node& node : nodes) {
-    if (node.op != add && node.op != sub && node.op != mul && node.op != ScalarOp::div && node.op != ScalarOp::fma &&
-        node.op != ScalarOp::lerp && node.op != square && node.op != ScalarOp::complex)
-      continue;
     for (const int a : node.args) {
-      if (a >= 0 && is_secret(nodes[a])) secret[a] = true;
+      if (a < 0 || !is_float(a)) continue;
+      const ScalarOp made = nodes[a].op;
+      const bool sum = node.op == add || node.op == sub, of_sum = made == add || made == sub || made == neg;
+      const bool alike = (sum && of_sum) || (node.op == mul && (made == mul || made == ScalarOp::div || made == neg));
+      if ((is_arithmetic(node.op) && decides(a)) || undoes(node.op, made) ||
+          (alike && has_known(node) && has_known(nodes[a])) || ((alike || (sum && made == mul)) && shares(node, a))) {
+        secret[static_cast<std::size_t>(a)] = true;
+      }
+    }
+    // Two products with a common factor.
+    if ((node.op == add || node.op == sub) && is_float(node.args[0])) {
+      const int x = node.args[0], y = node.args[1];
+      if (nodes[x].op == mul && nodes[y].op == mul && shares(nodes[x], y)) secret[static_cast<std::size_t>(y)] = true;
     }
   }
   return secret;
+}
+
+// x - x and x / x, which are not always 0 and 1.
+bool meets_itself(const Expression& e, const Expression::Node& node) {
+  const bool takes_away = node.op == ScalarOp::sub || node.op == ScalarOp::div || node.op == ScalarOp::floor_divide ||
+                          node.op == ScalarOp::remainder || node.op == ScalarOp::rem;
+  return takes_away && node.args[0] == node.args[1] &&
+         (is_floating(e.nodes()[node.args[0]].type) || e.nodes()[node.args[0]].type == DType::c64);
 }
 
 // A value as one that compilers cannot know.
@@ -252,8 +305,11 @@ std::string secret_text(DType type, const std::string& value) {
 
 std::string node_text(const Expression& expression, const Expression::Node& node) {
   using enum ScalarOp;
-  auto variable = [&](int k) { return std::format("v{}", node.args[k]); };
   auto type_of = [&](int k) { return expression.nodes()[node.args[k]].type; };
+  auto variable = [&](int k) {
+    const std::string name = std::format("v{}", node.args[k]);
+    return k == 0 && meets_itself(expression, node) ? secret_text(type_of(0), name) : name;
+  };
   if (node.op == input) return std::format("x{}", node.input);
   if (node.op == constant) return constant_text(node);
   if (node.op == cast) return cast_text(type_of(0), node.type, variable(0));
@@ -332,8 +388,8 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 
 bool names_nothing(const Expression& e) {
   const std::vector<bool> secret = secret_nodes(e);
-  return std::ranges::find(secret, true) != secret.end() || std::ranges::any_of(e.nodes(), [](const auto& node) {
-           return (node.op == ScalarOp::cast && node.type == DType::f16) ||
+  return std::ranges::find(secret, true) != secret.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
+           return (node.op == ScalarOp::cast && node.type == DType::f16) || meets_itself(e, node) ||
                   (node.op == ScalarOp::reciprocal && node.type == DType::c64);
          });
 }

@@ -23,10 +23,8 @@ Virtual number(float v) { return {DType::f32, std::bit_cast<std::uint32_t>(v)}; 
 Virtual number(std::int32_t v) { return {DType::i32, static_cast<std::uint32_t>(v)}; }
 
 // `value` in y's type, as the unsigned integer of its size.
-int constant_of(Expression& e, double value, DType type, DType unsigned_type) {
-  Expression c;
-  c.constant(value, type);
-  return e.constant_bits(c.nodes()[0].bits, unsigned_type);
+int constant_of(Expression& e, Number value, DType type, DType unsigned_type) {
+  return e.constant_bits(value.bits(type), unsigned_type);
 }
 
 // c - r along the last two axes.
@@ -60,37 +58,8 @@ void band(Stream& stream, std::string_view name, ScalarOp compare, std::span<con
 
 ScalarOp side(Triangle part) { return part == Triangle::lower ? ScalarOp::less_equal : ScalarOp::greater_equal; }
 
-}  // namespace
-
-void arange(Stream& stream, double start, double step, const View& y) {
-  if (is_integer(y.dtype)) {
-    for (const double v : {start, step}) {
-      if (!(v >= -0x1p63 && v < 0x1p64)) {
-        throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start, step,
-                              name(y.dtype));
-      }
-    }
-    // Negative numbers keep their bits, as do those past the largest signed one.
-    const auto bits_of = [](double v) {
-      return v < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) : static_cast<std::uint64_t>(v);
-    };
-    return arange_exact(stream, bits_of(start), bits_of(step), y);
-  }
-  check_range("arange", stream, y, true);
-  check_memory(stream, "arange", {}, {y});
-  if (!stream.gpu()) return arange_cpu(*stream.cpu(), start, step, y);
-  Expression e;
-  const int i = e.cast(e.input(DType::u32), DType::f32);
-  const int first = e.input(DType::f32), by = e.input(DType::f32);
-  e.output(e.cast(e.apply(ScalarOp::fma, {i, by, first}), y.dtype));
-  const Virtual inputs[] = {{DType::u32, 0, {1}}, number(static_cast<float>(start)), number(static_cast<float>(step))};
-  map(stream, "arange", e, {}, inputs, std::span(&y, 1));
-}
-
-void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const View& y) {
-  check_range("arange", stream, y, true);
-  if (!is_integer(y.dtype)) throw InvalidArgument("arange: y is {}; expected an integer type", to_string(y));
-  check_memory(stream, "arange", {}, {y});
+// y[i] = start + i · step, all modulo 2^64.
+void integers(Stream& stream, std::uint64_t start, std::uint64_t step, const View& y) {
   if (!stream.gpu()) return arange_cpu(*stream.cpu(), start, step, y);
   const DType type = bits(y.dtype) == 64 ? DType::u64 : DType::u32;
   const DType result = bits(y.dtype) == 64 ? y.dtype : is_signed(y.dtype) ? DType::i32 : DType::u32;
@@ -100,6 +69,27 @@ void arange_exact(Stream& stream, std::uint64_t start, std::uint64_t step, const
   e.output(e.cast(e.cast(e.apply(ScalarOp::fma, {i, by, first}), result), y.dtype));
   const std::uint64_t mask = type == DType::u64 ? ~std::uint64_t{0} : 0xffffffffu;
   const Virtual inputs[] = {{DType::u32, 0, {1}}, {type, start & mask}, {type, step & mask}};
+  map(stream, "arange", e, {}, inputs, std::span(&y, 1));
+}
+
+}  // namespace
+
+void arange(Stream& stream, Number start, Number step, const View& y) {
+  check_range("arange", stream, y, true);
+  const auto first_integer = start.integer(), step_integer = step.integer();
+  if (is_integer(y.dtype) && !(first_integer && step_integer)) {
+    throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start.value(),
+                          step.value(), name(y.dtype));
+  }
+  check_memory(stream, "arange", {}, {y});
+  if (is_integer(y.dtype)) return integers(stream, *first_integer, *step_integer, y);
+  if (!stream.gpu()) return arange_cpu(*stream.cpu(), start.value(), step.value(), y);
+  Expression e;
+  const int i = e.cast(e.input(DType::u32), DType::f32);
+  const int first = e.input(DType::f32), by = e.input(DType::f32);
+  e.output(e.cast(e.apply(ScalarOp::fma, {i, by, first}), y.dtype));
+  const Virtual inputs[] = {{DType::u32, 0, {1}}, number(static_cast<float>(start.value())),
+                            number(static_cast<float>(step.value()))};
   map(stream, "arange", e, {}, inputs, std::span(&y, 1));
 }
 
@@ -136,7 +126,7 @@ void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagona
   band(stream, "triangle", side(part), {}, y, diagonal);
 }
 
-void one_hot(Stream& stream, const View& indices, const View& y, int axis, double on, double off) {
+void one_hot(Stream& stream, const View& indices, const View& y, int axis, Number on, Number off) {
   axis = normalize_axis(axis, y.rank(), "one_hot");
   if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
     throw InvalidArgument("one_hot: indices are {}, expected an integer type of 8 to 64 bits", to_string(indices));

@@ -340,16 +340,14 @@ void place(Stream& stream, std::string_view name, Remap mode, const View& x, con
 }
 
 void pad(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> before, PadMode mode,
-         double value) {
+         Number value) {
   if (static_cast<int>(before.size()) != y.rank()) {
     throw InvalidArgument("pad: {} numbers of padding for y {}", before.size(), to_string(y));
   }
   if (mode == PadMode::constant) {
     // Nothing to move.
     if (x.count() == 0 && x.rank() == y.rank() && x.dtype == y.dtype) return fill(stream, value, y);
-    Expression constant;
-    constant.constant(value, y.dtype);
-    return place(stream, "pad", Remap::constant, x, y, before, constant.nodes()[0].bits);
+    return place(stream, "pad", Remap::constant, x, y, before, value.bits(y.dtype));
   }
   std::vector<RemapAxis> axes = axes_of("pad", x, y);
   for (int d = 0; d < y.rank(); ++d) {

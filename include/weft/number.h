@@ -1,0 +1,38 @@
+// A number that becomes an element of some type.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "weft/dtype.h"
+
+namespace weft {
+
+// A double, or an integer of up to 64 bits of which no digit is lost: where a function takes a Number, pass either.
+class Number {
+ public:
+  template <std::floating_point T>
+  Number(T value) : value_(static_cast<double>(value)) {}  // NOLINT: implicit, as numbers are
+  template <std::signed_integral T>
+  Number(T value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT
+  template <std::unsigned_integral T>
+  Number(T value) : value_(static_cast<std::uint64_t>(value)) {}  // NOLINT
+
+  // The nearest double.
+  double value() const;
+  // Its integer part modulo 2^64, in two's complement; none if that is no number of 64 bits, signed or unsigned.
+  std::optional<std::uint64_t> integer() const;
+  // The element of `type` nearest to it, low end first: floats round to even, of integers fractions are cut off and
+  // what is out of range becomes the nearest that is in it, NaN 0; boolean: whether it is not 0.
+  std::uint64_t bits(DType type) const;
+
+  friend std::string to_string(const Number& number);  // all its digits
+
+ private:
+  std::variant<double, std::int64_t, std::uint64_t> value_;
+};
+
+}  // namespace weft
