@@ -162,6 +162,50 @@ TEST_P(PrecisionTest, WeightsThatOscillateStayAndSoDoesWhatComesBefore) {
   EXPECT_TRUE(d.at("middle").f16);
 }
 
+// Products of such weights are small; what is made of them is not.
+TEST_P(PrecisionTest, WhatMayLeaveTheRangeIsStoredWhole) {
+  const auto between = [](const std::function<Value(Value)>& f) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {6, 64});
+    const Value h = f(matmul(x, g.constant(ordinary(64, 96, 1), "first")));
+    g.output("y", matmul(h, g.constant(ordinary(96, 40, 2), "second")));
+    return g;
+  };
+  for (const auto& f : {std::function<Value(Value)>([](Value v) { return square(v * 500.0); }),
+                        {[](Value v) { return exp(v * 12.0); }},
+                        {[](Value v) { return v * 1e5; }},
+                        {[](Value v) { return v * 500.0 * (v * 500.0 + 1.0); }}}) {
+    const Graph g = between(f);
+    EXPECT_TRUE(decide(g, {.precision = Precision::automatic}).at("first").f16);
+    EXPECT_LT(difference(g), 5e-3) << exe.report().graph;
+  }
+  // What grows by little, or not at all, is stored as f16 still.
+  for (const auto& f : {std::function<Value(Value)>([](Value v) { return gelu(v) + v * 2.0; }),
+                        {[](Value v) { return v * sigmoid(v); }}}) {
+    const Graph g = between(f);
+    EXPECT_TRUE(decide(g, {.precision = Precision::automatic}).at("first").f16);
+    EXPECT_THAT(exe.report().graph, HasSubstr(": f16 [6, 96]"));
+    EXPECT_LT(difference(g), 5e-3) << exe.report().graph;
+  }
+}
+
+TEST_P(PrecisionTest, BatchesOfWeightsAreMeasuredEach) {
+  for (const bool oscillates : {false, true}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {6, 64});
+    std::vector<float> both;
+    const TensorData calm = ordinary(64, 24, 1), other = oscillates ? oscillating(64, 24) : ordinary(64, 24, 2);
+    for (const TensorData* part : {&calm, &other}) {
+      const auto* v = reinterpret_cast<const float*>(part->bytes.data());
+      both.insert(both.end(), v, v + 64 * 24);
+    }
+    g.output("y", matmul(broadcast_to(x, {2, 6, 64}), g.constant(TensorData::of<float>(DType::f32, {2, 64, 24}, both), "w")));
+    const auto d = decide(g, {.precision = Precision::automatic}).at("w");
+    EXPECT_EQ(d.f16, !oscillates) << d.reason;
+    EXPECT_EQ(d.error > kF16ErrorBound, oscillates);
+  }
+}
+
 TEST_P(PrecisionTest, FlagsDecideWhatTheOptionsLeaveOpen) {
   const Graph g = layers(ordinary(96, 80, 2));
   set_flag(Flag::precision, "auto");

@@ -107,7 +107,7 @@ class Narrower {
       return leaves_f16(constant.constant()->data()) ? std::numeric_limits<double>::infinity() : 0;
     };
     const auto place = placement(weights);
-    const bool product = node.as<MatmulOp>() && weights.rank() == 2 && place;
+    const bool product = node.as<MatmulOp>() && weights.rank() >= 2 && place;
     if (options.precision == Precision::f16 || !product) {
       // The range alone is looked at: kept apart from what is measured on products.
       const double error = options.precision == Precision::f16 ? range() : cost(range);
@@ -118,6 +118,11 @@ class Narrower {
     if (std::isinf(d.error)) return say(false, "a weight or a result comes near the end of f16's range");
     const double bound = options.f16_error_bound.value_or(kF16ErrorBound);
     return say(d.error <= bound, std::format("error {:.2g}, the bound is {:.2g}", d.error, bound));
+  }
+
+  // What automatic has measured holds for what is made of it, too.
+  bool keeps_range(const Expression& e, int node) const {
+    return context_.options.precision != Precision::automatic || stays_in_range(e, node);
   }
 
   const Value& stored(Value old) const { return made_[old.node()->id()][old.index()]; }
@@ -159,7 +164,9 @@ class Narrower {
     });
     if (!narrowed) return copy(node, node.shared_op(), std::move(inputs));
     const bool narrow = type.dtype == DType::f32 && !exact_[node.id()] && !wanted(node, 0);
-    const DType result = narrow ? DType::f16 : type.dtype;
+    const auto* product = node.as<MatmulOp>();
+    const bool tame = !product || !product->epilogue() || keeps_range(*product->epilogue(), product->epilogue()->outputs()[0]);
+    const DType result = narrow && tame ? DType::f16 : type.dtype;
 
     if (node.op().is_view() || node.as<GatherOp>()) return copy(node, node.shared_op(), std::move(inputs));
     if (const auto* map = node.as<MapOp>()) return emit_map(node, *map, std::move(inputs));
@@ -201,7 +208,8 @@ class Narrower {
       return v.dtype() == DType::f16 && element_count(v.shape()) == size;
     });
     for (std::size_t k = 0; k < results.size(); ++k) {
-      const bool narrow = large && node.types()[k].dtype == DType::f32 && !exact_[node.id()] && !wanted(node, k);
+      const bool narrow = large && node.types()[k].dtype == DType::f32 && !exact_[node.id()] && !wanted(node, k) &&
+                          keeps_range(e, results[k]);
       e.output(narrow ? e.cast(results[k], DType::f16) : results[k]);
     }
     return copy(node, make_op<MapOp>(std::move(e)), std::move(inputs));
@@ -234,7 +242,8 @@ class Narrower {
     before.output(values[0]);
     for (std::size_t k = 1; op.before() && k < values.size(); ++k) {
       const bool narrow = node.types()[k].dtype == DType::f32 && !exact_[node.id()] && !wanted(node, k) &&
-                          kernels::reduces_in_fours(node.types()[k].shape, op.axes());
+                          kernels::reduces_in_fours(node.types()[k].shape, op.axes()) &&
+                          keeps_range(before, values[k]);
       before.output(narrow ? before.cast(values[k], DType::f16) : values[k]);
     }
     std::optional<Expression> after;
@@ -253,7 +262,8 @@ class Narrower {
     const std::size_t first = op.input_count(), weights = op.weight_count();
     std::size_t k = 0;  // results
     const auto stored = [&](Expression& e, int value) {
-      const bool narrow = node.types()[k].dtype == DType::f32 && !exact_[node.id()] && !wanted(node, k);
+      const bool narrow = node.types()[k].dtype == DType::f32 && !exact_[node.id()] && !wanted(node, k) &&
+                          keeps_range(e, value);
       ++k;
       return narrow ? e.cast(value, DType::f16) : value;
     };
