@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "core/mapped_file.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "weft/error.h"
 #include "weft/text.h"
 
@@ -37,7 +37,7 @@ const std::vector<Pair>& tokenizers() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const bool valid = weft::text::find_invalid_utf8(text) == size;
+  const bool valid = weft::find_invalid_utf8(text) == size;
   for (const auto& [whole, cut] : tokenizers()) {
     try {
       const Ids ids = whole.encode(text);

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <future>
 #include <optional>
@@ -28,12 +30,19 @@ struct EmbedArguments : SentenceArguments {
 // Vectors to JSON lines or .npy, in order.
 class VectorWriter {
  public:
-  VectorWriter(const std::string& path, int dimension)
-      : out_(path), npy_(path.ends_with(".npy")), dimension_(dimension) {
+  // `advice`: what to do about numbers that are none.
+  VectorWriter(const std::string& path, int dimension, std::string advice)
+      : out_(path), npy_(path.ends_with(".npy")), dimension_(dimension), advice_(std::move(advice)) {
     if (npy_) out_.write(npy_header());
   }
 
   void write(std::span<const float> rows) {
+    const auto bad = std::ranges::find_if(rows, [](float v) { return !std::isfinite(v); });
+    if (bad != rows.end()) {
+      const auto sentence = count_ + static_cast<std::uint64_t>(bad - rows.begin()) / static_cast<std::uint64_t>(dimension_);
+      throw InvalidArgument("sentence {} of the input: its vector holds {}; the model's weights hold such numbers, or "
+                            "make them{}", sentence + 1, *bad, advice_);
+    }
     count_ += rows.size() / static_cast<std::size_t>(dimension_);
     if (npy_) return out_.write({reinterpret_cast<const char*>(rows.data()), rows.size_bytes()});
     for (std::size_t begin = 0; begin < rows.size(); begin += static_cast<std::size_t>(dimension_)) {
@@ -68,6 +77,7 @@ class VectorWriter {
   Output out_;
   bool npy_;
   int dimension_;
+  std::string advice_;
   std::uint64_t count_ = 0;
   std::string line_;
 };
@@ -84,7 +94,7 @@ void run(const EmbedArguments& a) {
   auto encoder = models::SentenceEncoder::load(a.model, std::move(opening),
                                                {.batch = a.batch, .progress = {}, .compile = options});
   if (!a.quiet) std::fprintf(stderr, "weft: %s\n", encoder.device().reason().c_str());
-  VectorWriter writer(a.output, encoder.dimension());
+  VectorWriter writer(a.output, encoder.dimension(), options.precision == Precision::f16 ? " in f16: try --dtype auto or f32" : "");
   Progress progress("embed", sentences.total(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
 
   std::uint64_t done = 0;

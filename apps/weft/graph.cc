@@ -52,7 +52,7 @@ std::string render(const std::string& dot) {
 
 struct GraphArguments {
   std::string model;
-  std::string output = "graph.svg", dtype;
+  std::string output = "graph.svg", dtype, device;
   int batch = 1;
   int length = 32;
   bool compiled = false;
@@ -73,6 +73,7 @@ void add_graph(CLI::App& app) {
   command->add_option("--batch", a->batch, "Sentences")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
+  command->add_option("--device", a->device, "What it would run on, for --compiled: as for weft embed");
   add_dtype(*command, a->dtype);
   command->footer("Example: weft graph MODEL --compiled --batch 32 --length 128 -o minilm.svg\n");
   command->callback([a] {
@@ -80,7 +81,7 @@ void add_graph(CLI::App& app) {
     Graph graph = encoder.graph(a->batch, a->length);
     CompileOptions options;
     options.precision = precision_of(a->dtype);
-    if (a->compiled) graph = optimized(graph, encoder.device(), options);
+    if (a->compiled) graph = optimized(graph, Device::open(a->device), options);
     const std::string dot = graph.to_dot();
     Output out(a->output);
     out.write(a->output.ends_with(".svg") ? render(dot) : dot);

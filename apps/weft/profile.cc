@@ -32,8 +32,13 @@ void add_common(CLI::App& command, ProfileArguments& a) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file");
-  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file");
+  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
+      ->check([&a](const std::string& path) {
+        return path == "-" && a.json ? std::string("'-' is where the table or JSON goes; name a file") : std::string();
+      });
   command.add_flag("--json", a.json, "Write JSON instead of the table");
+  command.add_flag("--dispatches", a.dispatches,
+                   "List every dispatch of a run, too: grid, bytes, operations, form and why");
   command.add_flag("--all", a.all, "All rows, not the 30 that take most time");
 }
 
@@ -57,23 +62,21 @@ models::EmbedOptions options_of(const ProfileArguments& a) {
   return options;
 }
 
-void print_dispatches(const CompileReport& report) {
-  for (std::size_t i = 0; i < report.dispatches.size(); ++i) {
-    const KernelRun& d = report.dispatches[i];
-    std::printf("%4zu  %s · %s", i, d.step.c_str(), d.kernel.c_str());
-    const auto [x, y, z] = d.workgroups;
-    if (x) std::printf(" · %u × %u × %u workgroups", x, y, z);
-    std::printf(" · %llu bytes · %.4g FLOP", static_cast<unsigned long long>(d.work.bytes), d.work.flops);
-    if (!d.variant.empty()) std::printf(" · %s (%s)", d.variant.c_str(), d.why.c_str());
-    std::printf("\n");
+// Nothing, with a word about it, where measuring it takes more than the device gives: the profile is worth having.
+Calibration limits_of(const Device& device) {
+  try {
+    return Calibration::load_or_measure(device);
+  } catch (const Error& e) {
+    std::fprintf(stderr, "weft: the profile is without limits, since the device could not be measured: %s\n", e.what());
+    return {};
   }
-  std::printf("\n");
 }
 
 void report(const ProfileArguments& a, Files& files, Profile profile, const Device& device, std::string title,
             std::optional<CompileReport> compiled = {}) {
-  ProfileReport r = make_report(std::move(profile), Calibration::load_or_measure(device), std::move(title), a.runs);
+  ProfileReport r = make_report(std::move(profile), limits_of(device), std::move(title), a.runs);
   r.compiled = std::move(compiled);
+  r.dispatches = a.dispatches;
   Output out("-");
   out.write(a.json ? profile_json(r) : profile_table(r, a.all ? 0 : 30));
   out.commit();
@@ -116,7 +119,6 @@ void profile_graph(const ProfileArguments& a) {
   const Device device = Device::open(a.device);
   auto encoder = models::SentenceEncoder::load(a.model, device, options_of(a));
   Executable exe = encoder.executable(a.batch, a.length);
-  if (a.dispatches && !a.json) print_dispatches(exe.report());
   DeviceTensor ids(device, DType::i32, {a.batch, a.length}), lengths(device, DType::i32, {a.batch});
   const DeviceTensor result(device, DType::f32, {a.batch, encoder.dimension()});
   std::vector<std::int32_t> host_ids(static_cast<std::size_t>(a.batch) * a.length);
@@ -159,7 +161,6 @@ void add_profile(CLI::App& app) {
   graph->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();
   add_common(*graph, *a);
   graph->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
-  graph->add_flag("--dispatches", a->dispatches, "First list every dispatch: grid, bytes, operations, form and why");
   graph->footer("Example: weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n");
   graph->callback([a] { profile_graph(*a); });
   command->footer("The column 'limit' compares with what this device was measured to do: weft devices --calibrate.\n");

@@ -67,6 +67,7 @@ td.left { color: var(--soft); }
   .pair { grid-template-columns: 1fr; gap: 0; }
   main { padding: 16px 12px 32px; }
   td:first-child { max-width: 46vw; }
+  .tile b { font-size: 17px; white-space: normal; }
 }
 </style>
 </head>
@@ -93,6 +94,10 @@ td.left { color: var(--soft); }
   <div class="head"><h2>Steps</h2><span class="soft">a step's dispatches of one form; click a heading to sort. Limit: the
     least time by the calibration, over the time taken.</span></div>
   <div class="scroll"><table id="table"></table></div>
+</section>
+<section id="dispatches" hidden>
+  <div class="head"><h2>Dispatches</h2><span class="soft">of one run, in their order</span></div>
+  <div class="scroll"><table id="list"></table></div>
 </section>
 </main>
 <div id="tip" role="status"></div>
@@ -122,7 +127,7 @@ const colourOf = kernel => '--k' + Math.min(kernels.indexOf(kernel), 7);
 
 $('title').textContent = P.title;
 $('device').textContent = P.device + (P.driver ? ' · ' + P.driver : '');
-$('method').textContent = 'Timed by ' + P.timing + (P.runs_left_out ? `. The last ${P.runs_left_out} runs are not drawn.` : '.');
+$('method').textContent = 'Timed by ' + P.timing + (P.runs_left_out ? `. The last ${P.runs_left_out} dispatches are not drawn.` : '.');
 const n = P.repeats;
 for (const [value, what] of [
   [time(P.kernel_seconds * 1e6 / n), 'in kernels, a run'],
@@ -152,9 +157,10 @@ const rowTip = (r, us) => `<b>${esc(r.step)}</b>${esc(r.kernel)}${r.variant ? ' 
   (r.why ? `<br><span class="soft">${esc(r.why)}</span>` : '');
 
 // ---- Timeline
-const canvas = $('timeline'), last = P.seconds * 1e6;
+const canvas = $('timeline'), last = P.runs_left_out ? 0 : P.seconds * 1e6;
 const LEFT = 58, AXIS = 22, LANES = [['host', 30], ['device', 92]], HEIGHT = 46;
-const ends = P.runs.map(r => r[1] + r[2]).concat(P.host.map(h => h[1] + h[2]));
+// Where some are left out, everything ends with the last that is not.
+const ends = P.runs.map(r => r[1] + r[2]).concat(P.runs_left_out ? [] : P.host.map(h => h[1] + h[2]));
 const whole = [Math.min(0, ...P.runs.slice(0, 1).map(r => r[1])), Math.max(last, ends.reduce((a, b) => Math.max(a, b), 0))];
 let view = whole.slice();
 const order = P.runs.map((_, i) => i).sort((a, b) => P.runs[a][1] - P.runs[b][1]);
@@ -171,7 +177,7 @@ function label(context, text, x, width, y) {
   let s = text;
   while (s.length > 1 && context.measureText(s).width > width - 8) s = s.slice(0, -2);
   if (s !== text) s = s.slice(0, -1) + '…';
-  if (s.length > 3) context.fillText(s, x + 4, y);
+  if (s === text || s.length > 3) context.fillText(s, x + 4, y);
 }
 function drawTimeline() {
   const ratio = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
@@ -289,9 +295,9 @@ function drawRoofline() {
   }
   out += `<text x="${(L + w - R) / 2}" y="${h - 5}" text-anchor="middle">FLOP a byte moved</text>`;
   out += `<text x="12" y="${(h - B) / 2}" text-anchor="middle" transform="rotate(-90 12 ${(h - B) / 2})">FLOP/s</text>`;
-  const lowest = 10 ** x0, ridge = Math.max(...roofs.map(r => r[1]), 1) / limits.copy_bandwidth;
+  const lowest = 10 ** x0, measured = limits.copy_bandwidth > 0, ridge = Math.max(...roofs.map(r => r[1]), 1) / limits.copy_bandwidth;
   const start = Math.max(lowest, 10 ** y0 / limits.copy_bandwidth);
-  out += `<path class="roof" d="M${X(start)},${Y(start * limits.copy_bandwidth)} L${X(Math.min(ridge, 10 ** x1))},${Y(Math.min(ridge, 10 ** x1) * limits.copy_bandwidth)}"/>`;
+  if (measured) out += `<path class="roof" d="M${X(start)},${Y(start * limits.copy_bandwidth)} L${X(Math.min(ridge, 10 ** x1))},${Y(Math.min(ridge, 10 ** x1) * limits.copy_bandwidth)}"/>`;
   roofs.sort((a, b) => b[1] - a[1]);
   const dashes = ['', '7 4', '2 4'];
   roofs.forEach(([, peak], i) => {
@@ -299,7 +305,7 @@ function drawRoofline() {
     out += `<line class="roof" stroke-dasharray="${dashes[i]}" x1="${from}" x2="${w - R}" y1="${Y(peak)}" y2="${Y(peak)}"/>`;
   });
   const key = (d, dash) => `<svg width="26" height="10" style="display:inline;width:26px"><path class="roof" stroke-dasharray="${dash}" d="${d}"/></svg> `;
-  $('roofs').innerHTML = `<span>${key('M2,9 L22,1', '')}copying ${speed(limits.copy_bandwidth)}</span>` +
+  $('roofs').innerHTML = !measured ? 'The device was not measured: weft devices --calibrate says why.' : `<span>${key('M2,9 L22,1', '')}copying ${speed(limits.copy_bandwidth)}</span>` +
     roofs.map(([name, peak], i) => `<span>${key('M1,5 H25', dashes[i])}${name} ${rate(peak)}</span>`).join('');
   points.map((r, i) => [r, i]).sort((a, b) => b[0].share - a[0].share).forEach(([r, i]) => {
     out += `<circle data-row="${P.rows.indexOf(r)}" tabindex="0" cx="${X(intensity[i])}" cy="${Y(flops[i])}" r="${3 + 15 * Math.sqrt(r.share)}"
@@ -321,7 +327,7 @@ function drawMemory() {
   const live = order.map(i => [P.runs[i][1], P.runs[i][3]]), L = 70, R = 12, B = 38, end = whole[1];
   const X = t => L + t / end * (w - L - R);
   // A scale of its own for each: weights are often a hundred times what a step needs.
-  const panels = [['in use, of the pool', P.memory, '--k1'], ['intermediates', live, '--k0']].filter(p => p[1].length);
+  const panels = [['in use, of the pool', P.memory.filter(m => m[0] <= end), '--k1'], ['intermediates', live, '--k0']].filter(p => p[1].length);
   const steps = (points, Y) => points.map((p, i) => i ? `H${X(p[0])}V${Y(p[1])}` : `M${X(p[0])},${Y(p[1])}`).join('');
   let out = '', top = 8;
   panels.forEach(([name, points, colour], i) => {
@@ -381,6 +387,16 @@ function drawTable() {
     };
     head.onkeydown = e => { if (e.key === 'Enter') head.onclick(); };
   }
+}
+
+// ---- Dispatches
+if (P.dispatch_report) {
+  $('dispatches').hidden = false;
+  const cells = d => [esc(d.step), esc(d.kernel), d.workgroups[0] ? d.workgroups.join(' × ') : '', time(d.seconds * 1e6),
+    bytes(d.bytes), d.flops ? scaled(d.flops, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP'], 1000) : '', esc(d.variant), esc(d.why)];
+  const row = (kind, list) => '<tr>' + list.map((c, i) => `<${kind}${[1, 6, 7].includes(i) ? ' class="left"' : ''}>${c}</${kind}>`).join('') + '</tr>';
+  $('list').innerHTML = '<thead>' + row('th', ['step', 'kernel', 'workgroups', 'time', 'moved', 'operations', 'form', 'why']) +
+    '</thead><tbody>' + P.dispatch_report.map(d => row('td', cells(d))).join('') + '</tbody>';
 }
 
 function draw() { drawTimeline(); drawRoofline(); drawMemory(); }

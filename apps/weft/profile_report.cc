@@ -52,6 +52,20 @@ ordered_json to_json(const ProfileRow& r) {
           {"of_limit", r.of_limit}};
 }
 
+std::span<const KernelRun> first_run(const ProfileReport& r) {
+  return std::span(r.profile.runs).first(r.profile.runs.size() / static_cast<std::size_t>(r.repeats));
+}
+
+ordered_json dispatches_json(const ProfileReport& r) {
+  ordered_json list = ordered_json::array();
+  for (const KernelRun& d : first_run(r)) {
+    list.push_back({{"step", d.step}, {"kernel", d.kernel}, {"variant", d.variant}, {"why", d.why},
+                    {"workgroups", d.workgroups}, {"bytes", d.work.bytes}, {"flops", d.work.flops},
+                    {"seconds", d.seconds}});
+  }
+  return list;
+}
+
 ordered_json summary(const ProfileReport& r) {
   ordered_json json{{"title", r.title},
                     {"device", r.profile.device},
@@ -69,6 +83,7 @@ ordered_json summary(const ProfileReport& r) {
                               {"alive_at_once", r.compiled->liveness_bound},
                               {"constants", r.compiled->constant_bytes}};
   }
+  if (r.dispatches) json["dispatch_report"] = dispatches_json(r);
   return json;
 }
 
@@ -129,14 +144,27 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
                      time_text(row.seconds / r.repeats), std::format("{:.1f}%", row.share * 100),
                      std::format("{:.1f}", rate(static_cast<double>(row.work.bytes), row.seconds) * 1e-9),
                      row.work.flops > 0 ? std::format("{:.1f}", rate(row.work.flops, row.seconds) * 1e-9) : "",
-                     std::format("{:.0f}%", row.of_limit * 100), shortened(row.variant, 40), row.why});
+                     r.limits.copy_bandwidth > 0 ? std::format("{:.0f}%", row.of_limit * 100) : "", shortened(row.variant, 40), row.why});
   }
   std::array<std::size_t, kCount> widths{};
   for (std::size_t c = 0; c < kCount; ++c) {
     widths[c] = width_of(kColumns[c].head);
     for (const auto& line : lines) widths[c] = std::max(widths[c], width_of(line[c]));
   }
-  std::string text = std::format("{}\n{}{}\ntimed by {}\n\n", r.title, r.profile.device,
+  std::string text;
+  if (r.dispatches) {
+    std::size_t i = 0;
+    for (const KernelRun& d : first_run(r)) {
+      text += std::format("{:4}  {} · {}", i++, d.step, d.kernel);
+      const auto [x, y, z] = d.workgroups;
+      if (x) text += std::format(" · {} × {} × {} workgroups", x, y, z);
+      text += std::format(" · {} bytes · {:.4g} FLOP", d.work.bytes, d.work.flops);
+      if (!d.variant.empty()) text += std::format(" · {} ({})", d.variant, d.why);
+      text += "\n";
+    }
+    text += "\n";
+  }
+  text += std::format("{}\n{}{}\ntimed by {}\n\n", r.title, r.profile.device,
                                  r.profile.driver.empty() ? "" : " · " + r.profile.driver, r.profile.method);
   const auto add = [&](const std::array<std::string, kCount>& cells) {
     std::string line;
@@ -151,13 +179,17 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
   if (shown < r.rows.size()) text += std::format("… {} more (--all)\n", r.rows.size() - shown);
   const Calibration& l = r.limits;
   text += std::format("\nkernels {} of {} a run · {} dispatches a run · {:.1f} GB/s, {:.1f} GFLOP/s in kernels\n"
-                      "limit: the time by this device's calibration over the time taken "
-                      "({:.0f} GB/s copying, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)\n",
+                      "{}\n",
                       time_text(r.kernel_seconds / r.repeats), time_text(r.profile.seconds / r.repeats),
                       r.profile.runs.size() / static_cast<std::size_t>(r.repeats),
                       rate(static_cast<double>(r.work.bytes), r.kernel_seconds) * 1e-9,
-                      rate(r.work.flops, r.kernel_seconds) * 1e-9, l.copy_bandwidth * 1e-9, l.f32_rate * 1e-9,
-                      l.f16_rate * 1e-9, l.matrix_rate * 1e-9);
+                      rate(r.work.flops, r.kernel_seconds) * 1e-9,
+                      l.copy_bandwidth > 0
+                          ? std::format("limit: the time by this device's calibration over the time taken ({:.0f} GB/s "
+                                        "copying, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)",
+                                        l.copy_bandwidth * 1e-9, l.f32_rate * 1e-9, l.f16_rate * 1e-9,
+                                        l.matrix_rate * 1e-9)
+                          : "no limits: the device was not measured");
   if (r.compiled) {
     const auto mebibytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
     text += std::format("memory: intermediates {:.2f} MiB, of which {:.2f} are alive at once; constants {:.2f} MiB\n",

@@ -30,11 +30,12 @@ struct ProfileReport {
   double kernel_seconds = 0;
   Work work;
   std::optional<CompileReport> compiled;  // of the graph, if it was one
+  bool dispatches = false;                // whether each one is listed
 };
 
 ProfileReport make_report(Profile profile, const Calibration& limits, std::string title, int repeats);
 
-// At most `rows` lines; 0: all.
+// At most `rows` lines; 0: all. Above them the dispatches of the first run, if they are listed.
 std::string profile_table(const ProfileReport& report, std::size_t rows);
 std::string profile_json(const ProfileReport& report);
 // One self-contained HTML page: timeline, roofline, memory over time, table.

@@ -40,6 +40,9 @@ struct CustomKernel {
   // and p.<name> for each of `numbers`, whose names are none of these. Indices are not checked: WebGPU keeps them
   // within the buffer, no more.
   std::string wgsl;
+  // WGSL's extensions that the text uses, "f16" and "subgroups" (it stands behind where `enable` may stand; subgroup
+  // operations take an entry point of one's own). Compiling for a device without them throws Unsupported.
+  std::vector<std::string> enables;
   std::vector<std::pair<std::string, std::variant<std::uint32_t, std::int32_t, float>>> numbers;
 
   // Types of the results. Throws InvalidArgument if the operands do not fit.
@@ -70,7 +73,8 @@ class KernelError : public ValidationError {
 };
 
 // The results of the kernel on the operands, which all devices see dense. It must be a function of its operands: equal
-// calls are computed once. Throws InvalidArgument: names or counts that do not fit, negative `threads`, and what
+// calls are computed once; a kernel with one result, that is. There is at least one input. Throws InvalidArgument:
+// names or counts that do not fit, no inputs, unknown extensions, text that is not UTF-8, negative `threads`, and what
 // `infer` throws.
 std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs);
 

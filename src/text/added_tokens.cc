@@ -2,7 +2,7 @@
 
 #include "core/in_quotes.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "weft/error.h"
 
 namespace weft::text {

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "core/in_quotes.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "weft/error.h"
 
 namespace weft::text {

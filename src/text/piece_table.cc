@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace weft::text {
 namespace {

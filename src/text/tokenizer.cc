@@ -8,7 +8,7 @@
 #include "text/normalizer.h"
 #include "text/tokenizer_file.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "text/wordpiece.h"
 #include "weft/error.h"
 #include "weft/text.h"

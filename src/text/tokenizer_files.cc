@@ -7,7 +7,7 @@
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
 #include "text/tokenizer_file.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "weft/error.h"
 #include "weft/text.h"
 

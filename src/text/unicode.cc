@@ -8,7 +8,7 @@
 #include <memory>
 #include <tuple>
 
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "weft/error.h"
 
 namespace weft::text {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/in_quotes.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "weft/error.h"
 
 namespace weft::text {

@@ -142,6 +142,46 @@ TEST_P(CustomTest, MistakesCarryTheCompilersWordsAndTheLine) {
   EXPECT_EQ(error(scale_rows().wgsl).second, "nothing thrown");
 }
 
+TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
+  CustomKernel k = scale_rows();
+  const auto result = [&] {
+    Graph g;
+    g.output("y", call(k, {g.input("x", DType::f32, {2, 3}), g.input("f", DType::f32, {2})})[0]);
+    const Bound bound(device, g, {{"x", TensorData::of<float>(DType::f32, {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6})},
+                                  {"f", TensorData::of<float>(DType::f32, {2}, std::vector<float>{2, 4096})}});
+    Executable exe = compile(g, device);
+    bound.run(exe);
+    return bound.outputs_[0].second.read<float>();
+  };
+  if (device.is_gpu()) {
+    const gpu::Capabilities& can = device.gpu().capabilities();
+    k.enables = {"f16"};
+    k.wgsl = "fn kernel(i: u32) { store_y(i, f32(f16(load_x(i)) * f16(load_factor(i / p.x_n1)))); }";
+    if (can.f16) EXPECT_EQ(result(), (std::vector<float>{2, 4, 6, 16384, 20480, 24576}));
+    else EXPECT_THROW(result(), Unsupported);
+    k.enables = {"subgroups"};
+    // Its own entry point: subgroups must be whole.
+    k.wgsl = R"(@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+  let first = subgroupBroadcastFirst(load_x(min(i, 5u)));
+  if (i < p.y_count) { store_y(i, first); }
+})";
+    k.workgroups = [](auto, auto) { return std::array{1u, 1u, 1u}; };
+    if (can.subgroups) EXPECT_EQ(result(), (std::vector<float>{1, 1, 1, 1, 1, 1}));
+    else EXPECT_THROW(result(), Unsupported);
+  }
+  k.workgroups = nullptr;
+  k.enables = {"chromium_disable_uniformity_analysis"};
+  EXPECT_THROW(result(), InvalidArgument);
+  k.enables = {};
+  k.wgsl = "fn kernel(i: u32) {\n  // Gr\xf6\xdf" "e\n}";
+  try {
+    result();
+    ADD_FAILURE() << "accepted";
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("line 2 of its text is not UTF-8"));
+  }
+}
+
 // What the shader compiler cannot know: the grid, and a workgroup that is too large for this device.
 TEST_P(CustomTest, GridsAndWorkgroupsPastTheDevicesLimits) {
   if (!device.is_gpu()) GTEST_SKIP() << "WGSL";

@@ -6,7 +6,7 @@
 
 #include "core/mapped_file.h"
 #include "support/data.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace weft::test {
 namespace {
@@ -73,7 +73,7 @@ std::string generated_string(std::uint64_t index, std::span<const std::string> w
       if (!words.empty()) out += words[number % words.size()];
     } else {
       const auto c = static_cast<char32_t>(kind.first + random.below(kind.last - kind.first + 1));
-      if (c < 0xd800 || c > 0xdfff) text::append_utf8(out, c);
+      if (c < 0xd800 || c > 0xdfff) append_utf8(out, c);
     }
   }
   return out;

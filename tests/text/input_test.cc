@@ -8,7 +8,7 @@
 
 #include "support/temp_dir.h"
 #include "support/throws.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace weft::text {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace weft::text {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "support/generated.h"
 #include "text/normalizer.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace weft::text {
 namespace {

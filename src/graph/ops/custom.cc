@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/in_quotes.h"
+#include "core/utf8.h"
 #include "graph/graph.h"
 #include "kernels/custom/custom.h"
 #include "weft/cpu.h"
@@ -36,6 +37,13 @@ void check_kernel(const CustomKernel& kernel, std::size_t operands) {
   if (kernel.outputs.empty()) fail("it has no outputs");
   if (kernel.inputs.size() != operands) fail(std::format("{} operands, expected {}", operands, kernel.inputs.size()));
   if (operands == 0) fail("it has no inputs");
+  for (const std::string& e : kernel.enables) {
+    if (e != "f16" && e != "subgroups") fail(std::format("enables {}, expected f16 or subgroups", in_quotes(e)));
+  }
+  if (const std::size_t bad = find_invalid_utf8(kernel.wgsl); bad < kernel.wgsl.size()) {
+    const auto line = std::count(kernel.wgsl.begin(), kernel.wgsl.begin() + static_cast<std::ptrdiff_t>(bad), '\n') + 1;
+    fail(std::format("line {} of its text is not UTF-8", line));
+  }
   std::set<std::string> names;
   const auto check_name = [&](const std::string& n) {
     if (!is_identifier(n)) fail(std::format("{} is no name for an operand or number", in_quotes(n)));

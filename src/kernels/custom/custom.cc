@@ -34,6 +34,11 @@ void custom(gpu::Commands& commands, const CustomKernel& kernel, std::span<const
     throw Unsupported("custom kernel '{}' has {} operands; this device binds {}", kernel.name,
                       inputs.size() + outputs.size(), call.capabilities().max_storage_buffers);
   }
+  for (const std::string& extension : kernel.enables) {
+    const bool there = extension == "f16" ? call.capabilities().f16 : call.capabilities().subgroups;
+    if (!there) throw Unsupported("custom kernel '{}' enables {}, which this device lacks", kernel.name, extension);
+    call.enable(extension);
+  }
   std::vector<TensorType> in, out;
   const auto sizes = [&](const std::string& name, const View& v) {
     call.index_param(name + "_count", v.count());

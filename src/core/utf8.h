@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace weft::text {
+namespace weft {
 
 // Position of the first byte that begins no valid character; text.size() when there is none.
 std::size_t find_invalid_utf8(std::string_view text);
@@ -45,4 +45,4 @@ inline void append_utf8(std::string& out, char32_t c) {
 // True for a byte that continues a character.
 inline bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-}  // namespace weft::text
+}  // namespace weft

@@ -1,9 +1,9 @@
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 #include <cstdint>
 #include <cstring>
 
-namespace weft::text {
+namespace weft {
 namespace {
 
 // Lead bytes from `first` on: how many bytes follow, and where the first of those must lie.
@@ -57,4 +57,4 @@ std::size_t find_invalid_utf8(std::string_view text) {
   return at;
 }
 
-}  // namespace weft::text
+}  // namespace weft
