@@ -1,4 +1,5 @@
 // A sentence encoder: ids in, embeddings out; and the first vector of a new process.
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +23,11 @@ void bench_encoder(const Options& o, Report& report) {
     const std::size_t comma = std::min(o.shapes.find(',', at), o.shapes.size());
     int batch = 0, length = 0;
     const std::string shape = o.shapes.substr(at, comma - at);
-    if (std::sscanf(shape.c_str(), "%dx%d", &batch, &length) != 2 || batch < 1 || length < 1) {
+    const char* const end = shape.data() + shape.size();
+    const auto [cross, bad_batch] = std::from_chars(shape.data(), end, batch);
+    const auto [rest, bad_length] = std::from_chars(std::min(cross + 1, end), end, length);
+    if (bad_batch != std::errc() || bad_length != std::errc() || *cross != 'x' || rest != end || batch < 1 ||
+        length < 1) {
       throw InvalidArgument("--shapes: '{}'; expected batch x length, such as 32x128", shape);
     }
     at = comma + 1;

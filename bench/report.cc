@@ -57,6 +57,9 @@ void Report::read_before() {
     }
     before_.push_back({json["name"], json.value("unit", ""), json["value"]});
   }
+  if (before_.empty()) {
+    throw FormatError("{}: no line of it is a result of weft_bench --json or of torch_kernels.py", options_.compare);
+  }
 }
 
 void Report::add(const std::string& name, double value, const std::string& unit, bool larger_is_better,

@@ -22,6 +22,10 @@ struct ProfileArguments : SentenceArguments {
   bool json = false, all = false, dispatches = false;
 };
 
+std::string is_file(const std::string& path) {
+  return path == "-" ? "'-' is where the table or the JSON goes; name a file" : "";
+}
+
 void add_common(CLI::App& command, ProfileArguments& a) {
   command.add_option("--device", a.device, "cpu, gpu, or an adapter's number, backend or part of its name");
   add_dtype(command, a.dtype);
@@ -31,11 +35,10 @@ void add_common(CLI::App& command, ProfileArguments& a) {
   command.add_option("--runs", a.runs, "How often it runs while it is profiled, after a run to warm up")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file");
+  command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file")
+      ->check(is_file);
   command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
-      ->check([&a](const std::string& path) {
-        return path == "-" && a.json ? std::string("'-' is where the table or JSON goes; name a file") : std::string();
-      });
+      ->check(is_file);
   command.add_flag("--json", a.json, "Write JSON instead of the table");
   command.add_flag("--dispatches", a.dispatches,
                    "List every dispatch of a run, too: grid, bytes, operations, form and why");

@@ -5,7 +5,9 @@
 // function and handed in. All of them throw InvalidArgument (shapes, types and axes that do not fit; the message names
 // the kernel, the operand, expected and got) and Unsupported (a type or size that this device cannot do).
 // Views may have any strides, zero (broadcast) and negative ones included, unless a kernel says otherwise; outputs may
-// not overlap themselves, and may share memory with an input only if both are the very same view.
+// not overlap themselves, and may share memory with an input only if both are the very same view; those of kernels that
+// move elements (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts, products
+// and attention with no input at all.
 #pragma once
 
 #include "weft/kernels/attention.h"

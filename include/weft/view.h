@@ -20,7 +20,8 @@ class Buffer {
  public:
   Buffer() = default;
 
-  // Wraps a buffer of the caller's, or nothing if it is none; kernels need its usage to hold Storage, reads CopySrc, writes CopyDst.
+  // Wraps a buffer of the caller's, or nothing if it is none; kernels need its usage to hold Storage, reads CopySrc,
+  // writes CopyDst. Of its bytes they see whole words: a size that is no multiple of four hides the last ones.
   Buffer(wgpu::Buffer buffer);  // NOLINT: implicit, so that views of a caller's buffers read well
   // `on_release` runs when the last handle goes (a pool takes its memory back there).
   Buffer(wgpu::Buffer buffer, std::uint64_t size, std::function<void()> on_release);

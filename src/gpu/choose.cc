@@ -64,7 +64,9 @@ Choice choose(const std::string& asked) {
   for (const FoundAdapter* f : fit) {
     if (means(f->info, name)) return chosen(*f, because);
   }
-  throw InvalidArgument("no adapter is called '{}'; adapters here: {}", name, list_adapters());
+  throw InvalidArgument("no adapter{} is called '{}'; adapters here: {}",
+                        backend.empty() ? "" : std::format(" with the backend '{}' (--backend, WEFT_BACKEND)", backend),
+                        name, list_adapters());
 }
 
 }  // namespace weft::gpu

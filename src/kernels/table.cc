@@ -132,8 +132,31 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"cast", "copy"},
     {"take_along_axis", "gather_elements"},
     {"put_along_axis", "scatter_elements"},
+    {"take", "gather"},
+    {"concatenate", "concat"},
+    {"cat", "concat"},
+    {"clip", "clamp"},
+    {"invert", "bitwise_not"},
+    {"tri", "triangle"},
+    {"sum", "reduce_sum"},
+    {"mean", "reduce_mean"},
+    {"prod", "reduce_prod"},
+    {"amin", "reduce_min"},
+    {"amax", "reduce_max"},
+    {"any", "reduce_any"},
+    {"all", "reduce_all"},
+    {"count", "reduce_count"},
+    {"logsumexp", "reduce_log_sum_exp"},
+    {"var", "variance"},
+    {"reduce_variance", "variance"},
+    {"std", "deviation"},
+    {"reduce_deviation", "deviation"},
+    {"reduce_argmin", "argmin"},
+    {"reduce_argmax", "argmax"},
     {"cumsum", "scan_sum"},
     {"cumprod", "scan_prod"},
+    {"cummin", "scan_min"},
+    {"cummax", "scan_max"},
     {"argsort", "sort"},
     {"tril", "triangle"},
     {"triu", "triangle"},
@@ -495,7 +518,10 @@ const KernelInfo& row(std::string_view name) {
   if (const KernelInfo* info = find(name)) return *info;
   const auto nearest =
       std::ranges::min_element(by_name(), {}, [&](const auto& known) { return distance(name, known.first); });
-  throw InvalidArgument("there is no kernel '{}'; the nearest name is '{}'", name, nearest->first);
+  // A name that shares less than half of its letters is no advice.
+  const bool near = distance(name, nearest->first) <= std::max<std::size_t>(name.size() / 2, 1);
+  throw InvalidArgument("there is no kernel '{}'; {}", name,
+                        near ? std::format("the nearest name is '{}'", nearest->first) : "`weft kernels` lists them");
 }
 
 void check_operands(const KernelInfo& k, std::string_view what, const std::string& declared,

@@ -12,7 +12,8 @@ namespace weft::kernels {
 // Which keys a query sees, beside what a mask hides. Query i stands at key i + keys - queries, so that the last query
 // stands at the last key (with lengths: key length - query length), or at key i if `top_left`. It sees the keys from
 // `window_left` before that place to `window_right` behind it; negative: all of them on that side. `causal` is a
-// window_right of 0. A query before the first key, or whose window holds no key, sees none.
+// window_right of 0. A query whose window holds no key, as causal ones before the first key, sees none.
+// What hidden keys and values hold does not matter but for NaN and infinities, which may reach the result or not.
 struct AttentionOptions {
   float scale = 1;       // of q·k
   bool causal = false;

@@ -28,7 +28,8 @@ void gather_nd(Stream& stream, const View& x, const View& indices, const View& y
 // any type, min and max any but complex, add and mul numbers.
 enum class ScatterOp : std::uint8_t { assign, add, mul, min, max };
 
-// y's part = y's part combined with the updates; the rest of y stays. Updates whose index lies outside are left out.
+// y's part = y's part combined with the updates; the rest of y stays. Updates whose index lies outside are left out; an
+// axis without elements, in which every index would, is refused.
 //
 // Where several updates meet in one element: `assign` keeps one of them, whole (the CPU: the last; a GPU: any, 64-bit
 // types the last); min, max and the integers' add and mul come out exact, in any order; sums and products of floats are

@@ -115,6 +115,13 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
                             : gpu     ? "lies in host memory, the call runs on a GPU"
                                       : "lies on a GPU, the call runs on the CPU");
     }
+    // Shaders see whole words only.
+    const std::int64_t last = v.layout.offset_range()[1] + 1;
+    const std::uint64_t end = v.offset + static_cast<std::uint64_t>((last * bits(v.dtype) + 7) / 8);
+    if (gpu && end > v.buffer.capacity() / 4 * 4) {
+      throw InvalidArgument("{}: {} {} ends in the last bytes of a GPU buffer of {}, whose size is no multiple of four: "
+                            "kernels cannot see them", kernel, what, to_string(v), v.buffer.capacity());
+    }
     // Its fields may have been set since it was made.
     (void)View(v.buffer, v.offset, v.dtype, v.shape(), v.strides());
   };
