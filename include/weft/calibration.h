@@ -53,12 +53,12 @@ struct Estimate {
   double kernels = 0, transfers = 0;  // seconds; transfers with the round trip
   double seconds() const { return kernels + transfers; }
 };
-// After the passes for that device. Compiles no kernel. Throws InvalidArgument as compile() does.
+// After the passes for that device. Compiles no kernel. Throws InvalidArgument and Unsupported as compile() does.
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options = {});
 
-// Which devices to take for a graph, the fastest first; a tiny graph is often best on the cpu. Throws as estimate() and
-// load_or_measure() do.
+// Which devices to take for a graph, the fastest first; a tiny graph is often best on the cpu. Those that cannot run it
+// are left out; Unsupported where none can. Throws as estimate() and load_or_measure() do.
 struct RankedDevice {
   Device device;
   Estimate estimate;

@@ -1,15 +1,54 @@
 // A graph's time from a calibration: the steps that it would run as, each by its work.
 #include <algorithm>
+#include <format>
+#include <optional>
 
 #include "compiler/schedule.h"
 #include "weft/calibration.h"
 #include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/gpu.h"
 
 namespace weft {
+namespace {
+
+// Writes a dispatch's shader, which tells what the device cannot do, and forgets it.
+class Forgotten final : public gpu::Commands {
+ public:
+  explicit Forgotten(gpu::Device device) : device_(std::move(device)) {}
+  gpu::Device& device() override { return device_; }
+  void dispatch(const gpu::Dispatch& dispatch) override { dispatch.make_wgsl(); }
+
+ private:
+  gpu::Device device_;
+};
+
+// Throws what compile() would, but compiles nothing.
+void check_calls(const compiler::Schedule& schedule, const Device& device) {
+  std::optional<Forgotten> commands;
+  if (device.is_gpu()) commands.emplace(device.gpu());
+  cpu::Executor executor;
+  Stream& stream = commands ? static_cast<Stream&>(*commands) : executor;
+  for (const compiler::ScheduledCall& call : schedule.calls) {
+    const std::vector<View> inputs = compiler::placeholder_views(schedule, call.inputs);
+    const std::vector<View> outputs = compiler::placeholder_views(schedule, call.outputs);
+    Launch launch{stream, inputs, outputs, std::nullopt};
+    const std::uint64_t bytes = call.op->workspace(launch);
+    if (!commands) continue;
+    if (bytes > 0) {
+      launch.workspace = View(Buffer::placeholder((bytes + 15) / 16 * 16), 0, DType::u8,
+                              {static_cast<std::int64_t>(bytes)});
+    }
+    call.op->lower(launch);
+  }
+}
+
+}  // namespace
 
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options) {
   const compiler::Schedule schedule = compiler::make_schedule(optimized(graph, device, options));
+  check_calls(schedule, device);
   cpu::Executor none;  // work depends on shapes alone
   Estimate e;
   for (const compiler::ScheduledCall& call : schedule.calls) {
@@ -33,7 +72,15 @@ Estimate estimate(const Graph& graph, const Device& device, const Calibration& c
 
 std::vector<RankedDevice> rank_devices(const Graph& graph, std::span<const Device> devices) {
   std::vector<RankedDevice> ranked;
-  for (const Device& d : devices) ranked.push_back({d, estimate(graph, d, Calibration::load_or_measure(d))});
+  std::string why;
+  for (const Device& d : devices) {
+    try {
+      ranked.push_back({d, estimate(graph, d, Calibration::load_or_measure(d))});
+    } catch (const Unsupported& e) {
+      why += std::format("{}{}: {}", why.empty() ? "" : "; ", d.name(), e.what());
+    }
+  }
+  if (ranked.empty() && !devices.empty()) throw Unsupported("no device can run the graph: {}", why);
   std::ranges::stable_sort(ranked, {}, [](const RankedDevice& r) { return r.estimate.seconds(); });
   return ranked;
 }

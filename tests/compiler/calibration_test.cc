@@ -5,6 +5,7 @@
 
 #include "support/devices.h"
 #include "support/temp_dir.h"
+#include "weft/custom_op.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
@@ -145,6 +146,30 @@ TEST_F(CalibrationTest, RanksDevices) {
   for (std::size_t i = 1; i < ranked.size(); ++i) {
     EXPECT_GE(ranked[i].estimate.seconds(), ranked[i - 1].estimate.seconds());
   }
+}
+
+TEST_F(CalibrationTest, RanksOnlyDevicesThatCanRunTheGraph) {
+  if (devices().empty()) GTEST_SKIP() << "no adapter here";
+  const Device gpu(devices().front().device);
+  const std::vector<Device> all{Device::cpu(), gpu};
+  Graph doubles;
+  doubles.output("y", unary(ScalarOp::exp, doubles.input("x", DType::f64, {8, 8})));
+  auto ranked = rank_devices(doubles, all);
+  ASSERT_EQ(ranked.size(), 1u);
+  EXPECT_EQ(ranked[0].device, Device::cpu());
+  EXPECT_THROW(rank_devices(doubles, std::vector{gpu}), Unsupported);
+
+  auto kernel = std::make_shared<CustomKernel>();
+  kernel->name = "twice";
+  kernel->inputs = {"x"};
+  kernel->outputs = {"y"};
+  kernel->wgsl = "fn kernel(i: u32) { store_y(i, 2.0 * load_x(i)); }";
+  kernel->infer = [](std::span<const TensorType> in) { return std::vector{in[0]}; };
+  Graph own;
+  own.output("y", custom(kernel, std::vector{own.input("x", DType::f32, {8, 8})})[0]);
+  ranked = rank_devices(own, all);
+  ASSERT_EQ(ranked.size(), 1u);
+  EXPECT_EQ(ranked[0].device, gpu);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 #include "support/tally.h"
 #include "support/throws.h"
 #include "weft/error.h"
+#include "weft/gpu.h"
+#include "weft/kernels/copy.h"
 
 namespace weft {
 namespace {
@@ -563,6 +565,42 @@ TEST(Compile, AnotherDevicesStoreIsRefused) {
   const CompileOptions options{.constants = make_constant_store(Device::cpu())};
   EXPECT_THAT(test::refused_by([&] { compile(g, Device(test::devices()[0].device), options); }),
               HasSubstr("constant store is for cpu"));
+}
+
+// What the host wrote meanwhile is not what is there when the work has run.
+TEST(Compile, WorkThatIsSubmittedLaterIsNotForgotten) {
+  if (test::devices().empty()) GTEST_SKIP() << "no GPU";
+  const Device device(test::devices()[0].device);
+  const std::vector<float> ones{1, 1};
+  for (const bool recorded : {false, true}) {
+    DeviceTensor x(device, DType::f32, {2});
+    gpu::Encoder encoder(device.gpu());
+    gpu::Recording recording(device.gpu());
+    kernels::fill(recorded ? static_cast<Stream&>(recording) : encoder, 7, x.view());
+    if (recorded) {
+      recording.finish();
+      encoder.replay(recording);
+    }
+    x.write(std::as_bytes(std::span(ones)));
+    encoder.submit();
+    x.write(std::as_bytes(std::span(ones)));
+    EXPECT_EQ(x.read<float>(), ones) << "recorded " << recorded;
+  }
+}
+
+TEST_P(CompileTest, ExecutablesOfACacheAreWhatWasAskedFor) {
+  ExecutableCache cache(device);
+  const auto build = [] {
+    Graph g;
+    g.output("y", matmul(g.input("x", DType::f32, {2, 64}), g.constant(noise({64, 64}, 7), "w")));
+    return g;
+  };
+  Executable once = cache.get("k", build, {.precision = Precision::automatic, .restorable = false});
+  Executable again = cache.get("k", build, {.precision = Precision::automatic});
+  EXPECT_EQ(cache.size(), 2u);
+  ASSERT_EQ(again.report().precision.size(), 1u);
+  again.restore(device);
+  EXPECT_EQ(again.report().precision.size(), 1u) << "what was decided is told after a move, too";
 }
 
 TEST(Compile, MemoryThatMovedOnIsUploadedAgain) {

@@ -63,6 +63,121 @@ TEST_P(FusionTest, ResultsThatWaitForOthersStayApart) {
   EXPECT_EQ(run(g, {{"x", noise({8, 16}, 1)}}).size(), 3u);
 }
 
+// Drivers may compute with numbers as if they were real ones: not across operations that became one kernel.
+TEST_P(FusionTest, WhatOneOperationHandsOnIsRounded) {
+  constexpr auto neg = ScalarOp::neg, square = ScalarOp::square, less = ScalarOp::less, rsqrt = ScalarOp::rsqrt,
+                 reciprocal = ScalarOp::reciprocal, floor_divide = ScalarOp::floor_divide;
+  const auto up = [](Value v, double by) { return v + by; };
+  const std::function<Value(Value)> chains[] = {
+      [](Value x) { return unary(ScalarOp::sqrt, x) * unary(ScalarOp::sqrt, x); },
+      [](Value x) { return unary(square, unary(ScalarOp::sqrt, x)); },
+      [](Value x) { return unary(ScalarOp::sqrt, unary(square, x)); },
+      [&](Value x) { return up(up(x, 8388608), -8388608); },
+      [&](Value x) { return up(x, 1) - x; },
+      [](Value x) { return x * 1e30 * 1e-30; },
+      [](Value x) { return x * 2.0 - x * 2.0; },
+      [](Value x) { return x + unary(neg, x); },
+      [](Value x) { return x / x; },
+      [](Value x) { return (x - x) / (x - x); },
+      [](Value x) { return x / (unary(ScalarOp::sqrt, x) - unary(ScalarOp::sqrt, x)); },
+      [](Value x) { return binary(floor_divide, x, x * 0.0); },
+      [](Value x) { return unary(reciprocal, unary(reciprocal, x)); },
+      [](Value x) { return x * unary(rsqrt, x) * unary(rsqrt, x); },
+      [](Value x) { return unary(ScalarOp::exp2, unary(ScalarOp::log2, x)); },
+      [](Value x) { return unary(ScalarOp::log, unary(ScalarOp::exp, x)); },
+      [](Value x) { return x * cast(binary(less, x, x * 0.5), DType::f32); },
+      // Of two-sum: what the sum's rounding leaves.
+      [&](Value x) {
+        const Value y = x * 1e-8, sum = x + y, part = sum - x;
+        return (x - (sum - part)) + (y - part);
+      },
+  };
+  const std::vector<float> values{-4, -1, -0.0f, 0, 2.3f, 0.1f, 1, 1e10f, 1e30f, -1e30f, INFINITY, -INFINITY, NAN, 7.7f};
+  const Shape shape{static_cast<std::int64_t>(values.size())};
+  const std::map<std::string, TensorData> data{{"x", TensorData::of<float>(DType::f32, shape, values)}};
+  Graph g;
+  const Value x = g.input("x", DType::f32, shape);
+  for (std::size_t k = 0; k < std::size(chains); ++k) g.output(std::format("y{}", k), chains[k](x));
+  const auto results = [&](bool fusion) {
+    Executable exe = compile(g, device, {.fusion = fusion});
+    const Bound bound(device, g, data);
+    bound.run(exe);
+    std::vector<std::vector<float>> all;
+    for (const auto& [name, t] : bound.outputs_) all.push_back(t.read<float>());
+    return all;
+  };
+  const auto together = results(true), apart = results(false);
+  for (std::size_t k = 0; k < together.size(); ++k) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float a = together[k][i], b = apart[k][i];
+      EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b)))
+          << "chain " << k << " of " << values[i] << ": " << a << ", apart " << b;
+    }
+  }
+}
+
+// The mask of many models; and numbers of 64 bits.
+TEST_P(FusionTest, ConstantsAtTheEndsOfTypes) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  Graph g;
+  const Value x = g.input("x", DType::f32, {4});
+  g.output("low", binary(ScalarOp::max, x, g.scalar(-kMost, DType::f32)));
+  g.output("masked", softmax(x + g.constant(TensorData::of<float>(DType::f32, {4}, std::vector<float>{0, 1, 0, 1})) * -kMost));
+  const Value n = g.scalar(9007199254740993, DType::i64);
+  g.output("odd", cast(n - g.scalar(9007199254740992, DType::i64), DType::f32));
+  const std::map<std::string, TensorData> data{
+      {"x", TensorData::of<float>(DType::f32, {4}, std::vector<float>{1, -INFINITY, 3, kMost})}};
+  Executable exe = compile(g, device);
+  const Bound bound(device, g, data);
+  bound.run(exe);
+  EXPECT_EQ(bound.outputs_[0].second.read<float>(), (std::vector<float>{1, -kMost, 3, kMost}));
+  EXPECT_NEAR(bound.outputs_[1].second.read<float>()[2], 1 / (1 + std::exp(-2.0f) + std::exp(-3.0f)), 1e-6);
+  EXPECT_EQ(bound.outputs_[2].second.read<float>()[0], 1);
+}
+
+// What passes find that the operation they would make of it does not take stays as it is.
+TEST_P(FusionTest, WhatNoOperationTakesStaysApart) {
+  const Shape shape{3, 8};
+  for (const double epsilon : {-0.5, static_cast<double>(NAN)}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, shape);
+    const Value d = x - reduce(ReduceOp::mean, x, {1}, true);
+    g.output("y", d / sqrt(reduce(ReduceOp::mean, d * d, {1}, true) + epsilon));
+    Executable exe = compile(g, device);
+    const Bound bound(device, g, {{"x", noise(shape, 1)}});
+    EXPECT_NO_THROW(bound.run(exe));
+  }
+  Graph none;
+  const Value q = none.input("q", DType::f32, {1, 2, 3, 0}), v = none.input("v", DType::f32, {1, 2, 3, 4});
+  none.output("y", matmul(softmax(matmul(q, q.T())), v));
+  run(none, {{"q", noise({1, 2, 3, 0}, 1)}, {"v", noise({1, 2, 3, 4}, 2)}});
+  Graph packed;
+  const Value p = packed.input("p", DType::i4, {4, 3});
+  packed.output("y", slice(cast(p, DType::f32) * 2.0, 0, 1, 2));
+  const std::vector<std::byte> bytes{std::byte{0x21}, std::byte{0x43}, std::byte{0x65}, std::byte{0x07}, std::byte{0x91},
+                                     std::byte{0xa2}};
+  run(packed, {{"p", TensorData::copy_of(DType::i4, {4, 3}, bytes)}});
+}
+
+// A scale behind a mask is one of the mask, too; and one factor is not always what several are.
+TEST_P(FusionTest, AttentionWithScalesThatAreNoneOfScores) {
+  const Shape shape{1, 2, 5, 8};
+  std::vector<std::uint8_t> seen;
+  for (int i = 0; i < 25; ++i) seen.push_back(i % 5 <= i / 5);
+  const std::map<std::string, TensorData> data{{"q", noise(shape, 1)}, {"k", noise(shape, 2)}, {"v", noise(shape, 3)}};
+  const auto attend = [&](const std::function<Value(Graph&, Value)>& scores) {
+    Graph g;
+    const Value q = g.input("q", DType::f32, shape), k = g.input("k", DType::f32, shape);
+    g.output("y", matmul(softmax(scores(g, matmul(q, k.T()))), g.input("v", DType::f32, shape)));
+    return run(g, data);
+  };
+  const auto mask = [&](Graph& g) { return g.constant(TensorData::of<std::uint8_t>(DType::boolean, {5, 5}, seen)); };
+  attend([&](Graph& g, Value s) { return select(mask(g), s, g.scalar(-1e30, DType::f32)) * 1e-30; });
+  attend([&](Graph& g, Value s) { return select(mask(g), s, g.scalar(-1e30, DType::f32)) / -2.0; });
+  attend([&](Graph&, Value s) { return s * 1e-30 * 1e-30 * 1e30 * 1e30; });
+  EXPECT_EQ(attend([&](Graph& g, Value s) { return select(mask(g), s * 0.3, g.scalar(-1e30, DType::f32)); }).size(), 1u);
+}
+
 TEST_P(FusionTest, WideRegionsAreSplit) {
   Graph g;
   std::map<std::string, TensorData> data;

@@ -54,10 +54,11 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
     // One factor is what several are while none of their products leaves the numbers that have all their digits.
     const double magnitude = std::abs(next.scale);
     if (factor != 1 && !(magnitude > 0x1p-60 && magnitude < 0x1p60)) return std::nullopt;
-    // The kernel adds the mask to the scaled scores: going back, the mask comes before any scale, and once.
-    if (mask && s.scale != 1) return std::nullopt;
+    // What hides must do so still when it is scaled.
+    if (mask && !(s.scale > 1e-20)) return std::nullopt;
     if (mask && !s.band && (next.band = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
-    if (mask && s.mask) return std::nullopt;
+    // The kernel adds the mask to the scaled scores: going back, the mask comes before any scale, and once.
+    if (mask && (s.mask || s.scale != 1)) return std::nullopt;
     if (mask) next.mask = mask;
     return trace(uses, masks, next, node);
   };
