@@ -49,6 +49,62 @@ TEST(KernelTable, EachHasAGenerator) {
   }
 }
 
+// What NumPy, PyTorch and ONNX say for them.
+TEST(KernelTable, OtherNamesThatPeopleKnow) {
+  for (const auto& [other, name] :
+       {std::pair("sum", "reduce_sum"), {"mean", "reduce_mean"}, {"any", "reduce_any"}, {"var", "variance"},
+        {"std", "deviation"}, {"logsumexp", "reduce_log_sum_exp"}, {"reduce_argmax", "argmax"}, {"clip", "clamp"},
+        {"concatenate", "concat"}, {"take", "gather"}, {"cummax", "scan_max"}, {"invert", "bitwise_not"}}) {
+    ASSERT_NE(kernels::find(other), nullptr) << other;
+    EXPECT_EQ(kernels::find(other)->name, name);
+  }
+}
+
+// Integers that no double holds, and numbers whatever the locale takes for a decimal point.
+TEST(KernelTable, NumbersKeepTheirDigits) {
+  cpu::Executor cpu;
+  constexpr std::int64_t kOdd = 9007199254740993;
+  const auto first = [](const View& v) { return *reinterpret_cast<const std::int64_t*>(v.buffer.data()); };
+  const auto made = [&](const char* kernel, std::vector<View> inputs, kernels::Attributes attributes) {
+    const View y = host_view(DType::i64, {2}, std::vector<double>{0, 0});
+    kernels::call(cpu, kernel, {.inputs = inputs, .outputs = std::span(&y, 1), .attributes = std::move(attributes)});
+    return first(y);
+  };
+  EXPECT_EQ(made("fill", {}, {{"value", kOdd}}), kOdd);
+  EXPECT_EQ(made("arange", {}, {{"start", kOdd}, {"step", std::int64_t{1}}}), kOdd);
+  const View one = host_view(DType::i64, {1}, std::vector<double>{5});
+  EXPECT_EQ(made("pad", {one}, {{"before", std::vector<int>{1}}, {"value", kOdd}}), kOdd);
+  const View index = host_view(DType::i32, Shape{}, std::vector<double>{0});
+  EXPECT_EQ(made("one_hot", {index}, {{"on", kOdd}}), kOdd);
+
+  const View x = host_view(DType::f32, {2}, std::vector<double>{-1, 0.25}), y = host_view(DType::f32, {2}, std::vector<double>{0, 0});
+  kernels::call(cpu, "leaky_relu", {.inputs = std::span(&x, 1), .outputs = std::span(&y, 1)});
+  EXPECT_EQ(*reinterpret_cast<const float*>(y.buffer.data()), -0.01f);
+}
+
+TEST(Number, BecomesTheNearestElement) {
+  EXPECT_EQ(Number(INT64_MAX).bits(DType::i64), static_cast<std::uint64_t>(INT64_MAX));
+  EXPECT_EQ(Number(UINT64_MAX).bits(DType::u64), UINT64_MAX);
+  EXPECT_EQ(Number(UINT64_MAX).bits(DType::i64), static_cast<std::uint64_t>(INT64_MAX));
+  EXPECT_EQ(Number(INT64_MIN).bits(DType::i64), std::uint64_t{1} << 63);
+  EXPECT_EQ(Number(-1).bits(DType::i8), 0xffu);
+  EXPECT_EQ(Number(-1).bits(DType::u8), 0u);
+  EXPECT_EQ(Number(-129).bits(DType::i8), 0x80u);
+  EXPECT_EQ(Number(300).bits(DType::u8), 255u);
+  EXPECT_EQ(Number(7).bits(DType::i4), 7u);
+  EXPECT_EQ(Number(-9).bits(DType::i4), 8u);
+  EXPECT_EQ(Number(-1.9).bits(DType::i32), 0xffffffffu);
+  EXPECT_EQ(Number(-0.9).bits(DType::i32), 0u);
+  EXPECT_EQ(Number(1e30).bits(DType::i32), 0x7fffffffu);
+  EXPECT_EQ(Number(-1e30).bits(DType::i64), std::uint64_t{1} << 63);
+  EXPECT_EQ(Number(std::nan("")).bits(DType::u64), 0u);
+  EXPECT_EQ(Number(0x1p63).bits(DType::u64), std::uint64_t{1} << 63);
+  EXPECT_EQ(Number(0.1).bits(DType::f32), std::bit_cast<std::uint32_t>(0.1f));
+  EXPECT_EQ(Number(-0.0).bits(DType::f16), 0x8000u);
+  EXPECT_EQ(Number(2).bits(DType::boolean), 1u);
+  EXPECT_EQ(to_string(Number(UINT64_MAX)), "18446744073709551615");
+}
+
 TEST(KernelTable, CallsWhatTheFunctionDoes) {
   Rng rng(3);
   cpu::Executor cpu;
