@@ -93,8 +93,8 @@ class KernelBench {
   // Answers a question that takes a stream, such as …_workspace.
   std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
-  // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs: within `tolerance` times
-  // the greatest magnitude there, as f32.
+  // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs: as f32, within
+  // `tolerance` times the greatest magnitude there.
   using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
   bool agrees(std::span<const View> inputs, const View& y, const Operation& operation, double tolerance);
 

@@ -46,5 +46,5 @@ echo "$(($(date +%s) - started)) s in $processes processes"
 [ "$(cat "$logs"/* | grep -c 'TALLY.*random graphs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
 ran=$(awk '/TALLY.*differential problems/ { n += $6 } END { print n + 0 }' "$logs"/*)
 least=${WEFT_LEAST_PROBLEMS:-1}
-[ "$ran" -ge "$least" ] || { echo "$ran kernel problems ran, expected $least: were there devices to run them on?"; failed=1; }
+[ "$ran" -ge "$least" ] || { echo "$ran kernel problems ran, expected $least: were there devices?"; failed=1; }
 exit "$failed"

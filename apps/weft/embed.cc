@@ -39,9 +39,9 @@ class VectorWriter {
   void write(std::span<const float> rows) {
     const auto bad = std::ranges::find_if(rows, [](float v) { return !std::isfinite(v); });
     if (bad != rows.end()) {
-      const auto sentence = count_ + static_cast<std::uint64_t>(bad - rows.begin()) / static_cast<std::uint64_t>(dimension_);
+      const auto row = static_cast<std::uint64_t>((bad - rows.begin()) / dimension_);
       throw InvalidArgument("sentence {} of the input: its vector holds {}; the model's weights hold such numbers, or "
-                            "make them{}", sentence + 1, *bad, advice_);
+                            "make them{}", count_ + row + 1, *bad, advice_);
     }
     count_ += rows.size() / static_cast<std::size_t>(dimension_);
     if (npy_) return out_.write({reinterpret_cast<const char*>(rows.data()), rows.size_bytes()});
@@ -94,7 +94,8 @@ void run(const EmbedArguments& a) {
   auto encoder = models::SentenceEncoder::load(a.model, std::move(opening),
                                                {.batch = a.batch, .progress = {}, .compile = options});
   if (!a.quiet) std::fprintf(stderr, "weft: %s\n", encoder.device().reason().c_str());
-  VectorWriter writer(a.output, encoder.dimension(), options.precision == Precision::f16 ? " in f16: try --dtype auto or f32" : "");
+  VectorWriter writer(a.output, encoder.dimension(),
+                      options.precision == Precision::f16 ? " in f16: try --dtype auto or f32" : "");
   Progress progress("embed", sentences.total(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
 
   std::uint64_t done = 0;

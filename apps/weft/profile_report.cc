@@ -144,7 +144,8 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
                      time_text(row.seconds / r.repeats), std::format("{:.1f}%", row.share * 100),
                      std::format("{:.1f}", rate(static_cast<double>(row.work.bytes), row.seconds) * 1e-9),
                      row.work.flops > 0 ? std::format("{:.1f}", rate(row.work.flops, row.seconds) * 1e-9) : "",
-                     r.limits.copy_bandwidth > 0 ? std::format("{:.0f}%", row.of_limit * 100) : "", shortened(row.variant, 40), row.why});
+                     r.limits.copy_bandwidth > 0 ? std::format("{:.0f}%", row.of_limit * 100) : "",
+                     shortened(row.variant, 40), row.why});
   }
   std::array<std::size_t, kCount> widths{};
   for (std::size_t c = 0; c < kCount; ++c) {

@@ -297,9 +297,9 @@ struct TopK {
 };
 TopK top_k(Value x, std::int64_t k, int axis = -1, bool largest = true);
 // mask and the lengths (i32 or u32 [batch]) may be empty. A query that sees no key gives zeros, or NaN if
-// options.empty_is_nan; attention written out gives what softmax of -inf does, NaN, also when it is fused. Fused, NaN and
-// infinities in keys and values that a mask hides may reach the result where they did not, or the other way round; and
-// x - log_sum_exp(x), which becomes log_softmax, is NaN for all of a row that holds +inf.
+// options.empty_is_nan; attention written out gives what softmax of -inf does, NaN, also when it is fused. Fused, NaN
+// and infinities in keys and values that a mask hides may reach the result where they did not, or the other way round;
+// and x - log_sum_exp(x), which becomes log_softmax, is NaN for all of a row that holds +inf.
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options,
                 Value query_lengths = {}, Value key_lengths = {});
 

@@ -112,7 +112,8 @@ Executable ExecutableCache::get(const std::string& key, const std::function<Grap
                                      options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision),
                                      *options.f16_error_bound);
   // Executables of different stores share nothing.
-  full_key += std::format(" restorable={} store={}", options.restorable, static_cast<const void*>(options.constants.get()));
+  full_key += std::format(" restorable={} store={}", options.restorable,
+                          static_cast<const void*>(options.constants.get()));
   for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
   const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {

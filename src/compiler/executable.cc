@@ -20,7 +20,8 @@ using compiler::Storage;
 
 namespace {
 
-// Tensors that lie otherwise in their buffers than before are recorded anew; more different ones than this are forgotten.
+// Tensors that lie otherwise in their buffers than before are recorded anew; more different ones than this are
+// forgotten.
 constexpr std::size_t kMaxRecordings = 8;
 
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
@@ -242,8 +243,8 @@ void Executable::Impl::launch(Stream& stream, const Step& step) const {
   }
 }
 
-// The recording for the offsets of the tensors that are bound now, and for what of their buffers may be read; while none
-// are, for what this library allocates.
+// The recording for the offsets of the tensors that are bound now, and for what of their buffers may be read; while
+// none are, for what this library allocates.
 Executable::Impl::Recorded& Executable::Impl::recorded() {
   const auto offset = [&](std::size_t p) { return bound_[p] ? bound_[p]->view().offset : 0; };
   struct Ends {

@@ -215,7 +215,8 @@ std::vector<KernelInfo> make_rows() {
   // ---- pad
   add("pad", "pad", "x", "y", "before:integers mode:text=constant value:number=0",
       "x with what the mode says around it (constant, edge, reflect, symmetric, wrap)", [](Stream& s, const Reader& r) {
-        pad(s, r.in(0), r.out(0), wide(r.integers("before")), r.one_of<PadMode>("mode", kPadModes), r.any_number("value"));
+        pad(s, r.in(0), r.out(0), wide(r.integers("before")), r.one_of<PadMode>("mode", kPadModes),
+            r.any_number("value"));
       });
   add("tile", "pad", "x", "y", "", "x again and again along each axis",
       [](Stream& s, const Reader& r) { tile(s, r.in(0), r.out(0)); });

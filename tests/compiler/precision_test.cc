@@ -199,7 +199,8 @@ TEST_P(PrecisionTest, BatchesOfWeightsAreMeasuredEach) {
       const auto* v = reinterpret_cast<const float*>(part->bytes.data());
       both.insert(both.end(), v, v + 64 * 24);
     }
-    g.output("y", matmul(broadcast_to(x, {2, 6, 64}), g.constant(TensorData::of<float>(DType::f32, {2, 64, 24}, both), "w")));
+    const Value w = g.constant(TensorData::of<float>(DType::f32, {2, 64, 24}, both), "w");
+    g.output("y", matmul(broadcast_to(x, {2, 6, 64}), w));
     const auto d = decide(g, {.precision = Precision::automatic}).at("w");
     EXPECT_EQ(d.f16, !oscillates) << d.reason;
     EXPECT_EQ(d.error > kF16ErrorBound, oscillates);

@@ -147,8 +147,9 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
   const auto result = [&] {
     Graph g;
     g.output("y", call(k, {g.input("x", DType::f32, {2, 3}), g.input("f", DType::f32, {2})})[0]);
-    const Bound bound(device, g, {{"x", TensorData::of<float>(DType::f32, {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6})},
-                                  {"f", TensorData::of<float>(DType::f32, {2}, std::vector<float>{2, 4096})}});
+    const std::vector<float> x{1, 2, 3, 4, 5, 6}, f{2, 4096};
+    const Bound bound(device, g, {{"x", TensorData::of<float>(DType::f32, {2, 3}, x)},
+                                  {"f", TensorData::of<float>(DType::f32, {2}, f)}});
     Executable exe = compile(g, device);
     bound.run(exe);
     return bound.outputs_[0].second.read<float>();

@@ -77,7 +77,8 @@ TEST(KernelTable, NumbersKeepTheirDigits) {
   const View index = host_view(DType::i32, Shape{}, std::vector<double>{0});
   EXPECT_EQ(made("one_hot", {index}, {{"on", kOdd}}), kOdd);
 
-  const View x = host_view(DType::f32, {2}, std::vector<double>{-1, 0.25}), y = host_view(DType::f32, {2}, std::vector<double>{0, 0});
+  const View x = host_view(DType::f32, {2}, std::vector<double>{-1, 0.25});
+  const View y = host_view(DType::f32, {2}, std::vector<double>{0, 0});
   kernels::call(cpu, "leaky_relu", {.inputs = std::span(&x, 1), .outputs = std::span(&y, 1)});
   EXPECT_EQ(*reinterpret_cast<const float*>(y.buffer.data()), -0.01f);
 }

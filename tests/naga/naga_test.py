@@ -3,8 +3,8 @@
 translate to Metal's and Direct3D's languages.
 
   naga_test.py DIRECTORY    what WEFT_DUMP_WGSL=DIRECTORY wrote
-Portable is what enables no extension of Chromium's. Exits with 77 (skipped) where Naga is not installed or nothing was written; with
-WEFT_REQUIRE_NAGA=on that is a failure.
+Portable is what enables no extension of Chromium's. Exits with 77 (skipped) where Naga is not installed or nothing was
+written; with WEFT_REQUIRE_NAGA=on that is a failure.
 """
 import collections
 import concurrent.futures

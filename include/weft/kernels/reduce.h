@@ -32,9 +32,10 @@ constexpr bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op ==
 // 2^-24 bounds the relative error of a sum of positive numbers. Integers accumulate wrapping.
 // Over no elements: sum, sum_squares, l1, l2 are 0, prod is 1, min +inf, max -inf (integers: the type's largest and
 // least), mean, variance and deviation NaN, log_sum and log_sum_exp -inf, any false, all true, count 0. NaN wins min
-// and max; of zeros of both signs either may come out. A variance loses no digits to a mean that is large beside it; an infinity in x makes it NaN, and a deviation
-// whose square is past f32 an infinity or NaN. A GPU squares in f32: sum_squares and l2 of numbers past 1.8e19 are
-// infinite there, and l2 of numbers below 1e-19 loses digits, where the CPU, which sums in f64, has the number.
+// and max; of zeros of both signs either may come out. A variance loses no digits to a mean that is large beside it; an
+// infinity in x makes it NaN, and a deviation whose square is past f32 an infinity or NaN. A GPU squares in f32:
+// sum_squares and l2 of numbers past 1.8e19 are infinite there, and l2 of numbers below 1e-19 loses digits, where the
+// CPU, which sums in f64, has the number.
 // On a GPU f64 is Unsupported but for any, all and count.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
 void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,

@@ -23,11 +23,11 @@ struct ScanOptions {
 //   log_sum_exp   x floating: log(exp(x[0]) + … + exp(x[i])), without overflow in between
 // Floating x: y floating; computed in f32 (f64 on the CPU), rounded to y's type once. Integer or boolean x: y of any
 // integer type for sum and prod, which wrap at its width; else of x's type. Complex: y complex.
-// NaN wins: all results from it on are NaN; of zeros of both signs max and min may give either. Of no elements sum is 0, prod 1, max -inf, min +inf (integers: the type's
-// least and largest), log_sum_exp -inf. The order of additions depends on shapes and device only, so that a device
-// repeats its results to the bit; each element takes part in at most 40 + n / (16 · team) of them (team: the threads of
-// a row, 1 to 1024; n its elements), which times 2^-24 bounds the relative error of sums of positive numbers. On a GPU
-// f64 is Unsupported.
+// NaN wins: all results from it on are NaN; of zeros of both signs max and min may give either. Of no elements sum is
+// 0, prod 1, max -inf, min +inf (integers: the type's least and largest), log_sum_exp -inf. The order of additions
+// depends on shapes and device only, so that a device repeats its results to the bit; each element takes part in at
+// most 40 + n / (16 · team) of them (team: the threads of a row, 1 to 1024; n its elements), which times 2^-24 bounds
+// the relative error of sums of positive numbers. On a GPU f64 is Unsupported.
 void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options = {},
           const std::optional<View>& workspace = {});
 // Bytes of scratch (at a multiple of 16 bytes) with which a scan of few long rows is fastest on that stream (0: none):

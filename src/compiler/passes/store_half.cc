@@ -165,7 +165,8 @@ class Narrower {
     if (!narrowed) return copy(node, node.shared_op(), std::move(inputs));
     const bool narrow = type.dtype == DType::f32 && !exact_[node.id()] && !wanted(node, 0);
     const auto* product = node.as<MatmulOp>();
-    const bool tame = !product || !product->epilogue() || keeps_range(*product->epilogue(), product->epilogue()->outputs()[0]);
+    const Expression* epilogue = product && product->epilogue() ? &*product->epilogue() : nullptr;
+    const bool tame = !epilogue || keeps_range(*epilogue, epilogue->outputs()[0]);
     const DType result = narrow && tame ? DType::f16 : type.dtype;
 
     if (node.op().is_view() || node.as<GatherOp>()) return copy(node, node.shared_op(), std::move(inputs));

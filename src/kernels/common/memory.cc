@@ -119,8 +119,8 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
     const std::int64_t last = v.layout.offset_range()[1] + 1;
     const std::uint64_t end = v.offset + static_cast<std::uint64_t>((last * bits(v.dtype) + 7) / 8);
     if (gpu && end > v.buffer.capacity() / 4 * 4) {
-      throw InvalidArgument("{}: {} {} ends in the last bytes of a GPU buffer of {}, whose size is no multiple of four: "
-                            "kernels cannot see them", kernel, what, to_string(v), v.buffer.capacity());
+      throw InvalidArgument("{}: {} {} ends in the last bytes of a GPU buffer of {}, which kernels cannot see, since its "
+                            "size is no multiple of four", kernel, what, to_string(v), v.buffer.capacity());
     }
     // Its fields may have been set since it was made.
     (void)View(v.buffer, v.offset, v.dtype, v.shape(), v.strides());

@@ -309,8 +309,8 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
       if (others[d] && shape[d] > (widest < 0 ? 1 : shape[widest])) widest = d;
     }
     if (widest < 0) {
-      throw Unsupported("{}: a row of {} is longer than this device's bindings of {} bytes, as are the {} bytes that its "
-                        "parts leave", kernel, to_string(views[0]), capabilities.max_binding, bytes);
+      throw Unsupported("{}: a row of {} is longer than this device's bindings of {} bytes, as are the {} bytes that "
+                        "its parts leave", kernel, to_string(views[0]), capabilities.max_binding, bytes);
     }
     shape[widest] = first_half(shape[widest]);
   }

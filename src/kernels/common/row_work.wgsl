@@ -75,7 +75,8 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {% if i >= whole %}
       let in{{ i }} = {{ at }} < end;
 {% endif %}
-      let {{ "made" if beside else "v" }}{{ i }} = {{ made(loop_place, at if i < whole else "min(" ~ at ~ ", end - 1u)", "") }};
+{% set place = at if i < whole else "min(" ~ at ~ ", end - 1u)" %}
+      let {{ "made" if beside else "v" }}{{ i }} = {{ made(loop_place, place, "") }};
 {% endfor %}
 {% if beside %}
 {% for i in range(count) %}

@@ -233,11 +233,24 @@ bool is_arithmetic(ScalarOp op) {
 bool undoes(ScalarOp op, ScalarOp of) {
   using enum ScalarOp;
   constexpr std::pair<ScalarOp, ScalarOp> kPairs[] = {
-      {ScalarOp::sqrt, mul},        {ScalarOp::sqrt, square},     {mul, ScalarOp::sqrt},       {square, ScalarOp::sqrt},
-      {mul, rsqrt},                 {square, rsqrt},              {mul, reciprocal},           {ScalarOp::div, reciprocal},
-      {reciprocal, reciprocal},     {reciprocal, ScalarOp::div},  {reciprocal, ScalarOp::sqrt}, {reciprocal, rsqrt},
-      {ScalarOp::exp, ScalarOp::log}, {ScalarOp::log, ScalarOp::exp}, {ScalarOp::exp2, ScalarOp::log2},
-      {ScalarOp::log2, ScalarOp::exp2}, {neg, neg}};
+      {neg, neg},
+      {ScalarOp::sqrt, mul},
+      {ScalarOp::sqrt, square},
+      {mul, ScalarOp::sqrt},
+      {square, ScalarOp::sqrt},
+      {mul, rsqrt},
+      {square, rsqrt},
+      {mul, reciprocal},
+      {ScalarOp::div, reciprocal},
+      {reciprocal, reciprocal},
+      {reciprocal, ScalarOp::div},
+      {reciprocal, ScalarOp::sqrt},
+      {reciprocal, rsqrt},
+      {ScalarOp::exp, ScalarOp::log},
+      {ScalarOp::log, ScalarOp::exp},
+      {ScalarOp::exp2, ScalarOp::log2},
+      {ScalarOp::log2, ScalarOp::exp2},
+  };
   return std::ranges::find(kPairs, std::pair(op, of)) != std::end(kPairs);
 }
 
@@ -263,7 +276,8 @@ std::vector<bool> secret_nodes(const Expression& e) {
     return x.type == DType::c64 || is_known(n) || (from.type == DType::boolean && from.op != input);
   };
   const auto shares = [&](const Expression::Node& x, int n) {
-    return std::ranges::any_of(nodes[n].args, [&](int a) { return a >= 0 && std::ranges::find(x.args, a) != x.args.end(); });
+    return std::ranges::any_of(
+        nodes[n].args, [&](int a) { return a >= 0 && std::ranges::find(x.args, a) != x.args.end(); });
   };
   const auto has_known = [&](const Expression::Node& x) {
     return std::ranges::any_of(x.args, [&](int a) { return a >= 0 && is_known(a); });

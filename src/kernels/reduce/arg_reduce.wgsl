@@ -59,7 +59,8 @@ fn keys_of(v: {{ "vec4<x_t>" if width == 4 else "x_t" }}) -> value_t {
     if (less_u64(best, key){{ " && " ~ inside if inside }}) { best = key; at = {{ k }}; }
 {% else %}
     let key = keys_of({{ v }});
-    let better = {{ "select(" ~ ("vec4<bool>(false)" if width == 4 else "false") ~ ", key > best, " ~ inside ~ ")" if inside else "key > best" }};
+{% set no = "vec4<bool>(false)" if width == 4 else "false" %}
+    let better = {{ "select(" ~ no ~ ", key > best, " ~ inside ~ ")" if inside else "key > best" }};
     best = select(best, key, better);
     at = select(at, value_t({{ k }}), better);
 {% endif %}
