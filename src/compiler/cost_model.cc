@@ -4,28 +4,17 @@
 #include <optional>
 
 #include "compiler/schedule.h"
+#include "gpu/shaders_only.h"
 #include "weft/calibration.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
-#include "weft/gpu.h"
 
 namespace weft {
 namespace {
 
-// Writes a dispatch's shader, which tells what the device cannot do, and forgets it.
-class Forgotten final : public gpu::Commands {
- public:
-  explicit Forgotten(gpu::Device device) : device_(std::move(device)) {}
-  gpu::Device& device() override { return device_; }
-  void dispatch(const gpu::Dispatch& dispatch) override { dispatch.make_wgsl(); }
-
- private:
-  gpu::Device device_;
-};
-
 // Throws what compile() would, but compiles nothing.
 void check_calls(const compiler::Schedule& schedule, const Device& device) {
-  std::optional<Forgotten> commands;
+  std::optional<gpu::ShadersOnly> commands;
   if (device.is_gpu()) commands.emplace(device.gpu());
   cpu::Executor executor;
   Stream& stream = commands ? static_cast<Stream&>(*commands) : executor;

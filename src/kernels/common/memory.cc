@@ -116,9 +116,7 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
                                       : "lies on a GPU, the call runs on the CPU");
     }
     // Shaders see whole words only.
-    const std::int64_t last = v.layout.offset_range()[1] + 1;
-    const std::uint64_t end = v.offset + static_cast<std::uint64_t>((last * bits(v.dtype) + 7) / 8);
-    if (gpu && end > v.buffer.capacity() / 4 * 4) {
+    if (gpu && static_cast<std::uint64_t>(bit_range(v)[1] / 8) >= v.buffer.capacity() / 4 * 4) {
       throw InvalidArgument("{}: {} {} ends in the last bytes of a GPU buffer of {}, which kernels cannot see, since its "
                             "size is no multiple of four", kernel, what, to_string(v), v.buffer.capacity());
     }

@@ -79,10 +79,18 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
       let {{ "made" if beside else "v" }}{{ i }} = {{ made(loop_place, place, "") }};
 {% endfor %}
 {% if beside %}
+      if (live) {
 {% for i in range(count) %}
-      if (live{{ " && in" ~ i if i >= whole }}) {
+{% if i >= whole %}
+        if (in{{ i }}) {
+{% endif %}
 {{ put_beside("made" ~ i, loop_place, "k + " ~ i * team ~ "u") }}
+{% if i >= whole %}
+        }
+{% endif %}
+{% endfor %}
       }
+{% for i in range(count) %}
       let v{{ i }} = made{{ i }}.y0;
 {% endfor %}
 {% endif %}

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/shader_check.h"
+#include "gpu/shaders_only.h"
 #include "kernels/call.h"
 #include "weft/error.h"
 
@@ -10,18 +11,6 @@ namespace weft::kernels {
 namespace {
 
 constexpr std::uint32_t kWorkgroup = 64;
-
-// Takes a dispatch's shader instead of running it.
-class Captured final : public gpu::Commands {
- public:
-  explicit Captured(gpu::Device& device) : device_(device) {}
-  gpu::Device& device() override { return device_; }
-  void dispatch(const gpu::Dispatch& dispatch) override { wgsl = dispatch.make_wgsl(); }
-  std::string wgsl;
-
- private:
-  gpu::Device& device_;
-};
 
 TensorType type_of(const View& v) { return {v.dtype, v.shape()}; }
 
@@ -70,14 +59,15 @@ void custom(gpu::Commands& commands, const CustomKernel& kernel, std::span<const
 
 void check_custom(gpu::Commands& commands, const CustomKernel& kernel, std::span<const View> inputs,
                   std::span<const View> outputs) {
-  Captured captured(commands.device());
-  custom(captured, kernel, inputs, outputs);
-  if (captured.wgsl.empty()) return;
-  const auto problem = gpu::shader_problem(commands.device(), captured.wgsl);
+  gpu::ShadersOnly shaders(commands.device());
+  custom(shaders, kernel, inputs, outputs);
+  const std::string& wgsl = shaders.last();
+  if (wgsl.empty()) return;
+  const auto problem = gpu::shader_problem(commands.device(), wgsl);
   if (!problem) return;
   // Lines of the text, where it stands in the shader.
-  const std::size_t at = captured.wgsl.find(kernel.wgsl);
-  const auto head = std::count(captured.wgsl.begin(), captured.wgsl.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const std::size_t at = wgsl.find(kernel.wgsl);
+  const auto head = std::count(wgsl.begin(), wgsl.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   const auto own = std::count(kernel.wgsl.begin(), kernel.wgsl.end(), '\n') + 1;
   const auto line = static_cast<std::int64_t>(problem->line) - head;
   throw KernelError(kernel.name, line >= 1 && line <= own ? static_cast<int>(line) : 0, problem->message);

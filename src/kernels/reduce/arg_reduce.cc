@@ -65,6 +65,7 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
   add_batches(call, plan, parts, loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
   call.set("long_result", bits(y.dtype) == 64).set("cuts", static_cast<int>(index.size()));
+  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   for (std::size_t i = 0; i < index.size(); ++i) {
     call.index_param(std::format("run{}", i), index[i].length).index_param(std::format("step{}", i), index[i].step);
     call.index_param(std::format("begin{}", i), index[i].begin);

@@ -275,6 +275,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   const std::vector<std::string_view> listed(names.begin(), names.end());
   add_rows(call, r.rows, plan, listed);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
+  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   call.param("length", static_cast<float>(length));
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
   call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", beside).set("beside", beside);
@@ -283,7 +284,6 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.after(r.after, 1);
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
-    call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
   } else if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");

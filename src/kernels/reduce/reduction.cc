@@ -130,7 +130,6 @@ void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int batch)
     count(plan.steps - (parts.count - 1) * parts.steps);
     if (parts.count > 1) count(parts.steps);
   }
-  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
   call.set("parts_differ", parts.count > 1);
 }

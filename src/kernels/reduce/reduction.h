@@ -46,7 +46,7 @@ Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const 
 Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
 inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
 
-// Gives `call` the parts, and how a member's steps of one follow each other: batches of `batch` at once, then what is
+// Tells `call` how a member's steps of a part follow each other: batches of `batch` at once, then what is
 // left of the longest part, at once too, of which all but `left_whole` may lie behind the end. Phased, the steps between
 // the edges do so, and the edges are left as well.
 void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int batch);

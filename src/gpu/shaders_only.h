@@ -1,0 +1,24 @@
+// A stream that runs nothing: it has shaders written, which tells what a device cannot do.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "weft/gpu.h"
+
+namespace weft::gpu {
+
+class ShadersOnly final : public Commands {
+ public:
+  explicit ShadersOnly(Device device) : device_(std::move(device)) {}
+  Device& device() override { return device_; }
+  void dispatch(const Dispatch& dispatch) override { last_ = dispatch.make_wgsl(); }
+  // The last dispatch's; empty if there was none.
+  const std::string& last() const { return last_; }
+
+ private:
+  Device device_;
+  std::string last_;
+};
+
+}  // namespace weft::gpu
