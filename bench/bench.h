@@ -93,14 +93,17 @@ class KernelBench {
   // Answers a question that takes a stream, such as …_workspace.
   std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
-  // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs: as f32, within
-  // `tolerance` times the greatest magnitude there.
+  // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs, as f32; says so if not.
+  struct Tolerance {
+    double relative = 0;  // times the greatest magnitude there
+    double absolute = 0;
+  };
   using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
-  bool agrees(std::span<const View> inputs, const View& y, const Operation& operation, double tolerance);
+  bool agrees(std::span<const View> inputs, const View& y, const Operation& operation, const Tolerance& tolerance);
 
   // Whether measure() would do anything for a case of that name.
   bool asked(std::string_view name) const;
-  // Runs the call once and checks it, if there is a check, warms up, then times it. `amount` in bytes or FLOP; `more`:
+  // Runs the call, warms up, times it, and checks what it left, if there is a check. `amount` in bytes or FLOP; `more`:
   // what else the call does, for the cpu's estimate (a GPU's dispatches say it themselves); `turns`: how many times it
   // does all that.
   void measure(const std::string& name, Unit unit, double amount, const Call& call, const std::function<bool()>& check,

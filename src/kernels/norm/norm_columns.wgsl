@@ -27,6 +27,8 @@ fn is_finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800
 {% else %}
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return vec2<u32>(narrow_f16x2(v.x, v.y), narrow_f16x2(v.z, v.w)); }
 {% endif %}
+// What a sum was rounded to: drivers compute as with real numbers otherwise, where nothing is left of it, (a + b) - a - b.
+fn rounded(v: f32) -> f32 { return bitcast<f32>(bitcast<u32>(v) + p.nothing); }
 // Elements, their mean as a distance from another number, and the squares of their distances from the mean.
 struct Moments { count: f32, mean: f32, squares: f32 }
 fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
@@ -49,8 +51,9 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
     found = join(found, {{ looked(k, shares, "elements_of(" ~ looked_part(k, shares) ~ ")") }}, (f.f{{ 3 * k }} - found_base) + f.f{{ 3 * k + 1 }}, {{ looked(k, shares, "f.f" ~ (3 * k + 2)) }});
 {% endfor %}
   }
-  found_means[tid] = found_base + found.mean;
-  found_rests[tid] = (found_base - found_means[tid]) + found.mean;
+  let found_mean = rounded(found_base + found.mean);
+  found_means[tid] = found_mean;
+  found_rests[tid] = (found_base - found_mean) + found.mean;
   found_squares[tid] = found.squares;
   found_counts[tid] = found.count;
   workgroupBarrier();
@@ -62,8 +65,9 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
     }
     let variance = all.squares * p.inverse_length;
     let factor = inverseSqrt(select(variance, 0f, variance < 0f) + p.epsilon);   // max() may hide NaN
-    row_means[tid] = base + all.mean;
-    row_rests[tid] = (base - row_means[tid]) + all.mean;
+    let mean = rounded(base + all.mean);
+    row_means[tid] = mean;
+    row_rests[tid] = (base - mean) + all.mean;
     row_factors[tid] = factor;
   }
 {% endmacro %}
@@ -113,7 +117,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
       let mean = (widen4_x(member_bases[at])[tid % 4u] - part_base) + member_means[at][tid % 4u];
       part = join(part, n, select(0f, mean, n > 0f), member_squares[at][tid % 4u]);
     }
-    let mean = part_base + part.mean;
+    let mean = rounded(part_base + part.mean);
     store_found(found_at(tile, part_of(tile), 0u, tid), mean);
     store_found(found_at(tile, part_of(tile), 1u, tid), (part_base - mean) + part.mean);
     store_found(found_at(tile, part_of(tile), 2u, tid), part.squares);
