@@ -50,6 +50,7 @@ class Call {
   Call(gpu::Commands& commands, std::string_view kernel);
 
   const gpu::Capabilities& capabilities() const { return capabilities_; }
+  const gpu::Device& device() const { return commands_.device(); }
 
   // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view).
   // `apart`, of types of 16 bits at width 4: fours are two words so many words apart, the first of them anywhere that

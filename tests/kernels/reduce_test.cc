@@ -1,8 +1,10 @@
 #include <limits>
 
+#include "gpu/resting_words.h"
 #include "kernels/operands.h"
 #include "kernels/parts_form.h"
 #include "kernels/reduce/reduce_form.h"
+#include "kernels/softmax/softmax_parts.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -78,7 +80,6 @@ class ReduceTest : public testing::TestWithParam<std::string> {
         [&](Stream& s, auto in, auto out) {
           std::optional<View> scratch;
           if (const auto bytes = c.workspace ? kernels::reduce_workspace(s, c.op, in[0], out[0], c.axes) : 0) {
-            used_workspace = true;
             scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
           }
           kernels::reduce(s, c.op, in[0], out[0], c.axes, scratch, c.correction);
@@ -88,8 +89,16 @@ class ReduceTest : public testing::TestWithParam<std::string> {
                     c.axes.empty() ? -1 : c.axes[0], weft::to_string(x)));
   }
   gpu::Device& device = test::device(GetParam());
+  // Of the dispatch that reads such a tensor.
+  std::uint32_t workgroups(ReduceOp op, DType type, const Shape& shape, int axis) {
+    const View x(device.allocate(byte_size(type, static_cast<std::uint64_t>(element_count(shape)))), 0, type, shape);
+    const View y(device.allocate(4096), 0, result_type(op, type), reduced(shape, {axis}, true));
+    gpu::Recording recording(device);
+    with_workspace(recording, kernels::reduce_workspace(recording, op, x, y, std::array{axis}),
+                   [&](const View& workspace) { kernels::reduce(recording, op, x, y, std::array{axis}, workspace); });
+    return recording.dispatches()[0].workgroups[0];
+  }
   Rng rng_{7};
-  bool used_workspace = false;
 };
 
 TEST_P(ReduceTest, EveryOpAlongAndAcross) {
@@ -285,9 +294,8 @@ TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
 TEST_P(ReduceTest, LongRowsInParts) {
   for (ReduceOp op : kAll) {
     if (op == ReduceOp::prod || op == ReduceOp::log_sum) continue;
-    used_workspace = false;
-    check({.op = op, .shape = {1000000}, .axes = {0}, .workspace = true});
-    EXPECT_TRUE(used_workspace);
+    check({.op = op, .shape = {1000000}, .axes = {0}});
+    EXPECT_GT(workgroups(op, DType::f32, {1000000}, 0), 1u);
   }
   check({.shape = {3, 1000, 301}, .axes = {0, 1}, .y_kind = Kind::reversed, .workspace = true});
   check({.op = ReduceOp::max, .shape = {2, 100001}, .axes = {1}, .workspace = true, .value = normal(1)});
@@ -341,11 +349,10 @@ TEST_P(ReduceTest, MinAndMaxFindNaN) {
   // In one part of many.
   for (const DType x : {DType::f32, DType::f16, DType::bf16}) {
     for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
-      used_workspace = false;
-      check({.op = op, .shape = {100000, 8}, .axes = {0}, .x = x, .workspace = true, .value = [](std::int64_t i) {
+      check({.op = op, .shape = {100000, 8}, .axes = {0}, .x = x, .value = [](std::int64_t i) {
                return i == 654321 ? -kNaN : static_cast<double>(i % 1001) - 2000;
              }});
-      EXPECT_TRUE(used_workspace);
+      EXPECT_GT(workgroups(op, x, {100000, 8}, 0), 1u);
     }
   }
 }
@@ -388,12 +395,45 @@ TEST_P(ReduceTest, CountsInForms) {
           device, std::array{x}, std::array{output(op == ReduceOp::count ? DType::i64 : DType::boolean, {8})},
           [&](Stream& s, auto in, auto out) {
             if (s.gpu()) {
-              ASSERT_EQ(kernels::reduce_in_form_workspace(s, op, in[0], out[0], std::array{1}, form), 8 * 4 * 4u);
+              ASSERT_EQ(kernels::reduce_in_form_workspace(s, op, in[0], out[0], std::array{1}, form), 0u);
             }
             in_form(s, op, in[0], out[0], 1, form);
           },
           {}, std::format("reduce op {} of {}", static_cast<int>(op), weft::to_string(x)));
     }
+  }
+}
+
+// Of whatever size and type, finished at once or after parts waited in vain: all words rest when it is done, and nothing
+// is left over for the next.
+TEST_P(ReduceTest, WordsRest) {
+  std::uint64_t most = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const std::int64_t n : {300000, 5000, 70001}) {
+      const View x = to_device(device, view_of(DType::f32, {n / 100, 100}, Kind::dense, normal(1, 1)));
+      const View rows(x.buffer, 0, DType::f32, {4, n / 4}), y(device.allocate(n * 4), 0, DType::f32, {n / 100, 100});
+      gpu::Encoder encoder(device);
+      for (const int axis : {0, 1}) {
+        const View result(y.buffer, 0, DType::f32, axis ? Shape{4, 1} : Shape{1, n / 4});
+        const View places(y.buffer, 0, DType::i32, result.shape());
+        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::log_sum_exp, ReduceOp::variance}) {
+          const kernels::ReduceForm form{{8, 4}, 4, 7};
+          kernels::reduce_in_form(encoder, op, rows, result, std::array{axis}, {}, form);
+        }
+        kernels::arg_reduce(encoder, kernels::ArgOp::min, rows, places, std::array{axis});
+      }
+      for (const std::uint32_t patience : {256, 2, 0}) {
+        const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true, .patience = patience};
+        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, y, form);
+      }
+      encoder.submit();
+      most = std::max(most, gpu::resting_words(device, 1).buffer.size() / 4);
+    }
+  }
+  std::vector<std::uint32_t> words(most);
+  device.read(gpu::resting_words(device, most).buffer, 0, most * 4).get(std::as_writable_bytes(std::span(words)));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    ASSERT_EQ(words[i], 0xffffffffu) << "word " << i << " of " << words.size();
   }
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "gpu/resting_words.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
-#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {
@@ -24,13 +24,7 @@ constexpr std::int64_t kEnoughParts = 512;
 // Numbers of `type`.
 std::int64_t words_of(const RowParts& p) { return p.plan.groups * p.all_parts * p.block * p.words; }
 
-// Workgroups that finish what others gave up: nearly always nothing.
-constexpr std::int64_t kFinishers = 128;
-
 std::int64_t tiles_of(const RowParts& p) { return p.plan.groups * p.all_parts; }
-// Behind them: how many tiles are listed, less one, and which.
-std::int64_t list_of(const RowParts& p) { return p.waits ? 1 + tiles_of(p) : 0; }
-std::int64_t four_bytes_of(const RowParts& p) { return words_of(p) * bits(p.type) / 32 + list_of(p); }
 
 std::uint32_t power_of_two_at_most(std::int64_t n) {
   return static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
@@ -47,7 +41,7 @@ std::uint32_t adjoining(const Rows& rows, int element_bits) {
 }  // namespace
 
 std::uint64_t RowParts::bytes() const {
-  return static_cast<std::uint64_t>(four_bytes_of(*this) + 3) / 4 * 16;
+  return waits ? 0 : (byte_size(type, static_cast<std::uint64_t>(words_of(*this))) + 15) / 16 * 16;
 }
 
 std::int64_t RowParts::part_steps() const { return std::int64_t{plan.team} * plan.kept * turns; }
@@ -211,26 +205,20 @@ void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t f
   call.index_param("tiles", p.plan.groups * p.parts[window]);
 }
 
-void run_waiting(Stream& stream, std::string_view name, const RowParts& p, const View& workspace,
+void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
                  const std::function<Call(std::size_t window)>& start) {
-  const std::int64_t words = four_bytes_of(p) - list_of(p);
-  const View found(workspace.buffer, workspace.offset, DType::i32, {four_bytes_of(p)});
-  View unknown = found;
-  unknown.layout.shape[0] = words + 1;
-  fill(stream, -1, unknown);
+  // Behind the words: which tiles gave up, and whether any did.
+  const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = tiles_of(p);
+  const View found = gpu::resting_words(stream.gpu()->device(), static_cast<std::uint64_t>(words + tiles + 1));
   for (const bool again : {false, true}) {
     Call call = start(0);
     set_parts(call, p, 0, 0);
-    call.raw("found", found, again ? "u32" : "atomic<u32>", 4, again ? gpu::Access::read : gpu::Access::read_write);
+    call.raw("found", found, "atomic<u32>", 4, gpu::Access::read_write);
     call.set("waits", true).set("gathers", !again).set("finishes", true);
     call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
-    call.index_param("listed", words).param("patience", p.patience);
-    if (!again) {
-      call.dispatch_groups(name, tiles_of(p));
-    } else {
-      call.index_param("finishers", std::min(kFinishers, tiles_of(p)));
-      call.cost({}).dispatch(name, static_cast<std::uint32_t>(std::min(kFinishers, tiles_of(p))));
-    }
+    call.index_param("flags", words).param("patience", p.patience);
+    if (again) call.cost({});
+    call.dispatch_groups(name, again ? p.plan.groups : tiles);
   }
 }
 
@@ -238,6 +226,7 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p, const
 
 void run_parts(Stream& stream, std::string_view name, const RowParts& p, const std::optional<View>& workspace,
                const std::function<Call(std::size_t window)>& start) {
+  if (p.waits) return run_waiting(stream, name, p, start);
   if (!holds(workspace, p.bytes())) {
     const std::string given = workspace ? to_string(*workspace) : "none";
     if (p.steps.size() == 1) {
@@ -246,7 +235,6 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& p, const s
     throw Unsupported("{}: rows are longer than this device's bindings of {} bytes; that takes a workspace of {} dense "
                       "bytes, given {}", name, stream.gpu()->device().capabilities().max_binding, p.bytes(), given);
   }
-  if (p.waits) return run_waiting(stream, name, p, *workspace, start);
   const View found(workspace->buffer, workspace->offset, p.type, {words_of(p)});
   for (const bool finish : {false, true}) {
     std::int64_t first_part = 0;

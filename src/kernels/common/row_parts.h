@@ -4,7 +4,8 @@
 // of them, so that there should be no more parts than workgroups fill a GPU. Or, of parts that are single tiles, with
 // `waits`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of the
 // row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
-// has looked `patience` times in vain puts its tile on a list, and a small dispatch after it finishes what is listed.
+// has looked `patience` times in vain gives its tile up, and a small dispatch after it finishes those. What parts find
+// they then leave not in the workspace but in words that rest (gpu/resting_words.h), which that dispatch lays to rest.
 // The WGSL half is common/row_parts.wgsl.
 #pragma once
 
@@ -44,7 +45,7 @@ struct RowParts {
   bool balanced = false;
   RowPlan plan_of(std::size_t window) const;
   std::int64_t part_steps() const;  // unless balanced
-  std::uint64_t bytes() const;  // of the workspace
+  std::uint64_t bytes() const;  // of the workspace: 0, that it takes none
 };
 
 // What a kernel's parts are made of.
@@ -76,7 +77,7 @@ void run_parts(Stream& stream, std::string_view name, const RowParts& parts, con
 // column found.
 void add_column_words(Call& call, const RowParts& parts, DType x, DType y, std::int64_t shares);
 
-// Whether `workspace` is so many dense bytes.
+// Whether `workspace` is so many dense bytes, or none are needed.
 bool holds(const std::optional<View>& workspace, std::uint64_t bytes);
 
 // Part of rows that are longer than a binding: views of what it holds, and where that begins along a row's axes.

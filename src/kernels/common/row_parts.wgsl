@@ -18,7 +18,7 @@ fn part_of(tile: u32) -> u32 { return p.first_part + tile % {{ parts }}; }
 
 {% if waits %}
 alias found_t = {{ "vec2<f32>" if pairs else "u32" if found_words else "f32" }};
-const absent = 0xffffffffu;   // no statistics have these bits
+const absent = 0xffffffffu;   // no statistics have these bits, and words that rest do
 {% if gathers %}
 var<workgroup> gave_up: atomic<u32>;
 {% if uniform_exit %}
@@ -37,6 +37,36 @@ fn store_found(i: u32, v: found_t) {
 {% endfor %}
 }
 {% endif %}
+{% else %}
+var<workgroup> gave_up: atomic<u32>;
+var<workgroup> found_flag: u32;
+// Whether part q of a block's rows gave up.
+fn flag_at(block: u32, q: u32) -> u32 { return p.found_o + p.flags + block * {{ parts }} + q; }
+fn is_given_up(block: u32, q: u32, tid: u32) -> bool {
+  workgroupBarrier();   // Mesa's GLSL compiler loads what workgroupUniformLoad() does only behind its barriers
+  if (tid == 0u) { found_flag = atomicLoad(&found_buf[flag_at(block, q)]); }
+  return workgroupUniformLoad(&found_flag) != absent;
+}
+// Whether any did.
+fn some_given_up(block: u32, tid: u32) -> bool {
+  if (tid == 0u) { atomicStore(&gave_up, 0u); }
+  workgroupBarrier();
+  for (var q = tid; q < {{ parts }}; q += {{ workgroup }}u) {
+    if (atomicLoad(&found_buf[flag_at(block, q)]) != absent) { atomicStore(&gave_up, 1u); }
+  }
+  workgroupBarrier();
+  if (tid == 0u) { found_flag = atomicLoad(&gave_up); }
+  return workgroupUniformLoad(&found_flag) != 0u;
+}
+// Lays all words of a block's rows to rest.
+fn lay_to_rest(block: u32, tid: u32) {
+  workgroupBarrier();
+  let first = p.found_o + {{ halves }}u * found_at(block * {{ parts }}, 0u, 0u, 0u);
+  let end = first + {{ all_parts }} * {{ halves * words * block }}u;
+  for (var i = first + tid; i < end; i += {{ workgroup }}u) { atomicStore(&found_buf[i], absent); }
+  for (var q = tid; q < {{ parts }}; q += {{ workgroup }}u) { atomicStore(&found_buf[flag_at(block, q)], absent); }
+  if (block + tid == 0u) { atomicStore(&found_buf[p.found_o + p.flags + p.tiles], absent); }
+}
 {% endif %}
 {% endif %}
 {# Where other workgroups are still to put statistics they are waited for, but not for ever, nor at all once a workgroup
@@ -60,12 +90,12 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
     w{{ k }}_{{ h }} = atomicLoad(&found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u]);
 {% endfor %}{% endfor %}
     missing = {% for k in range(count) %}{% for h in range(halves) %}{{ " | " if k or h }}(w{{ k }}_{{ h }} == absent){% endfor %}{% endfor %};
-    if (n >= p.patience || (n % 64u == 63u && atomicLoad(&found_buf[p.found_o + p.listed]) != absent)) { break; }
+    if (n >= p.patience || (n % 64u == 63u && atomicLoad(&found_buf[p.found_o + p.flags + p.tiles]) != absent)) { break; }
   }
   if (missing) { atomicStore(&gave_up, 1u); }
 {% else %}
 {% for k in range(count) %}{% for h in range(halves) %}
-  let w{{ k }}_{{ h }} = found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u];
+  let w{{ k }}_{{ h }} = atomicLoad(&found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u]);
 {% endfor %}{% endfor %}
 {% endif %}
   return {{ type }}({% for k in range(count) %}{{ ", " if k }}{{ found_value(k) }}{% endfor %});
@@ -205,9 +235,12 @@ fn main({{ thread_arguments() }}) {
   let tid = subgroup * subgroup_size + lane;
 {% endif %}
 {% if again %}
-  let listed = min(found_buf[p.found_o + p.listed] + 1u, p.tiles);
-  for (var i = group_index(wg, grid); i < listed; i += p.finishers) {
-  let tile = min(found_buf[p.found_o + p.listed + 1u + i], p.tiles - 1u);
+  let block = group_index(wg, grid);
+  if (block * {{ parts }} >= p.tiles) { return; }
+  let end_of_block = select(0u, {{ parts }}, some_given_up(block, tid));   // nearly always 0
+  for (var q_of_tile = 0u; q_of_tile < end_of_block; q_of_tile++) {
+  if (!is_given_up(block, q_of_tile, tid)) { continue; }
+  let tile = block * {{ parts }} + q_of_tile;
 {% else %}
   let tile = group_index(wg, grid);
   if (tile >= p.tiles) { return; }
@@ -237,7 +270,7 @@ fn main({{ thread_arguments() }}) {
   }
 {% endif %}
 {% endmacro %}
-{# Lists the tile and leaves if some statistics were not found. `uniform_exit`: barriers follow. #}
+{# Gives the tile up and leaves if some statistics were not found. `uniform_exit`: barriers follow. #}
 {% macro parts_found() %}
 {% if waits and gathers %}
   workgroupBarrier();
@@ -248,8 +281,8 @@ fn main({{ thread_arguments() }}) {
   if (atomicLoad(&gave_up) != 0u) {
 {% endif %}
     if (tid == 0u) {
-      let place = atomicAdd(&found_buf[p.found_o + p.listed], 1u) + 1u;
-      atomicStore(&found_buf[p.found_o + p.listed + 1u + place], tile);
+      atomicStore(&found_buf[p.found_o + p.flags + tile], 0u);
+      atomicStore(&found_buf[p.found_o + p.flags + p.tiles], 0u);   // nobody need wait for long
     }
     return;
   }
@@ -268,6 +301,7 @@ fn main({{ thread_arguments() }}) {
 {% if not uniform_exit %}
   }
 {% endif %}
+  lay_to_rest(block, tid);
 {% endif %}
 }
 {% endmacro %}

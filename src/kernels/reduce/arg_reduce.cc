@@ -26,6 +26,8 @@ Rows check(ArgOp op, const View& x, const View& y, std::span<const int> axes) {
 
 // Accumulators of a part: key and index together, or one after the other.
 int slots_of(const View& x) { return bits(x.dtype) == 64 ? 2 : 1; }
+// Words of key and index of parts that join by themselves.
+int words_of(const View& x) { return bits(x.dtype) == 64 ? 3 : 2; }
 
 // Narrow floats are compared as f32 first (arg_reduce.wgsl); of the others only the bits count.
 bool by_value(DType type) { return is_floating(type) && bits(type) <= 16; }
@@ -60,12 +62,11 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   call.read("x", x, plan.width).write("y", y);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
   rule.add_to(call);
-  call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
+  add_parts(call, plan, parts, stage, words_of(x));
   // bf16 shares its denormals with f32.
   call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
   add_batches(call, plan, parts, loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
   call.set("long_result", bits(y.dtype) == 64).set("cuts", static_cast<int>(index.size()));
-  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   for (std::size_t i = 0; i < index.size(); ++i) {
     call.index_param(std::format("run{}", i), index[i].length).index_param(std::format("step{}", i), index[i].step);
     call.index_param(std::format("begin{}", i), index[i].begin);
@@ -80,6 +81,7 @@ struct Window {
   RowPlan plan;
   Parts parts;
   IndexInRow index;
+  Stage stage = Stage::whole;
 };
 
 std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
@@ -88,8 +90,13 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shap
   for (const RowWindow& piece : pieces) {
     const View &x = piece.views[0], &y = piece.views[1];
     Window w{x, y, split_rows(x.shape(), along, std::array{x.strides(), y.strides()})};
-    w.plan = plan_reduction(capabilities, w.x, w.rows, cut || pieces.size() > 1);
+    w.plan = plan_reduction(capabilities, w.x, w.rows, true);
     w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
+    w.stage = first_stage(capabilities, w.plan, w.parts, words_of(x), 2, pieces.size(), cut);
+    if (w.stage == Stage::whole) {
+      w.plan = plan_reduction(capabilities, w.x, w.rows, false);
+      w.parts = uncut(w.plan);
+    }
     w.index = index_in_row(piece, whole, along);
     windows.push_back(std::move(w));
   }
@@ -113,7 +120,7 @@ void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, st
   for (const Window& w : windows) {
     View y = partial;
     y.offset += byte_size(DType::u64, static_cast<std::uint64_t>(first * slots));
-    record(stream, rule, name, w.x, y, to_partials(w.rows, all, slots), w.plan, w.parts, Stage::first, w.index);
+    record(stream, rule, name, w.x, y, to_partials(w.rows, all, slots), w.plan, w.parts, w.stage, w.index);
     first += w.parts.count;
   }
   const Rows second = from_partials(rows, all, slots);
@@ -125,9 +132,9 @@ void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, st
 auto scratch_of(const gpu::Capabilities& capabilities, const View& x, const AxisMask& along) {
   return [&capabilities, &x, along](RowWindows pieces) -> std::uint64_t {
     const std::vector<Window> windows = windows_of(capabilities, x.shape(), along, pieces, true);
+    if (windows[0].stage != Stage::first) return 0;
     const std::int64_t parts = joined(windows).count;
-    return parts == 1 ? 0
-                      : byte_size(DType::u64, static_cast<std::uint64_t>(windows[0].rows.count * parts * slots_of(x)));
+    return byte_size(DType::u64, static_cast<std::uint64_t>(windows[0].rows.count * parts * slots_of(x)));
   };
 }
 
@@ -165,8 +172,8 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
     const std::vector<Window> windows = windows_of(capabilities, x.shape(), mask, pieces, workspace.has_value());
     if (windows.size() > 1) check_windows_workspace(capabilities, name, x, workspace, scratch(pieces));
     const Window& w = windows[0];
-    if (joined(windows).count > 1) return run_in_parts(stream, rule, name, windows, *workspace);
-    record(stream, rule, name, w.x, w.y, w.rows, w.plan, uncut(w.plan), Stage::whole);
+    if (w.stage == Stage::first) return run_in_parts(stream, rule, name, windows, *workspace);
+    record(stream, rule, name, w.x, w.y, w.rows, w.plan, w.parts, w.stage);
   });
 }
 

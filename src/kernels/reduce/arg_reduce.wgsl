@@ -1,7 +1,7 @@
 {# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A member of a
    team keeps the first of its own best; the team agrees on the best key, then on the least index that has it. A row may
-   be cut into parts: then `partial_out` stores (key, index), keys of 64 bits apart from it, and a second call with
-   `partial_in` joins them. x may be a window of longer rows, cut along so many axes as `cuts` says. #}
+   be cut into parts, as in reduce.wgsl: they leave (key, index), in the words of a row in several windows keys of 64 bits
+   apart from it. x may be a window of longer rows, cut along so many axes as `cuts` says. #}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys
@@ -138,11 +138,37 @@ fn in_row(i: u32) -> u32 {
   return at;
 }
 
+{# The best of a team's members, as <prefix>key, of 64 bits as <prefix>low and <prefix>high, and <prefix>at. #}
+{% macro best_of_team(best, prefix) %}
+{% if words == 2 %}
+  let {{ prefix }}high = team_max({{ best }}.key.y, tid);
+  let {{ prefix }}low = team_max(select(0u, {{ best }}.key.x, {{ best }}.key.y == {{ prefix }}high), tid);
+  let {{ prefix }}at = team_min(select(0xffffffffu, {{ best }}.at, all({{ best }}.key == vec2<u32>({{ prefix }}low, {{ prefix }}high))), tid);
+{% else %}
+  let {{ prefix }}key = team_max({{ best }}.key, tid);
+  let {{ prefix }}at = team_min(select(state_t(0xffffffffu), {{ best }}.at, {{ best }}.key == {{ prefix }}key), tid);
+{% endif %}
+{% endmacro %}
+{% macro join_part(k) %}
+{% if words == 2 %}
+      let key = vec2<u32>(left0_{{ k }}, left1_{{ k }});
+      if (less_u64(of_parts.key, key) || (all(of_parts.key == key) && left2_{{ k }} < of_parts.at)) {
+        of_parts = Best(key, left2_{{ k }});
+      }
+{% else %}
+      let better = (left0_{{ k }} > of_parts.key) | ((left0_{{ k }} == of_parts.key) & (left1_{{ k }} < of_parts.at));
+      of_parts = Best(select(of_parts.key, left0_{{ k }}, better), select(of_parts.at, left1_{{ k }}, better));
+{% endif %}
+{% endmacro %}
+{% macro best_word(w, lane) -%}
+{%- if words == 2 -%}{{ ["low", "high", "in_row(at)"][w] }}
+{%- else -%}{{ ["key" ~ lane, "in_row(at" ~ lane ~ ")"][w] }}
+{%- endif -%}
+{%- endmacro %}
+
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
-  let group = group_index(wg, grid);
-  let part = group % p.parts;
-  {{ thread_place("(group / p.parts)") }}
+{{ parts_place() }}
   let x0 = x_row(row);
   let begin = part * p.part_steps;
   let end = min(begin + p.part_steps, p.steps);
@@ -162,14 +188,14 @@ fn main({{ thread_arguments() }}) {
   let stop = end - (end - begin) % {{ batch * team }}u;
   let own = best_by_{{ "value" if by_value else "key" }}(x0, first, stop, end);
 {% endif %}
-{% if words == 2 %}
-  let high = team_max(own.key.y, tid);
-  let low = team_max(select(0u, own.key.x, own.key.y == high), tid);
-  let at = team_min(select(0xffffffffu, own.at, all(own.key == vec2<u32>(low, high))), tid);
-{% else %}
-  let key = team_max(own.key, tid);
-  let at = team_min(select(state_t(0xffffffffu), own.at, own.key == key), tid);
+{{ best_of_team("own", "") }}
+{% if joins %}
+{{ leave_parts(best_word) }}
+  var of_parts = Best({{ "vec2<u32>(0u)" if words == 2 else "state_t(0u)" }}, state_t(0xffffffffu));
+{{ join_parts(join_part) }}
+{{ best_of_team("of_parts", "joined_") }}
 {% endif %}
+{% set at = "joined_at" if joins else "at" %}
   if (!live || member != 0u) { return; }
 {% for i in range(rows_per_team) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
@@ -180,9 +206,9 @@ fn main({{ thread_arguments() }}) {
 {% elif partial_out %}
   store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, in_row(at{{ lane }})));
 {% elif long_result %}
-  store_y(y_row(row + {{ i }}u), vec2<u32>(at{{ lane }}, 0u));
+  store_y(y_row(row + {{ i }}u), vec2<u32>({{ at }}{{ lane }}, 0u));
 {% else %}
-  store_y(y_row(row + {{ i }}u), y_t(at{{ lane }}));
+  store_y(y_row(row + {{ i }}u), y_t({{ at }}{{ lane }}));
 {% endif %}
 {% endfor %}
 }

@@ -1,6 +1,6 @@
 {# y = log(sum(exp(x))) along rows, by a running maximum and the sum of exponentials below it. A maximum of +inf counts
-   itself as exp(0), so that such rows come to +inf; a row of -inf comes to log(0). A row may be cut into parts: then
-   `partial_out` stores (maximum, sum) and a second call with `partial_in` joins them. #}
+   itself as exp(0), so that such rows come to +inf; a row of -inf comes to log(0). A row may be cut into parts, as in
+   reduce.wgsl: they leave (maximum, sum). #}
 {{ work_access() }}
 {{ result_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
@@ -12,11 +12,18 @@ fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - nex
 {% macro inside(i, otherwise, value) -%}
 {{ "select(" ~ otherwise ~ ", " ~ value ~ ", in" ~ i ~ ")" if i >= left_whole else value }}
 {%- endmacro %}
+{% macro part_word(w, lane) -%}
+bitcast<u32>({{ ["part_top", "part_total"][w] ~ lane }})
+{%- endmacro %}
+{% macro join_part(k) %}
+      let top_of_part = bitcast<state_t>(left0_{{ k }});
+      let next = max(top, top_of_part);
+      total = total * rescale(top, next) + bitcast<state_t>(left1_{{ k }}) * rescale(top_of_part, next);
+      top = next;
+{% endmacro %}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
-  let group = group_index(wg, grid);
-  let part = group % p.parts;
-  {{ thread_place("(group / p.parts)") }}
+{{ parts_place() }}
 {{ work_starts() }}
   var top = state_t(lowest);
   var total = state_t(0);
@@ -53,6 +60,14 @@ fn main({{ thread_arguments() }}) {
     top = next;
   }
 {% endif %}
+{% endif %}
+{% if joins %}
+  let part_top = team_max(top, tid);
+  let part_total = team_sum(total * rescale(top, part_top), tid);
+{{ leave_parts(part_word) }}
+  top = state_t(lowest);
+  total = state_t(0);
+{{ join_parts(join_part) }}
 {% endif %}
   let row_top = team_max(top, tid);
   let row_total = team_sum(total * rescale(top, row_top), tid);

@@ -274,8 +274,8 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   }
   const std::vector<std::string_view> listed(names.begin(), names.end());
   add_rows(call, r.rows, plan, listed);
-  call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
-  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
+  const auto [accumulator, slots] = reduce_accumulator(r.op, r.dtype);
+  add_parts(call, plan, parts, stage, bits(accumulator) / 32 * slots);
   call.param("length", static_cast<float>(length));
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
   call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", beside).set("beside", beside);
@@ -292,12 +292,16 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
     add_batches(call, plan, parts, r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow));
     call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
-    const std::uint64_t identity =
-        identity_bits(r.op, stage == Stage::second ? reduce_accumulator(r.op, r.dtype).type : r.dtype);
+    const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
+    const std::uint64_t of_parts = identity_bits(r.op, accumulator);
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("x_type", compute_type(r.dtype));
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
+    if (stage == Stage::joins) {
+      call.param("joined_low", static_cast<std::uint32_t>(of_parts));
+      call.param("joined_high", static_cast<std::uint32_t>(of_parts >> 32));
+    }
   }
   // What parts leave is joined as part of the same sum.
   const ElementWork own = stage == Stage::second ? ElementWork{} : reduce_work(r.op);
@@ -311,14 +315,21 @@ struct Window {
   ReduceProblem problem;
   RowPlan plan;
   Parts parts;
+  Stage stage = Stage::whole;
 };
 
-// One of so many.
+// One of so many. `cut`: there is a workspace for parts that do not join by themselves.
 Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, std::size_t windows = 1) {
-  const RowPlan plan = plan_reduce(capabilities, r, cut || windows > 1);
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
-  return {r, plan, r.form ? cut_into(plan, r.form->parts)
-                          : cut_window(capabilities, r.rows, plan, windows, type, slots)};
+  Window w{r, plan_reduce(capabilities, r, true)};
+  w.parts = r.form ? cut_into(w.plan, r.form->parts) : cut_window(capabilities, r.rows, w.plan, windows, type, slots);
+  const std::size_t bindings = r.inputs.size() + 1 + r.operands.size() + r.beside.size();
+  w.stage = first_stage(capabilities, w.plan, w.parts, bits(type) / 32 * slots, bindings, windows, cut);
+  if (w.stage == Stage::whole) {
+    w.plan = plan_reduce(capabilities, r, false);
+    w.parts = uncut(w.plan);
+  }
+  return w;
 }
 
 Parts joined(std::span<const Window> windows) {
@@ -331,7 +342,8 @@ std::uint64_t workspace_bytes(std::span<const Window> windows) {
   const ReduceProblem& r = windows[0].problem;
   const std::int64_t parts = joined(windows).count;
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
-  return parts == 1 ? 0 : byte_size(type, static_cast<std::uint64_t>(r.rows.count * parts * slots));
+  if (windows[0].stage != Stage::first) return 0;
+  return byte_size(type, static_cast<std::uint64_t>(r.rows.count * parts * slots));
 }
 
 // Parts leave accumulators in the workspace, which a last call joins.
@@ -345,7 +357,7 @@ void run_in_parts(Stream& stream, std::span<const Window> windows, const View& w
   for (auto& s : listed) s *= all.count * slots;
   std::int64_t length = 0, before = 0;
   for (const Window& w : windows) length += w.problem.rows.length;
-  for (const auto& [problem, plan, parts] : windows) {
+  for (const auto& [problem, plan, parts, stage] : windows) {
     ReduceProblem first = problem;
     first.y = partial;
     first.y.offset += byte_size(type, static_cast<std::uint64_t>(before * slots));
@@ -358,7 +370,7 @@ void run_in_parts(Stream& stream, std::span<const Window> windows, const View& w
     };
     list_partial(first.rows.outer, listed);
     list_partial(first.rows.inner, Strides::filled(first.rows.inner.shape.rank(), 0));
-    record_reduce(stream, first, plan, parts, Stage::first, length);
+    record_reduce(stream, first, plan, parts, stage, length);
     before += parts.count;
   }
   // y's rows stand where they stood; the partials' are a list.
@@ -379,8 +391,11 @@ void run_in_parts(Stream& stream, std::span<const Window> windows, const View& w
   record_reduce(stream, second, last, uncut(last), Stage::second, length);
 }
 
-void run_whole(Stream& stream, const Window& window) {
+void run_alone(Stream& stream, const Window& window) {
   const ReduceProblem& r = window.problem;
+  if (window.stage == Stage::joins) {
+    return record_reduce(stream, r, window.plan, window.parts, Stage::joins, r.rows.length);
+  }
   RowPlan plan = window.plan;
   if (is_moment(r.op)) {
     // Reads rows more than once, so that they had better stay in registers.
@@ -470,7 +485,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   const std::vector<View> views = views_of(r, kept_axes(rank, axes));
   in_row_windows(capabilities, info.name, views, reduced_axes(rank, axes), scratch, [&](RowWindows pieces) {
     const std::vector<Window> windows = windows_of(capabilities, r, axes, pieces, workspace.has_value());
-    if (joined(windows).count == 1) return run_whole(stream, windows[0]);
+    if (windows[0].stage != Stage::first) return run_alone(stream, windows[0]);
     if (windows.size() > 1) {
       check_windows_workspace(capabilities, std::format("reduce {}", info.name), inputs[0], workspace,
                               workspace_bytes(windows));
@@ -496,7 +511,7 @@ void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, s
   ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
   r.form = form;
   const Window window = window_of(stream.gpu()->device().capabilities(), r, workspace.has_value());
-  if (!workspace || window.parts.count == 1) return run_whole(stream, window);
+  if (window.stage != Stage::first) return run_alone(stream, window);
   run_in_parts(stream, std::span(&window, 1), *workspace);
 }
 

@@ -111,12 +111,17 @@ fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
 {% endif %}
 {% endmacro %}
 {% set joined = combined(combined("a0", "a1"), combined("a2", "a3")) %}
+{% macro accumulator_word(w, lane) -%}
+bitcast<u32>(all{{ lane }}{{ "[" ~ w ~ "]" if part_words == 2 }})
+{%- endmacro %}
+{% macro join_part(k) %}
+{% set left = "vec2<u32>(left0_" ~ k ~ ", left1_" ~ k ~ ")" if part_words == 2 else "left0_" ~ k %}
+      of_parts = combine(of_parts, bitcast<state_t>({{ left }}));
+{% endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
-  let group = group_index(wg, grid);
-  let part = group % p.parts;
-  {{ thread_place("(group / p.parts)") }}
+{{ parts_place() }}
 {{ work_starts() }}
 {% if wide_integer %}
   let identity = {{ "value_t(p.identity_low)" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
@@ -190,8 +195,20 @@ fn main({{ thread_arguments() }}) {
 {% else %}
   let all = team_combine(fold(total), tid);
 {% endif %}
+{% if joins %}
+{{ leave_parts(accumulator_word) }}
+{% if scalar == "vec2<u32>" %}
+  var of_parts = state_t(p.joined_low, p.joined_high);
+{% elif scalar == "vec2<f32>" %}
+  var of_parts = state_t(bitcast<f32>(p.joined_low), 0.0);
+{% else %}
+  var of_parts = state_t(bitcast<{{ scalar }}>(p.joined_low));
+{% endif %}
+{{ join_parts(join_part) }}
+  let joined = team_combine(of_parts, tid);
+{% endif %}
   if (!live || member != 0u) { return; }
-  let y = finish(all);
+  let y = finish({{ "joined" if joins else "all" }});
 {% if rows_per_team == 4 %}
 {% for i in range(4) %}
   put(row + {{ i }}u, part, y[{{ i }}]);

@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduction.h"
 
+#include "gpu/resting_words.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
@@ -90,8 +91,7 @@ int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bo
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
   if (plan.steps == 0 || !plan.cut) return uncut(plan);
   const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
-  // Measured on an H200: as many as it holds at once, of those down columns half as many.
-  const std::int64_t wanted = capabilities.software ? 256 : plan.across ? 1 << 17 : 1 << 18;
+  const std::int64_t wanted = capabilities.software ? 256 : 1 << 17;  // half as many as an H200 holds at once
   const std::int64_t least = std::int64_t{plan.team} * (capabilities.software ? 16 : 4);  // steps that are worth a part
   const std::int64_t parts =
       std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
@@ -132,6 +132,37 @@ void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int batch)
   }
   call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
   call.set("parts_differ", parts.count > 1);
+}
+
+namespace {
+
+// A counter and what parts leave, of each workgroup's rows.
+std::int64_t joining_words(const RowPlan& plan, const Parts& parts, int words) {
+  const std::int64_t rows = plan.workgroup / plan.team * (plan.across ? plan.width : 1);
+  return plan.groups * (1 + parts.count * words * rows);
+}
+
+}  // namespace
+
+Stage first_stage(const gpu::Capabilities& capabilities, const RowPlan& plan, const Parts& parts, int words,
+                  std::size_t bindings, std::size_t windows, bool cut) {
+  if (windows > 1) return Stage::first;
+  if (parts.count == 1) return Stage::whole;
+  const auto bytes = static_cast<std::uint64_t>(joining_words(plan, parts, words)) * 4;
+  // Where a thread would join many, a second dispatch has more threads for that.
+  const bool few = parts.count <= std::int64_t{plan.team} * 4;
+  if (few && bytes <= capabilities.max_binding && bindings < capabilities.max_storage_buffers) return Stage::joins;
+  return cut ? Stage::first : Stage::whole;
+}
+
+void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words) {
+  call.include("last_part").set("joins", stage == Stage::joins).set("part_words", words);
+  call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
+  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
+  if (stage != Stage::joins) return;
+  const auto rest = gpu::resting_words(call.device(), static_cast<std::uint64_t>(joining_words(plan, parts, words)));
+  call.raw("rest", rest, "atomic<u32>", 4, gpu::Access::read_write);
+  call.nothing().index_param("blocks", plan.groups);
 }
 
 View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,

@@ -1,5 +1,5 @@
-// What reductions share: x seen as rows, and how long rows are cut into parts for more threads. Parts leave
-// accumulators in the workspace, which a second call joins.
+// What reductions share: x seen as rows, and how long rows are cut into parts for more threads. The last part to be done
+// joins what all have left (last_part.wgsl); parts of several windows leave it in the workspace for a second call.
 #pragma once
 
 #include "kernels/common/rows.h"
@@ -59,7 +59,14 @@ Rows to_partials(const Rows& rows, const Parts& parts, int slots = 1);
 // Operand 0 is the partials, operand 1 y where it stood.
 Rows from_partials(const Rows& rows, const Parts& parts, int slots = 1);
 
-// Which end of a cut a call is.
-enum class Stage : std::uint8_t { whole, first, second };
+// What a call does: rows whole, in parts that it joins itself, or one end of parts that another call joins.
+enum class Stage : std::uint8_t { whole, joins, first, second };
+
+// What is done first with one of so many `windows`, whose parts leave `words` words of each row, by a call of so many
+// bindings. `cut`: there is a workspace for parts that cannot join by themselves.
+Stage first_stage(const gpu::Capabilities& capabilities, const RowPlan& plan, const Parts& parts, int words,
+                  std::size_t bindings, std::size_t windows, bool cut);
+// Tells `call` its parts, and how they join.
+void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words);
 
 }  // namespace weft::kernels

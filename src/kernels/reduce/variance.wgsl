@@ -1,16 +1,26 @@
-{# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts, the
-   last perhaps empty: then `partial_out` stores (an estimate of the mean, the mean less that, squares, elements) and
-   a second call with `partial_in` joins them, by the mean of all and then by deviations from it, as distances from the
-   first estimate, so that a large mean costs no digits. Whole rows that fit stay in registers, as in row_norm.wgsl. #}
+{# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts, as in
+   reduce.wgsl, the last perhaps empty: they leave (an estimate of the mean, the mean less that, squares, elements), which
+   join by the mean of all and then by deviations from it, as distances from the first estimate, so that a large mean
+   costs no digits. Whole rows that fit stay in registers, as in row_norm.wgsl. #}
 {{ work_access() }}
 {{ result_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
 
+{% macro part_word(w, lane) -%}
+bitcast<u32>({{ "elements" if w == 3 else ["shift", "part_mean", "part_squares"][w] ~ lane }})
+{%- endmacro %}
+{% macro join_part(k) %}
+      if (some == 0f) { reference = bitcast<state_t>(left0_{{ k }}); }
+      let apart = ((bitcast<state_t>(left0_{{ k }}) - reference) + bitcast<state_t>(left1_{{ k }})) - mean_of_parts;
+      let n = bitcast<f32>(left3_{{ k }}{{ ".x" if rows_per_team == 4 }});
+      let share = n / max(some + n, 1f);
+      mean_of_parts += apart * share;
+      squares_of_parts += bitcast<state_t>(left2_{{ k }}) + apart * apart * (some * share);
+      some += n;
+{% endmacro %}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
-  let group = group_index(wg, grid);
-  let part = group % p.parts;
-  {{ thread_place("(group / p.parts)") }}
+{{ parts_place() }}
 {{ work_starts() }}
 {% if partial_in %}
   let reference = load_x(x_start).x;
@@ -56,9 +66,25 @@ fn main({{ thread_arguments() }}) {
   let end = min(begin + p.part_steps, p.steps);
 {{ gather_moments("begin + member", "end", x_step) }}
   let elements = f32((end - begin) * {{ 4 if width == 4 and not across else 1 }}u);
-  let row_mean = team_sum(mean * count, tid) / max(elements, 1f);
-  let step = mean - row_mean;
-  let row_squares = team_sum(squares + step * step * count, tid);
+{% set of = "part" if joins else "row" %}
+  let {{ of }}_mean = team_sum(mean * count, tid) / max(elements, 1f);
+  let step = mean - {{ of }}_mean;
+  let {{ of }}_squares = team_sum(squares + step * step * count, tid);
+{% if joins %}
+{{ leave_parts(part_word) }}
+{# A member's first part, of which there are few more, tells what the others are distances from. #}
+  var reference = state_t(0);
+  var some = 0f;
+  var mean_of_parts = state_t(0);   // less `reference`
+  var squares_of_parts = state_t(0);
+{{ join_parts(join_part) }}
+{# Those of the first member, which has a part. #}
+  let base = team_sum(select(state_t(0), reference, member == 0u), tid);
+  let from_base = (reference - base) + mean_of_parts;
+  let row_mean = team_sum(select(state_t(0), from_base * some, some > 0f), tid) / p.length;
+  let off = from_base - row_mean;
+  let row_squares = team_sum(select(state_t(0), squares_of_parts + off * off * some, some > 0f), tid);
+{% endif %}
 {% endif %}
   if (!live || member != 0u) { return; }
 {% for i in range(rows_per_team) %}
