@@ -185,6 +185,10 @@ class Accessors {
   std::string four_words() const {
     if (!words_) return std::format("{}[k >> 2u]", buffer_);
     if (bits_ == 8) return std::format("vec2<u32>({}, 0u)", word("k >> 2u"));
+    if (apart_ == Call::kAnywhere) {
+      return std::format("halves_at(vec3<u32>({}, {}, {}), k)", word("k >> 1u"), word("(k >> 1u) + 1u"),
+                         word("(k >> 1u) + 2u"));
+    }
     return std::format("vec2<u32>({}, {})", word("k >> 1u"), word(second_word()));
   }
   std::string set_four_words(const std::string& first, const std::string& second) const {

@@ -54,7 +54,8 @@ class Call {
 
   // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view).
   // `apart`, of types of 16 bits at width 4: fours are two words so many words apart, the first of them anywhere that
-  // offset + i is even, also before the view's first element.
+  // offset + i is even, also before the view's first element; kAnywhere: fours lie together, and begin where they will.
+  static constexpr std::uint32_t kAnywhere = ~0u;
   Call& read(std::string_view name, const View& view, int width = 1, std::uint32_t apart = 0);
   Call& write(std::string_view name, const View& view, int width = 1, std::uint32_t apart = 0);
   // Like write, and load_… is there too.

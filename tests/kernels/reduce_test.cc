@@ -269,6 +269,41 @@ TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
   }
 }
 
+// Fours of columns that are put together of three words; results that are stored in fours, and that are not.
+TEST_P(ReduceTest, ColumnsThatBeginAnywhere) {
+  for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
+    for (const ReduceOp op : kAll) {
+      if (op == ReduceOp::prod || (floats_only(op) && !is_floating(type))) continue;
+      check({.op = op, .shape = {50, 13}, .axes = {0}, .x = type});
+      check({.op = op, .shape = {67, 16}, .axes = {0}, .x = type, .x_kind = Kind::offset});
+      check({.op = op, .shape = {67, 16}, .axes = {0}, .x = type, .y_kind = Kind::offset});
+      check({.op = op, .shape = {33, 12}, .axes = {0}, .x = type, .y_kind = Kind::reversed});
+      check({.op = op, .shape = {3, 20, 7}, .axes = {0, 1}, .x = type, .x_kind = Kind::offset});
+      check({.op = op, .shape = {5, 19, 9}, .axes = {1}, .x = type});
+    }
+  }
+  check({.shape = {70001, 9}, .axes = {0}, .x = DType::f16, .workspace = true});
+  check({.op = ReduceOp::max, .shape = {30000, 7}, .axes = {0}, .x = DType::f16, .value = normal(1)});
+  for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::max}) {
+    check({.op = op, .shape = {40, 24}, .axes = {0}, .x = DType::u8});
+  }
+}
+
+// Two columns, which are reduced as four of half the length.
+TEST_P(ReduceTest, TwoColumns) {
+  for (const DType type : {DType::f32, DType::f16, DType::i32, DType::u8}) {
+    for (const ReduceOp op : kAll) {
+      if (op == ReduceOp::prod || (floats_only(op) && !is_floating(type))) continue;
+      for (const std::int64_t n : {2, 3, 64, 999, 5000}) {
+        check({.op = op, .shape = {n, 2}, .axes = {0}, .x = type});
+      }
+      check({.op = op, .shape = {66, 2}, .axes = {0}, .x = type, .x_kind = Kind::offset, .y_kind = Kind::reversed});
+    }
+  }
+  check({.shape = {200000, 2}, .axes = {0}, .x = DType::f16, .workspace = true});
+  check({.op = ReduceOp::min, .shape = {4, 2}, .axes = {0}, .value = [](std::int64_t i) { return i == 6 ? kNaN : 1.0; }});
+}
+
 // Of four words each, the first and the last in part.
 TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
   for (const DType type : {DType::f32, DType::i32, DType::u32}) {

@@ -377,3 +377,8 @@ fn u32_from_f64(x: vec2<u32>) -> u32 {
   let v = u64_from_f64(x);
   return select(v.x, 0xffffffffu, v.y != 0u);
 }
+
+// The four halves of words from half k on, of the three words that they are in.
+fn halves_at(words: vec3<u32>, k: u32) -> vec2<u32> {
+  return select(words.xy, (words.xy >> vec2<u32>(16u)) | (words.yz << vec2<u32>(16u)), (k & 1u) != 0u);
+}

@@ -189,7 +189,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
 }
 
 bool holds(const std::optional<View>& workspace, std::uint64_t bytes) {
-  return workspace && workspace_size(workspace) >= bytes;
+  return bytes == 0 || (workspace && workspace_size(workspace) >= bytes);
 }
 
 namespace {

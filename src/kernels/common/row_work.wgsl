@@ -95,6 +95,27 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {% endfor %}
 {% endif %}
 {% endmacro %}
+{# The same in turn: so many steps, ahead0, …, are on their way, and each that is taken makes room for one that comes
+   `count` later. (Of loads at the top of a loop NVIDIA's compiler makes loads and sums in turn where that takes fewer
+   registers, and half as long again.) All but the first `left_whole` of the last batch may lie behind `end`.
+   `loads_words`: what is on its way are words of two 16-bit elements. #}
+{% macro step_ahead(i, k) -%}
+{%- set place = k if i < left_whole else "min(" ~ k ~ ", end - 1u)" -%}
+{{ "words4_x(" ~ loop_place("x", place, "") ~ ")" if loads_words else made(loop_place, place, "") }}
+{%- endmacro %}
+{% macro load_ahead(count) %}
+{% for i in range(count) %}
+  var ahead{{ i }} = {{ step_ahead(i, "k + " ~ i * team ~ "u") }};
+{% endfor %}
+{% endmacro %}
+{% macro take_ahead(i, k, inside) %}
+      let v{{ i }} = {{ "widen4_x(ahead" ~ i ~ ")" if loads_words else "ahead" ~ i ~ x_of }};
+{% if beside %}
+      if ({{ "live && " ~ inside if inside else "live" }}) {
+{{ put_beside("ahead" ~ i, loop_place, k) }}
+      }
+{% endif %}
+{% endmacro %}
 {# Stores what is beside x in the variable `of`. #}
 {% macro put_beside(of, place, k) %}
 {% for operand in beside %}

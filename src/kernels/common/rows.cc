@@ -74,7 +74,9 @@ std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, const RowPlanOp
   if (software) return std::min({neighbours, plan.cluster, largest});
 
   const bool words = options.words && !keep, short_steps = plan.width == 1 || words;
-  std::uint32_t team = std::max(power_of_two_at_least(ceil_div(plan.steps, short_steps ? 16 : 8)), neighbours);
+  // Rows that are kept are waited for as a whole: more threads with half as many steps.
+  const int each = (short_steps ? 16 : 8) / (keep && !plan.phased ? 2 : 1);
+  std::uint32_t team = std::max(power_of_two_at_least(ceil_div(plan.steps, each)), neighbours);
   // Many steps each, in a cluster if they can: max of 32,768 rows of 4,096 in f16 takes 65 µs with 16 or 32 threads a
   // row, 78 with 64, 90 with 128.
   if (words) team = std::max({std::min(team, 16u), neighbours, power_of_two_at_least(ceil_div(plan.steps, 64))});
@@ -112,7 +114,9 @@ void lay_across(RowPlan& plan, std::int64_t teams, const RowPlanOptions& options
     plan.interleave = narrow;
   }
   if (options.cut) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
-  while (teams * plan.team < kManyThreads && plan.team * 16 <= plan.steps &&
+  // What is read once is loaded ahead, which takes fewer threads.
+  const std::int64_t enough = options.keep ? kManyThreads : kManyThreads / 2;
+  while (teams * plan.team < enough && plan.team * 16 <= plan.steps &&
          plan.team * plan.interleave * 2 <= largest) {
     plan.team *= 2;
   }
@@ -140,6 +144,10 @@ bool words_across(const View& view, const Rows& rows, std::size_t k) {
   if (bits(view.dtype) != 16 || view.offset % 4 != 0 || rows.count < 4 || rows.count % 2 != 0) return false;
   if (rows.outer.shape.rank() != 1 || rows.outer.strides[k][0] != 1) return false;
   return std::ranges::all_of(rows.inner.strides[k], [](std::int64_t s) { return s % 2 == 0; });
+}
+
+bool halves_across(const View& view, const Rows& rows, std::size_t k) {
+  return bits(view.dtype) == 16 && rows.count >= 4 && rows.outer.shape.rank() == 1 && rows.outer.strides[k][0] == 1;
 }
 
 int phases_of(DType type) { return bits(type) == 16 ? 2 : 4; }
@@ -170,6 +178,7 @@ bool steps_in_fours(const RowPlan& plan, const Rows& rows, const View& view, std
   if (plan.width != 4) return false;
   if (plan.phased) return in_phase(view, leader, rows, k, l);
   if (plan.words_across) return words_across(view, rows, k);
+  if (plan.halves_across) return halves_across(view, rows, k);
   return plan.across ? vectorises_across(view, rows, k) : vectorises_along(view, rows, k);
 }
 
@@ -177,9 +186,11 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   RowPlan plan;
   plan.cut = options.cut;
   plan.words_across = options.words_across && !options.along4 && !options.across4;
-  plan.across = !options.along4 && (options.across4 || options.words_across || options.across);
+  plan.halves_across = options.halves_across && !options.along4 && !options.across4 && !plan.words_across;
+  const bool across4 = options.across4 || plan.words_across || plan.halves_across;
+  plan.across = !options.along4 && (across4 || options.across);
   plan.phased = options.phased && !options.along4 && !plan.across;
-  plan.width = options.along4 || options.across4 || plan.words_across || plan.phased ? 4 : 1;
+  plan.width = options.along4 || across4 || plan.phased ? 4 : 1;
   plan.phases = options.phases;
   // Phased: of the row that begins last in its word, or in its four.
   plan.steps = plan.across   ? rows.length
@@ -227,6 +238,7 @@ RowPlanOptions common_options(std::span<const RowPlanOptions> windows) {
     common.along4 &= own.along4;
     common.across4 &= own.across4;
     common.words_across &= own.words_across;
+    common.halves_across &= own.halves_across;
   }
   common.phased &= windows.size() == 1;
   return common;

@@ -31,6 +31,8 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
 // whole words wherever along them: fours of rows then are taken as two words, the last four together with some of those
 // before.
 bool words_across(const View& view, const Rows& rows, std::size_t k);
+// … or of any number, at least four, that begin at any halves of words: fours are put together of three words.
+bool halves_across(const View& view, const Rows& rows, std::size_t k);
 // Elements that threads take side by side of rows that begin anywhere: two, a word, of types of 16 bits, else four.
 int phases_of(DType type);
 // True if operands k and l are of types of 16 bits, or of 32, lie in one run along a row, and every row of both starts
@@ -61,8 +63,12 @@ struct RowPlan {
   bool phased = false;
   int phases = 2;                // phases_of() what leads
   bool words_across = false;     // fours of rows are two words each; the last of them may overlap others
-  // Words between the two of four elements of 16 bits that are read or stored in words; 0: fours lie together.
-  std::uint32_t apart() const { return phased && phases == 2 ? team : words_across ? 1 : 0; }
+  bool halves_across = false;    // they begin at any halves of words; of rows that are only read
+  // Of elements of 16 bits that are read or stored in words: what lies between the two words of four of them, as Call's
+  // operands take it. 0: fours lie together.
+  std::uint32_t apart() const {
+    return phased && phases == 2 ? team : words_across ? 1 : halves_across ? Call::kAnywhere : 0;
+  }
 };
 
 // True if the plan's steps of operand k are four elements as they lie in memory; `leader`, operand l, is the one whose
@@ -80,6 +86,7 @@ struct RowForm {
 struct RowPlanOptions {
   bool along4 = false, across4 = false;  // which vectorised forms all operands allow
   bool words_across = false;             // fours of rows are words, where nothing vectorises
+  bool halves_across = false;            // or halves of words
   bool phased = false;                   // which rows may be, where nothing vectorises
   int phases = 2;                        // as in RowPlan, if they are
   bool across = false;                   // lay rows across threads though nothing vectorises

@@ -32,6 +32,11 @@ fn comes_last(block: u32, waited: u32, tid: u32) -> bool {
 {% endif %}
   {{ thread_place("block") }}
 {% endmacro %}
+{# Where whole batches end of the steps from `begin` to `end`, the same number of them for all members; what is left,
+   a batch at most, they take together. #}
+{% macro batches_end(batch) %}
+  let stop = end - min(end - begin, (end - begin - 1u) % {{ batch * team }}u + 1u);
+{% endmacro %}
 {# The thread's place among the rows of its block. #}
 {% macro slot_in_block() -%}
 (tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u) * {{ rows_per_team }}u

@@ -15,6 +15,7 @@ fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - nex
 {% macro part_word(w, lane) -%}
 bitcast<u32>({{ ["part_top", "part_total"][w] ~ lane }})
 {%- endmacro %}
+{% macro result(lane) %}row_top{{ lane }} + log(row_total{{ lane }}){% endmacro %}
 {% macro join_part(k) %}
       let top_of_part = bitcast<state_t>(left0_{{ k }});
       let next = max(top, top_of_part);
@@ -72,12 +73,12 @@ fn main({{ thread_arguments() }}) {
   let row_top = team_max(top, tid);
   let row_total = team_sum(total * rescale(top, row_top), tid);
   if (!live || member != 0u) { return; }
+{% if partial_out %}
 {% for i in range(rows_per_team) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
-{% if partial_out %}
   store_y(y_row(row + {{ i }}u) + part, vec2<f32>(row_top{{ lane }}, row_total{{ lane }}));
-{% else %}
-{{ store_result("row + " ~ i ~ "u", "row_top" ~ lane ~ " + log(row_total" ~ lane ~ ")") }}
-{% endif %}
 {% endfor %}
+{% else %}
+{{ store_results(result) }}
+{% endif %}
 }

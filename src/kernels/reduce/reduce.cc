@@ -225,7 +225,7 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
   options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
-  options.words_across = options.across && !wide && r.beside.empty();
+  options.words_across = options.halves_across = options.across && !wide && r.beside.empty();
   // Short rows lose more at their ends than they win.
   options.phases = phases_of(r.inputs[0].dtype);
   options.phased = !options.across && !wide && r.rows.length >= (options.phases == 2 ? 128 : 512) && !keep &&
@@ -234,8 +234,9 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
     const bool taken = options.phases == 2 || last_group_is_whole(r.inputs[k]);  // words always are whole
     options.phased &= (in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) && taken) ||
                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
-    options.words_across &= words_across(r.inputs[k], r.rows, k) ||
-                            (k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0);
+    const bool splat = k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0;
+    options.words_across &= splat || words_across(r.inputs[k], r.rows, k);
+    options.halves_across &= splat || halves_across(r.inputs[k], r.rows, k);
   }
   const RowPlan plan = plan_cut(capabilities, r.rows, options);
   const bool one_part = r.form ? r.form->parts == 1 : cut_rows(capabilities, r.rows, plan).count == 1;
@@ -259,7 +260,10 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   }
   const std::vector<std::string> inputs = names;
   names.push_back("y");
-  call.write("y", r.y);
+  const int narrow_y = bits(r.y.dtype);
+  const bool stores_fours = plan.across && plan.width == 4 && plan.apart() == 0 && stage != Stage::first && r.folds == 1 &&
+                            (narrow_y == 8 || narrow_y == 16) && vectorises_across(r.y, r.rows, r.y_index());
+  call.write("y", r.y, stores_fours ? 4 : 1);
   std::vector<std::string> operands;
   for (std::size_t k = 0; k < r.operands.size(); ++k) {
     operands.push_back(std::format("e{}", k));
@@ -279,7 +283,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.param("length", static_cast<float>(length));
   call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
   call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", beside).set("beside", beside);
-  call.set("phase_of", names[0]);
+  call.set("phase_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
   if (r.before) call.expression(*r.before, plan.width, false, true);
   call.after(r.after, 1);
   if (is_moment(r.op)) {
@@ -288,9 +292,12 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   } else if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");
     add_batches(call, plan, parts, 4);
+    call.set("loads_words", false);
   } else {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
-    add_batches(call, plan, parts, r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow));
+    add_batches(call, plan, parts, r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow), true);
+    call.set("loads_words", !r.before && plan.width == 4 && plan.apart() == 0 && bits(r.inputs[0].dtype) == 16);
+    call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
     call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
     const std::uint64_t of_parts = identity_bits(r.op, accumulator);
@@ -318,8 +325,27 @@ struct Window {
   Stage stage = Stage::whole;
 };
 
+// Two columns side by side as four of half the length, which are read in fours; nothing if they are none.
+std::optional<ReduceProblem> folded(const ReduceProblem& r) {
+  const Rows& rows = r.rows;
+  if (is_moment(r.op) || r.op == ReduceOp::log_sum_exp || r.inputs.size() != 1 || r.before || !r.beside.empty()) return {};
+  if (rows.count != 2 || rows.outer.shape.rank() != 1 || rows.outer.strides[0][0] != 1) return {};
+  if (rows.length % 2 != 0 || rows.inner.shape.rank() != 1 || rows.inner.strides[0][0] != 2) return {};
+  ReduceProblem f = r;
+  f.folds = 2;
+  f.rows.count = f.rows.outer.shape[0] = 4;
+  f.rows.length = f.rows.inner.shape[0] = rows.length / 2;
+  for (Strides& s : f.rows.inner.strides) s[0] *= 2;
+  if (!vectorises_across(r.inputs[0], f.rows, 0)) return {};
+  return f;
+}
+
 // One of so many. `cut`: there is a workspace for parts that do not join by themselves.
 Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, std::size_t windows = 1) {
+  if (const auto f = windows == 1 && r.folds == 1 ? folded(r) : std::nullopt) {
+    const Window w = window_of(capabilities, *f, cut);
+    if (w.stage != Stage::first) return w;
+  }
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
   Window w{r, plan_reduce(capabilities, r, true)};
   w.parts = r.form ? cut_into(w.plan, r.form->parts) : cut_window(capabilities, r.rows, w.plan, windows, type, slots);
@@ -394,7 +420,7 @@ void run_in_parts(Stream& stream, std::span<const Window> windows, const View& w
 void run_alone(Stream& stream, const Window& window) {
   const ReduceProblem& r = window.problem;
   if (window.stage == Stage::joins) {
-    return record_reduce(stream, r, window.plan, window.parts, Stage::joins, r.rows.length);
+    return record_reduce(stream, r, window.plan, window.parts, Stage::joins, r.rows.length * r.folds);
   }
   RowPlan plan = window.plan;
   if (is_moment(r.op)) {
@@ -402,7 +428,7 @@ void run_alone(Stream& stream, const Window& window) {
     const RowPlan keeping = plan_reduce(stream.gpu()->device().capabilities(), r, false, true);
     if (keeping.kept) plan = keeping;
   }
-  record_reduce(stream, r, plan, uncut(plan), Stage::whole, r.rows.length);
+  record_reduce(stream, r, plan, uncut(plan), Stage::whole, r.rows.length * r.folds);
 }
 
 // All views over the axes of what is reduced: the inputs, y, the operands, what is beside. Rows of nothing still have

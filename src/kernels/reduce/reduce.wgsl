@@ -92,16 +92,6 @@ fn finish(v: state_t) -> result_t {
 {% endif %}
 }
 
-fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
-{% if partial_out %}
-  store_y(y_row(row) + part, v);
-{% elif op == "count" and not after %}
-  store_y(y_row(row), {{ "vec2<u32>(v, 0u)" if long_result else "y_t(v)" }});
-{% else %}
-{{ store_result("row", "v") }}
-{% endif %}
-}
-
 {# Value `v` of a step into the accumulator `a`; `inside`, if given, says which elements of it are in the row. #}
 {% macro take(v, a, inside) %}
       {{ a }} = {{ combined(a, "select(identity, lift(" ~ v ~ "), " ~ inside ~ ")" if inside else "lift(" ~ v ~ ")") }};
@@ -110,7 +100,7 @@ fn put(row: u32, part: u32, v: {{ scalar if partial_out else number }}) {
       magnitude = max(magnitude, {{ "select(bits_t(0u), " ~ bits ~ ", " ~ inside ~ ")" if inside else bits }});
 {% endif %}
 {% endmacro %}
-{% set joined = combined(combined("a0", "a1"), combined("a2", "a3")) %}
+{% set joined = combined(combined("a0", "a1"), combined("a2", "a3")) if sums == 4 else combined("a0", "a1") %}
 {% macro accumulator_word(w, lane) -%}
 bitcast<u32>(all{{ lane }}{{ "[" ~ w ~ "]" if part_words == 2 }})
 {%- endmacro %}
@@ -126,7 +116,7 @@ fn main({{ thread_arguments() }}) {
 {% if wide_integer %}
   let identity = {{ "value_t(p.identity_low)" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
 {% elif given == "vec2<f32>" %}
-  let identity = vec2<f32>(bitcast<f32>(p.identity_low), 0.0);
+  let identity = vec2<f32>(bitcast<f32>(p.identity_low), bitcast<f32>(p.identity_high));
 {% else %}
   let identity = value_t(bitcast<{{ given }}>(p.identity_low));
 {% endif %}
@@ -143,9 +133,10 @@ fn main({{ thread_arguments() }}) {
   let begin = part * p.part_steps;
   let end = min(begin + p.part_steps, p.steps);
 {% endif %}
-  // Whole batches, the same number of them for all members, which then take what is left together.
-  let stop = end - (end - begin) % {{ batch * team }}u;
+{{ batches_end(batch) }}
   var k = begin + member;
+{{ load_ahead(batch) }}
+{% if loops %}
 {% if blocks %}
   // In blocks, so that long sums lose few digits: what is small is added to what is small.
   while (k < stop) {
@@ -154,32 +145,33 @@ fn main({{ thread_arguments() }}) {
   {
     let block = stop;
 {% endif %}
-    var a0 = identity;
-    var a1 = identity;
-    var a2 = identity;
-    var a3 = identity;
+{% for i in range(sums) %}
+    var a{{ i }} = identity;
+{% endfor %}
     for (; k < block; k += {{ batch * team }}u) {
-{{ take_steps(batch, batch) }}
 {% for i in range(batch) %}
-{{ take("v" ~ i, "a" ~ (i % 4), "") }}
+{{ take_ahead(i, "k + " ~ i * team ~ "u", "") }}
+{{ take("v" ~ i, "a" ~ (i % sums), "") }}
+      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
 {% endfor %}
     }
     total = {{ combined("total", joined) }};
   }
-{% if left and parts_differ %}
-  if (stop < end) {
-{% elif left or phased %}
+{% endif %}
+{% if left or phased %}
   {
 {% endif %}
 {% if left or phased %}
-{{ take_steps(left, left_whole) }}
 {% for i in range(edges) %}
     let at{{ i }} = member{% if i %} + (p.between + {{ i }}u) * {{ team }}u{% endif %};
     let edge{{ i }} = {{ x_step("at" ~ i if phases == 2 else "min(at" ~ i ~ ", (phase + p.row_length - 1u) / 4u)") }};
     let in_edge{{ i }} = in_row(4u * at{{ i }}{{ " - 2u * member" if phases == 2 }} - phase);
 {% endfor %}
 {% for i in range(left) %}
-{{ take("v" ~ i, "total", "in" ~ i if i >= left_whole) }}
+{% set at = "k + " ~ i * team ~ "u" %}
+{% set inside = at ~ " < end" if i >= left_whole else "" %}
+{{ take_ahead(i, at, inside) }}
+{{ take("v" ~ i, "total", inside) }}
 {% endfor %}
 {% for i in range(edges) %}
 {{ take("edge" ~ i, "total", "in_edge" ~ i) }}
@@ -200,7 +192,7 @@ fn main({{ thread_arguments() }}) {
 {% if scalar == "vec2<u32>" %}
   var of_parts = state_t(p.joined_low, p.joined_high);
 {% elif scalar == "vec2<f32>" %}
-  var of_parts = state_t(bitcast<f32>(p.joined_low), 0.0);
+  var of_parts = state_t(bitcast<f32>(p.joined_low), bitcast<f32>(p.joined_high));
 {% else %}
   var of_parts = state_t(bitcast<{{ scalar }}>(p.joined_low));
 {% endif %}
@@ -208,12 +200,16 @@ fn main({{ thread_arguments() }}) {
   let joined = team_combine(of_parts, tid);
 {% endif %}
   if (!live || member != 0u) { return; }
-  let y = finish({{ "joined" if joins else "all" }});
-{% if rows_per_team == 4 %}
-{% for i in range(4) %}
-  put(row + {{ i }}u, part, y[{{ i }}]);
+{% set of_rows = "joined" if joins else "all" %}
+  let y = finish({{ "combine(" ~ of_rows ~ ", " ~ of_rows ~ ".zwxy)" if folds == 2 else of_rows }});
+{% macro result(lane) -%}
+{% if op == "count" and not after %}{{ "vec2<u32>(y" ~ lane ~ ", 0u)" if long_result else "y_t(y" ~ lane ~ ")" }}{% else %}y{{ lane }}{% endif %}
+{%- endmacro %}
+{% if partial_out %}
+{% for i in range(rows_per_team) %}
+  store_y(y_row(row + {{ i }}u) + part, y{{ "[" ~ i ~ "]" if rows_per_team == 4 }});
 {% endfor %}
 {% else %}
-  put(row, part, y);
+{{ store_results(result) }}
 {% endif %}
 }

@@ -22,6 +22,7 @@ struct ReduceProblem {
   Rows rows = {};                  // strides of the inputs, of y, of the operands, of what is beside
   double correction = 0;           // of variance and deviation
   std::optional<ReduceForm> form = {};  // on a GPU, for tests and benchmarks
+  int folds = 1;  // so many of `rows`, side by side, are one; on a GPU
 
   std::size_t y_index() const { return inputs.size(); }
   std::size_t beside_index() const { return y_index() + 1 + operands.size(); }

@@ -1,14 +1,24 @@
-{# What becomes of a row's result: y, or what `after` makes of it and of the row's operands. #}
+{# What becomes of a row's result: y, or what `after` makes of it and of the row's operands. `stores_fours`: what becomes of
+   four rows lies in y as fours do. #}
+{% set result_count = 4 // folds if rows_per_team == 4 else 1 %}
 {% macro result_access() %}
 {{ row_access("y") }}
 {% for operand in operands %}
 {{ row_access(operand) }}
 {% endfor %}
 {% endmacro %}
-{% macro store_result(row, v) %}
-{% if after %}
-  store_y(y_row({{ row }}), after({{ v }}{% for operand in operands %}, load_{{ operand }}({{ operand }}_row({{ row }})){% endfor %}));
+{% macro result_of(row, v) -%}
+{% if after %}after({{ v }}{% for operand in operands %}, load_{{ operand }}({{ operand }}_row({{ row }})){% endfor %}){% else %}{{ v }}{% endif %}
+{%- endmacro %}
+{# The results of the team's rows; value(lane), a macro, says what each is, of row i of several with [i]. #}
+{% macro store_results(value) %}
+{% if stores_fours %}
+  store4_y(y_row(row), vec4<y_t>(
+{%- for i in range(4) %}{{ ", " if i }}{{ result_of("row + " ~ i ~ "u", value("[" ~ i ~ "]")) }}{% endfor -%}
+  ));
 {% else %}
-  store_y(y_row({{ row }}), {{ v }});
+{% for i in range(result_count) %}
+  store_y(y_row(row + {{ i }}u), {{ result_of("row + " ~ i ~ "u", value("[" ~ i ~ "]" if rows_per_team == 4 else "")) }});
+{% endfor %}
 {% endif %}
 {% endmacro %}

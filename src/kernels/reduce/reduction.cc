@@ -84,8 +84,8 @@ RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, con
 
 int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow) {
   if (capabilities.software) return 4;
-  if (narrow) return 8;
-  return plan.across && plan.width == 1 && plan.steps >= 128 ? 16 : 4;
+  if (plan.width == 1 || plan.phased) return 16;
+  return narrow || plan.across ? 8 : 4;
 }
 
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
@@ -112,11 +112,13 @@ Parts cut_into(const RowPlan& plan, std::int64_t parts) {
   return {ceil_div(plan.steps, steps), steps};
 }
 
-void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int batch) {
+void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads, bool ahead) {
   const std::int64_t team = plan.team;
+  const std::int64_t longest = std::min(plan.steps, parts.steps);
+  const std::int64_t batch = ahead ? std::clamp<std::int64_t>(ceil_div(longest, team), 1, loads) : loads;
   std::int64_t left = 0, whole = batch;
   const auto count = [&](std::int64_t steps) {
-    const std::int64_t rest = steps % (team * batch);
+    const std::int64_t rest = ahead && steps > 0 ? (steps - 1) % (team * batch) + 1 : steps % (team * batch);
     left = std::max(left, ceil_div(rest, team));
     whole = std::min(whole, rest / team);
   };
@@ -131,7 +133,7 @@ void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int batch)
     if (parts.count > 1) count(parts.steps);
   }
   call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
-  call.set("parts_differ", parts.count > 1);
+  call.set("loops", longest > team * batch);
 }
 
 namespace {

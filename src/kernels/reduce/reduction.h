@@ -46,10 +46,11 @@ Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const 
 Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
 inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
 
-// Tells `call` how a member's steps of a part follow each other: batches of `batch` at once, then what is
-// left of the longest part, at once too, of which all but `left_whole` may lie behind the end. Phased, the steps between
-// the edges do so, and the edges are left as well.
-void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int batch);
+// Tells `call` how a member's steps of a part follow each other: batches of so many `loads` at once, then what is left of
+// the longest part, at once too, of which all but `left_whole` may lie behind the end. Phased, the steps between the
+// edges do so, and the edges are left as well. `ahead`: batches are loaded ahead (row_work.wgsl), so that the last of
+// them always is left.
+void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads, bool ahead = false);
 
 // The workspace as accumulators of `type`, `slots` for each part: [rows, parts · slots]. Throws InvalidArgument.
 View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,

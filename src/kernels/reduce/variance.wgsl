@@ -87,14 +87,17 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 {% endif %}
   if (!live || member != 0u) { return; }
+{% macro result(lane) -%}
+{% set variance = ("relu_f32(row_squares" ~ lane ~ ")" if kept else "row_squares" ~ lane) ~ " / p.divisor" %}
+{{- "sqrt(" ~ variance ~ ")" if op == "deviation" else variance }}
+{%- endmacro %}
+{% if partial_out %}
 {% for i in range(rows_per_team) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
-{% set result = ("relu_f32(row_squares" ~ lane ~ ")" if kept else "row_squares" ~ lane) ~ " / p.divisor" %}
-{% if partial_out %}
   store_y(y_row(row + {{ i }}u) + 2u * part, vec2<f32>(shift{{ lane }}, row_mean{{ lane }}));
   store_y(y_row(row + {{ i }}u) + 2u * part + 1u, vec2<f32>(row_squares{{ lane }}, elements));
-{% else %}
-{{ store_result("row + " ~ i ~ "u", "sqrt(" ~ result ~ ")" if op == "deviation" else result) }}
-{% endif %}
 {% endfor %}
+{% else %}
+{{ store_results(result) }}
+{% endif %}
 }
