@@ -205,6 +205,8 @@ bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan
   return steps_in_fours(plan, rows, views.all()[k], k, views.results[0], views.inputs.size() + views.operands.size());
 }
 
+bool keeps_words(const RowViews& views) { return !views.before && bits(views.inputs[0].dtype) == 16; }
+
 bool in_column_words(const RowViews& views, const RowPlanOptions& options) {
   return options.across4 && !options.along4 && !views.has_work() && bits(views.inputs[0].dtype) == 16 &&
          bits(views.result_type()) == 16;

@@ -43,6 +43,8 @@ void refuse_f64(std::string_view kernel, const RowViews& views);
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
 // Whether the plan's steps of view k (in the order of all()) are fours of memory.
 bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k);
+// Whether x is an input of 16 bits as it is, so that rows may be kept as words of two elements.
+bool keeps_words(const RowViews& views);
 // Whether columns go from words of 16 bits to such, in fours and with no work around them (column_words.wgsl).
 bool in_column_words(const RowViews& views, const RowPlanOptions& options);
 // Names the call's operands, in the order of all(), for add_rows(); add_work() gives it the rest.

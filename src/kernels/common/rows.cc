@@ -29,6 +29,8 @@ constexpr std::int64_t kUsualRegisters = 64;
 std::int64_t most_kept(const RowPlan& plan, const RowPlanOptions& options, bool software, std::uint32_t largest) {
   if (software) return std::min(96 / plan.width, 24);
   const std::int64_t few = options.words ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
+  // As words: 512 threads with few registers, or 256 with all there are, are quicker than what lies between.
+  if (options.packs && plan.phased && plan.steps > few && plan.steps <= 24576) return plan.steps <= 8192 ? 16 : 64;
   if (plan.width == 4 && !plan.across && plan.steps > few && plan.steps <= many) return 32;
   return std::min<std::int64_t>(kUsualRegisters / plan.width, 16);
 }
@@ -224,6 +226,7 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   const std::int64_t needed = ceil_div(plan.steps, plan.team);
   const std::int64_t most = options.form ? options.form->kept : kept;
   if (options.keep && needed <= most) plan.kept = static_cast<std::uint32_t>(needed);
+  plan.packed = options.packs && plan.phased && plan.kept > 8;
   if (plan.phased && options.keep && plan.kept == 0) {
     RowPlanOptions single = options;
     single.phased = false;

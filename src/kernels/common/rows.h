@@ -62,6 +62,7 @@ struct RowPlan {
   // and its last two, elements may lie outside of the row. Rows that should be kept are phased only if they are.
   bool phased = false;
   int phases = 2;                // phases_of() what leads
+  bool packed = false;           // rows are kept as words of two 16-bit elements: more operations, half the registers
   bool words_across = false;     // fours of rows are two words each; the last of them may overlap others
   bool halves_across = false;    // they begin at any halves of words; of rows that are only read
   // Of elements of 16 bits that are read or stored in words: what lies between the two words of four of them, as Call's
@@ -92,6 +93,7 @@ struct RowPlanOptions {
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
   bool words = false;                    // it reads, or keeps, steps of four as words of two 16-bit elements
+  bool packs = false;                    // it may keep phased rows of 16 bits as words
   bool cut = false;                      // rows will be cut into parts, so that few of them are threads enough
   std::optional<RowForm> form;           // as far as the device allows
 };

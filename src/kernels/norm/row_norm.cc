@@ -45,8 +45,6 @@ Problem problem_of(const RowNorm& norm) {
   return p;
 }
 
-bool keeps_words(const RowViews& views) { return !views.before && bits(views.inputs[0].dtype) == 16; }
-
 RowPlanOptions options_of(const Problem& p) {
   RowPlanOptions options = plan_options(p.views, p.rows);
   std::size_t k = p.rows.outer.strides.size() - p.weights.size();

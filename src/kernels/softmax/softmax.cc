@@ -19,6 +19,12 @@ Rows rows_of(const RowViews& views, int axis) {
   return split_rows(views.shape(), along(axis), strides);
 }
 
+RowPlanOptions options_of(const RowViews& views, const Rows& rows) {
+  RowPlanOptions options = plan_options(views, rows);
+  options.packs = keeps_words(views);
+  return options;
+}
+
 // The views of one window or, where a row is longer than a binding, of several.
 using Windows = std::span<const RowViews>;
 
@@ -29,7 +35,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   std::vector<RowPlanOptions> options;
   for (const RowViews& w : windows) {
     rows.push_back(rows_of(w, axis));
-    options.push_back(plan_options(w, rows.back()));
+    options.push_back(options_of(w, rows.back()));
   }
   PartKind kind = part_kind(windows[0], 2);
   kind.by_columns = true;
@@ -74,7 +80,7 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
       call.set("words_of_x", true);
       return call;
     }
-    const bool words = !views.before && bits(x) == 16 && steps_in_fours(views, rows, plan, 0);
+    const bool words = keeps_words(views) && steps_in_fours(views, rows, plan, 0);
     call.set("words_of_x", words).set("x_is_f16", x == DType::f16);
     call.set("narrow_y", bits(views.result_type()) <= 16);
     call.set("rounds", !views.after && views.result_type() == DType::bf16);
@@ -85,10 +91,13 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
 void run_whole(Stream& stream, std::string_view name, const RowViews& views, int axis, bool log,
                const std::optional<RowForm>& form) {
   const Rows rows = rows_of(views, axis);
-  RowPlanOptions options = plan_options(views, rows);
+  RowPlanOptions options = options_of(views, rows);
   options.form = form;
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), rows, options);
-  start(stream, "softmax", views, rows, plan, log).dispatch_groups(name, plan.groups);
+  Call call = start(stream, "softmax", views, rows, plan, log);
+  const bool packed = plan.packed && steps_in_fours(views, rows, plan, 0);
+  if (packed) call.nothing();
+  call.set("packed", packed).dispatch_groups(name, plan.groups);
 }
 
 std::vector<RowViews> windows_of(const RowViews& views, RowWindows pieces) {

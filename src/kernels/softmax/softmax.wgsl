@@ -1,7 +1,8 @@
 {# y = exp(x - max) / sum(exp(x - max)) along rows, or, `logarithm`, x - max - log(sum(exp(x - max))). Rows that fit are
    read once and kept in registers; longer ones are read twice, maximum and sum being gathered in one pass that rescales
    the sum when the maximum grows (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The
-   maximum starts at the least finite value, so that a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf
+   Of rows of 16 bits that begin anywhere, which may be long, words of two elements are kept (`packed`), and widened for
+   each use: half the registers. The maximum starts at the least finite value, so that a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf
    - inf. #}
 {{ work_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
@@ -22,6 +23,22 @@ fn main({{ thread_arguments() }}) {
 {{ kept_steps() }}
 {{ first_places() if phased }}
 {% macro spot(operand, i, inside) %}{{ kept_place(operand, i, inside) if phased else row_place(operand, i, inside) }}{% endmacro %}
+{% if packed %}
+{% for i in range(kept) %}
+  var v{{ i }} = words4_x({{ spot("x", i, "whole" if i == end else "") }});
+{% endfor %}
+  var top = state_t(lowest);
+{% for i in range(kept) %}
+  top = max(top, largest_of({{ in_step("value_t(lowest)", "widen4_x(v" ~ i ~ ")", i) }}));
+{% endfor %}
+  top = team_max(top, tid);
+{{ forget_values() }}
+  var total = value_t(0);
+{% for i in range(kept) %}
+  total += {{ in_step("value_t(0)", "exp(widen4_x(v" ~ i ~ ") - top)", i) }};
+{% endfor %}
+{{ forget_values() }}
+{% else %}
 {{ take_row("lowest", spot) }}
   var top = max(state_t(lowest), largest_of(v0));
 {% for i in range(1, kept) %}
@@ -36,6 +53,7 @@ fn main({{ thread_arguments() }}) {
 {% for i in range(1, kept) %}
   total += e{{ i }};
 {% endfor %}
+{% endif %}
   let row_total = team_sum(sum_of(total), tid);
 {% if logarithm %}
   let less = log_of(row_total);
@@ -48,7 +66,12 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
 {% for i in range(kept) %}
   {{ "if (whole) {" if i == end else "{" }}
+{% if packed %}
+{% set below = "(widen4_x(v" ~ i ~ ") - top)" %}
+{{ put("r" ~ i ~ "_", spot, i, (below ~ " - less") if logarithm else ("exp" ~ below ~ " * scale")) }}
+{% else %}
 {{ put("r" ~ i ~ "_", spot, i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale")) }}
+{% endif %}
   }
 {% endfor %}
 {% else %}
