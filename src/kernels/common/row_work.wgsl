@@ -67,38 +67,10 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {%- endmacro %}
 {% set x_of = ".y0" if beside else "" %}
 {% macro x_step(k) -%}{{ made(loop_place, k, "") }}{{ x_of }}{%- endmacro %}
-{# The next `count` steps of a thread at k as v0, v1, …, of rows that are read once; what is beside them is stored. All
-   but the first `whole` may lie behind `end`, as in0, in1, … say; then another step is read. #}
-{% macro take_steps(count, whole) %}
-{% for i in range(count) %}
-{% set at = "k + " ~ i * team ~ "u" %}
-{% if i >= whole %}
-      let in{{ i }} = {{ at }} < end;
-{% endif %}
-{% set place = at if i < whole else "min(" ~ at ~ ", end - 1u)" %}
-      let {{ "made" if beside else "v" }}{{ i }} = {{ made(loop_place, place, "") }};
-{% endfor %}
-{% if beside %}
-      if (live) {
-{% for i in range(count) %}
-{% if i >= whole %}
-        if (in{{ i }}) {
-{% endif %}
-{{ put_beside("made" ~ i, loop_place, "k + " ~ i * team ~ "u") }}
-{% if i >= whole %}
-        }
-{% endif %}
-{% endfor %}
-      }
-{% for i in range(count) %}
-      let v{{ i }} = made{{ i }}.y0;
-{% endfor %}
-{% endif %}
-{% endmacro %}
-{# The same in turn: so many steps, ahead0, …, are on their way, and each that is taken makes room for one that comes
-   `count` later. (Of loads at the top of a loop NVIDIA's compiler makes loads and sums in turn where that takes fewer
-   registers, and half as long again.) All but the first `left_whole` of the last batch may lie behind `end`.
-   `loads_words`: what is on its way are words of two 16-bit elements. #}
+{# Rows that are read once, in batches of a thread's steps: a batch is on its way as ahead0, …, and each step that is taken
+   makes room for one of the next. (Of loads at the top of a loop NVIDIA's compiler makes loads and sums in turn where that
+   takes fewer registers, and half as long again.) All but the first `left_whole` of the last batch may lie behind `end`:
+   then another step is loaded. `loads_words`: what is on its way are words of two 16-bit elements. #}
 {% macro step_ahead(i, k) -%}
 {%- set place = k if i < left_whole else "min(" ~ k ~ ", end - 1u)" -%}
 {{ "words4_x(" ~ loop_place("x", place, "") ~ ")" if loads_words else made(loop_place, place, "") }}
@@ -108,6 +80,7 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   var ahead{{ i }} = {{ step_ahead(i, "k + " ~ i * team ~ "u") }};
 {% endfor %}
 {% endmacro %}
+{# Step number i of the batch, which is step k of the row, as v<i>; what is beside it is stored. #}
 {% macro take_ahead(i, k, inside) %}
       let v{{ i }} = {{ "widen4_x(ahead" ~ i ~ ")" if loads_words else "ahead" ~ i ~ x_of }};
 {% if beside %}

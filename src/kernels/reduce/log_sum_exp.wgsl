@@ -9,13 +9,33 @@
 fn below(v: value_t, top: state_t) -> value_t { return select(exp(v - top), value_t(1), v == value_t(top)); }
 fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - next), state_t(1), top == next); }
 
-{% macro inside(i, otherwise, value) -%}
-{{ "select(" ~ otherwise ~ ", " ~ value ~ ", in" ~ i ~ ")" if i >= left_whole else value }}
-{%- endmacro %}
+{# The next `count` steps of a thread, of which all but the first `whole` may lie behind `end`; `goes_on`: others come. #}
+{% macro take_batch(count, whole, goes_on) %}
+{% for i in range(count) %}
+{% set at = "k + " ~ i * team ~ "u" %}
+{% if i >= whole %}
+    let in{{ i }} = {{ at }} < end;
+{% endif %}
+{{ take_ahead(i, at, "in" ~ i if i >= whole else "") }}
+{% if goes_on %}
+    ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
+{% endif %}
+{% endfor %}
+    var next = top;
+    var sum = value_t(0);
+{% for i in range(count) %}
+    next = max(next, {{ "select(state_t(lowest), largest_of(v" ~ i ~ "), in" ~ i ~ ")" if i >= whole else "largest_of(v" ~ i ~ ")" }});
+{% endfor %}
+{% for i in range(count) %}
+    sum += {{ "select(value_t(0), below(v" ~ i ~ ", next), in" ~ i ~ ")" if i >= whole else "below(v" ~ i ~ ", next)" }};
+{% endfor %}
+    total = total * rescale(top, next) + sum_of(sum);
+    top = next;
+{% endmacro %}
 {% macro part_word(w, lane) -%}
 bitcast<u32>({{ ["part_top", "part_total"][w] ~ lane }})
 {%- endmacro %}
-{% macro result(lane) %}row_top{{ lane }} + log(row_total{{ lane }}){% endmacro %}
+{% macro result(lane) %}row_top{{ lane }} + log_f32(row_total{{ lane }}){% endmacro %}
 {% macro join_part(k) %}
       let top_of_part = bitcast<state_t>(left0_{{ k }});
       let next = max(top, top_of_part);
@@ -39,26 +59,16 @@ fn main({{ thread_arguments() }}) {
     top = next;
   }
 {% else %}
-  let stop = end - (end - begin) % {{ 4 * team }}u;
-  for (; k < stop; k += {{ 4 * team }}u) {
-{{ take_steps(4, 4) }}
-    let next = max(top, largest_of(max(max(v0, v1), max(v2, v3))));
-    total = total * rescale(top, next) +
-            sum_of((below(v0, next) + below(v1, next)) + (below(v2, next) + below(v3, next)));
-    top = next;
+{{ batches_end(batch) }}
+{{ load_ahead(batch) }}
+{% if loops %}
+  for (; k < stop; k += {{ batch * team }}u) {
+{{ take_batch(batch, batch, true) }}
   }
+{% endif %}
 {% if left %}
-  if (stop < end) {
-{{ take_steps(left, left_whole) }}
-    var next = top;
-{% for i in range(left) %}
-    next = max(next, {{ inside(i, "state_t(lowest)", "largest_of(v" ~ i ~ ")") }});
-{% endfor %}
-    total *= rescale(top, next);
-{% for i in range(left) %}
-    total += {{ inside(i, "state_t(0)", "sum_of(below(v" ~ i ~ ", next))") }};
-{% endfor %}
-    top = next;
+  {
+{{ take_batch(left, left_whole, false) }}
   }
 {% endif %}
 {% endif %}

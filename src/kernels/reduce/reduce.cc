@@ -286,17 +286,15 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.set("phase_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
   if (r.before) call.expression(*r.before, plan.width, false, true);
   call.after(r.after, 1);
+  const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
+  add_batches(call, plan, parts, r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow), true);
+  call.set("loads_words", !r.before && plan.width == 4 && plan.apart() == 0 && bits(r.inputs[0].dtype) == 16);
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
   } else if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");
-    add_batches(call, plan, parts, 4);
-    call.set("loads_words", false);
   } else {
-    const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
-    add_batches(call, plan, parts, r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow), true);
-    call.set("loads_words", !r.before && plan.width == 4 && plan.apart() == 0 && bits(r.inputs[0].dtype) == 16);
     call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
     call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);

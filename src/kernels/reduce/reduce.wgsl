@@ -86,7 +86,7 @@ fn finish(v: state_t) -> result_t {
 {% elif op == "l2" %}
   return sqrt(v);
 {% elif op == "log_sum" %}
-  return log(v);
+  return {{ "state_t(log_f32(v.x), log_f32(v.y), log_f32(v.z), log_f32(v.w))" if state == "vec4" else "log_f32(v)" }};
 {% else %}
   return v;
 {% endif %}
