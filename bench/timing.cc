@@ -41,13 +41,28 @@ double median(std::vector<double> values) {
 
 void run(const Device& device, const Call& call, int times) { repeated(device, call)(times); }
 
-void wake(const Device& device) {
+void occupy(const Device& device, double seconds) {
   if (!device.is_gpu() || is_software(device)) return;
   constexpr std::int64_t kCount = 16 << 20;
   const View v(device.allocate(kCount * 4), 0, DType::f32, {kCount});
-  for (const auto begin = Clock::now(); seconds_since(begin) < 1;) {
-    run(device, [&](Stream& s) { kernels::fill(s, 1, v); }, 80);
-  }
+  gpu::Recording fill(device.gpu());
+  kernels::fill(fill, 1, v);
+  const auto submit = [&](int times) {
+    gpu::Encoder encoder(device.gpu());
+    for (int i = 0; i < times; ++i) encoder.replay(fill);
+    encoder.submit();
+  };
+  device.wait();
+  constexpr int kSample = 16;
+  const auto begin = Clock::now();
+  submit(kSample);
+  device.wait();
+  submit(std::max(1, static_cast<int>(seconds / seconds_since(begin) * kSample)));
+}
+
+void wake(const Device& device) {
+  occupy(device, 1);
+  device.wait();
 }
 
 void add_seconds_option(CLI::App& app, Timing& timing) {

@@ -27,6 +27,8 @@ using Call = std::function<void(Stream&)>;
 
 // Runs the call so often, and waits.
 void run(const Device& device, const Call& call, int times = 1);
+// Gives a GPU work for about so long, and does not wait: it lowers its clocks while the host compiles or computes.
+void occupy(const Device& device, double seconds);
 // Works for a second: a GPU that slept takes that long to raise its clocks.
 void wake(const Device& device);
 

@@ -17,15 +17,9 @@
   var mean = state_t(0);
   var squares = state_t(0);   // of deviations from `mean`
   var k = {{ first }};
-  // Two groups are on their way.
-{% for i in range(8) %}
-  var ahead{{ i }} = {{ value("min(k + " ~ i * team ~ "u, " ~ end ~ " - 1u)") }};
-{% endfor %}
   for (; k + {{ 3 * team }}u < {{ end }}; k += {{ 4 * team }}u) {
 {% for i in range(4) %}
-    var v{{ i }} = ahead{{ i }} - shift;
-    ahead{{ i }} = ahead{{ i + 4 }};
-    ahead{{ i + 4 }} = {{ value("min(k + " ~ (8 + i) * team ~ "u, " ~ end ~ " - 1u)") }};
+    var v{{ i }} = {{ value("k + " ~ i * team ~ "u") }} - shift;
 {% endfor %}
     let group_mean = sum_of((v0 + v1) + (v2 + v3)) * {{ 1.0 / (4 * per_step) }}f;
 {% for i in range(4) %}
@@ -33,21 +27,17 @@
 {% endfor %}
     let step = group_mean - mean;
     let joined = count + {{ 4 * per_step }}f;
-    let share = {{ 4 * per_step }}f / joined;
-    mean += step * share;
-    squares += sum_of((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3)) + step * step * (count * share);
+    mean += step * ({{ 4 * per_step }}f / joined);
+    squares += sum_of((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3)) + step * step * (count * ({{ 4 * per_step }}f / joined));
     count = joined;
   }
   for (; k < {{ end }}; k += {{ team }}u) {
-    let v = ahead0 - shift;
-    ahead0 = ahead1;
-    ahead1 = ahead2;
+    let v = {{ value("k") }} - shift;
     let group_mean = sum_of(v) * {{ 1.0 / per_step }}f;
     let step = group_mean - mean;
     let joined = count + {{ per_step }}f;
-    let share = {{ per_step }}f / joined;
-    mean += step * share;
-    squares += sum_of((v - group_mean) * (v - group_mean)) + step * step * (count * share);
+    mean += step * ({{ per_step }}f / joined);
+    squares += sum_of((v - group_mean) * (v - group_mean)) + step * step * (count * ({{ per_step }}f / joined));
     count = joined;
   }
 {% endmacro %}

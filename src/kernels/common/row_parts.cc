@@ -71,7 +71,7 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
   // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
   // words only. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
   const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
-  const std::int64_t registers = plan.steps * plan.width / (options.words ? 2 : 1);
+  const std::int64_t registers = plan.steps * plan.width / (options.words || plan.packed ? 2 : 1);
   const bool crowds = registers > (element_bits == 16 && !options.words ? 1 << 14 : 1 << 15);
   const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
   const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && !singles &&

@@ -29,8 +29,12 @@ constexpr std::int64_t kUsualRegisters = 64;
 std::int64_t most_kept(const RowPlan& plan, const RowPlanOptions& options, bool software, std::uint32_t largest) {
   if (software) return std::min(96 / plan.width, 24);
   const std::int64_t few = options.words ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
-  // As words: 512 threads with few registers, or 256 with all there are, are quicker than what lies between.
-  if (options.packs && plan.phased && plan.steps > few && plan.steps <= 24576) return plan.steps <= 8192 ? 16 : 64;
+  // As words, which more of fit. Phased, 512 threads with few registers, or 256 with all there are, are quicker than what
+  // lies between.
+  if (options.packs && (plan.phased || options.along4) && plan.steps > 4096) {
+    if (plan.steps <= 8192) return plan.phased ? 16 : 32;
+    if (plan.phased && plan.steps <= 24576) return 64;
+  }
   if (plan.width == 4 && !plan.across && plan.steps > few && plan.steps <= many) return 32;
   return std::min<std::int64_t>(kUsualRegisters / plan.width, 16);
 }
@@ -216,7 +220,10 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   // where each thread has much of it: sums of rows of 1,024 in f16 take 64 µs with 32 threads, 75 with 256.
   const std::uint32_t unit = plan.team * plan.interleave;
   const bool small = options.words && !options.keep && !plan.across && plan.steps >= 16 * std::int64_t{plan.team};
-  const std::int64_t usual = capabilities.software ? 64 : small ? 0 : kUsualWorkgroup;
+  // Teams of kept rows that take barriers had better not wait for each other: softmax of rows of 16,384 in f16 takes 130 µs
+  // of 128 threads, 183 of twice 128.
+  const bool alone = options.keep && !plan.across && plan.team >= 64;
+  const std::int64_t usual = capabilities.software ? 64 : small || alone ? 0 : kUsualWorkgroup;
   const std::int64_t all = power_of_two_at_least(teams) * std::int64_t{plan.team};
   const std::uint32_t wanted =
       options.form ? options.form->workgroup : static_cast<std::uint32_t>(std::min(all, usual));
@@ -226,7 +233,7 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   const std::int64_t needed = ceil_div(plan.steps, plan.team);
   const std::int64_t most = options.form ? options.form->kept : kept;
   if (options.keep && needed <= most) plan.kept = static_cast<std::uint32_t>(needed);
-  plan.packed = options.packs && plan.phased && plan.kept > 8;
+  plan.packed = options.packs && (plan.phased ? plan.kept > 8 : options.along4 && plan.steps > 4096 && plan.kept > 0);
   if (plan.phased && options.keep && plan.kept == 0) {
     RowPlanOptions single = options;
     single.phased = false;

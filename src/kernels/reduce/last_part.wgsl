@@ -58,8 +58,8 @@ fn comes_last(block: u32, waited: u32, tid: u32) -> bool {
 {# Calls `join`, a macro of a number, for each of the member's parts, whose words are left0_<number>, … of each of the
    team's rows; and lays them to rest. Some at once, since each takes as long as a wait for memory. #}
 {% macro join_parts(join) %}
-  for (var q = member; q < p.parts; q += {{ 4 * team }}u) {
-{% for k in range(4) %}
+  for (var q = member; q < p.parts; q += {{ at_once * team }}u) {
+{% for k in range(at_once) %}
     let q{{ k }} = q + {{ k * team }}u;
 {% for w in range(part_words) %}
 {% for i in range(rows_per_team) %}
@@ -67,7 +67,7 @@ fn comes_last(block: u32, waited: u32, tid: u32) -> bool {
 {% endfor %}
 {% endfor %}
 {% endfor %}
-{% for k in range(4) %}
+{% for k in range(at_once) %}
     if (q{{ k }} < p.parts) {
 {% for w in range(part_words) %}
 {% set word = "word" ~ w ~ "_" %}

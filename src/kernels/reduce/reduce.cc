@@ -287,7 +287,9 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   if (r.before) call.expression(*r.before, plan.width, false, true);
   call.after(r.after, 1);
   const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
-  add_batches(call, plan, parts, r.form ? r.form->loads : loads_at_once(call.capabilities(), plan, narrow), true);
+  // Exponentials take registers, too.
+  const bool few = r.op == ReduceOp::log_sum_exp && !(plan.across && narrow);
+  add_batches(call, plan, parts, r.form ? r.form->loads : few ? 4 : loads_at_once(call.capabilities(), plan, narrow), true);
   call.set("loads_words", !r.before && plan.width == 4 && plan.apart() == 0 && bits(r.inputs[0].dtype) == 16);
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);

@@ -160,6 +160,8 @@ Stage first_stage(const gpu::Capabilities& capabilities, const RowPlan& plan, co
 void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words) {
   call.include("last_part").set("joins", stage == Stage::joins).set("part_words", words);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
+  // Of the members' parts, that are joined at once: as many as there are up to four, since they take registers.
+  call.set("at_once", std::clamp<std::int64_t>(ceil_div(parts.count, plan.team), 1, 4));
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   if (stage != Stage::joins) return;
   const auto rest = gpu::resting_words(call.device(), static_cast<std::uint64_t>(joining_words(plan, parts, words)));
