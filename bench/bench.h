@@ -130,6 +130,7 @@ class KernelBench {
   Calibration calibration_;
   std::vector<double> errors_;  // of the estimates, as factors of 1 or more
   bool wrong_ = false;
+  Clock::time_point busy_until_ = Clock::now();
 };
 
 bool register_cases(const std::string& family, void (*cases)(KernelBench&));

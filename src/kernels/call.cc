@@ -352,7 +352,8 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
                       .label = label,
                       .work = work,
                       .variant = variant_,
-                      .why = why_});
+                      .why = why_,
+                      .goes_on = goes_on_});
 }
 
 std::string Call::stored_wgsl() const {
@@ -367,6 +368,11 @@ std::string Call::stored_wgsl() const {
   std::string text = wgsl();
   cache->store(key, std::as_bytes(std::span(text)));
   return text;
+}
+
+Call& Call::goes_on() {
+  goes_on_ = true;
+  return *this;
 }
 
 void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, std::uint32_t z) {

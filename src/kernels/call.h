@@ -103,6 +103,8 @@ class Call {
   // For profiles and estimates. What the call does: unless said, it touches its operands' bytes once and does the
   // expression's operations once for each element of the largest operand written.
   Call& cost(const Work& work);
+  // The call that follows finishes what this begins: both go in one submit (gpu::Dispatch::goes_on).
+  Call& goes_on();
   // The form of the kernel, and why this one: "tile_64x64x16_8x4", "the largest tile that fills the GPU".
   Call& variant(std::string_view name, std::string_view why);
 
@@ -164,6 +166,7 @@ class Call {
   bool used_ = false;
   std::optional<Work> work_;
   std::string variant_, why_;
+  bool goes_on_ = false;
 };
 
 // True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all

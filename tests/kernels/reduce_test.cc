@@ -8,6 +8,7 @@
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/reduce.h"
 
 namespace weft::test {
@@ -97,6 +98,13 @@ class ReduceTest : public testing::TestWithParam<std::string> {
     with_workspace(recording, kernels::reduce_workspace(recording, op, x, y, std::array{axis}),
                    [&](const View& workspace) { kernels::reduce(recording, op, x, y, std::array{axis}, workspace); });
     return recording.dispatches()[0].workgroups[0];
+  }
+  void expect_rest(std::uint64_t count) {
+    std::vector<std::uint32_t> words(count);
+    device.read(gpu::resting_words(device, count).buffer, 0, count * 4).get(std::as_writable_bytes(std::span(words)));
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      ASSERT_EQ(words[i], 0xffffffffu) << "word " << i << " of " << words.size();
+    }
   }
   Rng rng_{7};
 };
@@ -289,6 +297,23 @@ TEST_P(ReduceTest, ColumnsThatBeginAnywhere) {
   }
 }
 
+// An operand of the work after that is y itself: no column may be two threads' then.
+TEST_P(ReduceTest, ColumnsIntoTheirOperand) {
+  Expression sum;
+  sum.output(sum.apply(ScalarOp::add, {sum.input(DType::f32), sum.input(DType::f32)}));
+  for (const std::int64_t columns : {2, 13, 14, 16}) {
+    const View x = view_of(DType::f16, {50, columns}, Kind::dense, positive);
+    const View y = view_of(DType::f32, {1, columns}, Kind::dense, positive);
+    run_both(
+        device, std::array{x, y}, std::array{y},
+        [&](Stream& s, auto in, auto out) {
+          kernels::reduce(s, ReduceOp::sum, in.first(1), out[0], std::array{0},
+                          {.after = &sum, .operands = in.subspan(1)});
+        },
+        {.relative = 1e-5}, std::format("{} columns", columns));
+  }
+}
+
 // Two columns, which are reduced as four of half the length.
 TEST_P(ReduceTest, TwoColumns) {
   for (const DType type : {DType::f32, DType::f16, DType::i32, DType::u8}) {
@@ -465,10 +490,37 @@ TEST_P(ReduceTest, WordsRest) {
       most = std::max(most, gpu::resting_words(device, 1).buffer.size() / 4);
     }
   }
-  std::vector<std::uint32_t> words(most);
-  device.read(gpu::resting_words(device, most).buffer, 0, most * 4).get(std::as_writable_bytes(std::span(words)));
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    ASSERT_EQ(words[i], 0xffffffffu) << "word " << i << " of " << words.size();
+  expect_rest(most);
+}
+
+// Encoders that submit by themselves in the midst of what they record, and others before they do; and one that is
+// dropped.
+TEST_P(ReduceTest, WordsRestBetweenSubmits) {
+  constexpr std::int64_t kRows = 3000;
+  const View x = to_device(device, view_of(DType::f32, {kRows, 100}, Kind::dense, positive));
+  const View y(device.allocate(kRows * 400), 0, DType::f32, {kRows, 100});
+  const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true};
+  for (int before = 26; before < 36; ++before) {
+    const bool drops = before % 3 == 0;
+    gpu::Encoder other(device);
+    const View sum(device.allocate(16), 0, DType::f32, {1, 1});
+    {
+      gpu::Encoder encoder(device);
+      for (int i = 0; i < before; ++i) kernels::fill(encoder, i, sum);
+      kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, y, form);
+      const View row(x.buffer, 0, DType::f32, {1, kRows * 100});
+      kernels::reduce_in_form(other, ReduceOp::sum, row, sum, std::array{1}, {}, {{8, 1}, 4, 7});
+      other.submit();
+      if (!drops) encoder.submit();
+    }
+    float got = 0;
+    device.read(sum.buffer, 0, 4).get(std::as_writable_bytes(std::span(&got, 1)));
+    double expected = 0;
+    for (std::int64_t i = 0; i < kRows * 100; ++i) expected += positive(i);
+    if (drops) {
+      EXPECT_NEAR(got, expected, expected * 1e-5) << before;
+    }
+    expect_rest(1 << 14);
   }
 }
 

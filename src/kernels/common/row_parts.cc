@@ -210,7 +210,7 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
   // Behind the words: which tiles gave up, and whether any did.
   const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = tiles_of(p);
   const View found = gpu::resting_words(stream.gpu()->device(), static_cast<std::uint64_t>(words + tiles + 1));
-  for (const bool again : {false, true}) {
+  const auto record = [&](bool again) {
     Call call = start(0);
     set_parts(call, p, 0, 0);
     call.raw("found", found, "atomic<u32>", 4, gpu::Access::read_write);
@@ -218,7 +218,15 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
     call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
     call.index_param("flags", words).param("patience", p.patience);
     if (again) call.cost({});
+    else call.goes_on();
     call.dispatch_groups(name, again ? p.plan.groups : tiles);
+  };
+  record(false);
+  try {
+    record(true);
+  } catch (...) {
+    gpu::abandon_resting_words(stream.gpu()->device());
+    throw;
   }
 }
 

@@ -59,7 +59,7 @@ struct RowReading {
   bool around = true;    // with work around it, it goes as fast as without
   bool once = true;      // rows are kept, so that nothing is read or computed twice
   bool beside = true;    // also if further results of the work before it are stored
-  bool scratch = false;  // it takes a workspace
+  bool scratch = false;  // it binds what parts tell each other, too
 };
 // `capabilities`: null for the CPU.
 RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along);

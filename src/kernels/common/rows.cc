@@ -120,8 +120,7 @@ void lay_across(RowPlan& plan, std::int64_t teams, const RowPlanOptions& options
     plan.interleave = narrow;
   }
   if (options.cut) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
-  // What is read once is loaded ahead, which takes fewer threads.
-  const std::int64_t enough = options.keep ? kManyThreads : kManyThreads / 2;
+  const std::int64_t enough = options.ahead ? kManyThreads / 2 : kManyThreads;
   while (teams * plan.team < enough && plan.team * 16 <= plan.steps &&
          plan.team * plan.interleave * 2 <= largest) {
     plan.team *= 2;

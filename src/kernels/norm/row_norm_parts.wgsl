@@ -11,7 +11,7 @@
 {{ tile_of_inputs() }}
 
 {% macro put_moments() %}
-  if (live && member == 0u) {
+  if (member == 0u) {   // teams past the end too: what they found is waited for
 {{ put_found(0, "part_mean") }}
 {{ put_found(1, "rest") }}
 {{ put_found(2, "deviations") }}
@@ -101,7 +101,7 @@
 {% endfor %}
 {{ turns_end() }}
   let sum = team_sum(sum_of(part_squares), tid);
-  if (live && member == 0u) {
+  if (member == 0u) {   // teams past the end too: what they found is waited for
 {{ put_found(0, "sum") }}
   }
 {% endif %}

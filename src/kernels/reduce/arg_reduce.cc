@@ -92,7 +92,7 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shap
     Window w{x, y, split_rows(x.shape(), along, std::array{x.strides(), y.strides()})};
     w.plan = plan_reduction(capabilities, w.x, w.rows, true);
     w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
-    w.stage = first_stage(capabilities, w.plan, w.parts, words_of(x), 2, pieces.size(), cut);
+    w.stage = first_stage(capabilities, w.rows, w.plan, w.parts, {words_of(x), 2}, pieces.size(), cut);
     if (w.stage == Stage::whole) {
       w.plan = plan_reduction(capabilities, w.x, w.rows, false);
       w.parts = uncut(w.plan);

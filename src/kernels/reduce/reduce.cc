@@ -199,7 +199,7 @@ Accumulator reduce_accumulator(ReduceOp op, DType x) {
 RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep = false) {
   // Fours do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
-  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .cut = cut};
+  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .ahead = !keep && !is_moment(r.op), .cut = cut};
   if (r.form) options.form = r.form->rows;
   // The input with the most memory says which way threads had better go.
   std::int64_t most = -1;
@@ -237,6 +237,11 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
     const bool splat = k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0;
     options.words_across &= splat || words_across(r.inputs[k], r.rows, k);
     options.halves_across &= splat || halves_across(r.inputs[k], r.rows, k);
+  }
+  // Rows that two threads work on must not be theirs to change.
+  const auto is_stored = [&](const View& v) { return v.buffer == r.y.buffer && v.offset == r.y.offset; };
+  if (std::ranges::any_of(r.inputs, is_stored) || std::ranges::any_of(r.operands, is_stored)) {
+    options.words_across = options.halves_across = false;
   }
   const RowPlan plan = plan_cut(capabilities, r.rows, options);
   const bool one_part = r.form ? r.form->parts == 1 : cut_rows(capabilities, r.rows, plan).count == 1;
@@ -289,8 +294,8 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
   // Exponentials take registers, too.
   const bool few = r.op == ReduceOp::log_sum_exp && !(plan.across && narrow);
-  add_batches(call, plan, parts, r.form ? r.form->loads : few ? 4 : loads_at_once(call.capabilities(), plan, narrow), true);
-  call.set("loads_words", !r.before && plan.width == 4 && plan.apart() == 0 && bits(r.inputs[0].dtype) == 16);
+  add_batches(call, plan, parts, r.form ? r.form->loads : few ? 4 : loads_at_once(call.capabilities(), plan, narrow, true), true);
+  call.set("loads_words", !r.before && plan.width == 4 && (plan.phased || plan.apart() == 0) && bits(r.inputs[0].dtype) == 16);
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
@@ -350,7 +355,7 @@ Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, 
   Window w{r, plan_reduce(capabilities, r, true)};
   w.parts = r.form ? cut_into(w.plan, r.form->parts) : cut_window(capabilities, r.rows, w.plan, windows, type, slots);
   const std::size_t bindings = r.inputs.size() + 1 + r.operands.size() + r.beside.size();
-  w.stage = first_stage(capabilities, w.plan, w.parts, bits(type) / 32 * slots, bindings, windows, cut);
+  w.stage = first_stage(capabilities, r.rows, w.plan, w.parts, {bits(type) / 32 * slots, bindings}, windows, cut);
   if (w.stage == Stage::whole) {
     w.plan = plan_reduce(capabilities, r, false);
     w.parts = uncut(w.plan);

@@ -82,10 +82,13 @@ RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, con
                    .cut = cut});
 }
 
-int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow) {
+int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow, bool ahead) {
   if (capabilities.software) return 4;
-  if (plan.width == 1 || plan.phased) return 16;
-  return narrow || plan.across ? 8 : 4;
+  const bool single = plan.width == 1;
+  if (single && !plan.across) return 16;
+  if (narrow) return ahead && plan.phased ? 16 : 8;
+  if (single) return ahead || plan.steps >= 128 ? 16 : 4;
+  return ahead && plan.across ? 8 : 4;
 }
 
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
@@ -146,14 +149,19 @@ std::int64_t joining_words(const RowPlan& plan, const Parts& parts, int words) {
 
 }  // namespace
 
-Stage first_stage(const gpu::Capabilities& capabilities, const RowPlan& plan, const Parts& parts, int words,
-                  std::size_t bindings, std::size_t windows, bool cut) {
+Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const Parts& parts,
+                  const Joining& joining, std::size_t windows, bool cut) {
   if (windows > 1) return Stage::first;
   if (parts.count == 1) return Stage::whole;
-  const auto bytes = static_cast<std::uint64_t>(joining_words(plan, parts, words)) * 4;
+  // What a watchdog's limit cuts into several dispatches would be joined across submits.
+  const Work work{.bytes = static_cast<std::uint64_t>(rows.count * rows.length) * 8};
+  const auto bytes = static_cast<std::uint64_t>(joining_words(plan, parts, joining.words)) * 4;
   // Where a thread would join many, a second dispatch has more threads for that.
   const bool few = parts.count <= std::int64_t{plan.team} * 4;
-  if (few && bytes <= capabilities.max_binding && bindings < capabilities.max_storage_buffers) return Stage::joins;
+  if (few && bytes <= capabilities.max_binding && joining.bindings < capabilities.max_storage_buffers &&
+      work.amount() < capabilities.max_dispatch_work) {
+    return Stage::joins;
+  }
   return cut ? Stage::first : Stage::whole;
 }
 

@@ -33,7 +33,7 @@ struct ReduceForm {
 };
 
 // Loads that a thread has on their way: of narrow elements more, for as many bytes, and of single columns.
-int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow);
+int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow, bool ahead = false);
 
 // Into how many parts, and of how many steps, a row is best cut.
 struct Parts {
@@ -63,10 +63,14 @@ Rows from_partials(const Rows& rows, const Parts& parts, int slots = 1);
 // What a call does: rows whole, in parts that it joins itself, or one end of parts that another call joins.
 enum class Stage : std::uint8_t { whole, joins, first, second };
 
-// What is done first with one of so many `windows`, whose parts leave `words` words of each row, by a call of so many
-// bindings. `cut`: there is a workspace for parts that cannot join by themselves.
-Stage first_stage(const gpu::Capabilities& capabilities, const RowPlan& plan, const Parts& parts, int words,
-                  std::size_t bindings, std::size_t windows, bool cut);
+// What parts that join by themselves leave of each row, and the bindings of a call without those words.
+struct Joining {
+  int words = 1;
+  std::size_t bindings = 2;
+};
+// What is done first with one of so many `windows`. `cut`: there is a workspace for parts that cannot join by themselves.
+Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const Parts& parts,
+                  const Joining& joining, std::size_t windows, bool cut);
 // Tells `call` its parts, and how they join.
 void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words);
 

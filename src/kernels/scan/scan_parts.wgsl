@@ -28,7 +28,7 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {% endfor %}
 {{ turns_end() }}
   let all = team_scan(own, tid, {{ subgroup_lane }}).all;
-  if (live && member == 0u) {
+  if (member == 0u) {   // teams past the end too: what they found is waited for
 {% for i in range(states) %}
 {% set total = "all.v" ~ i if across else "join(join(all.v0, all.v1), join(all.v2, all.v3))" %}
     store_found(found_at(tile, part_of(tile), 0u, slot + {{ i }}u), {{ total }});

@@ -113,7 +113,7 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% else %}
   let top = team_max(own_top, tid);
   let sum = team_sum(sum_of(total) * exp(own_top - top), tid);
-  if (live && member == 0u) {
+  if (member == 0u) {   // teams past the end too: what they found is waited for
 {{ put_found(0, "top") }}
 {{ put_found(1, "sum") }}
   }
