@@ -207,8 +207,8 @@ void products(KernelBench& b, DType type) {
     const kernels::AttentionOptions options{.scale = 1 / std::sqrt(static_cast<float>(dim))};
     const std::string label = std::format("attend {} {}", name(type), to_string(shape));
     if (!b.asked(label)) continue;
-    // Weights are 1 in sum, but a score's error, of a magnitude of a quarter of dim times scale, is a relative one of its
-    // weight, and of the sum that weights are divided by.
+    // Weights are 1 in sum, but a score's error, of a magnitude of a quarter of dim times scale, is a relative one of
+    // its weight, and of the sum that weights are divided by.
     const auto scratch =
         b.workspace(b.ask([&](Stream& s) { return kernels::attention_workspace(s, q, k, v, {}, y, options); }));
     b.measure(label, Unit::flop, 4.0 * static_cast<double>(batch * heads * tokens * tokens * dim),

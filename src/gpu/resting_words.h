@@ -1,6 +1,6 @@
-// Words that all are ones, 0xffffffff, whenever no dispatch is at work on them: each that uses them leaves them so, or the
-// next does, in the same submit (Dispatch::goes_on), since other encoders' submits may come between two. What workgroups
-// of a dispatch count or look for in them thus needs no dispatch before it that clears them.
+// Words that all are ones, 0xffffffff, whenever no dispatch is at work on them: each that uses them leaves them so, or
+// the next does, in the same submit (Dispatch::goes_on), since other encoders' submits may come between two. What
+// workgroups of a dispatch count or look for in them thus needs no dispatch before it that clears them.
 #pragma once
 
 #include "weft/gpu.h"

@@ -326,7 +326,9 @@ TEST_P(ReduceTest, TwoColumns) {
     }
   }
   check({.shape = {200000, 2}, .axes = {0}, .x = DType::f16, .workspace = true});
-  check({.op = ReduceOp::min, .shape = {4, 2}, .axes = {0}, .value = [](std::int64_t i) { return i == 6 ? kNaN : 1.0; }});
+  check({.op = ReduceOp::min, .shape = {4, 2}, .axes = {0}, .value = [](std::int64_t i) {
+    return i == 6 ? kNaN : 1.0;
+  }});
 }
 
 // Of four words each, the first and the last in part.

@@ -29,8 +29,8 @@ constexpr std::int64_t kUsualRegisters = 64;
 std::int64_t most_kept(const RowPlan& plan, const RowPlanOptions& options, bool software, std::uint32_t largest) {
   if (software) return std::min(96 / plan.width, 24);
   const std::int64_t few = options.words ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
-  // As words, which more of fit. Phased, 512 threads with few registers, or 256 with all there are, are quicker than what
-  // lies between.
+  // As words, of which more fit. Phased, 512 threads with few registers, or 256 with all there are, are quicker than
+  // what lies between.
   if (options.packs && (plan.phased || options.along4) && plan.steps > 4096) {
     if (plan.steps <= 8192) return plan.phased ? 16 : 32;
     if (plan.phased && plan.steps <= 24576) return 64;
@@ -219,8 +219,8 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   // where each thread has much of it: sums of rows of 1,024 in f16 take 64 µs with 32 threads, 75 with 256.
   const std::uint32_t unit = plan.team * plan.interleave;
   const bool small = options.words && !options.keep && !plan.across && plan.steps >= 16 * std::int64_t{plan.team};
-  // Teams of kept rows that take barriers had better not wait for each other: softmax of rows of 16,384 in f16 takes 130 µs
-  // of 128 threads, 183 of twice 128.
+  // Teams of kept rows that take barriers had better not wait for each other: softmax of rows of 16,384 in f16 takes
+  // 130 µs in workgroups of 128 threads, 183 of twice 128.
   const bool alone = options.keep && !plan.across && plan.team >= 64;
   const std::int64_t usual = capabilities.software ? 64 : small || alone ? 0 : kUsualWorkgroup;
   const std::int64_t all = power_of_two_at_least(teams) * std::int64_t{plan.team};

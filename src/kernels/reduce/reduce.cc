@@ -265,9 +265,10 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   }
   const std::vector<std::string> inputs = names;
   names.push_back("y");
-  const int narrow_y = bits(r.y.dtype);
-  const bool stores_fours = plan.across && plan.width == 4 && plan.apart() == 0 && stage != Stage::first && r.folds == 1 &&
-                            (narrow_y == 8 || narrow_y == 16) && vectorises_across(r.y, r.rows, r.y_index());
+  const int y_bits = bits(r.y.dtype);
+  const bool in_fours = plan.across && plan.width == 4 && plan.apart() == 0 && stage != Stage::first && r.folds == 1;
+  const bool stores_fours =
+      in_fours && (y_bits == 8 || y_bits == 16) && vectorises_across(r.y, r.rows, r.y_index());
   call.write("y", r.y, stores_fours ? 4 : 1);
   std::vector<std::string> operands;
   for (std::size_t k = 0; k < r.operands.size(); ++k) {
@@ -294,8 +295,10 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
   // Exponentials take registers, too.
   const bool few = r.op == ReduceOp::log_sum_exp && !(plan.across && narrow);
-  add_batches(call, plan, parts, r.form ? r.form->loads : few ? 4 : loads_at_once(call.capabilities(), plan, narrow, true), true);
-  call.set("loads_words", !r.before && plan.width == 4 && (plan.phased || plan.apart() == 0) && bits(r.inputs[0].dtype) == 16);
+  const int loads = few ? 4 : loads_at_once(call.capabilities(), plan, narrow, true);
+  add_batches(call, plan, parts, r.form ? r.form->loads : loads, true);
+  const bool fours = plan.width == 4 && (plan.phased || plan.apart() == 0);
+  call.set("loads_words", !r.before && fours && bits(r.inputs[0].dtype) == 16);
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
@@ -333,7 +336,8 @@ struct Window {
 // Two columns side by side as four of half the length, which are read in fours; nothing if they are none.
 std::optional<ReduceProblem> folded(const ReduceProblem& r) {
   const Rows& rows = r.rows;
-  if (is_moment(r.op) || r.op == ReduceOp::log_sum_exp || r.inputs.size() != 1 || r.before || !r.beside.empty()) return {};
+  if (is_moment(r.op) || r.op == ReduceOp::log_sum_exp) return {};
+  if (r.inputs.size() != 1 || r.before || !r.beside.empty()) return {};
   if (rows.count != 2 || rows.outer.shape.rank() != 1 || rows.outer.strides[0][0] != 1) return {};
   if (rows.length % 2 != 0 || rows.inner.shape.rank() != 1 || rows.inner.strides[0][0] != 2) return {};
   ReduceProblem f = r;

@@ -32,7 +32,8 @@ struct ReduceForm {
   std::int64_t parts = 1;
 };
 
-// Loads that a thread has on their way: of narrow elements more, for as many bytes, and of single columns.
+// Loads that a thread has on their way: of narrow elements more, for as many bytes, and of single ones. `ahead`: of
+// kernels that load ahead (row_work.wgsl).
 int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow, bool ahead = false);
 
 // Into how many parts, and of how many steps, a row is best cut.
@@ -46,8 +47,8 @@ Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const 
 Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
 inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
 
-// Tells `call` how a member's steps of a part follow each other: batches of so many `loads` at once, then what is left of
-// the longest part, at once too, of which all but `left_whole` may lie behind the end. Phased, the steps between the
+// Tells `call` how a member's steps of a part follow each other: batches of so many `loads` at once, then what is left
+// of the longest part, at once too, of which all but `left_whole` may lie behind the end. Phased, the steps between the
 // edges do so, and the edges are left as well. `ahead`: batches are loaded ahead (row_work.wgsl), so that the last of
 // them always is left.
 void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads, bool ahead = false);
@@ -68,7 +69,8 @@ struct Joining {
   int words = 1;
   std::size_t bindings = 2;
 };
-// What is done first with one of so many `windows`. `cut`: there is a workspace for parts that cannot join by themselves.
+// What is done first with one of so many `windows`. `cut`: there is a workspace for parts that cannot join by
+// themselves.
 Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const Parts& parts,
                   const Joining& joining, std::size_t windows, bool cut);
 // Tells `call` its parts, and how they join.
