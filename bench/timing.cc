@@ -14,6 +14,17 @@ namespace {
 
 bool is_software(const Device& device) { return device.is_gpu() && device.gpu().capabilities().software; }
 
+// The call, recorded once: submits it so often.
+std::function<void(int)> submitted(const gpu::Device& device, const Call& call) {
+  const auto recording = std::make_shared<gpu::Recording>(device);
+  call(*recording);
+  return [device, recording](int times) {
+    gpu::Encoder encoder(device);
+    for (int i = 0; i < times; ++i) encoder.replay(*recording);
+    encoder.submit();
+  };
+}
+
 // The call, recorded once: runs it so often, and waits.
 std::function<void(int)> repeated(const Device& device, const Call& call) {
   if (!device.is_gpu()) {
@@ -22,12 +33,8 @@ std::function<void(int)> repeated(const Device& device, const Call& call) {
       for (int i = 0; i < times; ++i) call(executor);
     };
   }
-  const auto recording = std::make_shared<gpu::Recording>(device.gpu());
-  call(*recording);
-  return [device, recording](int times) {
-    gpu::Encoder encoder(device.gpu());
-    for (int i = 0; i < times; ++i) encoder.replay(*recording);
-    encoder.submit();
+  return [device, submit = submitted(device.gpu(), call)](int times) {
+    submit(times);
     device.wait();
   };
 }
@@ -45,13 +52,7 @@ void occupy(const Device& device, double seconds) {
   if (!device.is_gpu() || is_software(device)) return;
   constexpr std::int64_t kCount = 16 << 20;
   const View v(device.allocate(kCount * 4), 0, DType::f32, {kCount});
-  gpu::Recording fill(device.gpu());
-  kernels::fill(fill, 1, v);
-  const auto submit = [&](int times) {
-    gpu::Encoder encoder(device.gpu());
-    for (int i = 0; i < times; ++i) encoder.replay(fill);
-    encoder.submit();
-  };
+  const auto submit = submitted(device.gpu(), [&](Stream& s) { kernels::fill(s, 1, v); });
   device.wait();
   constexpr int kSample = 16;
   const auto begin = Clock::now();

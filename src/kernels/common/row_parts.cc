@@ -24,8 +24,6 @@ constexpr std::int64_t kEnoughParts = 512;
 // Numbers of `type`.
 std::int64_t words_of(const RowParts& p) { return p.plan.groups * p.all_parts * p.block * p.words; }
 
-std::int64_t tiles_of(const RowParts& p) { return p.plan.groups * p.all_parts; }
-
 std::uint32_t power_of_two_at_most(std::int64_t n) {
   return static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
 }
@@ -208,7 +206,7 @@ void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t f
 void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
                  const std::function<Call(std::size_t window)>& start) {
   // Behind the words: which tiles gave up, and whether any did.
-  const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = tiles_of(p);
+  const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = p.plan.groups * p.all_parts;
   const View found = gpu::resting_words(stream.gpu()->device(), static_cast<std::uint64_t>(words + tiles + 1));
   const auto record = [&](bool again) {
     Call call = start(0);

@@ -19,8 +19,8 @@ fn part_of(tile: u32) -> u32 { return p.first_part + tile % {{ parts }}; }
 {% if waits %}
 alias found_t = {{ "vec2<f32>" if pairs else "u32" if found_words else "f32" }};
 const absent = 0xffffffffu;   // no statistics have these bits, and words that rest do
-{% if gathers %}
 var<workgroup> gave_up: atomic<u32>;
+{% if gathers %}
 {% if uniform_exit %}
 var<workgroup> leaves: u32;
 {% endif %}
@@ -38,7 +38,6 @@ fn store_found(i: u32, v: found_t) {
 }
 {% endif %}
 {% else %}
-var<workgroup> gave_up: atomic<u32>;
 var<workgroup> found_flag: u32;
 // Whether part q of a block's rows gave up.
 fn flag_at(block: u32, q: u32) -> u32 { return p.found_o + p.flags + block * {{ parts }} + q; }
@@ -114,7 +113,7 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
    of its tile. #}
 {% macro part_place() %}
   let member = tid / {{ interleave }}u % {{ team }}u;
-  let slot = (tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u) * {{ rows_per_team }}u;
+  let slot = {{ team_in_group() }} * {{ rows_per_team }}u;
   let wanted = tile / {{ parts }} * {{ block }}u + slot;
   let live = wanted < p.rows;
   let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing

@@ -31,6 +31,10 @@ fn {{ function }}(i: u32) -> u32 {
 {% set wide = "vec4" if width == 4 else "" %}
 {% set state = "vec4" if width == 4 and across else "" %}
 {% set rows_per_team = 4 if width == 4 and across else 1 %}
+{# The logarithm of what a team has, a variable's. #}
+{% macro log_of(v) -%}
+{% if state == "vec4" %}state_t(log_f32({{ v }}.x), log_f32({{ v }}.y), log_f32({{ v }}.z), log_f32({{ v }}.w)){% else %}log_f32({{ v }}){% endif %}
+{%- endmacro %}
 {# The index along a row at which step k stands, of phased rows the member's. #}
 {% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){{ " - 2u * member" if phased and phases == 2 }}{% else %}{{ k }}{% endif %}{% endmacro %}
 {# Step k of the row that starts at `start`. #}
@@ -103,12 +107,16 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {%- if mixed %} @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32
 {%- else %} @builtin(local_invocation_index) tid: u32{% endif -%}
 {%- endmacro %}
+{# Which of its workgroup's teams the thread is of. #}
+{% macro team_in_group() -%}
+(tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u)
+{%- endmacro %}
 {% macro thread_place(group) %}
 {% if mixed %}
   let tid = subgroup * subgroup_size + lane;
 {% endif %}
   let member = tid / {{ interleave }}u % {{ team }}u;
-  let wanted = ({{ group }} * {{ workgroup // team }}u + tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u) * {{ rows_per_team }}u;
+  let wanted = ({{ group }} * {{ workgroup // team }}u + {{ team_in_group() }}) * {{ rows_per_team }}u;
   let live = wanted < p.rows;
   let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
 {% endmacro %}

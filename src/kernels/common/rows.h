@@ -93,7 +93,7 @@ struct RowPlanOptions {
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
   bool words = false;                    // it reads, or keeps, steps of four as words of two 16-bit elements
-  bool packs = false;                    // it may keep phased rows of 16 bits as words
+  bool packs = false;                    // it may keep rows of 16 bits as words: phased or long ones
   bool ahead = false;                    // steps are loaded ahead of their use, for which fewer threads are enough
   bool cut = false;                      // rows will be cut into parts, so that few of them are threads enough
   std::optional<RowForm> form;           // as far as the device allows

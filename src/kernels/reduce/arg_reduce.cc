@@ -94,7 +94,7 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shap
     w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
     w.stage = first_stage(capabilities, w.rows, w.plan, w.parts, {words_of(x), 2}, pieces.size(), cut);
     if (w.stage == Stage::whole) {
-      w.plan = plan_reduction(capabilities, w.x, w.rows, false);
+      if (w.plan.cut) w.plan = plan_reduction(capabilities, w.x, w.rows, false);
       w.parts = uncut(w.plan);
     }
     w.index = index_in_row(piece, whole, along);

@@ -37,14 +37,10 @@ fn comes_last(block: u32, waited: u32, tid: u32) -> bool {
 {% macro batches_end(batch) %}
   let stop = end - min(end - begin, (end - begin - 1u) % {{ batch * team }}u + 1u);
 {% endmacro %}
-{# The thread's place among the rows of its block. #}
-{% macro slot_in_block() -%}
-(tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u) * {{ rows_per_team }}u
-{%- endmacro %}
 {# Leaves the words that `word`, a macro of a word's number and of [i] for row i of several, says; then only the last of
    the block's workgroups goes on. #}
 {% macro leave_parts(word) %}
-  let slot = {{ slot_in_block() }};
+  let slot = {{ team_in_group() }} * {{ rows_per_team }}u;
   var waited = 0u;
   if (live && member == 0u) {
 {% for i in range(rows_per_team) %}

@@ -292,13 +292,15 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.set("phase_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
   if (r.before) call.expression(*r.before, plan.width, false, true);
   call.after(r.after, 1);
-  const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
-  // Exponentials take registers, too.
-  const bool few = r.op == ReduceOp::log_sum_exp && !(plan.across && narrow);
-  const int loads = few ? 4 : loads_at_once(call.capabilities(), plan, narrow, true);
-  add_batches(call, plan, parts, r.form ? r.form->loads : loads, true);
-  const bool fours = plan.width == 4 && (plan.phased || plan.apart() == 0);
-  call.set("loads_words", !r.before && fours && bits(r.inputs[0].dtype) == 16);
+  if (!is_moment(r.op)) {
+    const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
+    // Exponentials take registers, too.
+    const bool few = r.op == ReduceOp::log_sum_exp && !(plan.across && narrow);
+    const int loads = few ? 4 : loads_at_once(call.capabilities(), plan, narrow, true);
+    add_batches(call, plan, parts, r.form ? r.form->loads : loads, true);
+    const bool fours = plan.width == 4 && (plan.phased || plan.apart() == 0);
+    call.set("loads_words", !r.before && fours && bits(r.inputs[0].dtype) == 16);
+  }
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name);
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
@@ -361,7 +363,7 @@ Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, 
   const std::size_t bindings = r.inputs.size() + 1 + r.operands.size() + r.beside.size();
   w.stage = first_stage(capabilities, r.rows, w.plan, w.parts, {bits(type) / 32 * slots, bindings}, windows, cut);
   if (w.stage == Stage::whole) {
-    w.plan = plan_reduce(capabilities, r, false);
+    if (w.plan.cut) w.plan = plan_reduce(capabilities, r, false);
     w.parts = uncut(w.plan);
   }
   return w;

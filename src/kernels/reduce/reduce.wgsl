@@ -86,7 +86,7 @@ fn finish(v: state_t) -> result_t {
 {% elif op == "l2" %}
   return sqrt(v);
 {% elif op == "log_sum" %}
-  return {{ "state_t(log_f32(v.x), log_f32(v.y), log_f32(v.z), log_f32(v.w))" if state == "vec4" else "log_f32(v)" }};
+  return {{ log_of("v") }};
 {% else %}
   return v;
 {% endif %}
@@ -160,8 +160,6 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 {% if left or phased %}
   {
-{% endif %}
-{% if left or phased %}
 {% for i in range(edges) %}
     let at{{ i }} = member{% if i %} + (p.between + {{ i }}u) * {{ team }}u{% endif %};
     let edge{{ i }} = {{ x_step("at" ~ i if phases == 2 else "min(at" ~ i ~ ", (phase + p.row_length - 1u) / 4u)") }};

@@ -136,7 +136,7 @@ void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads,
     if (parts.count > 1) count(parts.steps);
   }
   call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
-  call.set("loops", longest > team * batch);
+  if (ahead) call.set("loops", longest > team * batch);
 }
 
 namespace {
@@ -153,7 +153,8 @@ Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const
                   const Joining& joining, std::size_t windows, bool cut) {
   if (windows > 1) return Stage::first;
   if (parts.count == 1) return Stage::whole;
-  // What a watchdog's limit cuts into several dispatches would be joined across submits.
+  // What a watchdog's limit cuts into several dispatches would be joined across submits. Operations beside the bytes are
+  // counted as if elements had eight.
   const Work work{.bytes = static_cast<std::uint64_t>(rows.count * rows.length) * 8};
   const auto bytes = static_cast<std::uint64_t>(joining_words(plan, parts, joining.words)) * 4;
   // Where a thread would join many, a second dispatch has more threads for that.
@@ -168,10 +169,10 @@ Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const
 void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words) {
   call.include("last_part").set("joins", stage == Stage::joins).set("part_words", words);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
-  // Of the members' parts, that are joined at once: as many as there are up to four, since they take registers.
-  call.set("at_once", std::clamp<std::int64_t>(ceil_div(parts.count, plan.team), 1, 4));
   call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
   if (stage != Stage::joins) return;
+  // Of the members' parts, that are joined at once: as many as there are up to four, since they take registers.
+  call.set("at_once", std::clamp<std::int64_t>(ceil_div(parts.count, plan.team), 1, 4));
   const auto rest = gpu::resting_words(call.device(), static_cast<std::uint64_t>(joining_words(plan, parts, words)));
   call.raw("rest", rest, "atomic<u32>", 4, gpu::Access::read_write);
   call.nothing().index_param("blocks", plan.groups);

@@ -7,11 +7,6 @@
 {{ work_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}
-{% if logarithm %}
-fn log_of(v: state_t) -> state_t {
-  return {{ "state_t(log_f32(v.x), log_f32(v.y), log_f32(v.z), log_f32(v.w))" if state == "vec4" else "log_f32(v)" }};
-}
-{% endif %}
 {% macro result(v) %}{% if logarithm %}({{ v }} - row_top) - less{% else %}exp({{ v }} - row_top) * scale{% endif %}{% endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
@@ -56,7 +51,7 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   let row_total = team_sum(sum_of(total), tid);
 {% if logarithm %}
-  let less = log_of(row_total);
+  let less = {{ log_of("row_total") }};
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
@@ -95,7 +90,7 @@ fn main({{ thread_arguments() }}) {
   let row_top = team_max(top, tid);
   let row_total = team_sum(total * exp(top - row_top), tid);
 {% if logarithm %}
-  let less = log_of(row_total);
+  let less = {{ log_of("row_total") }};
 {% else %}
   let scale = 1 / row_total;
 {% endif %}

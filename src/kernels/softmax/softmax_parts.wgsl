@@ -167,11 +167,7 @@ fn all_positive(v: vec4<f32>) -> bool {
 {{ parts_found() }}
 {% endif %}
 {% if logarithm %}
-{% if state == "vec4" %}
-  let less = state_t(log_f32(row_total.x), log_f32(row_total.y), log_f32(row_total.z), log_f32(row_total.w));
-{% else %}
-  let less = log_f32(row_total);
-{% endif %}
+  let less = {{ log_of("row_total") }};
 {% elif packed and narrow_y %}
   let less = log2(row_total);
 {% elif keeps_exponentials %}
