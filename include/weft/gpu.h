@@ -118,7 +118,6 @@ struct Dispatch {
   std::string_view label;                     // the kernel's name in a GPU debugger and the profiler
   Work work;                                  // what the profiler compares the time with
   std::string_view variant, why;              // the kernel's form, and why this one was taken
-  bool goes_on = false;                       // the next one finishes what this begins: no submit comes between
 };
 
 class Device;

@@ -182,7 +182,7 @@ struct Encoder::State {
       if (b.access == Access::read_write) writes(b.buffer);
     }
     work += d.work.amount();
-    count_dispatch(d.goes_on);
+    count_dispatch();
   }
 
   // Its content is known no more, and will not be when this has run, whatever the host writes until then.
@@ -191,11 +191,11 @@ struct Encoder::State {
     written.push_back(buffer);
   }
 
-  // True if that filled a submit, which then went. `goes_on`, as in Dispatch, but for a profiler's sake.
-  bool count_dispatch(bool goes_on) {
+  // True if that filled a submit, which then went.
+  bool count_dispatch() {
     const bool full = ++dispatches >= (flushed ? impl->flush.later : impl->flush.first) ||
                       work >= impl->context->capabilities.max_dispatch_work;
-    if ((!full || goes_on) && !(timed && timed->full())) return false;
+    if (!full && !(timed && timed->full())) return false;
     flush();
     flushed = true;
     return true;
@@ -218,7 +218,7 @@ struct Encoder::State {
       encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, step.group, step.param_window != 0,
              step.param_offset, run.workgroups);
       work += run.work.amount();
-      if (count_dispatch(step.goes_on)) hold();  // for the rest
+      if (count_dispatch()) hold();  // for the rest
     }
   }
 

@@ -50,7 +50,6 @@ void Recording::State::add(const Dispatch& d, std::string_view step_label, std::
       }
     }
   }
-  step.goes_on = d.goes_on;
   steps.push_back(std::move(step));
   runs.push_back(run_of(d, step_label, live_bytes));
 }

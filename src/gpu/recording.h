@@ -13,7 +13,6 @@ struct Recording::State {
     wgpu::BindGroup group;
     std::uint32_t param_offset = 0, param_window = 0;
     std::uint32_t first_range = 0;
-    bool goes_on = false;
   };
   // A placeholder, what stands in for it now, and where it is bound.
   struct Slot {

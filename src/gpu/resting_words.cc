@@ -20,6 +20,4 @@ View resting_words(const Device& device, std::uint64_t count) {
   return {buffer, 0, DType::u32, {static_cast<std::int64_t>(count)}};
 }
 
-void abandon_resting_words(const Device& device) { device.impl().resting = {}; }
-
 }  // namespace weft::gpu

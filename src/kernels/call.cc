@@ -352,8 +352,7 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
                       .label = label,
                       .work = work,
                       .variant = variant_,
-                      .why = why_,
-                      .goes_on = goes_on_});
+                      .why = why_});
 }
 
 std::string Call::stored_wgsl() const {
@@ -370,15 +369,14 @@ std::string Call::stored_wgsl() const {
   return text;
 }
 
-Call& Call::goes_on() {
-  goes_on_ = true;
-  return *this;
-}
-
 void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   if (x == 0 || y == 0 || z == 0) return;
   prepare();
   record(label, {x, y, z}, work());
+}
+
+bool is_one_dispatch(const gpu::Capabilities& capabilities, std::int64_t elements, int bytes_each) {
+  return Work{.bytes = static_cast<std::uint64_t>(elements * bytes_each)}.amount() < capabilities.max_dispatch_work;
 }
 
 void Call::dispatch_groups(std::string_view label, std::int64_t count) {

@@ -3,7 +3,6 @@
    to tell each other. Of how many parts a thread asks at a time is `looks`; `looks_end`: not all times there are so
    many. #}
 {% macro column_words_functions() %}
-{% if gathers %}
 {% for operand in ["x", "y"] %}
 // Which four of {{ operand }} is the thread's first.
 fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
@@ -12,7 +11,6 @@ fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
   return (p.{{ operand }}_o + {{ operand }}_row(row) + {{ operand }}_at(min(first, p.steps - 1u))) >> 2u;
 }
 {% endfor %}
-{% endif %}
 {% endmacro %}
 {# Loads the words, and says as inside0, … whether they are in the row, where they may not be: then they are `outside`. #}
 {% macro take_words(outside) %}

@@ -41,3 +41,72 @@
     count = joined;
   }
 {% endmacro %}
+{# The same of the steps from `begin` to `end`, loaded ahead (row_work.wgsl): what comes first is the estimate, too. #}
+{% macro gather_moments_ahead() %}
+{% set per_step = 4 if width == 4 and not across else 1 %}
+{{ batches_end(batch) }}
+  var k = begin + member;
+{{ load_ahead(batch) }}
+  // Any value near the mean will do; an outlier at the row's start must not make it far.
+  let shift = team_sum(sum_of({% for i in range(batch) %}{{ " + " if i }}{{ "widen4_x(ahead" ~ i ~ ")" if loads_words else "ahead" ~ i }}{% endfor %}), tid) * {{ 1.0 / (batch * team * per_step) }}f;
+  var count = 0f;
+  var mean = state_t(0);
+  var squares = state_t(0);   // of deviations from `mean`
+{% if loops %}
+  for (; k < stop; k += {{ batch * team }}u) {
+{% for first in range(0, batch, 4) %}
+{% set size = 4 if first + 4 <= batch else batch - first %}
+{% for i in range(first, first + size) %}
+{{ take_ahead(i, "k + " ~ i * team ~ "u", "") }}
+      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
+      let d{{ i }} = v{{ i }} - shift;
+{% endfor %}
+      let mean{{ first }} = sum_of({% for i in range(first, first + size) %}{{ " + " if i > first }}d{{ i }}{% endfor %}) * {{ 1.0 / (size * per_step) }}f;
+{% for i in range(first, first + size) %}
+      let e{{ i }} = d{{ i }} - mean{{ first }};
+{% endfor %}
+      let step{{ first }} = mean{{ first }} - mean;
+      let joined{{ first }} = count + {{ size * per_step }}f;
+      mean += step{{ first }} * ({{ size * per_step }}f / joined{{ first }});
+      squares += sum_of({% for i in range(first, first + size) %}{{ " + " if i > first }}e{{ i }} * e{{ i }}{% endfor %}) + step{{ first }} * step{{ first }} * (count * ({{ size * per_step }}f / joined{{ first }}));
+      count = joined{{ first }};
+{% endfor %}
+  }
+{% endif %}
+{% if left %}
+  {
+    var some = 0f;
+    var total = value_t(0);
+{% for i in range(left) %}
+{% set at = "k + " ~ i * team ~ "u" %}
+{{ take_ahead(i, at, "") }}
+{% if i >= left_whole %}
+    let is_in{{ i }} = {{ at }} < end;
+    let d{{ i }} = select(value_t(0), v{{ i }} - shift, is_in{{ i }});
+    some += select(0f, {{ per_step }}f, is_in{{ i }});
+{% else %}
+    let d{{ i }} = v{{ i }} - shift;
+    some += {{ per_step }}f;
+{% endif %}
+    total += d{{ i }};
+{% endfor %}
+    let group_mean = sum_of(total) / max(some, 1f);
+    var group_squares = value_t(0);
+{% for i in range(left) %}
+{% if i >= left_whole %}
+    let e{{ i }} = select(value_t(0), d{{ i }} - group_mean, is_in{{ i }});
+{% else %}
+    let e{{ i }} = d{{ i }} - group_mean;
+{% endif %}
+    group_squares += e{{ i }} * e{{ i }};
+{% endfor %}
+    let step = group_mean - mean;
+    let share = some / max(count + some, 1f);
+    mean += step * share;
+    squares += sum_of(group_squares) + step * step * (count * share);
+    count += some;
+  }
+{% else %}
+  squares = state_t(bitcast<f32>(0x7fc00000u | p.nothing));   // there are no steps
+{% endif %}
+{% endmacro %}

@@ -137,7 +137,8 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   std::optional<PartsForm> chosen = form ? form : usual_form(capabilities, windows, options, kind, plan);
   if (!chosen) return {};
   PartsForm& f = *chosen;
-  f.waits &= kind.may_wait && windows.size() == 1 && (kind.type == DType::f32 || kind.type == DType::c64);
+  f.waits &= kind.may_wait && windows.size() == 1 && (kind.type == DType::f32 || kind.type == DType::c64) &&
+             is_one_dispatch(capabilities, rows.count * rows.length, 16);
 
   const std::int64_t groups_of_whole = plan.groups;
   lay_tile(plan, capabilities, rows, kind.element_bits, f);
@@ -205,27 +206,17 @@ void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t f
 
 void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
                  const std::function<Call(std::size_t window)>& start) {
-  // Behind the words: which tiles gave up, and whether any did.
+  // Behind the words: which tiles gave up, whether any waited in vain, how many blocks are done; and of each block how
+  // many of its workgroups have left it, and whether any gave up.
   const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = p.plan.groups * p.all_parts;
-  const View found = gpu::resting_words(stream.gpu()->device(), static_cast<std::uint64_t>(words + tiles + 1));
-  const auto record = [&](bool again) {
-    Call call = start(0);
-    set_parts(call, p, 0, 0);
-    call.raw("found", found, "atomic<u32>", 4, gpu::Access::read_write);
-    call.set("waits", true).set("gathers", !again).set("finishes", true);
-    call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
-    call.index_param("flags", words).param("patience", p.patience);
-    if (again) call.cost({});
-    else call.goes_on();
-    call.dispatch_groups(name, again ? p.plan.groups : tiles);
-  };
-  record(false);
-  try {
-    record(true);
-  } catch (...) {
-    gpu::abandon_resting_words(stream.gpu()->device());
-    throw;
-  }
+  const auto count = static_cast<std::uint64_t>(words + tiles + 2 + 2 * p.plan.groups);
+  Call call = start(0);
+  set_parts(call, p, 0, 0);
+  call.raw("found", gpu::resting_words(stream.gpu()->device(), count), "atomic<u32>", 4, gpu::Access::read_write);
+  call.set("waits", true).set("gathers", true).set("finishes", true);
+  call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
+  call.index_param("flags", words).param("patience", p.patience);
+  call.dispatch_groups(name, tiles);
 }
 
 }  // namespace

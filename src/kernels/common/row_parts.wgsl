@@ -1,9 +1,10 @@
 {# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of(…); its entry point begins with
-   parts_head(). Then, if the dispatch `gathers`, a thread puts the part's statistics; if it `finishes`, it gets those
-   of all parts, calls parts_found(), after the last barrier or with `uniform_exit`, and stores results. What it does with
-   a tile stands between turns_begin() and turns_end(), since `long` parts have several. Dispatches that do both wait;
-   what they gave up is finished again by one that does not gather. #}
-{% set again = waits and not gathers %}
+   parts_head(). Then, if the dispatch `gathers`, a thread leaves the part's statistics by leave_found(); if it
+   `finishes`, it gets those of all parts, and between parts_found(), after the last barrier or with `uniform_exit`, and
+   parts_end() it stores results. What it does with a tile stands between turns_begin() and turns_end(), since `long`
+   parts have several. Dispatches that do both wait; before the entry point they declare by finish_function() how the
+   tiles are finished that were given up. The last of a block's workgroups, the tiles of the same rows, does that, and
+   lays their words to rest. #}
 {% set block = workgroup // team * rows_per_team %}
 {% set halves = 2 if pairs else 1 %}
 {# Of what waits there are no more; `known_parts`: how many a row has, for quotients by a number. #}
@@ -19,58 +20,66 @@ fn part_of(tile: u32) -> u32 { return p.first_part + tile % {{ parts }}; }
 {% if waits %}
 alias found_t = {{ "vec2<f32>" if pairs else "u32" if found_words else "f32" }};
 const absent = 0xffffffffu;   // no statistics have these bits, and words that rest do
+// Why the tile is given up: 1, that its results need the long way; 2, that it waited in vain.
 var<workgroup> gave_up: atomic<u32>;
-{% if gathers %}
-{% if uniform_exit %}
-var<workgroup> leaves: u32;
-{% endif %}
-{% if found_words %}
-fn store_found(i: u32, v: found_t) { atomicStore(&found_buf[p.found_o + i], v); }
-{% else %}
-fn put_word(i: u32, v: f32) {
-  let w = bitcast<u32>(v);
-  atomicStore(&found_buf[p.found_o + i], select(w, 0x7fc00000u, w == absent));
-}
-fn store_found(i: u32, v: found_t) {
-{% for h in range(halves) %}
-  put_word({{ halves }}u * i + {{ h }}u, v{{ "[" ~ h ~ "]" if pairs }});
-{% endfor %}
-}
-{% endif %}
-{% else %}
-var<workgroup> found_flag: u32;
+var<workgroup> told: u32;
 // Whether part q of a block's rows gave up.
 fn flag_at(block: u32, q: u32) -> u32 { return p.found_o + p.flags + block * {{ parts }} + q; }
+// Whether any tile waited in vain, so that nobody need wait for long; and behind that how many blocks are done.
+fn hurry_at() -> u32 { return p.found_o + p.flags + p.tiles; }
+// How many of the block's workgroups have left; and behind that whether one of them gave up.
+fn counter_at(block: u32) -> u32 { return hurry_at() + 2u + 2u * block; }
+// Leaves a word, and returns 0, which is known only when it is there: WGSL has no other order between two atomics.
+fn leave(at: u32, word: u32) -> u32 { return atomicExchange(&found_buf[at], word) & p.nothing; }
+{% if found_words %}
+fn leave_found(i: u32, v: found_t) -> u32 { return leave(p.found_o + i, v); }
+{% else %}
+fn leave_number(i: u32, v: f32) -> u32 {
+  let w = bitcast<u32>(v);
+  return leave(p.found_o + i, select(w, 0x7fc00000u, w == absent));
+}
+fn leave_found(i: u32, v: found_t) -> u32 {
+  return {% for h in range(halves) %}{{ " | " if h }}leave_number({{ halves }}u * i + {{ h }}u, v{{ "[" ~ h ~ "]" if pairs }}){% endfor %};
+}
+{% endif %}
+// Counts the workgroup as one that needs the block's words no more, and returns how many had been before.
+fn leave_block(tile: u32, why: u32) -> u32 {
+  let counter = counter_at(tile / {{ parts }});
+  var waited = 0u;
+  if (why != 0u) { waited = leave(p.found_o + p.flags + tile, 0u) | leave(counter + 1u, 0u); }
+  if (why == 2u) { waited |= leave(hurry_at(), 0u); }
+  return atomicAdd(&found_buf[counter], 1u + waited) + 1u;
+}
 fn is_given_up(block: u32, q: u32, tid: u32) -> bool {
   workgroupBarrier();   // Mesa's GLSL compiler loads what workgroupUniformLoad() does only behind its barriers
-  if (tid == 0u) { found_flag = atomicLoad(&found_buf[flag_at(block, q)]); }
-  return workgroupUniformLoad(&found_flag) != absent;
+  if (tid == 0u) { told = atomicLoad(&found_buf[flag_at(block, q)]); }
+  return workgroupUniformLoad(&told) != absent;
 }
-// Whether any did.
-fn some_given_up(block: u32, tid: u32) -> bool {
-  if (tid == 0u) { atomicStore(&gave_up, 0u); }
-  workgroupBarrier();
-  for (var q = tid; q < {{ parts }}; q += {{ workgroup }}u) {
-    if (atomicLoad(&found_buf[flag_at(block, q)]) != absent) { atomicStore(&gave_up, 1u); }
-  }
-  workgroupBarrier();
-  if (tid == 0u) { found_flag = atomicLoad(&gave_up); }
-  return workgroupUniformLoad(&found_flag) != 0u;
-}
-// Lays all words of a block's rows to rest.
-fn lay_to_rest(block: u32, tid: u32) {
-  workgroupBarrier();
+// `finished`: that tiles were given up, and are no more.
+fn lay_to_rest(block: u32, finished: bool, tid: u32) {
   let first = p.found_o + {{ halves }}u * found_at(block * {{ parts }}, 0u, 0u, 0u);
   let end = first + {{ all_parts }} * {{ halves * words * block }}u;
   for (var i = first + tid; i < end; i += {{ workgroup }}u) { atomicStore(&found_buf[i], absent); }
-  for (var q = tid; q < {{ parts }}; q += {{ workgroup }}u) { atomicStore(&found_buf[flag_at(block, q)], absent); }
-  if (block + tid == 0u) { atomicStore(&found_buf[p.found_o + p.flags + p.tiles], absent); }
+  if (finished) {
+    for (var q = tid; q < {{ parts }}; q += {{ workgroup }}u) { atomicStore(&found_buf[flag_at(block, q)], absent); }
+  }
+  if (tid == 0u) {
+    atomicStore(&found_buf[counter_at(block)], absent);
+    atomicStore(&found_buf[counter_at(block) + 1u], absent);
+    if (atomicAdd(&found_buf[hurry_at() + 1u], 1u) + 2u == p.tiles / {{ parts }}) {
+      atomicStore(&found_buf[hurry_at()], absent);
+      atomicStore(&found_buf[hurry_at() + 1u], absent);
+    }
+  }
 }
 {% endif %}
-{% endif %}
-{# Where other workgroups are still to put statistics they are waited for, but not for ever, nor at all once a workgroup
-   has waited in vain. #}
-{# Declares fn <name>(<arguments>) -> <type>, what was found at `count` places; place(k), a macro, says where. #}
+{# The thread's part leaves what it found. #}
+{% macro leave_found(i, v) %}
+{{ "waited |= leave_found" if waits else "store_found" }}({{ i }}, {{ v }});
+{% endmacro %}
+{# Declares fn <name>(<arguments>) -> <type>, what was found at `count` places; place(k), a macro, says where. Where other
+   workgroups are still to leave statistics they are waited for, but not for ever, nor for long once a workgroup has
+   waited in vain. #}
 {% macro load_found_function(name, type, arguments, count, place) %}
 struct {{ type }} { {% for k in range(count) %}f{{ k }}: found_t, {% endfor %} }
 fn {{ name }}({{ arguments }}) -> {{ type }} {
@@ -79,7 +88,6 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {% endfor %}
 {% if waits %}
 {% macro found_value(k) %}bitcast<found_t>({% if pairs %}vec2<u32>(w{{ k }}_0, w{{ k }}_1){% else %}w{{ k }}_0{% endif %}){% endmacro %}
-{% if gathers %}
 {% for k in range(count) %}{% for h in range(halves) %}
   var w{{ k }}_{{ h }} = absent;
 {% endfor %}{% endfor %}
@@ -89,14 +97,9 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
     w{{ k }}_{{ h }} = atomicLoad(&found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u]);
 {% endfor %}{% endfor %}
     missing = {% for k in range(count) %}{% for h in range(halves) %}{{ " | " if k or h }}(w{{ k }}_{{ h }} == absent){% endfor %}{% endfor %};
-    if (n >= p.patience || (n % 64u == 63u && atomicLoad(&found_buf[p.found_o + p.flags + p.tiles]) != absent)) { break; }
+    if (n >= p.patience || (n % 64u == 63u && atomicLoad(&found_buf[hurry_at()]) != absent)) { break; }
   }
-  if (missing) { atomicStore(&gave_up, 1u); }
-{% else %}
-{% for k in range(count) %}{% for h in range(halves) %}
-  let w{{ k }}_{{ h }} = atomicLoad(&found_buf[p.found_o + {{ halves }}u * i{{ k }} + {{ h }}u]);
-{% endfor %}{% endfor %}
-{% endif %}
+  if (missing) { atomicMax(&gave_up, 2u); }
   return {{ type }}({% for k in range(count) %}{{ ", " if k }}{{ found_value(k) }}{% endfor %});
 {% else %}
   return {{ type }}({% for k in range(count) %}{{ ", " if k }}load_found(i{{ k }}){% endfor %});
@@ -214,7 +217,7 @@ fn load_tile(tile: u32, turn: u32, tid: u32) -> Tile {
 {% macro put_found(word, v) %}
 {% for i in range(rows_per_team) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
-  store_found(found_at(tile, part_of(tile), {{ word }}u, slot + {{ i }}u), {{ v }}{{ lane }});
+  {{ leave_found("found_at(tile, part_of(tile), " ~ word ~ "u, slot + " ~ i ~ "u)", v ~ lane) }}
 {% endfor %}
 {% endmacro %}
 {# A word of what load_found_of gave as `f`, of the row or of four rows. #}
@@ -233,16 +236,10 @@ fn main({{ thread_arguments() }}) {
 {% if mixed %}
   let tid = subgroup * subgroup_size + lane;
 {% endif %}
-{% if again %}
-  let block = group_index(wg, grid);
-  if (block * {{ parts }} >= p.tiles) { return; }
-  let end_of_block = select(0u, {{ parts }}, some_given_up(block, tid));   // nearly always 0
-  for (var q_of_tile = 0u; q_of_tile < end_of_block; q_of_tile++) {
-  if (!is_given_up(block, q_of_tile, tid)) { continue; }
-  let tile = block * {{ parts }} + q_of_tile;
-{% else %}
   let tile = group_index(wg, grid);
-  if (tile >= p.tiles) { return; }
+  if (tile >= p.tiles) { return; }   // others would count it
+{% if waits %}
+  var waited = 0u;
 {% endif %}
 {{ part_place() }}
 {% if not long %}
@@ -269,38 +266,57 @@ fn main({{ thread_arguments() }}) {
   }
 {% endif %}
 {% endmacro %}
-{# Gives the tile up and leaves if some statistics were not found. `uniform_exit`: barriers follow. #}
+{# Goes on to parts_end() if some statistics were not found: the tile is given up. `uniform_exit`: barriers follow. #}
 {% macro parts_found() %}
-{% if waits and gathers %}
+{% if waits %}
+  if (waited != 0u) { atomicMax(&gave_up, waited); }   // never
   workgroupBarrier();
 {% if uniform_exit %}
-  if (tid == 0u) { leaves = atomicLoad(&gave_up); }
-  if (workgroupUniformLoad(&leaves) != 0u) {
+  if (tid == 0u) { told = atomicLoad(&gave_up); }
+  let why = workgroupUniformLoad(&told);
 {% else %}
-  if (atomicLoad(&gave_up) != 0u) {
+  let why = atomicLoad(&gave_up);
 {% endif %}
-    if (tid == 0u) {
-      atomicStore(&found_buf[p.found_o + p.flags + tile], 0u);
-      atomicStore(&found_buf[p.found_o + p.flags + p.tiles], 0u);   // nobody need wait for long
-    }
-    return;
-  }
-{% endif %}
-{% if not uniform_exit %}
-{% if again %}
-  if (live) {
-{% elif not exact %}
+  var left_before = 0u;
+  if (tid == 0u) { left_before = leave_block(tile, why); }
+  if (why == 0u{{ " && live" if not uniform_exit and not exact }}) {
+{% elif not uniform_exit %}
   if (!live) { return; }
-{% endif %}
 {% endif %}
 {% endmacro %}
 {% macro parts_end() %}
-{% if again %}
+{% if waits %}
   }
-{% if not uniform_exit %}
-  }
+  let own_block = tile / {{ parts }};
+{% if uniform_exit %}
+  workgroupBarrier();   // as in is_given_up()
 {% endif %}
-  lay_to_rest(block, tid);
+  if (tid == 0u) {
+    told = 0u;
+    if (left_before + 1u == {{ parts }}) { told = select(1u, 2u, atomicLoad(&found_buf[counter_at(own_block) + 1u]) != absent); }
+  }
+  let ending = workgroupUniformLoad(&told);
+  if (ending == 0u) { return; }
+  if (ending == 2u) {
+    finish_block(own_block, tid{{ ", lane" if mixed }});
+    workgroupBarrier();
+  }
+  lay_to_rest(own_block, ending == 2u, tid);
 {% endif %}
 }
+{% endmacro %}
+{# Declares how a block's tiles are finished that were given up; `body`, a macro: that of one of them, all of whose
+   statistics are known. #}
+{% macro finish_function(body) %}
+{% if waits %}
+fn finish_block(block: u32, tid: u32{{ ", lane: u32" if mixed }}) {
+  for (var q_of_tile = 0u; q_of_tile < {{ parts }}; q_of_tile++) {
+    if (!is_given_up(block, q_of_tile, tid)) { continue; }
+    let tile = block * {{ parts }} + q_of_tile;
+{{ part_place() }}
+{{ tile_place() }}
+{{ body() }}
+  }
+}
+{% endif %}
 {% endmacro %}

@@ -39,3 +39,20 @@
   {{ operand }}_next += p.{{ operand }}_jump;
 {% endfor %}
 {% endmacro %}
+{# All of a tile, read once more: what becomes of result(value) at its steps, one after the other. Few tiles are given up,
+   and few registers must be enough for these. `more`: text, what a result takes at step k beside what it is made of. #}
+{% macro finish_steps(result, more="") %}
+{% for operand in reads + stores %}
+  let {{ operand }}_start = {{ operand }}_row(row);
+{% endfor %}
+  for (var i = 0u; i < {{ kept }}u; i++) {
+    let k = first + i * {{ team }}u;
+    if (live && k < {{ "tile_end" if balanced else "p.steps" }}) {
+      let made = {{ made(loop_place, "k", "") }};
+{{ take_operands("r_", loop_place, "k", "") }}
+{{ more }}
+{{ put_beside("made", loop_place, "k") }}
+{{ put("r_", loop_place, "k", result("made" ~ x_of)) }}
+    }
+  }
+{% endmacro %}

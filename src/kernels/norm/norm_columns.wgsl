@@ -8,11 +8,9 @@
 {{ weight_access() }}
 {{ column_words_functions() }}
 {{ elements_function() }}
-{% if gathers %}
 var<workgroup> member_bases: array<vec2<u32>, {{ workgroup }}>;
 var<workgroup> member_means: array<vec4<f32>, {{ workgroup }}>;   // less the bases
 var<workgroup> member_squares: array<vec4<f32>, {{ workgroup }}>;
-{% endif %}
 var<workgroup> found_means: array<f32, {{ workgroup }}>;
 var<workgroup> found_rests: array<f32, {{ workgroup }}>;
 var<workgroup> found_squares: array<f32, {{ workgroup }}>;
@@ -86,7 +84,15 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% endmacro %}
 {% macro result(value) -%}fma({{ value }} - middle, factor, added){%- endmacro %}
 
-{% if gathers %}
+{% macro finish_tile() %}
+{{ take_weights() }}
+{{ join_parts() }}
+  workgroupBarrier();
+{{ row_values() }}
+{{ finish_steps(result) }}
+{% endmacro %}
+{{ finish_function(finish_tile) }}
+
 {{ parts_begin() }}
 {{ take_words("0u") }}
   let base = widen4_x(v0);
@@ -118,9 +124,9 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
       part = join(part, n, select(0f, mean, n > 0f), member_squares[at][tid % 4u]);
     }
     let mean = rounded(part_base + part.mean);
-    store_found(found_at(tile, part_of(tile), 0u, tid), mean);
-    store_found(found_at(tile, part_of(tile), 1u, tid), (part_base - mean) + part.mean);
-    store_found(found_at(tile, part_of(tile), 2u, tid), part.squares);
+    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "mean") }}
+    {{ leave_found("found_at(tile, part_of(tile), 1u, tid)", "(part_base - mean) + part.mean") }}
+    {{ leave_found("found_at(tile, part_of(tile), 2u, tid)", "part.squares") }}
   }
 {{ take_weights() }}
   workgroupBarrier();   // counts are found where members left theirs
@@ -129,7 +135,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   workgroupBarrier();
 {{ row_values() }}
 {# What this dispatch stores has no NaN. #}
-  if (!is_finite(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicStore(&gave_up, 1u); }
+  if (!is_finite(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicMax(&gave_up, 1u); }
 {{ parts_found() }}
 {% else %}
 {{ parts_found() }}
@@ -140,18 +146,4 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   v{{ i }} += vec2<u32>(p.nothing);
 {{ store_words(i, "narrow4(" ~ result("widen4_x(v" ~ i ~ ")") ~ ")") }}
 {% endfor %}
-{% else %}
-{{ tile_of_inputs() }}
-{{ parts_head() }}
-{{ take_weights() }}
-{{ join_parts() }}
-  workgroupBarrier();
-{{ row_values() }}
-  workgroupBarrier();   // the next tile joins there
-{{ parts_found() }}
-{{ tile_starts() }}
-{% for i in range(kept) %}
-{{ store_tile(i, result(tile_value(i))) }}
-{% endfor %}
-{% endif %}
 {{ parts_end() }}

@@ -24,6 +24,49 @@
 {{ elements_function() }}
 {% endif %}
 
+{% macro first_mean() %}
+  let f = load_found_of(tile, 0u, slot);
+  let reference = {{ got(0) }};
+{% endmacro %}
+{# Joins what all parts found, as distances from `reference`. #}
+{% macro join_found() %}
+{% if centred %}
+  var count = 0f;
+  var mean = state_t(0);      // less `reference`
+  var squares = state_t(0);   // of deviations from the mean
+  for (var q = member; q < p.all_parts; q += {{ team }}u) {
+    let f = load_found_of(tile, q, slot);
+    let n = {{ got(3) ~ ("[0]" if rows_per_team == 4 else "") if counted else "elements_of(q)" }};
+    let step = (({{ got(0) }} - reference) + {{ got(1) }}) - mean;
+    let joined = count + n;
+    mean += step * (n / joined);
+    squares += {{ got(2) }} + step * step * (count * (n / joined));
+    count = joined;
+  }
+  let row_mean = team_sum(mean * count, tid) * p.inverse_length;
+  let off = mean - row_mean;
+  let variance = max(team_sum(squares + off * off * count, tid) * p.inverse_length, state_t(0));
+{% else %}
+  var squares = state_t(0);
+  for (var q = member; q < p.all_parts; q += {{ team }}u) {
+    let f = load_found_of(tile, q, slot);
+    squares += {{ got(0) }};
+  }
+  let variance = team_sum(squares, tid) * p.inverse_length;
+{% endif %}
+{% endmacro %}
+{% macro finish_tile() %}
+{{ first_mean() if centred }}
+{{ join_found() }}
+  let factor = inverseSqrt(variance + p.epsilon);
+{{ weight_rows() }}
+{% macro finished(value) -%}
+{{ weighted("((" ~ value ~ " - reference) - row_mean) * factor" if centred else value ~ " * factor", "w_") }}
+{%- endmacro %}
+{{ finish_steps(finished, load_weights("w_", "k")) }}
+{% endmacro %}
+{{ finish_function(finish_tile) }}
+
 {{ parts_head() }}
 {% if gathers and centred %}
   let part_elements = elements_of(tile % p.parts);
@@ -106,36 +149,12 @@
   }
 {% endif %}
 {% if finishes %}
-{% if centred %}
-{% if gathers %}
+{% if centred and gathers %}
   let reference = part_mean;
-{% else %}
-  let f = load_found_of(tile, 0u, slot);
-  let reference = {{ got(0) }};
+{% elif centred %}
+{{ first_mean() }}
 {% endif %}
-  var count = 0f;
-  var mean = state_t(0);      // less `reference`
-  var squares = state_t(0);   // of deviations from the mean
-  for (var q = member; q < p.all_parts; q += {{ team }}u) {
-    let f = load_found_of(tile, q, slot);
-    let n = {{ got(3) ~ ("[0]" if rows_per_team == 4 else "") if counted else "elements_of(q)" }};
-    let step = (({{ got(0) }} - reference) + {{ got(1) }}) - mean;
-    let joined = count + n;
-    mean += step * (n / joined);
-    squares += {{ got(2) }} + step * step * (count * (n / joined));
-    count = joined;
-  }
-  let row_mean = team_sum(mean * count, tid) * p.inverse_length;
-  let off = mean - row_mean;
-  let variance = max(team_sum(squares + off * off * count, tid) * p.inverse_length, state_t(0));
-{% else %}
-  var squares = state_t(0);
-  for (var q = member; q < p.all_parts; q += {{ team }}u) {
-    let f = load_found_of(tile, q, slot);
-    squares += {{ got(0) }};
-  }
-  let variance = team_sum(squares, tid) * p.inverse_length;
-{% endif %}
+{{ join_found() }}
 {{ parts_found() }}
   let factor = inverseSqrt(variance + p.epsilon);
 {{ turns_begin() }}

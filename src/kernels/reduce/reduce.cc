@@ -199,7 +199,7 @@ Accumulator reduce_accumulator(ReduceOp op, DType x) {
 RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep = false) {
   // Fours do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
-  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .ahead = !keep && !is_moment(r.op), .cut = cut};
+  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .ahead = !keep, .cut = cut};
   if (r.form) options.form = r.form->rows;
   // The input with the most memory says which way threads had better go.
   std::int64_t most = -1;
@@ -292,7 +292,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.set("phase_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
   if (r.before) call.expression(*r.before, plan.width, false, true);
   call.after(r.after, 1);
-  if (!is_moment(r.op)) {
+  if (!is_moment(r.op) || (plan.kept == 0 && stage != Stage::second)) {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
     // Exponentials take registers, too.
     const bool few = r.op == ReduceOp::log_sum_exp && !(plan.across && narrow);
@@ -302,7 +302,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.set("loads_words", !r.before && fours && bits(r.inputs[0].dtype) == 16);
   }
   if (is_moment(r.op)) {
-    call.include("float_rows").include("moments").set("op", info.name);
+    call.include("float_rows").include("moments").set("op", info.name).nothing();
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
   } else if (r.op == ReduceOp::log_sum_exp) {
     call.include("float_rows");

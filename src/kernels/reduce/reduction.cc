@@ -153,14 +153,11 @@ Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const
                   const Joining& joining, std::size_t windows, bool cut) {
   if (windows > 1) return Stage::first;
   if (parts.count == 1) return Stage::whole;
-  // What a watchdog's limit cuts into several dispatches would be joined across submits. Operations beside the bytes are
-  // counted as if elements had eight.
-  const Work work{.bytes = static_cast<std::uint64_t>(rows.count * rows.length) * 8};
   const auto bytes = static_cast<std::uint64_t>(joining_words(plan, parts, joining.words)) * 4;
   // Where a thread would join many, a second dispatch has more threads for that.
   const bool few = parts.count <= std::int64_t{plan.team} * 4;
   if (few && bytes <= capabilities.max_binding && joining.bindings < capabilities.max_storage_buffers &&
-      work.amount() < capabilities.max_dispatch_work) {
+      is_one_dispatch(capabilities, rows.count * rows.length, 8)) {
     return Stage::joins;
   }
   return cut ? Stage::first : Stage::whole;

@@ -61,10 +61,9 @@ fn main({{ thread_arguments() }}) {
   let rest = team_sum(sum_of(total), tid);
   let row_squares = team_sum(sum_of(squares), tid) - rest * (rest / p.length);   // perhaps just below 0
 {% else %}
-{{ pilot_mean(x_step) }}
   let begin = min(part * p.part_steps, p.steps);
   let end = min(begin + p.part_steps, p.steps);
-{{ gather_moments("begin + member", "end", x_step) }}
+{{ gather_moments_ahead() }}
   let elements = f32((end - begin) * {{ 4 if width == 4 and not across else 1 }}u);
 {% set of = "part" if joins else "row" %}
   let {{ of }}_mean = team_sum(mean * count, tid) / max(elements, 1f);

@@ -16,6 +16,35 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {% set subgroup_lane = "lane" if mixed else "0u" %}
 {% set states = lanes if across else 1 %}
 
+{# What stands before the tile in its row, `before`; and then its results. #}
+{% macro join_before() %}
+  var sum = nothing();
+  for (var q = member; q < part_of(tile); q += {{ team }}u) {
+    let f = load_found_of(tile, q, slot);
+{% for i in range(states) %}
+    sum.v{{ i }} = join(sum.v{{ i }}, f.f{{ i }});
+{% endfor %}
+  }
+  var before = team_scan(sum, tid, {{ subgroup_lane }}).all{{ "" if across else ".v0" }};
+{% endmacro %}
+{% macro scan_tile() %}
+  let y0 = y_row(row);
+{{ turns_begin() }}
+{% for r in range(kept // 4) %}
+  {
+{{ tile_round(r) }}
+{{ store_round(subgroup_lane) }}
+  }
+{% endfor %}
+{{ turns_end() }}
+{% endmacro %}
+{% macro finish_tile() %}
+  let loaded = load_tile(tile, 0u, tid);
+{{ join_before() }}
+{{ scan_tile() }}
+{% endmacro %}
+{{ finish_function(finish_tile) }}
+
 {{ parts_head() }}
 {% if gathers %}
   var own = nothing();
@@ -31,28 +60,13 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
   if (member == 0u) {   // teams past the end too: what they found is waited for
 {% for i in range(states) %}
 {% set total = "all.v" ~ i if across else "join(join(all.v0, all.v1), join(all.v2, all.v3))" %}
-    store_found(found_at(tile, part_of(tile), 0u, slot + {{ i }}u), {{ total }});
+    {{ leave_found("found_at(tile, part_of(tile), 0u, slot + " ~ i ~ "u)", total) }}
 {% endfor %}
   }
 {% endif %}
 {% if finishes %}
-  var sum = nothing();
-  for (var q = member; q < part_of(tile); q += {{ team }}u) {
-    let f = load_found_of(tile, q, slot);
-{% for i in range(states) %}
-    sum.v{{ i }} = join(sum.v{{ i }}, f.f{{ i }});
-{% endfor %}
-  }
-  var before = team_scan(sum, tid, {{ subgroup_lane }}).all{{ "" if across else ".v0" }};
+{{ join_before() }}
 {{ parts_found() }}
-  let y0 = y_row(row);
-{{ turns_begin() }}
-{% for r in range(kept // 4) %}
-  {
-{{ tile_round(r) }}
-{{ store_round(subgroup_lane) }}
-  }
-{% endfor %}
-{{ turns_end() }}
+{{ scan_tile() }}
 {% endif %}
 {{ parts_end() }}

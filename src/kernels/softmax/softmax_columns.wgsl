@@ -5,12 +5,10 @@
 {% set shares = workgroup // half %}
 {% set eight = 8 if team > 8 else team %}
 {{ work_access() }}
-{% if gathers %}
 {% for j in range(2) %}
 var<workgroup> member_tops{{ j }}: array<vec2<f32>, {{ workgroup }}>;
 var<workgroup> member_sums{{ j }}: array<vec2<f32>, {{ workgroup }}>;
 {% endfor %}
-{% endif %}
 var<workgroup> found_tops: array<f32, {{ workgroup }}>;
 var<workgroup> found_sums: array<f32, {{ workgroup }}>;
 var<workgroup> row_tops: array<f32, {{ half }}>;
@@ -78,8 +76,8 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% endif %}
     row_tops[tid] = top;
     row_less[tid] = log2(sum);
-{% if gathers and rounds %}
-    if (!is_positive(sum)) { atomicStore(&gave_up, 1u); }   // what this dispatch stores has no NaN
+{% if rounds %}
+    if (!is_positive(sum)) { atomicMax(&gave_up, 1u); }   // what is stored at once has no NaN
 {% endif %}
   }
 {% endmacro %}
@@ -88,7 +86,20 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
   let less{{ j }} = vec2<f32>(row_less[slot / 2u], row_less[slot / 2u + 1u]);
 {% endmacro %}
 
-{% if gathers %}
+{% macro finish_tile() %}
+{% for j in range(2) %}
+{{ join_parts(j) }}
+  workgroupBarrier();
+{{ row_values(j) }}
+  workgroupBarrier();   // the next half joins there
+{% endfor %}
+  let top = vec4<f32>(top0, top1);
+  let less = vec4<f32>(less0, less1);
+{% macro finished(value) -%}exp2(fma({{ value }} - top, vec4<f32>(log2_of_e), -less)){%- endmacro %}
+{{ finish_steps(finished) }}
+{% endmacro %}
+{{ finish_function(finish_tile) }}
+
 {{ parts_begin() }}
 {{ take_words("0xfc00fc00u" if x_is_f16 else "0xff80ff80u") }}
 {% for j in range(2) %}
@@ -131,7 +142,7 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% endfor %}
       top = next;
     }
-    store_found(found_at(tile, part_of(tile), 0u, tid), part_word(top, sum));
+    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "part_word(top, sum)") }}
   }
 {% endfor %}
 {% for j in range(2) %}
@@ -154,22 +165,4 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% endif %}
 {% endfor %}
 {% endfor %}
-{% else %}
-{{ tile_of_inputs() }}
-{{ parts_head() }}
-{% for j in range(2) %}
-{{ join_parts(j) }}
-  workgroupBarrier();
-{{ row_values(j) }}
-  workgroupBarrier();   // the next half, or tile, joins there
-{% endfor %}
-{{ parts_found() }}
-  let top = vec4<f32>(top0, top1);
-  let less = vec4<f32>(less0, less1);
-{{ tile_starts() }}
-{% macro result(i) -%}exp2(fma({{ tile_value(i) }} - top, vec4<f32>(log2_of_e), -less)){%- endmacro %}
-{% for i in range(kept) %}
-{{ store_tile(i, result(i)) }}
-{% endfor %}
-{% endif %}
 {{ parts_end() }}

@@ -31,7 +31,7 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
 {% endif %}
 {% macro give_up_unless(positive) %}
 {% if checked %}
-  if (!{{ positive }}) { atomicStore(&gave_up, 1u); }
+  if (!{{ positive }}) { atomicMax(&gave_up, 1u); }
 {% endif %}
 {% endmacro %}
 {% if checked %}
@@ -55,12 +55,81 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% endfor %}
 {% endmacro %}
 
-{{ tile_of_inputs() }}
-{{ parts_head() }}
+{# Joins what all parts found. #}
+{% macro join_found() %}
+{% if by_columns %}
+  var found_top = lowest;
+  var found_sum = 0f;
+  for (var q = share; q < p.all_parts; q += {{ team }}u) {
+    let f = load_found_of_four(tile, q, column);
+    let next = max(found_top, max(max(f.f0, f.f2), max(f.f4, f.f6)));
+    found_sum = found_sum * exp(found_top - next) + f.f1 * exp(f.f0 - next);
+{% for k in range(1, 4) %}
+    found_sum += select(0f, f.f{{ 2 * k + 1 }} * exp(f.f{{ 2 * k }} - next), q + {{ k * (team // 4) }}u < p.all_parts);
+{% endfor %}
+    found_top = next;
+  }
+  found_tops[tid] = found_top;
+  found_sums[tid] = found_sum;
+  workgroupBarrier();
+  if (tid < {{ block }}u) {
+{{ join_column("top", "sum", "found_tops", "found_sums", team // 4) }}
+    found_tops[tid] = top;
+    found_sums[tid] = sum;
+{{ give_up_unless("is_positive(sum)") }}
+  }
+{% else %}
+  var part_top = state_t(lowest);
+  var part_total = state_t(0);
+  for (var q = member; q < p.all_parts; q += {{ team }}u) {
+    let f = load_found_of(tile, q, slot);
+    let a = {{ got(0) }};
+    let b = {{ got(1) }};
+    let next = max(part_top, a);
+    part_total = part_total * exp(part_top - next) + b * exp(a - next);
+    part_top = next;
+  }
+  let row_top = team_max(part_top, tid);
+  let row_total = team_sum(part_total * exp(part_top - row_top), tid);
+{{ give_up_unless("all_positive(row_total)" if state == "vec4" else "is_positive(row_total)") }}
+{% endif %}
+{% endmacro %}
+{# What they came to, of columns behind a barrier. #}
+{% macro row_values() %}
+{% if by_columns %}
+  let row_top = vec4<f32>(found_tops[slot], found_tops[slot + 1u], found_tops[slot + 2u], found_tops[slot + 3u]);
+  let row_total = vec4<f32>(found_sums[slot], found_sums[slot + 1u], found_sums[slot + 2u], found_sums[slot + 3u]);
+{% endif %}
+{% endmacro %}
+{% macro column_place() %}
 {% if by_columns %}
   let column = tid % {{ block }}u;
   let share = tid / {{ block }}u;
 {% endif %}
+{% endmacro %}
+{% macro finish_tile() %}
+{{ column_place() }}
+{{ join_found() }}
+  workgroupBarrier();
+{{ row_values() }}
+{% if logarithm %}
+  let less = {{ log_of("row_total") }};
+{% else %}
+  let scale = 1 / row_total;
+{% endif %}
+{% macro finished(value) -%}
+{{ "(" ~ value ~ " - row_top) - less" if logarithm else "exp(" ~ value ~ " - row_top) * scale" }}
+{%- endmacro %}
+{{ finish_steps(finished) }}
+{% endmacro %}
+{% set store_quickly = store_how %}
+{% set store_how = "" %}
+{{ finish_function(finish_tile) }}
+{% set store_how = store_quickly %}
+
+{{ tile_of_inputs() }}
+{{ parts_head() }}
+{{ column_place() }}
 {% if gathers %}
 {# Words of infinities, whose exponentials are 0. #}
   var own_top = state_t(lowest);
@@ -98,16 +167,16 @@ fn all_positive(v: vec4<f32>) -> bool {
   gathered_sum += member_sums[at{{ k }}][column % 4u] * exp(top{{ k }} - gathered_top);
 {% endfor %}
 {% if team == 4 %}
-  store_found(found_at(tile, part_of(tile), 0u, column), gathered_top);
-  store_found(found_at(tile, part_of(tile), 1u, column), gathered_sum);
+  {{ leave_found("found_at(tile, part_of(tile), 0u, column)", "gathered_top") }}
+  {{ leave_found("found_at(tile, part_of(tile), 1u, column)", "gathered_sum") }}
 {% else %}
   gathered_tops[tid] = gathered_top;
   gathered_sums[tid] = gathered_sum;
   workgroupBarrier();
   if (tid < {{ block }}u) {
 {{ join_column("top", "sum", "gathered_tops", "gathered_sums", team // 4) }}
-    store_found(found_at(tile, part_of(tile), 0u, column), top);
-    store_found(found_at(tile, part_of(tile), 1u, column), sum);
+    {{ leave_found("found_at(tile, part_of(tile), 0u, column)", "top") }}
+    {{ leave_found("found_at(tile, part_of(tile), 1u, column)", "sum") }}
   }
 {% endif %}
 {% else %}
@@ -120,52 +189,12 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% endif %}
 {% endif %}
 {% if finishes %}
-{% if by_columns %}
-  var found_top = lowest;
-  var found_sum = 0f;
-  for (var q = share; q < p.all_parts; q += {{ team }}u) {
-    let f = load_found_of_four(tile, q, column);
-    let next = max(found_top, max(max(f.f0, f.f2), max(f.f4, f.f6)));
-    found_sum = found_sum * exp(found_top - next) + f.f1 * exp(f.f0 - next);
-{% for k in range(1, 4) %}
-    found_sum += select(0f, f.f{{ 2 * k + 1 }} * exp(f.f{{ 2 * k }} - next), q + {{ k * (team // 4) }}u < p.all_parts);
-{% endfor %}
-    found_top = next;
-  }
-{% if again %}
-  workgroupBarrier();   // the tile before may still be read
-{% endif %}
-  found_tops[tid] = found_top;
-  found_sums[tid] = found_sum;
-  workgroupBarrier();
-  if (tid < {{ block }}u) {
-{{ join_column("top", "sum", "found_tops", "found_sums", team // 4) }}
-    found_tops[tid] = top;
-    found_sums[tid] = sum;
-{{ give_up_unless("is_positive(sum)") }}
-  }
-{% if again or not waits %}
+{{ join_found() }}
+{% if by_columns and not waits %}
   workgroupBarrier();
 {% endif %}
 {{ parts_found() }}
-  let row_top = vec4<f32>(found_tops[slot], found_tops[slot + 1u], found_tops[slot + 2u], found_tops[slot + 3u]);
-  let row_total = vec4<f32>(found_sums[slot], found_sums[slot + 1u], found_sums[slot + 2u], found_sums[slot + 3u]);
-{% else %}
-  var part_top = state_t(lowest);
-  var part_total = state_t(0);
-  for (var q = member; q < p.all_parts; q += {{ team }}u) {
-    let f = load_found_of(tile, q, slot);
-    let a = {{ got(0) }};
-    let b = {{ got(1) }};
-    let next = max(part_top, a);
-    part_total = part_total * exp(part_top - next) + b * exp(a - next);
-    part_top = next;
-  }
-  let row_top = team_max(part_top, tid);
-  let row_total = team_sum(part_total * exp(part_top - row_top), tid);
-{{ give_up_unless("all_positive(row_total)" if state == "vec4" else "is_positive(row_total)") }}
-{{ parts_found() }}
-{% endif %}
+{{ row_values() }}
 {% if logarithm %}
   let less = {{ log_of("row_total") }};
 {% elif packed and narrow_y %}
