@@ -41,72 +41,80 @@
     count = joined;
   }
 {% endmacro %}
-{# The same of the steps from `begin` to `end`, loaded ahead (row_work.wgsl): what comes first is the estimate, too. #}
+{# The same of the steps from `begin` to `end`, loaded ahead (row_work.wgsl): `count` of the thread's elements, of each
+   lane, their `mean` less `base`, the first of them, and `squares`, sums of squared deviations. A few steps at a time are
+   summed up as distances from the first of them and as the squares of these, which loses few digits, since the first one
+   is among them. #}
 {% macro gather_moments_ahead() %}
-{% set per_step = 4 if width == 4 and not across else 1 %}
 {{ batches_end(batch) }}
   var k = begin + member;
 {{ load_ahead(batch) }}
-  // Any value near the mean will do; an outlier at the row's start must not make it far.
-  let shift = team_sum(sum_of({% for i in range(batch) %}{{ " + " if i }}{{ "widen4_x(ahead" ~ i ~ ")" if loads_words else "ahead" ~ i }}{% endfor %}), tid) * {{ 1.0 / (batch * team * per_step) }}f;
+  let base = {{ ahead_value(0) }};
   var count = 0f;
-  var mean = state_t(0);
-  var squares = state_t(0);   // of deviations from `mean`
+  var mean = value_t(0);
+  var squares = value_t(0);
 {% if loops %}
   for (; k < stop; k += {{ batch * team }}u) {
-{% for first in range(0, batch, 4) %}
-{% set size = 4 if first + 4 <= batch else batch - first %}
-{% for i in range(first, first + size) %}
-{{ take_ahead(i, "k + " ~ i * team ~ "u", "") }}
-      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
-      let d{{ i }} = v{{ i }} - shift;
+{% for first in range(0, batch, 8) %}
+{% set size = 8 if first + 8 <= batch else batch - first %}
+    let b{{ first }} = {{ ahead_value(first) }};
+    ahead{{ first }} = {{ step_ahead(first, "k + " ~ (batch + first) * team ~ "u") }};
+    var total{{ first }} = value_t(0);
+    var squares{{ first }} = value_t(0);
+{% for i in range(first + 1, first + size) %}
+    let d{{ i }} = {{ ahead_value(i) }} - b{{ first }};
+    ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
+    total{{ first }} += d{{ i }};
+    squares{{ first }} = fma(d{{ i }}, d{{ i }}, squares{{ first }});
 {% endfor %}
-      let mean{{ first }} = sum_of({% for i in range(first, first + size) %}{{ " + " if i > first }}d{{ i }}{% endfor %}) * {{ 1.0 / (size * per_step) }}f;
-{% for i in range(first, first + size) %}
-      let e{{ i }} = d{{ i }} - mean{{ first }};
-{% endfor %}
-      let step{{ first }} = mean{{ first }} - mean;
-      let joined{{ first }} = count + {{ size * per_step }}f;
-      mean += step{{ first }} * ({{ size * per_step }}f / joined{{ first }});
-      squares += sum_of({% for i in range(first, first + size) %}{{ " + " if i > first }}e{{ i }} * e{{ i }}{% endfor %}) + step{{ first }} * step{{ first }} * (count * ({{ size * per_step }}f / joined{{ first }}));
-      count = joined{{ first }};
+{{ join_moments(size ~ "f", "b" ~ first, "total" ~ first, "squares" ~ first) }}
 {% endfor %}
   }
 {% endif %}
 {% if left %}
   {
-    var some = 0f;
+    let b = {{ ahead_value(0) }};
+    var some = {{ "1f" if left_whole else "select(0f, 1f, k < end)" }};
     var total = value_t(0);
-{% for i in range(left) %}
-{% set at = "k + " ~ i * team ~ "u" %}
-{{ take_ahead(i, at, "") }}
+    var some_squares = value_t(0);
+{% for i in range(1, left) %}
+    {
+      let d = {{ ahead_value(i) }} - b;
 {% if i >= left_whole %}
-    let is_in{{ i }} = {{ at }} < end;
-    let d{{ i }} = select(value_t(0), v{{ i }} - shift, is_in{{ i }});
-    some += select(0f, {{ per_step }}f, is_in{{ i }});
+      let inside = k + {{ i * team }}u < end;
+      total += select(value_t(0), d, inside);
+      some_squares += select(value_t(0), d * d, inside);
+      some += select(0f, 1f, inside);
 {% else %}
-    let d{{ i }} = v{{ i }} - shift;
-    some += {{ per_step }}f;
+      total += d;
+      some_squares += d * d;
+      some += 1f;
 {% endif %}
-    total += d{{ i }};
+    }
 {% endfor %}
-    let group_mean = sum_of(total) / max(some, 1f);
-    var group_squares = value_t(0);
-{% for i in range(left) %}
-{% if i >= left_whole %}
-    let e{{ i }} = select(value_t(0), d{{ i }} - group_mean, is_in{{ i }});
-{% else %}
-    let e{{ i }} = d{{ i }} - group_mean;
-{% endif %}
-    group_squares += e{{ i }} * e{{ i }};
-{% endfor %}
-    let step = group_mean - mean;
-    let share = some / max(count + some, 1f);
-    mean += step * share;
-    squares += sum_of(group_squares) + step * step * (count * share);
-    count += some;
+{{ join_moments("some", "b", "total", "some_squares") }}
   }
 {% else %}
-  squares = state_t(bitcast<f32>(0x7fc00000u | p.nothing));   // there are no steps
+  squares = value_t(bitcast<f32>(0x7fc00000u | p.nothing));   // there are no steps
 {% endif %}
+{% endmacro %}
+{# Joins moments of `size` elements, sums of distances from `b` and of their squares, to the thread's. #}
+{% macro join_moments(size, b, total, squares) %}
+    {
+      let own = {{ total }} / max({{ size }}, 1f);
+      let step = (({{ b }} - base) + own) - mean;
+      let joined = count + {{ size }};
+      let share = {{ size }} / max(joined, 1f);
+      mean = fma(step, value_t(share), mean);
+      squares += fma(-own, {{ total }}, {{ squares }}) + step * step * (count * share);
+      count = joined;
+    }
+{% endmacro %}
+{# Joins the team's as `mean_of`, what its rounding left out, `rest_of`, and `squares_of`, all of `elements`. The rest is
+   taken out of the squares, too. #}
+{% macro join_team(mean_of, rest_of, squares_of, elements) %}
+  let {{ mean_of }} = team_sum(sum_of((base + mean) * (count / max({{ elements }}, 1f))), tid);
+  let off = (base - {{ mean_of }}) + mean;
+  let {{ rest_of }} = team_sum(sum_of(off * count), tid) / max({{ elements }}, 1f);
+  let {{ squares_of }} = team_sum(sum_of(squares + off * off * count), tid) - {{ rest_of }} * ({{ rest_of }} * {{ elements }});
 {% endmacro %}

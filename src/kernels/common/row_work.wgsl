@@ -80,9 +80,12 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   var ahead{{ i }} = {{ step_ahead(i, "k + " ~ i * team ~ "u") }};
 {% endfor %}
 {% endmacro %}
+{% macro ahead_value(i) -%}
+{{ "widen4_x(ahead" ~ i ~ ")" if loads_words else "ahead" ~ i ~ x_of }}
+{%- endmacro %}
 {# Step number i of the batch, which is step k of the row, as v<i>; what is beside it is stored. #}
 {% macro take_ahead(i, k, inside) %}
-      let v{{ i }} = {{ "widen4_x(ahead" ~ i ~ ")" if loads_words else "ahead" ~ i ~ x_of }};
+      let v{{ i }} = {{ ahead_value(i) }};
 {% if beside %}
       if ({{ "live && " ~ inside if inside else "live" }}) {
 {{ put_beside("ahead" ~ i, loop_place, k) }}

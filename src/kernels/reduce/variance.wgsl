@@ -1,13 +1,12 @@
 {# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts, as in
-   reduce.wgsl, the last perhaps empty: they leave (an estimate of the mean, the mean less that, squares, elements), which
-   join by the mean of all and then by deviations from it, as distances from the first estimate, so that a large mean
-   costs no digits. Whole rows that fit stay in registers, as in row_norm.wgsl. #}
+   reduce.wgsl: they leave (mean, what its rounding left out, squares, elements), which join by the mean of all and then by
+   deviations from it, as distances from the first mean, so that a large mean costs no digits. Whole rows that fit stay in registers, as in row_norm.wgsl. #}
 {{ work_access() }}
 {{ result_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
 
 {% macro part_word(w, lane) -%}
-bitcast<u32>({{ "elements" if w == 3 else ["shift", "part_mean", "part_squares"][w] ~ lane }})
+bitcast<u32>({{ "elements" if w == 3 else ["part_mean", "part_rest", "part_squares"][w] ~ lane }})
 {%- endmacro %}
 {% macro join_part(k) %}
       if (some == 0f) { reference = bitcast<state_t>(left0_{{ k }}); }
@@ -59,16 +58,14 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
   // The deviations' own sum takes out the mean's rounding error.
   let rest = team_sum(sum_of(total), tid);
-  let row_squares = team_sum(sum_of(squares), tid) - rest * (rest / p.length);   // perhaps just below 0
+  let row_squares = team_sum(sum_of(squares), tid) - rest * (rest / p.length);   // here as below perhaps just below 0
 {% else %}
   let begin = min(part * p.part_steps, p.steps);
   let end = min(begin + p.part_steps, p.steps);
 {{ gather_moments_ahead() }}
   let elements = f32((end - begin) * {{ 4 if width == 4 and not across else 1 }}u);
 {% set of = "part" if joins else "row" %}
-  let {{ of }}_mean = team_sum(mean * count, tid) / max(elements, 1f);
-  let step = mean - {{ of }}_mean;
-  let {{ of }}_squares = team_sum(squares + step * step * count, tid);
+{{ join_team(of ~ "_mean", of ~ "_rest", of ~ "_squares", "elements") }}
 {% if joins %}
 {{ leave_parts(part_word) }}
 {# A member's first part, of which there are few more, tells what the others are distances from. #}
@@ -78,22 +75,22 @@ fn main({{ thread_arguments() }}) {
   var squares_of_parts = state_t(0);
 {{ join_parts(join_part) }}
 {# Those of the first member, which has a part. #}
-  let base = team_sum(select(state_t(0), reference, member == 0u), tid);
-  let from_base = (reference - base) + mean_of_parts;
-  let row_mean = team_sum(select(state_t(0), from_base * some, some > 0f), tid) / p.length;
-  let off = from_base - row_mean;
-  let row_squares = team_sum(select(state_t(0), squares_of_parts + off * off * some, some > 0f), tid);
+  let first_mean = team_sum(select(state_t(0), reference, member == 0u), tid);
+  let from_first = (reference - first_mean) + mean_of_parts;
+  let row_mean = team_sum(select(state_t(0), from_first * some, some > 0f), tid) / p.length;
+  let apart = from_first - row_mean;
+  let row_squares = team_sum(select(state_t(0), squares_of_parts + apart * apart * some, some > 0f), tid);
 {% endif %}
 {% endif %}
   if (!live || member != 0u) { return; }
 {% macro result(lane) -%}
-{% set variance = ("relu_f32(row_squares" ~ lane ~ ")" if kept else "row_squares" ~ lane) ~ " / p.divisor" %}
+{% set variance = "relu_f32(row_squares" ~ lane ~ ") / p.divisor" %}
 {{- "sqrt(" ~ variance ~ ")" if op == "deviation" else variance }}
 {%- endmacro %}
 {% if partial_out %}
 {% for i in range(rows_per_team) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
-  store_y(y_row(row + {{ i }}u) + 2u * part, vec2<f32>(shift{{ lane }}, row_mean{{ lane }}));
+  store_y(y_row(row + {{ i }}u) + 2u * part, vec2<f32>(row_mean{{ lane }}, row_rest{{ lane }}));
   store_y(y_row(row + {{ i }}u) + 2u * part + 1u, vec2<f32>(row_squares{{ lane }}, elements));
 {% endfor %}
 {% else %}
