@@ -43,6 +43,12 @@ fn near_bf16x4(v: vec4<f32>) -> vec2<u32> {
   return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
 }
 
+// Positive and finite, by its bits: comparisons need not know NaN.
+fn is_positive_f32(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
+fn all_positive_f32(v: vec4<f32>) -> bool {
+  return is_positive_f32(v.x) && is_positive_f32(v.y) && is_positive_f32(v.z) && is_positive_f32(v.w);
+}
+
 fn narrow_bits(value: f32, e: u32, m: u32, finite_only: bool) -> u32 {
   let f = bitcast<u32>(value);
   let sign = (f >> 31u) << (e + m);

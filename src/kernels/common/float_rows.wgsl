@@ -13,6 +13,9 @@ fn sum_of(v: value_t) -> state_t { return v; }
 fn add(a: state_t, b: state_t) -> state_t { return a + b; }
 fn larger(a: state_t, b: state_t) -> state_t { return max(a, b); }
 
+{# How softmax's bf16 results are rounded if the row's sum is a positive number, so that none is NaN: quickly. #}
+{% set quick_store = "_number" if logarithm else "_near" %}
+
 {# Packed values are widened again after this: that the words do not change compilers cannot know. #}
 {% macro forget_values() %}
 {% for i in range(kept if packed else 0) %}

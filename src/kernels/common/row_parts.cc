@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "gpu/resting_words.h"
 #include "kernels/common/memory.h"
@@ -93,7 +94,7 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
       // Words so many that two workgroups share a core's registers. Short rows make runs with those that follow.
       const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
       const auto beside = std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(fours, 8, 32)));
-      f = {.threads = 256, .kept = 47, .interleave = beside, .waits = true};
+      f = {.threads = 256, .kept = std::getenv("WEFT_X_KEPT") ? std::uint32_t(std::atoi(std::getenv("WEFT_X_KEPT"))) : 46, .interleave = beside, .waits = true};
       if (tiles(f) > 48) f.interleave = 16;
     } else if (kind.by_columns) {
       PartsForm wide = f;
@@ -148,6 +149,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
     f = {.kept = std::min(16u, kind.most_kept), .interleave = kind.element_bits == 16 ? 16u : 8u};
     lay_tile(plan, capabilities, rows, kind.element_bits, f);
   }
+  f.waits &= tiles() < 1 << 16;  // as a block counts them
   if (f.waits) f.turns = 1;
   if (f.turns == 0) {
     const std::int64_t enough = capabilities.software ? 64 : kEnoughParts;
@@ -206,10 +208,9 @@ void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t f
 
 void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
                  const std::function<Call(std::size_t window)>& start) {
-  // Behind the words: which tiles gave up, whether any waited in vain, how many blocks are done; and of each block how
-  // many of its workgroups have left it, and whether any gave up.
+  // Behind the words: which tiles gave up, whether any waited in vain; and how many of a block's workgroups have left it.
   const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = p.plan.groups * p.all_parts;
-  const auto count = static_cast<std::uint64_t>(words + tiles + 2 + 2 * p.plan.groups);
+  const auto count = static_cast<std::uint64_t>(words + tiles + 1 + p.plan.groups);
   Call call = start(0);
   set_parts(call, p, 0, 0);
   call.raw("found", gpu::resting_words(stream.gpu()->device(), count), "atomic<u32>", 4, gpu::Access::read_write);

@@ -1,7 +1,7 @@
 {# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of(…); its entry point begins with
    parts_head(). Then, if the dispatch `gathers`, a thread leaves the part's statistics by leave_found(); if it
-   `finishes`, it gets those of all parts, and between parts_found(), after the last barrier or with `uniform_exit`, and
-   parts_end() it stores results. What it does with a tile stands between turns_begin() and turns_end(), since `long`
+   `finishes`, it gets those of all parts, `in_order` those of the parts before it, and between parts_found() and
+   parts_end() it stores results, without barriers unless it is in_order. What it does with a tile stands between turns_begin() and turns_end(), since `long`
    parts have several. Dispatches that do both wait; before the entry point they declare by finish_function() how the
    tiles are finished that were given up. The last of a block's workgroups, the tiles of the same rows, does that, and
    lays their words to rest. #}
@@ -25,30 +25,52 @@ var<workgroup> gave_up: atomic<u32>;
 var<workgroup> told: u32;
 // Whether part q of a block's rows gave up.
 fn flag_at(block: u32, q: u32) -> u32 { return p.found_o + p.flags + block * {{ parts }} + q; }
-// Whether any tile waited in vain, so that nobody need wait for long; and behind that how many blocks are done.
+// Whether any tile waited in vain, so that nobody need wait for long.
 fn hurry_at() -> u32 { return p.found_o + p.flags + p.tiles; }
-// How many of the block's workgroups have left; and behind that whether one of them gave up.
-fn counter_at(block: u32) -> u32 { return hurry_at() + 2u + 2u * block; }
-// Leaves a word, and returns 0, which is known only when it is there: WGSL has no other order between two atomics.
-fn leave(at: u32, word: u32) -> u32 { return atomicExchange(&found_buf[at], word) & p.nothing; }
-{% if found_words %}
-fn leave_found(i: u32, v: found_t) -> u32 { return leave(p.found_o + i, v); }
+// How many of the block's workgroups have left it, and in the upper half of how many of these the tile was given up.
+fn counter_at(block: u32) -> u32 { return hurry_at() + 1u + block; }
+const given_up = 0x10000u;
+// By an exchange: a store would wait behind the results that other workgroups of the core are storing (a tenth of all
+// time). Where not all workgroups look for it, it must be there before this one is counted.
+fn leave_word(i: u32, w: u32) {
+{% if in_order %}
+  if (atomicExchange(&found_buf[p.found_o + i], w) != absent) { atomicMax(&gave_up, 2u); }   // never
 {% else %}
-fn leave_number(i: u32, v: f32) -> u32 {
-  let w = bitcast<u32>(v);
-  return leave(p.found_o + i, select(w, 0x7fc00000u, w == absent));
+  _ = atomicExchange(&found_buf[p.found_o + i], w);
+{% endif %}
 }
-fn leave_found(i: u32, v: found_t) -> u32 {
-  return {% for h in range(halves) %}{{ " | " if h }}leave_number({{ halves }}u * i + {{ h }}u, v{{ "[" ~ h ~ "]" if pairs }}){% endfor %};
+{% if found_words %}
+fn leave_found(i: u32, v: found_t) { leave_word(i, v); }
+{% else %}
+fn leave_number(i: u32, v: f32) {
+  let w = bitcast<u32>(v);
+  leave_word(i, select(w, 0x7fc00000u, w == absent));
+}
+fn leave_found(i: u32, v: found_t) {
+{% for h in range(halves) %}
+  leave_number({{ halves }}u * i + {{ h }}u, v{{ "[" ~ h ~ "]" if pairs }});
+{% endfor %}
 }
 {% endif %}
-// Counts the workgroup as one that needs the block's words no more, and returns how many had been before.
+// Counts the workgroup as one that needs the block's words no more, and returns what has been counted.
 fn leave_block(tile: u32, why: u32) -> u32 {
-  let counter = counter_at(tile / {{ parts }});
-  var waited = 0u;
-  if (why != 0u) { waited = leave(p.found_o + p.flags + tile, 0u) | leave(counter + 1u, 0u); }
-  if (why == 2u) { waited |= leave(hurry_at(), 0u); }
-  return atomicAdd(&found_buf[counter], 1u + waited) + 1u;
+  var one = 1u;
+  if (why != 0u) {
+    // WGSL has no other order between two atomics than that one needs the other's result.
+    one += given_up + (atomicExchange(&found_buf[p.found_o + p.flags + tile], 0u) & p.nothing);
+    if (why == 2u) { one += atomicExchange(&found_buf[hurry_at()], 0u) & p.nothing; }
+  }
+  return atomicAdd(&found_buf[counter_at(tile / {{ parts }})], one) + one + 1u;
+}
+fn first_of(block: u32) -> u32 { return p.found_o + {{ halves }}u * found_at(block * {{ parts }}, 0u, 0u, 0u); }
+const block_words = {{ halves * words * block }}u;
+// Waits until all that was left is there, which it may not be yet for who did not look for it.
+fn wait_for_all(block: u32, tid: u32) {
+  let first = first_of(block);
+  for (var i = first + tid; i < first + {{ all_parts }} * block_words; i += {{ workgroup }}u) {
+    for (var n = 0u; n < 0x100000u && atomicLoad(&found_buf[i]) == absent; n++) {}
+  }
+  workgroupBarrier();
 }
 fn is_given_up(block: u32, q: u32, tid: u32) -> bool {
   workgroupBarrier();   // Mesa's GLSL compiler loads what workgroupUniformLoad() does only behind its barriers
@@ -57,25 +79,20 @@ fn is_given_up(block: u32, q: u32, tid: u32) -> bool {
 }
 // `finished`: that tiles were given up, and are no more.
 fn lay_to_rest(block: u32, finished: bool, tid: u32) {
-  let first = p.found_o + {{ halves }}u * found_at(block * {{ parts }}, 0u, 0u, 0u);
-  let end = first + {{ all_parts }} * {{ halves * words * block }}u;
-  for (var i = first + tid; i < end; i += {{ workgroup }}u) { atomicStore(&found_buf[i], absent); }
+  let first = first_of(block);
+  for (var i = first + tid; i < first + {{ all_parts }} * block_words; i += {{ workgroup }}u) {
+    atomicStore(&found_buf[i], absent);
+  }
+  if (tid == 0u) { atomicStore(&found_buf[counter_at(block)], absent); }
   if (finished) {
     for (var q = tid; q < {{ parts }}; q += {{ workgroup }}u) { atomicStore(&found_buf[flag_at(block, q)], absent); }
-  }
-  if (tid == 0u) {
-    atomicStore(&found_buf[counter_at(block)], absent);
-    atomicStore(&found_buf[counter_at(block) + 1u], absent);
-    if (atomicAdd(&found_buf[hurry_at() + 1u], 1u) + 2u == p.tiles / {{ parts }}) {
-      atomicStore(&found_buf[hurry_at()], absent);
-      atomicStore(&found_buf[hurry_at() + 1u], absent);
-    }
+    if (tid == 0u) { atomicStore(&found_buf[hurry_at()], absent); }
   }
 }
 {% endif %}
 {# The thread's part leaves what it found. #}
 {% macro leave_found(i, v) %}
-{{ "waited |= leave_found" if waits else "store_found" }}({{ i }}, {{ v }});
+{{ "leave" if waits else "store" }}_found({{ i }}, {{ v }});
 {% endmacro %}
 {# Declares fn <name>(<arguments>) -> <type>, what was found at `count` places; place(k), a macro, says where. Where other
    workgroups are still to leave statistics they are waited for, but not for ever, nor for long once a workgroup has
@@ -238,9 +255,6 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   let tile = group_index(wg, grid);
   if (tile >= p.tiles) { return; }   // others would count it
-{% if waits %}
-  var waited = 0u;
-{% endif %}
 {{ part_place() }}
 {% if not long %}
 {{ tile_place() }}
@@ -266,42 +280,41 @@ fn main({{ thread_arguments() }}) {
   }
 {% endif %}
 {% endmacro %}
-{# Goes on to parts_end() if some statistics were not found: the tile is given up. `uniform_exit`: barriers follow. #}
+{# Goes on to parts_end() if some statistics were not found: the tile is given up. #}
 {% macro parts_found() %}
 {% if waits %}
-  if (waited != 0u) { atomicMax(&gave_up, waited); }   // never
   workgroupBarrier();
-{% if uniform_exit %}
+{% if in_order %}
   if (tid == 0u) { told = atomicLoad(&gave_up); }
   let why = workgroupUniformLoad(&told);
 {% else %}
   let why = atomicLoad(&gave_up);
 {% endif %}
-  var left_before = 0u;
-  if (tid == 0u) { left_before = leave_block(tile, why); }
-  if (why == 0u{{ " && live" if not uniform_exit and not exact }}) {
-{% elif not uniform_exit %}
+  var have_left = 0u;
+  if (tid == 0u) { have_left = leave_block(tile, why); }
+  if (why == 0u{{ " && live" if not in_order and not exact }}) {
+{% elif not in_order %}
   if (!live) { return; }
 {% endif %}
 {% endmacro %}
 {% macro parts_end() %}
 {% if waits %}
   }
-  let own_block = tile / {{ parts }};
-{% if uniform_exit %}
+{# As compilers cannot know: else they keep registers for what is rarely asked, of which values leave none. #}
+  let thread = tid{{ "" if packed else " + p.nothing" }};
+  let own_block = {{ "tile" if packed else "(tile + p.nothing)" }} / {{ parts }};
+{% if in_order %}
   workgroupBarrier();   // as in is_given_up()
 {% endif %}
-  if (tid == 0u) {
-    told = 0u;
-    if (left_before + 1u == {{ parts }}) { told = select(1u, 2u, atomicLoad(&found_buf[counter_at(own_block) + 1u]) != absent); }
-  }
+  if (tid == 0u) { told = select(0u, have_left, have_left % given_up == {{ parts }}); }
   let ending = workgroupUniformLoad(&told);
   if (ending == 0u) { return; }
-  if (ending == 2u) {
-    finish_block(own_block, tid{{ ", lane" if mixed }});
+  if (ending >= given_up) {
+    wait_for_all(own_block, thread);
+    finish_block(own_block, thread{{ ", lane" if mixed }});
     workgroupBarrier();
   }
-  lay_to_rest(own_block, ending == 2u, tid);
+  lay_to_rest(own_block, ending >= given_up, thread);
 {% endif %}
 }
 {% endmacro %}
@@ -310,7 +323,7 @@ fn main({{ thread_arguments() }}) {
 {% macro finish_function(body) %}
 {% if waits %}
 fn finish_block(block: u32, tid: u32{{ ", lane: u32" if mixed }}) {
-  for (var q_of_tile = 0u; q_of_tile < {{ parts }}; q_of_tile++) {
+  for (var q_of_tile = 0u; q_of_tile < p.parts; q_of_tile++) {
     if (!is_given_up(block, q_of_tile, tid)) { continue; }
     let tile = block * {{ parts }} + q_of_tile;
 {{ part_place() }}

@@ -129,7 +129,7 @@ store{{ "4" if width == 4 else "" }}{{ "_edge" if edge else how }}_{{ operand }}
   let {{ prefix }}{{ operand }} = value_{{ operand }}({{ place(operand, k, inside) }});
 {% endfor %}
 {% endmacro %}
-{% macro put(prefix, place, k, v) %}
+{% macro put(prefix, place, k, v, how="") %}
 {% if after %}
     let {{ prefix }}done = after({{ v }}{% for operand in operands %}, {{ prefix }}{{ operand }}{% endfor %});
 {% else %}
@@ -137,6 +137,6 @@ store{{ "4" if width == 4 else "" }}{{ "_edge" if edge else how }}_{{ operand }}
 {% endif %}
 {% for operand in results %}
 {% set done = prefix ~ "done" ~ (".y" ~ loop.index0 if several else "") %}
-    {{ store(operand, store_how, place(operand, k, ""), done, k) }}
+    {{ store(operand, how or store_how, place(operand, k, ""), done, k) }}
 {% endfor %}
 {% endmacro %}

@@ -45,7 +45,7 @@
 {% for operand in reads + stores %}
   let {{ operand }}_start = {{ operand }}_row(row);
 {% endfor %}
-  for (var i = 0u; i < {{ kept }}u; i++) {
+  for (var i = p.nothing; i < {{ kept }}u; i++) {
     let k = first + i * {{ team }}u;
     if (live && k < {{ "tile_end" if balanced else "p.steps" }}) {
       let made = {{ made(loop_place, "k", "") }};

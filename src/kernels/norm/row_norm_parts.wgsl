@@ -28,13 +28,15 @@
   let f = load_found_of(tile, 0u, slot);
   let reference = {{ got(0) }};
 {% endmacro %}
-{# Joins what all parts found, as distances from `reference`. #}
-{% macro join_found() %}
+{# Joins what all parts found, as distances from `reference`; a part to each member, or all to each thread. #}
+{% macro join_found(together) %}
+{% macro of_team(v) %}{{ "team_sum(" ~ v ~ ", tid)" if together else "(" ~ v ~ ")" }}{% endmacro %}
+{% set parts_of_thread = "var q = " ~ ("member" if together else "0u") ~ "; q < p.all_parts; q += " ~ (team if together else 1) ~ "u" %}
 {% if centred %}
   var count = 0f;
   var mean = state_t(0);      // less `reference`
   var squares = state_t(0);   // of deviations from the mean
-  for (var q = member; q < p.all_parts; q += {{ team }}u) {
+  for ({{ parts_of_thread }}) {
     let f = load_found_of(tile, q, slot);
     let n = {{ got(3) ~ ("[0]" if rows_per_team == 4 else "") if counted else "elements_of(q)" }};
     let step = (({{ got(0) }} - reference) + {{ got(1) }}) - mean;
@@ -43,21 +45,21 @@
     squares += {{ got(2) }} + step * step * (count * (n / joined));
     count = joined;
   }
-  let row_mean = team_sum(mean * count, tid) * p.inverse_length;
+  let row_mean = {{ of_team("mean * count") }} * p.inverse_length;
   let off = mean - row_mean;
-  let variance = max(team_sum(squares + off * off * count, tid) * p.inverse_length, state_t(0));
+  let variance = max({{ of_team("squares + off * off * count") }} * p.inverse_length, state_t(0));
 {% else %}
   var squares = state_t(0);
-  for (var q = member; q < p.all_parts; q += {{ team }}u) {
+  for ({{ parts_of_thread }}) {
     let f = load_found_of(tile, q, slot);
     squares += {{ got(0) }};
   }
-  let variance = team_sum(squares, tid) * p.inverse_length;
+  let variance = {{ of_team("squares") }} * p.inverse_length;
 {% endif %}
 {% endmacro %}
 {% macro finish_tile() %}
 {{ first_mean() if centred }}
-{{ join_found() }}
+{{ join_found(packed) }}   {# so compilers take fewer registers for all #}
   let factor = inverseSqrt(variance + p.epsilon);
 {{ weight_rows() }}
 {% macro finished(value) -%}
@@ -154,7 +156,7 @@
 {% elif centred %}
 {{ first_mean() }}
 {% endif %}
-{{ join_found() }}
+{{ join_found(true) }}
 {{ parts_found() }}
   let factor = inverseSqrt(variance + p.epsilon);
 {{ turns_begin() }}

@@ -145,7 +145,7 @@ Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const V
       .set("acc", compute_type(accumulator(op, y.dtype)))
       .set("x_kind", compute_type(x.dtype))
       .set("has_sign", is_signed(y.dtype))
-      .set("uniform_exit", true)
+      .set("in_order", true)
       .set("reverse", options.reverse)
       .set("exclusive", options.exclusive)
       .param("none_low", static_cast<std::uint32_t>(none))

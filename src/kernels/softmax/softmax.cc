@@ -63,6 +63,9 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   return call;
 }
 
+// Whether results are rounded to bf16, and nothing else becomes of them.
+bool rounds_only(const RowViews& views) { return !views.after && views.result_type() == DType::bf16; }
+
 void run_in_parts(Stream& stream, std::string_view name, Windows windows, int axis, bool log, const RowParts& parts,
                   const std::optional<View>& workspace) {
   run_parts(stream, name, parts, workspace, [&](std::size_t window) {
@@ -83,7 +86,7 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     const bool words = keeps_words(views) && steps_in_fours(views, rows, plan, 0);
     call.set("words_of_x", words).set("x_is_f16", x == DType::f16);
     call.set("narrow_y", bits(views.result_type()) <= 16);
-    call.set("rounds", !views.after && views.result_type() == DType::bf16);
+    call.set("rounds", rounds_only(views));
     return call;
   });
 }
@@ -97,7 +100,7 @@ void run_whole(Stream& stream, std::string_view name, const RowViews& views, int
   Call call = start(stream, "softmax", views, rows, plan, log);
   const bool packed = plan.packed && steps_in_fours(views, rows, plan, 0);
   if (packed) call.nothing();
-  call.set("packed", packed).dispatch_groups(name, plan.groups);
+  call.set("packed", packed).set("rounds", rounds_only(views)).dispatch_groups(name, plan.groups);
 }
 
 std::vector<RowViews> windows_of(const RowViews& views, RowWindows pieces) {

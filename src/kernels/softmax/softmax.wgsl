@@ -1,9 +1,9 @@
 {# y = exp(x - max) / sum(exp(x - max)) along rows, or, `logarithm`, x - max - log(sum(exp(x - max))). Rows that fit are
    read once and kept in registers; longer ones are read twice, maximum and sum being gathered in one pass that rescales
    the sum when the maximum grows (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The
-   Of rows of 16 bits that begin anywhere, which may be long, words of two elements are kept (`packed`), and widened for
-   each use: half the registers. The maximum starts at the least finite value, so that a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf
-   - inf. #}
+   maximum starts at the least finite value, so that a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf
+   - inf. Of rows of 16 bits that begin anywhere, which may be long, words of two elements are kept (`packed`), and
+   widened for each use: half the registers. #}
 {{ work_access() }}
 {{ team_function("team_max", "state_t", "larger") }}
 {{ team_function("team_sum", "state_t", "add") }}
@@ -59,16 +59,25 @@ fn main({{ thread_arguments() }}) {
 {% for i in range(kept) %}
 {{ take_operands("r" ~ i ~ "_", spot, i, "" if i < end else "whole") }}
 {% endfor %}
+{% macro put_row(how) %}
 {% for i in range(kept) %}
   {{ "if (whole) {" if i == end else "{" }}
 {% if packed %}
 {% set below = "(widen4_x(v" ~ i ~ ") - top)" %}
-{{ put("r" ~ i ~ "_", spot, i, (below ~ " - less") if logarithm else ("exp" ~ below ~ " * scale")) }}
+{{ put("r" ~ i ~ "_", spot, i, (below ~ " - less") if logarithm else ("exp" ~ below ~ " * scale"), how) }}
 {% else %}
-{{ put("r" ~ i ~ "_", spot, i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale")) }}
+{{ put("r" ~ i ~ "_", spot, i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale"), how) }}
 {% endif %}
   }
 {% endfor %}
+{% endmacro %}
+{% if rounds and width == 4 %}
+  if ({{ "all_positive_f32" if state == "vec4" else "is_positive_f32" }}(row_total)) {
+{{ put_row(quick_store) }}
+    return;
+  }
+{% endif %}
+{{ put_row("") }}
 {% else %}
   var top = state_t(lowest);
   var total = state_t(0);

@@ -18,8 +18,6 @@ const log2_of_e = 1.44269504f;
 {{ column_words_functions() }}
 fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
 fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
-// By its bits, positive and finite: comparisons need not know NaN.
-fn is_positive(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
 {# Of the sum, 13 bits: what is lost is a quarter of f16's last place at most. It is at least 1, what the maximum adds, or
    0, where all is -Inf. #}
 // A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on.
@@ -31,7 +29,7 @@ fn part_word(top: f32, sum: f32) -> u32 {
 {% endif %}
   let word = high | ((bitcast<u32>(sum) - 0x3f800000u + 0x400u) >> 11u);
   let odd = select({{ "0x7e000000u, 0xfc000000u" if x_is_f16 else "0x7fc00000u, 0xff800000u" }}, bitcast<u32>(sum) == 0u);   // NaN, -Inf
-  return select(odd, word, is_positive(sum));
+  return select(odd, word, is_positive_f32(sum));
 }
 fn top_of(word: u32) -> f32 { return {{ "unpack2x16float(word).y" if x_is_f16 else "bitcast<f32>(word & 0xffff0000u)" }}; }
 fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u) + 0x3f800000u); }
@@ -77,7 +75,7 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
     row_tops[tid] = top;
     row_less[tid] = log2(sum);
 {% if rounds %}
-    if (!is_positive(sum)) { atomicMax(&gave_up, 1u); }   // what is stored at once has no NaN
+    if (!is_positive_f32(sum)) { atomicMax(&gave_up, 1u); }   // what is stored at once has no NaN
 {% endif %}
   }
 {% endmacro %}

@@ -6,7 +6,6 @@
 {# `checked`: rows whose sum is no positive number are given up, so that what this dispatch stores has no NaN, which
    makes rounding to bf16 short: a fifth of the time. #}
 {% set checked = packed and rounds %}
-{% set store_how = ("_number" if logarithm else "_near") if checked else "" %}
 {# Where a tile's rows are columns they are joined column by column: by a thread of each four members, then by one. #}
 {% set by_columns = state == "vec4" and team % 4 == 0 %}
 {{ work_access() }}
@@ -34,15 +33,6 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
   if (!{{ positive }}) { atomicMax(&gave_up, 1u); }
 {% endif %}
 {% endmacro %}
-{% if checked %}
-// By its bits, positive and finite: comparisons need not know NaN.
-fn is_positive(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
-{% if state == "vec4" %}
-fn all_positive(v: vec4<f32>) -> bool {
-  return is_positive(v.x) && is_positive(v.y) && is_positive(v.z) && is_positive(v.w);
-}
-{% endif %}
-{% endif %}
 {# Joins what `count` threads left of column tid in `tops` and `sums` as `top` and `sum`. #}
 {% macro join_column(top, sum, tops, sums, count) %}
     var {{ top }} = {{ tops }}[tid];
@@ -55,9 +45,8 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% endfor %}
 {% endmacro %}
 
-{# Joins what all parts found. #}
-{% macro join_found() %}
-{% if by_columns %}
+{# Joins what all parts found: of columns by two steps, the second behind a barrier. #}
+{% macro join_columns() %}
   var found_top = lowest;
   var found_sum = 0f;
   for (var q = share; q < p.all_parts; q += {{ team }}u) {
@@ -76,12 +65,18 @@ fn all_positive(v: vec4<f32>) -> bool {
 {{ join_column("top", "sum", "found_tops", "found_sums", team // 4) }}
     found_tops[tid] = top;
     found_sums[tid] = sum;
-{{ give_up_unless("is_positive(sum)") }}
+{{ give_up_unless("is_positive_f32(sum)") }}
   }
-{% else %}
+{% endmacro %}
+{% macro column_values() %}
+  let row_top = vec4<f32>(found_tops[slot], found_tops[slot + 1u], found_tops[slot + 2u], found_tops[slot + 3u]);
+  let row_total = vec4<f32>(found_sums[slot], found_sums[slot + 1u], found_sums[slot + 2u], found_sums[slot + 3u]);
+{% endmacro %}
+{# Of rows, a part to each member, or all to each thread. #}
+{% macro join_rows(together) %}
   var part_top = state_t(lowest);
   var part_total = state_t(0);
-  for (var q = member; q < p.all_parts; q += {{ team }}u) {
+  for (var q = {{ "member" if together else "0u" }}; q < p.all_parts; q += {{ team if together else 1 }}u) {
     let f = load_found_of(tile, q, slot);
     let a = {{ got(0) }};
     let b = {{ got(1) }};
@@ -89,29 +84,17 @@ fn all_positive(v: vec4<f32>) -> bool {
     part_total = part_total * exp(part_top - next) + b * exp(a - next);
     part_top = next;
   }
+{% if together %}
   let row_top = team_max(part_top, tid);
   let row_total = team_sum(part_total * exp(part_top - row_top), tid);
-{{ give_up_unless("all_positive(row_total)" if state == "vec4" else "is_positive(row_total)") }}
-{% endif %}
-{% endmacro %}
-{# What they came to, of columns behind a barrier. #}
-{% macro row_values() %}
-{% if by_columns %}
-  let row_top = vec4<f32>(found_tops[slot], found_tops[slot + 1u], found_tops[slot + 2u], found_tops[slot + 3u]);
-  let row_total = vec4<f32>(found_sums[slot], found_sums[slot + 1u], found_sums[slot + 2u], found_sums[slot + 3u]);
-{% endif %}
-{% endmacro %}
-{% macro column_place() %}
-{% if by_columns %}
-  let column = tid % {{ block }}u;
-  let share = tid / {{ block }}u;
+{{ give_up_unless("all_positive_f32(row_total)" if state == "vec4" else "is_positive_f32(row_total)") }}
+{% else %}
+  let row_top = part_top;
+  let row_total = part_total;
 {% endif %}
 {% endmacro %}
 {% macro finish_tile() %}
-{{ column_place() }}
-{{ join_found() }}
-  workgroupBarrier();
-{{ row_values() }}
+{{ join_rows(false) }}
 {% if logarithm %}
   let less = {{ log_of("row_total") }};
 {% else %}
@@ -122,14 +105,17 @@ fn all_positive(v: vec4<f32>) -> bool {
 {%- endmacro %}
 {{ finish_steps(finished) }}
 {% endmacro %}
-{% set store_quickly = store_how %}
-{% set store_how = "" %}
 {{ finish_function(finish_tile) }}
-{% set store_how = store_quickly %}
+{% if checked %}
+{% set store_how = quick_store %}
+{% endif %}
 
 {{ tile_of_inputs() }}
 {{ parts_head() }}
-{{ column_place() }}
+{% if by_columns %}
+  let column = tid % {{ block }}u;
+  let share = tid / {{ block }}u;
+{% endif %}
 {% if gathers %}
 {# Words of infinities, whose exponentials are 0. #}
   var own_top = state_t(lowest);
@@ -189,12 +175,17 @@ fn all_positive(v: vec4<f32>) -> bool {
 {% endif %}
 {% endif %}
 {% if finishes %}
-{{ join_found() }}
-{% if by_columns and not waits %}
+{% if by_columns %}
+{{ join_columns() }}
+{% if not waits %}
   workgroupBarrier();
 {% endif %}
 {{ parts_found() }}
-{{ row_values() }}
+{{ column_values() }}
+{% else %}
+{{ join_rows(true) }}
+{{ parts_found() }}
+{% endif %}
 {% if logarithm %}
   let less = {{ log_of("row_total") }};
 {% elif packed and narrow_y %}
