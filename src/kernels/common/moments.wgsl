@@ -1,74 +1,56 @@
-{# Mean and sum of squared deviations of a row of floats, in one pass: each thread merges exact moments of small groups
-   (the pairwise update of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983) of x less a
-   first estimate of the mean, so that a large mean costs no digits. After float_rows.wgsl and
-   a team_function called team_sum; `value` is a macro that says what x has at a step. #}
-{% macro pilot_mean(value) %}
-{% set per_step = 4 if width == 4 and not across else 1 %}
-  // Any value near the mean will do; an outlier at the row's start must not make it far.
-  let pilot_steps = min(p.steps, {{ 8 * team }}u);
-  var pilot = state_t(0);
-  for (var i = member; i < pilot_steps; i += {{ team }}u) { pilot += sum_of({{ value("i") }}); }
-  let shift = team_sum(pilot, tid) / f32(pilot_steps * {{ per_step }}u);
-{% endmacro %}
-{# Of the steps first, first + team, … before `end`: count, and mean less `shift`, and sum of squared deviations from it. #}
-{% macro gather_moments(first, end, value) %}
-{% set per_step = 4 if width == 4 and not across else 1 %}
-  var count = 0f;
-  var mean = state_t(0);
-  var squares = state_t(0);   // of deviations from `mean`
-  var k = {{ first }};
-  for (; k + {{ 3 * team }}u < {{ end }}; k += {{ 4 * team }}u) {
-{% for i in range(4) %}
-    var v{{ i }} = {{ value("k + " ~ i * team ~ "u") }} - shift;
-{% endfor %}
-    let group_mean = sum_of((v0 + v1) + (v2 + v3)) * {{ 1.0 / (4 * per_step) }}f;
-{% for i in range(4) %}
-    v{{ i }} -= group_mean;
-{% endfor %}
-    let step = group_mean - mean;
-    let joined = count + {{ 4 * per_step }}f;
-    mean += step * ({{ 4 * per_step }}f / joined);
-    squares += sum_of((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3)) + step * step * (count * ({{ 4 * per_step }}f / joined));
-    count = joined;
-  }
-  for (; k < {{ end }}; k += {{ team }}u) {
-    let v = {{ value("k") }} - shift;
-    let group_mean = sum_of(v) * {{ 1.0 / per_step }}f;
-    let step = group_mean - mean;
-    let joined = count + {{ per_step }}f;
-    mean += step * ({{ per_step }}f / joined);
-    squares += sum_of((v - group_mean) * (v - group_mean)) + step * step * (count * ({{ per_step }}f / joined));
-    count = joined;
-  }
-{% endmacro %}
-{# The same of the steps from `begin` to `end`, loaded ahead (row_work.wgsl): `count` of the thread's elements, of each
-   lane, their `mean` less `base`, the first of them, and `squares`, sums of squared deviations. A few steps at a time are
-   summed up as distances from the first of them and as the squares of these, which loses few digits, since the first one
-   is among them. #}
-{% macro gather_moments_ahead() %}
+{# Mean and sum of squared deviations of a row of floats, in one pass: of the steps from `begin` to `end`, loaded ahead
+   (row_work.wgsl), `count` of the thread's elements, of each lane, their `mean` less `base`, one of the first, so that a
+   large mean costs no digits, and `squares`, sums of squared deviations. A few steps at a time are summed up as distances
+   from the first of them and as the squares of these, which loses few digits, since the first one is among them; that
+   joins what is known by the pairwise update of Chan, Golub and LeVeque, "Algorithms for computing the sample variance",
+   1983. After float_rows.wgsl and a team_function called team_sum. #}
+{% macro gather_moments() %}
 {{ batches_end(batch) }}
   var k = begin + member;
 {{ load_ahead(batch) }}
+{% if batch > 2 %}
+  // The middle one of three: an outlier at the row's start must not be what means are told by.
+  let base0 = {{ ahead_value(0) }};
+  let base1 = {{ ahead_value(1) }};
+  let base = max(min(base0, base1), min(max(base0, base1), {{ ahead_value(2) }}));
+{% else %}
   let base = {{ ahead_value(0) }};
+{% endif %}
   var count = 0f;
   var mean = value_t(0);
   var squares = value_t(0);
 {% if loops %}
-  for (; k < stop; k += {{ batch * team }}u) {
+{% set sums = "block_" if blocks else "" %}
+{% if blocks %}
+  // In blocks, so that long sums lose few digits: what is small is added to what is small.
+  while (k < stop) {
+    let block = min(stop, k + {{ 256 * team }}u);
+    var block_count = 0f;
+    var block_mean = value_t(0);
+    var block_squares = value_t(0);
+{% else %}
+  {
+    let block = stop;
+{% endif %}
+    for (; k < block; k += {{ batch * team }}u) {
 {% for first in range(0, batch, 8) %}
 {% set size = 8 if first + 8 <= batch else batch - first %}
-    let b{{ first }} = {{ ahead_value(first) }};
-    ahead{{ first }} = {{ step_ahead(first, "k + " ~ (batch + first) * team ~ "u") }};
-    var total{{ first }} = value_t(0);
-    var squares{{ first }} = value_t(0);
+      let b{{ first }} = {{ ahead_value(first) }};
+      ahead{{ first }} = {{ step_ahead(first, "k + " ~ (batch + first) * team ~ "u") }};
+      var total{{ first }} = value_t(0);
+      var squares{{ first }} = value_t(0);
 {% for i in range(first + 1, first + size) %}
-    let d{{ i }} = {{ ahead_value(i) }} - b{{ first }};
-    ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
-    total{{ first }} += d{{ i }};
-    squares{{ first }} = fma(d{{ i }}, d{{ i }}, squares{{ first }});
+      let d{{ i }} = {{ ahead_value(i) }} - b{{ first }};
+      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
+      total{{ first }} += d{{ i }};
+      squares{{ first }} = fma(d{{ i }}, d{{ i }}, squares{{ first }});
 {% endfor %}
-{{ join_moments(size ~ "f", "b" ~ first, "total" ~ first, "squares" ~ first) }}
+{{ join_distances(sums, size ~ "f", "b" ~ first, "total" ~ first, "squares" ~ first) }}
 {% endfor %}
+    }
+{% if blocks %}
+{{ join_moments("", "block_count", "block_mean", "block_squares") }}
+{% endif %}
   }
 {% endif %}
 {% if left %}
@@ -92,22 +74,28 @@
 {% endif %}
     }
 {% endfor %}
-{{ join_moments("some", "b", "total", "some_squares") }}
+{{ join_distances("", "some", "b", "total", "some_squares") }}
   }
 {% else %}
   squares = value_t(bitcast<f32>(0x7fc00000u | p.nothing));   // there are no steps
 {% endif %}
 {% endmacro %}
-{# Joins moments of `size` elements, sums of distances from `b` and of their squares, to the thread's. #}
-{% macro join_moments(size, b, total, squares) %}
+{# Joins `size` elements with that mean, less base, and those squares to <to>count, <to>mean and <to>squares; and the
+   same of elements of which is known what their distances from `b` come to, and the squares of these. #}
+{% macro join_moments(to, size, mean, squares) %}
+    {
+      let step = {{ mean }} - {{ to }}mean;
+      let joined = {{ to }}count + {{ size }};
+      let share = {{ size }} / max(joined, 1f);
+      {{ to }}mean = fma(step, value_t(share), {{ to }}mean);
+      {{ to }}squares += {{ squares }} + step * step * ({{ to }}count * share);
+      {{ to }}count = joined;
+    }
+{% endmacro %}
+{% macro join_distances(to, size, b, total, squares) %}
     {
       let own = {{ total }} / max({{ size }}, 1f);
-      let step = (({{ b }} - base) + own) - mean;
-      let joined = count + {{ size }};
-      let share = {{ size }} / max(joined, 1f);
-      mean = fma(step, value_t(share), mean);
-      squares += fma(-own, {{ total }}, {{ squares }}) + step * step * (count * share);
-      count = joined;
+{{ join_moments(to, size, "(" ~ b ~ " - base) + own", "fma(-own, " ~ total ~ ", " ~ squares ~ ")") }}
     }
 {% endmacro %}
 {# Joins the team's as `mean_of`, what its rounding left out, `rest_of`, and `squares_of`, all of `elements`. The rest is

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "gpu/resting_words.h"
 #include "kernels/common/memory.h"
@@ -71,7 +70,7 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
   // words only. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
   const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
   const std::int64_t registers = plan.steps * plan.width / (options.words || plan.packed ? 2 : 1);
-  const bool crowds = registers > (element_bits == 16 && !options.words ? 1 << 14 : 1 << 15);
+  const bool crowds = registers > (element_bits == 16 ? 1 << 14 : 1 << 15);
   const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
   const bool twice = kind.may_wait && options.keep && (plan.kept == 0 || crowded) && dense && !singles &&
                      plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
@@ -94,7 +93,7 @@ std::optional<PartsForm> usual_form(const gpu::Capabilities& capabilities, std::
       // Words so many that two workgroups share a core's registers. Short rows make runs with those that follow.
       const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
       const auto beside = std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(fours, 8, 32)));
-      f = {.threads = 256, .kept = std::getenv("WEFT_X_KEPT") ? std::uint32_t(std::atoi(std::getenv("WEFT_X_KEPT"))) : 46, .interleave = beside, .waits = true};
+      f = {.threads = 256, .kept = 46, .interleave = beside, .waits = true};
       if (tiles(f) > 48) f.interleave = 16;
     } else if (kind.by_columns) {
       PartsForm wide = f;

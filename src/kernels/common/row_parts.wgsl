@@ -30,14 +30,14 @@ fn hurry_at() -> u32 { return p.found_o + p.flags + p.tiles; }
 // How many of the block's workgroups have left it, and in the upper half of how many of these the tile was given up.
 fn counter_at(block: u32) -> u32 { return hurry_at() + 1u + block; }
 const given_up = 0x10000u;
+{% if in_order %}
+// What was where the thread left words: known only when these are there.
+var<private> replaced: u32;
+{% endif %}
 // By an exchange: a store would wait behind the results that other workgroups of the core are storing (a tenth of all
 // time). Where not all workgroups look for it, it must be there before this one is counted.
 fn leave_word(i: u32, w: u32) {
-{% if in_order %}
-  if (atomicExchange(&found_buf[p.found_o + i], w) != absent) { atomicMax(&gave_up, 2u); }   // never
-{% else %}
-  _ = atomicExchange(&found_buf[p.found_o + i], w);
-{% endif %}
+  {{ "replaced |= ~" if in_order else "_ = " }}atomicExchange(&found_buf[p.found_o + i], w);
 }
 {% if found_words %}
 fn leave_found(i: u32, v: found_t) { leave_word(i, v); }
@@ -283,6 +283,9 @@ fn main({{ thread_arguments() }}) {
 {# Goes on to parts_end() if some statistics were not found: the tile is given up. #}
 {% macro parts_found() %}
 {% if waits %}
+{% if in_order %}
+  if (replaced != 0u) { atomicMax(&gave_up, 2u); }   // never
+{% endif %}
   workgroupBarrier();
 {% if in_order %}
   if (tid == 0u) { told = atomicLoad(&gave_up); }
@@ -300,9 +303,8 @@ fn main({{ thread_arguments() }}) {
 {% macro parts_end() %}
 {% if waits %}
   }
-{# As compilers cannot know: else they keep registers for what is rarely asked, of which values leave none. #}
-  let thread = tid{{ "" if packed else " + p.nothing" }};
-  let own_block = {{ "tile" if packed else "(tile + p.nothing)" }} / {{ parts }};
+  let thread = tid + p.nothing;   // as compilers cannot know: else they keep registers for what is rarely asked
+  let own_block = (tile + p.nothing) / {{ parts }};
 {% if in_order %}
   workgroupBarrier();   // as in is_given_up()
 {% endif %}

@@ -75,6 +75,11 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {%- set place = k if i < left_whole else "min(" ~ k ~ ", end - 1u)" -%}
 {{ "words4_x(" ~ loop_place("x", place, "") ~ ")" if loads_words else made(loop_place, place, "") }}
 {%- endmacro %}
+{# Where whole batches end of the steps from `begin` to `end`, the same number of them for all members; what is left,
+   a batch at most, they take together. #}
+{% macro batches_end(batch) %}
+  let stop = end - min(end - begin, (end - begin - 1u) % {{ batch * team }}u + 1u);
+{% endmacro %}
 {% macro load_ahead(count) %}
 {% for i in range(count) %}
   var ahead{{ i }} = {{ step_ahead(i, "k + " ~ i * team ~ "u") }};

@@ -313,4 +313,37 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   call.set("still", still);
 }
 
+int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow, bool ahead) {
+  if (capabilities.software) return 4;
+  const bool single = plan.width == 1;
+  if (single && !plan.across) return 16;
+  if (narrow) return ahead && plan.phased ? 16 : 8;
+  if (single) return ahead || plan.steps >= 128 ? 16 : 4;
+  return ahead && plan.across ? 8 : 4;
+}
+
+void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads, bool ahead) {
+  const std::int64_t team = plan.team;
+  const std::int64_t longest = std::min(plan.steps, parts.steps);
+  const std::int64_t batch = ahead ? std::clamp<std::int64_t>(ceil_div(longest, team), 1, loads) : loads;
+  std::int64_t left = 0, whole = batch;
+  const auto count = [&](std::int64_t steps) {
+    const std::int64_t rest = ahead && steps > 0 ? (steps - 1) % (team * batch) + 1 : steps % (team * batch);
+    left = std::max(left, ceil_div(rest, team));
+    whole = std::min(whole, rest / team);
+  };
+  std::int64_t edges = 0;
+  if (plan.phased) {
+    const std::int64_t rounds = ceil_div(plan.steps, team), between = std::max<std::int64_t>(rounds - 3, 0);
+    count(between * team);
+    edges = rounds - between;
+    call.index_param("between", between);
+  } else {
+    count(plan.steps - (parts.count - 1) * parts.steps);
+    if (parts.count > 1) count(parts.steps);
+  }
+  call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
+  if (ahead) call.set("loops", longest > team * batch).set("blocks", longest > 256 * team);
+}
+
 }  // namespace weft::kernels

@@ -106,4 +106,20 @@ RowPlanOptions common_options(std::span<const RowPlanOptions> windows);
 // one name for each list of strides.
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names);
 
+// A row in so many parts, of so many steps each.
+struct Parts {
+  std::int64_t count = 1, steps = 0;
+};
+inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
+
+// Loads that a thread has on their way: of narrow elements more, for as many bytes, and of single ones. `ahead`: of
+// kernels that load ahead (row_work.wgsl).
+int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow, bool ahead = false);
+
+// Tells `call` how a member's steps of a part follow each other: batches of so many `loads` at once, then what is left
+// of the longest part, at once too, of which all but `left_whole` may lie behind the end. Phased, the steps between the
+// edges do so, and the edges are left as well. `ahead`: batches are loaded ahead (row_work.wgsl), so that the last of
+// them always is left.
+void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads, bool ahead = false);
+
 }  // namespace weft::kernels

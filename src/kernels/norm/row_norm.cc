@@ -147,6 +147,9 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
   call.include("moments").nothing();
+  if (plan.kept == 0 && norm.centred) {
+    add_batches(call, plan, uncut(plan), loads_at_once(call.capabilities(), plan, false, true), true);
+  }
   call.dispatch_groups(norm.name, plan.groups);
 }
 

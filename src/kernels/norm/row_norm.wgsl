@@ -107,11 +107,11 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
 {% else %}
 {% if centred %}
-{{ pilot_mean(x_step) }}
-{{ gather_moments("member", "p.steps", x_step) }}
-  let row_mean = team_sum(mean * count, tid) * p.inverse_length;
-  let step = mean - row_mean;
-  let variance = team_sum(squares + step * step * count, tid) * p.inverse_length;
+  let begin = 0u;
+  let end = p.steps;
+{{ gather_moments() }}
+{{ join_team("row_mean", "rest", "row_squares", "f32(p.steps * " ~ (4 if width == 4 and not across else 1) ~ "u)") }}
+  let variance = max(row_squares * p.inverse_length, state_t(0));
 {% else %}
   var squares = state_t(0);
   var k = member;
@@ -129,7 +129,7 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   let factor = inverseSqrt(variance + p.epsilon);
   if (!live) { return; }
-{% macro normal(v) %}{% if centred %}(({{ v }} - shift) - row_mean) * factor{% else %}{{ v }} * factor{% endif %}{% endmacro %}
+{% macro normal(v) %}{% if centred %}(({{ v }} - row_mean) - rest) * factor{% else %}{{ v }} * factor{% endif %}{% endmacro %}
 {{ steps_left() }}
   for (; left >= 4u; left -= 4u) {
     let last = member + (left - 1u) * {{ team }}u;

@@ -32,11 +32,6 @@ fn comes_last(block: u32, waited: u32, tid: u32) -> bool {
 {% endif %}
   {{ thread_place("block") }}
 {% endmacro %}
-{# Where whole batches end of the steps from `begin` to `end`, the same number of them for all members; what is left,
-   a batch at most, they take together. #}
-{% macro batches_end(batch) %}
-  let stop = end - min(end - begin, (end - begin - 1u) % {{ batch * team }}u + 1u);
-{% endmacro %}
 {# Leaves the words that `word`, a macro of a word's number and of [i] for row i of several, says; then only the last of
    the block's workgroups goes on. #}
 {% macro leave_parts(word) %}

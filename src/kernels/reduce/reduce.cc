@@ -308,7 +308,6 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.include("float_rows");
   } else {
     call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
-    call.set("blocks", std::min(parts.steps, plan.steps) > 256 * std::int64_t{plan.team});
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
     const std::uint64_t of_parts = identity_bits(r.op, accumulator);
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);

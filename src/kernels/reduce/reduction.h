@@ -32,26 +32,12 @@ struct ReduceForm {
   std::int64_t parts = 1;
 };
 
-// Loads that a thread has on their way: of narrow elements more, for as many bytes, and of single ones. `ahead`: of
-// kernels that load ahead (row_work.wgsl).
-int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow, bool ahead = false);
-
 // Into how many parts, and of how many steps, a row is best cut.
-struct Parts {
-  std::int64_t count = 1, steps = 0;
-};
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan);
 // Of one of so many windows, in no more parts than leave `slots` accumulators of `type` each that all fit a binding.
 Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, std::size_t windows,
                  DType type, int slots);
 Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
-inline Parts uncut(const RowPlan& plan) { return {1, plan.steps}; }
-
-// Tells `call` how a member's steps of a part follow each other: batches of so many `loads` at once, then what is left
-// of the longest part, at once too, of which all but `left_whole` may lie behind the end. Phased, the steps between the
-// edges do so, and the edges are left as well. `ahead`: batches are loaded ahead (row_work.wgsl), so that the last of
-// them always is left.
-void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads, bool ahead = false);
 
 // The workspace as accumulators of `type`, `slots` for each part: [rows, parts · slots]. Throws InvalidArgument.
 View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,

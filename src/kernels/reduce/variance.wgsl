@@ -62,7 +62,7 @@ fn main({{ thread_arguments() }}) {
 {% else %}
   let begin = min(part * p.part_steps, p.steps);
   let end = min(begin + p.part_steps, p.steps);
-{{ gather_moments_ahead() }}
+{{ gather_moments() }}
   let elements = f32((end - begin) * {{ 4 if width == 4 and not across else 1 }}u);
 {% set of = "part" if joins else "row" %}
 {{ join_team(of ~ "_mean", of ~ "_rest", of ~ "_squares", "elements") }}
