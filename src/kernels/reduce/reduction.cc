@@ -85,7 +85,9 @@ RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, con
 Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
   if (plan.steps == 0 || !plan.cut) return uncut(plan);
   const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
-  const std::int64_t wanted = capabilities.software ? 256 : 1 << 17;  // half as many as an H200 holds at once
+  // Half as many as an H200 holds at once; columns one by one, which have 16 loads on their way, again half of these.
+  const bool singles = plan.across && plan.width == 1;
+  const std::int64_t wanted = capabilities.software ? 256 : singles ? 1 << 16 : 1 << 17;
   const std::int64_t least = std::int64_t{plan.team} * (capabilities.software ? 16 : 4);  // steps that are worth a part
   const std::int64_t parts =
       std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
