@@ -4,8 +4,9 @@
 // of them, so that there should be no more parts than workgroups fill a GPU. Or, of parts that are single tiles, with
 // `waits`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of the
 // row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
-// has looked `patience` times in vain gives its tile up, and a small dispatch after it finishes those. What parts find
-// they then leave not in the workspace but in words that rest (gpu/resting_words.h), which that dispatch lays to rest.
+// has looked `patience` times in vain gives its tile up, and the last workgroup to leave the row, which needs nobody,
+// finishes those. What parts find they then leave not in the workspace but in words that rest (gpu/resting_words.h),
+// which that last one lays to rest.
 // The WGSL half is common/row_parts.wgsl.
 #pragma once
 
