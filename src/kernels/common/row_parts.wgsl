@@ -1,10 +1,10 @@
 {# Rows in parts: the WGSL half of common/row_parts.h. A kernel declares tile_of(…); its entry point begins with
    parts_head(). Then, if the dispatch `gathers`, a thread leaves the part's statistics by leave_found(); if it
    `finishes`, it gets those of all parts, `in_order` those of the parts before it, and between parts_found() and
-   parts_end() it stores results, without barriers unless it is in_order. What it does with a tile stands between turns_begin() and turns_end(), since `long`
-   parts have several. Dispatches that do both wait; before the entry point they declare by finish_function() how the
-   tiles are finished that were given up. The last of a block's workgroups, the tiles of the same rows, does that, and
-   lays their words to rest. #}
+   parts_end() it stores results, without barriers unless it is in_order. What it does with a tile stands between
+   turns_begin() and turns_end(), since `long` parts have several. Dispatches that do both wait; before the entry point
+   they declare by finish_function() how the tiles are finished that were given up. The last of a block's workgroups, the
+   tiles of the same rows, does that, and lays their words to rest. #}
 {% set block = workgroup // team * rows_per_team %}
 {% set halves = 2 if pairs else 1 %}
 {# Of what waits there are no more; `known_parts`: how many a row has, for quotients by a number. #}
