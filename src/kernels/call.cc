@@ -375,6 +375,11 @@ void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, st
   record(label, {x, y, z}, work());
 }
 
+Call& Call::undivided() {
+  undivided_ = true;
+  return *this;
+}
+
 bool is_one_dispatch(const gpu::Capabilities& capabilities, std::int64_t elements, int bytes_each) {
   return Work{.bytes = static_cast<std::uint64_t>(elements * bytes_each)}.amount() < capabilities.max_dispatch_work;
 }
@@ -388,8 +393,8 @@ void Call::dispatch_groups(std::string_view label, std::int64_t count) {
   prepare();
   const Work whole = work();
   // Of each part but the last the grid is exact: no workgroup runs twice, which work in place could not bear.
-  const double parts =
-      std::min(std::ceil(whole.amount() / capabilities_.max_dispatch_work), static_cast<double>(count));
+  const double wanted = undivided_ ? 1 : std::ceil(whole.amount() / capabilities_.max_dispatch_work);
+  const double parts = std::min(wanted, static_cast<double>(count));
   std::int64_t part = parts > 1 ? ceil_div(count, static_cast<std::int64_t>(parts)) : count;
   if (part > limit && part < count) part = std::min(ceil_div(part, limit) * limit, count);
   for (std::int64_t first = 0; first < count; first += part) {

@@ -103,6 +103,8 @@ class Call {
   // For profiles and estimates. What the call does: unless said, it touches its operands' bytes once and does the
   // expression's operations once for each element of the largest operand written.
   Call& cost(const Work& work);
+  // Whose workgroups tell each other what they found: dispatch_groups leaves them in one dispatch.
+  Call& undivided();
   // The form of the kernel, and why this one: "tile_64x64x16_8x4", "the largest tile that fills the GPU".
   Call& variant(std::string_view name, std::string_view why);
 
@@ -164,10 +166,11 @@ class Call {
   bool used_ = false;
   std::optional<Work> work_;
   std::string variant_, why_;
+  bool undivided_ = false;
 };
 
-// Whether dispatch_groups() leaves work on so many elements in one dispatch, as it must be where workgroups tell each
-// other what they found. Operations count as if elements had that many more bytes.
+// Whether work on so many elements is little enough for one dispatch, as it must be where workgroups tell each other what
+// they found. Operations count as if elements had that many more bytes.
 bool is_one_dispatch(const gpu::Capabilities& capabilities, std::int64_t elements, int bytes_each);
 
 // True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all

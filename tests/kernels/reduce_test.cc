@@ -3,7 +3,9 @@
 #include "gpu/resting_words.h"
 #include "kernels/operands.h"
 #include "kernels/parts_form.h"
+#include "kernels/norm/row_norm.h"
 #include "kernels/reduce/reduce_form.h"
+#include "kernels/scan/scan_parts.h"
 #include "kernels/softmax/softmax_parts.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
@@ -466,6 +468,23 @@ TEST_P(ReduceTest, CountsInForms) {
   }
 }
 
+// Squares past f32's range come to no finite number, also where a batch's first element is the one that is far.
+TEST_P(ReduceTest, VariancePastTheRange) {
+  for (const std::int64_t n : {64, 5000, 300001}) {
+    for (const int axis : {0, 1}) {
+      const View x = to_device(device, view_of(DType::f32, axis ? Shape{2, n} : Shape{n, 2}, Kind::dense,
+                                               [](std::int64_t i) { return i < 2 ? 1e25 : 0.0; }));
+      const View y(device.allocate(16), 0, DType::f32, axis ? Shape{2, 1} : Shape{1, 2});
+      gpu::Encoder encoder(device);
+      kernels::reduce(encoder, ReduceOp::variance, x, y, std::array{axis});
+      encoder.submit();
+      std::array<float, 2> got{};
+      device.read(y.buffer, 0, 8).get(std::as_writable_bytes(std::span(got)));
+      EXPECT_FALSE(std::isfinite(got[0])) << got[0] << " of " << n << ", axis " << axis;
+    }
+  }
+}
+
 // Of whatever size and type, finished at once or after parts waited in vain: all words rest when it is done, and nothing
 // is left over for the next.
 TEST_P(ReduceTest, WordsRest) {
@@ -474,6 +493,7 @@ TEST_P(ReduceTest, WordsRest) {
     for (const std::int64_t n : {300000, 5000, 70001}) {
       const View x = to_device(device, view_of(DType::f32, {n / 100, 100}, Kind::dense, normal(1, 1)));
       const View rows(x.buffer, 0, DType::f32, {4, n / 4}), y(device.allocate(n * 4), 0, DType::f32, {n / 100, 100});
+      const View y_rows(y.buffer, 0, DType::f32, rows.shape());
       gpu::Encoder encoder(device);
       for (const int axis : {0, 1}) {
         const View result(y.buffer, 0, DType::f32, axis ? Shape{4, 1} : Shape{1, n / 4});
@@ -487,6 +507,21 @@ TEST_P(ReduceTest, WordsRest) {
       for (const std::uint32_t patience : {256, 2, 0}) {
         const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true, .patience = patience};
         kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, y, form);
+        const auto norm = kernels::make_layer_norm(kernels::row_views("layer_norm", rows, y_rows), {}, {}, 1, 1e-5f);
+        kernels::row_norm_in_parts(encoder, norm, y, form);
+        kernels::scan_in_parts(encoder, kernels::ScanOp::sum, rows, y_rows, 1, {}, y, form);
+      }
+      // Columns of words, one of which must go the long way since it has a NaN.
+      for (const std::uint32_t patience : {256, 1}) {
+        const View halves = to_device(device, view_of(DType::bf16, {1, n / 100, 64}, Kind::dense, [](std::int64_t i) {
+          return i == 64 * 17 + 5 ? NAN : static_cast<double>(i % 11);
+        }));
+        const View to(y.buffer, 0, DType::bf16, halves.shape());
+        const kernels::PartsForm form{.threads = 256, .kept = 2, .waits = true, .patience = patience};
+        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", halves, to), 1, false, y, form);
+        const auto norm = kernels::make_group_norm("instance_norm", kernels::row_views("instance_norm", halves, to), {},
+                                                   {}, 2, -1, 1e-5f);
+        kernels::row_norm_in_parts(encoder, norm, y, form);
       }
       encoder.submit();
       most = std::max(most, gpu::resting_words(device, 1).buffer.size() / 4);

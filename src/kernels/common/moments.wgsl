@@ -5,6 +5,12 @@
    joins what is known by the pairwise update of Chan, Golub and LeVeque, "Algorithms for computing the sample variance",
    1983. After float_rows.wgsl and a team_function called team_sum. #}
 {% macro gather_moments() %}
+{% if not left %}
+  let base = value_t(0);
+  let count = 0f;
+  let mean = value_t(0);
+  let squares = value_t(bitcast<f32>(0x7fc00000u | p.nothing));   // there are no steps
+{% else %}
 {{ batches_end(batch) }}
   var k = begin + member;
 {{ load_ahead(batch) }}
@@ -53,7 +59,6 @@
 {% endif %}
   }
 {% endif %}
-{% if left %}
   {
     let b = {{ ahead_value(0) }};
     var some = {{ "1f" if left_whole else "select(0f, 1f, k < end)" }};
@@ -76,8 +81,6 @@
 {% endfor %}
 {{ join_distances("", "some", "b", "total", "some_squares") }}
   }
-{% else %}
-  squares = value_t(bitcast<f32>(0x7fc00000u | p.nothing));   // there are no steps
 {% endif %}
 {% endmacro %}
 {# Joins `size` elements with that mean, less base, and those squares to <to>count, <to>mean and <to>squares; and the
@@ -88,14 +91,16 @@
       let joined = {{ to }}count + {{ size }};
       let share = {{ size }} / max(joined, 1f);
       {{ to }}mean = fma(step, value_t(share), {{ to }}mean);
-      {{ to }}squares += {{ squares }} + step * step * ({{ to }}count * share);
+      {{ to }}squares += {{ squares }} + step * (step * ({{ to }}count * share));
       {{ to }}count = joined;
     }
 {% endmacro %}
 {% macro join_distances(to, size, b, total, squares) %}
     {
       let own = {{ total }} / max({{ size }}, 1f);
-{{ join_moments(to, size, "(" ~ b ~ " - base) + own", "fma(-own, " ~ total ~ ", " ~ squares ~ ")") }}
+      // Squares past f32's range stay so: less others they would be no number.
+      let deviations = select(fma(-own, {{ total }}, {{ squares }}), {{ squares }}, {{ squares }} > value_t(0x1.fffffep+127f));
+{{ join_moments(to, size, "(" ~ b ~ " - base) + own", "deviations") }}
     }
 {% endmacro %}
 {# Joins the team's as `mean_of`, what its rounding left out, `rest_of`, and `squares_of`, all of `elements`. The rest is
@@ -104,5 +109,5 @@
   let {{ mean_of }} = team_sum(sum_of((base + mean) * (count / max({{ elements }}, 1f))), tid);
   let off = (base - {{ mean_of }}) + mean;
   let {{ rest_of }} = team_sum(sum_of(off * count), tid) / max({{ elements }}, 1f);
-  let {{ squares_of }} = team_sum(sum_of(squares + off * off * count), tid) - {{ rest_of }} * ({{ rest_of }} * {{ elements }});
+  let {{ squares_of }} = team_sum(sum_of(squares + off * (off * count)), tid) - {{ rest_of }} * ({{ rest_of }} * {{ elements }});
 {% endmacro %}

@@ -216,7 +216,7 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
   call.set("waits", true).set("gathers", true).set("finishes", true);
   call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
   call.index_param("flags", words).param("patience", p.patience);
-  call.dispatch_groups(name, tiles);
+  call.undivided().dispatch_groups(name, tiles);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% if rounds %}
   workgroupBarrier();
 {{ row_values() }}
-{# What this dispatch stores has no NaN. #}
+{# What is stored at once has no NaN. #}
   if (!is_finite(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicMax(&gave_up, 1u); }
 {{ parts_found() }}
 {% else %}

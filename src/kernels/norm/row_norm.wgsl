@@ -111,7 +111,8 @@ fn main({{ thread_arguments() }}) {
   let end = p.steps;
 {{ gather_moments() }}
 {{ join_team("row_mean", "rest", "row_squares", "f32(p.steps * " ~ (4 if width == 4 and not across else 1) ~ "u)") }}
-  let variance = max(row_squares * p.inverse_length, state_t(0));
+  let over_length = row_squares * p.inverse_length;
+  let variance = select(over_length, state_t(0), over_length < state_t(0));   // max() may hide NaN
 {% else %}
   var squares = state_t(0);
   var k = member;

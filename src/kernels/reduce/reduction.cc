@@ -141,7 +141,7 @@ void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage,
   call.set("at_once", std::clamp<std::int64_t>(ceil_div(parts.count, plan.team), 1, 4));
   const auto rest = gpu::resting_words(call.device(), static_cast<std::uint64_t>(joining_words(plan, parts, words)));
   call.raw("rest", rest, "atomic<u32>", 4, gpu::Access::read_write);
-  call.nothing().index_param("blocks", plan.groups);
+  call.undivided().nothing().index_param("blocks", plan.groups);
 }
 
 View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,

@@ -1,6 +1,7 @@
 {# y = sum of squared deviations from the row's mean / divisor, or its square root. A row may be cut into parts, as in
-   reduce.wgsl: they leave (mean, what its rounding left out, squares, elements), which join by the mean of all and then by
-   deviations from it, as distances from the first mean, so that a large mean costs no digits. Whole rows that fit stay in registers, as in row_norm.wgsl. #}
+   reduce.wgsl: they leave (mean, what its rounding left out, squares, elements), which join by the mean of all and then
+   by deviations from it, as distances from the first mean, so that a large mean costs no digits. Whole rows that fit
+   stay in registers, as in row_norm.wgsl. #}
 {{ work_access() }}
 {{ result_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
@@ -14,7 +15,7 @@ bitcast<u32>({{ "elements" if w == 3 else ["part_mean", "part_rest", "part_squar
       let n = bitcast<f32>(left3_{{ k }}{{ ".x" if rows_per_team == 4 }});
       let share = n / max(some + n, 1f);
       mean_of_parts += apart * share;
-      squares_of_parts += bitcast<state_t>(left2_{{ k }}) + apart * apart * (some * share);
+      squares_of_parts += bitcast<state_t>(left2_{{ k }}) + apart * (apart * (some * share));
       some += n;
 {% endmacro %}
 @compute @workgroup_size({{ workgroup }})
@@ -79,7 +80,7 @@ fn main({{ thread_arguments() }}) {
   let from_first = (reference - first_mean) + mean_of_parts;
   let row_mean = team_sum(select(state_t(0), from_first * some, some > 0f), tid) / p.length;
   let apart = from_first - row_mean;
-  let row_squares = team_sum(select(state_t(0), squares_of_parts + apart * apart * some, some > 0f), tid);
+  let row_squares = team_sum(select(state_t(0), squares_of_parts + apart * (apart * some), some > 0f), tid);
 {% endif %}
 {% endif %}
   if (!live || member != 0u) { return; }

@@ -3,7 +3,7 @@
    maximum, unless it keeps words: then, where y has 16 bits too, the sum is taken off in the exponent, an operation less
    and a rounding more. #}
 {% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
-{# `checked`: rows whose sum is no positive number are given up, so that what this dispatch stores has no NaN, which
+{# `checked`: rows whose sum is no positive number are given up, so that what is stored at once has no NaN, which
    makes rounding to bf16 short: a fifth of the time. #}
 {% set checked = packed and rounds %}
 {# Where a tile's rows are columns they are joined column by column: by a thread of each four members, then by one. #}
