@@ -1,9 +1,9 @@
 #include <limits>
 
 #include "gpu/resting_words.h"
+#include "kernels/norm/row_norm.h"
 #include "kernels/operands.h"
 #include "kernels/parts_form.h"
-#include "kernels/norm/row_norm.h"
 #include "kernels/reduce/reduce_form.h"
 #include "kernels/scan/scan_parts.h"
 #include "kernels/softmax/softmax_parts.h"

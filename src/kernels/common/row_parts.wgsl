@@ -189,7 +189,7 @@ fn elements_of(q: u32) -> f32 {
 {%- endif -%}
 {%- endmacro %}
 {# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
-{% set packed = waits and gathers and words_of_x %}
+{% set packed = waits and words_of_x %}
 {# What is read of a tile: `step`, a macro, says what of type `type` step i of the operands is. #}
 {% macro tile_of(operands, type, step) %}
 struct Tile { {% for i in range(kept) %}v{{ i }}: {{ type }}, {% endfor %} }

@@ -93,6 +93,9 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
   let row_total = part_total;
 {% endif %}
 {% endmacro %}
+{% macro usual_result(value) -%}
+{{ "(" ~ value ~ " - row_top) - less" if logarithm else "exp(" ~ value ~ " - row_top) * scale" }}
+{%- endmacro %}
 {% macro finish_tile() %}
 {{ join_rows(false) }}
 {% if logarithm %}
@@ -100,10 +103,7 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
-{% macro finished(value) -%}
-{{ "(" ~ value ~ " - row_top) - less" if logarithm else "exp(" ~ value ~ " - row_top) * scale" }}
-{%- endmacro %}
-{{ finish_steps(finished) }}
+{{ finish_steps(usual_result) }}
 {% endmacro %}
 {{ finish_function(finish_tile) }}
 {% if checked %}
@@ -199,11 +199,9 @@ found_at(tile, min(q + {{ k // 2 * (team // 4) }}u, p.all_parts - 1u), {{ k % 2 
 {{ tile_starts() }}
 {{ forget_values() }}
 {% macro result(i) -%}
-{% set below = "(" ~ tile_value(i) ~ " - row_top)" -%}
-{% if logarithm %}{{ below }} - less
-{%- elif packed and narrow_y %}exp2(fma({{ below }}, value_t(1.44269504), value_t(-less)))
+{% if packed and narrow_y and not logarithm %}exp2(fma(({{ tile_value(i) }} - row_top), value_t(1.44269504), value_t(-less)))
 {%- elif keeps_exponentials %}v{{ i }} * scale
-{%- else %}exp{{ below }} * scale
+{%- else %}{{ usual_result(tile_value(i)) }}
 {%- endif %}
 {%- endmacro %}
 {% for i in range(kept) %}
