@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "kernels/copy/copy.h"
+#include "kernels/elementwise/map.h"
 
 namespace weft::bench {
 namespace {
@@ -63,7 +64,26 @@ void transpositions(KernelBench& b) {
   }
 }
 
-const bool registered = register_cases("copy", copies) && register_cases("transpose", transpositions);
+// Functions, with so many groups of four elements a thread; 0: what the kernel chooses.
+void functions(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    for (const char* name : {"relu", "gelu_erf", "tanh", "asinh", "sin", "lgamma", "digamma", "pow", "atan2", "add"}) {
+      const Tensor x = b.tensor(type, {-1});
+      const std::vector<Tensor> inputs(static_cast<std::size_t>(find_function(name)->operands), x);
+      const Expression e = function_expression(name, std::vector<DType>(inputs.size(), type));
+      for (const int groups : {0, 1, 2, 3, 4}) {
+        b.measure({.name = std::format("{} {} {} of {} groups", name, weft::name(type), to_string(x.shape), groups),
+                   .inputs = inputs, .outputs = {x}, .moved = static_cast<double>(inputs.size() + 1),
+                   .call = [&](Stream& s, Operands v, const Workspace&) {
+                     kernels::map(s, name, e, v.first(inputs.size()), v.subspan(inputs.size()), groups);
+                   }});
+      }
+    }
+  }
+}
+
+const bool registered = register_cases("copy", copies) && register_cases("transpose", transpositions) &&
+                        register_cases("functions", functions);
 
 }  // namespace
 }  // namespace weft::bench

@@ -60,16 +60,19 @@ Graph Rewriter::run(const Rule& rule) {
   bool replaced = false;
   for (const auto& node : from_.impl().nodes) {
     if (!uses_.live(*node) || !map_[node->id()].empty()) continue;
+    std::vector<Value>& values = map_[node->id()];
     if (const Value v = rule(*node)) {
-      if (v.type() != node->types()[0]) {
-        throw InternalError("rewriting {} changes its type to {}", weft::to_string(*node), to_string(v.type()));
+      for (std::size_t i = 0; i < node->types().size(); ++i) {
+        values.push_back(i ? v.node()->value(v.index() + static_cast<int>(i)) : v);
+        if (values[i].type() != node->types()[i]) {
+          throw InternalError("rewriting {} changes its type to {}", weft::to_string(*node), to_string(values[i].type()));
+        }
       }
-      map_[node->id()] = {v};
       replaced = true;
       continue;
     }
     Node& made = copy(*node);
-    for (std::size_t i = 0; i < node->types().size(); ++i) map_[node->id()].push_back(made.value(static_cast<int>(i)));
+    for (std::size_t i = 0; i < node->types().size(); ++i) values.push_back(made.value(static_cast<int>(i)));
   }
   for (const NamedValue& o : from_.impl().outputs) to_.output(o.name, at(o.value));
   // A rule that gave up may have left nodes too.

@@ -39,7 +39,8 @@ class Rewriter {
   // Like at(), for a constant or a view of one that the walk has perhaps not reached yet.
   Value constant_at(Value old);
 
-  // Returns what takes the place of the node's only result, or an empty Value to copy the node.
+  // Returns what takes the place of the node's first result, as its neighbours do of further ones, or an empty Value to
+  // copy the node.
   using Rule = std::function<Value(const Node&)>;
   Graph run(const Rule& rule);
 

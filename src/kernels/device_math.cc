@@ -146,7 +146,8 @@ std::vector<float> comparisons() {
 bool compares_right(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
   for (std::size_t i = 0; i < y.size(); ++i) {
-    if (y[i] != (trial.x[2 * i] >= trial.x[2 * i + 1] ? 1 : 2)) return false;
+    const float a = trial.x[2 * i], b = trial.x[2 * i + 1];
+    if (y[i] != (a >= b ? 1u : 2u) + (std::abs(a) < b ? 0 : 4)) return false;
   }
   return true;
 }
@@ -177,7 +178,7 @@ bool exp2_is_right(const gpu::Device& device) {
   Trial fma = start(device, "bitcast<u32>(fma(a, b, -(a * b)))",
                     pairs([](int i) { return 1 + (i + 0.1234567) / kCount; },
                           [](int i) { return 2 - (i * 0.618034 - std::floor(i * 0.618034)); }));
-  Trial least = start(device, "select(0u, 1u, a >= b) | select(0u, 2u, !(a >= b))", comparisons());
+  Trial least = start(device, "select(0u, 1u, a >= b) | select(0u, 2u, !(a >= b)) | select(0u, 4u, !(abs(a) < b))", comparisons());
   return compares_right(device, least) && largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
          largest_error(device, reciprocal, [](double v) { return 1 / v; }) <= 1.5 &&
          largest_error(device, root, [](double v) { return 1 / std::sqrt(v); }) <= 2 && log2_is_right(device, log2) &&
@@ -208,7 +209,7 @@ std::string_view f16_packing(const gpu::Device& device) {
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
-  constexpr const char* kWhat = "exp2, log2, fma, reciprocal, root and comparisons, also denied ones";
+  constexpr const char* kWhat = "exp2, log2, fma, reciprocal, root and comparisons, also denied ones and of magnitudes";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 

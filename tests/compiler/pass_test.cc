@@ -95,6 +95,28 @@ TEST_F(PassTest, ComputesEqualThingsOnce) {
             "output \"z\" = %8\n");
 }
 
+TEST_F(PassTest, ComputesOnceWhateverTheOrderAndTheNumberOfResults) {
+  const Value x = f32({4});
+  const Value y = f32({4});
+  const TopK first = top_k(x + y, 2);
+  const TopK second = top_k(y + x, 2);
+  graph.output("values", first.values * second.values);
+  graph.output("indices", second.indices);
+  const Value ahead = x - y;
+  const Value behind = y - x;
+  graph.output("ratio", ahead / behind);
+  EXPECT_EQ(after(common_subexpressions),
+            "%2 = map{y=(x0:f32, x1:f32) add(x0, x1)} %0, %1 : f32 [4]\n"
+            "%3 = top_k{axis=0, k=2, descending=true} %2 : f32 [2], i32 [2]\n"
+            "%4 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %3, %3 : f32 [2]\n"
+            "%5 = map{y=(x0:f32, x1:f32) sub(x0, x1)} %0, %1 : f32 [4]\n"
+            "%6 = map{y=(x0:f32, x1:f32) sub(x0, x1)} %1, %0 : f32 [4]\n"
+            "%7 = map{y=(x0:f32, x1:f32) div(x0, x1)} %5, %6 : f32 [4]\n"
+            "output \"values\" = %4\n"
+            "output \"indices\" = %3.1\n"
+            "output \"ratio\" = %7\n");
+}
+
 TEST_F(PassTest, AnElementwiseChainWithBroadcastsIsOneMap) {
   const Value a = f32({2, 3});
   const Value b = f32({3});

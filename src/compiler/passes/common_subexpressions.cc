@@ -4,19 +4,38 @@
 
 #include "compiler/rewrite.h"
 #include "graph/ops/leaf.h"
+#include "graph/ops/map.h"
 
 namespace weft::compiler {
+namespace {
+
+// Whether the node is one operation on two operands, whose order makes no difference.
+bool commutes(const Node& node) {
+  using enum ScalarOp;
+  constexpr ScalarOp kOps[] = {add,       mul,         ScalarOp::min, ScalarOp::max, equal,       not_equal,  logical_and,
+                               logical_or, logical_xor, bitwise_and,   bitwise_or,    bitwise_xor, ScalarOp::gcd, ScalarOp::lcm};
+  const auto* map = node.as<MapOp>();
+  if (!map || map->expression().input_count() != 2 || map->expression().nodes().size() != 3) return false;
+  const Expression::Node& last = map->expression().nodes()[2];
+  return last.args[0] != last.args[1] && map->expression().outputs() == std::vector{2} &&
+         std::ranges::find(kOps, last.op) != std::end(kOps);
+}
+
+}  // namespace
 
 Graph common_subexpressions(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   std::map<std::string, Value> known;
   return r.run([&](const Node& node) -> Value {
-    if (node.as<InputOp>() || node.types().size() != 1) return {};
-    std::string key = node.op().identity();
+    if (node.as<InputOp>()) return {};
     const std::vector<Value> inputs = r.at(node.inputs());
-    for (const Value& v : inputs) key += std::format(" %{}.{}", v.node()->id(), v.index());
+    std::vector<std::pair<int, int>> places;
+    for (const Value& v : inputs) places.emplace_back(v.node()->id(), v.index());
+    if (commutes(node)) std::ranges::sort(places);
+    std::string key = node.op().identity();
+    for (const auto& [id, index] : places) key += std::format(" %{}.{}", id, index);
     Value& value = known[key];
-    if (!value) value = r.to().impl().add(node.shared_op(), inputs).value();
+    if (!value) value = r.to().impl().add(node.shared_op(), inputs).value(0);
     return value;
   });
 }

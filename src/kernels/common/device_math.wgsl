@@ -4,6 +4,9 @@
 // the long way there. Functions whose names end in _near leave it to the caller whether they do, for kernels that test
 // many arguments together.
 
+// |x| is not below the limit; also NaN.
+fn is_beyond_f32(x: f32, limit: f32) -> bool { return !(abs(x) < limit); }
+
 // Negative numbers give NaN; 0 and infinity, for which the correction has no value, themselves.
 fn sqrt_f32(x: f32) -> f32 {
   let r = inverseSqrt(x);
@@ -230,19 +233,10 @@ fn atanh_f32(x: f32) -> f32 {
   return signed_f32(0.5 * log1p_positive_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
 }
 
-// sin(πr) / π for |r| <= ½.
-fn sin_pi_over_pi_f32(r: f32) -> f32 {
-  let z = r * r;
-  var q = 0.024687655;
-  q = fma(q, z, -0.19042613);
-  q = fma(q, z, 0.8117124);
-  q = fma(q, z, -1.6449331);
-  return fma(r * z, q, r);
-}
-
 // Between -2 and 3: lgamma(x) of what is not below ½; lgamma(1 + x) - log(x) of the rest above 0; below it
-// log(π / |sin(πx)|) - lgamma(1 - x). The device's logarithm has the digits for that below ½. lgamma(t) is (t - 1)
-// (t - 2) times a half, about, and a rational function, so that what this loses by roundings counts less.
+// lgamma(3 + x) - log|x (x + 1) (x + 2)|. The device's logarithm has the digits for that below ½. lgamma(t) is (t - 1)
+// (t - 2) times a half, about, and a rational function, so that what this loses by roundings counts less. Both products
+// are of differences that are exact near their zeros.
 fn lgamma_f32(x: f32) -> f32 {
   var far = false;
   let r = lgamma_near(x, &far);
@@ -251,12 +245,12 @@ fn lgamma_f32(x: f32) -> f32 {
 }
 
 fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
-  let a = abs(x);
   let negative = x < 0.0;
-  let v = select(a, abs(sin_pi_over_pi_f32(a - round(a))), negative);
-  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (v < 0x1p-100);
   let above = x >= 0.5;
-  let t = select(1.0 + a, x, above);
+  let y = x + 1.0;
+  let v = select(x, abs(x * fma(y, y, y)), negative);
+  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (v < 0x1p-100);
+  let t = x + select(select(1.0, 3.0, negative), 0.0, above);
   var n = -0.8550098;
   n = fma(n, t, -5.529075);
   n = fma(n, t, 1.5966768);
@@ -267,13 +261,14 @@ fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
   d = fma(d, t, 39.710354);
   d = fma(d, t, 16.168184);
   d = fma(d, t, 0.91477036);
-  let core = (t - 1.0) * (t - 2.0) * fma(n, 1.0 / d, 0.5089299);
-  return select(fma(log2(v), -0.69314718, select(core, -core, negative)), core, above);
+  let middle = t - 1.5;
+  let core = fma(middle, middle, -0.25) * fma(n, 1.0 / d, 0.5089299);
+  return select(fma(log2(v), -0.69314718, core), core, above);
 }
 
-// The same for the derivative: ψ(x); ψ(1 + x) - 1/x; ψ(1 - x) - π / tan(πr), r from the next integer, as 1/r and a
-// polynomial. ψ(t) is (t - root) times ¾, about, and a rational function; what the root lacks is made up for at the
-// end.
+// The same for the derivative: ψ(x); of what is below ½ ψ(1 - x) - π / tan(πr), r from the next integer, as 1/r times a
+// polynomial (from 0.48 on, so that what 1 - x loses counts where ψ is below -2). ψ(t) is (t - root) times ¾, about, and
+// a rational function; what the root lacks is made up for at the end. Next to a pole, and at it, 1/r says so.
 fn digamma_f32(x: f32) -> f32 {
   var far = false;
   let r = digamma_near(x, &far);
@@ -282,10 +277,8 @@ fn digamma_f32(x: f32) -> f32 {
 }
 
 fn digamma_near(x: f32, far: ptr<function, bool>) -> f32 {
-  let r = x - round(x);
-  *far = *far | is_beyond_f32(x - 0.5, 2.5) | ((abs(r) < 0x1p-100) & (x < 0.5));
-  let above = x >= 0.5;
-  let t = select(1.0 + abs(x), x, above);
+  let above = x >= 0.48;
+  let t = select(1.0 - x, x, above);
   var n = -0.55219537;
   n = fma(n, t, -5.48709);
   n = fma(n, t, -1.3588036);
@@ -296,16 +289,10 @@ fn digamma_near(x: f32, far: ptr<function, bool>) -> f32 {
   d = fma(d, t, 32.728306);
   d = fma(d, t, 22.822403);
   let core = fma(t - 1.46163213, fma(n, 1.0 / (d * t), 0.7602508), -1.2036052e-8);
-  // π / tan(πr) = 1/r + r P(r²)
-  let z = r * r;
-  var q = -5.5776443;
-  q = fma(q, z, -0.42510328);
-  q = fma(q, z, -2.3208463);
-  q = fma(q, z, -1.9753374);
-  q = fma(q, z, -2.03634);
-  q = fma(q, z, -2.1646123);
-  q = fma(q, z, -3.2898684);
-  return select(fma(select(0.0, -r, x < 0.0), q, core) - 1.0 / r, core, above);
+  let r = x - round(x);
+  let y = select(fma(-1.0 / r, scaled_cot_pi_f32(r), core), core, above);
+  *far = *far | is_beyond_f32(x - 0.5, 2.5) | is_beyond_f32(y, 0x1p90);
+  return y;
 }
 
 // The quotient as it comes, put right by its remainder, which is exact.
@@ -322,7 +309,8 @@ fn floor_divide_f32(x: f32, y: f32) -> f32 {
   return select(select(q, q + 1.0, r >= bitcast<f32>(by) && bx >= by), q - 1.0, r < 0.0);
 }
 
-// As pow_whole_f32: log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = (m - 1)/(m + 1).
+// log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = f / (2 + f), f = m - 1, and what
+// q lacks, whose remainder is exact.
 fn pow_f32(x: f32, y: f32) -> f32 {
   var far = false;
   let r = pow_near(x, y, &far);
@@ -331,34 +319,30 @@ fn pow_f32(x: f32, y: f32) -> f32 {
 }
 
 fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
-  let b = bitcast<u32>(x) & 0x7fffffffu;
-  let s = split_normal_f32(bitcast<f32>(b));
+  let s = split_normal_f32(bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu));
   let f = s.fraction;
-  // Bits and bounds keep compilers from putting together what was parted.
-  let d = bitcast<f32>(bitcast<u32>(f + 2.0) & 0xfffffff8u);
-  let inverse = 1.0 / d;
-  let dl = f - max(d - 2.0, -1.0);
-  let q = f * (inverse - dl * inverse * inverse);
-  let ql = fma(-q, dl, fma(-q, d, f)) * inverse;
+  let inverse = 1.0 / (f + 2.0);
+  let q = f * inverse;
+  let ql = fma(-q, f, fma(-2.0, q, f)) * inverse;
   let z = q * q;
   var p = 0.3368017;
-  p = p * z + 0.41189316;
-  p = p * z + 0.57707983;
-  p = p * z + 0.9617967;
+  p = fma(p, z, 0.41189316);
+  p = fma(p, z, 0.57707983);
+  p = fma(p, z, 0.9617967);
+  let w = fma(p, z, 3.85192607e-8);        // 2/ln2 is 2.88539004 and this
+  let rest = fma(q, w, ql * fma(3.0, w, 2.88539004));
   let k = f32(s.exponent);
-  let th = 2.88539004 * q;
-  let tl = fma(z * fma(3.0, ql, q), p, fma(2.88539004, q, -th) + fma(3.85192607e-8, q, 2.88539004 * ql));
-  let lh = bitcast<f32>(bitcast<u32>((k + th) + tl) & 0xfffffff8u);
-  let ll = (max(k - lh, -1.0) + th) + tl;
+  // By bits, which keep compilers from taking the sum apart again.
+  let lh = bitcast<f32>(bitcast<u32>(fma(2.88539004, q, k) + rest) & 0xfffffff8u);
+  let ll = fma(2.88539004, q, k - lh) + rest;
   let h = y * lh;
-  // Where y is not a number h is none either.
-  *far = *far | (b - 0x800000u >= 0x7f000000u) | is_beyond_f32(h, 126.0) | (abs(y) >= 0x1p22);
+  *far = *far | is_beyond_f32(k, 126.0) | is_beyond_f32(h, 126.0) | is_beyond_f32(y, 0x1p22);
   let e = exp2(h);
   let r = fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e);
   // Of a negative x: y must be whole, and its last bit is the sign.
   let odd = bitcast<u32>(y + 0x1.8p23) << 31u;
-  let of_negative = select(nan_f32(), bitcast<f32>(bitcast<u32>(r) ^ odd), floor(y) == y);
-  return select(r, of_negative, bitcast<u32>(x) != b);
+  let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & odd));
+  return select(signed, nan_f32(), (x < 0.0) & (floor(y) != y));
 }
 
 // ---- For results that are rounded to a float narrower than f32, as in narrow_math.wgsl, without branches: what is

@@ -432,8 +432,8 @@ fn pow_whole_f32(x: f32, y: f32) -> f32 {
   }
   let x_negative = (bitcast<u32>(x) >> 31u) != 0u;
   let sign = select(0u, 0x80000000u, x_negative && parity == 1u);
+  if (bx == 0x3f800000u && parity != 0u) { return f32_from_bits(sign | 0x3f800000u); }
   if (by == 0x7f800000u) {
-    if (bx == 0x3f800000u) { return 1.0; }
     return f32_from_bits(select(0u, 0x7f800000u, (bx > 0x3f800000u) != y_negative));
   }
   if (bx == 0u || bx == 0x7f800000u) {

@@ -454,6 +454,19 @@ fn digamma_positive_f32(x: f32) -> f32 {
   return log_f32(x) - (0.5 * w + z * q);
 }
 
+// πr cot(πr) for |r| <= ½.
+fn scaled_cot_pi_f32(r: f32) -> f32 {
+  let z = r * r;
+  var q = -5.5776443;
+  q = q * z - 0.42510328;
+  q = q * z - 2.3208463;
+  q = q * z - 1.9753374;
+  q = q * z - 2.03634;
+  q = q * z - 2.1646123;
+  q = q * z - 3.2898684;
+  return 1.0 + z * q;
+}
+
 fn digamma_f32(x: f32) -> f32 { return digamma_whole_f32(x); }
 
 fn digamma_whole_f32(x: f32) -> f32 {
@@ -466,11 +479,7 @@ fn digamma_whole_f32(x: f32) -> f32 {
   if (bitcast<u32>(x) == b) { return digamma_positive_f32(x); }
   let r = a - round(a);
   if (a >= 8388608.0 || r == 0.0) { return nan_f32(); }
-  // ψ(-a) = ψ(1 + a) + π cot(πa)
-  let h = abs_f32(r);
-  let s = sin_pi_f32(h);
-  let c = sin_pi_f32(0.5 - h);
-  return digamma_positive_f32(1.0 + a) + copysign_f32(quotient_f32(3.14159274 * c, s), r);
+  return digamma_positive_f32(1.0 + a) + quotient_f32(scaled_cot_pi_f32(r), r);     // ψ(1 + a) + π cot(πa)
 }
 
 // x tanh(log(1 + e^x))

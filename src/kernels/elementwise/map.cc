@@ -374,6 +374,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       .index_param("row_blocks", one_row ? row_groups / block : 0)
       .index_param("stride_rows", workgroup / row_groups)
       .index_param("stride_groups", workgroup % row_groups);
+  if (near || stores_words) call.nothing();
   call.dispatch_groups(problem.name, ceil_div(groups, block));
 }
 

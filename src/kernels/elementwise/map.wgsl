@@ -52,6 +52,10 @@
 {% else %}
   let c{{ u }} = c0;
 {% endif %}
+{{ lanes(u) }}
+{% endmacro %}
+{# Which elements of its row the group is. #}
+{% macro lanes(u) %}
 {% if partial %}
   // Lanes first…last-1 lie in the row; lane 0 is element i of it, perhaps "before" 0.
 {% if phases %}
@@ -81,7 +85,7 @@
 {% set x = "x" ~ loop.index0 %}
 {% set v = "v" ~ u ~ "_" ~ loop.index0 %}
 {% set type = virtual_types[loop.index0] %}
-{% if one_row and u > 0 and mode == "splat" %}
+{% if one_row and 0 < u and u < unroll and mode == "splat" %}
   let {{ v }} = v0_{{ loop.index0 }};
 {% elif width == 1 %}
 {% if mode == "constant" %}
@@ -164,7 +168,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% for u in range(unroll) %}
 {% if near %}
-  var r{{ u }} = expression_near({{ arguments(u) }}, &far);
+  let r{{ u }} = expression_near({{ arguments(u) }}, &far);
 {% else %}
   let r{{ u }} = expression({{ arguments(u) }});
   sum += r{{ u }};
@@ -173,23 +177,39 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% if not near %}
   far = (bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u;   // NaN, or both infinities
 {% endif %}
-{% if store_how %}
   if (!far) {
-{{ store_all("_" ~ store_how) }}
+{{ store_all("_" ~ store_how if store_how else "") }}
     return;
   }
+  // The long way, in a loop that begins at a zero which compilers cannot know and loads anew, so that they neither
+  // unroll it nor keep operands for it.
+{% set u = unroll %}
+  for (var again = p.nothing; again < {{ unroll }}u; again++) {
+{% if one_row %}
+    let g{{ u }} = g0 + again * {{ workgroup }}u;
+    let c{{ u }} = c0;
+{% else %}
+    let group = group0 + again * {{ workgroup }}u;
+{% if not full %}
+    if (group >= p.groups) { break; }
 {% endif %}
-{% if near %}
-  if (far) {
-{% for u in range(unroll) %}
-    r{{ u }} = expression({{ arguments(u) }});
-{% endfor %}
+{% if rows %}
+    let row = group / p.row_groups;
+    let g{{ u }} = group - row * p.row_groups;
+{% else %}
+    let g{{ u }} = group;
+{% endif %}
+    let c{{ u }} = coords({{ "row" if rows else "0u" }});
+{% endif %}
+{{ lanes(u) }}
+{{ load(u) }}
+    let r{{ u }} = expression({{ arguments(u) }});
+{{ store(u, "") }}
   }
-{% endif %}
 {% else %}
 {% for u in range(unroll) %}
   let r{{ u }} = expression({{ arguments(u) }});
 {% endfor %}
-{% endif %}
 {{ store_all("") }}
+{% endif %}
 }
