@@ -138,9 +138,10 @@ TEST_P(ScalarAccuracy, Unary) {
   }
 }
 
-// f(x) for each x, f being a function of the library; `device`: by the device's own functions where it has such a form.
-std::vector<float> by_library(gpu::Device& device, const std::string& function, const std::vector<float>& x,
-                              bool devices_own) {
+// f(x) for each x, or f(x, 1 - x), f being a function of the library; by the device's own functions where it has such a
+// form.
+std::vector<float> by_library(gpu::Device& device, const std::string& function, bool of_two,
+                              const std::vector<float>& x, bool devices_own) {
   const std::string main = std::format(R"(
 struct Params {{ count: u32, nothing: u32 }}
 @group(0) @binding(0) var<uniform> p: Params;
@@ -148,9 +149,9 @@ struct Params {{ count: u32, nothing: u32 }}
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
-  if (id.x < p.count) {{ y[id.x] = {}(x[id.x]); }}
+  if (id.x < p.count) {{ y[id.x] = {}(x[id.x]{}); }}
 }}
-)", function);
+)", function, of_two ? ", 1.0 - x[id.x]" : "");
   const std::uint64_t bytes = x.size() * 4;
   const Buffer in = device.allocate(bytes), out = device.allocate(bytes);
   device.upload(in, 0, std::as_bytes(std::span(x)));
@@ -176,18 +177,19 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
 TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
   gpu::Device& device = test::device(GetParam());
   const std::string text = kernels::kernel_source("device_math");
-  const std::regex function(R"(fn (\w+)\(x: f32\) -> f32)"), suffix("_(bf16|brief|near|narrow)(_f32)?$");
+  const std::regex function(R"(fn (\w+)\(x: f32(, y: f32)?\) -> f32)"), suffix("_(bf16|brief|near|narrow)(_f32)?$");
   std::vector<float> x;
   for (int i = -600; i <= 600; ++i) x.push_back(static_cast<float>(i) / 100);
   int compiled = 0, compared = 0;
   for (std::sregex_iterator i(text.begin(), text.end(), function), end; i != end; ++i) {
     const std::string form = (*i)[1];
-    const std::vector<float> got = by_library(device, form, x, true);
+    const bool of_two = (*i)[2].matched;
+    const std::vector<float> got = by_library(device, form, of_two, x, true);
     ++compiled;
     std::string whole = std::regex_replace(form, suffix, "");
     if (!whole.ends_with("_f32")) whole += "_f32";
     if (kernels::library_for("= " + whole + "(", [](std::string_view) { return false; }).empty()) continue;  // a part of some function
-    const std::vector<float> want = by_library(device, whole, x, false);
+    const std::vector<float> want = by_library(device, whole, of_two, x, false);
     ++compared;
     for (std::size_t k = 0; k < x.size(); ++k) {
       if (std::isnan(want[k]) && std::isnan(got[k])) continue;

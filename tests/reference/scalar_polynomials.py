@@ -180,16 +180,16 @@ show("x² (log(x) - 1/(2x) - digamma(x)) in 1/x², x >= 3",
 show("(2^r - 1) / r, degree 5", minimax(near_zero(lambda r: (mp.power(2, r) - 1) / r, ln2), -mp.mpf("0.502"), mp.mpf("0.502"), 5))
 
 
-def scaled_complement(t, scale, factor):  # erfc(x) / (t exp2(factor x²)) with x = scale (1 / t - 1), factor rounded to f32
-    x = scale * (1 / t - 1)
-    return mp.erfc(x) / mp.power(2, mp.mpf(float(np.float32(factor))) * x * x) / t
+def scaled_complement(t, offset, scale, factor):  # erfc(x / scale) / (t exp2(factor x²)) with x = 1 / t - offset
+    x = 1 / t - offset
+    return mp.erfc(x / scale) / mp.power(2, mp.mpf(float(np.float32(factor))) * x * x) / t
 
 
-gelu_part = lambda t: scaled_complement(t, 4 / mp.sqrt(2), 2 * float(np.float32(-0.5 / ln2))) / 2  # noqa: E731
-show("½ erfc(x/√2) / exp(-x²/2) in t = 1 / (1 + x/4), over t",
-     minimax(gelu_part, 1 / (1 + mp.mpf("13.7375") / 4), mp.mpf(1), 9, lambda t: 1 / gelu_part(t)))
-erfc_part = lambda t: scaled_complement(t, mp.mpf(2), -1 / ln2)  # noqa: E731
-show("erfc(x) / exp(-x²) in t = 1 / (1 + x/2), over t", minimax(erfc_part, 1 / (1 + mp.mpf("9.3") / 2), mp.mpf(1), 10, lambda t: 1 / erfc_part(t)))
+for name, offset, scale, half, end in (("½ erfc(x/√2) / exp(-x²/2)", mp.mpf("2.925"), mp.sqrt(2), 2, "13.17"),
+                                       ("erfc(x) / exp(-x²)", mp.mpf("2.06"), one, 1, "9.3")):
+    part = lambda t: scaled_complement(t, offset, scale, -1 / ln2 / scale**2) / half  # noqa: B023, E731
+    show(f"{name} over t = 1 / (x + {mp.nstr(offset, 4)})",
+         minimax(part, 1 / (offset + mp.mpf(end)), 1 / offset, 8, lambda t: 1 / part(t)))  # noqa: B023
 
 erf_part = lambda t: mp.erfc(2 / t - 2) * mp.exp((2 / t - 2) ** 2) / t  # noqa: E731
 show("erfc(x) / exp(-x²) in t = 1 / (1 + x/2), over t, x above 1, weighted for erf's error",
@@ -202,8 +202,6 @@ def erfinv_of_log(w):  # erfinv(x) / x with w = -log2(1 - x²)
 
 
 show("erfinv(x) / x in -log2(1 - x²)", minimax(erfinv_of_log, mp.mpf(0), mp.mpf("4.5") / ln2, 9, lambda w: 1 / erfinv_of_log(w)))
-sinc = near_zero(lambda z: mp.sinpi(mp.sqrt(z)) / mp.pi / mp.sqrt(z), one, 1e-20)
-show("sin(πr) / (πr) in r²", minimax(sinc, mp.mpf(0), mp.mpf("0.2501"), 4, lambda z: 1 / sinc(z)))
 cot = lambda z: -mp.pi**2 / 3 if z < 1e-25 else (  # noqa: E731
     mp.pi * mp.sqrt(z) / mp.tan(mp.pi * mp.sqrt(z)) - 1) / z
 show("(πr / tan(πr) - 1) / r² in r², weighted for the result",

@@ -91,7 +91,7 @@ fn tanh_f32(x: f32) -> f32 {
 struct ExpPartsF32 { scale: f32, rest: f32 }
 
 fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
-  // 1.5 · 2^23 + 127: the last bits are n's exponent. By them, since a compiler may take a sum apart again.
+  // 1.5 · 2^23 + 127: the last bits are the power's exponent. By them, since a compiler may take a sum apart again.
   let shifted = bitcast<u32>(fma(s, factor, 12583039.0));
   let r = fma(low, factor, fma(s, factor, f32(0x4b40007f - bitcast<i32>(shifted))));
   var q = 0.00015470266;
@@ -103,60 +103,52 @@ fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
   return ExpPartsF32(bitcast<f32>(shifted << 23u), q * r);
 }
 
-// t = 1 / (1 + q), of which `rest` is missing as a share.
-struct ReciprocalF32 { t: f32, rest: f32 }
-
-fn reciprocal_f32(q: f32) -> ReciprocalF32 {
-  let t = 1.0 / (1.0 + q);
-  return ReciprocalF32(t, fma(-t, q, 1.0 - t));
-}
-
-// p q (1 + rest) with one rounding.
-fn product_f32(p: f32, q: f32, rest: f32) -> f32 {
-  let w = p * q;
-  return w + fma(w, rest, fma(p, q, -w));
-}
-
-// max(x, 0) less the part in the tail, |x| ½ erfc(|x|/√2) = exp(-x²/2) |x| t P(t) with t = 1 / (1 + |x|/4). P makes up
-// for the factor's rounding. The result has the sign of x; which 0 max(x, -0) is devices may choose.
+// max(x, 0) less the part in the tail, |x| ½ erfc(|x|/√2) = exp(-x²/2) |x| t P(t) with t = 1 / (2.925 + |x|). What t
+// lacks (`missing`, as a share of it) t P(t) lacks 1.6 times, about. P makes up for the factor's rounding. The result has
+// the sign of x; which 0 max(x, -0) is devices may choose.
 fn gelu_erf_f32(x: f32) -> f32 {
   let a = abs(x);
-  let r = reciprocal_f32(0.25 * a);
-  let t = fma(r.t, r.rest, r.t);
-  var q = 0.016565789;
-  q = fma(q, t, -0.06275252);
-  q = fma(q, t, 0.051672332);
-  q = fma(q, t, 0.028200645);
-  q = fma(q, t, 0.01315381);
-  q = fma(q, t, 0.08622525);
-  q = fma(q, t, 0.072251946);
-  q = fma(q, t, 0.095425434);
-  q = fma(q, t, 0.099511206);
-  q = fma(q, t, 0.09974612);
+  let t = 1.0 / (a + 2.925);
+  let missing = fma(-t, a, fma(-2.925, t, 1.0));
+  var q = -431.58218;
+  q = fma(q, t, 773.7322);
+  q = fma(q, t, -509.0595);
+  q = fma(q, t, 126.85403);
+  q = fma(q, t, -9.851087);
+  q = fma(q, t, 8.467382);
+  q = fma(q, t, 2.891637);
+  q = fma(q, t, 1.1711811);
+  q = fma(q, t, 0.3988773);
   let s = a * a;
   let e = exp_parts_f32(s, fma(a, a, -s), -0.7213475);
-  return signed_f32(max(x, 0.0) - select(product_f32(a * r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 13.15), x);
+  let p = t * q;
+  let w = a * p;
+  let rest = fma(w, fma(missing, 1.6, e.rest), fma(a, p, -w));
+  let above = max(x, 0.0);
+  let y = fma(-rest, e.scale, fma(-w, e.scale, above));
+  return signed_f32(select(y, above, a >= 13.15), x);
 }
 
-// exp(-x²) t P(t) with t = 1 / (1 + |x|/2).
+// exp(-x²) t P(t) with t = 1 / (2.06 + |x|).
 fn erfc_f32(x: f32) -> f32 {
   let a = abs(x);
-  let r = reciprocal_f32(0.5 * a);
-  let t = fma(r.t, r.rest, r.t);
-  var q = 0.032551467;
-  q = fma(q, t, -0.17156568);
-  q = fma(q, t, 0.32956114);
-  q = fma(q, t, -0.20963551);
-  q = fma(q, t, -0.10091704);
-  q = fma(q, t, 0.08757667);
-  q = fma(q, t, 0.031495553);
-  q = fma(q, t, 0.1926364);
-  q = fma(q, t, 0.24380524);
-  q = fma(q, t, 0.28241193);
-  q = fma(q, t, 0.28207982);
+  let t = 1.0 / (a + 2.06);
+  let missing = fma(-t, a, fma(-2.06, t, 1.0));
+  let u = fma(t, missing, t);
+  var q = -37.643528;
+  q = fma(q, u, 94.71925);
+  q = fma(q, u, -87.339386);
+  q = fma(q, u, 30.329206);
+  q = fma(q, u, -3.2667239);
+  q = fma(q, u, 4.1302686);
+  q = fma(q, u, 2.0301518);
+  q = fma(q, u, 1.16626);
+  q = fma(q, u, 0.564103);
   let s = a * a;
   let e = exp_parts_f32(s, fma(a, a, -s), -1.442695);
-  let y = select(product_f32(r.t, q, e.rest + r.rest) * e.scale, 0.0, a >= 9.2);
+  let w = t * q;
+  let rest = fma(w, missing + e.rest, fma(t, q, -w));
+  let y = select((w + rest) * e.scale, 0.0, a >= 9.2);
   return select(y, 2.0 - y, x < 0.0);
 }
 
