@@ -73,7 +73,7 @@ class KernelError : public ValidationError {
 };
 
 // The results of the kernel on the operands, which all devices see dense. It must be a function of its operands: equal
-// calls are computed once; a kernel with one result, that is. There is at least one input. Throws InvalidArgument:
+// calls are computed once. There is at least one input. Throws InvalidArgument:
 // names or counts that do not fit, no inputs, unknown extensions, text that is not UTF-8, negative `threads`, and what
 // `infer` throws.
 std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs);

@@ -63,10 +63,11 @@ Graph Rewriter::run(const Rule& rule) {
     std::vector<Value>& values = map_[node->id()];
     if (const Value v = rule(*node)) {
       for (std::size_t i = 0; i < node->types().size(); ++i) {
-        values.push_back(i ? v.node()->value(v.index() + static_cast<int>(i)) : v);
-        if (values[i].type() != node->types()[i]) {
-          throw InternalError("rewriting {} changes its type to {}", weft::to_string(*node), to_string(values[i].type()));
+        const std::size_t index = static_cast<std::size_t>(v.index()) + i;
+        if (index >= v.node()->types().size() || v.node()->types()[index] != node->types()[i]) {
+          throw InternalError("rewriting {} changes the type of result {}", weft::to_string(*node), i);
         }
+        values.push_back(v.node()->value(static_cast<int>(index)));
       }
       replaced = true;
       continue;

@@ -78,9 +78,9 @@ class Accessors {
  public:
   // `buffer` is the variable, an array of `element`.
   Accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
-            std::uint32_t apart)
-      : name_(name), buffer_(buffer), dtype_(dtype), width_(width), apart_(apart), pack_(packing(dtype)),
-        bits_(bits(dtype)),
+            std::uint32_t apart, std::string_view offset)
+      : name_(name), buffer_(buffer), offset_(offset), dtype_(dtype), width_(width), apart_(apart),
+        pack_(packing(dtype)), bits_(bits(dtype)),
         atomic_(element == "atomic<u32>"), words_(element == "u32" || atomic_),
         own_(bits_ >= 32 && element == element_type(dtype, width, false)),
         one_(width == 4 ? "[k >> 2u][k & 3u]" : "[k]") {
@@ -91,7 +91,7 @@ class Accessors {
     function("load_{}(i: u32) -> {}", "", load_one());
     if (bits_ < 32 && words_) {
       text_ += std::format("fn word_{0}(i: u32) -> u32 {{ return {1}; }}\n", name_,
-                           word(std::format("(p.{}_o + i) / {}u", name_, 32 / bits_)));
+                           word(std::format("({} + i) / {}u", offset_, 32 / bits_)));
     }
     if (width_ == 4) function("load4_{}(i: u32) -> vec4<{}>", "", load_four());
     if (keeps_words()) {
@@ -133,8 +133,8 @@ class Accessors {
 
  private:
   void function(std::string_view head, std::string_view tail, const std::string& body) {
-    text_ += std::format("fn {}{} {{ let k = p.{}_o + i; {} }}\n",
-                         std::vformat(head, std::make_format_args(name_, pack_.value)), tail, name_, body);
+    text_ += std::format("fn {}{} {{ let k = {} + i; {} }}\n",
+                         std::vformat(head, std::make_format_args(name_, pack_.value)), tail, offset_, body);
   }
   std::string word(const std::string& index) const {
     return atomic_ ? std::format("atomicLoad(&{}[{}])", buffer_, index) : std::format("{}[{}]", buffer_, index);
@@ -269,7 +269,7 @@ class Accessors {
     return s;
   }
 
-  std::string name_, buffer_;
+  std::string name_, buffer_, offset_;
   DType dtype_;
   int width_;
   std::uint32_t apart_;
@@ -284,8 +284,8 @@ class Accessors {
 }  // namespace
 
 std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
-                      const Accesses& accesses, std::uint32_t apart) {
-  const auto writer = [&] { return Accessors(name, buffer, element, dtype, width, apart); };
+                      const Accesses& accesses, std::uint32_t apart, std::string_view offset) {
+  const auto writer = [&] { return Accessors(name, buffer, element, dtype, width, apart, offset); };
   std::string text;
   if (accesses.loads) text += writer().loads();
   if (accesses.stores) text += writer().stores(!accesses.loads);

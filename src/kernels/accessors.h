@@ -15,9 +15,9 @@ struct Accesses {
 };
 
 // Of the operand `name`, whose values lie in the variable `buffer`, an array of `element`. width: 4 or 1 neighbours at
-// once; of 16 bits the two words of four may lie `apart`.
+// once; of 16 bits the two words of four may lie `apart`. `offset`: the expression of where the view begins there.
 std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
-                      const Accesses& accesses, std::uint32_t apart = 1);
+                      const Accesses& accesses, std::uint32_t apart, std::string_view offset);
 
 // The array element that holds `width` elements of `dtype`, and its size in bytes.
 std::string element_type(DType dtype, int width, bool stores);

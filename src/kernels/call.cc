@@ -143,6 +143,16 @@ Call& Call::index_param(std::string_view name, std::int64_t value) {
   return *this;
 }
 
+Call& Call::from_fours() {
+  from_fours_ = true;
+  return *this;
+}
+
+bool Call::in_fours(std::string_view operand) const {
+  const auto op = std::ranges::find(operands_, operand, &Operand::name);
+  return from_fours_ && op != operands_.end() && op->width == 4;
+}
+
 Call& Call::iterate(const Shape& shape) {
   iterate_rank_ = shape.rank();
   for (int i = 0; i < shape.rank(); ++i) index_param(std::format("n{}", i), shape[i]);
@@ -151,7 +161,8 @@ Call& Call::iterate(const Shape& shape) {
 
 Call& Call::strides(std::string_view operand, const Strides& strides) {
   strided_.emplace_back(operand, strides.rank());
-  for (int i = 0; i < strides.rank(); ++i) index_param(std::format("{}_s{}", operand, i), strides[i]);
+  const int unit = in_fours(operand) ? 4 : 1;
+  for (int i = 0; i < strides.rank(); ++i) index_param(std::format("{}_s{}", operand, i), strides[i] / unit);
   return *this;
 }
 
@@ -247,7 +258,9 @@ void Call::resolve_bindings() {
       throw InvalidArgument("{}: operand {} starts {} bytes into its buffer, not a multiple of {} bits", kernel_,
                             op.name, views_[i].offset, unit_bits);
     }
-    index_param(op.name + "_o", static_cast<std::int64_t>(bytes * 8 / unit_bits));
+    const auto offset = static_cast<std::int64_t>(bytes * 8 / unit_bits);
+    if (in_fours(op.name)) index_param(op.name + "_o4", offset / 4);
+    else index_param(op.name + "_o", offset);
   }
 }
 
@@ -270,7 +283,8 @@ std::string Call::prelude() const {
     if (!op.width) continue;
     const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
     s += accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width,
-                   {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.apart);
+                   {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.apart,
+                   in_fours(op.name) ? std::format("4u * p.{}_o4", op.name) : std::format("p.{}_o", op.name));
   }
   if (iterate_rank_ >= 0) {
     const int rank = std::max(iterate_rank_, 1);
@@ -280,9 +294,10 @@ std::string Call::prelude() const {
     s += std::format("  c[0] = {};\n  return c;\n}}\n", iterate_rank_ > 1 ? "r" : "i");
   }
   for (const auto& [operand, rank] : strided_) {
-    s += std::format("fn at_{}(c: Coords) -> u32 {{ return ", operand);
-    for (int d = 0; d < rank; ++d) s += std::format("{}c[{}] * p.{}_s{}", d ? " + " : "", d, operand, d);
-    s += rank ? "; }\n" : "0u; }\n";
+    std::string sum;
+    for (int d = 0; d < rank; ++d) sum += std::format("{}c[{}] * p.{}_s{}", d ? " + " : "", d, operand, d);
+    s += std::format("fn at_{}(c: Coords) -> u32 {{ return {}({}); }}\n", operand, in_fours(operand) ? "4u * " : "",
+                     rank ? sum : "0u");
   }
   s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return p.first_group + wg.x + n.x * (wg.y + n.y * wg.z); "
        "}\n";

@@ -65,6 +65,9 @@ class Call {
   // fn widen_<name>(bits: u32) -> <name>_t takes the low bits of a word, fn narrow_<name>(v: <name>_t) -> u32 gives
   // them. Named first of the operands, so that the buffer's variable is its own.
   Call& update(std::string_view name, const View& view);
+  // Said before the operands: those of width 4 begin, and have strides, of multiples of four elements in every call of
+  // this form. Compilers that know it need not divide each offset + i.
+  Call& from_fours();
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
   Call& raw(std::string_view name, const View& view, std::string_view element, int element_bytes, gpu::Access access);
@@ -135,6 +138,8 @@ class Call {
   };
 
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores, std::uint32_t apart = 0);
+  // Whether an operand's offset and strides are counted in fours of elements.
+  bool in_fours(std::string_view operand) const;
   void add_param(std::string_view name, char type, std::uint32_t bits);
   void resolve_bindings();
   Work work() const;
@@ -166,7 +171,7 @@ class Call {
   bool used_ = false;
   std::optional<Work> work_;
   std::string variant_, why_;
-  bool undivided_ = false;
+  bool undivided_ = false, from_fours_ = false;
 };
 
 // Whether work on so many elements is little enough for one dispatch, as it must be where workgroups tell each other what

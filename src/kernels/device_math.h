@@ -19,8 +19,8 @@ std::string_view f16_packing(const gpu::Device& device);
 // too: then the functions of common/device_math.wgsl take the place of those of the same names in scalar_math.wgsl.
 bool device_exp2(const gpu::Device& device);
 
-// Which of those functions may be used there: all of them where device_exp2 says so, lgamma only where log2 is within 2.5
-// ULP of what is below ½, too.
+// Which of those functions may be used there: all of them where device_exp2 says so, lgamma only where log2 is within
+// 2.2 ULP of what is below ½, too.
 DeviceForms device_forms(const gpu::Device& device);
 
 }  // namespace weft::kernels

@@ -101,5 +101,43 @@ const bool maps = differential("map", [](Rng& rng) {
   return problem;
 });
 
+// One result of a function whose arguments a thread tests together, a few of them far out or no numbers, in the forms
+// that large tensors take: rows of whole workgroups, parts of them, rows that begin anywhere; also in place.
+const bool far_maps = differential("map_far", [](Rng& rng) {
+  using enum ScalarOp;
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
+  constexpr ScalarOp kFunctions[] = {ScalarOp::lgamma, ScalarOp::digamma, gelu_erf, silu, ScalarOp::tanh, softplus, add};
+  const DType type = pick(rng, kTypes);
+  const ScalarOp op = pick(rng, kFunctions);
+  const int groups = random_int(rng, 1, 4);
+  const bool whole = rng() % 2;
+  const std::int64_t block = 128 * 4 * groups;
+  const Shape shape = whole ? Shape{random_int(rng.details(), 1, 3), block * random_int(rng.details(), 1, 3)}
+                            : random_shape(rng, 1, 3, 8192, false);
+  Problem problem;
+  Expression e;
+  int argument = e.input(type);
+  const Kind kind = whole ? Kind::dense : random_output_kind(rng);
+  problem.inputs.push_back(random_view(rng, shape, type, kind));
+  if (op == add || rng() % 2) {
+    argument = e.apply(add, {argument, e.input(type)});
+    problem.inputs.push_back(random_view(rng, random_broadcast(rng, shape), type, random_input_kind(rng)));
+  }
+  e.output(op == add ? argument : e.apply(op, {argument}));
+  const View& x = problem.inputs[0];
+  flush_denormals(x);
+  // In place by four groups LLVM 21 loses stores of llvmpipe's OpenGL (none with GALLIVM_PERF=nopt).
+  problem.outputs.push_back(rng() % 4 == 0 && groups < 4 ? x : random_view(rng, shape, type, kind));
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    const std::uint64_t chance = rng.details()() % 512;  // NaN, -120
+    if (chance == 0) set_element_bits(x, i, type == DType::f32 ? 0x7fc00000 : type == DType::f16 ? 0x7e00 : 0x7fc0);
+    if (chance == 1) set_element_bits(x, i, type == DType::f32 ? 0xc2f00000 : type == DType::f16 ? 0xd780 : 0xc2f0);
+  }
+  problem.what = std::format("{} {} by {} groups", e.to_string(), to_string(x), groups);
+  problem.call = [e, groups](Stream& s, auto in, auto out) { kernels::map(s, "map", e, in, out, groups); };
+  problem.tolerance = tolerance(op, type);
+  return problem;
+});
+
 }  // namespace
 }  // namespace weft::test

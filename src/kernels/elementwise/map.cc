@@ -301,6 +301,8 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   }
 
   Call call(commands, "map");
+  const bool exact = phase == 0 && problem.shape.back() % width == 0 && phases.empty();
+  if (exact) call.from_fours();
   std::vector<std::string> input_modes;
   std::vector<std::string> output_modes;
   Shape outer = problem.shape;
@@ -340,7 +342,6 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const int unroll =
       problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width,
                                        !phases.empty());
-  const bool exact = phase == 0 && length % width == 0 && phases.empty();
   const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
   const bool near = width == 4 && has_near(problem.expression, device_forms(commands.device()));
