@@ -110,6 +110,15 @@ TEST_P(Elementwise, SignsOfZeros) {
   }
 }
 
+TEST_P(Elementwise, LogarithmsOfGammaAreZeroAtOneAndTwo) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    const View x = host_view(type, {2}, std::array{1.0, 2.0}), y = random_view(rng, {2}, type);
+    run_both(device(), std::array{x}, std::array{y}, call_of(one_op(ScalarOp::lgamma, type)), kSameBits, "lgamma");
+    EXPECT_EQ(element_bits(y, 0), 0u);  // not -0, as C says
+    EXPECT_EQ(element_bits(y, 1), 0u);
+  }
+}
+
 // Compilers know what x · 0 is, but for the x for which it is something else.
 TEST_P(Elementwise, ZerosOfIntegersInAnExpression) {
   for (const DType type : {DType::i32, DType::u32, DType::i8, DType::u16, DType::i64}) {

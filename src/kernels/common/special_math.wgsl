@@ -358,7 +358,7 @@ fn erfinv_whole_f32(x: f32) -> f32 {
 // ---- Gamma functions
 
 // lgamma(2 + y) for y in [-1, 1]; y1 is y + 1. Both factors that vanish are exact, so that it keeps its digits near its
-// zeros.
+// zeros, which are +0.
 fn lgamma_near_two_f32(y: f32, y1: f32) -> f32 {
   var q = 1.9320421e-05;
   q = q * y - 3.874393e-05;
@@ -373,7 +373,7 @@ fn lgamma_near_two_f32(y: f32, y1: f32) -> f32 {
   q = q * y + 0.032964945;
   q = q * y - 0.10031727;
   q = q * y + 0.42278433;
-  return y * y1 * q;
+  return select(y * y1 * q, 0.0, y1 == 0.0);
 }
 
 fn lgamma_positive_f32(x: f32) -> f32 {

@@ -33,10 +33,11 @@ WEFT_INLINE double sin_pi(double r) {
 }
 WEFT_INLINE double cos_pi(double r) { return sin_pi(0.5 - std::abs(r)); }
 
-// lgamma of x > 0. Below 3 both factors that vanish are exact, so that it keeps its digits near its zeros.
+// lgamma of x > 0. Below 3 both factors that vanish are exact, so that it keeps its digits near its zeros, which are +0.
 WEFT_INLINE double lgamma_positive(double x) {
   const double y = x < 1.0 ? x - 1.0 : x - 2.0;
   const double low =
+      0.0 +
       y * (y + 1.0) *
       polynomial(y, 3.2372791367890824e-07, -6.341057768438681e-07, -2.0992451407402108e-07, 2.3519590670052887e-07,
                  2.6129997923769215e-06, -5.1668364800763232e-06, 7.6101541253325069e-06, -1.6748090345418792e-05,
