@@ -93,6 +93,23 @@ TEST_P(ArgReduceTest, Sizes) {
   check(view_of(DType::u8, {1000000}, Kind::dense, [](std::int64_t) { return 0.0; }), {0}, true);
 }
 
+// Fours of columns that are two words, or put together of three; the last of them overlap others.
+TEST_P(ArgReduceTest, ColumnsThatBeginAnywhere) {
+  Rng rng(2);
+  for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
+    const auto value = is_signed(type) ? ValueOf(few) : ValueOf([](std::int64_t i) { return std::abs(few(i)); });
+    for (const std::int64_t n : {5, 6, 131}) {
+      for (const Kind kind : {Kind::dense, Kind::offset}) {
+        check(view_of(type, {50, n}, kind, value), {0});
+        check(random_view(rng, {67, n}, type, kind, Values::special), {0}, false, DType::i64);
+        check(view_of(type, {3, 20, n}, kind, value), {0, 1}, false, DType::u32, Kind::reversed);
+      }
+    }
+    check(view_of(type, {70001, 9}, Kind::offset, value), {0}, true);
+    check(view_of(type, {70000, 6}, Kind::dense, value), {0});
+  }
+}
+
 // The first of equals, zeros of both signs among them; NaN over all.
 TEST_P(ArgReduceTest, TiesAndSpecialValues) {
   for (std::int64_t n : {8, 9, 5000}) {

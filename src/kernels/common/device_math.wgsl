@@ -193,8 +193,8 @@ fn erfinv_f32(x: f32) -> f32 {
   return x * q;
 }
 
-// log(1 + u) for u in [0, 2^62].
-fn log1p_positive_f32(u: f32) -> f32 {
+// log(1 + u) for u above -1, up to 2^62.
+fn log1p_ordinary_f32(u: f32) -> f32 {
   let k = (bitcast<i32>(1.0 + u) - 0x3f3504f3) >> 23u;
   let scale = bitcast<f32>(0x3f800000u - (u32(k) << 23u));
   let f = fma(u, scale, scale - 1.0);
@@ -202,12 +202,25 @@ fn log1p_positive_f32(u: f32) -> f32 {
   return fma(n, 0.693145751953125, f + fma(n, 1.42860682e-6, log1p_rest_f32(f)));
 }
 
+// A zero keeps its sign.
+fn log1p_f32(x: f32) -> f32 {
+  var far = false;
+  let r = log1p_near(x, &far);
+  if (far) { return log1p_whole_f32(x); }
+  return r;
+}
+
+fn log1p_near(x: f32, far: ptr<function, bool>) -> f32 {
+  *far = *far | !(x > -1.0) | !(x < 0x1p62);
+  return select(log1p_ordinary_f32(x), x, x == 0.0);
+}
+
 fn asinh_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 0x1p60)) { return asinh_whole_f32(x); }
   let a = abs(x);
   let z = a * a;
   let w = 1.0 + z;
-  return signed_f32(log1p_positive_f32(fma(z, 1.0 / fma(w, inverseSqrt(w), 1.0), a)), x);
+  return signed_f32(log1p_ordinary_f32(fma(z, 1.0 / fma(w, inverseSqrt(w), 1.0), a)), x);
 }
 
 fn acosh_f32(x: f32) -> f32 {
@@ -216,13 +229,13 @@ fn acosh_f32(x: f32) -> f32 {
   let v = t * (t + 2.0);
   let r = inverseSqrt(max(v, 1e-30));
   let s = v * r;
-  return log1p_positive_f32(t + fma(0.5 * r, fma(-s, s, v), s));
+  return log1p_ordinary_f32(t + fma(0.5 * r, fma(-s, s, v), s));
 }
 
 fn atanh_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 1.0)) { return atanh_whole_f32(x); }
   let a = abs(x);
-  return signed_f32(0.5 * log1p_positive_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
+  return signed_f32(0.5 * log1p_ordinary_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
 }
 
 // Between -2 and 3: lgamma(x) of what is not below ½; of the rest, moved to between 1 and 2, less the logarithm of x, of

@@ -146,8 +146,10 @@ fn expm1_f32(x: f32) -> f32 {
   return select(2.0 * (s * p + (s - 0.5)), x, (bitcast<u32>(x) & 0x7fffffffu) - 0x33000000u > 0x4c800000u);
 }
 
+fn log1p_f32(x: f32) -> f32 { return log1p_whole_f32(x); }
+
 // 1 + x = 2^k (1 + f); f comes from x, not from the rounded sum, unless x is so large that they are the same.
-fn log1p_f32(x: f32) -> f32 {
+fn log1p_whole_f32(x: f32) -> f32 {
   let sum = 1.0 + x;
   let k = (bitcast<i32>(sum) - 0x3f3504f3) >> 23u;
   let scale = bitcast<f32>(u32(127 - k) << 23u);

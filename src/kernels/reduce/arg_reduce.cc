@@ -59,7 +59,7 @@ IndexInRow index_in_row(const RowWindow& window, const Shape& whole, const AxisM
 void record(Stream& stream, const KeyRule& rule, std::string_view name, const View& x, const View& y, const Rows& rows,
             const RowPlan& plan, const Parts& parts, Stage stage, const IndexInRow& index = {}) {
   Call call(*stream.gpu(), "arg_reduce");
-  call.read("x", x, plan.width).write("y", y);
+  call.read("x", x, plan.width, plan.width == 4 ? plan.apart() : 0).write("y", y);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
   rule.add_to(call);
   add_parts(call, plan, parts, stage, words_of(x));

@@ -75,10 +75,13 @@ RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPla
 }
 
 RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut) {
+  const bool across = runs_across(rows, 0);
   return plan_cut(capabilities, rows,
                   {.along4 = vectorises_along(x, rows, 0),
                    .across4 = vectorises_across(x, rows, 0),
-                   .across = runs_across(rows, 0),
+                   .words_across = across && words_across(x, rows, 0),
+                   .halves_across = across && halves_across(x, rows, 0),
+                   .across = across,
                    .cut = cut});
 }
 
