@@ -110,6 +110,20 @@ TEST_P(ArgReduceTest, ColumnsThatBeginAnywhere) {
   }
 }
 
+// Two columns, which go as four of half the length.
+TEST_P(ArgReduceTest, TwoColumns) {
+  Rng rng(3);
+  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::u8, DType::i16}) {
+    const auto value = is_signed(type) ? ValueOf(few) : ValueOf([](std::int64_t i) { return std::abs(few(i)); });
+    for (const std::int64_t n : {2, 3, 64, 4998}) {
+      check(view_of(type, {n, 2}, Kind::dense, value), {0}, false, DType::i64);
+      check(random_view(rng, {n, 2}, type, Kind::dense, Values::special), {0}, false, DType::i32, Kind::reversed);
+    }
+    check(view_of(type, {66, 2}, Kind::offset, value), {0});
+    for (const bool workspace : {false, true}) check(view_of(type, {200000, 2}, Kind::dense, value), {0}, workspace);
+  }
+}
+
 // The first of equals, zeros of both signs among them; NaN over all.
 TEST_P(ArgReduceTest, TiesAndSpecialValues) {
   for (std::int64_t n : {8, 9, 5000}) {

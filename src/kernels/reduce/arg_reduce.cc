@@ -57,7 +57,7 @@ IndexInRow index_in_row(const RowWindow& window, const Shape& whole, const AxisM
 }
 
 void record(Stream& stream, const KeyRule& rule, std::string_view name, const View& x, const View& y, const Rows& rows,
-            const RowPlan& plan, const Parts& parts, Stage stage, const IndexInRow& index = {}) {
+            const RowPlan& plan, const Parts& parts, Stage stage, const IndexInRow& index = {}, int folds = 1) {
   Call call(*stream.gpu(), "arg_reduce");
   call.read("x", x, plan.width, plan.width == 4 ? plan.apart() : 0).write("y", y);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
@@ -66,7 +66,7 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   // bf16 shares its denormals with f32.
   call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
   add_batches(call, plan, parts, loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
-  call.set("long_result", bits(y.dtype) == 64).set("cuts", static_cast<int>(index.size()));
+  call.set("long_result", bits(y.dtype) == 64).set("cuts", static_cast<int>(index.size())).set("folds", folds);
   for (std::size_t i = 0; i < index.size(); ++i) {
     call.index_param(std::format("run{}", i), index[i].length).index_param(std::format("step{}", i), index[i].step);
     call.index_param(std::format("begin{}", i), index[i].begin);
@@ -82,7 +82,19 @@ struct Window {
   Parts parts;
   IndexInRow index;
   Stage stage = Stage::whole;
+  int folds = 1;  // so many of `rows`, side by side, are one
 };
+
+// Two columns of an even length as four of half of it, where a step of four elements is two of each.
+std::optional<Rows> folded(const View& x, const Rows& rows) {
+  if (bits(x.dtype) > 32 || rows.count != 2 || rows.outer.shape.rank() != 1 || rows.outer.strides[0][0] != 1) return {};
+  if (rows.length % 2 != 0 || rows.inner.shape.rank() != 1 || rows.inner.strides[0][0] != 2) return {};
+  Rows f = rows;
+  f.count = f.outer.shape[0] = 4;
+  f.length = f.inner.shape[0] = rows.length / 2;
+  for (Strides& s : f.inner.strides) s[0] *= 2;
+  return vectorises_across(x, f, 0) ? std::optional(f) : std::nullopt;
+}
 
 std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
                                RowWindows pieces, bool cut) {
@@ -90,13 +102,21 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shap
   for (const RowWindow& piece : pieces) {
     const View &x = piece.views[0], &y = piece.views[1];
     Window w{x, y, split_rows(x.shape(), along, std::array{x.strides(), y.strides()})};
-    w.plan = plan_reduction(capabilities, w.x, w.rows, true);
-    w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
-    w.stage = first_stage(capabilities, w.rows, w.plan, w.parts, {words_of(x), 2}, pieces.size(), cut);
-    if (w.stage == Stage::whole) {
+    const auto plan = [&](Window& w) {
+      w.plan = plan_reduction(capabilities, w.x, w.rows, true);
+      w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
+      w.stage = first_stage(capabilities, w.rows, w.plan, w.parts, {words_of(x), 2}, pieces.size(), cut);
+      if (w.stage != Stage::whole) return;
       if (w.plan.cut) w.plan = plan_reduction(capabilities, w.x, w.rows, false);
       w.parts = uncut(w.plan);
+    };
+    if (const auto rows = pieces.size() == 1 ? folded(x, w.rows) : std::nullopt) {
+      Window two{x, y, *rows};
+      two.folds = 2;
+      plan(two);
+      if (two.stage != Stage::first) return {two};
     }
+    plan(w);
     w.index = index_in_row(piece, whole, along);
     windows.push_back(std::move(w));
   }
@@ -173,7 +193,7 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
     if (windows.size() > 1) check_windows_workspace(capabilities, name, x, workspace, scratch(pieces));
     const Window& w = windows[0];
     if (w.stage == Stage::first) return run_in_parts(stream, rule, name, windows, *workspace);
-    record(stream, rule, name, w.x, w.y, w.rows, w.plan, w.parts, w.stage);
+    record(stream, rule, name, w.x, w.y, w.rows, w.plan, w.parts, w.stage, {}, w.folds);
   });
 }
 

@@ -1,7 +1,8 @@
 {# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A member of a
    team keeps the first of its own best; the team agrees on the best key, then on the least index that has it. A row may
    be cut into parts, as in reduce.wgsl: they leave (key, index), in the words of a row in several windows keys of 64 bits
-   apart from it. x may be a window of longer rows, cut along so many axes as `cuts` says. #}
+   apart from it. x may be a window of longer rows, cut along so many axes as `cuts` says. `folds` 2: two rows side by
+   side are taken as four of half the length. #}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys
@@ -197,7 +198,16 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 {% set at = "joined_at" if joins else "at" %}
   if (!live || member != 0u) { return; }
-{% for i in range(rows_per_team) %}
+{% if folds == 2 %}
+  // Lanes 0 and 2 have every other element of one row, 1 and 3 of the other.
+{% set key = "joined_key" if joins else "key" %}
+  let own_at = 2u * {{ at }} + vec4<u32>(0u, 0u, 1u, 1u);
+  let other_at = own_at.zwxy;
+  let other_key = {{ key }}.zwxy;
+  let folded_at = select(own_at, other_at, (other_key > {{ key }}) | ((other_key == {{ key }}) & (other_at < own_at)));
+{% set at = "folded_at" %}
+{% endif %}
+{% for i in range(rows_per_team // folds) %}
 {% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
 {% if partial_out and words == 2 %}
   let slot = y_row(row) + 2u * part;
