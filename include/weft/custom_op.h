@@ -73,9 +73,8 @@ class KernelError : public ValidationError {
 };
 
 // The results of the kernel on the operands, which all devices see dense. It must be a function of its operands: equal
-// calls are computed once. There is at least one input. Throws InvalidArgument:
-// names or counts that do not fit, no inputs, unknown extensions, text that is not UTF-8, negative `threads`, and what
-// `infer` throws.
+// calls are computed once. There is at least one input. Throws InvalidArgument: names or counts that do not fit, no
+// inputs, unknown extensions, text that is not UTF-8, negative `threads`, and what `infer` throws.
 std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs);
 
 }  // namespace weft

@@ -66,7 +66,7 @@ class Call {
   // them. Named first of the operands, so that the buffer's variable is its own.
   Call& update(std::string_view name, const View& view);
   // Said before the operands: those of width 4 begin, and have strides, of multiples of four elements in every call of
-  // this form. Compilers that know it need not divide each offset + i.
+  // this form. Compilers that know it need not divide each offset + i. p.<name>_o is p.<name>_o4 then, in fours.
   Call& from_fours();
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.

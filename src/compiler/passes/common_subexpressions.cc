@@ -15,9 +15,9 @@ namespace {
 // Whether the node is one operation on two operands, whose order makes no difference.
 bool commutes(const Node& node) {
   using enum ScalarOp;
-  constexpr ScalarOp kOps[] = {add,       mul,         ScalarOp::min, ScalarOp::max, equal,
-                               not_equal, logical_and, logical_or,    logical_xor,   bitwise_and,
-                               bitwise_or, bitwise_xor, ScalarOp::gcd, ScalarOp::lcm};
+  constexpr ScalarOp kOps[] = {add, mul, ScalarOp::min, ScalarOp::max, ScalarOp::gcd,
+                               ScalarOp::lcm, equal, not_equal, logical_and, logical_or,
+                               logical_xor, bitwise_and, bitwise_or, bitwise_xor};
   const auto* map = node.as<MapOp>();
   if (!map || map->expression().input_count() != 2 || map->expression().nodes().size() != 3) return false;
   const Expression::Node& last = map->expression().nodes()[2];

@@ -85,17 +85,6 @@ struct Window {
   int folds = 1;  // so many of `rows`, side by side, are one
 };
 
-// Two columns of an even length as four of half of it, where a step of four elements is two of each.
-std::optional<Rows> folded(const View& x, const Rows& rows) {
-  if (bits(x.dtype) > 32 || rows.count != 2 || rows.outer.shape.rank() != 1 || rows.outer.strides[0][0] != 1) return {};
-  if (rows.length % 2 != 0 || rows.inner.shape.rank() != 1 || rows.inner.strides[0][0] != 2) return {};
-  Rows f = rows;
-  f.count = f.outer.shape[0] = 4;
-  f.length = f.inner.shape[0] = rows.length / 2;
-  for (Strides& s : f.inner.strides) s[0] *= 2;
-  return vectorises_across(x, f, 0) ? std::optional(f) : std::nullopt;
-}
-
 std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
                                RowWindows pieces, bool cut) {
   std::vector<Window> windows;
@@ -110,7 +99,7 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shap
       if (w.plan.cut) w.plan = plan_reduction(capabilities, w.x, w.rows, false);
       w.parts = uncut(w.plan);
     };
-    if (const auto rows = pieces.size() == 1 ? folded(x, w.rows) : std::nullopt) {
+    if (const auto rows = pieces.size() == 1 ? folded_columns(x, w.rows) : std::nullopt) {
       Window two{x, y, *rows};
       two.folds = 2;
       plan(two);

@@ -336,17 +336,13 @@ struct Window {
 
 // Two columns side by side as four of half the length, which are read in fours; nothing if they are none.
 std::optional<ReduceProblem> folded(const ReduceProblem& r) {
-  const Rows& rows = r.rows;
   if (is_moment(r.op) || r.op == ReduceOp::log_sum_exp) return {};
   if (r.inputs.size() != 1 || r.before || !r.beside.empty()) return {};
-  if (rows.count != 2 || rows.outer.shape.rank() != 1 || rows.outer.strides[0][0] != 1) return {};
-  if (rows.length % 2 != 0 || rows.inner.shape.rank() != 1 || rows.inner.strides[0][0] != 2) return {};
+  const std::optional<Rows> rows = folded_columns(r.inputs[0], r.rows);
+  if (!rows) return {};
   ReduceProblem f = r;
   f.folds = 2;
-  f.rows.count = f.rows.outer.shape[0] = 4;
-  f.rows.length = f.rows.inner.shape[0] = rows.length / 2;
-  for (Strides& s : f.rows.inner.strides) s[0] *= 2;
-  if (!vectorises_across(r.inputs[0], f.rows, 0)) return {};
+  f.rows = *rows;
   return f;
 }
 

@@ -63,6 +63,16 @@ View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept) {
   return spread;
 }
 
+std::optional<Rows> folded_columns(const View& x, const Rows& rows) {
+  if (rows.count != 2 || rows.outer.shape.rank() != 1 || rows.outer.strides[0][0] != 1) return {};
+  if (rows.length % 2 != 0 || rows.inner.shape.rank() != 1 || rows.inner.strides[0][0] != 2) return {};
+  Rows f = rows;
+  f.count = f.outer.shape[0] = 4;
+  f.length = f.inner.shape[0] = rows.length / 2;
+  for (Strides& s : f.inner.strides) s[0] *= 2;
+  return vectorises_across(x, f, 0) ? std::optional(f) : std::nullopt;
+}
+
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {
   if (options.cut) {
     // A second dispatch costs what a thread's few dozen steps do (H200).

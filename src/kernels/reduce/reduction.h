@@ -2,6 +2,8 @@
 // joins what all have left (last_part.wgsl); parts of several windows leave it in the workspace for a second call.
 #pragma once
 
+#include <optional>
+
 #include "kernels/common/rows.h"
 #include "weft/cpu.h"
 #include "weft/view.h"
@@ -19,6 +21,10 @@ AxisMask kept_axes(int rank, std::span<const int> axes);
 AxisMask reduced_axes(int rank, std::span<const int> axes);
 // What lies as a reduction's y does, over the axes of `shape`: with strides of 0 along reduced ones.
 View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept);
+
+// Two columns of x, operand 0, of an even length, as four of half of it, where fours of elements are two of each; nothing
+// for others.
+std::optional<Rows> folded_columns(const View& x, const Rows& rows);
 
 // The plan with `options`; where they allow cutting rows and that does not pay, the one without.
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
