@@ -72,14 +72,15 @@ struct ColdCase {
   double moved;                            // bytes, in sizes of the first input
   std::function<void(Stream&, Operands, const std::optional<View>& workspace)> call;
   std::function<std::uint64_t(Stream&, Operands)> workspace = {};  // its bytes; none: 0
+  float low = -1, high = 1;                // between which floats lie
 };
 
 class KernelBench {
  public:
   KernelBench(const Device& device, const Options& options, Report& report);
 
-  // Uniform in [-1, 1); integers: all bits random.
-  View random(const Shape& shape, DType type = DType::f32);
+  // Uniform in [low, high); integers: all bits random.
+  View random(const Shape& shape, DType type = DType::f32, float low = -1, float high = 1);
   // Every byte 0xff: NaN, or -1.
   View poisoned(const Shape& shape, DType type = DType::f32);
   // Makes a dense view so, to the end of its last word.

@@ -4,6 +4,7 @@
 #include "bench.h"
 #include "kernels/copy/copy.h"
 #include "kernels/elementwise/map.h"
+#include "kernels/elementwise/scalar_ops.h"
 
 namespace weft::bench {
 namespace {
@@ -64,26 +65,53 @@ void transpositions(KernelBench& b) {
   }
 }
 
-// Functions, with so many groups of four elements a thread; 0: what the kernel chooses.
+// An elementwise function of operands as large as the bench's.
+void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::MapForm& form, const std::string& label) {
+  const Tensor x = b.tensor(type, {-1});
+  const std::vector<Tensor> inputs(static_cast<std::size_t>(f.operands), x);
+  const Expression e = function_expression(f.name, std::vector<DType>(inputs.size(), type));
+  const Tensor y{e.output_type(0), x.shape};
+  // Where these have values.
+  const bool above_0 = f.name.starts_with("log") || f.name == "sqrt" || f.name == "rsqrt" || f.name == "pow";
+  b.measure({.name = std::format("{} {} {}{}", f.name, name(type), to_string(x.shape), label),
+             .inputs = inputs, .outputs = {y},
+             .moved = static_cast<double>(f.operands) + static_cast<double>(y.bytes()) / static_cast<double>(x.bytes()),
+             .call = [&](Stream& s, Operands v, const Workspace&) {
+               kernels::map(s, f.name, e, v.first(inputs.size()), v.subspan(inputs.size()), form);
+             },
+             .low = f.name == "acosh" ? 1.0f : above_0 ? 0.1f : -1.0f,
+             .high = f.name == "acosh" ? 3.0f : 1.0f});
+}
+
+// All functions of floats.
 void functions(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
-    for (const char* name : {"relu", "gelu_erf", "tanh", "asinh", "sin", "lgamma", "digamma", "pow", "atan2", "add"}) {
-      const Tensor x = b.tensor(type, {-1});
-      const std::vector<Tensor> inputs(static_cast<std::size_t>(find_function(name)->operands), x);
-      const Expression e = function_expression(name, std::vector<DType>(inputs.size(), type));
-      for (const int groups : {0, 1, 2, 3, 4}) {
-        b.measure({.name = std::format("{} {} {} of {} groups", name, weft::name(type), to_string(x.shape), groups),
-                   .inputs = inputs, .outputs = {x}, .moved = static_cast<double>(inputs.size() + 1),
-                   .call = [&](Stream& s, Operands v, const Workspace&) {
-                     kernels::map(s, name, e, v.first(inputs.size()), v.subspan(inputs.size()), groups);
-                   }});
+    for (const FunctionInfo& f : weft::functions()) {
+      const std::optional<ScalarOp> op = scalar_op(f.name);
+      if (f.name == "select" || (op && !(kernels::info(*op).types & kernels::type_set(type)))) continue;
+      measure(b, f, type, {}, "");
+    }
+  }
+}
+
+// Some in the forms that a thread may take elements in.
+void forms(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
+    for (const char* name : {"relu", "max", "add", "gelu_erf", "tanh", "silu", "asinh", "sin", "lgamma", "digamma",
+                             "pow", "atan2"}) {
+      if (!(kernels::info(*scalar_op(name)).types & kernels::type_set(type))) continue;
+      for (const int width : {4, 128 / bits(type)}) {
+        for (int groups = 1; groups <= 4; ++groups) {
+          measure(b, *find_function(name), type, {width, groups}, std::format(" by {} groups of {}", groups, width));
+        }
+        if (bits(type) == 32) break;
       }
     }
   }
 }
 
 const bool registered = register_cases("copy", copies) && register_cases("transpose", transpositions) &&
-                        register_cases("functions", functions);
+                        register_cases("functions", functions) && register_cases("forms", forms);
 
 }  // namespace
 }  // namespace weft::bench

@@ -79,12 +79,12 @@ Tensor KernelBench::tensor(DType type, Shape shape, std::int64_t bytes) const {
   return {type, shape};
 }
 
-View KernelBench::random(const Shape& shape, DType type) {
+View KernelBench::random(const Shape& shape, DType type, float low, float high) {
   constexpr std::uint64_t kBlock = 16 << 20;  // repeated; larger than what caches keep of one tensor
   const std::uint64_t bytes = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
   std::vector<std::byte> block(std::min(bytes, kBlock));
   std::mt19937 rng(7);
-  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::uniform_real_distribution<float> uniform(low, high);
   const auto fill = [&]<class T>(T, auto&& next) {
     for (std::size_t at = 0; at + sizeof(T) <= block.size(); at += sizeof(T)) {
       const T v = next();
@@ -236,7 +236,7 @@ void KernelBench::measure(const ColdCase& cold) {
     const auto& [type, shape] = tensors[k];
     const std::uint64_t step = (tensors[k].bytes() + 255) / 256 * 256;
     const Shape all{static_cast<std::int64_t>(step * turns * 8) / bits(type)};
-    const View whole = k < cold.inputs.size() ? random(all, type) : poisoned(all, type);
+    const View whole = k < cold.inputs.size() ? random(all, type, cold.low, cold.high) : poisoned(all, type);
     for (std::size_t i = 0; i < turns; ++i) operands[i].emplace_back(whole.buffer, i * step, type, shape);
   }
   std::vector<std::optional<View>> workspaces;

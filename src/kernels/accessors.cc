@@ -42,6 +42,9 @@ Packing packing(DType dtype) {
   throw InternalError("dtype {} has no WGSL form", static_cast<int>(dtype));
 }
 
+// An array's element of one, two or four words.
+std::string words_of(int count) { return count == 1 ? "u32" : std::format("vec{}<u32>", count); }
+
 std::string fill(std::string_view pattern, std::string_view argument) {
   std::string s;
   for (char c : pattern) {
@@ -59,16 +62,15 @@ std::string element_type(DType dtype, int width, bool stores) {
   const int b = bits(dtype);
   if (b == 64) return std::string(packing(dtype).value);
   if (b == 32) return width == 4 ? std::format("vec4<{}>", packing(dtype).value) : std::string(packing(dtype).value);
-  if (width == 4 && b == 16) return "vec2<u32>";
-  if (width == 4 && b == 8) return "u32";
-  return stores ? "atomic<u32>" : "u32";
+  if (width == 1 || b < 8) return stores ? "atomic<u32>" : "u32";
+  return words_of(b * width / 32);
 }
 
 int element_size(DType dtype, int width) {
   const int b = bits(dtype);
   if (b == 64) return 8;
   if (b == 32) return width == 4 ? 16 : 4;
-  return width == 4 && b == 16 ? 8 : 4;
+  return width == 1 || b < 8 ? 4 : b * width / 8;
 }
 
 namespace {
@@ -94,6 +96,7 @@ class Accessors {
                            word(std::format("({} + i) / {}u", offset_, 32 / bits_)));
     }
     if (width_ == 4) function("load4_{}(i: u32) -> vec4<{}>", "", load_four());
+    if (width_ > 4) add_wide_loads();
     if (keeps_words()) {
       function("words4_{}(i: u32) -> vec2<u32>", "", std::format("return {};", four_words()));
       text_ += std::format("fn widen4_{}(w: vec2<u32>) -> vec4<{}> {{ {} }}\n", name_, pack_.value, four_of_words());
@@ -106,6 +109,7 @@ class Accessors {
     // Narrow elements are stored one by one only where words are atomic: each element's bits belong to one thread, so
     // clearing and setting need not be one step.
     if (bits_ >= 32 || atomic_) function("store_{}(i: u32, v: {}", ")", store_one());
+    if (width_ > 4) add_wide_stores();
     if (width_ == 4) {
       function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
       if (dtype_ == DType::bf16) {
@@ -169,6 +173,52 @@ class Accessors {
       return s + ");";
     }
     return std::format("let w = {}; {}", four_words(), four_of_words());
+  }
+  // More than four at once: loads of their words, and fours of them as values; the same the other way round.
+  void add_wide_loads() {
+    const int words = bits_ * width_ / 32;
+    std::string all = std::format("{}[k / {}u]", buffer_, width_);
+    if (words_) {
+      all = words_of(words) + "(";
+      for (int i = 0; i < words; ++i) all += (i ? ", " : "") + word(wide_word(i));
+      all += ")";
+    }
+    function("words_{}(i: u32) -> " + words_of(words), "", std::format("return {};", all));
+    for (int four = 0; four < width_ / 4; ++four) {
+      const std::string own = bits_ == 16 ? std::format("words[{}], words[{}]", 2 * four, 2 * four + 1)
+                                          : std::format("words[{}], 0u", four);
+      text_ += std::format("fn four{}_{}(words: {}) -> vec4<{}> {{ let w = vec2<u32>({}); {} }}\n", four, name_,
+                           words_of(words), pack_.value, own, four_of_words());
+    }
+  }
+  void add_wide_stores() {
+    for (const std::string how : {"", "near_", "number_"}) {
+      if (!how.empty() && dtype_ != DType::bf16) continue;
+      std::string values, fours, words;
+      for (int four = 0; four < width_ / 4; ++four) {
+        values += std::format("{}v{}: vec4<{}>", four ? ", " : "", four, pack_.value);
+        fours += std::format("let q{0} = narrow4_{1}{2}(v{0}); ", four, how, name_);
+        words += std::format("{}q{}.x", four ? ", " : "", four);
+        if (bits_ == 16) words += std::format(", q{}.y", four);
+      }
+      text_ += std::format("fn narrow4_{}{}(v: vec4<{}>) -> vec2<u32> {{ return {}; }}\n", how, name_, pack_.value,
+                           how.empty() ? words_of_four() : how + "bf16x4(v)");
+      const int count = bits_ * width_ / 32;
+      std::string set = std::format("{}[k / {}u] = w;", buffer_, width_);
+      if (words_) {
+        set.clear();
+        for (int i = 0; i < count; ++i) set += set_word(wide_word(i), std::format("w[{}]", i));
+      }
+      function("store_wide_" + how + "{}(i: u32, " + values, ")",
+               std::format("{}let w = {}({}); {}", fours, words_of(count), words, set));
+    }
+  }
+  std::string wide_word(int i) const { return std::format("k / {}u + {}u", 32 / bits_, i); }
+  // Four elements `v` as two words, or the first of them.
+  std::string words_of_four() const {
+    if (dtype_ == DType::bf16) return "narrow_bf16x4(v)";
+    return bits_ == 16 ? std::format("vec2<u32>({}, {})", packed(0, 2), packed(2, 2))
+                       : std::format("vec2<u32>({}, 0u)", packed(0, 4));
   }
   // Two words of four elements may be kept as they are.
   bool keeps_words() const { return width_ == 4 && bits_ == 16; }

@@ -143,14 +143,14 @@ Call& Call::index_param(std::string_view name, std::int64_t value) {
   return *this;
 }
 
-Call& Call::from_fours() {
-  from_fours_ = true;
+Call& Call::from_multiples_of(int elements) {
+  multiple_ = elements;
   return *this;
 }
 
-bool Call::in_fours(std::string_view operand) const {
+int Call::unit(std::string_view operand) const {
   const auto op = std::ranges::find(operands_, operand, &Operand::name);
-  return from_fours_ && op != operands_.end() && op->width == 4;
+  return op != operands_.end() && op->width > 1 ? multiple_ : 1;
 }
 
 Call& Call::iterate(const Shape& shape) {
@@ -161,8 +161,7 @@ Call& Call::iterate(const Shape& shape) {
 
 Call& Call::strides(std::string_view operand, const Strides& strides) {
   strided_.emplace_back(operand, strides.rank());
-  const int unit = in_fours(operand) ? 4 : 1;
-  for (int i = 0; i < strides.rank(); ++i) index_param(std::format("{}_s{}", operand, i), strides[i] / unit);
+  for (int i = 0; i < strides.rank(); ++i) index_param(std::format("{}_s{}", operand, i), strides[i] / unit(operand));
   return *this;
 }
 
@@ -259,12 +258,17 @@ void Call::resolve_bindings() {
                             op.name, views_[i].offset, unit_bits);
     }
     const auto offset = static_cast<std::int64_t>(bytes * 8 / unit_bits);
-    if (in_fours(op.name)) index_param(op.name + "_o4", offset / 4);
-    else index_param(op.name + "_o", offset);
+    index_param(offset_param(op.name), offset / unit(op.name));
   }
 }
 
+std::string Call::offset_param(std::string_view operand) const {
+  const int n = unit(operand);
+  return n == 1 ? std::format("{}_o", operand) : std::format("{}_o{}", operand, n);
+}
+
 std::string Call::prelude() const {
+  const auto times = [](int n) { return n == 1 ? std::string() : std::format("{}u * ", n); };
   std::string s;
   for (const auto& e : enables_) s += std::format("enable {};\n", e);
   s += "struct Params {\n";
@@ -284,7 +288,7 @@ std::string Call::prelude() const {
     const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
     s += accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width,
                    {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.apart,
-                   in_fours(op.name) ? std::format("4u * p.{}_o4", op.name) : std::format("p.{}_o", op.name));
+                   times(unit(op.name)) + "p." + offset_param(op.name));
   }
   if (iterate_rank_ >= 0) {
     const int rank = std::max(iterate_rank_, 1);
@@ -296,7 +300,7 @@ std::string Call::prelude() const {
   for (const auto& [operand, rank] : strided_) {
     std::string sum;
     for (int d = 0; d < rank; ++d) sum += std::format("{}c[{}] * p.{}_s{}", d ? " + " : "", d, operand, d);
-    s += std::format("fn at_{}(c: Coords) -> u32 {{ return {}({}); }}\n", operand, in_fours(operand) ? "4u * " : "",
+    s += std::format("fn at_{}(c: Coords) -> u32 {{ return {}({}); }}\n", operand, times(unit(operand)),
                      rank ? sum : "0u");
   }
   s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return p.first_group + wg.x + n.x * (wg.y + n.y * wg.z); "

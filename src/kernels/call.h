@@ -13,12 +13,16 @@
 //                                 two steps, for types of 16 bits
 //                                 fn four_a(k: u32) -> vec2<u32>, fn store_four_a(k: u32, w: vec2<u32>): words of them,
 //                                 by k = (p.a_o + i) / 4, which costs fewer operations (not with `apart`)
+//                                 fn words_a(i: u32) -> vec4<u32>, fn four0_a(words) -> vec4<a_t>, fn four1_a, …: more
+//                                 than four at once (width 8 or 16), all their words and each four of them
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
+//                                 fn store_wide_a(i: u32, v0: vec4<a_t>, v1: …)   of width 8 or 16
 //                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, with `apart`: some of the four
 //   for a parameter `n`           p.n
 //   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
 //   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
 //                                 for bf16 also store4_near_a, for values of which none is NaN or halfway between two
+//                                 (store_wide_near_a), and store4_number_a, for values of which none is NaN
 //   after expression(e, width)    fn expression(x0: …, x1: …) -> …   (elementwise/expression_wgsl.h)
 //   the functions of common/*.wgsl that the text calls (exp_f32, narrow_bits, add_64, …)
 //   always                        fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32, from @builtin(workgroup_id) and
@@ -52,7 +56,8 @@ class Call {
   const gpu::Capabilities& capabilities() const { return capabilities_; }
   const gpu::Device& device() const { return commands_.device(); }
 
-  // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view).
+  // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view); 8 or 16, of types of 8 and 16 bits and
+  // at most 16 bytes, the same with multiples of so many.
   // `apart`, of types of 16 bits at width 4: fours are two words so many words apart, the first of them anywhere that
   // offset + i is even, also before the view's first element; kAnywhere: fours lie together, and begin where they will.
   static constexpr std::uint32_t kAnywhere = ~0u;
@@ -65,9 +70,10 @@ class Call {
   // fn widen_<name>(bits: u32) -> <name>_t takes the low bits of a word, fn narrow_<name>(v: <name>_t) -> u32 gives
   // them. Named first of the operands, so that the buffer's variable is its own.
   Call& update(std::string_view name, const View& view);
-  // Said before the operands: those of width 4 begin, and have strides, of multiples of four elements in every call of
-  // this form. Compilers that know it need not divide each offset + i. p.<name>_o is p.<name>_o4 then, in fours.
-  Call& from_fours();
+  // Said before the operands: those of widths above 1 begin, and have strides, of multiples of so many elements in every
+  // call of this form. Compilers that know it need not divide each offset + i. p.<name>_o is p.<name>_o4 then, in fours,
+  // or p.<name>_o8, in eights.
+  Call& from_multiples_of(int elements);
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
   Call& raw(std::string_view name, const View& view, std::string_view element, int element_bytes, gpu::Access access);
@@ -138,8 +144,9 @@ class Call {
   };
 
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores, std::uint32_t apart = 0);
-  // Whether an operand's offset and strides are counted in fours of elements.
-  bool in_fours(std::string_view operand) const;
+  // In what an operand's offset and strides are counted, in elements.
+  int unit(std::string_view operand) const;
+  std::string offset_param(std::string_view operand) const;
   void add_param(std::string_view name, char type, std::uint32_t bits);
   void resolve_bindings();
   Work work() const;
@@ -171,7 +178,8 @@ class Call {
   bool used_ = false;
   std::optional<Work> work_;
   std::string variant_, why_;
-  bool undivided_ = false, from_fours_ = false;
+  bool undivided_ = false;
+  int multiple_ = 1;
 };
 
 // Whether work on so many elements is little enough for one dispatch, as it must be where workgroups tell each other what

@@ -96,7 +96,7 @@ const bool maps = differential("map", [](Rng& rng) {
   problem.outputs = {random_view(rng, shape, DType::f32, random_output_kind(rng)),
                      random_view(rng, shape, second, random_output_kind(rng))};
   problem.call = [e, unroll = random_int(rng, 0, 4)](Stream& s, auto in, auto out) {
-    kernels::map(s, "map", e, in, out, unroll);
+    kernels::map(s, "map", e, in, out, {.unroll = unroll});
   };
   return problem;
 });
@@ -109,9 +109,9 @@ const bool far_maps = differential("map_far", [](Rng& rng) {
   constexpr ScalarOp kFunctions[] = {ScalarOp::lgamma, ScalarOp::digamma, gelu_erf, silu, ScalarOp::tanh, softplus, add};
   const DType type = pick(rng, kTypes);
   const ScalarOp op = pick(rng, kFunctions);
-  const int groups = random_int(rng, 1, 4);
+  const int groups = random_int(rng, 1, 4), width = bits(type) < 32 && rng() % 2 ? 8 : 4;
   const bool whole = rng() % 2;
-  const std::int64_t block = 128 * 4 * groups;
+  const std::int64_t block = 128 * width * groups;
   const Shape shape = whole ? Shape{random_int(rng.details(), 1, 3), block * random_int(rng.details(), 1, 3)}
                             : random_shape(rng, 1, 3, 8192, false);
   Problem problem;
@@ -127,14 +127,16 @@ const bool far_maps = differential("map_far", [](Rng& rng) {
   const View& x = problem.inputs[0];
   flush_denormals(x);
   // In place by four groups LLVM 21 loses stores of llvmpipe's OpenGL (none with GALLIVM_PERF=nopt).
-  problem.outputs.push_back(rng() % 4 == 0 && groups < 4 ? x : random_view(rng, shape, type, kind));
+  problem.outputs.push_back(rng() % 4 == 0 && groups * width < 16 ? x : random_view(rng, shape, type, kind));
   for (std::int64_t i = 0; i < x.count(); ++i) {
     const std::uint64_t chance = rng.details()() % 512;  // NaN, -120
     if (chance == 0) set_element_bits(x, i, type == DType::f32 ? 0x7fc00000 : type == DType::f16 ? 0x7e00 : 0x7fc0);
     if (chance == 1) set_element_bits(x, i, type == DType::f32 ? 0xc2f00000 : type == DType::f16 ? 0xd780 : 0xc2f0);
   }
-  problem.what = std::format("{} {} by {} groups", e.to_string(), to_string(x), groups);
-  problem.call = [e, groups](Stream& s, auto in, auto out) { kernels::map(s, "map", e, in, out, groups); };
+  problem.what = std::format("{} {} by {} groups of {}", e.to_string(), to_string(x), groups, width);
+  problem.call = [e, form = kernels::MapForm{width, groups}](Stream& s, auto in, auto out) {
+    kernels::map(s, "map", e, in, out, form);
+  };
   problem.tolerance = tolerance(op, type);
   return problem;
 });

@@ -371,10 +371,57 @@ TEST_P(Elementwise, RowsOfWholeWorkgroups) {
                          random_view(rng, {2, 1, 1}, DType::f32, Kind::offset)};
       const View out[] = {random_view(rng, shape, DType::f32)};
       const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
-        kernels::map(s, "map", e, inputs, outputs, unroll);
+        kernels::map(s, "map", e, inputs, outputs, {.unroll = unroll});
       };
       run_both(device(), in, out, call, {}, std::format("{} by {}", to_string(shape), unroll));
     }
+  }
+}
+
+// Narrow elements that a thread takes 16 bytes of at once: each type to each, along rows, with what does not change along
+// them, and from where no such group begins.
+TEST_P(Elementwise, GroupsOfSixteenBytes) {
+  constexpr DType kNarrow[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i16,
+                               DType::u16, DType::i8,   DType::u8,     DType::boolean};
+  int turn = 0;
+  for (const DType from : kNarrow) {
+    for (const DType to : kNarrow) {
+      Expression e;
+      const int x = e.input(from), row = e.input(DType::u8), whole = e.input(DType::f16);
+      const int scale = e.cast(e.apply(ScalarOp::max, {row, e.constant(1.0, DType::u8)}), DType::f32);
+      const int product = e.apply(ScalarOp::mul, {e.cast(x, DType::f32), scale});
+      e.output(e.cast(e.apply(ScalarOp::max, {product, e.cast(whole, DType::f32)}), to));
+      e.output(e.apply(ScalarOp::logical_and, {e.cast(x, DType::boolean), e.cast(row, DType::boolean)}));
+      for (const std::int64_t length : {16, 128 * 16 * 3, 64 * 24, 8 * 15, 20}) {
+        const std::int64_t first = turn % 5 == 4 ? 4 : turn % 3 * 16;
+        const Shape shape{3, length};
+        const auto part = [&](DType type) {
+          View v = random_view(rng, {3, length + first}, type);
+          v.layout.shape[-1] = length;
+          v.offset += static_cast<std::uint64_t>(first * bits(type) / 8);
+          return v;
+        };
+        const View in[] = {part(from), random_view(rng, {3, 1}, DType::u8),
+                           random_view(rng, turn % 2 ? Shape{length} : Shape{1}, DType::f16)};
+        const View out[] = {part(to), random_view(rng, shape, DType::boolean)};
+        const kernels::MapForm form{16, turn++ % 4};
+        const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
+          kernels::map(s, "map", e, inputs, outputs, form);
+        };
+        run_both(device(), in, out, call, {},
+                 std::format("{} to {}, {} from {} by {}", name(from), name(to), length, first, form.unroll));
+      }
+    }
+  }
+  // One function, whose far elements go the long way; in place.
+  for (const DType type : {DType::f16, DType::bf16, DType::f8e4m3}) {
+    Expression e;
+    e.output(e.apply(ScalarOp::silu, {e.input(type)}));
+    const View x = random_view(rng, {2, 128 * 16 * 2 + 48}, type);
+    const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
+      kernels::map(s, "silu", e, inputs, outputs, {.width = 16, .unroll = 1});
+    };
+    run_both(device(), std::span(&x, 1), std::span(&x, 1), call, {.ulp = 1}, std::string(name(type)));
   }
 }
 
@@ -403,7 +450,7 @@ TEST_P(Elementwise, RowsThatBeginAnywhere) {
         const View out[] = {part(to, {3, 5, pitch}, first, length)};
         const int unroll = 1 << turn++ % 3;
         const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
-          kernels::map(s, "map", e, inputs, outputs, unroll);
+          kernels::map(s, "map", e, inputs, outputs, {.unroll = unroll});
         };
         run_both(device(), in, out, call, {.ulp = to == DType::f32 ? 0.0 : 1.0},
                  std::format("{} to {}, {} from {} of {} by {}", name(from), name(to), length, first, pitch, unroll));
@@ -504,7 +551,7 @@ TEST_P(Elementwise, GridsThatAreNotWholeInPlace) {
     const View y(device().allocate(static_cast<std::uint64_t>(n)), 0, DType::u8, shape);
     gpu::Encoder encoder(device());
     kernels::fill(encoder, 5, y);
-    kernels::map(encoder, "map", e, std::span(&y, 1), std::span(&y, 1), 2);
+    kernels::map(encoder, "map", e, std::span(&y, 1), std::span(&y, 1), {.unroll = 2});
     encoder.submit();
     const View host = to_host(device(), y);
     std::int64_t wrong = 0;

@@ -1,8 +1,8 @@
 // Elementwise kernels: checks, and the GPU's launcher of map.wgsl.
 //
-// A thread takes four neighbours along the last axis (one where a 64-bit type is among the operands). Each operand has
-// a mode, chosen here:
-//   vec    its elements lie one after the other and in step with the groups of four: one vec4 load or store
+// A thread takes four neighbours along the last axis (one where a 64-bit type is among the operands; as many as 16 bytes
+// hold where all are narrow and lie so). Each operand has a mode, chosen here:
+//   vec    its elements lie one after the other and in step with the groups: one load or store
 //   splat  the axis has stride 0: one load (inputs only)
 //   each   four loads or stores of one element
 //   constant, ramp  no operand: a number that travels with the call, or one that grows along the axes
@@ -110,14 +110,14 @@ struct Operand {
   std::int64_t first_element() const { return static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype); }
 };
 
-// Whether groups of four elements that start `phase` elements before an element divisible by four are vec4s.
-bool fits_vectors(const Operand& o, std::int64_t phase) {
+// Whether groups of `width` elements that start `phase` elements before one divisible by it are accessed as one.
+bool fits_vectors(const Operand& o, std::int64_t phase, int width = 4) {
   const int b = bits(o.view.dtype);
-  if (b > 32 || b < 8 || o.inner() != 1 || (o.first_element() - phase) % 4 != 0) return false;
+  if (b > 32 || b < 8 || o.inner() != 1 || (o.first_element() - phase) % width != 0) return false;
   for (int i = 0; i + 1 < o.strides.rank(); ++i) {
-    if (o.strides[i] % 4 != 0) return false;
+    if (o.strides[i] % width != 0) return false;
   }
-  return last_group_is_whole(o.view);
+  return last_group_is_whole(o.view, width);
 }
 
 // Whether an operand's rows begin as many elements from a multiple of four as those of y do.
@@ -140,7 +140,7 @@ std::string phases_of(const MapProblem& problem, const Operand& y) {
   return b == 16 ? "words" : "fours";
 }
 
-// Groups a thread takes of 32-bit elements, so that there are loads on their way while others are computed with.
+// Groups of 16 bytes a thread takes, so that there are loads on their way while others are computed with.
 int groups_for(const Expression& e) {
   using enum ScalarOp;
   int groups = 1, operations = 0;
@@ -157,19 +157,37 @@ int groups_for(const Expression& e) {
       case ScalarOp::erf:
       case ScalarOp::erfc: return 3;
       default:
-        if (kernels::info(node.op).function()) groups = 2;
+        // Those of narrow floats are quick where they have a short form.
+        if (kernels::info(node.op).function() && (bits(node.type) == 32 || kernels::info(node.op).narrow.empty())) {
+          groups = 2;
+        }
     }
   }
   return operations > 2 ? 2 : groups;
 }
 
-// Groups a thread takes. Of narrow elements one is too few bytes to wait for. Measured on an H200, in GB/s, with one to
-// four groups: f16 relu 2,460, 3,730, 4,090, 4,020; f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030,
-// 4,010; gelu 3,520, 3,960, 4,040, 3,990.
-int groups_a_thread(const gpu::Capabilities& capabilities, const MapProblem& problem, std::span<const Operand> operands,
-                    std::int64_t groups, int width, bool phases) {
-  constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs them as threads
-  if (capabilities.software || width == 1 || groups < kManyGroups) return 1;
+// As many neighbours as 16 bytes hold of each operand, where all are narrow and lie so; else four.
+int widest_group(const MapProblem& problem, std::span<const Operand> operands) {
+  int widest = 8;
+  for (const Operand& o : operands) {
+    if (o.mode == "splat") continue;
+    if (o.mode != "vec") return 4;
+    widest = std::max(widest, bits(o.view.dtype));
+  }
+  const int width = 128 / widest;
+  const auto fits = [&](const Operand& o) { return o.mode == "splat" || fits_vectors(o, 0, width); };
+  return problem.shape.back() % width == 0 && std::ranges::all_of(operands, fits) ? width : 4;
+}
+
+// Groups a thread takes. Of narrow elements by fours one is too few bytes to wait for. Measured on an H200, in GB/s, with
+// one to four groups: f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030, 4,010; gelu 3,520, 3,960, 4,040,
+// 3,990; f16 relu 4,130, 4,090, 4,090, 4,050 (by fours 2,500, 3,780, 4,070, 4,080), tanh 4,080, 4,050, 4,040, 4,010
+// (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max 3,820, 4,240, 4,140, 4,160.
+int groups_a_thread(const MapProblem& problem, std::span<const Operand> operands, int width, bool phases) {
+  if (width > 4) {
+    const auto is_bf16 = [](const Operand& o) { return o.view.dtype == DType::bf16; };
+    return std::ranges::any_of(operands, is_bf16) ? 2 : std::min(groups_for(problem.expression), 2);
+  }
   int widest = 8, narrowest = 32;
   for (const Operand& o : operands) {
     if (o.mode == "each" && o.name[0] == 'y') return 1;
@@ -231,7 +249,7 @@ bool map_words(gpu::Commands& commands, const MapProblem& problem) {
   as_bits(views);
   if (bits(views[0].dtype) != 32) return false;
   MapProblem whole = check(problem.name, *words, std::span(views).first(views.size() - 1), std::span(views).last(1));
-  whole.unroll = problem.unroll;
+  whole.form = problem.form;
   map_gpu(commands, whole);
   return true;
 }
@@ -257,7 +275,7 @@ bool map_in_windows(gpu::Commands& commands, const MapProblem& problem) {
     }
     MapProblem piece =
         check(problem.name, problem.expression, part.first(inputs), part.subspan(inputs, outputs), virtuals);
-    piece.unroll = problem.unroll;
+    piece.form = problem.form;
     map_gpu(commands, piece);
   });
 }
@@ -300,18 +318,28 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
     if (o.name[0] == 'x' && o.inner() == 0) o.mode = "splat";
   }
 
+  const std::int64_t length = problem.shape.back();
+  const bool exact = phase == 0 && length % width == 0 && phases.empty();
+  // With fewer elements a large GPU needs groups of four as threads.
+  constexpr std::int64_t kMany = 1 << 21;
+  const bool many = !commands.device().capabilities().software && element_count(problem.shape) >= kMany;
+  int unroll = problem.form.unroll;
+  if (width == 4 && exact && (problem.form.width > 4 || (many && !problem.form.width && !unroll))) {
+    width = widest_group(problem, operands);
+  }
+  if (!unroll && many && width > 1) unroll = groups_a_thread(problem, operands, width, !phases.empty());
+  unroll = std::max(unroll, 1);
+
   Call call(commands, "map");
-  const bool exact = phase == 0 && problem.shape.back() % width == 0 && phases.empty();
-  if (exact) call.from_fours();
+  if (exact) call.from_multiples_of(width);
   std::vector<std::string> input_modes;
   std::vector<std::string> output_modes;
   Shape outer = problem.shape;
-  const std::int64_t length = outer.back();
   outer.pop_back();
   call.iterate(outer);
   for (const Operand& o : operands) {
     const bool is_input = o.name[0] == 'x';
-    const int operand_width = o.mode == "vec" ? 4 : 1;
+    const int operand_width = o.mode == "vec" ? width : 1;
     if (is_input) call.read(o.name, o.view, operand_width);
     else call.write(o.name, o.view, operand_width, phases == "words" ? 1 : 0);
     (is_input ? input_modes : output_modes).push_back(o.mode);
@@ -339,23 +367,21 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const std::int64_t row_groups = ceil_div(length + (phases.empty() ? phase : 3), width);
   const std::int64_t groups = row_groups * element_count(outer);
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);  // 256: functions are 2 % slower
-  const int unroll =
-      problem.unroll ? problem.unroll : groups_a_thread(call.capabilities(), problem, operands, groups, width,
-                                       !phases.empty());
   const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
-  const bool near = width == 4 && has_near(problem.expression, device_forms(commands.device()));
+  const bool near = width > 1 && has_near(problem.expression, device_forms(commands.device()));
   const bool stores_words = exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
   std::string form = std::format("width_{}", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;
-  call.variant(form, width == 4 ? std::format("{} times four neighbours a thread", unroll)
-                                : "a 64-bit type: one element a thread");
+  call.variant(form, width > 1 ? std::format("{} times {} neighbours a thread", unroll, width)
+                               : "a 64-bit type: one element a thread");
   call.set("inputs", input_modes)
       .set("virtual_types", virtual_types)
       .set("outputs", output_modes)
       .set("rows", outer.rank() > 0)
       .set("one_row", one_row)
       .set("width", width)
+      .set("fours", ceil_div(width, 4))
       .set("exact", exact)
       .set("phases", phases)
       .set("full", unroll > 1 && groups % block == 0)
@@ -366,7 +392,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
                                                         : "number")
       .set("unroll", unroll)
       .set("workgroup", workgroup)
-      .expression(problem.expression, width, near)
+      .expression(problem.expression, std::min(width, 4), near)
       .index_param("length", length)
       .index_param("phase", phase)
       .index_param("row_groups", row_groups)
@@ -380,10 +406,10 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
 }
 
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
-         std::span<const View> outputs, int unroll) {
+         std::span<const View> outputs, const MapForm& form) {
   MapProblem problem = check(name, expression, inputs, outputs);
   check_memory(stream, name, {inputs}, {outputs});
-  problem.unroll = unroll;
+  problem.form = form;
   if (element_count(problem.shape) == 0) return;
   if (gpu::Commands* commands = stream.gpu()) map_gpu(*commands, problem);
   else map_cpu(*stream.cpu(), problem);

@@ -18,6 +18,12 @@ struct Virtual {
   Strides strides = {};    // i32 and u32: what each step along an axis of the output adds; none: nothing
 };
 
+// How a GPU's thread takes elements; 0: as the device, types and sizes say.
+struct MapForm {
+  int width = 0;   // neighbours in a group: 4, or of narrow types as many as 16 bytes hold (8, 16) where views allow it
+  int unroll = 0;  // groups
+};
+
 // A checked call: the axes sorted so that the first output's fastest is last, and merged over all operands.
 struct MapProblem {
   std::string_view name;            // of the kernel, for messages
@@ -26,7 +32,7 @@ struct MapProblem {
   Shape shape;                      // at least one axis
   std::vector<Strides> strides;     // of the inputs, then of the outputs, then of the virtual inputs
   std::span<const Virtual> virtuals = {};  // the expression's last inputs
-  int unroll = 0;                   // groups of neighbours that a thread of a GPU takes; 0: as the device and sizes say
+  MapForm form = {};
 };
 
 void map_gpu(gpu::Commands& commands, const MapProblem& problem);
@@ -34,7 +40,7 @@ void map_cpu(cpu::Executor& executor, const MapProblem& problem);
 
 // kernels::map under another name.
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
-         std::span<const View> outputs, int unroll = 0);
+         std::span<const View> outputs, const MapForm& form = {});
 
 // The expression's inputs are those of the views, then the virtual ones.
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,

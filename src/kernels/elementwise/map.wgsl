@@ -1,4 +1,5 @@
-{# outputs = expression(inputs), {{ width }} neighbours along the last axis a group; see map.cc for the operands' modes. A thread takes
+{# outputs = expression(inputs), {{ width }} neighbours along the last axis a group, computed by `fours`; see map.cc for the
+   operands' modes. A thread takes
    `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole;
    `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `store_how`:
    or for NaN, and what has none is stored so (accessors.cc). `phases`: rows of the output begin anywhere between multiples
@@ -71,8 +72,8 @@
   let last{{ u }} = min(4u, p.length - i{{ u }});
 {% endif %}
   let whole{{ u }} = first{{ u }} == 0u && last{{ u }} == 4u;
-{% elif width == 4 %}
-  let i{{ u }} = g{{ u }} * 4u;
+{% elif width > 1 %}
+  let i{{ u }} = g{{ u }} * {{ width }}u;
 {% endif %}
 {% if width == 4 and ("each" in inputs or "each" in outputs) %}
 {% for l in range(4) %}
@@ -82,11 +83,18 @@
 {% endmacro %}
 {% macro load(u) %}
 {% for mode in inputs %}
-{% set x = "x" ~ loop.index0 %}
-{% set v = "v" ~ u ~ "_" ~ loop.index0 %}
-{% set type = virtual_types[loop.index0] %}
-{% if one_row and 0 < u and u < unroll and mode == "splat" %}
-  let {{ v }} = v0_{{ loop.index0 }};
+{% set k = loop.index0 %}
+{% set x = "x" ~ k %}
+{% set type = virtual_types[k] %}
+{% if fours > 1 and mode == "vec" %}
+  let words{{ u }}_{{ k }} = words_{{ x }}(at_{{ x }}(c{{ u }}) + i{{ u }});
+{% endif %}
+{% for f in range(fours) %}
+{% set v = "v" ~ u ~ "_" ~ f ~ "_" ~ k %}
+{% if mode == "splat" and f > 0 %}
+  let {{ v }} = v{{ u }}_0_{{ k }};
+{% elif one_row and 0 < u and u < unroll and mode == "splat" %}
+  let {{ v }} = v0_0_{{ k }};
 {% elif width == 1 %}
 {% if mode == "constant" %}
   let {{ v }} = {{ "vec2<u32>(p." ~ x ~ "_value, p." ~ x ~ "_high)" if type == "vec2<u32>" else "bitcast<" ~ type ~ ">(p." ~ x ~ "_value)" }};
@@ -98,9 +106,9 @@
 {% elif mode == "constant" %}
   let {{ v }} = vec4<{{ type }}>(bitcast<{{ type }}>(p.{{ x }}_value));
 {% elif mode == "ramp" %}
-  let {{ v }} = bitcast<vec4<{{ type }}>>(p.{{ x }}_value + at_{{ x }}(c{{ u }}) + (vec4<u32>(i{{ u }}) + vec4<u32>(0u, 1u, 2u, 3u)) * p.{{ x }}_inner);
+  let {{ v }} = bitcast<vec4<{{ type }}>>(p.{{ x }}_value + at_{{ x }}(c{{ u }}) + (vec4<u32>(i{{ u }}) + vec4<u32>({{ 4 * f }}u, {{ 4 * f + 1 }}u, {{ 4 * f + 2 }}u, {{ 4 * f + 3 }}u)) * p.{{ x }}_inner);
 {% elif mode == "vec" %}
-  let {{ v }} = load4_{{ x }}(at_{{ x }}(c{{ u }}) + i{{ u }});
+  let {{ v }} = {{ "four" ~ f ~ "_" ~ x ~ "(words" ~ u ~ "_" ~ k ~ ")" if fours > 1 else "load4_" ~ x ~ "(at_" ~ x ~ "(c" ~ u ~ ") + i" ~ u ~ ")" }};
 {% elif mode == "splat" %}
   let {{ v }} = vec4<{{ x }}_t>(load_{{ x }}(at_{{ x }}(c{{ u }})));
 {% else %}
@@ -112,12 +120,16 @@ load_{{ x }}({{ v }}_at + e{{ u }}_{{ l }} * p.{{ x }}_inner){% if not loop.last
 );
 {% endif %}
 {% endfor %}
+{% endfor %}
 {% endmacro %}
 {% macro store(u, how) %}
 {% for mode in outputs %}
 {% set y = "y" ~ loop.index0 %}
-{% set value = "r" ~ u if outputs | length == 1 else "r" ~ u ~ "." ~ y %}
-{% if width == 1 %}
+{% set member = "" if outputs | length == 1 else "." ~ y %}
+{% set value = "r" ~ u ~ "_0" ~ member %}
+{% if fours > 1 %}
+  store_wide{{ how }}_{{ y }}(at_{{ y }}(c{{ u }}) + i{{ u }}{% for f in range(fours) %}, r{{ u }}_{{ f }}{{ member }}{% endfor %});
+{% elif width == 1 %}
   store_{{ y }}(at_{{ y }}(c{{ u }}) + g{{ u }} * p.{{ y }}_inner, {{ value }});
 {% elif mode == "vec" %}
 {% if partial %}
@@ -147,8 +159,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for u in range(unroll) %}
 {{ load(u) }}
 {% endfor %}
-{% macro arguments(u) -%}
-{% for mode in inputs %}{% if not loop.first %}, {% endif %}v{{ u }}_{{ loop.index0 }}{% endfor %}
+{% macro compute(u) %}
+{% for f in range(fours) %}
+  let r{{ u }}_{{ f }} = expression({{ arguments(u, f) }});
+{% endfor %}
+{% endmacro %}
+{% macro arguments(u, f) -%}
+{% for mode in inputs %}{% if not loop.first %}, {% endif %}v{{ u }}_{{ f }}_{{ loop.index0 }}{% endfor %}
 {%- endmacro %}
 {% macro store_all(how) %}
 {% for u in range(unroll) %}
@@ -167,12 +184,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   var sum = vec4<f32>();
 {% endif %}
 {% for u in range(unroll) %}
+{% for f in range(fours) %}
 {% if near %}
-  let r{{ u }} = expression_near({{ arguments(u) }}, &far);
+  let r{{ u }}_{{ f }} = expression_near({{ arguments(u, f) }}, &far);
 {% else %}
-  let r{{ u }} = expression({{ arguments(u) }});
-  sum += r{{ u }};
+  let r{{ u }}_{{ f }} = expression({{ arguments(u, f) }});
+  sum += r{{ u }}_{{ f }};
 {% endif %}
+{% endfor %}
 {% endfor %}
 {% if not near %}
   far = (bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u;   // NaN, or both infinities
@@ -203,12 +222,12 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {{ lanes(u) }}
 {{ load(u) }}
-    let r{{ u }} = expression({{ arguments(u) }});
+{{ compute(u) }}
 {{ store(u, "") }}
   }
 {% else %}
 {% for u in range(unroll) %}
-  let r{{ u }} = expression({{ arguments(u) }});
+{{ compute(u) }}
 {% endfor %}
 {{ store_all("") }}
 {% endif %}
