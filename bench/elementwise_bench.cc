@@ -96,15 +96,16 @@ void functions(KernelBench& b) {
 
 // Some in the forms that a thread may take elements in.
 void forms(KernelBench& b) {
-  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
-    for (const char* name : {"relu", "max", "add", "gelu_erf", "tanh", "silu", "asinh", "sin", "lgamma", "digamma",
-                             "pow", "atan2"}) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::i64}) {
+    for (const char* name : {"relu", "max", "add", "complex", "gelu_erf", "tanh", "silu", "asinh", "sin", "lgamma",
+                             "digamma", "pow", "atan2"}) {
       if (!(kernels::info(*scalar_op(name)).types & kernels::type_set(type))) continue;
-      for (const int width : {4, 128 / bits(type)}) {
+      const int least = bits(type) == 64 || std::string_view(name) == "complex" ? 1 : 4;
+      for (int width = least; width <= std::max(least, 128 / bits(type)); width *= bits(type) == 8 ? 4 : 2) {
         for (int groups = 1; groups <= 4; ++groups) {
           measure(b, *find_function(name), type, {width, groups}, std::format(" by {} groups of {}", groups, width));
         }
-        if (bits(type) == 32) break;
+        if (least == 1) break;
       }
     }
   }

@@ -1,8 +1,10 @@
 #include "kernels/device_math.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "gpu/proof.h"
@@ -110,7 +112,7 @@ double largest_error(const gpu::Device& device, Trial& trial, double (*reference
   return worst;
 }
 
-// The logarithm of the first of each two, which are below 1: near 1 it must be exact only in absolute terms.
+// The logarithm of the first of each two: near 1 it must be exact only in absolute terms.
 bool log2_is_right(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
   double worst = 0;
@@ -133,11 +135,12 @@ bool fma_is_right(const gpu::Device& device, Trial& trial) {
   return true;
 }
 
-std::vector<float> comparisons() {
-  constexpr float kEnds[] = {0.0f, 1.0f, 13.15f, 13.16f, 3e38f, INFINITY, -INFINITY, -1.0f, NAN, -NAN};
+constexpr float kEnds[] = {0.0f, 1.0f, 13.15f, 13.16f, 3e38f, INFINITY, -INFINITY, -1.0f, NAN, -NAN};
+
+std::vector<float> pairs_of(std::span<const float> numbers) {
   std::vector<float> pairs;
-  for (const float a : kEnds) {
-    for (const float b : kEnds) pairs.insert(pairs.end(), {a, b});
+  for (const float a : numbers) {
+    for (const float b : numbers) pairs.insert(pairs.end(), {a, b});
   }
   return pairs;
 }
@@ -174,12 +177,12 @@ bool exp2_is_right(const gpu::Device& device) {
   Trial exp2 = start(device, "bitcast<u32>(exp2(a))", pairs(exponent, none));
   Trial reciprocal = start(device, "bitcast<u32>(1.0 / a)", wide);
   Trial root = start(device, "bitcast<u32>(inverseSqrt(a))", wide);
-  Trial log2 = start(device, "bitcast<u32>(log2(a))", pairs([](int i) { return (i + 0.37) / kCount; }, none));
+  Trial log2 = start(device, "bitcast<u32>(log2(a))", pairs([](int i) { return (i + 0.37) / kCount * 4; }, none));
   Trial fma = start(device, "bitcast<u32>(fma(a, b, -(a * b)))",
                     pairs([](int i) { return 1 + (i + 0.1234567) / kCount; },
                           [](int i) { return 2 - (i * 0.618034 - std::floor(i * 0.618034)); }));
   Trial least = start(device, "select(0u, 1u, a >= b) | select(0u, 2u, !(a >= b)) | select(0u, 4u, !(abs(a) < b))",
-                      comparisons());
+                      pairs_of(kEnds));
   return compares_right(device, least) && largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
          largest_error(device, reciprocal, [](double v) { return 1 / v; }) <= 1.5 &&
          largest_error(device, root, [](double v) { return 1 / std::sqrt(v); }) <= 2 && log2_is_right(device, log2) &&
@@ -199,6 +202,27 @@ bool small_log2_is_right(const gpu::Device& device) {
   return largest_error(device, log2, [](double v) { return std::log2(v); }) <= 2.2;
 }
 
+// Of two numbers, also denormal ones, -0 being less than 0; and comparisons with what is none.
+bool orders_right(const gpu::Device& device) {
+  constexpr float kOrdered[] = {-INFINITY, -3e38f, -1.0f, -1e-40f, -0.0f, 0.0f, 1e-40f, 1e-37f, 1.0f, INFINITY};
+  Trial larger = start(device, "bitcast<u32>(max(a, b))", pairs_of(kOrdered));
+  Trial smaller = start(device, "bitcast<u32>(min(a, b))", pairs_of(kOrdered));
+  Trial none = start(device, "select(0u, 1u, !(a >= b) & !(a < b))", pairs_of(kEnds));
+  const std::vector<std::uint32_t> most = results(device, larger), least = results(device, smaller),
+                                   no_numbers = results(device, none);
+  constexpr std::size_t kCount = std::size(kOrdered);
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    const std::size_t a = i / kCount, b = i % kCount;
+    if (most[i] != std::bit_cast<std::uint32_t>(kOrdered[std::max(a, b)])) return false;
+    if (least[i] != std::bit_cast<std::uint32_t>(kOrdered[std::min(a, b)])) return false;
+  }
+  for (std::size_t i = 0; i < no_numbers.size(); ++i) {
+    const bool is_none = std::isnan(none.x[2 * i]) || std::isnan(none.x[2 * i + 1]);
+    if (no_numbers[i] != (is_none ? 1u : 0u)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string_view f16_packing(const gpu::Device& device) {
@@ -210,13 +234,16 @@ std::string_view f16_packing(const gpu::Device& device) {
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
-  constexpr const char* kWhat = "exp2, log2, fma, reciprocal, root and comparisons, also denied ones and of magnitudes";
+  constexpr const char* kWhat = "exp2, log2 up to 4, fma, reciprocal, root and comparisons, also denied ones and of magnitudes";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 
 DeviceForms device_forms(const gpu::Device& device) {
   return [&device](std::string_view function) {
     if (!device_exp2(device)) return false;
+    if (function == "min_f32" || function == "max_f32" || function == "clamp_f32") {
+      return gpu::proven(device, "least and largest of two", [&] { return orders_right(device); });
+    }
     if (!function.starts_with("lgamma")) return true;
     return gpu::proven(device, "log2 below one half within 2.2", [&] { return small_log2_is_right(device); });
   };

@@ -105,5 +105,6 @@ std::string library_for(std::string_view text, const DeviceForms& device_forms) 
 }
 
 bool has_device_form(std::string_view name) { return device_library().declarations.contains(name); }
+bool has_common_form(std::string_view name) { return library().declarations.contains(name); }
 
 }  // namespace weft::kernels

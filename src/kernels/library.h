@@ -15,7 +15,8 @@ using DeviceForms = std::function<bool(std::string_view function)>;
 // same name.
 std::string library_for(std::string_view text, const DeviceForms& device_forms);
 
-// Whether device_math.wgsl declares `name`.
+// Whether device_math.wgsl declares `name`, and whether another file does, for all devices.
 bool has_device_form(std::string_view name);
+bool has_common_form(std::string_view name);
 
 }  // namespace weft::kernels

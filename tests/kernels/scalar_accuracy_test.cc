@@ -4,6 +4,7 @@
 #include <numbers>
 #include <regex>
 
+#include "kernels/device_math.h"
 #include "kernels/library.h"
 #include "kernels/source.h"
 #include "support/kernel_test.h"
@@ -209,6 +210,62 @@ TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
   EXPECT_GE(compared, 20);
 }
 
+// All patterns of 16 bits.
+View every_narrow_float(DType type) {
+  const View all(Buffer::host(kCount * 2), 0, type, {kCount});
+  for (int i = 0; i < kCount; ++i) {
+    const auto pattern = static_cast<std::uint16_t>(i);
+    std::memcpy(all.buffer.data() + static_cast<std::ptrdiff_t>(i) * 2, &pattern, 2);
+  }
+  return all;
+}
+
+// The functions that have short forms for narrow floats.
+constexpr const char* kNarrow[] = {
+    "exp",  "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish",   "gelu_erf", "gelu_tanh", "gelu_quick",
+    "silu", "cbrt", "log",  "log2",    "log10",      "log1p",    "expm1",  "sin",      "cos",       "tan",
+    "asin", "acos", "atan", "sinh",    "cosh",       "asinh",    "acosh",  "atanh",    "erf",       "erfc",
+    "erfinv"};
+
+// The forms that GPUs take of them, on every device: 2^-14 of the result, 2^-12 for bf16, before it is rounded.
+TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
+  gpu::Device& device = test::device(GetParam());
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const View host = every_narrow_float(type);
+    const std::vector<double> numbers = values(host);
+    const std::vector<float> x(numbers.begin(), numbers.end());
+    const bool half = type == DType::f16;
+    const double share = half ? 0x1p-14 : 0x1p-12, least = half ? 0x1p-26 : 0x1p-126,
+                 largest = half ? 65504 : 3.3895314e38;
+    for (const std::string f : kNarrow) {
+      std::string form = f + (half ? "_narrow" : "_bf16");
+      if (!half && !kernels::has_device_form(form)) form = f + "_narrow";
+      if (!kernels::has_device_form(form)) continue;
+      // By products that only fused sums keep whole.
+      if ((f == "sin" || f == "cos" || f == "tan") && !kernels::device_exp2(device)) continue;
+      double reach = INFINITY;
+      const std::string text = kernels::kernel_source("device_math"), limit = "const " + f + "_bf16_reach = ";
+      if (const std::size_t at = text.find(limit); !half && at != text.npos) {
+        reach = std::stod(text.substr(at + limit.size()));
+      }
+      const std::vector<float> got = by_library(device, form, false, x, true);
+      const std::vector<double> want = by_twin(f, host);
+      Worst worst;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (!(std::abs(x[i]) < reach) || (x[i] != 0 && std::abs(x[i]) < 0x1p-126f)) continue;
+        if (std::isnan(want[i]) && std::isnan(got[i])) continue;
+        if (std::abs(want[i]) > largest && std::abs(got[i]) > largest && (got[i] > 0) == (want[i] > 0)) continue;
+        const double error = std::abs(got[i] - want[i]);
+        if (error <= least) continue;
+        worst.see(std::isnan(error) ? INFINITY : error / std::abs(want[i]), x[i], want[i], got[i]);
+      }
+      EXPECT_LE(worst.ulp, share) << form << " of " << weft::name(type) << " " << worst.x << " = " << worst.got << ", not "
+                                  << worst.y;
+      RecordProperty(form, std::format("2^{:.1f}", std::log2(worst.ulp)));
+    }
+  }
+}
+
 // Every number of 16 bits: what a function's short form errs by, 2^-14 of the result (2^-12 for bf16), and half a unit
 // for the rounding.
 TEST_P(ScalarAccuracy, EveryNarrowFloat) {
@@ -217,14 +274,9 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
     const int digits = type == DType::f16 ? 11 : 8, lowest = type == DType::f16 ? -14 : -126;
     const double largest = type == DType::f16 ? 65504 : 3.3895314e38,
                  bound = 0.5 + std::exp2(digits - (type == DType::f16 ? 14 : 12));
-    const View host(Buffer::host(kCount * 2), 0, type, {kCount});
-    for (int i = 0; i < kCount; ++i) {
-      const auto pattern = static_cast<std::uint16_t>(i);
-      std::memcpy(host.buffer.data() + static_cast<std::ptrdiff_t>(i) * 2, &pattern, 2);
-    }
+    const View host = every_narrow_float(type);
     const View x = to_device(device, host);
-    for (const char* f : {"exp", "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish", "gelu_erf", "gelu_tanh",
-                          "gelu_quick", "silu"}) {
+    for (const char* f : kNarrow) {
       const std::vector<double> want = by_twin(f, host), from = values(host);
       const View y = to_device(device, host);
       gpu::Encoder encoder(device);

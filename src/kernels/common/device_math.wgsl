@@ -7,6 +7,16 @@
 // |x| is not below the limit; also NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return !(abs(x) < limit); }
 
+// What is not a number is neither.
+fn min_f32(x: f32, y: f32) -> f32 { return select(min(x, y), x + y, !(x >= y) & !(x < y)); }
+fn max_f32(x: f32, y: f32) -> f32 { return select(max(x, y), x + y, !(x >= y) & !(x < y)); }
+
+// Limits are constants mostly, whose tests compilers answer.
+fn clamp_f32(x: f32, low: f32, high: f32) -> f32 {
+  let y = select(min(max(x, low), high), low + high, is_nan_f32(low) | is_nan_f32(high));
+  return select(y, x, is_nan_f32(x));
+}
+
 // Negative numbers give NaN; 0 and infinity, for which the correction has no value, themselves.
 fn sqrt_f32(x: f32) -> f32 {
   let r = inverseSqrt(x);
@@ -315,6 +325,38 @@ fn floor_divide_f32(x: f32, y: f32) -> f32 {
   return select(select(q, q + 1.0, r >= bitcast<f32>(by) && bx >= by), q - 1.0, r < 0.0);
 }
 
+// By the nearest quotient, whose remainder is exact, and at most half of the divisor.
+fn rem_f32(x: f32, y: f32) -> f32 {
+  var far = false;
+  let r = rem_near(x, y, &far);
+  if (far) { return rem_whole_f32(x, y); }
+  return r;
+}
+
+fn rem_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
+  let a = abs(x);
+  let b = abs(y);
+  let q = round(a * (1.0 / b));
+  *far = *far | !(q < 0x1p21) | (bitcast<u32>(b) - 0x21800000u >= 0x3c000000u);
+  let r = fma(-q, b, a);
+  return signed_f32(select(r, r + b, r < 0.0), x);
+}
+
+fn remainder_f32(x: f32, y: f32) -> f32 {
+  var far = false;
+  let r = remainder_near(x, y, &far);
+  if (far) { return remainder_whole_f32(x, y); }
+  return r;
+}
+
+fn remainder_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
+  let q = round(x * (1.0 / y));
+  *far = *far | is_beyond_f32(q, 0x1p21) | (bitcast<u32>(abs(y)) - 0x21800000u >= 0x3c000000u);
+  let r = fma(-q, y, x);
+  let opposite = ((bitcast<u32>(r) ^ bitcast<u32>(y)) & 0x80000000u) != 0u;
+  return select(select(r, r + y, opposite), copysign_f32(r, y), r == 0.0);
+}
+
 // log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = f / (2 + f), f = m - 1, and what
 // q lacks.
 fn pow_f32(x: f32, y: f32) -> f32 {
@@ -378,6 +420,174 @@ fn tanh_narrow(x: f32) -> f32 {
   return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), x, abs(x) < 0.01);
 }
 
+// log(1 + t) of |t| below 1/16, where a logarithm of 1 + t has lost the digits.
+fn log1p_small_narrow(t: f32) -> f32 {
+  return t * fma(t, fma(t, fma(t, -0.2508329, 0.33393246), -0.49999934), 1.0);
+}
+
+fn log_narrow(x: f32) -> f32 {
+  let t = x - 1.0;
+  return select(0.69314718 * log2(x), log1p_small_narrow(t), abs(t) < 0.0625);
+}
+
+fn log2_narrow(x: f32) -> f32 {
+  let t = x - 1.0;
+  return select(log2(x), 1.44269504 * log1p_small_narrow(t), abs(t) < 0.0625);
+}
+
+fn log10_narrow(x: f32) -> f32 {
+  let t = x - 1.0;
+  return select(0.30103 * log2(x), 0.43429448 * log1p_small_narrow(t), abs(t) < 0.0625);
+}
+
+fn log1p_narrow(x: f32) -> f32 {
+  return select(0.69314718 * log2(1.0 + x), log1p_small_narrow(x), abs(x) < 0.0625);
+}
+
+fn expm1_narrow(x: f32) -> f32 {
+  let small = x * fma(x, fma(x, fma(x, 0.041694347, 0.16676632), 0.4999999), 1.0);
+  return select(exp2(x * 1.44269504) - 1.0, small, abs(x) < 0.125);
+}
+
+// sin of |r| up to π/2.
+fn sin_rest_narrow(r: f32) -> f32 {
+  let z = r * r;
+  return fma(r, z * fma(z, fma(z, -0.00018570514, 0.00831529), -0.16665936), r);
+}
+
+// By the nearest multiple of π, whose product has no rounding of its own; what is infinite gives no number.
+fn sin_narrow(x: f32) -> f32 {
+  let shifted = bitcast<u32>(fma(x, 0.31830989, 0x1.8p23));   // the last bits are the multiple
+  let n = f32(bitcast<i32>(shifted) - 0x4b400000);
+  let s = sin_rest_narrow(fma(n, 8.742278e-8, fma(n, -3.14159274, x)));
+  return bitcast<f32>(bitcast<u32>(s) ^ (shifted << 31u));
+}
+
+// By the nearest zero.
+fn cos_narrow(x: f32) -> f32 {
+  let n = floor(x * 0.31830989);
+  let m = n + 0.5;
+  let s = sin_rest_narrow(fma(m, -8.742278e-8, fma(m, 3.14159274, -x)));
+  return bitcast<f32>(bitcast<u32>(s) ^ (bitcast<u32>(i32(n)) << 31u));
+}
+
+fn tan_narrow(x: f32) -> f32 {
+  let n = round(x * 0.63661977);
+  let r = fma(n, 4.371139e-8, fma(n, -1.57079637, x));
+  let z = r * r;
+  let t = fma(r, z * fma(z, fma(z, fma(z, 0.043582812, 0.040832926), 0.13626008), 0.33313528), r);
+  return select(t, -1.0 / t, (i32(n) & 1) != 0);
+}
+
+// The root's argument may be 0 or, outside of [-1, 1], negative.
+fn acos_magnitude_narrow(a: f32) -> f32 {
+  let root = 1.0 / inverseSqrt(1.0 - a);
+  return root * fma(a, fma(a, fma(a, fma(a, 0.008648677, -0.03575654), 0.08466669), -0.21412466), 1.5707879);
+}
+
+fn asin_narrow(x: f32) -> f32 {
+  let a = abs(x);
+  let z = x * x;
+  let small = fma(x, z * fma(z, fma(z, 0.064225525, 0.07186144), 0.16680402), x);
+  return select(copysign_f32(1.57079633 - acos_magnitude_narrow(a), x), small, a < 0.5);
+}
+
+fn acos_narrow(x: f32) -> f32 {
+  let r = acos_magnitude_narrow(abs(x));
+  return select(r, 3.14159265 - r, x < 0.0);
+}
+
+fn atan_narrow(x: f32) -> f32 {
+  let a = abs(x);
+  let above = a > 1.0;
+  let t = select(a, 1.0 / a, above);
+  let z = t * t;
+  var q = -0.013460468;
+  q = fma(q, z, 0.05743243);
+  q = fma(q, z, -0.12120429);
+  q = fma(q, z, 0.19562511);
+  q = fma(q, z, -0.33299345);
+  q = fma(q, z, 0.9999956);
+  return signed_f32(select(t * q, fma(-t, q, 1.57079633), above), x);
+}
+
+fn sinh_narrow(x: f32) -> f32 {
+  let h = x * 1.44269504;
+  let z = x * x;
+  let small = fma(x, z * fma(z, 0.008333334, 0.16666667), x);
+  return select(0.5 * (exp2(h) - exp2(-h)), small, abs(x) < 0.25);
+}
+
+fn cosh_narrow(x: f32) -> f32 {
+  let h = x * 1.44269504;
+  return 0.5 * (exp2(h) + exp2(-h));
+}
+
+// Roots as the inverse of inverse roots, which 0 and infinity have.
+fn asinh_narrow(x: f32) -> f32 {
+  let a = abs(x);
+  let z = a * a;
+  let small = fma(x, z * fma(z, 0.075, -0.16666667), x);
+  let large = 0.69314718 * log2(a + 1.0 / inverseSqrt(z + 1.0));
+  return select(signed_f32(large, x), small, a < 0.125);
+}
+
+// Below 1 there is no root.
+fn acosh_narrow(x: f32) -> f32 {
+  return 0.69314718 * log2(x + 1.0 / inverseSqrt((x - 1.0) * abs(x + 1.0)));
+}
+
+fn atanh_narrow(x: f32) -> f32 {
+  let z = x * x;
+  let small = fma(x, z * fma(z, 0.2, 0.33333333), x);
+  return select(0.34657359 * (log2(1.0 + x) - log2(1.0 - x)), small, abs(x) < 0.125);
+}
+
+// erfc(a) of a not below 0: exp(-a²) P(1 / (1 + a/2)).
+fn erfc_tail_narrow(a: f32) -> f32 {
+  let t = 1.0 / fma(a, 0.5, 1.0);
+  var q = -0.19776915;
+  q = fma(q, t, 0.5443022);
+  q = fma(q, t, 0.03547486);
+  q = fma(q, t, 0.34460145);
+  q = fma(q, t, 0.27287316);
+  q = fma(q, t, 0.0005339369);
+  return q * exp2(a * a * -1.44269504);
+}
+
+fn erf_narrow(x: f32) -> f32 {
+  let a = abs(x);
+  let z = x * x;
+  let small = x * fma(z, fma(z, fma(z, -0.021081466, 0.11064515), -0.37585443), 1.1283739);
+  return select(copysign_f32(1.0 - erfc_tail_narrow(a), x), small, a < 0.8);
+}
+
+fn erfc_narrow(x: f32) -> f32 {
+  let tail = erfc_tail_narrow(abs(x));
+  return select(tail, 2.0 - tail, x < 0.0);
+}
+
+// x R(-log2(1 - x²)), whose argument is infinite at the ends, and no number past them.
+fn erfinv_narrow(x: f32) -> f32 {
+  let w = -log2(fma(-x, x, 1.0));
+  let n = fma(w, 0.035881464, -0.8915159);
+  let d = fma(w, fma(w, 0.0091754522, 0.036565260), 1.0);
+  return x * select(fma(n, 1.0 / d, fma(w, 0.092249575, 1.77775248)), w, abs(x) >= 1.0);
+}
+
+fn cbrt_narrow(x: f32) -> f32 { return signed_f32(exp2(log2(abs(x)) * 0.33333333), x); }
+
+// n / (n + 2) as 1 / (1 + 2 / n), which large n do not overflow.
+fn mish_narrow(x: f32) -> f32 {
+  let e = exp2(x * 1.44269504);
+  return max(x, -1e5) * (1.0 / (1.0 + 2.0 * (1.0 / (e * (e + 2.0)))));
+}
+
+// Of f16, whose squares have a place in f32.
+fn hypot_narrow(x: f32, y: f32) -> f32 {
+  return select(1.0 / inverseSqrt(fma(x, x, y * y)), infinity_f32(), (abs(x) > 3e38) | (abs(y) > 3e38));
+}
+
 // ---- For results that are rounded to bf16, within 2^-12 of the result. It has f32's range: what is far below 0 goes the
 // long way, and so does NaN, which kernels store apart.
 
@@ -424,3 +634,13 @@ fn gelu_erf_brief(x: f32) -> f32 {
 }
 
 fn gelu_erf_brief_far(x: f32) -> bool { return !(x >= -7.0); }
+
+// Within these bf16 takes what f16 takes everywhere.
+const sin_bf16_reach = 65536.0;
+const cos_bf16_reach = 65536.0;
+const tan_bf16_reach = 65536.0;
+const sinh_bf16_reach = 88.0;
+const cosh_bf16_reach = 88.0;
+const asinh_bf16_reach = 0x1p60;
+const acosh_bf16_reach = 0x1p60;
+const mish_bf16_reach = 80.0;

@@ -120,3 +120,37 @@ fn mish_near(x: f32) -> f32 {
   let n = e * (e + 2.0);
   return x * (n * (1.0 / (n + 2.0)));
 }
+
+// Short by devices' own functions alone (device_math.wgsl).
+fn log_narrow(x: f32) -> f32 { return log_f32(x); }
+fn log2_narrow(x: f32) -> f32 { return log2_f32(x); }
+fn log10_narrow(x: f32) -> f32 { return log10_f32(x); }
+fn log1p_narrow(x: f32) -> f32 { return log1p_f32(x); }
+fn expm1_narrow(x: f32) -> f32 { return expm1_f32(x); }
+fn sin_narrow(x: f32) -> f32 { return sin_f32(x); }
+fn cos_narrow(x: f32) -> f32 { return cos_f32(x); }
+fn tan_narrow(x: f32) -> f32 { return tan_f32(x); }
+fn asin_narrow(x: f32) -> f32 { return asin_f32(x); }
+fn acos_narrow(x: f32) -> f32 { return acos_f32(x); }
+fn atan_narrow(x: f32) -> f32 { return atan_f32(x); }
+fn sinh_narrow(x: f32) -> f32 { return sinh_f32(x); }
+fn cosh_narrow(x: f32) -> f32 { return cosh_f32(x); }
+fn asinh_narrow(x: f32) -> f32 { return asinh_f32(x); }
+fn acosh_narrow(x: f32) -> f32 { return acosh_f32(x); }
+fn atanh_narrow(x: f32) -> f32 { return atanh_f32(x); }
+fn erf_narrow(x: f32) -> f32 { return erf_f32(x); }
+fn erfc_narrow(x: f32) -> f32 { return erfc_f32(x); }
+fn erfinv_narrow(x: f32) -> f32 { return erfinv_f32(x); }
+fn cbrt_narrow(x: f32) -> f32 { return cbrt_f32(x); }
+fn hypot_narrow(a: f32, b: f32) -> f32 { return hypot_f32(a, b); }
+
+// Of bf16, whose range goes on where those end.
+fn sin_bf16(x: f32) -> f32 { return sin_f32(x); }
+fn cos_bf16(x: f32) -> f32 { return cos_f32(x); }
+fn tan_bf16(x: f32) -> f32 { return tan_f32(x); }
+fn sinh_bf16(x: f32) -> f32 { return sinh_f32(x); }
+fn cosh_bf16(x: f32) -> f32 { return cosh_f32(x); }
+fn asinh_bf16(x: f32) -> f32 { return asinh_f32(x); }
+fn acosh_bf16(x: f32) -> f32 { return acosh_f32(x); }
+fn mish_bf16(x: f32) -> f32 { return mish_narrow(x); }
+fn hypot_bf16(a: f32, b: f32) -> f32 { return hypot_f32(a, b); }

@@ -55,6 +55,8 @@ fn max_f32(a: f32, b: f32) -> f32 {
   return select(a, b, total_order_f32(b) > total_order_f32(a));
 }
 
+fn clamp_f32(x: f32, low: f32, high: f32) -> f32 { return min_f32(max_f32(x, low), high); }
+
 fn sign_f32(x: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
   return signed_f32(f32_from_bits(select(select(0u, 0x3f800000u, b != 0u), b, b > 0x7f800000u)), select(x, 0.0, b == 0u));
@@ -470,7 +472,9 @@ fn pow_whole_f32(x: f32, y: f32) -> f32 {
 }
 
 // The remainder of the truncated quotient: exact, by long division of the mantissas.
-fn rem_f32(x: f32, y: f32) -> f32 {
+fn rem_f32(x: f32, y: f32) -> f32 { return rem_whole_f32(x, y); }
+
+fn rem_whole_f32(x: f32, y: f32) -> f32 {
   let sign = bitcast<u32>(x) & 0x80000000u;
   var a = bitcast<u32>(x) & 0x7fffffffu;
   var b = bitcast<u32>(y) & 0x7fffffffu;

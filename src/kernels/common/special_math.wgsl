@@ -59,9 +59,13 @@ fn nextafter_f32(x: f32, y: f32) -> f32 {
 }
 
 fn nextafter_bf16(x: f32, y: f32) -> f32 {
-  if (is_nan_f32(x)) { return x; }
-  if (is_nan_f32(y)) { return y; }
-  return bitcast<f32>(next_pattern(bitcast<u32>(x) >> 16u, bitcast<u32>(y) >> 16u, 0x8000u) << 16u);
+  let next = bitcast<f32>(next_pattern(bitcast<u32>(x) >> 16u, bitcast<u32>(y) >> 16u, 0x8000u) << 16u);
+  return select(select(next, y, is_nan_f32(y)), x, is_nan_f32(x));
+}
+
+fn nextafter_f16(x: f32, y: f32) -> f32 {
+  let next = unpack2x16float(next_pattern(narrow_f16(x), narrow_f16(y), 0x8000u)).x;
+  return select(select(next, y, is_nan_f32(y)), x, is_nan_f32(x));
 }
 
 // Of the float with e exponent and m mantissa bits (as in narrow_bits).
@@ -73,7 +77,9 @@ fn nextafter_narrow(x: f32, y: f32, e: u32, m: u32, finite_only: bool) -> f32 {
 }
 
 // The remainder of the floored quotient: it has the divisor's sign.
-fn remainder_f32(a: f32, b: f32) -> f32 {
+fn remainder_f32(a: f32, b: f32) -> f32 { return remainder_whole_f32(a, b); }
+
+fn remainder_whole_f32(a: f32, b: f32) -> f32 {
   let r = rem_f32(a, b);
   if (is_nan_f32(r)) { return r; }
   if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return bitcast<f32>(bitcast<u32>(b) & 0x80000000u); }

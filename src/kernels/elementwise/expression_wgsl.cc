@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kernels/call.h"
 #include "kernels/elementwise/scalar_ops.h"
@@ -169,7 +170,7 @@ bool stays(const ScalarOpInfo& row) {
 // The one operation whose result depends on how wide the float is.
 std::string_view nextafter_text(DType type) {
   switch (type) {
-    case DType::f16: return "nextafter_narrow($0, $1, 5u, 10u, false)";
+    case DType::f16: return "nextafter_f16($0, $1)";
     case DType::bf16: return "nextafter_bf16($0, $1)";
     case DType::f8e4m3: return "nextafter_narrow($0, $1, 4u, 3u, true)";
     case DType::f8e5m2: return "nextafter_narrow($0, $1, 5u, 2u, false)";
@@ -188,9 +189,9 @@ std::string_view narrow_function(const Expression& expression, const Expression:
 }
 
 // Whether the device has a form of the function of its own that reports which arguments go a long way.
-bool reports_far(const Expression::Node& node, const DeviceForms& device_forms) {
+bool reports_far(const Expression& expression, const Expression::Node& node, const DeviceForms& device_forms) {
   if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return false;
-  if (node.type != DType::f32) return false;
+  if (!is_floating(node.type) || !narrow_function(expression, node).empty()) return false;
   const std::string_view text = info(node.op).f32;
   const std::size_t end = text.find("_f32(");
   if (end == text.npos) return false;
@@ -198,9 +199,27 @@ bool reports_far(const Expression::Node& node, const DeviceForms& device_forms) 
   return has_device_form(form) && device_forms(form);
 }
 
-// Or a form for bf16 alone, shorter still.
-bool has_brief(const Expression& expression, const Expression::Node& node, std::string_view function) {
-  return expression.nodes()[node.args[0]].type == DType::bf16 && has_device_form(std::string(function) + "_brief");
+// A function's form for narrow floats of which some arguments go a long way that is left to the caller.
+struct NearForm {
+  std::string suffix;  // of the function's name
+  std::string far;     // the test of x for that way, with $ for x
+};
+
+// None where the function has no short form there, or one without exceptions.
+std::optional<NearForm> near_form(const Expression& expression, const Expression::Node& node,
+                                  const DeviceForms& device_forms) {
+  const std::string f(narrow_function(expression, node));
+  if (f.empty()) return {};
+  const bool bf16 = expression.nodes()[node.args[0]].type == DType::bf16;
+  if (device_forms(f)) {
+    if (bf16 && has_device_form(f + "_brief")) return NearForm{"_brief", f + "_brief_far($)"};
+    if (bf16 && has_device_form(f + "_bf16_reach")) {
+      return NearForm{"_narrow", std::format("is_beyond_f32($, {}_bf16_reach)", f)};
+    }
+    if (has_device_form(f + "_narrow")) return {};
+  }
+  if (!has_common_form(f + "_near")) return {};
+  return NearForm{"_near", std::format("is_beyond_f32($, {}_reach)", f)};
 }
 
 std::vector<bool> live_nodes(const Expression& e) {
@@ -343,8 +362,8 @@ std::string node_text(const Expression& expression, const Expression::Node& node
     else if (pattern[++i] == 'w') text += std::to_string(bits(type));
     else text += variable(pattern[i] - '0');
   }
-  // Where bf16 has forms of its own: of single elements, and, on some devices, a brief one.
-  if (pattern == row.narrow && has_brief(expression, node, narrow_function(expression, node))) {
+  const std::string function(narrow_function(expression, node));
+  if (pattern == row.narrow && type == DType::bf16 && has_common_form(function + "_bf16")) {
     text.replace(text.find("_narrow("), 8, "_bf16(");
   }
   const bool narrow_integer = is_integer(type) && bits(type) < 32;
@@ -466,14 +485,14 @@ std::string expression_wgsl(const Expression& e, int width, std::string_view nam
 
 bool has_near(const Expression& e, const DeviceForms& device_forms) {
   return e.outputs().size() == 1 && std::ranges::any_of(e.nodes(), [&](const auto& node) {
-    if (reports_far(node, device_forms)) return true;
-    const std::string_view f = narrow_function(e, node);
-    return !f.empty() && (!has_device_form(std::string(f) + "_narrow") || !device_forms(f) || has_brief(e, node, f));
+    return reports_far(e, node, device_forms) || near_form(e, node, device_forms);
   });
 }
 
 bool ends_near(const Expression& e) {
-  return e.outputs().size() == 1 && !narrow_function(e, e.nodes()[e.outputs()[0]]).empty();
+  if (e.outputs().size() != 1) return false;
+  const Expression::Node& last = e.nodes()[e.outputs()[0]];
+  return !narrow_function(e, last).empty() && info(last.op).arity == 1;  // roots of sums may be exactly there
 }
 
 std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_forms) {
@@ -483,15 +502,15 @@ std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::string text = texts[i];
     if (text.empty()) continue;
-    if (const std::string_view f = narrow_function(e, nodes[i]); !f.empty()) {
-      const bool brief = has_brief(e, nodes[i], f) && device_forms(f);
+    if (const std::optional<NearForm> form = near_form(e, nodes[i], device_forms)) {
+      const std::string_view f = narrow_function(e, nodes[i]);
       const std::size_t suffix = text.find('_', text.find(f) + f.size());
-      text.replace(suffix, text.find('(', suffix) - suffix, brief ? "_brief" : "_near");
-      const int x = nodes[i].args[0];
-      body += brief ? std::format("  *far = *far | {}_brief_far(v{});\n", f, x)
-                    : std::format("  *far = *far | is_beyond_f32(v{}, {}_reach);\n", x, f);
+      text.replace(suffix, text.find('(', suffix) - suffix, form->suffix);
+      std::string far = form->far;
+      far.replace(far.find('$'), 1, std::format("v{}", nodes[i].args[0]));
+      body += std::format("  *far = *far | {};\n", far);
     }
-    if (reports_far(nodes[i], device_forms)) {
+    if (reports_far(e, nodes[i], device_forms)) {
       text.replace(text.find("_f32("), 5, "_near(");
       text.insert(text.size() - 1, ", far");
     }

@@ -184,10 +184,6 @@ int widest_group(const MapProblem& problem, std::span<const Operand> operands) {
 // 3,990; f16 relu 4,130, 4,090, 4,090, 4,050 (by fours 2,500, 3,780, 4,070, 4,080), tanh 4,080, 4,050, 4,040, 4,010
 // (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max 3,820, 4,240, 4,140, 4,160.
 int groups_a_thread(const MapProblem& problem, std::span<const Operand> operands, int width, bool phases) {
-  if (width > 4) {
-    const auto is_bf16 = [](const Operand& o) { return o.view.dtype == DType::bf16; };
-    return std::ranges::any_of(operands, is_bf16) ? 2 : std::min(groups_for(problem.expression), 2);
-  }
   int widest = 8, narrowest = 32;
   for (const Operand& o : operands) {
     if (o.mode == "each" && o.name[0] == 'y') return 1;
@@ -196,7 +192,10 @@ int groups_a_thread(const MapProblem& problem, std::span<const Operand> operands
     widest = std::max(widest, bits(o.view.dtype));
     narrowest = std::min(narrowest, bits(o.view.dtype));
   }
-  return widest <= 16 ? 4 : std::max(narrowest <= 16 ? 2 : 1, groups_for(problem.expression));
+  const auto is_bf16 = [](const Operand& o) { return o.view.dtype == DType::bf16; };
+  const int groups = std::max(narrowest < widest || std::ranges::any_of(operands, is_bf16) ? 2 : 1,
+                              groups_for(problem.expression));
+  return widest == 32 ? groups : width > 4 ? std::min(groups, 2) : 4;
 }
 
 // The operation on narrow integers as one on words that hold several of them, or none: sums without what one of them
@@ -327,7 +326,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   if (width == 4 && exact && (problem.form.width > 4 || (many && !problem.form.width && !unroll))) {
     width = widest_group(problem, operands);
   }
-  if (!unroll && many && width > 1) unroll = groups_a_thread(problem, operands, width, !phases.empty());
+  if (!unroll && many) unroll = width == 1 ? 2 : groups_a_thread(problem, operands, width, !phases.empty());
   unroll = std::max(unroll, 1);
 
   Call call(commands, "map");
