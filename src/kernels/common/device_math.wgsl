@@ -225,6 +225,61 @@ fn log1p_near(x: f32, far: ptr<function, bool>) -> f32 {
   return select(log1p_ordinary_f32(x), x, x == 0.0);
 }
 
+// asin(a) = π/2 - 2 asin(√((1-a)/2)) from ½ on. The root's argument must not be 0, and is negative past 1.
+struct AsinF32 { small: bool, part: f32 }
+
+fn asin_part_f32(a: f32) -> AsinF32 {
+  let small = a < 0.5;
+  let z = select(fma(a, -0.5, 0.5), a * a, small);
+  let r = inverseSqrt(z + 1e-30);
+  let s = z * r;
+  let t = select(fma(0.5 * r, fma(-s, s, z), s), a, small);
+  return AsinF32(small, fma(t, asin_rest_f32(z), t));
+}
+
+fn asin_f32(x: f32) -> f32 {
+  let p = asin_part_f32(abs(x));
+  return copysign_f32(select(1.57079637 - fma(2.0, p.part, 4.371139e-8), p.part, p.small), x);
+}
+
+// 0, π/2 or π, whose last digits are the same share of each, less the part with its sign.
+fn acos_f32(x: f32) -> f32 {
+  let p = asin_part_f32(abs(x));
+  let v = bitcast<f32>(bitcast<u32>(select(-2.0 * p.part, p.part, p.small)) ^ (bitcast<u32>(x) & 0x80000000u));
+  let base = select(select(0.0, 3.14159274, x < 0.0), 1.57079637, p.small);
+  return base - fma(base, 2.7827534e-8, v);
+}
+
+fn sinh_f32(x: f32) -> f32 {
+  if (is_beyond_f32(x, 87.0)) { return sinh_whole_f32(x); }
+  let a = abs(x);
+  let z = x * x;
+  let small = fma(x, z * fma(z, fma(z, fma(z, 2.8063516e-06, 0.00019838092), 0.008333339), 0.16666667), x);
+  let e = exp_parts_f32(a, a * 1.33497583e-8, 1.442695);
+  let h = 0.5 * fma(e.scale, e.rest, e.scale);
+  return select(copysign_f32(fma(-0.25, 1.0 / h, h), x), small, a < 1.0);
+}
+
+fn tan_f32(x: f32) -> f32 {
+  var far = false;
+  let t = tan_near(x, &far);
+  if (far) { return tan_whole_f32(x); }
+  return t;
+}
+
+// The angle's rest by differences that are exact, but for the last digits of π/2.
+fn tan_near(x: f32, far: ptr<function, bool>) -> f32 {
+  let a = abs(x);
+  *far = *far | !(a < 402.0);
+  let n = round(a * 0.63661977);
+  let r = fma(n, 4.371139e-8, fma(n, -1.57079637, a));
+  let s = sin_kernel_f32(r);
+  let c = cos_kernel_f32(r);
+  let odd = (i32(n) & 1) != 0;
+  let t = quotient_f32(select(s, -c, odd), select(c, s, odd));
+  return bitcast<f32>(bitcast<u32>(t) ^ (bitcast<u32>(x) & 0x80000000u));
+}
+
 fn asinh_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 0x1p60)) { return asinh_whole_f32(x); }
   let a = abs(x);
@@ -386,8 +441,11 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let h = y * lh;
   *far = *far | is_beyond_f32(k, 126.0) | is_beyond_f32(h, 126.0) | is_beyond_f32(y, 0x1p22);
   let e = exp2(h);
-  let r = fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e);
-  // Of a negative x: y must be whole, and its last bit is the sign.
+  return signed_power_f32(x, y, fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e));
+}
+
+// Of a negative x: y must be whole, and its last bit is the sign. |y| is below 2^22.
+fn signed_power_f32(x: f32, y: f32, r: f32) -> f32 {
   let odd = bitcast<u32>(y + 0x1.8p23) << 31u;
   let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & odd));
   return select(signed, nan_f32(), (x < 0.0) & (floor(y) != y));
@@ -452,14 +510,15 @@ fn expm1_narrow(x: f32) -> f32 {
 // sin of |r| up to π/2.
 fn sin_rest_narrow(r: f32) -> f32 {
   let z = r * r;
-  return fma(r, z * fma(z, fma(z, -0.00018570514, 0.00831529), -0.16665936), r);
+  return r * fma(z, fma(z, fma(z, -0.00018570514, 0.00831529), -0.16665936), 1.0);
 }
 
-// By the nearest multiple of π, whose product has no rounding of its own; what is infinite gives no number.
+// By the nearest multiple of π, whose product has no rounding of its own; what is infinite gives no number. π as two
+// numbers of one sign, so that -0 stays.
 fn sin_narrow(x: f32) -> f32 {
   let shifted = bitcast<u32>(fma(x, 0.31830989, 0x1.8p23));   // the last bits are the multiple
   let n = f32(bitcast<i32>(shifted) - 0x4b400000);
-  let s = sin_rest_narrow(fma(n, 8.742278e-8, fma(n, -3.14159274, x)));
+  let s = sin_rest_narrow(fma(n, -1.50995799e-7, fma(n, -3.1415925, x)));
   return bitcast<f32>(bitcast<u32>(s) ^ (shifted << 31u));
 }
 
@@ -472,28 +531,29 @@ fn cos_narrow(x: f32) -> f32 {
 }
 
 fn tan_narrow(x: f32) -> f32 {
-  let n = round(x * 0.63661977);
-  let r = fma(n, 4.371139e-8, fma(n, -1.57079637, x));
+  let a = abs(x);
+  let n = round(a * 0.63661977);
+  let r = fma(n, 4.371139e-8, fma(n, -1.57079637, a));
   let z = r * r;
-  let t = fma(r, z * fma(z, fma(z, fma(z, 0.043582812, 0.040832926), 0.13626008), 0.33313528), r);
-  return select(t, -1.0 / t, (i32(n) & 1) != 0);
+  let t = r * fma(z, fma(z, fma(z, fma(z, 0.043582812, 0.040832926), 0.13626008), 0.33313528), 1.0);
+  return bitcast<f32>(bitcast<u32>(select(t, -1.0 / t, (i32(n) & 1) != 0)) ^ (bitcast<u32>(x) & 0x80000000u));
 }
 
-// The root's argument may be 0 or, outside of [-1, 1], negative.
-fn acos_magnitude_narrow(a: f32) -> f32 {
-  let root = 1.0 / inverseSqrt(1.0 - a);
-  return root * fma(a, fma(a, fma(a, fma(a, 0.008648677, -0.03575654), 0.08466669), -0.21412466), 1.5707879);
-}
-
+// From ½ on by asin(a) = π/2 - 2 asin(√((1-a)/2)). Roots as the inverse of inverse roots, which 0 and infinity have and
+// negative numbers have not.
 fn asin_narrow(x: f32) -> f32 {
   let a = abs(x);
-  let z = x * x;
-  let small = fma(x, z * fma(z, fma(z, 0.064225525, 0.07186144), 0.16680402), x);
-  return select(copysign_f32(1.57079633 - acos_magnitude_narrow(a), x), small, a < 0.5);
+  let small = a < 0.5;
+  let z = select(fma(a, -0.5, 0.5), a * a, small);
+  let t = select(1.0 / inverseSqrt(z), a, small);
+  let p = t * fma(z, fma(z, fma(z, 0.064225525, 0.07186144), 0.16680402), 1.0);
+  return copysign_f32(select(fma(-2.0, p, 1.57079633), p, small), x);
 }
 
 fn acos_narrow(x: f32) -> f32 {
-  let r = acos_magnitude_narrow(abs(x));
+  let a = abs(x);
+  let root = 1.0 / inverseSqrt(1.0 - a);
+  let r = root * fma(a, fma(a, fma(a, fma(a, 0.008648677, -0.03575654), 0.08466669), -0.21412466), 1.5707879);
   return select(r, 3.14159265 - r, x < 0.0);
 }
 
@@ -514,7 +574,7 @@ fn atan_narrow(x: f32) -> f32 {
 fn sinh_narrow(x: f32) -> f32 {
   let h = x * 1.44269504;
   let z = x * x;
-  let small = fma(x, z * fma(z, 0.008333334, 0.16666667), x);
+  let small = x * fma(z, fma(z, 0.008333334, 0.16666667), 1.0);
   return select(0.5 * (exp2(h) - exp2(-h)), small, abs(x) < 0.25);
 }
 
@@ -523,11 +583,10 @@ fn cosh_narrow(x: f32) -> f32 {
   return 0.5 * (exp2(h) + exp2(-h));
 }
 
-// Roots as the inverse of inverse roots, which 0 and infinity have.
 fn asinh_narrow(x: f32) -> f32 {
   let a = abs(x);
   let z = a * a;
-  let small = fma(x, z * fma(z, 0.075, -0.16666667), x);
+  let small = x * fma(z, fma(z, 0.075, -0.16666667), 1.0);
   let large = 0.69314718 * log2(a + 1.0 / inverseSqrt(z + 1.0));
   return select(signed_f32(large, x), small, a < 0.125);
 }
@@ -539,31 +598,30 @@ fn acosh_narrow(x: f32) -> f32 {
 
 fn atanh_narrow(x: f32) -> f32 {
   let z = x * x;
-  let small = fma(x, z * fma(z, 0.2, 0.33333333), x);
+  let small = x * fma(z, fma(z, 0.2, 0.33333333), 1.0);
   return select(0.34657359 * (log2(1.0 + x) - log2(1.0 - x)), small, abs(x) < 0.125);
 }
 
-// erfc(a) of a not below 0: exp(-a²) P(1 / (1 + a/2)).
-fn erfc_tail_narrow(a: f32) -> f32 {
-  let t = 1.0 / fma(a, 0.5, 1.0);
+// 1 - exp(-a²) P(1 / (1 + 0.6 a)) from 0.8 on.
+fn erf_narrow(x: f32) -> f32 {
+  let a = abs(x);
+  let z = x * x;
+  let small = x * fma(z, fma(z, fma(z, -0.021081466, 0.11064515), -0.37585443), 1.1283739);
+  let t = 1.0 / fma(a, 0.6, 1.0);
+  let q = fma(t, fma(t, 0.9305951, 0.0030834128), 0.0621558);
+  return select(copysign_f32(fma(-q, exp2(z * -1.44269504), 1.0), x), small, a < 0.8);
+}
+
+// exp(-x²) P(1 / (1 + |x|/2)).
+fn erfc_narrow(x: f32) -> f32 {
+  let t = 1.0 / fma(abs(x), 0.5, 1.0);
   var q = -0.19776915;
   q = fma(q, t, 0.5443022);
   q = fma(q, t, 0.03547486);
   q = fma(q, t, 0.34460145);
   q = fma(q, t, 0.27287316);
   q = fma(q, t, 0.0005339369);
-  return q * exp2(a * a * -1.44269504);
-}
-
-fn erf_narrow(x: f32) -> f32 {
-  let a = abs(x);
-  let z = x * x;
-  let small = x * fma(z, fma(z, fma(z, -0.021081466, 0.11064515), -0.37585443), 1.1283739);
-  return select(copysign_f32(1.0 - erfc_tail_narrow(a), x), small, a < 0.8);
-}
-
-fn erfc_narrow(x: f32) -> f32 {
-  let tail = erfc_tail_narrow(abs(x));
+  let tail = q * exp2(x * x * -1.44269504);
   return select(tail, 2.0 - tail, x < 0.0);
 }
 
@@ -586,6 +644,24 @@ fn mish_narrow(x: f32) -> f32 {
 // Of f16, whose squares have a place in f32.
 fn hypot_narrow(x: f32, y: f32) -> f32 {
   return select(1.0 / inverseSqrt(fma(x, x, y * y)), infinity_f32(), (abs(x) > 3e38) | (abs(y) > 3e38));
+}
+
+// The logarithm as one number, from q's odd powers.
+fn pow_narrow(x: f32, y: f32) -> f32 {
+  var far = false;
+  let r = pow_narrow_near(x, y, &far);
+  if (far) { return pow_whole_f32(x, y); }
+  return r;
+}
+
+fn pow_narrow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
+  let s = split_normal_f32(bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu));
+  let q = s.fraction * (1.0 / (s.fraction + 2.0));
+  let z = q * q;
+  let k = f32(s.exponent);
+  *far = *far | is_beyond_f32(k, 126.0) | is_beyond_f32(y, 0x1p22);
+  let r = exp2(y * fma(q, fma(z, fma(z, 0.5958736, 0.9615862), 2.8853905), k));
+  return signed_power_f32(x, y, r);
 }
 
 // ---- For results that are rounded to bf16, within 2^-12 of the result. It has f32's range: what is far below 0 goes the
@@ -635,6 +711,19 @@ fn gelu_erf_brief(x: f32) -> f32 {
 
 fn gelu_erf_brief_far(x: f32) -> bool { return !(x >= -7.0); }
 
+fn acosh_bf16(x: f32) -> f32 {
+  if (acosh_brief_far(x)) { return acosh_f32(x); }
+  return acosh_narrow(x);
+}
+fn acosh_brief(x: f32) -> f32 { return acosh_narrow(x); }
+fn acosh_brief_far(x: f32) -> bool { return !(x >= 1.0) | !(x < 0x1p60); }
+
+fn hypot_bf16(x: f32, y: f32) -> f32 {
+  let v = fma(x, x, y * y);
+  if (!(v > 0x1p-100) || v > 0x1p120) { return hypot_f32(x, y); }
+  return 1.0 / inverseSqrt(v);
+}
+
 // Within these bf16 takes what f16 takes everywhere.
 const sin_bf16_reach = 65536.0;
 const cos_bf16_reach = 65536.0;
@@ -642,5 +731,4 @@ const tan_bf16_reach = 65536.0;
 const sinh_bf16_reach = 88.0;
 const cosh_bf16_reach = 88.0;
 const asinh_bf16_reach = 0x1p60;
-const acosh_bf16_reach = 0x1p60;
 const mish_bf16_reach = 80.0;

@@ -142,7 +142,8 @@ fn erf_narrow(x: f32) -> f32 { return erf_f32(x); }
 fn erfc_narrow(x: f32) -> f32 { return erfc_f32(x); }
 fn erfinv_narrow(x: f32) -> f32 { return erfinv_f32(x); }
 fn cbrt_narrow(x: f32) -> f32 { return cbrt_f32(x); }
-fn hypot_narrow(a: f32, b: f32) -> f32 { return hypot_f32(a, b); }
+fn hypot_narrow(x: f32, y: f32) -> f32 { return hypot_f32(x, y); }
+fn pow_narrow(x: f32, y: f32) -> f32 { return pow_f32(x, y); }
 
 // Of bf16, whose range goes on where those end.
 fn sin_bf16(x: f32) -> f32 { return sin_f32(x); }
@@ -152,5 +153,5 @@ fn sinh_bf16(x: f32) -> f32 { return sinh_f32(x); }
 fn cosh_bf16(x: f32) -> f32 { return cosh_f32(x); }
 fn asinh_bf16(x: f32) -> f32 { return asinh_f32(x); }
 fn acosh_bf16(x: f32) -> f32 { return acosh_f32(x); }
-fn mish_bf16(x: f32) -> f32 { return mish_narrow(x); }
-fn hypot_bf16(a: f32, b: f32) -> f32 { return hypot_f32(a, b); }
+fn mish_bf16(x: f32) -> f32 { return mish_f32(x); }
+fn hypot_bf16(x: f32, y: f32) -> f32 { return hypot_f32(x, y); }

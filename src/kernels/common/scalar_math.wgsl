@@ -401,7 +401,9 @@ fn cos_f32(x: f32) -> f32 {
   return sin_quadrant_f32(a.rest, a.quadrant + 1u);
 }
 
-fn tan_f32(x: f32) -> f32 {
+fn tan_f32(x: f32) -> f32 { return tan_whole_f32(x); }
+
+fn tan_whole_f32(x: f32) -> f32 {
   if (is_tiny_f32(x)) { return x; }
   let a = reduce_angle_f32(x);
   let s = sin_kernel_f32(a.rest);

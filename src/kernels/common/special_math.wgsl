@@ -261,7 +261,9 @@ fn atan2_f32(y: f32, x: f32) -> f32 {
 // ---- Hyperbolic functions and their inverses
 
 // One way for all arguments, as atanh_f32.
-fn sinh_f32(x: f32) -> f32 {
+fn sinh_f32(x: f32) -> f32 { return sinh_whole_f32(x); }
+
+fn sinh_whole_f32(x: f32) -> f32 {
   let z = x * x;
   var q = 2.8063516e-06;
   q = q * z + 0.00019838092;

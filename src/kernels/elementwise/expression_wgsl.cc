@@ -188,15 +188,22 @@ std::string_view narrow_function(const Expression& expression, const Expression:
   return text.substr(begin, text.find("_narrow") - begin);
 }
 
-// Whether the device has a form of the function of its own that reports which arguments go a long way.
-bool reports_far(const Expression& expression, const Expression::Node& node, const DeviceForms& device_forms) {
-  if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return false;
-  if (!is_floating(node.type) || !narrow_function(expression, node).empty()) return false;
+// The library's function of the node, and a form that the device has of its own of it that reports which arguments go a
+// long way; none where it has none.
+struct Reporting {
+  std::string function, form;
+};
+
+std::optional<Reporting> reporting_form(const Expression& expression, const Expression::Node& node,
+                                        const DeviceForms& device_forms) {
+  if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return {};
+  if (!is_floating(node.type)) return {};
   const std::string_view text = info(node.op).f32;
-  const std::size_t end = text.find("_f32(");
-  if (end == text.npos) return false;
-  const std::string form = std::string(text.substr(0, end)) + "_near";
-  return has_device_form(form) && device_forms(form);
+  const std::string name(text.substr(0, text.find("_f32("))), narrow(narrow_function(expression, node));
+  const Reporting r = narrow.empty() ? Reporting{name + "_f32", name + "_near"}
+                                     : Reporting{narrow + "_narrow", narrow + "_narrow_near"};
+  if (!has_device_form(r.form) || !device_forms(r.form)) return {};
+  return r;
 }
 
 // A function's form for narrow floats of which some arguments go a long way that is left to the caller.
@@ -485,7 +492,7 @@ std::string expression_wgsl(const Expression& e, int width, std::string_view nam
 
 bool has_near(const Expression& e, const DeviceForms& device_forms) {
   return e.outputs().size() == 1 && std::ranges::any_of(e.nodes(), [&](const auto& node) {
-    return reports_far(e, node, device_forms) || near_form(e, node, device_forms);
+    return reporting_form(e, node, device_forms) || near_form(e, node, device_forms);
   });
 }
 
@@ -510,8 +517,8 @@ std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_
       far.replace(far.find('$'), 1, std::format("v{}", nodes[i].args[0]));
       body += std::format("  *far = *far | {};\n", far);
     }
-    if (reports_far(e, nodes[i], device_forms)) {
-      text.replace(text.find("_f32("), 5, "_near(");
+    if (const std::optional<Reporting> r = reporting_form(e, nodes[i], device_forms)) {
+      text.replace(text.find(r->function + "("), r->function.size(), r->form);
       text.insert(text.size() - 1, ", far");
     }
     body += std::format("  let v{} = {};\n", i, text);

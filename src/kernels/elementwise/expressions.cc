@@ -92,9 +92,9 @@ int hardswish(Expression& e, int x) {
 int softsign(Expression& e, int x) {
   Maker m(e, "softsign", x);
   const int a = m(ScalarOp::abs, m.x);
-  // From 2^60 on it is 1; the quotient of infinities would be NaN.
-  const int quotient = m(ScalarOp::div, m.x, m(add, a, m.number(1)));
-  return m.result(m(select, m(greater, a, m.number(0x1p60)), m(sign, m.x), quotient));
+  // From 2^60 on it is 1; of infinities the product would be NaN.
+  const int product = m(mul, m.x, m(reciprocal, m(add, a, m.number(1))));
+  return m.result(m(select, m(greater, a, m.number(0x1p60)), m(ScalarOp::copysign, m.number(1), m.x), product));
 }
 
 int hardshrink(Expression& e, int x, double lambda) {

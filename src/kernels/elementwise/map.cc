@@ -182,8 +182,13 @@ int widest_group(const MapProblem& problem, std::span<const Operand> operands) {
 // Groups a thread takes. Of narrow elements by fours one is too few bytes to wait for. Measured on an H200, in GB/s, with
 // one to four groups: f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030, 4,010; gelu 3,520, 3,960, 4,040,
 // 3,990; f16 relu 4,130, 4,090, 4,090, 4,050 (by fours 2,500, 3,780, 4,070, 4,080), tanh 4,080, 4,050, 4,040, 4,010
-// (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max 3,820, 4,240, 4,140, 4,160.
+// (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max 3,820, 4,240, 4,140, 4,160; i64 one by one add
+// 3,570, 4,260, 4,210, 4,180, complex of f16 2,380, 3,810, 3,990, 4,010.
 int groups_a_thread(const MapProblem& problem, std::span<const Operand> operands, int width, bool phases) {
+  if (width == 1) {
+    const auto is_narrow = [](const Operand& o) { return bits(o.view.dtype) < 32; };
+    return std::ranges::any_of(operands, is_narrow) ? 4 : 2;
+  }
   int widest = 8, narrowest = 32;
   for (const Operand& o : operands) {
     if (o.mode == "each" && o.name[0] == 'y') return 1;
@@ -326,7 +331,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   if (width == 4 && exact && (problem.form.width > 4 || (many && !problem.form.width && !unroll))) {
     width = widest_group(problem, operands);
   }
-  if (!unroll && many) unroll = width == 1 ? 2 : groups_a_thread(problem, operands, width, !phases.empty());
+  if (!unroll && many) unroll = groups_a_thread(problem, operands, width, !phases.empty());
   unroll = std::max(unroll, 1);
 
   Call call(commands, "map");

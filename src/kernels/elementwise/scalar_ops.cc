@@ -99,7 +99,7 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::remainder, "remainder", 2, kNumber, same, 1.4f, "remainder_f32($0, $1)", "remainder_i32($0, $1)",
      "rem_u32($0, $1)", "remainder_i64($0, $1)", "rem_u64($0, $1)"},
     {ScalarOp::pow, "pow", 2, kNumber, same, 4.8f, "pow_f32($0, $1)", "pow_i32($0, $1)", "pow_u32($0, $1)",
-     "pow_i64($0, $1)", "pow_u64($0, $1)"},
+     "pow_i64($0, $1)", "pow_u64($0, $1)", "", "pow_narrow($0, $1)"},
     of_floats(ScalarOp::atan2, "atan2", 2, 2.9f, "atan2_f32($0, $1)"),
     of_floats(ScalarOp::hypot, "hypot", 2, 0.9f, "hypot_f32($0, $1)", "hypot_narrow($0, $1)"),
     {ScalarOp::copysign, "copysign", 2, kFloat, same, kCheap, "copysign_f32($0, $1)"},
