@@ -425,6 +425,27 @@ TEST_P(Elementwise, GroupsOfSixteenBytes) {
   }
 }
 
+// Words of bf16 are stored by a rounding for numbers where all are; here a function that reports what goes its long way
+// is followed by one that gives NaN for other reasons.
+TEST_P(Elementwise, ResultsOfSeveralOperationsThatAreNoNumbers) {
+  const DType type = DType::bf16;
+  Expression e;
+  const int sum = e.apply(ScalarOp::add, {e.apply(ScalarOp::silu, {e.input(type)}), e.input(type)});
+  e.output(e.apply(ScalarOp::asin, {sum}));
+  const View in[] = {random_view(rng, {4096}, type), random_view(rng, {4096}, type)};
+  for (std::int64_t i = 0; i < 4096; ++i) {
+    set_element_bits(in[0], i, 0x3f00);                                    // ½
+    set_element_bits(in[1], i, i % 7 == 0 ? 0x4000 : i % 11 == 0 ? 0x7fc0 : 0x3e00);  // 2, NaN, ⅛
+  }
+  for (const int width : {4, 8}) {
+    const View out[] = {random_view(rng, {4096}, type)};
+    const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
+      kernels::map(s, "map", e, inputs, outputs, {.width = width, .unroll = 2});
+    };
+    run_both(device(), in, out, call, {.ulp = 1}, std::format("by {}", width));
+  }
+}
+
 // Rows of odd lengths, and parts of rows, begin and end inside of words or fours, each elsewhere; neighbours must survive.
 TEST_P(Elementwise, RowsThatBeginAnywhere) {
   const auto part = [&](DType type, const Shape& whole, std::int64_t first, std::int64_t length) {

@@ -255,6 +255,39 @@ show_rational("digamma(t) / (t - root) = 0.7602508 + n / (t d)", (top, [mp.mpf(0
               mp.mpf("0.7493988"))
 print("digamma's root less its f32, times the slope there =",
       mp.nstr((root - rounded(root, 24)) * mp.psi(1, root), 8))
+# ---- For results that are rounded to floats of 16 bits.
+show("(log(1+t)/t - 1) / t, |t| below 1/16",
+     minimax(near_zero(lambda t: (mp.log1p(t) / t - 1) / t, -one / 2), -one / 16 * mp.mpf("1.01"), one / 16 * mp.mpf("1.01"), 2))
+show("((exp(x) - 1)/x - 1) / x, |x| below 1/8",
+     minimax(near_zero(lambda x: (mp.expm1(x) / x - 1) / x, one / 2), -one / 8 * mp.mpf("1.01"), one / 8 * mp.mpf("1.01"), 2))
+share = lambda z: max(z, mp.mpf("1e-9"))  # noqa: E731: of (f(x)/x - 1) / x² in f(x)/x
+for name, f, limit, high, degree in (
+        ("(sin(r)/r - 1) / r² in r², |r| to π/2", mp.sin, -one / 6, mp.pi / 2 * mp.mpf("1.002"), 2),
+        ("(tan(r)/r - 1) / r² in r², |r| to π/4", mp.tan, one / 3, mp.pi / 4 * mp.mpf("1.002"), 3),
+        ("(asin(x)/x - 1) / x² in x², |x| to ½", mp.asin, one / 6, mp.sqrt(mp.mpf("0.2505")), 2)):
+    show(name, minimax(near_zero(lambda z, f=f: (f(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, limit), mp.mpf(0), high**2, degree, share))
+show("acos(a) / √(1-a)", minimax(lambda a: mp.acos(a) / mp.sqrt(1 - a) if a < 1 else mp.sqrt(2), mp.mpf(0), one, 4))
+atan_share = near_zero(lambda z: mp.atan(mp.sqrt(z)) / mp.sqrt(z), one)
+show("atan(t)/t in t²", minimax(atan_share, mp.mpf(0), mp.mpf("1.001"), 5, lambda z: 1 / atan_share(z)))
+show("erf(x)/x in x², |x| to 0.8",
+     minimax(near_zero(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), mp.mpf(0), mp.mpf("0.64"), 3))
+grown = lambda k: lambda t: mp.exp(((1 / t - 1) / k) ** 2) * mp.erfc((1 / t - 1) / k)  # noqa: E731
+k = mp.mpf("0.6")
+show("exp(x²) erfc(x) in t = 1 / (1 + 0.6 x), x from 0.8 on, weighted for erf's error",
+     minimax(grown(k), 1 / (1 + 4 * k), 1 / (1 + mp.mpf("0.79") * k), 2, lambda t: mp.exp(-(((1 / t - 1) / k) ** 2))))
+k = mp.mpf("0.5")
+show("exp(x²) erfc(x) in t = 1 / (1 + x/2)",
+     minimax(grown(k), 1 / (1 + mp.mpf("9.4") * k), one, 5, lambda t: 1 / grown(k)(t)))
+powers = near_zero(lambda z: 2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) / ln2, 2 / ln2, 1e-20)
+show("log2((1+q)/(1-q)) / q in q²", minimax(powers, mp.mpf(0), ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.002")) ** 2, 2, lambda z: ln2 / 2))
+top, bottom, error = rational(erfinv_of_log, mp.mpf(0), mp.mpf("10.05"), 3, 2)
+slope = top[3] / bottom[2]
+level = (top[2] - slope * bottom[1]) / bottom[2]
+print(f"erfinv(x) / x in w = -log2(1 - x²), level + slope w + n / d: error 2^{float(mp.log(error, 2)):.1f}")
+print("  level, slope", np.float32(float(level)), np.float32(float(slope)))
+print("  n", ", ".join(str(np.float32(float((top[i] - level * bottom[i] - (slope * bottom[i - 1] if i else 0)) / bottom[0])))
+                     for i in range(2)))
+print("  d", ", ".join(str(np.float32(float(b / bottom[0]))) for b in bottom))
 half_turn = near_zero(lambda z: mp.sinpi(mp.sqrt(z) / 2) / mp.sqrt(z), mp.pi / 2, 1e-20)
 show("sin(πt/2) / t in t²", minimax(half_turn, mp.mpf(0), one, 4, lambda z: 1 / half_turn(z)))
 cosine = lambda z: mp.pi / 4 if abs(z - 1) < 1e-12 else mp.cospi(mp.sqrt(z) / 2) / (1 - z)  # noqa: E731

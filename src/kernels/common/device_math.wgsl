@@ -513,13 +513,12 @@ fn sin_rest_narrow(r: f32) -> f32 {
   return r * fma(z, fma(z, fma(z, -0.00018570514, 0.00831529), -0.16665936), 1.0);
 }
 
-// By the nearest multiple of π, whose product has no rounding of its own; what is infinite gives no number. π as two
-// numbers of one sign, so that -0 stays.
+// By the nearest multiple of π, whose product has no rounding of its own; what is infinite gives no number.
 fn sin_narrow(x: f32) -> f32 {
-  let shifted = bitcast<u32>(fma(x, 0.31830989, 0x1.8p23));   // the last bits are the multiple
-  let n = f32(bitcast<i32>(shifted) - 0x4b400000);
-  let s = sin_rest_narrow(fma(n, -1.50995799e-7, fma(n, -3.1415925, x)));
-  return bitcast<f32>(bitcast<u32>(s) ^ (shifted << 31u));
+  let a = abs(x);
+  let n = round(a * 0.31830989);
+  let s = sin_rest_narrow(fma(n, 8.742278e-8, fma(n, -3.14159274, a)));
+  return bitcast<f32>(bitcast<u32>(s) ^ (bitcast<u32>(x) & 0x80000000u) ^ (bitcast<u32>(i32(n)) << 31u));
 }
 
 // By the nearest zero.
@@ -628,9 +627,9 @@ fn erfc_narrow(x: f32) -> f32 {
 // x R(-log2(1 - x²)), whose argument is infinite at the ends, and no number past them.
 fn erfinv_narrow(x: f32) -> f32 {
   let w = -log2(fma(-x, x, 1.0));
-  let n = fma(w, 0.035881464, -0.8915159);
-  let d = fma(w, fma(w, 0.0091754522, 0.036565260), 1.0);
-  return x * select(fma(n, 1.0 / d, fma(w, 0.092249575, 1.77775248)), w, abs(x) >= 1.0);
+  let n = fma(w, 0.035886616, -0.89146113);
+  let d = fma(w, fma(w, 0.00917542, 0.036560435), 1.0);
+  return x * select(fma(n, 1.0 / d, fma(w, 0.09225092, 1.7776976)), w, abs(x) >= 1.0);
 }
 
 fn cbrt_narrow(x: f32) -> f32 { return signed_f32(exp2(log2(abs(x)) * 0.33333333), x); }
@@ -641,7 +640,7 @@ fn mish_narrow(x: f32) -> f32 {
   return max(x, -1e5) * (1.0 / (1.0 + 2.0 * (1.0 / (e * (e + 2.0)))));
 }
 
-// Of f16, whose squares have a place in f32.
+// Squares of f16 have a place in f32.
 fn hypot_narrow(x: f32, y: f32) -> f32 {
   return select(1.0 / inverseSqrt(fma(x, x, y * y)), infinity_f32(), (abs(x) > 3e38) | (abs(y) > 3e38));
 }
@@ -711,24 +710,20 @@ fn gelu_erf_brief(x: f32) -> f32 {
 
 fn gelu_erf_brief_far(x: f32) -> bool { return !(x >= -7.0); }
 
-fn acosh_bf16(x: f32) -> f32 {
-  if (acosh_brief_far(x)) { return acosh_f32(x); }
-  return acosh_narrow(x);
-}
-fn acosh_brief(x: f32) -> f32 { return acosh_narrow(x); }
-fn acosh_brief_far(x: f32) -> bool { return !(x >= 1.0) | !(x < 0x1p60); }
+// ---- Where arguments have all of f32's range, those of bf16 and what a kernel computed itself, f16's forms are for what
+// is not …_wide_far.
 
-fn hypot_bf16(x: f32, y: f32) -> f32 {
+fn sin_wide_far(x: f32) -> bool { return is_beyond_f32(x, 65536.0); }
+fn cos_wide_far(x: f32) -> bool { return is_beyond_f32(x, 65536.0); }
+fn tan_wide_far(x: f32) -> bool { return is_beyond_f32(x, 65536.0); }
+fn sinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
+fn cosh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
+fn asinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0x1p60); }
+fn acosh_wide_far(x: f32) -> bool { return !(x >= 1.0) | !(x < 0x1p60); }
+fn mish_wide_far(x: f32) -> bool { return is_beyond_f32(x, 80.0); }
+
+fn hypot_wide(x: f32, y: f32) -> f32 {
   let v = fma(x, x, y * y);
   if (!(v > 0x1p-100) || v > 0x1p120) { return hypot_f32(x, y); }
   return 1.0 / inverseSqrt(v);
 }
-
-// Within these bf16 takes what f16 takes everywhere.
-const sin_bf16_reach = 65536.0;
-const cos_bf16_reach = 65536.0;
-const tan_bf16_reach = 65536.0;
-const sinh_bf16_reach = 88.0;
-const cosh_bf16_reach = 88.0;
-const asinh_bf16_reach = 0x1p60;
-const mish_bf16_reach = 80.0;

@@ -145,13 +145,13 @@ fn cbrt_narrow(x: f32) -> f32 { return cbrt_f32(x); }
 fn hypot_narrow(x: f32, y: f32) -> f32 { return hypot_f32(x, y); }
 fn pow_narrow(x: f32, y: f32) -> f32 { return pow_f32(x, y); }
 
-// Of bf16, whose range goes on where those end.
-fn sin_bf16(x: f32) -> f32 { return sin_f32(x); }
-fn cos_bf16(x: f32) -> f32 { return cos_f32(x); }
-fn tan_bf16(x: f32) -> f32 { return tan_f32(x); }
-fn sinh_bf16(x: f32) -> f32 { return sinh_f32(x); }
-fn cosh_bf16(x: f32) -> f32 { return cosh_f32(x); }
-fn asinh_bf16(x: f32) -> f32 { return asinh_f32(x); }
-fn acosh_bf16(x: f32) -> f32 { return acosh_f32(x); }
-fn mish_bf16(x: f32) -> f32 { return mish_f32(x); }
-fn hypot_bf16(x: f32, y: f32) -> f32 { return hypot_f32(x, y); }
+// Of arguments with all of f32's range.
+fn sin_wide(x: f32) -> f32 { return sin_f32(x); }
+fn cos_wide(x: f32) -> f32 { return cos_f32(x); }
+fn tan_wide(x: f32) -> f32 { return tan_f32(x); }
+fn sinh_wide(x: f32) -> f32 { return sinh_f32(x); }
+fn cosh_wide(x: f32) -> f32 { return cosh_f32(x); }
+fn asinh_wide(x: f32) -> f32 { return asinh_f32(x); }
+fn acosh_wide(x: f32) -> f32 { return acosh_f32(x); }
+fn mish_wide(x: f32) -> f32 { return mish_f32(x); }
+fn hypot_wide(x: f32, y: f32) -> f32 { return hypot_f32(x, y); }

@@ -206,6 +206,16 @@ std::optional<Reporting> reporting_form(const Expression& expression, const Expr
   return r;
 }
 
+// Whether the function's arguments may have all of f32's range: bf16's, and what the kernel computed, which is not rounded.
+bool has_wide_arguments(const Expression& expression, const Expression::Node& node) {
+  using enum ScalarOp;
+  return std::ranges::any_of(node.args, [&](int a) {
+    if (a < 0) return false;
+    const Expression::Node& x = expression.nodes()[a];
+    return x.type == DType::bf16 || (x.op != input && x.op != cast && x.op != constant);
+  });
+}
+
 // A function's form for narrow floats of which some arguments go a long way that is left to the caller.
 struct NearForm {
   std::string suffix;  // of the function's name
@@ -220,8 +230,8 @@ std::optional<NearForm> near_form(const Expression& expression, const Expression
   const bool bf16 = expression.nodes()[node.args[0]].type == DType::bf16;
   if (device_forms(f)) {
     if (bf16 && has_device_form(f + "_brief")) return NearForm{"_brief", f + "_brief_far($)"};
-    if (bf16 && has_device_form(f + "_bf16_reach")) {
-      return NearForm{"_narrow", std::format("is_beyond_f32($, {}_bf16_reach)", f)};
+    if (has_wide_arguments(expression, node) && has_device_form(f + "_wide_far")) {
+      return NearForm{"_narrow", f + "_wide_far($)"};
     }
     if (has_device_form(f + "_narrow")) return {};
   }
@@ -369,9 +379,11 @@ std::string node_text(const Expression& expression, const Expression::Node& node
     else if (pattern[++i] == 'w') text += std::to_string(bits(type));
     else text += variable(pattern[i] - '0');
   }
-  const std::string function(narrow_function(expression, node));
-  if (pattern == row.narrow && type == DType::bf16 && has_common_form(function + "_bf16")) {
-    text.replace(text.find("_narrow("), 8, "_bf16(");
+  if (const std::string function(narrow_function(expression, node)); !function.empty()) {
+    const char* form = has_wide_arguments(expression, node) && has_common_form(function + "_wide") ? "_wide("
+                       : type == DType::bf16 && has_common_form(function + "_bf16")                ? "_bf16("
+                                                                                                   : "_narrow(";
+    text.replace(text.find("_narrow("), 8, form);
   }
   const bool narrow_integer = is_integer(type) && bits(type) < 32;
   return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;

@@ -375,6 +375,12 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
   const bool near = width > 1 && has_near(problem.expression, device_forms(commands.device()));
   const bool stores_words = exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
+  const std::string store_how = !stores_words                 ? ""
+                                : ends_near(problem.expression) ? "near"
+                                : near                          ? ""
+                                                                : "number";
+  // A function by itself calls far whatever gives no number.
+  const bool by_itself = problem.expression.operation_count() == 1;
   std::string form = std::format("width_{}", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;
   call.variant(form, width > 1 ? std::format("{} times {} neighbours a thread", unroll, width)
@@ -390,10 +396,8 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       .set("phases", phases)
       .set("full", unroll > 1 && groups % block == 0)
       .set("near", near)
-      .set("store_how", !stores_words         ? ""
-                        : ends_near(problem.expression) ? "near"
-                        : near                          ? ""
-                                                        : "number")
+      .set("store_how", store_how)
+      .set("sums", !store_how.empty() && !(near && by_itself))
       .set("unroll", unroll)
       .set("workgroup", workgroup)
       .expression(problem.expression, std::min(width, 4), near)

@@ -1,8 +1,8 @@
 {# outputs = expression(inputs), {{ width }} neighbours along the last axis a group, computed by `fours`; see map.cc for the
    operands' modes. A thread takes
    `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole;
-   `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `store_how`:
-   or for NaN, and what has none is stored so (accessors.cc). `phases`: rows of the output begin anywhere between multiples
+   `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `sums`:
+   or for NaN; `store_how`: what has none is stored so (accessors.cc). `phases`: rows of the output begin anywhere between multiples
    of four elements, each elsewhere; "words": its words are merged where two rows share one. `one_row`: a workgroup's groups are
    all in one row, so that what does not change along it is found and loaded once. #}
 {% set partial = width == 4 and not exact %}
@@ -180,7 +180,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endmacro %}
 {% if near or store_how %}
   var far = false;
-{% if not near %}
+{% if sums %}
   var sum = vec4<f32>();
 {% endif %}
 {% for u in range(unroll) %}
@@ -189,12 +189,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let r{{ u }}_{{ f }} = expression_near({{ arguments(u, f) }}, &far);
 {% else %}
   let r{{ u }}_{{ f }} = expression({{ arguments(u, f) }});
+{% endif %}
+{% if sums %}
   sum += r{{ u }}_{{ f }};
 {% endif %}
 {% endfor %}
 {% endfor %}
-{% if not near %}
-  far = (bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u;   // NaN, or both infinities
+{% if sums %}
+  far = far | ((bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u);   // NaN, or both infinities
 {% endif %}
   if (!far) {
 {{ store_all("_" ~ store_how if store_how else "") }}
