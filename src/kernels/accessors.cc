@@ -90,7 +90,7 @@ class Accessors {
   }
 
   std::string loads() && {
-    function("load_{}(i: u32) -> {}", "", load_one());
+    if (width_ <= 4) function("load_{}(i: u32) -> {}", "", load_one());
     if (bits_ < 32 && words_) {
       text_ += std::format("fn word_{0}(i: u32) -> u32 {{ return {1}; }}\n", name_,
                            word(std::format("({} + i) / {}u", offset_, 32 / bits_)));

@@ -14,8 +14,9 @@ struct Accesses {
   bool updates = false;  // by the kernel's own compare-exchange: conversions between a word's low bits and a value
 };
 
-// Of the operand `name`, whose values lie in the variable `buffer`, an array of `element`. width: neighbours at once, 1, 4,
-// or of narrow types as many as 16 bytes hold, for all of them together; of 16 bits the two words of four may lie `apart`. `offset`: the expression of where the view begins there.
+// Of the operand `name`, whose values lie in the variable `buffer`, an array of `element`. width: neighbours at once, 1,
+// 4, or 8 or 16 of narrow types, which come all together; of 16 bits the two words of four may lie `apart`. `offset`: the
+// expression of where the view begins there.
 std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
                       const Accesses& accesses, std::uint32_t apart, std::string_view offset);
 

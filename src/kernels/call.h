@@ -13,8 +13,9 @@
 //                                 two steps, for types of 16 bits
 //                                 fn four_a(k: u32) -> vec2<u32>, fn store_four_a(k: u32, w: vec2<u32>): words of them,
 //                                 by k = (p.a_o + i) / 4, which costs fewer operations (not with `apart`)
-//                                 fn words_a(i: u32) -> vec4<u32>, fn four0_a(words) -> vec4<a_t>, fn four1_a, …: more
-//                                 than four at once (width 8 or 16), all their words and each four of them
+//                                 fn words_a(i: u32) -> vec4<u32>, fn four0_a(words) -> vec4<a_t>, fn four1_a, …: 8 or
+//                                 16 at once (which have no load_a), all their words (vec2 of 8 of 8 bits) and each
+//                                 four of them
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
 //                                 fn store_wide_a(i: u32, v0: vec4<a_t>, v1: …)   of width 8 or 16
 //                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, with `apart`: some of the four
@@ -72,7 +73,7 @@ class Call {
   Call& update(std::string_view name, const View& view);
   // Said before the operands: those of widths above 1 begin, and have strides, of multiples of so many elements in every
   // call of this form. Compilers that know it need not divide each offset + i. p.<name>_o is p.<name>_o4 then, in fours,
-  // or p.<name>_o8, in eights.
+  // p.<name>_o8, in eights, or p.<name>_o16.
   Call& from_multiples_of(int elements);
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.

@@ -202,6 +202,29 @@ bool small_log2_is_right(const gpu::Device& device) {
   return largest_error(device, log2, [](double v) { return std::log2(v); }) <= 2.2;
 }
 
+// Where exp2, log2, reciprocals and inverse roots end, and the logarithm of 1, which is 0.
+bool ends_right(const gpu::Device& device) {
+  constexpr float kInf = INFINITY;
+  struct End {
+    float x, function, want;  // 0: log2, 1: inverse root, 2: reciprocal, 3: exp2
+  };
+  constexpr End kFunctionEnds[] = {
+      {1, 0, 0},       {0, 0, -kInf},   {kInf, 0, kInf},    {-1, 0, NAN},  {-kInf, 0, NAN}, {NAN, 0, NAN},
+      {0, 1, kInf},    {kInf, 1, 0},    {-1, 1, NAN},       {NAN, 1, NAN}, {0, 2, kInf},    {kInf, 2, 0},
+      {NAN, 2, NAN},   {kInf, 3, kInf}, {-kInf, 3, 0},      {1000, 3, kInf}, {-1000, 3, 0}, {NAN, 3, NAN}};
+  std::vector<float> x;
+  for (const End& end : kFunctionEnds) x.insert(x.end(), {end.x, end.function});
+  Trial trial = start(device,
+                      "bitcast<u32>(select(select(log2(a), inverseSqrt(a), b == 1.0), select(1.0 / a, exp2(a), b == 3.0), "
+                      "b >= 2.0))", x);
+  const std::vector<std::uint32_t> y = results(device, trial);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float got = std::bit_cast<float>(y[i]), want = kFunctionEnds[i].want;
+    if (std::isnan(want) ? !std::isnan(got) : got != want) return false;
+  }
+  return true;
+}
+
 // Of two numbers, also denormal ones, -0 being less than 0; and comparisons with what is none.
 bool orders_right(const gpu::Device& device) {
   constexpr float kOrdered[] = {-INFINITY, -3e38f, -1.0f, -1e-40f, -0.0f, 0.0f, 1e-40f, 1e-37f, 1.0f, INFINITY};
@@ -243,6 +266,10 @@ DeviceForms device_forms(const gpu::Device& device) {
     if (!device_exp2(device)) return false;
     if (function == "min_f32" || function == "max_f32" || function == "clamp_f32") {
       return gpu::proven(device, "least and largest of two", [&] { return orders_right(device); });
+    }
+    const auto is_of = [&](std::string_view part) { return function.find(part) != function.npos; };
+    if (is_of("_narrow") || is_of("_wide") || is_of("_brief") || is_of("_bf16")) {
+      return gpu::proven(device, "ends of exp2, log2, reciprocal and root", [&] { return ends_right(device); });
     }
     if (!function.starts_with("lgamma")) return true;
     return gpu::proven(device, "log2 below one half within 2.2", [&] { return small_log2_is_right(device); });

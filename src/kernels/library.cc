@@ -74,7 +74,7 @@ const Library& library() {
 }
 
 const Library& device_library() {
-  static const Library& l = *new Library{"device_math"};
+  static const Library& l = *new Library{"device_math", "device_narrow_math"};
   return l;
 }
 

@@ -425,6 +425,58 @@ TEST_P(Elementwise, GroupsOfSixteenBytes) {
   }
 }
 
+// Their operands in one buffer, each seen by words of its own, and numbers that grow along the axes.
+TEST_P(Elementwise, GroupsOfSixteenBytesOfOneBuffer) {
+  constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::i8, DType::boolean, DType::i16, DType::f8e4m3};
+  constexpr std::int64_t kRows = 3;
+  constexpr std::uint64_t kArea = 1 << 15;
+  int turn = 0;
+  for (const DType a : kTypes) {
+    for (const DType b : kTypes) {
+      Expression e;
+      const int x = e.input(a), z = e.input(b), column = e.input(DType::f16);
+      const int sum = e.apply(ScalarOp::add, {e.cast(x, DType::f32), e.cast(z, DType::f32)});
+      e.output(e.cast(e.apply(ScalarOp::add, {sum, e.cast(column, DType::f32)}), a));
+      const std::int64_t n = 128 * 16 + 16 * (turn % 3);
+      const View whole = random_view(rng, {static_cast<std::int64_t>(3 * kArea)}, DType::u8);
+      const auto part = [&](std::uint64_t at, DType type) {
+        const View v(whole.buffer, at, type, {kRows, n}), values = random_view(rng, {kRows, n}, type);
+        for (std::int64_t i = 0; i < v.count(); ++i) set_element_bits(v, i, element_bits(values, i));
+        return v;
+      };
+      const View in[] = {part(32, a), part(kArea + 64, b), random_view(rng, {kRows, 1}, DType::f16)};
+      const View out[] = {turn % 2 ? in[0] : View(whole.buffer, 2 * kArea + 16, a, {kRows, n})};
+      const kernels::MapForm form{16, 1 + turn++ % 3};
+      const auto call = [&](Stream& s, std::span<const View> inputs, std::span<const View> outputs) {
+        kernels::map(s, "map", e, inputs, outputs, form);
+      };
+      run_both(device(), in, out, call, {.ulp = 1}, std::format("{} {} by {}", name(a), name(b), form.unroll));
+    }
+  }
+  for (const DType type : {DType::i16, DType::i8}) {
+    Expression e;
+    const int x = e.input(type), ramp = e.input(DType::i32), number = e.input(DType::i32);
+    const int sum = e.apply(ScalarOp::add, {e.cast(x, DType::i32), ramp});
+    e.output(e.cast(e.apply(ScalarOp::add, {sum, number}), type));
+    const Shape shape{3, 128 * 16 * 2 + 32};
+    const View host = random_view(rng, shape, type);
+    const View in[] = {to_device(device(), host)}, out[] = {to_device(device(), random_view(rng, shape, type))};
+    const Strides steps{5, 3};
+    const kernels::Virtual virtuals[] = {{.type = DType::i32, .bits = 7, .strides = steps}, {.type = DType::i32, .bits = 11}};
+    gpu::Encoder encoder(device());
+    kernels::map_gpu(encoder, {.name = "ramps", .expression = e, .inputs = in, .outputs = out, .shape = shape,
+                               .strides = {in[0].strides(), out[0].strides(), steps, Strides{0, 0}},
+                               .virtuals = virtuals, .form = {16, 2}});
+    encoder.submit();
+    const View got = to_host(device(), out[0]);
+    const std::uint64_t mask = (std::uint64_t{1} << bits(type)) - 1;
+    for (std::int64_t i = 0; i < got.count(); ++i) {
+      const auto want = static_cast<std::int64_t>(value(host, i)) + 18 + 5 * (i / shape[1]) + 3 * (i % shape[1]);
+      ASSERT_EQ(element_bits(got, i), static_cast<std::uint64_t>(want) & mask) << name(type) << " " << i;
+    }
+  }
+}
+
 // Words of bf16 are stored by a rounding for numbers where all are; here a function that reports what goes its long way
 // is followed by one that gives NaN for other reasons.
 TEST_P(Elementwise, ResultsOfSeveralOperationsThatAreNoNumbers) {

@@ -5,8 +5,10 @@
 #include <regex>
 
 #include "kernels/device_math.h"
+#include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/library.h"
 #include "kernels/source.h"
+#include "scalar_cases.h"
 #include "support/kernel_test.h"
 #include "weft/cpu.h"
 #include "weft/kernels/copy.h"
@@ -64,6 +66,11 @@ std::vector<float> arguments(Rng& rng, int n) {
   std::vector<float> x = {0.0f,        -0.0f,   1,       -1,       INFINITY, -INFINITY, NAN,        88.7f,
                           -87.3f,      127.99f, 3.4e38f, -3.4e38f, 402,      1e5f,      1.5707964f, 3.1415927f,
                           16367173.0f, 1e22f,   14.4f,   -13.0f,   -5.5f,    0.6249f,   0.99999f,   1.0000001f};
+  // Next to multiples of π/2, where a sine or cosine is what rounding left.
+  for (int k = 1; k <= 256; ++k) {
+    const auto nearest = static_cast<float>(k * (std::numbers::pi / 2));
+    x.insert(x.end(), {nearest, -std::nextafter(nearest, 0.0f), std::nextafter(nearest, 1e9f)});
+  }
   while (static_cast<int>(x.size()) < n) {
     const double u = std::uniform_real_distribution<double>(-1, 1)(rng);
     switch (x.size() % 4) {
@@ -146,8 +153,8 @@ TEST_P(ScalarAccuracy, Unary) {
 // `call`, of functions of the library, for each x in the place of $; by the device's own functions where it has such a
 // form.
 std::vector<float> by_library(gpu::Device& device, const std::string& call, const std::vector<float>& x,
-                              bool devices_own) {
-  const std::string main = std::format(R"(
+                              bool devices_own, const std::string& declarations = "") {
+  const std::string main = declarations + std::format(R"(
 struct Params {{ count: u32, nothing: u32 }}
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -164,7 +171,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
   const std::uint32_t params[] = {static_cast<std::uint32_t>(x.size()), 0};
   const auto forms = [&](std::string_view) { return devices_own; };
   gpu::Encoder encoder(device);
-  encoder.dispatch({.key = std::format("test of {} {}", call, devices_own),
+  encoder.dispatch({.key = std::format("test of {} {} {}", call, devices_own, declarations),
                     .make_wgsl = [&] { return main + kernels::library_for(main, forms); },
                     .bindings = bindings,
                     .params = std::as_bytes(std::span(params)),
@@ -182,7 +189,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
 // of its range.
 TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
   gpu::Device& device = test::device(GetParam());
-  const std::string text = kernels::kernel_source("device_math");
+  const std::string text = kernels::kernel_source("device_math") + kernels::kernel_source("device_narrow_math");
   const std::regex function(R"(fn (\w+)\(x: f32(, y: f32)?\) -> f32)");
   const std::regex suffix("_(bf16|brief|near|narrow|wide)(_f32)?$");
   std::vector<float> x;
@@ -208,6 +215,53 @@ TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
   }
   EXPECT_GE(compiled, 30);
   EXPECT_GE(compared, 20);
+}
+
+// Texts of functions that leave far arguments to the kernel, as GPUs take them, alone and of constants, whose results
+// are hidden from compilers: they compile on every device, and agree with the twins.
+TEST_P(ScalarAccuracy, NearExpressions) {
+  gpu::Device& device = test::device(GetParam());
+  const auto all = [](std::string_view) { return true; };
+  std::vector<float> x;
+  for (int i = -128; i <= 128; ++i) x.push_back(static_cast<float>(i) / 64);  // numbers of bf16, too
+  int compiled = 0;
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    for (int op = static_cast<int>(ScalarOp::neg); op < kScalarOpCount; ++op) {
+      const auto function = static_cast<ScalarOp>(op);
+      if (!takes(function, type) || arity(function) > 2) continue;
+      for (const bool of_constants : {false, true}) {
+        Expression e;
+        const int a = e.input(type);
+        const auto operand = [&](double value) { return of_constants ? e.constant(value, type) : a; };
+        const int result = arity(function) == 1 ? e.apply(function, {operand(1.5)})
+                                                : e.apply(function, {operand(1.5), operand(2.5)});
+        if (e.nodes()[static_cast<std::size_t>(result)].type != type) continue;
+        e.output(of_constants ? e.apply(ScalarOp::mul, {a, result}) : result);
+        if (!kernels::has_near(e, all)) continue;
+        const std::string text = kernels::expression_near_wgsl(e, all) + R"(
+fn near_or_nan(x: f32) -> f32 {
+  var far = false;
+  let y = expression_near(vec4<f32>(x), &far).x;
+  return select(y, f32_from_bits(0x7fc00000u), far);
+}
+)";
+        const std::vector<float> got = by_library(device, "near_or_nan($)", x, true, text);
+        ++compiled;
+        cpu::Executor cpu;
+        const View in(Buffer::host(x.size() * 8), 0, type, {static_cast<std::int64_t>(x.size())});
+        const View out(Buffer::host(x.size() * 8), 0, type, in.shape());
+        kernels::copy(cpu, to_view(x), in);
+        kernels::map(cpu, e, std::span(&in, 1), std::span(&out, 1));
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double want = value(out, static_cast<std::int64_t>(i));
+          if (std::isnan(got[i]) || std::isnan(want)) continue;  // far
+          EXPECT_NEAR(got[i], want, std::max(1.0, std::abs(want)) * (type == DType::bf16 ? 0x1p-7 : 0x1p-10))
+              << e.to_string() << " of " << x[i];
+        }
+      }
+    }
+  }
+  EXPECT_GE(compiled, 60);
 }
 
 // All patterns of 16 bits.

@@ -1,5 +1,5 @@
-"""The minimax polynomials of src/kernels/common/scalar_math.wgsl, special_math.wgsl and
-device_math.wgsl, src/kernels/random/random.wgsl and src/kernels/elementwise/scalar_math_cpu.h.
+"""The minimax polynomials of src/kernels/common/scalar_math.wgsl, special_math.wgsl, narrow_math.wgsl,
+device_math.wgsl and device_narrow_math.wgsl, src/kernels/random/random.wgsl and src/kernels/elementwise/scalar_math_cpu.h.
 
 Each is found by Remez's exchange: the polynomial whose weighted error is largest, and equally large, at degree + 2
 points of alternating sign. Prints the coefficients from the lowest power up, and the error as a power of two.

@@ -121,7 +121,7 @@ fn mish_near(x: f32) -> f32 {
   return x * (n * (1.0 / (n + 2.0)));
 }
 
-// Short by devices' own functions alone (device_math.wgsl).
+// Short by devices' own functions alone (device_narrow_math.wgsl).
 fn log_narrow(x: f32) -> f32 { return log_f32(x); }
 fn log2_narrow(x: f32) -> f32 { return log2_f32(x); }
 fn log10_narrow(x: f32) -> f32 { return log10_f32(x); }
@@ -153,5 +153,6 @@ fn sinh_wide(x: f32) -> f32 { return sinh_f32(x); }
 fn cosh_wide(x: f32) -> f32 { return cosh_f32(x); }
 fn asinh_wide(x: f32) -> f32 { return asinh_f32(x); }
 fn acosh_wide(x: f32) -> f32 { return acosh_f32(x); }
+fn erfinv_wide(x: f32) -> f32 { return erfinv_f32(x); }
 fn mish_wide(x: f32) -> f32 { return mish_f32(x); }
 fn hypot_wide(x: f32, y: f32) -> f32 { return hypot_f32(x, y); }

@@ -228,7 +228,7 @@ std::optional<NearForm> near_form(const Expression& expression, const Expression
   const std::string f(narrow_function(expression, node));
   if (f.empty()) return {};
   const bool bf16 = expression.nodes()[node.args[0]].type == DType::bf16;
-  if (device_forms(f)) {
+  if (device_forms(f + "_narrow")) {
     if (bf16 && has_device_form(f + "_brief")) return NearForm{"_brief", f + "_brief_far($)"};
     if (has_wide_arguments(expression, node) && has_device_form(f + "_wide_far")) {
       return NearForm{"_narrow", f + "_wide_far($)"};
@@ -530,8 +530,11 @@ std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_
       body += std::format("  *far = *far | {};\n", far);
     }
     if (const std::optional<Reporting> r = reporting_form(e, nodes[i], device_forms)) {
-      text.replace(text.find(r->function + "("), r->function.size(), r->form);
-      text.insert(text.size() - 1, ", far");
+      const std::size_t call = text.find(r->function + "(");
+      text.replace(call, r->function.size(), r->form);
+      std::size_t end = call + r->form.size();  // to the parenthesis that closes the call
+      for (int depth = 0; depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0, depth > 0;) ++end;
+      text.insert(end, ", far");
     }
     body += std::format("  let v{} = {};\n", i, text);
   }
