@@ -101,12 +101,12 @@ Call& Call::expression(const Expression& expression, int width, bool near, bool 
   used_ = used;
   if (near) key_ += "|near";
   if (used) key_ += "|used";
-  if (names_nothing(expression)) nothing();
+  if (names_nothing(expression, capabilities_.reorders)) nothing();
   key_ += std::format("|expression{}:{}", width, expression.to_string());
   return *this;
 }
 Call& Call::after(const Expression* expression, int width) {
-  const std::string text = expression ? expression_wgsl(*expression, width, "after") : std::string();
+  const std::string text = expression ? expression_wgsl(*expression, width, capabilities_.reorders, "after") : std::string();
   if (text.find("p.nothing") != std::string::npos) nothing();
   return set("after", text);
 }
@@ -316,9 +316,10 @@ std::string Call::wgsl() const {
   for (const auto& name : includes_) text += kernel_source(name);
   text += kernel_source(kernel_);
   std::string result = prelude();
-  if (expression_) result += expression_wgsl(*expression_, expression_width_, "expression", used_);
+  const bool reorders = capabilities_.reorders;
+  if (expression_) result += expression_wgsl(*expression_, expression_width_, reorders, "expression", used_);
   const DeviceForms forms = device_forms(commands_.device());
-  if (expression_ && near_) result += expression_near_wgsl(*expression_, forms);
+  if (expression_ && near_) result += expression_near_wgsl(*expression_, forms, reorders);
   result += render_template(text, context);
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());
@@ -378,8 +379,8 @@ std::string Call::stored_wgsl() const {
   gpu::DiskCache* const cache = commands_.device().impl().cache;
   if (!cache || sources_fingerprint().empty()) return wgsl();
   const std::string name =
-      std::format("wgsl {} {}{}: {}", sources_fingerprint(), capabilities_.minimum ? "minimum " : "",
-                  capabilities_.subgroups ? "subgroups" : "plain", key_);
+      std::format("wgsl {} {}{}{}: {}", sources_fingerprint(), capabilities_.minimum ? "minimum " : "",
+                  capabilities_.reorders ? "reorders " : "", capabilities_.subgroups ? "subgroups" : "plain", key_);
   const auto key = std::as_bytes(std::span(name));
   const std::vector<std::byte> stored = cache->load(key);
   if (!stored.empty()) return std::string(reinterpret_cast<const char*>(stored.data()), stored.size());

@@ -477,6 +477,23 @@ TEST_P(Elementwise, GroupsOfSixteenBytesOfOneBuffer) {
   }
 }
 
+// A chain of sums, and of products, rounds at each step, in its order.
+TEST_P(Elementwise, ChainsInTheirOrder) {
+  for (const ScalarOp op : {ScalarOp::add, ScalarOp::mul}) {
+    Expression e;
+    int chain = e.input(DType::f32);
+    std::vector<View> in = {random_view(rng, {3, 257}, DType::f32)};
+    for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::u8}) {
+      chain = e.apply(op, {chain, e.cast(e.input(type), DType::f32)});
+      in.push_back(random_view(rng, in.size() % 2 ? Shape{3, 1} : Shape{257}, type));
+    }
+    e.output(chain);
+    e.output(e.apply(ScalarOp::floor, {chain}));
+    const View out[] = {random_view(rng, {3, 257}, DType::f32), random_view(rng, {3, 257}, DType::f32)};
+    run_both(device(), in, out, call_of(e), {}, std::string(name(op)));
+  }
+}
+
 // Words of bf16 are stored by a rounding for numbers where all are; here a function that reports what goes its long way
 // is followed by one that gives NaN for other reasons.
 TEST_P(Elementwise, ResultsOfSeveralOperationsThatAreNoNumbers) {

@@ -238,7 +238,7 @@ TEST_P(ScalarAccuracy, NearExpressions) {
         if (e.nodes()[static_cast<std::size_t>(result)].type != type) continue;
         e.output(of_constants ? e.apply(ScalarOp::mul, {a, result}) : result);
         if (!kernels::has_near(e, all)) continue;
-        const std::string text = kernels::expression_near_wgsl(e, all) + R"(
+        const std::string text = kernels::expression_near_wgsl(e, all, false) + R"(
 fn near_or_nan(x: f32) -> f32 {
   var far = false;
   let y = expression_near(vec4<f32>(x), &far).x;

@@ -293,7 +293,7 @@ bool undoes(ScalarOp op, ScalarOp of) {
 // Nodes whose value compilers must not know, or not see the making of, since some drivers (Mesa's) compute with floats
 // as with real numbers: x · 0 and 0 / x are 0 to them and x + 0 is x whatever x is, (x + c) - c and (x - y) + y are x,
 // x · a · b is x · (a · b), sqrt(x)² is |x|.
-std::vector<bool> secret_nodes(const Expression& e) {
+std::vector<bool> secret_nodes(const Expression& e, bool reorders) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
   const auto is_float = [&](int n) { return is_floating(nodes[n].type) || nodes[n].type == DType::c64; };
@@ -326,7 +326,7 @@ std::vector<bool> secret_nodes(const Expression& e) {
       const bool sum = node.op == add || node.op == sub, of_sum = made == add || made == sub || made == neg;
       const bool alike = (sum && of_sum) || (node.op == mul && (made == mul || made == ScalarOp::div || made == neg));
       if ((is_arithmetic(node.op) && decides(a)) || undoes(node.op, made) ||
-          (alike && has_known(node) && has_known(nodes[a])) || ((alike || (sum && made == mul)) && shares(node, a))) {
+          (alike && (reorders || (has_known(node) && has_known(nodes[a])))) || ((alike || (sum && made == mul)) && shares(node, a))) {
         secret[static_cast<std::size_t>(a)] = true;
       }
     }
@@ -394,7 +394,7 @@ std::string node_text(const Expression& expression, const Expression::Node& node
 // Casts to narrow floats that are only stored are left to the store, which rounds. To f16 values are packed and
 // unpacked, which NVIDIA's compiler (580.159) leaves out: where they are used a zero that it cannot know keeps the
 // rounding in.
-std::vector<std::string> node_texts(const Expression& e, bool used) {
+std::vector<std::string> node_texts(const Expression& e, bool used, bool reorders) {
   const auto& nodes = e.nodes();
   const std::vector<bool> live = live_nodes(e);
   std::vector<bool> rounds(nodes.size(), used);
@@ -404,7 +404,7 @@ std::vector<std::string> node_texts(const Expression& e, bool used) {
       if (a >= 0) rounds[a] = true;
     }
   }
-  const std::vector<bool> secret = secret_nodes(e);
+  const std::vector<bool> secret = secret_nodes(e, reorders);
   std::vector<std::string> texts(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
@@ -438,18 +438,18 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 
 }  // namespace
 
-bool names_nothing(const Expression& e) {
-  const std::vector<bool> secret = secret_nodes(e);
+bool names_nothing(const Expression& e, bool reorders) {
+  const std::vector<bool> secret = secret_nodes(e, reorders);
   return std::ranges::find(secret, true) != secret.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
            return (node.op == ScalarOp::cast && node.type == DType::f16) || meets_itself(e, node) ||
                   (node.op == ScalarOp::reciprocal && node.type == DType::c64);
          });
 }
 
-std::string expression_wgsl(const Expression& e, int width, std::string_view name, bool used) {
+std::string expression_wgsl(const Expression& e, int width, bool reorders, std::string_view name, bool used) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
-  const std::vector<std::string> texts = node_texts(e, used);
+  const std::vector<std::string> texts = node_texts(e, used, reorders);
   std::vector<std::string> types(e.input_count());
   for (const auto& node : nodes) {
     if (node.op == ScalarOp::input) types[node.input] = compute_type(node.type);
@@ -514,9 +514,9 @@ bool ends_near(const Expression& e) {
   return !narrow_function(e, last).empty() && info(last.op).arity == 1;  // roots of sums may be exactly there
 }
 
-std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_forms) {
+std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_forms, bool reorders) {
   const auto& nodes = e.nodes();
-  const std::vector<std::string> texts = node_texts(e, false);
+  const std::vector<std::string> texts = node_texts(e, false, reorders);
   std::string body;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::string text = texts[i];
