@@ -114,8 +114,7 @@ class Accessors {
       function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
       if (dtype_ == DType::bf16) {
         for (const std::string how : {"near", "number"}) {
-          function("store4_" + how + "_{}(i: u32, v: vec4<{}>", ")",
-                   std::format("let q = {}_bf16x4(v); ", how) + set_four_words("q.x", "q.y"));
+          function("store4_" + how + "_{}(i: u32, v: vec4<{}>", ")", store_four(how));
         }
       }
       function("store4_part_{}(i: u32, v: vec4<{}>", ", first: u32, last: u32)", store_part());
@@ -192,31 +191,32 @@ class Accessors {
     }
   }
   void add_wide_stores() {
-    for (const std::string how : {"", "near_", "number_"}) {
-      if (!how.empty() && dtype_ != DType::bf16) continue;
+    const int count = bits_ * width_ / 32;
+    std::string set = std::format("{}[k / {}u] = w;", buffer_, width_);
+    if (words_) {
+      set.clear();
+      for (int i = 0; i < count; ++i) set += set_word(wide_word(i), std::format("w[{}]", i));
+    }
+    for (const std::string how : {"narrow", "near", "number"}) {
+      if (how != "narrow" && dtype_ != DType::bf16) continue;
       std::string values, fours, words;
       for (int four = 0; four < width_ / 4; ++four) {
         values += std::format("{}v{}: vec4<{}>", four ? ", " : "", four, pack_.value);
-        fours += std::format("let q{0} = narrow4_{1}{2}(v{0}); ", four, how, name_);
+        fours += std::format("let q{0} = {1}4_{2}(v{0}); ", four, how, name_);
         words += std::format("{}q{}.x", four ? ", " : "", four);
         if (bits_ == 16) words += std::format(", q{}.y", four);
       }
-      text_ += std::format("fn narrow4_{}{}(v: vec4<{}>) -> vec2<u32> {{ return {}; }}\n", how, name_, pack_.value,
-                           how.empty() ? words_of_four() : how + "bf16x4(v)");
-      const int count = bits_ * width_ / 32;
-      std::string set = std::format("{}[k / {}u] = w;", buffer_, width_);
-      if (words_) {
-        set.clear();
-        for (int i = 0; i < count; ++i) set += set_word(wide_word(i), std::format("w[{}]", i));
-      }
-      function("store_wide_" + how + "{}(i: u32, " + values, ")",
+      text_ += std::format("fn {}4_{}(v: vec4<{}>) -> vec2<u32> {{ return {}; }}\n", how, name_, pack_.value,
+                           words_of_four(how));
+      function("store_wide_" + (how == "narrow" ? "" : how + "_") + "{}(i: u32, " + values, ")",
                std::format("{}let w = {}({}); {}", fours, words_of(count), words, set));
     }
   }
   std::string wide_word(int i) const { return std::format("k / {}u + {}u", 32 / bits_, i); }
-  // Four elements `v` as two words, or the first of them.
-  std::string words_of_four() const {
-    if (dtype_ == DType::bf16) return "narrow_bf16x4(v)";
+  // Four elements `v` as two words, or the first of them; `how` bf16 is rounded: "narrow" for any, "near" and "number" for
+  // what common/convert.wgsl says.
+  std::string words_of_four(const std::string& how) const {
+    if (dtype_ == DType::bf16) return how + "_bf16x4(v)";
     return bits_ == 16 ? std::format("vec2<u32>({}, {})", packed(0, 2), packed(2, 2))
                        : std::format("vec2<u32>({}, 0u)", packed(0, 4));
   }
@@ -279,15 +279,14 @@ class Accessors {
     return std::format("let s = {}; atomicAnd(&{}, ~({}u << s)); atomicOr(&{}, ({}) << s);", shift(), at,
                        (1u << bits_) - 1u, at, fill(pack_.narrow, "v"));
   }
-  std::string store_four() const {
+  std::string store_four(const std::string& how = "narrow") const {
     if (own_) return std::format("{}[k >> 2u] = v;", buffer_);
     if (bits_ == 32) {
       std::string s;
       for (int i = 0; i < 4; ++i) s += set_word(std::format("k + {}u", i), to_word(std::format("v[{}]", i)));
       return s;
     }
-    if (dtype_ == DType::bf16) return "let q = narrow_bf16x4(v); " + set_four_words("q.x", "q.y");
-    return bits_ == 16 ? set_four_words(packed(0, 2), packed(2, 2)) : set_four_words(packed(0, 4), "0u");
+    return std::format("let q = {}; ", words_of_four(how)) + set_four_words("q.x", "q.y");
   }
   // Elements first…last-1 of the four; the word's other parts stay. No other thread writes to the word.
   std::string store_part() const {

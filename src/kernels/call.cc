@@ -106,7 +106,8 @@ Call& Call::expression(const Expression& expression, int width, bool near, bool 
   return *this;
 }
 Call& Call::after(const Expression* expression, int width) {
-  const std::string text = expression ? expression_wgsl(*expression, width, capabilities_.reorders, "after") : std::string();
+  std::string text;
+  if (expression) text = expression_wgsl(*expression, width, capabilities_.reorders, "after");
   if (text.find("p.nothing") != std::string::npos) nothing();
   return set("after", text);
 }

@@ -215,8 +215,8 @@ bool ends_right(const gpu::Device& device) {
   std::vector<float> x;
   for (const End& end : kFunctionEnds) x.insert(x.end(), {end.x, end.function});
   Trial trial = start(device,
-                      "bitcast<u32>(select(select(log2(a), inverseSqrt(a), b == 1.0), select(1.0 / a, exp2(a), b == 3.0), "
-                      "b >= 2.0))", x);
+                      "bitcast<u32>(select(select(log2(a), inverseSqrt(a), b == 1.0), "
+                      "select(1.0 / a, exp2(a), b == 3.0), b >= 2.0))", x);
   const std::vector<std::uint32_t> y = results(device, trial);
   for (std::size_t i = 0; i < y.size(); ++i) {
     const float got = std::bit_cast<float>(y[i]), want = kFunctionEnds[i].want;
@@ -257,7 +257,8 @@ std::string_view f16_packing(const gpu::Device& device) {
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
-  constexpr const char* kWhat = "exp2, log2 up to 4, fma, reciprocal, root and comparisons, also denied ones and of magnitudes";
+  constexpr const char* kWhat =
+      "exp2, log2 up to 4, fma, reciprocal, root and comparisons, also denied ones and of magnitudes";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 

@@ -212,8 +212,8 @@ fn pow_narrow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   return signed_power_f32(x, y, r);
 }
 
-// ---- Of bf16, within 2^-12 of the result. It has f32's range: what is far below 0 goes the
-// long way, and so does NaN, which kernels store apart.
+// ---- Of bf16, within 2^-12 of the result. It has f32's range: what is far below 0 goes the long way, and so does NaN,
+// which kernels store apart.
 
 // x / (1 + 2^-u): far below 0 as x 2^(u + 32) 2^-32, since 2^-u has no place in f32 where the result still has one. The
 // last factor by bits: of x 2^(u/2) 2^(u/2) a compiler may take the last two first.

@@ -326,7 +326,8 @@ std::vector<bool> secret_nodes(const Expression& e, bool reorders) {
       const bool sum = node.op == add || node.op == sub, of_sum = made == add || made == sub || made == neg;
       const bool alike = (sum && of_sum) || (node.op == mul && (made == mul || made == ScalarOp::div || made == neg));
       if ((is_arithmetic(node.op) && decides(a)) || undoes(node.op, made) ||
-          (alike && (reorders || (has_known(node) && has_known(nodes[a])))) || ((alike || (sum && made == mul)) && shares(node, a))) {
+          (alike && (reorders || (has_known(node) && has_known(nodes[a])))) ||
+          ((alike || (sum && made == mul)) && shares(node, a))) {
         secret[static_cast<std::size_t>(a)] = true;
       }
     }

@@ -375,10 +375,9 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
   const bool near = width > 1 && has_near(problem.expression, device_forms(commands.device()));
   const bool stores_words = exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
-  const std::string store_how = !stores_words                 ? ""
-                                : ends_near(problem.expression) ? "near"
-                                : near                          ? ""
-                                                                : "number";
+  std::string store_how;
+  if (stores_words && ends_near(problem.expression)) store_how = "near";
+  else if (stores_words && !near) store_how = "number";
   // A function by itself calls far whatever gives no number.
   const bool by_itself = problem.expression.operation_count() == 1;
   std::string form = std::format("width_{}", width * unroll);
