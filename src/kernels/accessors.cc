@@ -113,7 +113,7 @@ class Accessors {
     if (width_ == 4) {
       function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
       if (dtype_ == DType::bf16) {
-        for (const std::string how : {"near", "number"}) {
+        for (const std::string how : {"near", "number", "exact"}) {
           function("store4_" + how + "_{}(i: u32, v: vec4<{}>", ")", store_four(how));
         }
       }
@@ -197,7 +197,7 @@ class Accessors {
       set.clear();
       for (int i = 0; i < count; ++i) set += set_word(wide_word(i), std::format("w[{}]", i));
     }
-    for (const std::string how : {"narrow", "near", "number"}) {
+    for (const std::string how : {"narrow", "near", "number", "exact"}) {
       if (how != "narrow" && dtype_ != DType::bf16) continue;
       std::string values, fours, words;
       for (int four = 0; four < width_ / 4; ++four) {
@@ -213,8 +213,8 @@ class Accessors {
     }
   }
   std::string wide_word(int i) const { return std::format("k / {}u + {}u", 32 / bits_, i); }
-  // Four elements `v` as two words, or the first of them; `how` bf16 is rounded: "narrow" for any, "near" and "number" for
-  // what common/convert.wgsl says.
+  // Four elements `v` as two words, or the first of them; `how` bf16 is rounded: "narrow" for any, "near", "number" and
+  // "exact" for what common/convert.wgsl says.
   std::string words_of_four(const std::string& how) const {
     if (dtype_ == DType::bf16) return how + "_bf16x4(v)";
     return bits_ == 16 ? std::format("vec2<u32>({}, {})", packed(0, 2), packed(2, 2))

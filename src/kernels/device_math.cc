@@ -246,6 +246,39 @@ bool orders_right(const gpu::Device& device) {
   return true;
 }
 
+// Comparisons of all numbers and of what is none, also with itself.
+bool compares_as_numbers(const gpu::Device& device) {
+  std::vector<float> numbers(std::begin(kEnds), std::end(kEnds));
+  numbers.insert(numbers.end(), {-1e-40f, 1e-40f, 1e-37f, -0.0f});
+  Trial trial = start(device,
+                      "select(0u, 1u, a < b) | select(0u, 2u, a <= b) | select(0u, 4u, a == b) | "
+                      "select(0u, 8u, a < a) | select(0u, 16u, a <= a) | select(0u, 32u, a == a)",
+                      pairs_of(numbers));
+  const std::vector<std::uint32_t> y = results(device, trial);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float a = trial.x[2 * i], b = trial.x[2 * i + 1];
+    const bool itself = !std::isnan(a);
+    if (y[i] != (a < b ? 1u : 0u) + (a <= b ? 2u : 0u) + (a == b ? 4u : 0u) + (itself ? 16u + 32u : 0u)) return false;
+  }
+  return true;
+}
+
+// Sums with a number so large that they are whole, less that number: to compilers that compute as with real numbers they
+// are what they began as.
+bool sums_stay(const gpu::Device& device) {
+  std::vector<float> x;
+  for (int i = 0; i < 1024; ++i) x.insert(x.end(), {static_cast<float>(i - 512) * 1.37f, static_cast<float>(i) * 0.013f});
+  Trial product = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(fma(a, b, 12582912.0))) - 12582912.0)", x);
+  Trial sum = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(a + 12582912.0)) - 12582912.0)", x);
+  const std::vector<std::uint32_t> products = results(device, product), sums = results(device, sum);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const double a = x[2 * i], b = x[2 * i + 1];
+    if (std::bit_cast<float>(products[i]) != std::nearbyint(a * b)) return false;
+    if (std::bit_cast<float>(sums[i]) != std::nearbyint(a)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string_view f16_packing(const gpu::Device& device) {
@@ -264,15 +297,20 @@ bool device_exp2(const gpu::Device& device) {
 
 DeviceForms device_forms(const gpu::Device& device) {
   return [&device](std::string_view function) {
+    if (function == "unshifted_f32") return gpu::proven(device, "sums that stay", [&] { return sums_stay(device); });
     if (!device_exp2(device)) return false;
     if (function == "min_f32" || function == "max_f32" || function == "clamp_f32") {
       return gpu::proven(device, "least and largest of two", [&] { return orders_right(device); });
     }
-    const auto is_of = [&](std::string_view part) { return function.find(part) != function.npos; };
-    if (is_of("_narrow") || is_of("_wide") || is_of("_brief") || is_of("_bf16")) {
-      return gpu::proven(device, "ends of exp2, log2, reciprocal and root", [&] { return ends_right(device); });
+    if (function == "equal_f32" || function == "less_f32" || function == "less_equal_f32") {
+      return gpu::proven(device, "comparisons", [&] { return compares_as_numbers(device); });
     }
-    if (!function.starts_with("lgamma")) return true;
+    const auto is_of = [&](std::string_view part) { return function.find(part) != function.npos; };
+    const bool is_lgamma = function.starts_with("lgamma");
+    if (is_lgamma || is_of("_narrow") || is_of("_wide") || is_of("_brief") || is_of("_bf16")) {
+      if (!gpu::proven(device, "ends of exp2, log2, reciprocal and root", [&] { return ends_right(device); })) return false;
+    }
+    if (!is_lgamma) return true;
     return gpu::proven(device, "log2 below one half within 2.2", [&] { return small_log2_is_right(device); });
   };
 }

@@ -21,8 +21,9 @@ std::string_view f16_packing(const gpu::Device& device);
 bool device_exp2(const gpu::Device& device);
 
 // Which of those functions may be used there: all of them where device_exp2 says so, lgamma only where log2 is within
-// 2.2 ULP of what is below ½, too, min, max and clamp where the device's put -0 before 0 and keep denormals,
-// forms for narrow floats where exp2, log2, reciprocals and roots give what they should at their ends.
+// 2.2 ULP of what is below ½, too, min, max and clamp where the device's put -0 before 0 and keep denormals, comparisons
+// where they hold for these and for what is no number, roundings by sums where compilers leave such sums alone, forms
+// for narrow floats, and lgamma, where exp2, log2, reciprocals and roots give what they should at their ends.
 DeviceForms device_forms(const gpu::Device& device);
 
 }  // namespace weft::kernels

@@ -43,6 +43,12 @@ fn near_bf16x4(v: vec4<f32>) -> vec2<u32> {
   return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
 }
 
+// Of values of bf16.
+fn exact_bf16x4(v: vec4<f32>) -> vec2<u32> {
+  let b = bitcast<vec4<u32>>(v);
+  return (b.xz >> vec2<u32>(16u)) | (b.yw & vec2<u32>(0xffff0000u));
+}
+
 // Positive and finite, by its bits: comparisons need not know NaN.
 fn is_positive_f32(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
 fn all_positive_f32(v: vec4<f32>) -> bool {

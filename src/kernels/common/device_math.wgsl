@@ -7,6 +7,16 @@
 // |x| is not below the limit; also NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return !(abs(x) < limit); }
 
+fn equal_f32(a: f32, b: f32) -> bool { return a == b; }
+fn less_f32(a: f32, b: f32) -> bool { return a < b; }
+fn less_equal_f32(a: f32, b: f32) -> bool { return a <= b; }
+
+// n by the bits of n + shift, shift being from 1.5 · 2^23 on and |n| below 2^22.
+fn unshifted_f32(b: u32, shift: f32) -> f32 { return bitcast<f32>(b) - shift; }
+
+// |n| is below 2^22: GPUs convert a quarter as many numbers as they add.
+fn number_of_i32(n: i32) -> f32 { return unshifted_f32(bitcast<u32>(n) + 0x4b400000u, 12582912.0); }
+
 // What is not a number is neither.
 fn min_f32(x: f32, y: f32) -> f32 { return select(min(x, y), x + y, !(x >= y) & !(x < y)); }
 fn max_f32(x: f32, y: f32) -> f32 { return select(max(x, y), x + y, !(x >= y) & !(x < y)); }
@@ -101,9 +111,9 @@ fn tanh_f32(x: f32) -> f32 {
 struct ExpPartsF32 { scale: f32, rest: f32 }
 
 fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
-  // 1.5 · 2^23 + 127: the last bits are the power's exponent. By them, since a compiler may take a sum apart again.
+  // 1.5 · 2^23 + 127: the last bits are the power's exponent.
   let shifted = bitcast<u32>(fma(s, factor, 12583039.0));
-  let r = fma(low, factor, fma(s, factor, f32(0x4b40007f - bitcast<i32>(shifted))));
+  let r = fma(low, factor, fma(s, factor, -unshifted_f32(shifted, 12583039.0)));
   var q = 0.00015470266;
   q = fma(q, r, 0.0013391327);
   q = fma(q, r, 0.009618029);
@@ -271,11 +281,12 @@ fn tan_f32(x: f32) -> f32 {
 fn tan_near(x: f32, far: ptr<function, bool>) -> f32 {
   let a = abs(x);
   *far = *far | !(a < 402.0);
-  let n = round(a * 0.63661977);
+  let shifted = bitcast<u32>(fma(a, 0.63661977, 12582912.0));
+  let n = unshifted_f32(shifted, 12582912.0);
   let r = fma(n, 1.7151245e-15, fma(n, 4.371139e-8, fma(n, -1.57079637, a)));
   let s = sin_kernel_f32(r);
   let c = cos_kernel_f32(r);
-  let odd = (i32(n) & 1) != 0;
+  let odd = (shifted & 1u) != 0u;
   let t = quotient_f32(select(s, -c, odd), select(c, s, odd));
   return bitcast<f32>(bitcast<u32>(t) ^ (bitcast<u32>(x) & 0x80000000u));
 }
@@ -306,7 +317,7 @@ fn atanh_f32(x: f32) -> f32 {
 // Between -2 and 3: lgamma(x) of what is not below ½; of the rest, moved to between 1 and 2, less the logarithm of x, of
 // |x (x + 1)| or of |x (x + 1) (x + 2)|. The device's logarithm has the digits for that below ½. lgamma(t) is (t - 1)
 // (t - 2) times a half, about, and a rational function, so that what this loses by roundings counts less. Both products
-// are of differences that are exact near their zeros.
+// are of differences that are exact near their zeros. The logarithm of 0 is infinite, as lgamma(-1) is.
 fn lgamma_f32(x: f32) -> f32 {
   var far = false;
   let r = lgamma_near(x, &far);
@@ -320,7 +331,7 @@ fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
   let below = x < -1.0;
   let y = x + 1.0;
   let v = select(x, abs(x * select(y, fma(y, y, y), below)), negative);
-  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (v < 0x1p-100);
+  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (abs(x) < 0x1p-100);
   let t = x + select(select(select(1.0, 2.0, negative), 3.0, below), 0.0, above);
   var n = -0.8550098;
   n = fma(n, t, -5.529075);
@@ -339,7 +350,7 @@ fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
 
 // The same for the derivative: ψ(x); of what is below ½ ψ(1 - x) - π / tan(πr), r from the next integer, as 1/r times a
 // polynomial (from 0.48 on, so that what 1 - x loses counts where ψ is below -2). ψ(t) is (t - root) times ¾, about, and
-// a rational function; what the root lacks is made up for at the end. Next to a pole, and at it, 1/r says so.
+// a rational function; what the root lacks is made up for at the end. At a pole below 0 it is no number.
 fn digamma_f32(x: f32) -> f32 {
   var far = false;
   let r = digamma_near(x, &far);
@@ -361,9 +372,9 @@ fn digamma_near(x: f32, far: ptr<function, bool>) -> f32 {
   d = fma(d, t, 22.822403);
   let core = fma(t - 1.46163213, fma(n, 1.0 / (d * t), 0.7602508), -1.2036052e-8);
   let r = x - round(x);
-  let y = select(fma(-1.0 / r, scaled_cot_pi_f32(r), core), core, above);
-  *far = *far | is_beyond_f32(x - 0.5, 2.5) | is_beyond_f32(y, 0x1p90);
-  return y;
+  let below = select(fma(-1.0 / r, scaled_cot_pi_f32(r), core), nan_f32(), r == 0.0);
+  *far = *far | is_beyond_f32(x - 0.5, 2.5) | (abs(x) < 0x1p-90);
+  return select(below, core, above);
 }
 
 // The quotient as it comes, put right by its remainder, which is exact.
@@ -434,7 +445,7 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   p = fma(p, z, 0.9617967);
   let w = fma(p, z, 3.85192607e-8);        // 2/ln2 is 2.88539004 and this
   let rest = fma(q, w, ql * fma(3.0, w, 2.88539004));
-  let k = f32(s.exponent);
+  let k = number_of_i32(s.exponent);
   // By bits, which keep compilers from taking the sum apart again.
   let lh = bitcast<f32>(bitcast<u32>(fma(2.88539004, q, k) + rest) & 0xfffffff8u);
   let ll = fma(2.88539004, q, k - lh) + rest;
@@ -446,7 +457,7 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
 
 // Of a negative x: y must be whole, and its last bit is the sign. |y| is below 2^22.
 fn signed_power_f32(x: f32, y: f32, r: f32) -> f32 {
-  let odd = bitcast<u32>(y + 0x1.8p23) << 31u;
-  let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & odd));
-  return select(signed, nan_f32(), (x < 0.0) & (floor(y) != y));
+  let shifted = bitcast<u32>(y + 12582912.0);
+  let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & (shifted << 31u)));
+  return select(signed, nan_f32(), (x < 0.0) & (unshifted_f32(shifted, 12582912.0) != y));
 }

@@ -20,6 +20,11 @@ fn is_beyond_f32(x: f32, limit: f32) -> bool { return (bitcast<u32>(x) & 0x7ffff
 
 fn is_inf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
 
+// n by the bits of n + shift (device_math.wgsl), for compilers that would take the difference of such sums for n itself.
+fn unshifted_f32(b: u32, shift: f32) -> f32 {
+  return select(f32(bitcast<i32>(b) - bitcast<i32>(shift)), bitcast<f32>(b), (b & 0x7fffffffu) >= 0x7f800000u);
+}
+
 fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }
 
 // Rounded to 12 bits: the product of two such numbers is exact.

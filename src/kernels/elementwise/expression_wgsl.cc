@@ -178,11 +178,42 @@ std::string_view nextafter_text(DType type) {
   }
 }
 
-// The function that has a short form for narrow floats, as the prefix of its names; or empty.
-std::string_view narrow_function(const Expression& expression, const Expression::Node& node) {
+// Of each node the float type that its function is computed for: its operands', or where these are f32 the narrow one
+// that the result is rounded to on all its ways, with nothing on them but choices and exact factors: what its short form
+// errs by is the same share of the end.
+std::vector<DType> computed_for(const Expression& e) {
+  using enum ScalarOp;
+  const auto& nodes = e.nodes();
+  const auto is_narrow = [](DType type) { return is_floating(type) && bits(type) < 32; };
+  std::vector<std::optional<DType>> ends(nodes.size());  // of f32; f32 itself where it is not rounded
+  for (const int o : e.outputs()) ends[static_cast<std::size_t>(o)] = DType::f32;
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    const Expression::Node& node = nodes[i];
+    for (std::size_t k = 0; k < node.args.size() && node.args[k] >= 0; ++k) {
+      const auto is_exact = [&](int n) { return nodes[n].op == constant || nodes[n].op == input || nodes[n].op == cast; };
+      const bool passes = node.op == neg || (node.op == select && k > 0) || (node.op == mul && is_exact(node.args[k == 0 ? 1 : 0]));
+      const DType end = node.op == cast && is_narrow(node.type) ? node.type : passes && ends[i] ? *ends[i] : DType::f32;
+      std::optional<DType>& of = ends[static_cast<std::size_t>(node.args[k])];
+      of = !of || *of == end ? end : DType::f32;
+    }
+  }
+  std::vector<DType> types(nodes.size(), DType::f32);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Expression::Node& node = nodes[i];
+    if (node.op == input || node.op == constant || node.op == cast) continue;
+    types[i] = nodes[static_cast<std::size_t>(node.args[info(node.op).arity - 1])].type;
+    if (types[i] == DType::f32 && node.type == DType::f32 && !info(node.op).narrow.empty()) {
+      types[i] = ends[i].value_or(DType::f32);
+    }
+  }
+  return types;
+}
+
+// The function that has a short form for narrow floats, as the prefix of its names; or empty. `type` is what it is
+// computed for, here and below.
+std::string_view narrow_function(const Expression::Node& node, DType type) {
   if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return {};
   const std::string_view text = info(node.op).narrow;
-  const DType type = expression.nodes()[node.args[0]].type;
   if (text.empty() || !is_floating(type) || bits(type) >= 32) return {};
   const std::size_t begin = text.find_first_not_of('-');
   return text.substr(begin, text.find("_narrow") - begin);
@@ -194,25 +225,27 @@ struct Reporting {
   std::string function, form;
 };
 
-std::optional<Reporting> reporting_form(const Expression& expression, const Expression::Node& node,
-                                        const DeviceForms& device_forms) {
+std::optional<Reporting> reporting_form(const Expression::Node& node, DType type, const DeviceForms& device_forms) {
   if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return {};
   if (!is_floating(node.type)) return {};
   const std::string_view text = info(node.op).f32;
-  const std::string name(text.substr(0, text.find("_f32("))), narrow(narrow_function(expression, node));
+  const std::string name(text.substr(0, text.find("_f32("))), narrow(narrow_function(node, type));
   const Reporting r = narrow.empty() ? Reporting{name + "_f32", name + "_near"}
                                      : Reporting{narrow + "_narrow", narrow + "_narrow_near"};
   if (!has_device_form(r.form) || !device_forms(r.form)) return {};
   return r;
 }
 
-// Whether the function's arguments may have all of f32's range: bf16's, and what the kernel computed, which is not rounded.
+// Whether the function's arguments may have all of f32's range: bf16's, and what the kernel computed, which is not
+// rounded.
 bool has_wide_arguments(const Expression& expression, const Expression::Node& node) {
   using enum ScalarOp;
   return std::ranges::any_of(node.args, [&](int a) {
     if (a < 0) return false;
-    const Expression::Node& x = expression.nodes()[a];
-    return x.type == DType::bf16 || (x.op != input && x.op != cast && x.op != constant);
+    const Expression::Node* x = &expression.nodes()[a];
+    if (x->type == DType::f32 && x->op == cast) x = &expression.nodes()[x->args[0]];
+    const bool fewer = is_floating(x->type) && bits(x->type) < 32 && x->type != DType::bf16;
+    return !fewer || (x->op != input && x->op != cast && x->op != constant);
   });
 }
 
@@ -223,11 +256,11 @@ struct NearForm {
 };
 
 // None where the function has no short form there, or one without exceptions.
-std::optional<NearForm> near_form(const Expression& expression, const Expression::Node& node,
+std::optional<NearForm> near_form(const Expression& expression, const Expression::Node& node, DType type,
                                   const DeviceForms& device_forms) {
-  const std::string f(narrow_function(expression, node));
+  const std::string f(narrow_function(node, type));
   if (f.empty()) return {};
-  const bool bf16 = expression.nodes()[node.args[0]].type == DType::bf16;
+  const bool bf16 = type == DType::bf16;
   if (device_forms(f + "_narrow")) {
     if (bf16 && has_device_form(f + "_brief")) return NearForm{"_brief", f + "_brief_far($)"};
     if (has_wide_arguments(expression, node) && has_device_form(f + "_wide_far")) {
@@ -354,7 +387,7 @@ std::string secret_text(DType type, const std::string& value) {
   return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.nothing))", value);
 }
 
-std::string node_text(const Expression& expression, const Expression::Node& node) {
+std::string node_text(const Expression& expression, const Expression::Node& node, DType computed) {
   using enum ScalarOp;
   auto type_of = [&](int k) { return expression.nodes()[node.args[k]].type; };
   auto variable = [&](int k) {
@@ -371,18 +404,18 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   // Booleans negate by flipping their one bit.
   if (node.op == bitwise_not && type == DType::boolean) return std::format("(1u - {})", variable(0));
   std::string text;
-  const bool narrow_float = is_floating(type) && bits(type) < 32;
-  const std::string_view pattern = node.op == ScalarOp::nextafter           ? nextafter_text(type)
-                                   : narrow_float && !row.narrow.empty() ? row.narrow
-                                                                           : op_text(row, computes_as);
+  const std::string function(narrow_function(node, computed));
+  const std::string_view pattern = node.op == ScalarOp::nextafter ? nextafter_text(type)
+                                   : !function.empty()            ? row.narrow
+                                                                  : op_text(row, computes_as);
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '$') text += pattern[i];
     else if (pattern[++i] == 'w') text += std::to_string(bits(type));
     else text += variable(pattern[i] - '0');
   }
-  if (const std::string function(narrow_function(expression, node)); !function.empty()) {
+  if (!function.empty()) {
     const char* form = has_wide_arguments(expression, node) && has_common_form(function + "_wide") ? "_wide("
-                       : type == DType::bf16 && has_common_form(function + "_bf16")                ? "_bf16("
+                       : computed == DType::bf16 && has_common_form(function + "_bf16")            ? "_bf16("
                                                                                                    : "_narrow(";
     text.replace(text.find("_narrow("), 8, form);
   }
@@ -406,6 +439,7 @@ std::vector<std::string> node_texts(const Expression& e, bool used, bool reorder
     }
   }
   const std::vector<bool> secret = secret_nodes(e, reorders);
+  const std::vector<DType> types = computed_for(e);
   std::vector<std::string> texts(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
@@ -416,7 +450,7 @@ std::vector<std::string> node_texts(const Expression& e, bool used, bool reorder
       texts[i] = cast_text(nodes[node.args[0]].type, DType::f32, std::format("v{}", node.args[0]));
       continue;
     }
-    texts[i] = node_text(e, node);
+    texts[i] = node_text(e, node, types[i]);
     if (node.op == ScalarOp::cast && half && rounds[i]) texts[i].insert(texts[i].rfind(')'), " + p.nothing");
     if (secret[i]) texts[i] = secret_text(node.type, texts[i]);
   }
@@ -504,33 +538,71 @@ std::string expression_wgsl(const Expression& e, int width, bool reorders, std::
 }
 
 bool has_near(const Expression& e, const DeviceForms& device_forms) {
-  return e.outputs().size() == 1 && std::ranges::any_of(e.nodes(), [&](const auto& node) {
-    return reporting_form(e, node, device_forms) || near_form(e, node, device_forms);
-  });
+  if (e.outputs().size() != 1) return false;
+  const std::vector<DType> types = computed_for(e);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const Expression::Node& node = e.nodes()[i];
+    if (reporting_form(node, types[i], device_forms) || near_form(e, node, types[i], device_forms)) return true;
+  }
+  return false;
 }
 
 bool ends_near(const Expression& e) {
   if (e.outputs().size() != 1) return false;
   const Expression::Node& last = e.nodes()[e.outputs()[0]];
-  return !narrow_function(e, last).empty() && info(last.op).arity == 1;  // roots of sums may be exactly there
+  // Roots of sums may be exactly there.
+  return !narrow_function(last, last.type).empty() && info(last.op).arity == 1;
 }
+
+// Whether a value is one of `type`, without being rounded to it: what others of it are chosen from, or whole parts.
+bool is_of(const Expression& e, int n, DType type) {
+  using enum ScalarOp;
+  const Expression::Node& node = e.nodes()[static_cast<std::size_t>(n)];
+  const auto all_from = [&](std::size_t first) {
+    return std::ranges::all_of(node.args.begin() + first, node.args.end(), [&](int a) { return a < 0 || is_of(e, a, type); });
+  };
+  switch (node.op) {
+    case constant: return node.type == type || (node.type == DType::f32 && type == DType::bf16 && node.bits << 48 == 0);
+    case input: return node.type == type;
+    case cast: return (node.type == type || node.type == DType::f32) && is_of(e, node.args[0], type);
+    case select: return all_from(1);
+    case neg:
+    case ScalarOp::abs:
+    case sign:
+    case ScalarOp::ceil:
+    case ScalarOp::floor:
+    case ScalarOp::trunc:
+    case ScalarOp::round:
+    case relu:
+    case ScalarOp::copysign:
+    case min:
+    case max:
+    case ScalarOp::fmin:
+    case ScalarOp::fmax:
+    case clamp: return all_from(0);
+    default: return false;
+  }
+}
+
+bool rounds_nothing(const Expression& e) { return e.outputs().size() == 1 && is_of(e, e.outputs()[0], e.output_type(0)); }
 
 std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_forms, bool reorders) {
   const auto& nodes = e.nodes();
   const std::vector<std::string> texts = node_texts(e, false, reorders);
+  const std::vector<DType> types = computed_for(e);
   std::string body;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::string text = texts[i];
     if (text.empty()) continue;
-    if (const std::optional<NearForm> form = near_form(e, nodes[i], device_forms)) {
-      const std::string_view f = narrow_function(e, nodes[i]);
+    if (const std::optional<NearForm> form = near_form(e, nodes[i], types[i], device_forms)) {
+      const std::string_view f = narrow_function(nodes[i], types[i]);
       const std::size_t suffix = text.find('_', text.find(f) + f.size());
       text.replace(suffix, text.find('(', suffix) - suffix, form->suffix);
       std::string far = form->far;
       far.replace(far.find('$'), 1, std::format("v{}", nodes[i].args[0]));
       body += std::format("  *far = *far | {};\n", far);
     }
-    if (const std::optional<Reporting> r = reporting_form(e, nodes[i], device_forms)) {
+    if (const std::optional<Reporting> r = reporting_form(nodes[i], types[i], device_forms)) {
       const std::size_t call = text.find(r->function + "(");
       text.replace(call, r->function.size(), r->form);
       std::size_t end = call + r->form.size();  // to the parenthesis that closes the call

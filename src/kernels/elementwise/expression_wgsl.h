@@ -28,5 +28,7 @@ bool has_near(const Expression& expression, const DeviceForms& device_forms);
 std::string expression_near_wgsl(const Expression& expression, const DeviceForms& device_forms, bool reorders);
 // Whether the result is such a function's, which an error below 2^-14 keeps from being exactly between two floats.
 bool ends_near(const Expression& expression);
+// Whether the one result is a value of its type before it is rounded: an operand's, say, or the larger of two.
+bool rounds_nothing(const Expression& expression);
 
 }  // namespace weft::kernels

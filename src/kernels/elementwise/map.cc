@@ -376,10 +376,12 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   const bool near = width > 1 && has_near(problem.expression, device_forms(commands.device()));
   const bool stores_words = exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
   std::string store_how;
-  if (stores_words && ends_near(problem.expression)) store_how = "near";
+  if (stores_words && rounds_nothing(problem.expression)) store_how = "exact";
+  else if (stores_words && ends_near(problem.expression)) store_how = "near";
   else if (stores_words && !near) store_how = "number";
-  // A function by itself calls far whatever gives no number.
+  // A function by itself calls far whatever gives no number; what is not rounded may be none.
   const bool by_itself = problem.expression.operation_count() == 1;
+  const bool sums = store_how == "number" || (store_how == "near" && !(near && by_itself));
   std::string form = std::format("width_{}", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;
   call.variant(form, width > 1 ? std::format("{} times {} neighbours a thread", unroll, width)
@@ -396,7 +398,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
       .set("full", unroll > 1 && groups % block == 0)
       .set("near", near)
       .set("store_how", store_how)
-      .set("sums", !store_how.empty() && !(near && by_itself))
+      .set("sums", sums)
       .set("unroll", unroll)
       .set("workgroup", workgroup)
       .expression(problem.expression, std::min(width, 4), near)

@@ -2,7 +2,7 @@
    operands' modes. A thread takes
    `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole;
    `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `sums`:
-   or for NaN; `store_how`: what has none is stored so (accessors.cc). `phases`: rows of the output begin anywhere between multiples
+   or for NaN; `store_how`: what has none, or needs no rounding, is stored so (accessors.cc). `phases`: rows of the output begin anywhere between multiples
    of four elements, each elsewhere; "words": its words are merged where two rows share one. `one_row`: a workgroup's groups are
    all in one row, so that what does not change along it is found and loaded once. #}
 {% set partial = width == 4 and not exact %}
@@ -178,7 +178,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% endfor %}
 {% endmacro %}
-{% if near or store_how %}
+{% if near or sums %}
   var far = false;
 {% if sums %}
   var sum = vec4<f32>();
@@ -231,6 +231,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for u in range(unroll) %}
 {{ compute(u) }}
 {% endfor %}
-{{ store_all("") }}
+{{ store_all("_" ~ store_how if store_how else "") }}
 {% endif %}
 }
