@@ -24,9 +24,11 @@ Tensor reduced(Tensor x, const std::vector<int>& axes, DType type) {
   return {type, x.shape};
 }
 
-void softmax(KernelBench& b, std::string_view what, const Tensor& x, int axis) {
+void softmax(KernelBench& b, std::string_view what, const Tensor& x, int axis, bool logarithm = false) {
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {x}, .moved = 2,
-             .call = [&](Stream& s, Operands v, const Workspace& w) { kernels::softmax(s, v[0], v[1], axis, w); },
+             .call = [&](Stream& s, Operands v, const Workspace& w) {
+               logarithm ? kernels::log_softmax(s, v[0], v[1], axis, w) : kernels::softmax(s, v[0], v[1], axis, w);
+             },
              .workspace = [&](Stream& s, Operands v) { return kernels::softmax_workspace(s, v[0], v[1], axis); }});
 }
 
@@ -71,7 +73,7 @@ void argmax(KernelBench& b, std::string_view what, const Tensor& x, const std::v
 }
 
 void rows(KernelBench& b) {
-  for (const DType type : {DType::f32, DType::f16}) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
     for (const std::int64_t bytes : b.sizes()) {
       const Tensor x = b.tensor(type, {-1, 1024}, bytes), line = b.tensor(type, {-1}, bytes);
       b.measure({.name = label("copy", line), .inputs = {line}, .outputs = {line}, .moved = 2,
@@ -82,11 +84,14 @@ void rows(KernelBench& b) {
       reduce(b, "sum of rows", ReduceOp::sum, x, {1});
       reduce(b, "sum of columns", ReduceOp::sum, x, {0});
     }
-    for (const std::int64_t n : {64, 256, 4096, 8192, 32768, 262144}) {
+    for (const std::int64_t n : {64, 256, 4096, 8192, 32768, 65536, 131072, 262144}) {
       softmax(b, "softmax", b.tensor(type, {-1, n}), 1);
       layer_norm(b, b.tensor(type, {-1, n}));
     }
-    softmax(b, "softmax of columns", b.tensor(type, {8192, -1}), 0);
+    for (const std::int64_t n : {1024, 8192, 16384, 32768, 65536}) {
+      softmax(b, "softmax of columns", b.tensor(type, {n, -1}), 0);
+      softmax(b, "log softmax of columns", b.tensor(type, {n, -1}), 0, true);
+    }
     const Tensor middle = b.tensor(type, {-1, 1024, 1024});
     softmax(b, "softmax of the middle", middle, 1);
     reduce(b, "sum of outer and inner", ReduceOp::sum, middle, {0, 2});

@@ -150,7 +150,19 @@ bool compares_right(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
   for (std::size_t i = 0; i < y.size(); ++i) {
     const float a = trial.x[2 * i], b = trial.x[2 * i + 1];
-    if (y[i] != (a >= b ? 1u : 2u) + (std::abs(a) < b ? 0 : 4)) return false;
+    if (y[i] != (a >= b ? 1u : 2u) + (std::abs(a) < b ? 0 : 4) + (a < b ? 8 : 0) + (a <= b ? 16 : 0)) return false;
+  }
+  return true;
+}
+
+// The first of each two, or its magnitude, to the nearest whole number, by a sum that has no place for more, and its
+// difference from what was added.
+bool rounds_by_sums(const gpu::Device& device, Trial& trial) {
+  const std::vector<std::uint32_t> y = results(device, trial);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float a = trial.x[2 * i], got = std::bit_cast<float>(y[i]);
+    const bool right = std::isfinite(a) ? std::abs(got) == std::abs(std::nearbyint(a)) : !std::isfinite(got);
+    if (!right) return false;
   }
   return true;
 }
@@ -181,9 +193,16 @@ bool exp2_is_right(const gpu::Device& device) {
   Trial fma = start(device, "bitcast<u32>(fma(a, b, -(a * b)))",
                     pairs([](int i) { return 1 + (i + 0.1234567) / kCount; },
                           [](int i) { return 2 - (i * 0.618034 - std::floor(i * 0.618034)); }));
-  Trial least = start(device, "select(0u, 1u, a >= b) | select(0u, 2u, !(a >= b)) | select(0u, 4u, !(abs(a) < b))",
+  Trial least = start(device, "select(0u, 1u, a >= b) | select(0u, 2u, !(a >= b)) | select(0u, 4u, !(abs(a) < b)) | "
+                      "select(0u, 8u, a < b) | select(0u, 16u, a <= b)",
                       pairs_of(kEnds));
-  return compares_right(device, least) && largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
+  std::vector<float> near_whole = pairs([](int i) { return (i - kCount / 2) * 0.137; }, [](int) { return 1; });
+  for (const float end : kEnds) near_whole.insert(near_whole.end(), {std::abs(end) > 1e6f ? end * INFINITY : end, 1});
+  Trial sum = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(a + 12582912.0) | 0x4b000000u) - 12582912.0)", near_whole);
+  Trial fused = start(
+      device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(fma(abs(a), b, 12582912.0)) | 0x4b000000u) - 12582912.0)",
+      near_whole);
+  return compares_right(device, least) && rounds_by_sums(device, sum) && rounds_by_sums(device, fused) && largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
          largest_error(device, reciprocal, [](double v) { return 1 / v; }) <= 1.5 &&
          largest_error(device, root, [](double v) { return 1 / std::sqrt(v); }) <= 2 && log2_is_right(device, log2) &&
          fma_is_right(device, fma);
@@ -246,39 +265,6 @@ bool orders_right(const gpu::Device& device) {
   return true;
 }
 
-// Comparisons of all numbers and of what is none, also with itself.
-bool compares_as_numbers(const gpu::Device& device) {
-  std::vector<float> numbers(std::begin(kEnds), std::end(kEnds));
-  numbers.insert(numbers.end(), {-1e-40f, 1e-40f, 1e-37f, -0.0f});
-  Trial trial = start(device,
-                      "select(0u, 1u, a < b) | select(0u, 2u, a <= b) | select(0u, 4u, a == b) | "
-                      "select(0u, 8u, a < a) | select(0u, 16u, a <= a) | select(0u, 32u, a == a)",
-                      pairs_of(numbers));
-  const std::vector<std::uint32_t> y = results(device, trial);
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const float a = trial.x[2 * i], b = trial.x[2 * i + 1];
-    const bool itself = !std::isnan(a);
-    if (y[i] != (a < b ? 1u : 0u) + (a <= b ? 2u : 0u) + (a == b ? 4u : 0u) + (itself ? 16u + 32u : 0u)) return false;
-  }
-  return true;
-}
-
-// Sums with a number so large that they are whole, less that number: to compilers that compute as with real numbers they
-// are what they began as.
-bool sums_stay(const gpu::Device& device) {
-  std::vector<float> x;
-  for (int i = 0; i < 1024; ++i) x.insert(x.end(), {static_cast<float>(i - 512) * 1.37f, static_cast<float>(i) * 0.013f});
-  Trial product = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(fma(a, b, 12582912.0))) - 12582912.0)", x);
-  Trial sum = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(a + 12582912.0)) - 12582912.0)", x);
-  const std::vector<std::uint32_t> products = results(device, product), sums = results(device, sum);
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const double a = x[2 * i], b = x[2 * i + 1];
-    if (std::bit_cast<float>(products[i]) != std::nearbyint(a * b)) return false;
-    if (std::bit_cast<float>(sums[i]) != std::nearbyint(a)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string_view f16_packing(const gpu::Device& device) {
@@ -291,19 +277,15 @@ bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
   constexpr const char* kWhat =
-      "exp2, log2 up to 4, fma, reciprocal, root and comparisons, also denied ones and of magnitudes";
+      "exp2, log2 up to 4, fma, reciprocal, root, comparisons of all kinds, and rounding by sums";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 
 DeviceForms device_forms(const gpu::Device& device) {
   return [&device](std::string_view function) {
-    if (function == "unshifted_f32") return gpu::proven(device, "sums that stay", [&] { return sums_stay(device); });
     if (!device_exp2(device)) return false;
     if (function == "min_f32" || function == "max_f32" || function == "clamp_f32") {
       return gpu::proven(device, "least and largest of two", [&] { return orders_right(device); });
-    }
-    if (function == "equal_f32" || function == "less_f32" || function == "less_equal_f32") {
-      return gpu::proven(device, "comparisons", [&] { return compares_as_numbers(device); });
     }
     const auto is_of = [&](std::string_view part) { return function.find(part) != function.npos; };
     const bool is_lgamma = function.starts_with("lgamma");

@@ -15,15 +15,14 @@ namespace weft::kernels {
 std::string_view f16_packing(const gpu::Device& device);
 
 // True if the device's exp2 is within 2.5 ULP, its reciprocal and inverse root within 1.5 and 2, its log2 of what is
-// below 4 within 2^-21 (or that share of it), its fma rounds once, and comparisons are right for infinities and NaN
-// too: then the functions of common/device_math.wgsl and common/device_narrow_math.wgsl take the place of those of the same
+// below 4 within 2^-21 (or that share of it), its fma rounds once, comparisons are right for infinities and NaN, too,
+// and sums with large numbers round: then the functions of common/device_math.wgsl and common/device_narrow_math.wgsl take the place of those of the same
 // names in other files.
 bool device_exp2(const gpu::Device& device);
 
 // Which of those functions may be used there: all of them where device_exp2 says so, lgamma only where log2 is within
-// 2.2 ULP of what is below ½, too, min, max and clamp where the device's put -0 before 0 and keep denormals, comparisons
-// where they hold for these and for what is no number, roundings by sums where compilers leave such sums alone, forms
-// for narrow floats, and lgamma, where exp2, log2, reciprocals and roots give what they should at their ends.
+// 2.2 ULP of what is below ½, too, min, max and clamp where the device's put -0 before 0 and keep denormals, forms for
+// narrow floats, and lgamma, where exp2, log2, reciprocals and roots give what they should at their ends.
 DeviceForms device_forms(const gpu::Device& device);
 
 }  // namespace weft::kernels

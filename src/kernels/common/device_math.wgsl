@@ -7,15 +7,14 @@
 // |x| is not below the limit; also NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return !(abs(x) < limit); }
 
-fn equal_f32(a: f32, b: f32) -> bool { return a == b; }
-fn less_f32(a: f32, b: f32) -> bool { return a < b; }
-fn less_equal_f32(a: f32, b: f32) -> bool { return a <= b; }
+// Where one is a number that is neither 0 nor denormal: of others devices may take denormal ones for 0.
+fn less_normal_f32(a: f32, b: f32) -> bool { return a < b; }
+fn less_equal_normal_f32(a: f32, b: f32) -> bool { return a <= b; }
 
-// n by the bits of n + shift, shift being from 1.5 · 2^23 on and |n| below 2^22.
-fn unshifted_f32(b: u32, shift: f32) -> f32 { return bitcast<f32>(b) - shift; }
-
-// |n| is below 2^22: GPUs convert a quarter as many numbers as they add.
-fn number_of_i32(n: i32) -> f32 { return unshifted_f32(bitcast<u32>(n) + 0x4b400000u, 12582912.0); }
+// n by the bits of n + shift, shift being from 1.5 · 2^23 on and |n| below 2^22: GPUs convert an eighth as many numbers
+// as they add. Bits that are set are set once more, since compilers take (n + shift) - shift for n.
+fn unshifted_f32(b: u32, shift: f32) -> f32 { return bitcast<f32>(b | 0x4b000000u) - shift; }
+fn number_of_i32(n: i32) -> f32 { return bitcast<f32>(bitcast<u32>(n) + 0x4b400000u) - 12582912.0; }
 
 // What is not a number is neither.
 fn min_f32(x: f32, y: f32) -> f32 { return select(min(x, y), x + y, !(x >= y) & !(x < y)); }

@@ -74,8 +74,8 @@ fn sin_narrow(x: f32) -> f32 {
 // By the nearest zero.
 fn cos_narrow(x: f32) -> f32 {
   let shifted = bitcast<u32>(fma(x - 1.57079633, 0.31830989, 12582912.0));
-  let m = unshifted_f32(shifted, 12582912.0) + 0.5;
-  let s = sin_rest_narrow(fma(m, -8.742278e-8, fma(m, 3.14159274, -x)));
+  let k = fma(unshifted_f32(shifted, 12582912.0), 2.0, 1.0);   // n + ½ would be added to the shift
+  let s = sin_rest_narrow(fma(k, -4.371139e-8, fma(k, 1.57079637, -x)));
   return bitcast<f32>(bitcast<u32>(s) ^ (shifted << 31u));
 }
 
@@ -271,7 +271,7 @@ fn tan_wide_far(x: f32) -> bool { return is_beyond_f32(x, 128.0); }
 fn sinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
 fn cosh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
 fn asinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0x1p60); }
-fn acosh_wide_far(x: f32) -> bool { return !(x >= 1.0005) | !(x < 0x1p60); }
+fn acosh_wide_far(x: f32) -> bool { return (!(x >= 1.0005) & (x != 1.0)) | !(x < 0x1p60); }
 fn erfinv_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0.9998) & (abs(x) != 1.0); }
 fn mish_wide_far(x: f32) -> bool { return is_beyond_f32(x, 80.0); }
 

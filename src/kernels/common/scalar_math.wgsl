@@ -20,11 +20,6 @@ fn is_beyond_f32(x: f32, limit: f32) -> bool { return (bitcast<u32>(x) & 0x7ffff
 
 fn is_inf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
 
-// n by the bits of n + shift (device_math.wgsl), for compilers that would take the difference of such sums for n itself.
-fn unshifted_f32(b: u32, shift: f32) -> f32 {
-  return select(f32(bitcast<i32>(b) - bitcast<i32>(shift)), bitcast<f32>(b), (b & 0x7fffffffu) >= 0x7f800000u);
-}
-
 fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }
 
 // Rounded to 12 bits: the product of two such numbers is exact.
@@ -47,6 +42,13 @@ fn equal_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && order_f32(a) == 
 fn less_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) && order_f32(a) < order_f32(b); }
 
 fn less_equal_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) && order_f32(a) <= order_f32(b); }
+
+// Below 0, by its bits.
+fn is_negative_f32(x: f32) -> bool { return bitcast<u32>(x) - 0x80000001u < 0x7f800000u; }
+
+// Where one is a number that is neither 0 nor denormal.
+fn less_normal_f32(a: f32, b: f32) -> bool { return less_f32(a, b); }
+fn less_equal_normal_f32(a: f32, b: f32) -> bool { return less_equal_f32(a, b); }
 
 fn min_f32(a: f32, b: f32) -> f32 {
   if (is_nan_f32(a)) { return a; }

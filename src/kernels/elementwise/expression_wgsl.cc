@@ -53,15 +53,27 @@ std::string f32_text(float f) {
   return std::format("f32_from_bits(0x{:x}u)", std::bit_cast<std::uint32_t>(f));
 }
 
+// A constant of a float type.
+float constant_f32(const Expression::Node& node) {
+  const std::uint64_t b = node.bits;
+  switch (node.type) {
+    case DType::f16: return float16::from_bits(static_cast<std::uint16_t>(b));
+    case DType::bf16: return bfloat16::from_bits(static_cast<std::uint16_t>(b));
+    case DType::f8e4m3: return float8_e4m3::from_bits(static_cast<std::uint8_t>(b));
+    case DType::f8e5m2: return float8_e5m2::from_bits(static_cast<std::uint8_t>(b));
+    default: return std::bit_cast<float>(static_cast<std::uint32_t>(b));
+  }
+}
+
 std::string constant_text(const Expression::Node& node) {
   const std::uint64_t b = node.bits;
   const int width = bits(node.type);
   switch (node.type) {
-    case DType::f32: return f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b)));
-    case DType::f16: return f32_text(float16::from_bits(static_cast<std::uint16_t>(b)));
-    case DType::bf16: return f32_text(bfloat16::from_bits(static_cast<std::uint16_t>(b)));
-    case DType::f8e4m3: return f32_text(float8_e4m3::from_bits(static_cast<std::uint8_t>(b)));
-    case DType::f8e5m2: return f32_text(float8_e5m2::from_bits(static_cast<std::uint8_t>(b)));
+    case DType::f32:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2: return f32_text(constant_f32(node));
     case DType::c64:
       return std::format("vec2<f32>({}, {})", f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b))),
                          f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b >> 32))));
@@ -387,6 +399,27 @@ std::string secret_text(DType type, const std::string& value) {
   return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.nothing))", value);
 }
 
+// A comparison of floats with a known number may be a shorter one.
+std::string_view comparison_text(const Expression& e, const Expression::Node& node) {
+  using enum ScalarOp;
+  if (family(e.nodes()[node.args[0]].type) != 'f') return {};
+  const auto is_known = [&](int k, auto&& holds) {
+    const Expression::Node& x = e.nodes()[node.args[k]];
+    return x.op == constant && holds(x);
+  };
+  const auto is_normal = [](const Expression::Node& x) { return std::isnormal(constant_f32(x)); };
+  if (node.op == less && is_known(1, is_zero)) return "u32(is_negative_f32($0))";
+  if (node.op == greater && is_known(0, is_zero)) return "u32(is_negative_f32($1))";
+  if (!is_known(0, is_normal) && !is_known(1, is_normal)) return {};
+  switch (node.op) {
+    case less: return "u32(less_normal_f32($0, $1))";
+    case less_equal: return "u32(less_equal_normal_f32($0, $1))";
+    case greater: return "u32(less_normal_f32($1, $0))";
+    case greater_equal: return "u32(less_equal_normal_f32($1, $0))";
+    default: return {};
+  }
+}
+
 std::string node_text(const Expression& expression, const Expression::Node& node, DType computed) {
   using enum ScalarOp;
   auto type_of = [&](int k) { return expression.nodes()[node.args[k]].type; };
@@ -405,7 +438,9 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   if (node.op == bitwise_not && type == DType::boolean) return std::format("(1u - {})", variable(0));
   std::string text;
   const std::string function(narrow_function(node, computed));
+  const std::string_view shorter = comparison_text(expression, node);
   const std::string_view pattern = node.op == ScalarOp::nextafter ? nextafter_text(type)
+                                   : !shorter.empty()             ? shorter
                                    : !function.empty()            ? row.narrow
                                                                   : op_text(row, computes_as);
   for (std::size_t i = 0; i < pattern.size(); ++i) {
