@@ -51,7 +51,7 @@ struct Norm {
   DType x = DType::f32, weight = DType::f32, y = DType::f32;
   Kind x_kind = Kind::dense, weight_kind = Kind::dense, y_kind = Kind::dense;
   float epsilon = 1e-5f;
-  ValueOf value = normal(3, 0.3, 2);
+  ValueOf value = normal(3, 0.3, 2), scale_value = normal(5, 1, 0.3), bias_value = normal(6, 0, 0.3);
   Tolerance tolerance = kNormTolerance;
   std::optional<kernels::PartsForm> parts;
   std::optional<kernels::RowForm> whole;
@@ -80,8 +80,8 @@ Problem problem_of(Norm c) {
         view_of(c.weight, weights, c.weight_kind, [](std::int64_t i) { return 0.5 + static_cast<double>(i % 7); }));
   }
   const std::size_t first = p.inputs.size();
-  if (c.scale) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(5, 1, 0.3)));
-  if (c.bias) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, normal(6, 0, 0.3)));
+  if (c.scale) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, c.scale_value));
+  if (c.bias) p.inputs.push_back(view_of(c.weight, weights, c.weight_kind, c.bias_value));
   p.outputs = {output(c.y, c.shape, c.y_kind)};
   p.tolerance = c.tolerance;
   p.what = std::format("{} at axis {}, {} groups: {}, scale {}, bias {}", kForms[static_cast<int>(c.form)], c.axis,
@@ -203,6 +203,53 @@ TEST_P(NormsTest, LargeMeanAndSpecialValues) {
            }});
   }
   for (Form form : {Form::rms, Form::group, Form::instance, Form::batch}) check({.form = form, .shape = {0, 4, 5}});
+}
+
+// What is no number, or infinite, in weights that differ along a row and in those that do not, and in x.
+TEST_P(NormsTest, WeightsThatAreNoNumbers) {
+  const kernels::PartsForm form{.threads = 64, .kept = 4, .interleave = 4, .waits = true};
+  const auto some = [](std::int64_t i) { return i % 61 == 7 ? kNaN : i % 61 == 9 ? kInf : 1.0 + 0.01 * (i % 5); };
+  const auto usual = normal(6, 0, 0.3);
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (int which = 0; which < 4; ++which) {
+      Norm norm{.form = Form::group, .shape = {2, 3000, 64}, .axis = 2, .groups = 4, .x = type, .weight = type, .y = type,
+                .parts = form};
+      if (which == 0) norm.scale_value = some;
+      if (which == 1) norm.bias_value = some;
+      if (which == 2) norm.scale = false, norm.bias_value = some;
+      if (which == 3) norm.bias = false, norm.scale_value = some;
+      check(norm);
+      norm.form = Form::instance;
+      check(norm);
+      norm = {.form = Form::rms, .shape = {2, 16384}, .axis = 1, .x = type, .weight = type, .y = type,
+              .value = which == 3 ? ValueOf([=](std::int64_t i) { return i == 5 ? kInf : usual(i); }) : usual,
+              .scale_value = which == 0 ? usual : ValueOf(some), .parts = form};
+      check(norm);
+    }
+  }
+}
+
+// Of bf16 in place, also where some weights are no numbers: the same bits as elsewhere.
+TEST_P(NormsTest, InPlace) {
+  const kernels::PartsForm form{.threads = 64, .kept = 4, .interleave = 4, .waits = true};
+  const View host = view_of(DType::bf16, {2, 16384}, Kind::dense, normal(3, 0.3, 2));
+  const View scale = to_device(device, view_of(DType::bf16, {16384}, Kind::dense, [](std::int64_t i) {
+                                 return i % 1000 == 7 ? kNaN : 1.0 + 0.01 * static_cast<double>(i % 5);
+                               }));
+  const auto norm = [&](const View& x, const View& y) {
+    gpu::Encoder encoder(device);
+    const kernels::RowNorm n = kernels::make_rms_norm(kernels::row_views("rms_norm", x, y), scale, 1, 1e-5f);
+    in_form(encoder, n, form, {});
+    encoder.submit();
+    return values(to_host(device, y));
+  };
+  const View x = to_device(device, host), y = to_device(device, host);
+  const std::vector<double> apart = norm(x, y), in_place = norm(x, x);
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    ASSERT_EQ(std::isnan(apart[i]), i % 16384 % 1000 == 7) << i;
+    if (!std::isnan(apart[i])) { ASSERT_EQ(apart[i], in_place[i]) << i; }
+    else { ASSERT_TRUE(std::isnan(in_place[i])) << i; }
+  }
 }
 
 // Forms that a GPU takes for large tensors.

@@ -207,6 +207,8 @@ bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan
 
 bool keeps_words(const RowViews& views) { return !views.before && bits(views.inputs[0].dtype) == 16; }
 
+bool rounds_only(const RowViews& views) { return !views.after && views.result_type() == DType::bf16; }
+
 bool in_column_words(const RowViews& views, const RowPlanOptions& options) {
   return options.across4 && !options.along4 && !views.has_work() && bits(views.inputs[0].dtype) == 16 &&
          bits(views.result_type()) == 16;

@@ -45,6 +45,8 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
 bool steps_in_fours(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k);
 // Whether x is an input of 16 bits as it is, so that rows may be kept as words of two elements.
 bool keeps_words(const RowViews& views);
+// Whether results are rounded to bf16, and nothing else becomes of them.
+bool rounds_only(const RowViews& views);
 // Whether columns go from words of 16 bits to such, in fours and with no work around them (column_words.wgsl).
 bool in_column_words(const RowViews& views, const RowPlanOptions& options);
 // Names the call's operands, in the order of all(), for add_rows(); add_work() gives it the rest.

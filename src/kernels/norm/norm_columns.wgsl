@@ -72,7 +72,8 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% macro row_values() %}
   let middle = vec4<f32>(row_means[slot], row_means[slot + 1u], row_means[slot + 2u], row_means[slot + 3u]);
   let factor = vec4<f32>(row_factors[slot], row_factors[slot + 1u], row_factors[slot + 2u], row_factors[slot + 3u]){{ " * w_scale" if scaled }};
-  let added = fma(-vec4<f32>(row_rests[slot], row_rests[slot + 1u], row_rests[slot + 2u], row_rests[slot + 3u]), factor, w_bias);
+  let rest = vec4<f32>(row_rests[slot], row_rests[slot + 1u], row_rests[slot + 2u], row_rests[slot + 3u]);
+  let added = select(fma(-rest, factor, w_bias), w_bias, abs(factor) > vec4<f32>(3.4e38));   // infinite, of scales
 {% endmacro %}
 {% macro take_weights() %}
 {{ weight_rows() }}

@@ -135,6 +135,10 @@ void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> 
     call.include("row_parts").include("tile_work");
     if (parts.column_words) {
       add_column_words(call, parts, views.inputs[0].dtype, views.result_type(), parts.plan.team / 4);
+    } else {
+      // With weights it may read x again after it has stored results.
+      const View& x = views.inputs[0];
+      call.set("rounds", rounds_only(views) && (windows[window].weights.empty() || x.buffer != views.results[0].buffer));
     }
     call.set("counted", windows.size() > 1);
     return call;

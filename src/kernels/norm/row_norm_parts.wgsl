@@ -3,6 +3,9 @@
    elements; they join by the pairwise update of common/moments.wgsl, as distances from one part's mean, so that a large
    mean costs no digits. Not `centred`: the sum of squares. #}
 {% set short = packed and centred and narrow_y %}
+{# `checked`: rows without a positive factor are given up, and weights are summed up: what is stored at once has no NaN,
+   which makes rounding to bf16 short, or weights are infinite or NaN, and the thread stores its results once more. #}
+{% set checked = packed and rounds %}
 {{ work_access() }}
 {{ weight_access() }}
 {{ team_function("team_sum", "state_t", "add") }}
@@ -57,17 +60,27 @@
   let variance = {{ of_team("squares") }} * p.inverse_length;
 {% endif %}
 {% endmacro %}
+{% macro finished(value) -%}
+{{ weighted("((" ~ value ~ " - reference) - row_mean) * factor" if centred else value ~ " * factor", "w_") }}
+{%- endmacro %}
 {% macro finish_tile() %}
 {{ first_mean() if centred }}
 {{ join_found(packed) }}   {# so compilers take fewer registers for all #}
   let factor = inverseSqrt(variance + p.epsilon);
 {{ weight_rows() }}
-{% macro finished(value) -%}
-{{ weighted("((" ~ value ~ " - reference) - row_mean) * factor" if centred else value ~ " * factor", "w_") }}
-{%- endmacro %}
 {{ finish_steps(finished, load_weights("w_", "k")) }}
 {% endmacro %}
 {{ finish_function(finish_tile) }}
+{% if checked %}
+{% set once_more = finish_steps(finished, load_weights("w_", "k")) %}
+{% set store_how = "_number" %}
+{% endif %}
+{# What a step's weights add to the sum that is to be finite. #}
+{% macro weights_of(w) -%}
+{%- if scaled and biased -%}fma(value_t(factor * {{ w }}scale), value_t({{ w }}bias), all_weights)
+{%- else -%}all_weights + {{ "factor * " ~ w ~ "scale" if scaled else w ~ "bias" }}
+{%- endif -%}
+{%- endmacro %}
 
 {{ parts_head() }}
 {% if gathers and centred %}
@@ -108,6 +121,37 @@
   let rest = team_sum(sum_of(off) * count, tid) * part_inverse;
   let deviations = team_sum(sum_of(squares + off * off * count), tid) - rest * rest / part_inverse;
 {{ put_moments() }}
+{% elif gathers and centred and packed %}
+{# Distances from the thread's first element, which is among them, so that their squares lose no digits. #}
+{{ tile_values("0", "0u") }}
+  let base = {{ tile_value(0) }};
+  var total = value_t(0);
+  var total_squares = value_t(0);
+  var own_count = 1f;
+{% for i in range(1, kept) %}
+  let d{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - base", i) }};
+  total += d{{ i }};
+  total_squares = fma(d{{ i }}, d{{ i }}, total_squares);
+  own_count += {{ masked("0f", "1f", i) }};
+{% endfor %}
+{% if tile_inside(0) %}
+  own_count = select(0f, own_count, inside0);
+{% endif %}
+  let own_mean = total / max(own_count, 1f);
+  let part_mean = team_sum(sum_of(base + own_mean) * own_count, tid) * part_inverse;
+  let own_off = (base - part_mean) + own_mean;
+  let about_own = max(total_squares - own_mean * total, value_t(0));
+  let own_squares = select(value_t(0), fma(own_off * own_off, value_t(own_count), about_own), own_count > 0f);
+{% if together %}
+  let sums = team_sums(vec2<f32>(sum_of(own_off) * own_count, sum_of(own_squares)), tid);
+  let rest = sums.x * part_inverse;
+  let deviations = sums.y - rest * sums.x;
+{% else %}
+  let sum = team_sum(sum_of(own_off) * own_count, tid);
+  let rest = sum * part_inverse;
+  let deviations = team_sum(sum_of(own_squares), tid) - rest * sum;
+{% endif %}
+{{ put_moments() }}
 {% elif gathers and centred %}
 {{ tile_values("0", "0u") }}
   var total = {{ tile_value(0) }};
@@ -115,16 +159,12 @@
   total += {{ tile_value(i) }};
 {% endfor %}
   let part_mean = team_sum(sum_of(total), tid) * part_inverse;
-{{ forget_values() }}
   total = value_t(0);
   var part_squares = value_t(0);
 {% for i in range(kept) %}
-  let d{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - part_mean", i) }};
-  total += d{{ i }};
-  part_squares += d{{ i }} * d{{ i }};
-{% if not packed %}
-  v{{ i }} = d{{ i }};
-{% endif %}
+  v{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - part_mean", i) }};
+  total += v{{ i }};
+  part_squares += v{{ i }} * v{{ i }};
 {% endfor %}
 {% if together %}
   let sums = team_sums(vec2<f32>(sum_of(total), sum_of(part_squares)), tid);
@@ -157,8 +197,14 @@
 {{ first_mean() }}
 {% endif %}
 {{ join_found(true) }}
+{% if checked %}
+  let factor = inverseSqrt(variance + p.epsilon);
+  if (!{{ "all_positive_f32(factor)" if state == "vec4" else "is_positive_f32(factor)" }}) { atomicMax(&gave_up, 1u); }
+{{ parts_found() }}
+{% else %}
 {{ parts_found() }}
   let factor = inverseSqrt(variance + p.epsilon);
+{% endif %}
 {{ turns_begin() }}
 {{ tile_starts() }}
 {{ weight_rows() }}
@@ -172,12 +218,23 @@
 {% if short %}
 {{ short_terms("reference + row_mean") }}
 {% endif %}
+{% if checked and (scaled or biased) %}
+  var all_weights = value_t(0);
+{% endif %}
 {% for i in range(kept) %}
 {{ step_weights(i, tile_spot, tile_inside(i)) }}
 {% set w = "w" ~ i ~ "_" %}
+{% if checked and (scaled or biased) %}
+  all_weights = {{ weights_of(w) }};
+{% endif %}
 {% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
 {{ store_tile(i, short_weighted(tile_value(i), w) if short else weighted(deviation ~ " * factor", w)) }}
 {% endfor %}
+{% if checked and (scaled or biased) %}
+  if ((bitcast<u32>({{ "dot(all_weights, vec4<f32>(1))" if wide == "vec4" else "all_weights" }}) & 0x7f800000u) == 0x7f800000u) {
+{{ once_more }}
+  }
+{% endif %}
 {{ turns_end() }}
 {% endif %}
 {{ parts_end() }}

@@ -63,9 +63,6 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   return call;
 }
 
-// Whether results are rounded to bf16, and nothing else becomes of them.
-bool rounds_only(const RowViews& views) { return !views.after && views.result_type() == DType::bf16; }
-
 void run_in_parts(Stream& stream, std::string_view name, Windows windows, int axis, bool log, const RowParts& parts,
                   const std::optional<View>& workspace) {
   run_parts(stream, name, parts, workspace, [&](std::size_t window) {
