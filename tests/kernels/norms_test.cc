@@ -225,6 +225,20 @@ TEST_P(NormsTest, WeightsThatAreNoNumbers) {
               .value = which == 3 ? ValueOf([=](std::int64_t i) { return i == 5 ? kInf : usual(i); }) : usual,
               .scale_value = which == 0 ? usual : ValueOf(some), .parts = form};
       check(norm);
+      // Whole rows, along and across memory.
+      norm.parts = std::nullopt;
+      for (const std::int64_t n : {96, 1024, 8192}) {
+        norm.shape = {5, n};
+        check(norm);
+      }
+      norm = {.form = Form::group, .shape = {2, 8, 600}, .groups = 4, .x = type, .weight = type, .y = type,
+              .epsilon = which == 2 ? 0.0f : 1e-5f, .value = [=](std::int64_t i) { return i / 1200 == 3 ? 2.0 : usual(i); }};
+      if (which == 1) norm.scale_value = some;
+      if (which == 3) norm.bias_value = some;
+      check(norm);
+      norm.shape = {2, 300, 64};
+      norm.axis = 2;
+      check(norm);
     }
   }
 }
@@ -430,7 +444,7 @@ TEST_P(NormsTest, ColumnsThatAreWords) {
                {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " but one column");
       for (const kernels::PartsForm& form : {kernels::PartsForm{32, 3, 2, false}, {64, 4, 4, true}}) {
         run_both(device, std::array{x}, std::array{output(type, shape)},
-                 [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, false, form); },
+                 [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, type == DType::f16, form); },
                  {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " in parts");
       }
     }
@@ -536,11 +550,13 @@ TEST_P(NormsTest, SoftmaxOfColumnsInWords) {
         for (const auto& [columns, n] : {std::pair<std::int64_t, std::int64_t>{48, 1000}, {132, 801}}) {
           if (!few && columns == 48) continue;
           const View from = view_of(x, {columns, n}, Kind::transposed, softmax_rows(n));
-          run_both(device, std::array{from}, std::array{output(y, from.shape(), Kind::transposed)},
-                   [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, false, form); },
-                   {.ulp = 1, .absolute = 1e-9, .relative = 1e-5},
-                   std::format("{} to {}, {} threads, {} kept", weft::to_string(from), name(y), form.threads,
-                               form.kept));
+          for (const bool log : {false, true}) {
+            run_both(device, std::array{from}, std::array{output(y, from.shape(), Kind::transposed)},
+                     [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, log, form); },
+                     {.ulp = 1, .absolute = log ? 1e-6 : 1e-9, .relative = 1e-5},
+                     std::format("{} to {}, log {}, {} threads, {} kept", weft::to_string(from), name(y), log,
+                                 form.threads, form.kept));
+          }
         }
       }
     }

@@ -71,3 +71,19 @@ fma({{ value }} - middle, value_t(factor * {{ prefix }}scale), value_t({{ prefix
 {{ weighted("(" ~ value ~ " - middle) * factor", prefix) }}
 {%- endif %}
 {%- endmacro %}
+{# Where results are rounded to bf16 at once (`checked`): quickly, since what f32 gives exactly between two is not exact,
+   but not NaN. There is none if the row's factor is a positive number and all weights are finite, whose sum tells that
+   of a thread's. #}
+{% macro is_ordinary(factor) -%}
+{{ "all_positive_f32(" if state == "vec4" else "is_positive_f32(" }}{{ factor }})
+{%- endmacro %}
+{% macro sum_weights(w) %}
+{% if scaled and biased %}
+  all_weights = fma(value_t(factor * {{ w }}scale), value_t({{ w }}bias), all_weights);
+{% elif scaled or biased %}
+  all_weights += {{ "factor * " ~ w ~ "scale" if scaled else w ~ "bias" }};
+{% endif %}
+{% endmacro %}
+{% macro weights_are_finite() -%}
+(bitcast<u32>({{ "dot(all_weights, vec4<f32>(1))" if wide == "vec4" else "all_weights" }}) & 0x7f800000u) != 0x7f800000u
+{%- endmacro %}

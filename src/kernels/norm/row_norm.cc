@@ -124,6 +124,12 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   return call;
 }
 
+// Whether results are bf16 of x as it is, which may be read again after some are stored.
+bool rounds_at_once(const Problem& p) {
+  const RowViews& views = p.views;
+  return rounds_only(views) && !views.before && (p.weights.empty() || views.inputs[0].buffer != views.results[0].buffer);
+}
+
 void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> windows, const RowParts& parts,
                   const std::optional<View>& workspace) {
   std::int64_t length = 0;
@@ -136,9 +142,7 @@ void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> 
     if (parts.column_words) {
       add_column_words(call, parts, views.inputs[0].dtype, views.result_type(), parts.plan.team / 4);
     } else {
-      // With weights it may read x again after it has stored results.
-      const View& x = views.inputs[0];
-      call.set("rounds", rounds_only(views) && (windows[window].weights.empty() || x.buffer != views.results[0].buffer));
+      call.set("rounds", rounds_at_once(windows[window]));
     }
     call.set("counted", windows.size() > 1);
     return call;
@@ -150,7 +154,7 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   options.form = form;
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
-  call.include("moments").nothing();
+  call.include("moments").nothing().set("rounds", rounds_at_once(p));
   if (plan.kept == 0 && norm.centred) {
     add_batches(call, plan, uncut(plan), loads_at_once(call.capabilities(), plan, false, true), true);
   }

@@ -6,6 +6,8 @@
 {# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
 {% set packed = words_of_x and kept > 4 %}
 {% set short = packed and centred and narrow_y %}
+{# `checked` (norm_weights.wgsl): of other rows, and with other weights, a thread stores its results once more. #}
+{% set checked = rounds and kept and width == 4 and not phased %}
 {% if packed and phased %}
 // The bits of two words of 16-bit elements that are in the row.
 fn words_in(inside: vec4<bool>) -> vec2<u32> {
@@ -92,6 +94,25 @@ fn main({{ thread_arguments() }}) {
 {% if not early %}
 {{ load_kept_operands() }}
 {% endif %}
+{% macro once_more() %}
+    for (var i = p.nothing; i < {{ kept }}u; i++) {
+      let k = member + i * {{ team }}u;
+      if (k < p.steps) {
+        let made = {{ made(loop_place, "k", "") }};
+{{ load_weights("r_", "k") }}
+{{ put("r_", loop_place, "k", weighted("((made - mean) - rest) * factor" if centred else "made * factor", "r_")) }}
+      }
+    }
+{% endmacro %}
+{% if checked %}
+  if (!{{ is_ordinary("factor") }}) {
+{{ once_more() }}
+    return;
+  }
+{% if scaled or biased %}
+  var all_weights = value_t(0);
+{% endif %}
+{% endif %}
 {{ forget_values() }}
 {% if short %}
 {{ short_terms("mean + rest") }}
@@ -100,11 +121,17 @@ fn main({{ thread_arguments() }}) {
 {% if not early %}
 {{ step_weights(i, kept_place, "" if i < end else "whole") }}
 {% endif %}
+{{ sum_weights("w" ~ i ~ "_") if checked }}
   {{ "if (whole) {" if i == end else "{" }}
 {% set deviation = ("((" ~ kept_value(i) ~ " - mean) - rest) * factor" if packed else "(v" ~ i ~ " - rest) * factor") if centred else kept_value(i) ~ " * factor" %}
-{{ put("w" ~ i ~ "_", kept_place, i, short_weighted(kept_value(i), "w" ~ i ~ "_") if short else weighted(deviation, "w" ~ i ~ "_")) }}
+{{ put("w" ~ i ~ "_", kept_place, i, short_weighted(kept_value(i), "w" ~ i ~ "_") if short else weighted(deviation, "w" ~ i ~ "_"), "_near" if checked else "") }}
   }
 {% endfor %}
+{% if checked and (scaled or biased) %}
+  if (!({{ weights_are_finite() }})) {
+{{ once_more() }}
+  }
+{% endif %}
 {% else %}
 {% if centred %}
   let begin = 0u;

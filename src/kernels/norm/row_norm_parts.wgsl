@@ -3,8 +3,7 @@
    elements; they join by the pairwise update of common/moments.wgsl, as distances from one part's mean, so that a large
    mean costs no digits. Not `centred`: the sum of squares. #}
 {% set short = packed and centred and narrow_y %}
-{# `checked`: rows without a positive factor are given up, and weights are summed up: what is stored at once has no NaN,
-   which makes rounding to bf16 short, or weights are infinite or NaN, and the thread stores its results once more. #}
+{# `checked` (norm_weights.wgsl): other rows are given up, and with other weights a thread stores its results once more. #}
 {% set checked = packed and rounds %}
 {{ work_access() }}
 {{ weight_access() }}
@@ -73,15 +72,8 @@
 {{ finish_function(finish_tile) }}
 {% if checked %}
 {% set once_more = finish_steps(finished, load_weights("w_", "k")) %}
-{% set store_how = "_number" %}
+{% set store_how = "_near" %}
 {% endif %}
-{# What a step's weights add to the sum that is to be finite. #}
-{% macro weights_of(w) -%}
-{%- if scaled and biased -%}fma(value_t(factor * {{ w }}scale), value_t({{ w }}bias), all_weights)
-{%- else -%}all_weights + {{ "factor * " ~ w ~ "scale" if scaled else w ~ "bias" }}
-{%- endif -%}
-{%- endmacro %}
-
 {{ parts_head() }}
 {% if gathers and centred %}
   let part_elements = elements_of(tile % p.parts);
@@ -199,7 +191,7 @@
 {{ join_found(true) }}
 {% if checked %}
   let factor = inverseSqrt(variance + p.epsilon);
-  if (!{{ "all_positive_f32(factor)" if state == "vec4" else "is_positive_f32(factor)" }}) { atomicMax(&gave_up, 1u); }
+  if (!{{ is_ordinary("factor") }}) { atomicMax(&gave_up, 1u); }
 {{ parts_found() }}
 {% else %}
 {{ parts_found() }}
@@ -224,14 +216,12 @@
 {% for i in range(kept) %}
 {{ step_weights(i, tile_spot, tile_inside(i)) }}
 {% set w = "w" ~ i ~ "_" %}
-{% if checked and (scaled or biased) %}
-  all_weights = {{ weights_of(w) }};
-{% endif %}
+{{ sum_weights(w) if checked }}
 {% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
 {{ store_tile(i, short_weighted(tile_value(i), w) if short else weighted(deviation ~ " * factor", w)) }}
 {% endfor %}
 {% if checked and (scaled or biased) %}
-  if ((bitcast<u32>({{ "dot(all_weights, vec4<f32>(1))" if wide == "vec4" else "all_weights" }}) & 0x7f800000u) == 0x7f800000u) {
+  if (!({{ weights_are_finite() }})) {
 {{ once_more }}
   }
 {% endif %}

@@ -39,7 +39,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   }
   PartKind kind = part_kind(windows[0], 2);
   kind.by_columns = true;
-  if (windows.size() == 1 && !log && in_column_words(windows[0], options[0])) kind.column_words = 1;
+  if (windows.size() == 1 && in_column_words(windows[0], options[0])) kind.column_words = log ? 2 : 1;
   return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 
@@ -75,7 +75,7 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     if (parts.column_words) {
       const bool in_f16 = x == DType::f16 && stream.gpu()->device().capabilities().f16;
       if (in_f16) call.enable("f16");
-      call.set("in_f16", in_f16).set("found_words", true);
+      call.set("in_f16", in_f16).set("found_words", !log);
       add_column_words(call, parts, x, views.result_type(), plan.team / 2);  // half of the columns at a time
       call.set("words_of_x", true);
       return call;

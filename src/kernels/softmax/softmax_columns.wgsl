@@ -1,6 +1,7 @@
-{# Softmax down columns of 16 bits in parts that wait for each other (common/column_words.wgsl). A four's two words, and
-   with them the block's columns, are gone through as two halves, the second of which is computed while the first waits.
-   A part's maximum and sum are told in one word. #}
+{# Softmax, or its logarithm, down columns of 16 bits in parts that wait for each other (common/column_words.wgsl). A
+   four's two words, and with them the block's columns, are gone through as two halves, the second of which is computed
+   while the first waits. A part's maximum and sum are told in one word; of logarithms, in which near 0 all of the sum's
+   digits show, in two. #}
 {% set half = block // 2 %}
 {% set shares = workgroup // half %}
 {% set eight = 8 if team > 8 else team %}
@@ -12,12 +13,16 @@ var<workgroup> member_sums{{ j }}: array<vec2<f32>, {{ workgroup }}>;
 var<workgroup> found_tops: array<f32, {{ workgroup }}>;
 var<workgroup> found_sums: array<f32, {{ workgroup }}>;
 var<workgroup> row_tops: array<f32, {{ half }}>;
-var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums
+var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums, to base 2 unless results are such too
 
 const log2_of_e = 1.44269504f;
 {{ column_words_functions() }}
 fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
-fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
+fn narrow(v: vec2<f32>) -> u32 { return {{ ("number" if logarithm else "near") ~ "_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
+{% macro result(value, top, less, type) -%}
+{{ "(" ~ value ~ " - " ~ top ~ ") - " ~ less if logarithm else "exp2(fma(" ~ value ~ " - " ~ top ~ ", " ~ type ~ "(log2_of_e), -" ~ less ~ "))" }}
+{%- endmacro %}
+{% if not logarithm %}
 {# Of the sum, 13 bits: what is lost is a quarter of f16's last place at most. It is at least 1, what the maximum adds, or
    0, where all is -Inf. #}
 // A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on.
@@ -33,8 +38,12 @@ fn part_word(top: f32, sum: f32) -> u32 {
 }
 fn top_of(word: u32) -> f32 { return {{ "unpack2x16float(word).y" if x_is_f16 else "bitcast<f32>(word & 0xffff0000u)" }}; }
 fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u) + 0x3f800000u); }
-{% macro look_at(k) -%}found_at(tile, {{ looked_part(k, shares) }}, 0u, place){%- endmacro %}
-{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, place: u32", looks, look_at) }}
+{% endif %}
+{% macro look_at(k) -%}found_at(tile, {{ looked_part(k // words, shares) }}, {{ k % words }}u, place){%- endmacro %}
+{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, place: u32", words * looks, look_at) }}
+{# The maximum and the sum of part number k of these. #}
+{% macro found_top(k) %}{{ "f.f" ~ 2 * k if logarithm else "top_of(f.f" ~ k ~ ")" }}{% endmacro %}
+{% macro found_sum(k) %}{{ "f.f" ~ (2 * k + 1) if logarithm else "sum_of_word(f.f" ~ k ~ ")" }}{% endmacro %}
 {# Joins what all parts found of half j as row_tops and row_less, which barriers around must guard. #}
 {% macro join_parts(j) %}
   var found_top{{ j }} = lowest;
@@ -43,11 +52,11 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
     let f = load_found_of_some(tile, q, {{ j * half }}u + tid % {{ half }}u);
     var next = found_top{{ j }};
 {% for k in range(looks) %}
-    next = max(next, top_of(f.f{{ k }}));
+    next = max(next, {{ found_top(k) }});
 {% endfor %}
     found_sum{{ j }} *= exp2((found_top{{ j }} - next) * log2_of_e);
 {% for k in range(looks) %}
-    let sum{{ k }} = sum_of_word(f.f{{ k }}) * exp2((top_of(f.f{{ k }}) - next) * log2_of_e);
+    let sum{{ k }} = {{ found_sum(k) }} * exp2(({{ found_top(k) }} - next) * log2_of_e);
     found_sum{{ j }} += {{ looked(k, shares, "sum" ~ k) }};
 {% endfor %}
     found_top{{ j }} = next;
@@ -73,7 +82,7 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% endfor %}
 {% endif %}
     row_tops[tid] = top;
-    row_less[tid] = log2(sum);
+    row_less[tid] = {{ "log_f32(sum)" if logarithm else "log2(sum)" }};
 {% if rounds %}
     if (!is_positive_f32(sum)) { atomicMax(&gave_up, 1u); }   // what is stored at once has no NaN
 {% endif %}
@@ -93,7 +102,7 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% endfor %}
   let top = vec4<f32>(top0, top1);
   let less = vec4<f32>(less0, less1);
-{% macro finished(value) -%}exp2(fma({{ value }} - top, vec4<f32>(log2_of_e), -less)){%- endmacro %}
+{% macro finished(value) -%}{{ result(value, "top", "less", "vec4<f32>") }}{%- endmacro %}
 {{ finish_steps(finished) }}
 {% endmacro %}
 {{ finish_function(finish_tile) }}
@@ -140,7 +149,10 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% endfor %}
       top = next;
     }
-    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "part_word(top, sum)") }}
+    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "top" if logarithm else "part_word(top, sum)") }}
+{% if logarithm %}
+    {{ leave_found("found_at(tile, part_of(tile), 1u, tid)", "sum") }}
+{% endif %}
   }
 {% endfor %}
 {% for j in range(2) %}
@@ -157,7 +169,7 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
   v{{ i }}[{{ j }}] += p.nothing;
 {% endfor %}
 {% for i in range(kept) %}
-  v{{ i }}[{{ j }}] = narrow(exp2(fma(widen(v{{ i }}[{{ j }}]) - top{{ j }}, vec2<f32>(log2_of_e), -less{{ j }})));
+  v{{ i }}[{{ j }}] = narrow({{ result("widen(v" ~ i ~ "[" ~ j ~ "])", "top" ~ j, "less" ~ j, "vec2<f32>") }});
 {% if j == 1 %}
 {{ store_words(i, "v" ~ i) }}
 {% endif %}
