@@ -111,8 +111,33 @@ void forms(KernelBench& b) {
   }
 }
 
+// Of five operands, four of which are rows: batch norm with the channels last, in such forms.
+void affine(KernelBench& b) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    const Tensor x = b.tensor(type, {-1, 64}), row{type, {64}};
+    Expression e;
+    const auto of = [&](ScalarOp op, int a, int c) { return e.apply(op, {a, c}); };
+    int in[5];
+    for (int& i : in) i = e.cast(e.input(type), DType::f32);
+    const int factor = e.apply(ScalarOp::rsqrt, {of(ScalarOp::add, in[2], e.constant(1e-5, DType::f32))});
+    const int scaled = of(ScalarOp::mul, of(ScalarOp::sub, in[0], in[1]), of(ScalarOp::mul, factor, in[3]));
+    e.output(e.cast(of(ScalarOp::add, scaled, in[4]), type));
+    for (int width = 4; width <= 128 / bits(type); width *= 2) {
+      for (int groups = 1; groups <= 4; ++groups) {
+        b.measure({.name = std::format("affine {} {} by {} groups of {}", name(type), to_string(x.shape), groups, width),
+                   .inputs = {x, row, row, row, row}, .outputs = {x}, .moved = 2,
+                   .call = [&](Stream& s, Operands v, const Workspace&) {
+                     kernels::map(s, "affine", e, v.first(5), v.subspan(5), {width, groups});
+                   },
+                   .low = 0.1f});
+      }
+    }
+  }
+}
+
 const bool registered = register_cases("copy", copies) && register_cases("transpose", transpositions) &&
-                        register_cases("functions", functions) && register_cases("forms", forms);
+                        register_cases("functions", functions) && register_cases("forms", forms) &&
+                        register_cases("affine", affine);
 
 }  // namespace
 }  // namespace weft::bench

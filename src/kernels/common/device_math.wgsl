@@ -7,14 +7,9 @@
 // |x| is not below the limit; also NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return !(abs(x) < limit); }
 
-// Where one is a number that is neither 0 nor denormal: of others devices may take denormal ones for 0.
-fn less_normal_f32(a: f32, b: f32) -> bool { return a < b; }
-fn less_equal_normal_f32(a: f32, b: f32) -> bool { return a <= b; }
-
-// n by the bits of n + shift, shift being from 1.5 · 2^23 on and |n| below 2^22: GPUs convert an eighth as many numbers
-// as they add. Bits that are set are set once more, since compilers take (n + shift) - shift for n.
-fn unshifted_f32(b: u32, shift: f32) -> f32 { return bitcast<f32>(b | 0x4b000000u) - shift; }
-fn number_of_i32(n: i32) -> f32 { return bitcast<f32>(bitcast<u32>(n) + 0x4b400000u) - 12582912.0; }
+// n by the bits of n + 1.5 · 2^23, |n| being below 2^22; what is infinite or not a number stays so. Bits that are set are
+// set once more, since compilers take (n + shift) - shift for n.
+fn unshifted_f32(b: u32) -> f32 { return bitcast<f32>(b | 0x4b000000u) - 12582912.0; }
 
 // What is not a number is neither.
 fn min_f32(x: f32, y: f32) -> f32 { return select(min(x, y), x + y, !(x >= y) & !(x < y)); }
@@ -110,9 +105,9 @@ fn tanh_f32(x: f32) -> f32 {
 struct ExpPartsF32 { scale: f32, rest: f32 }
 
 fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
-  // 1.5 · 2^23 + 127: the last bits are the power's exponent.
+  // 1.5 · 2^23 + 127: the last bits are the power's exponent. By them, since a compiler may take a sum apart again.
   let shifted = bitcast<u32>(fma(s, factor, 12583039.0));
-  let r = fma(low, factor, fma(s, factor, -unshifted_f32(shifted, 12583039.0)));
+  let r = fma(low, factor, fma(s, factor, f32(0x4b40007f - bitcast<i32>(shifted))));
   var q = 0.00015470266;
   q = fma(q, r, 0.0013391327);
   q = fma(q, r, 0.009618029);
@@ -281,7 +276,7 @@ fn tan_near(x: f32, far: ptr<function, bool>) -> f32 {
   let a = abs(x);
   *far = *far | !(a < 402.0);
   let shifted = bitcast<u32>(fma(a, 0.63661977, 12582912.0));
-  let n = unshifted_f32(shifted, 12582912.0);
+  let n = unshifted_f32(shifted);
   let r = fma(n, 1.7151245e-15, fma(n, 4.371139e-8, fma(n, -1.57079637, a)));
   let s = sin_kernel_f32(r);
   let c = cos_kernel_f32(r);
@@ -444,7 +439,7 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   p = fma(p, z, 0.9617967);
   let w = fma(p, z, 3.85192607e-8);        // 2/ln2 is 2.88539004 and this
   let rest = fma(q, w, ql * fma(3.0, w, 2.88539004));
-  let k = number_of_i32(s.exponent);
+  let k = f32(s.exponent);
   // By bits, which keep compilers from taking the sum apart again.
   let lh = bitcast<f32>(bitcast<u32>(fma(2.88539004, q, k) + rest) & 0xfffffff8u);
   let ll = fma(2.88539004, q, k - lh) + rest;
@@ -458,5 +453,5 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
 fn signed_power_f32(x: f32, y: f32, r: f32) -> f32 {
   let shifted = bitcast<u32>(y + 12582912.0);
   let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & (shifted << 31u)));
-  return select(signed, nan_f32(), (x < 0.0) & (unshifted_f32(shifted, 12582912.0) != y));
+  return select(signed, nan_f32(), (x < 0.0) & (unshifted_f32(shifted) != y));
 }

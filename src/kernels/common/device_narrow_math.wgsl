@@ -66,7 +66,7 @@ fn sin_rest_narrow(r: f32) -> f32 {
 fn sin_narrow(x: f32) -> f32 {
   let a = abs(x);
   let shifted = bitcast<u32>(fma(a, 0.31830989, 12582912.0));
-  let n = unshifted_f32(shifted, 12582912.0);
+  let n = unshifted_f32(shifted);
   let s = sin_rest_narrow(fma(n, 8.742278e-8, fma(n, -3.14159274, a)));
   return bitcast<f32>(bitcast<u32>(s) ^ (bitcast<u32>(x) & 0x80000000u) ^ (shifted << 31u));
 }
@@ -74,7 +74,7 @@ fn sin_narrow(x: f32) -> f32 {
 // By the nearest zero.
 fn cos_narrow(x: f32) -> f32 {
   let shifted = bitcast<u32>(fma(x - 1.57079633, 0.31830989, 12582912.0));
-  let k = fma(unshifted_f32(shifted, 12582912.0), 2.0, 1.0);   // n + ½ would be added to the shift
+  let k = fma(unshifted_f32(shifted), 2.0, 1.0);   // n + ½ would be added to the shift
   let s = sin_rest_narrow(fma(k, -4.371139e-8, fma(k, 1.57079637, -x)));
   return bitcast<f32>(bitcast<u32>(s) ^ (shifted << 31u));
 }
@@ -82,7 +82,7 @@ fn cos_narrow(x: f32) -> f32 {
 fn tan_narrow(x: f32) -> f32 {
   let a = abs(x);
   let shifted = bitcast<u32>(fma(a, 0.63661977, 12582912.0));
-  let n = unshifted_f32(shifted, 12582912.0);
+  let n = unshifted_f32(shifted);
   let r = fma(n, 4.371139e-8, fma(n, -1.57079637, a));
   let z = r * r;
   let t = r * fma(z, fma(z, fma(z, fma(z, 0.043582812, 0.040832926), 0.13626008), 0.33313528), 1.0);
@@ -208,7 +208,7 @@ fn pow_narrow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let s = split_normal_f32(bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu));
   let q = s.fraction * (1.0 / (s.fraction + 2.0));
   let z = q * q;
-  let k = number_of_i32(s.exponent);
+  let k = f32(s.exponent);
   *far = *far | is_beyond_f32(k, 126.0) | is_beyond_f32(y, 0x1p22);
   let r = exp2(y * fma(q, fma(z, fma(z, 0.5958736, 0.9615862), 2.8853905), k));
   return signed_power_f32(x, y, r);
@@ -271,8 +271,8 @@ fn tan_wide_far(x: f32) -> bool { return is_beyond_f32(x, 128.0); }
 fn sinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
 fn cosh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
 fn asinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0x1p60); }
-fn acosh_wide_far(x: f32) -> bool { return (!(x >= 1.0005) & (x != 1.0)) | !(x < 0x1p60); }
-fn erfinv_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0.9998) & (abs(x) != 1.0); }
+fn acosh_wide_far(x: f32) -> bool { return (!(x >= 1.0005) & (bitcast<u32>(x) != 0x3f800000u)) | !(x < 0x1p60); }
+fn erfinv_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0.9998) & ((bitcast<u32>(x) & 0x7fffffffu) != 0x3f800000u); }
 fn mish_wide_far(x: f32) -> bool { return is_beyond_f32(x, 80.0); }
 
 fn hypot_wide(x: f32, y: f32) -> f32 {

@@ -43,12 +43,8 @@ fn less_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) &&
 
 fn less_equal_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) && order_f32(a) <= order_f32(b); }
 
-// Below 0, by its bits.
-fn is_negative_f32(x: f32) -> bool { return bitcast<u32>(x) - 0x80000001u < 0x7f800000u; }
-
-// Where one is a number that is neither 0 nor denormal.
-fn less_normal_f32(a: f32, b: f32) -> bool { return less_f32(a, b); }
-fn less_equal_normal_f32(a: f32, b: f32) -> bool { return less_equal_f32(a, b); }
+// Whether x's bits are among `count` from `first` on: an interval of numbers of one sign.
+fn is_among_f32(x: f32, first: u32, count: u32) -> bool { return bitcast<u32>(x) - first < count; }
 
 fn min_f32(a: f32, b: f32) -> f32 {
   if (is_nan_f32(a)) { return a; }

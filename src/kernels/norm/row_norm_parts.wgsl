@@ -72,7 +72,7 @@
 {{ finish_function(finish_tile) }}
 {% if checked %}
 {% set once_more = finish_steps(finished, load_weights("w_", "k")) %}
-{% set store_how = "_near" %}
+{% set store_how = quick_store %}
 {% endif %}
 {{ parts_head() }}
 {% if gathers and centred %}
@@ -113,37 +113,6 @@
   let rest = team_sum(sum_of(off) * count, tid) * part_inverse;
   let deviations = team_sum(sum_of(squares + off * off * count), tid) - rest * rest / part_inverse;
 {{ put_moments() }}
-{% elif gathers and centred and packed %}
-{# Distances from the thread's first element, which is among them, so that their squares lose no digits. #}
-{{ tile_values("0", "0u") }}
-  let base = {{ tile_value(0) }};
-  var total = value_t(0);
-  var total_squares = value_t(0);
-  var own_count = 1f;
-{% for i in range(1, kept) %}
-  let d{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - base", i) }};
-  total += d{{ i }};
-  total_squares = fma(d{{ i }}, d{{ i }}, total_squares);
-  own_count += {{ masked("0f", "1f", i) }};
-{% endfor %}
-{% if tile_inside(0) %}
-  own_count = select(0f, own_count, inside0);
-{% endif %}
-  let own_mean = total / max(own_count, 1f);
-  let part_mean = team_sum(sum_of(base + own_mean) * own_count, tid) * part_inverse;
-  let own_off = (base - part_mean) + own_mean;
-  let about_own = max(total_squares - own_mean * total, value_t(0));
-  let own_squares = select(value_t(0), fma(own_off * own_off, value_t(own_count), about_own), own_count > 0f);
-{% if together %}
-  let sums = team_sums(vec2<f32>(sum_of(own_off) * own_count, sum_of(own_squares)), tid);
-  let rest = sums.x * part_inverse;
-  let deviations = sums.y - rest * sums.x;
-{% else %}
-  let sum = team_sum(sum_of(own_off) * own_count, tid);
-  let rest = sum * part_inverse;
-  let deviations = team_sum(sum_of(own_squares), tid) - rest * sum;
-{% endif %}
-{{ put_moments() }}
 {% elif gathers and centred %}
 {{ tile_values("0", "0u") }}
   var total = {{ tile_value(0) }};
@@ -151,12 +120,16 @@
   total += {{ tile_value(i) }};
 {% endfor %}
   let part_mean = team_sum(sum_of(total), tid) * part_inverse;
+{{ forget_values() }}
   total = value_t(0);
   var part_squares = value_t(0);
 {% for i in range(kept) %}
-  v{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - part_mean", i) }};
-  total += v{{ i }};
-  part_squares += v{{ i }} * v{{ i }};
+  let d{{ i }} = {{ masked("value_t(0)", tile_value(i) ~ " - part_mean", i) }};
+  total += d{{ i }};
+  part_squares += d{{ i }} * d{{ i }};
+{% if not packed %}
+  v{{ i }} = d{{ i }};
+{% endif %}
 {% endfor %}
 {% if together %}
   let sums = team_sums(vec2<f32>(sum_of(total), sum_of(part_squares)), tid);

@@ -29,7 +29,7 @@ RowPlanOptions options_of(const RowViews& views, const Rows& rows) {
 using Windows = std::span<const RowViews>;
 
 // A part's statistics are its maximum and its sum.
-std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows windows, int axis, bool log,
+std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows windows, int axis,
                                  const std::optional<PartsForm>& form = {}) {
   std::vector<Rows> rows;
   std::vector<RowPlanOptions> options;
@@ -39,19 +39,14 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   }
   PartKind kind = part_kind(windows[0], 2);
   kind.by_columns = true;
-  if (windows.size() == 1 && in_column_words(windows[0], options[0])) kind.column_words = log ? 2 : 1;
+  if (windows.size() == 1 && in_column_words(windows[0], options[0])) kind.column_words = 1;
   return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 
-// What they take, as softmax or as its logarithm.
 std::uint64_t bytes_of_parts(const gpu::Capabilities& capabilities, Windows windows, int axis,
                              const std::optional<PartsForm>& form = {}) {
-  std::uint64_t bytes = 0;
-  for (const bool log : {false, true}) {
-    const auto parts = parts_of(capabilities, windows, axis, log, form);
-    if (parts) bytes = std::max(bytes, parts->bytes());
-  }
-  return bytes;
+  const auto parts = parts_of(capabilities, windows, axis, form);
+  return parts ? parts->bytes() : 0;
 }
 
 Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows& rows, const RowPlan& plan, bool log) {
@@ -75,7 +70,7 @@ void run_in_parts(Stream& stream, std::string_view name, Windows windows, int ax
     if (parts.column_words) {
       const bool in_f16 = x == DType::f16 && stream.gpu()->device().capabilities().f16;
       if (in_f16) call.enable("f16");
-      call.set("in_f16", in_f16).set("found_words", !log);
+      call.set("in_f16", in_f16).set("found_words", true);
       add_column_words(call, parts, x, views.result_type(), plan.team / 2);  // half of the columns at a time
       call.set("words_of_x", true);
       return call;
@@ -126,7 +121,7 @@ void run(Stream& stream, const RowViews& views, int axis, bool log, const std::o
   const auto scratch = scratch_of(capabilities, views, axis);
   in_row_windows(capabilities, name, views.all(), along(axis), scratch, [&](RowWindows pieces) {
     const std::vector<RowViews> windows = windows_of(views, pieces);
-    const auto parts = parts_of(capabilities, windows, axis, log);
+    const auto parts = parts_of(capabilities, windows, axis);
     if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
       return run_in_parts(stream, name, windows, axis, log, *parts, workspace);
     }
@@ -177,7 +172,7 @@ void softmax_in_form(Stream& stream, const RowViews& views, int axis, bool logar
 
 void softmax_in_parts(Stream& stream, const RowViews& views, int axis, bool logarithm, const View& workspace,
                       const PartsForm& form) {
-  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, logarithm, form);
+  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, form);
   run_in_parts(stream, name_of(logarithm), std::span(&views, 1), axis, logarithm, parts, workspace);
 }
 

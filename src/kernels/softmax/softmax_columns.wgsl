@@ -1,7 +1,7 @@
 {# Softmax, or its logarithm, down columns of 16 bits in parts that wait for each other (common/column_words.wgsl). A
    four's two words, and with them the block's columns, are gone through as two halves, the second of which is computed
-   while the first waits. A part's maximum and sum are told in one word; of logarithms, in which near 0 all of the sum's
-   digits show, in two. #}
+   while the first waits. A part's maximum and sum, or the sum's logarithm where results are such, are told in one
+   word. #}
 {% set half = block // 2 %}
 {% set shares = workgroup // half %}
 {% set eight = 8 if team > 8 else team %}
@@ -18,13 +18,13 @@ var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums, to bas
 const log2_of_e = 1.44269504f;
 {{ column_words_functions() }}
 fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
-fn narrow(v: vec2<f32>) -> u32 { return {{ ("number" if logarithm else "near") ~ "_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
+fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
 {% macro result(value, top, less, type) -%}
 {{ "(" ~ value ~ " - " ~ top ~ ") - " ~ less if logarithm else "exp2(fma(" ~ value ~ " - " ~ top ~ ", " ~ type ~ "(log2_of_e), -" ~ less ~ "))" }}
 {%- endmacro %}
-{% if not logarithm %}
 {# Of the sum, 13 bits: what is lost is a quarter of f16's last place at most. It is at least 1, what the maximum adds, or
-   0, where all is -Inf. #}
+   0, where all is -Inf. Of its logarithm l, which is below 16, 13 bits of l + 2^-12: an eighth of f16's last place in
+   results, which are -l at most, and where l is small about what f32 gives. #}
 // A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on.
 fn part_word(top: f32, sum: f32) -> u32 {
 {% if x_is_f16 %}
@@ -32,18 +32,27 @@ fn part_word(top: f32, sum: f32) -> u32 {
 {% else %}
   let high = bitcast<u32>(top) & 0xffff0000u;
 {% endif %}
+{% if logarithm %}
+  let word = high | ((bitcast<u32>(log_f32(sum) + 0x1p-12f) - 0x39800000u + 0x400u) >> 11u);
+{% else %}
   let word = high | ((bitcast<u32>(sum) - 0x3f800000u + 0x400u) >> 11u);
+{% endif %}
   let odd = select({{ "0x7e000000u, 0xfc000000u" if x_is_f16 else "0x7fc00000u, 0xff800000u" }}, bitcast<u32>(sum) == 0u);   // NaN, -Inf
   return select(odd, word, is_positive_f32(sum));
 }
 fn top_of(word: u32) -> f32 { return {{ "unpack2x16float(word).y" if x_is_f16 else "bitcast<f32>(word & 0xffff0000u)" }}; }
-fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u) + 0x3f800000u); }
+// The part's sum as one of exponentials below `top`.
+fn sum_below(word: u32, top: f32) -> f32 {
+{% if logarithm %}
+  let less = bitcast<f32>(((word & 0xffffu) << 11u) + 0x39800000u) - 0x1p-12f;
+  return exp2(((top_of(word) - top) + less) * log2_of_e);
+{% else %}
+  let sum = bitcast<f32>(((word & 0xffffu) << 11u) + 0x3f800000u);
+  return sum * exp2((top_of(word) - top) * log2_of_e);
 {% endif %}
-{% macro look_at(k) -%}found_at(tile, {{ looked_part(k // words, shares) }}, {{ k % words }}u, place){%- endmacro %}
-{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, place: u32", words * looks, look_at) }}
-{# The maximum and the sum of part number k of these. #}
-{% macro found_top(k) %}{{ "f.f" ~ 2 * k if logarithm else "top_of(f.f" ~ k ~ ")" }}{% endmacro %}
-{% macro found_sum(k) %}{{ "f.f" ~ (2 * k + 1) if logarithm else "sum_of_word(f.f" ~ k ~ ")" }}{% endmacro %}
+}
+{% macro look_at(k) -%}found_at(tile, {{ looked_part(k, shares) }}, 0u, place){%- endmacro %}
+{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, place: u32", looks, look_at) }}
 {# Joins what all parts found of half j as row_tops and row_less, which barriers around must guard. #}
 {% macro join_parts(j) %}
   var found_top{{ j }} = lowest;
@@ -52,12 +61,11 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
     let f = load_found_of_some(tile, q, {{ j * half }}u + tid % {{ half }}u);
     var next = found_top{{ j }};
 {% for k in range(looks) %}
-    next = max(next, {{ found_top(k) }});
+    next = max(next, top_of(f.f{{ k }}));
 {% endfor %}
     found_sum{{ j }} *= exp2((found_top{{ j }} - next) * log2_of_e);
 {% for k in range(looks) %}
-    let sum{{ k }} = {{ found_sum(k) }} * exp2(({{ found_top(k) }} - next) * log2_of_e);
-    found_sum{{ j }} += {{ looked(k, shares, "sum" ~ k) }};
+    found_sum{{ j }} += {{ looked(k, shares, "sum_below(f.f" ~ k ~ ", next)") }};
 {% endfor %}
     found_top{{ j }} = next;
   }
@@ -149,10 +157,7 @@ fn sum_of_word(word: u32) -> f32 { return bitcast<f32>(((word & 0xffffu) << 11u)
 {% endfor %}
       top = next;
     }
-    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "top" if logarithm else "part_word(top, sum)") }}
-{% if logarithm %}
-    {{ leave_found("found_at(tile, part_of(tile), 1u, tid)", "sum") }}
-{% endif %}
+    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "part_word(top, sum)") }}
   }
 {% endfor %}
 {% for j in range(2) %}
