@@ -343,6 +343,39 @@ TEST_P(Elementwise, SeveralOutputsAndSharedNodes) {
   }
 }
 
+// Functions in f32 whose results are rounded to a narrow float by choices and factors, from a type that has less range.
+TEST_P(Elementwise, RoundedBehindAFactor) {
+  for (const DType from : {DType::f16, DType::bf16, DType::f32}) {
+    for (const DType to : {DType::f16, DType::bf16}) {
+      for (const ScalarOp op : {ScalarOp::cosh, ScalarOp::sinh, ScalarOp::mish, ScalarOp::expm1, ScalarOp::erfinv,
+                                ScalarOp::silu, ScalarOp::gelu_erf, ScalarOp::gelu_tanh, ScalarOp::exp}) {
+        for (const double factor : {1.5, 0x1p30}) {
+          Expression e;
+          const int x = e.cast(e.input(from), DType::f32);
+          const int scaled = e.apply(ScalarOp::mul, {e.constant(factor, DType::f32), e.apply(op, {x})});
+          const int below = e.apply(ScalarOp::less, {x, e.constant(20, DType::f32)});
+          e.output(e.cast(e.apply(ScalarOp::select, {below, scaled, e.apply(op, {x})}), to));
+          constexpr double points[] = {-100, -89, -88.5, -60,  -12,    -9, -8.5, -3, -1,   -0.9995, -0.5,
+                                       0,    0.25, 0.5, 0.9995, 1, 2, 11, 30,   88.5, 89,  89.375};
+          const View in = test::host_view(from, {static_cast<std::int64_t>(std::size(points))}, std::span<const double>(points));
+          run_both(device(), {{in}}, {{random_view(rng, in.shape(), to)}}, call_of(e),
+                   {.ulp = 1, .absolute = to == DType::f16 ? 1e-7 : 0x1p-125 * factor}, e.to_string());  // flushed
+        }
+      }
+    }
+  }
+}
+
+// Each of many choices from the one before, twice.
+TEST_P(Elementwise, ChoicesFromChoices) {
+  Expression e;
+  int x = e.input(DType::bf16);
+  for (int i = 0; i < 60; ++i) x = e.apply(ScalarOp::max, {x, e.apply(ScalarOp::neg, {x})});
+  e.output(x);
+  const View in = test::host_view(DType::bf16, {8}, std::vector<double>{-3, -2, -1, -0.5, 0.5, 1, 2, 3});
+  run_both(device(), {{in}}, {{random_view(rng, {8}, DType::bf16)}}, call_of(e), {}, "max");
+}
+
 // Compilers like to leave out a rounding to a narrow float and back.
 TEST_P(Elementwise, CastsRoundAtEachStep) {
   for (const DType type : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) {

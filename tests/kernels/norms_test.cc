@@ -243,6 +243,30 @@ TEST_P(NormsTest, WeightsThatAreNoNumbers) {
   }
 }
 
+// NaN with all its bits, which quick rounding would take for -0, and infinities.
+TEST_P(NormsTest, RowsThatHoldNoNumbers) {
+  const kernels::PartsForm form{.threads = 64, .kept = 4, .interleave = 4, .waits = true};
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    for (const bool infinite : {false, true}) {
+      for (const bool weights : {false, true}) {
+        for (const auto& [norm, shape, axis, parts] :
+             {std::tuple{Form::group, Shape{2, 8, 60}, 1, false}, {Form::group, {2, 8, 6000}, 1, true},
+              {Form::group, {2, 3000, 64}, 2, true}, {Form::group, {2, 300, 64}, 2, false},
+              {Form::instance, {2, 3000, 64}, 2, true}, {Form::rms, {4, 1024}, 1, false}, {Form::rms, {2, 16384}, 1, true}}) {
+          Norm n{.form = norm, .shape = shape, .axis = axis, .groups = 4, .scale = weights, .bias = weights, .x = type,
+                 .weight = DType::bf16, .y = DType::bf16};
+          if (parts) n.parts = form;
+          const Problem p = problem_of(n);
+          const unsigned all = type == DType::f32 ? 0x7fffffff : 0x7fff;
+          const unsigned infinity = type == DType::f32 ? 0x7f800000 : type == DType::f16 ? 0x7c00 : 0x7f80;
+          set_element_bits(p.inputs[0], p.inputs[0].count() / 3, infinite ? infinity : all);
+          run(p);
+        }
+      }
+    }
+  }
+}
+
 // Of bf16 in place, also where some weights are no numbers: the same bits as elsewhere.
 TEST_P(NormsTest, InPlace) {
   const kernels::PartsForm form{.threads = 64, .kept = 4, .interleave = 4, .waits = true};
@@ -264,6 +288,19 @@ TEST_P(NormsTest, InPlace) {
     if (!std::isnan(apart[i])) { ASSERT_EQ(apart[i], in_place[i]) << i; }
     else { ASSERT_TRUE(std::isnan(in_place[i])) << i; }
   }
+  // Over the weights.
+  const View row = view_of(DType::bf16, {64}, Kind::dense, normal(3, 0.3, 2));
+  const View own = to_device(device, view_of(DType::bf16, {64}, Kind::dense, [](std::int64_t i) {
+                               return i == 4 ? kNaN : 1.0 + 0.01 * static_cast<double>(i % 5);
+                             }));
+  const auto scaled = [&](const View& to) {
+    gpu::Encoder encoder(device);
+    kernels::rms_norm(encoder, to_device(device, row), own, to, 0, 1e-5f);
+    encoder.submit();
+    return to_host(device, to);
+  };
+  const View beside = scaled(to_device(device, row)), over = scaled(own);
+  expect_close(over, beside, {}, "over its weights");
 }
 
 // Forms that a GPU takes for large tensors.
@@ -540,6 +577,21 @@ TEST_P(NormsTest, InstanceNormsOfColumnsInWords) {
 
 // Columns of 16 bits whose parts wait for each other and tell a maximum and a sum in one word, as wide as an H200 takes
 // them and less so; or do not find what they wait for.
+// One large element in a part, and many small ones in another: what the latter's sum is told as shows in the result.
+TEST_P(NormsTest, LogSoftmaxOfTailsInOtherParts) {
+  for (const kernels::PartsForm& form : {kernels::PartsForm{256, 32, 32, true}, {256, 46, 32, true}, {256, 46, 16, true}}) {
+    for (const double tail : {-4.0, -8.0, -10.4, -12.0}) {
+      const View x = view_of(DType::f16, {1472, 128}, Kind::dense, [=](std::int64_t i) {
+        const std::int64_t row = i / 128, column = i % 128;
+        return row == 0 ? 0.0 : row < 736 ? -30.0 : tail - static_cast<double>(column) / 128;
+      });
+      run_both(device, std::array{x}, std::array{output(DType::f16, x.shape())},
+               [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, true, form); },
+               {.ulp = 1, .absolute = 5e-7, .relative = 0}, std::format("tail {}, {} beside", tail, form.interleave));
+    }
+  }
+}
+
 TEST_P(NormsTest, SoftmaxOfColumnsInWords) {
   for (const kernels::PartsForm& form : {kernels::PartsForm{64, 3, 4, true}, {256, 47, 32, true},
                                          {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {

@@ -13,9 +13,9 @@ fn sum_of(v: value_t) -> state_t { return v; }
 fn add(a: state_t, b: state_t) -> state_t { return a + b; }
 fn larger(a: state_t, b: state_t) -> state_t { return max(a, b); }
 
-{# How bf16 results are rounded if none is NaN, as of a softmax whose sum is a positive number: quickly. Exactly between
-   two are only those that f32's roundings put there. #}
-{% set quick_store = "_near" %}
+{# How bf16 results are rounded if none is NaN, as of a softmax whose sum is a positive number: quickly, what f32 has
+   exactly between two away from zero, which is as near, unless such `ties` are likely. #}
+{% set quick_store = "_number" if ties else "_near" %}
 
 {# Packed values are widened again after this: that the words do not change compilers cannot know. #}
 {% macro forget_values() %}

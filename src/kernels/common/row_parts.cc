@@ -179,9 +179,9 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   p.waits = f.waits;
   p.patience = f.patience;
   // With smaller teams what is told takes more workgroup memory than lay_tile() counts on; a word tells of sums below
-  // 2^16.
+  // 2^11.
   p.column_words = kind.column_words > 0 && p.waits && plan.across && plan.width == 4 && plan.team >= 8 &&
-                   std::int64_t{plan.team} * f.kept < 1 << 16;
+                   std::int64_t{plan.team} * f.kept < 1 << 11;
   if (p.column_words) p.words = kind.column_words;
   const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   p.exact = p.waits && teams % (plan.workgroup / plan.team) == 0 && std::ranges::all_of(p.steps, ends_with_tile);

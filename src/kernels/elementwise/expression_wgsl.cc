@@ -191,8 +191,8 @@ std::string_view nextafter_text(DType type) {
 }
 
 // Of each node the float type that its function is computed for: its operands', or where these are f32 the narrow one
-// that the result is rounded to on all its ways, with nothing on them but choices and exact factors: what its short form
-// errs by is the same share of the end.
+// that the result is rounded to on all its ways, with nothing on them but choices and constant factors: what its short
+// form errs by is the same share of the end. Larger factors might bring back what a form takes for 0.
 std::vector<DType> computed_for(const Expression& e) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
@@ -202,8 +202,12 @@ std::vector<DType> computed_for(const Expression& e) {
   for (std::size_t i = nodes.size(); i-- > 0;) {
     const Expression::Node& node = nodes[i];
     for (std::size_t k = 0; k < node.args.size() && node.args[k] >= 0; ++k) {
-      const auto is_exact = [&](int n) { return nodes[n].op == constant || nodes[n].op == input || nodes[n].op == cast; };
-      const bool passes = node.op == neg || (node.op == select && k > 0) || (node.op == mul && is_exact(node.args[k == 0 ? 1 : 0]));
+      const auto is_factor = [&](int n) {
+        const float c = nodes[n].op == constant ? std::abs(constant_f32(nodes[n])) : 0;
+        return c >= 0x1p-20f && c <= 0x1p20f;
+      };
+      const bool passes = node.op == neg || (node.op == select && k > 0) ||
+                          (node.op == mul && is_factor(node.args[k == 0 ? 1 : 0]));
       const DType end = node.op == cast && is_narrow(node.type) ? node.type : passes && ends[i] ? *ends[i] : DType::f32;
       std::optional<DType>& of = ends[static_cast<std::size_t>(node.args[k])];
       of = !of || *of == end ? end : DType::f32;
@@ -248,10 +252,11 @@ std::optional<Reporting> reporting_form(const Expression::Node& node, DType type
   return r;
 }
 
-// Whether the function's arguments may have all of f32's range: bf16's, and what the kernel computed, which is not
-// rounded.
-bool has_wide_arguments(const Expression& expression, const Expression::Node& node) {
+// Whether the function's arguments may have all of f32's range: bf16's, what the kernel computed, which is not rounded,
+// and what becomes bf16, which has that range.
+bool has_wide_arguments(const Expression& expression, const Expression::Node& node, DType type) {
   using enum ScalarOp;
+  if (type == DType::bf16) return true;
   return std::ranges::any_of(node.args, [&](int a) {
     if (a < 0) return false;
     const Expression::Node* x = &expression.nodes()[a];
@@ -275,7 +280,7 @@ std::optional<NearForm> near_form(const Expression& expression, const Expression
   const bool bf16 = type == DType::bf16;
   if (device_forms(f + "_narrow")) {
     if (bf16 && has_device_form(f + "_brief")) return NearForm{"_brief", f + "_brief_far($)"};
-    if (has_wide_arguments(expression, node) && has_device_form(f + "_wide_far")) {
+    if (has_wide_arguments(expression, node, type) && has_device_form(f + "_wide_far")) {
       return NearForm{"_narrow", f + "_wide_far($)"};
     }
     if (has_device_form(f + "_narrow")) return {};
@@ -448,7 +453,7 @@ std::string node_text(const Expression& expression, const Expression::Node& node
     else text += variable(pattern[i] - '0');
   }
   if (!function.empty()) {
-    const char* form = has_wide_arguments(expression, node) && has_common_form(function + "_wide") ? "_wide("
+    const char* form = has_wide_arguments(expression, node, computed) && has_common_form(function + "_wide") ? "_wide("
                        : computed == DType::bf16 && has_common_form(function + "_bf16")            ? "_bf16("
                                                                                                    : "_narrow(";
     text.replace(text.find("_narrow("), 8, form);
@@ -588,37 +593,45 @@ bool ends_near(const Expression& e) {
   return !narrow_function(last, last.type).empty() && info(last.op).arity == 1;
 }
 
-// Whether a value is one of `type`, without being rounded to it: what others of it are chosen from, or whole parts.
-bool is_of(const Expression& e, int n, DType type) {
+// Values of the result's type before it is rounded: what others of it are chosen from, or whole parts.
+bool rounds_nothing(const Expression& e) {
   using enum ScalarOp;
-  const Expression::Node& node = e.nodes()[static_cast<std::size_t>(n)];
-  const auto all_from = [&](std::size_t first) {
-    return std::ranges::all_of(node.args.begin() + first, node.args.end(), [&](int a) { return a < 0 || is_of(e, a, type); });
-  };
-  switch (node.op) {
-    case constant: return node.type == type || (node.type == DType::f32 && type == DType::bf16 && node.bits << 48 == 0);
-    case input: return node.type == type;
-    case cast: return (node.type == type || node.type == DType::f32) && is_of(e, node.args[0], type);
-    case select: return all_from(1);
-    case neg:
-    case ScalarOp::abs:
-    case sign:
-    case ScalarOp::ceil:
-    case ScalarOp::floor:
-    case ScalarOp::trunc:
-    case ScalarOp::round:
-    case relu:
-    case ScalarOp::copysign:
-    case min:
-    case max:
-    case ScalarOp::fmin:
-    case ScalarOp::fmax:
-    case clamp: return all_from(0);
-    default: return false;
+  if (e.outputs().size() != 1) return false;
+  const DType type = e.output_type(0);
+  const auto& nodes = e.nodes();
+  std::vector<bool> is_of(nodes.size(), false);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Expression::Node& node = nodes[i];
+    const auto all_from = [&](std::size_t first) {
+      return std::all_of(node.args.begin() + static_cast<std::ptrdiff_t>(first), node.args.end(),
+                         [&](int a) { return a < 0 || is_of[static_cast<std::size_t>(a)]; });
+    };
+    switch (node.op) {
+      case constant:
+        is_of[i] = node.type == type || (node.type == DType::f32 && type == DType::bf16 && node.bits << 48 == 0);
+        break;
+      case input: is_of[i] = node.type == type; break;
+      case cast: is_of[i] = (node.type == type || node.type == DType::f32) && all_from(0); break;
+      case select: is_of[i] = all_from(1); break;
+      case neg:
+      case ScalarOp::abs:
+      case sign:
+      case ScalarOp::ceil:
+      case ScalarOp::floor:
+      case ScalarOp::trunc:
+      case ScalarOp::round:
+      case relu:
+      case ScalarOp::copysign:
+      case min:
+      case max:
+      case ScalarOp::fmin:
+      case ScalarOp::fmax:
+      case clamp: is_of[i] = all_from(0); break;
+      default: break;
+    }
   }
+  return is_of[static_cast<std::size_t>(e.outputs()[0])];
 }
-
-bool rounds_nothing(const Expression& e) { return e.outputs().size() == 1 && is_of(e, e.outputs()[0], e.output_type(0)); }
 
 std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_forms, bool reorders) {
   const auto& nodes = e.nodes();

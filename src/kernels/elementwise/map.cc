@@ -183,20 +183,23 @@ int widest_group(const MapProblem& problem, std::span<const Operand> operands) {
 // one to four groups: f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030, 4,010; gelu 3,520, 3,960, 4,040,
 // 3,990; f16 relu 4,130, 4,090, 4,090, 4,050 (by fours 2,500, 3,780, 4,070, 4,080), tanh 4,080, 4,050, 4,040, 4,010
 // (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max 3,820, 4,240, 4,140, 4,160; i64 one by one add
-// 3,570, 4,260, 4,210, 4,180, complex of f16 2,380, 3,810, 3,990, 4,010.
+// 3,570, 4,260, 4,210, 4,180, complex of f16 2,380, 3,810, 3,990, 4,010; of five operands, 16 bytes each, f32 4,110,
+// 4,070, 4,050, 4,010, bf16 3,710, 3,570, 3,480, 3,460.
 int groups_a_thread(const MapProblem& problem, std::span<const Operand> operands, int width, bool phases) {
   if (width == 1) {
     const auto is_narrow = [](const Operand& o) { return bits(o.view.dtype) < 32; };
     return std::ranges::any_of(operands, is_narrow) ? 4 : 2;
   }
-  int widest = 8, narrowest = 32;
+  int widest = 8, narrowest = 32, loads = 0;
   for (const Operand& o : operands) {
+    loads += o.mode == "vec" && o.name[0] == 'x' ? 1 : 0;
     if (o.mode == "each" && o.name[0] == 'y') return 1;
     if (o.mode == "each" && !phases) return 1;
     if (o.mode != "vec") continue;
     widest = std::max(widest, bits(o.view.dtype));
     narrowest = std::min(narrowest, bits(o.view.dtype));
   }
+  if (loads > 3 && widest * width == 128) return 1;
   const auto is_bf16 = [](const Operand& o) { return o.view.dtype == DType::bf16; };
   const int groups = std::max(narrowest < widest || std::ranges::any_of(operands, is_bf16) ? 2 : 1,
                               groups_for(problem.expression));

@@ -21,7 +21,7 @@ var<workgroup> row_factors: array<f32, {{ block }}>;
 
 {% if rounds %}
 // As quick_store (common/float_rows.wgsl).
-fn narrow4(v: vec4<f32>) -> vec2<u32> { return near_bf16x4(v); }
+fn narrow4(v: vec4<f32>) -> vec2<u32> { return {{ quick_store[1:] }}_bf16x4(v); }
 fn is_finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
 {% else %}
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return vec2<u32>(narrow_f16x2(v.x, v.y), narrow_f16x2(v.z, v.w)); }

@@ -34,10 +34,12 @@ fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {% macro weight(operand, is_wide, k) -%}
 load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}_start + {{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
+{# The step whose weights step i has, as weights that lie still are loaded once. #}
+{% macro weight_step(operand, i) %}{{ i if operand not in still else 0 if even else i // per_run * per_run }}{% endmacro %}
 {# Weights of step i as w<i>_scale and w<i>_bias; `spot`, a macro, says where step i has an operand. Weights that lie
    still are loaded where they come to lie. #}
 {% macro step_weight(operand, is_wide, i, spot, inside) %}
-{% set from = i if operand not in still else 0 if even else i // per_run * per_run %}
+{% set from = weight_step(operand, i) | int %}
   let w{{ i }}_{{ operand }} = {% if from == i %}load{{ "4" if is_wide else "" }}_{{ operand }}({{ spot(operand, i, inside) }}){% else %}w{{ from }}_{{ operand }}{% endif %};
 {% endmacro %}
 {% macro step_weights(i, spot, inside) %}
@@ -71,17 +73,23 @@ fma({{ value }} - middle, value_t(factor * {{ prefix }}scale), value_t({{ prefix
 {{ weighted("(" ~ value ~ " - middle) * factor", prefix) }}
 {%- endif %}
 {%- endmacro %}
-{# Where results are rounded to bf16 at once (`checked`): quickly, since what f32 gives exactly between two is not exact,
-   but not NaN. There is none if the row's factor is a positive number and all weights are finite, whose sum tells that
-   of a thread's. #}
-{% macro is_ordinary(factor) -%}
-{{ "all_positive_f32(" if state == "vec4" else "is_positive_f32(" }}{{ factor }})
+{# Where results are rounded to bf16 at once (`checked`): quickly, but then none must be NaN. None is if the row's variance
+   and factor are numbers (max() may hide that they are not) and all weights finite, which a thread's sum of them tells. #}
+{% macro is_ordinary(variance, factor) -%}
+{% set positive = "all_positive_f32" if state == "vec4" else "is_positive_f32" -%}
+({{ positive }}({{ variance }} + p.epsilon) && {{ positive }}({{ factor }}))
 {%- endmacro %}
-{% macro sum_weights(w) %}
+{# Of step i, unless its weights are those of an earlier one. #}
+{% macro sum_weights(i) %}
+{% set w = "w" ~ i ~ "_" %}
 {% if scaled and biased %}
+{% if weight_step("scale", i) | int == i or weight_step("bias", i) | int == i %}
   all_weights = fma(value_t(factor * {{ w }}scale), value_t({{ w }}bias), all_weights);
+{% endif %}
 {% elif scaled or biased %}
+{% if weight_step("scale" if scaled else "bias", i) | int == i %}
   all_weights += {{ "factor * " ~ w ~ "scale" if scaled else w ~ "bias" }};
+{% endif %}
 {% endif %}
 {% endmacro %}
 {% macro weights_are_finite() -%}

@@ -119,15 +119,20 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   call.include("float_rows").include("norm_weights");
   call.set("words_of_x", keeps_words(p.views) && steps_in_fours(p.views, p.rows, plan, 0));
   call.set("narrow_y", bits(p.views.result_type()) <= 16);
+  // Of rows that are constant, say, a result is a weight, which may lie exactly between two of bf16.
+  call.set("ties", std::ranges::any_of(p.weights, [](const Weight& w) { return w.view.dtype != DType::bf16; }));
   call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
   call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", norm.epsilon);
   return call;
 }
 
-// Whether results are bf16 of x as it is, which may be read again after some are stored.
+// Whether results are bf16 of x as it is, and what they are made of may be read again after some are stored.
 bool rounds_at_once(const Problem& p) {
   const RowViews& views = p.views;
-  return rounds_only(views) && !views.before && (p.weights.empty() || views.inputs[0].buffer != views.results[0].buffer);
+  const auto overwritten = [&](const View& v) { return v.buffer == views.results[0].buffer; };
+  const bool again = !p.weights.empty() && (overwritten(views.inputs[0]) ||
+                                            std::ranges::any_of(p.weights, overwritten, &Weight::view));
+  return rounds_only(views) && !views.before && !again;
 }
 
 void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> windows, const RowParts& parts,

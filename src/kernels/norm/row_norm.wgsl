@@ -105,7 +105,7 @@ fn main({{ thread_arguments() }}) {
     }
 {% endmacro %}
 {% if checked %}
-  if (!{{ is_ordinary("factor") }}) {
+  if (!{{ is_ordinary("variance", "factor") }}) {
 {{ once_more() }}
     return;
   }
@@ -121,7 +121,7 @@ fn main({{ thread_arguments() }}) {
 {% if not early %}
 {{ step_weights(i, kept_place, "" if i < end else "whole") }}
 {% endif %}
-{{ sum_weights("w" ~ i ~ "_") if checked }}
+{{ sum_weights(i) if checked }}
   {{ "if (whole) {" if i == end else "{" }}
 {% set deviation = ("((" ~ kept_value(i) ~ " - mean) - rest) * factor" if packed else "(v" ~ i ~ " - rest) * factor") if centred else kept_value(i) ~ " * factor" %}
 {{ put("w" ~ i ~ "_", kept_place, i, short_weighted(kept_value(i), "w" ~ i ~ "_") if short else weighted(deviation, "w" ~ i ~ "_"), quick_store if checked else "") }}

@@ -49,7 +49,7 @@
   }
   let row_mean = {{ of_team("mean * count") }} * p.inverse_length;
   let off = mean - row_mean;
-  let variance = max({{ of_team("squares + off * off * count") }} * p.inverse_length, state_t(0));
+  let variance = {{ of_team("squares + off * off * count") }} * p.inverse_length;
 {% else %}
   var squares = state_t(0);
   for ({{ parts_of_thread }}) {
@@ -65,7 +65,7 @@
 {% macro finish_tile() %}
 {{ first_mean() if centred }}
 {{ join_found(packed) }}   {# so compilers take fewer registers for all #}
-  let factor = inverseSqrt(variance + p.epsilon);
+  let factor = inverseSqrt({{ "max(variance, state_t(0))" if centred else "variance" }} + p.epsilon);
 {{ weight_rows() }}
 {{ finish_steps(finished, load_weights("w_", "k")) }}
 {% endmacro %}
@@ -163,12 +163,12 @@
 {% endif %}
 {{ join_found(true) }}
 {% if checked %}
-  let factor = inverseSqrt(variance + p.epsilon);
-  if (!{{ is_ordinary("factor") }}) { atomicMax(&gave_up, 1u); }
+  let factor = inverseSqrt({{ "max(variance, state_t(0))" if centred else "variance" }} + p.epsilon);
+  if (!{{ is_ordinary("variance", "factor") }}) { atomicMax(&gave_up, 1u); }
 {{ parts_found() }}
 {% else %}
 {{ parts_found() }}
-  let factor = inverseSqrt(variance + p.epsilon);
+  let factor = inverseSqrt({{ "max(variance, state_t(0))" if centred else "variance" }} + p.epsilon);
 {% endif %}
 {{ turns_begin() }}
 {{ tile_starts() }}
@@ -189,7 +189,7 @@
 {% for i in range(kept) %}
 {{ step_weights(i, tile_spot, tile_inside(i)) }}
 {% set w = "w" ~ i ~ "_" %}
-{{ sum_weights(w) if checked }}
+{{ sum_weights(i) if checked }}
 {% set deviation = ("(v" ~ i ~ " - row_mean)" if gathers and not packed else "((" ~ tile_value(i) ~ " - reference) - row_mean)") if centred else tile_value(i) %}
 {{ store_tile(i, short_weighted(tile_value(i), w) if short else weighted(deviation ~ " * factor", w)) }}
 {% endfor %}

@@ -54,7 +54,7 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   const std::vector<std::string> names = add_views(call, views, rows, plan);
   add_rows(call, rows, plan, std::vector<std::string_view>(names.begin(), names.end()));
   add_work(call, views, plan, softmax_work(log));
-  call.include("float_rows").set("logarithm", log);
+  call.include("float_rows").set("logarithm", log).set("ties", false);
   return call;
 }
 

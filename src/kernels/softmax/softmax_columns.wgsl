@@ -23,9 +23,10 @@ fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x"
 {{ "(" ~ value ~ " - " ~ top ~ ") - " ~ less if logarithm else "exp2(fma(" ~ value ~ " - " ~ top ~ ", " ~ type ~ "(log2_of_e), -" ~ less ~ "))" }}
 {%- endmacro %}
 {# Of the sum, 13 bits: what is lost is a quarter of f16's last place at most. It is at least 1, what the maximum adds, or
-   0, where all is -Inf. Of its logarithm l, which is below 16, 13 bits of l + 2^-12: an eighth of f16's last place in
-   results, which are -l at most, and where l is small about what f32 gives. #}
-// A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on.
+   0, where all is -Inf. Of its logarithm, which results near 0 show all digits of, 13 bits of it and 2^-9 below 1, and
+   steps of 2^-12 from there to 7.7: what parts add in a sum is off by 2^-13 then, and so are results, of themselves. #}
+{% set floats = 9 * 4096 %}
+// A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on, or its logarithm.
 fn part_word(top: f32, sum: f32) -> u32 {
 {% if x_is_f16 %}
   let high = pack2x16float(vec2<f32>(0f, top));
@@ -33,7 +34,8 @@ fn part_word(top: f32, sum: f32) -> u32 {
   let high = bitcast<u32>(top) & 0xffff0000u;
 {% endif %}
 {% if logarithm %}
-  let word = high | ((bitcast<u32>(log_f32(sum) + 0x1p-12f) - 0x39800000u + 0x400u) >> 11u);
+  let l = max(log_f32(sum), 0f) + 0x1p-9f;
+  let word = high | select({{ floats }}u + u32((l - 1f) * 4096f + 0.5f), (bitcast<u32>(l) - 0x3b000000u + 0x400u) >> 11u, l < 1f);
 {% else %}
   let word = high | ((bitcast<u32>(sum) - 0x3f800000u + 0x400u) >> 11u);
 {% endif %}
@@ -44,8 +46,9 @@ fn top_of(word: u32) -> f32 { return {{ "unpack2x16float(word).y" if x_is_f16 el
 // The part's sum as one of exponentials below `top`.
 fn sum_below(word: u32, top: f32) -> f32 {
 {% if logarithm %}
-  let less = bitcast<f32>(((word & 0xffffu) << 11u) + 0x39800000u) - 0x1p-12f;
-  return exp2(((top_of(word) - top) + less) * log2_of_e);
+  let code = word & 0xffffu;
+  let l = select(f32(code - {{ floats }}u) * 0x1p-12f + 1f, bitcast<f32>((code << 11u) + 0x3b000000u), code < {{ floats }}u);
+  return exp2(((top_of(word) - top) + (l - 0x1p-9f)) * log2_of_e);
 {% else %}
   let sum = bitcast<f32>(((word & 0xffffu) << 11u) + 0x3f800000u);
   return sum * exp2((top_of(word) - top) * log2_of_e);
