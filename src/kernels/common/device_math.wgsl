@@ -451,7 +451,7 @@ fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
 
 // Of a negative x: y must be whole, and its last bit is the sign. |y| is below 2^22.
 fn signed_power_f32(x: f32, y: f32, r: f32) -> f32 {
-  let shifted = bitcast<u32>(y + 12582912.0);
-  let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & (shifted << 31u)));
-  return select(signed, nan_f32(), (x < 0.0) & (unshifted_f32(shifted) != y));
+  let odd = bitcast<u32>(y + 0x1.8p23) << 31u;
+  let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & odd));
+  return select(signed, nan_f32(), (x < 0.0) & (floor(y) != y));
 }

@@ -73,20 +73,19 @@ fn sin_narrow(x: f32) -> f32 {
 
 // By the nearest zero.
 fn cos_narrow(x: f32) -> f32 {
-  let shifted = bitcast<u32>(fma(x - 1.57079633, 0.31830989, 12582912.0));
-  let k = fma(unshifted_f32(shifted), 2.0, 1.0);   // n + ½ would be added to the shift
-  let s = sin_rest_narrow(fma(k, -4.371139e-8, fma(k, 1.57079637, -x)));
-  return bitcast<f32>(bitcast<u32>(s) ^ (shifted << 31u));
+  let n = floor(x * 0.31830989);
+  let m = n + 0.5;
+  let s = sin_rest_narrow(fma(m, -8.742278e-8, fma(m, 3.14159274, -x)));
+  return bitcast<f32>(bitcast<u32>(s) ^ (bitcast<u32>(i32(n)) << 31u));
 }
 
 fn tan_narrow(x: f32) -> f32 {
   let a = abs(x);
-  let shifted = bitcast<u32>(fma(a, 0.63661977, 12582912.0));
-  let n = unshifted_f32(shifted);
+  let n = round(a * 0.63661977);
   let r = fma(n, 4.371139e-8, fma(n, -1.57079637, a));
   let z = r * r;
   let t = r * fma(z, fma(z, fma(z, fma(z, 0.043582812, 0.040832926), 0.13626008), 0.33313528), 1.0);
-  return bitcast<f32>(bitcast<u32>(select(t, -1.0 / t, (shifted & 1u) != 0u)) ^ (bitcast<u32>(x) & 0x80000000u));
+  return bitcast<f32>(bitcast<u32>(select(t, -1.0 / t, (i32(n) & 1) != 0)) ^ (bitcast<u32>(x) & 0x80000000u));
 }
 
 // From ½ on by asin(a) = π/2 - 2 asin(√((1-a)/2)). Roots as the inverse of inverse roots, which 0 and infinity have and
