@@ -34,7 +34,8 @@ namespace weft {
 //   - Shifts by the width or more (also by a negative amount) give 0; shift_right of a negative integer gives -1.
 //     clz(0) is the width.
 //   - Floats narrower than f32 compute in f32 and are rounded where they are cast or stored; exp, log, sin, … then keep
-//     2^-14 of the result (2^-12 for bf16), not 2^-22. nextafter steps in the node's own type.
+//     2^-14 of the result (2^-12 for bf16), not 2^-22, also those of f32 whose result becomes such a float by choices
+//     and constant factors alone. nextafter steps in the node's own type.
 //   - Operations that follow one another in one kernel give what they give apart: x - x is NaN for infinities,
 //     (x + c) - c what rounding leaves of x. Only a product and the sum it goes into may be rounded once, as fma is.
 //   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands and in results. Comparisons, min, max and
