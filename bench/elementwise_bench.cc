@@ -124,7 +124,8 @@ void affine(KernelBench& b) {
     e.output(e.cast(of(ScalarOp::add, scaled, in[4]), type));
     for (int width = 4; width <= 128 / bits(type); width *= 2) {
       for (int groups = 1; groups <= 4; ++groups) {
-        b.measure({.name = std::format("affine {} {} by {} groups of {}", name(type), to_string(x.shape), groups, width),
+        b.measure({.name = std::format("affine {} {} by {} groups of {}", name(type), to_string(x.shape), groups,
+                                       width),
                    .inputs = {x, row, row, row, row}, .outputs = {x}, .moved = 2,
                    .call = [&](Stream& s, Operands v, const Workspace&) {
                      kernels::map(s, "affine", e, v.first(5), v.subspan(5), {width, groups});

@@ -197,11 +197,13 @@ bool exp2_is_right(const gpu::Device& device) {
                       pairs_of(kEnds));
   std::vector<float> near_whole = pairs([](int i) { return (i - kCount / 2) * 0.137; }, [](int) { return 1; });
   for (const float end : kEnds) near_whole.insert(near_whole.end(), {std::abs(end) > 1e6f ? end * INFINITY : end, 1});
-  Trial sum = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(a + 12582912.0) | 0x4b000000u) - 12582912.0)", near_whole);
+  Trial sum = start(device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(a + 12582912.0) | 0x4b000000u) - 12582912.0)",
+                    near_whole);
   Trial fused = start(
       device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(fma(abs(a), b, 12582912.0)) | 0x4b000000u) - 12582912.0)",
       near_whole);
-  return compares_right(device, least) && rounds_by_sums(device, sum) && rounds_by_sums(device, fused) && largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
+  return compares_right(device, least) && rounds_by_sums(device, sum) && rounds_by_sums(device, fused) &&
+         largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
          largest_error(device, reciprocal, [](double v) { return 1 / v; }) <= 1.5 &&
          largest_error(device, root, [](double v) { return 1 / std::sqrt(v); }) <= 2 && log2_is_right(device, log2) &&
          fma_is_right(device, fma);
@@ -276,7 +278,7 @@ bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
   constexpr const char* kWhat =
-      "exp2, log2 up to 4, fma, reciprocal, root, comparisons, also denied ones and of magnitudes, and rounding by sums";
+      "exp2, log2 up to 4, fma, reciprocal, root, rounding by sums, and comparisons, also denied ones and of magnitudes";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 
@@ -289,7 +291,8 @@ DeviceForms device_forms(const gpu::Device& device) {
     const auto is_of = [&](std::string_view part) { return function.find(part) != function.npos; };
     const bool is_lgamma = function.starts_with("lgamma");
     if (is_lgamma || is_of("_narrow") || is_of("_wide") || is_of("_brief") || is_of("_bf16")) {
-      if (!gpu::proven(device, "ends of exp2, log2, reciprocal and root", [&] { return ends_right(device); })) return false;
+      constexpr const char* kEndsOf = "ends of exp2, log2, reciprocal and root";
+      if (!gpu::proven(device, kEndsOf, [&] { return ends_right(device); })) return false;
     }
     if (!is_lgamma) return true;
     return gpu::proven(device, "log2 below one half within 2.2", [&] { return small_log2_is_right(device); });

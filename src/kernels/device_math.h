@@ -16,8 +16,8 @@ std::string_view f16_packing(const gpu::Device& device);
 
 // True if the device's exp2 is within 2.5 ULP, its reciprocal and inverse root within 1.5 and 2, its log2 of what is
 // below 4 within 2^-21 (or that share of it), its fma rounds once, comparisons are right for infinities and NaN, too,
-// and sums with large numbers round: then the functions of common/device_math.wgsl and common/device_narrow_math.wgsl take the place of those of the same
-// names in other files.
+// and sums with large numbers round: then the functions of common/device_math.wgsl and common/device_narrow_math.wgsl
+// take the place of those of the same names in other files.
 bool device_exp2(const gpu::Device& device);
 
 // Which of those functions may be used there: all of them where device_exp2 says so, lgamma only where log2 is within

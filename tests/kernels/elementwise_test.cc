@@ -357,7 +357,7 @@ TEST_P(Elementwise, RoundedBehindAFactor) {
           e.output(e.cast(e.apply(ScalarOp::select, {below, scaled, e.apply(op, {x})}), to));
           constexpr double points[] = {-100, -89, -88.5, -60,  -12,    -9, -8.5, -3, -1,   -0.9995, -0.5,
                                        0,    0.25, 0.5, 0.9995, 1, 2, 11, 30,   88.5, 89,  89.375};
-          const View in = test::host_view(from, {static_cast<std::int64_t>(std::size(points))}, std::span<const double>(points));
+          const View in = test::host_view(from, {static_cast<std::int64_t>(std::size(points))}, points);
           run_both(device(), {{in}}, {{random_view(rng, in.shape(), to)}}, call_of(e),
                    {.ulp = 1, .absolute = to == DType::f16 ? 1e-7 : 0x1p-125 * factor}, e.to_string());  // flushed
         }

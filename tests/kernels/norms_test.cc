@@ -212,8 +212,8 @@ TEST_P(NormsTest, WeightsThatAreNoNumbers) {
   const auto usual = normal(6, 0, 0.3);
   for (const DType type : {DType::f16, DType::bf16}) {
     for (int which = 0; which < 4; ++which) {
-      Norm norm{.form = Form::group, .shape = {2, 3000, 64}, .axis = 2, .groups = 4, .x = type, .weight = type, .y = type,
-                .parts = form};
+      Norm norm{.form = Form::group, .shape = {2, 3000, 64}, .axis = 2, .groups = 4, .x = type, .weight = type,
+                .y = type, .parts = form};
       if (which == 0) norm.scale_value = some;
       if (which == 1) norm.bias_value = some;
       if (which == 2) norm.scale = false, norm.bias_value = some;
@@ -232,7 +232,8 @@ TEST_P(NormsTest, WeightsThatAreNoNumbers) {
         check(norm);
       }
       norm = {.form = Form::group, .shape = {2, 8, 600}, .groups = 4, .x = type, .weight = type, .y = type,
-              .epsilon = which == 2 ? 0.0f : 1e-5f, .value = [=](std::int64_t i) { return i / 1200 == 3 ? 0.0 : usual(i); }};
+              .epsilon = which == 2 ? 0.0f : 1e-5f,
+              .value = [=](std::int64_t i) { return i / 1200 == 3 ? 0.0 : usual(i); }};
       if (which == 1) norm.scale_value = some;
       if (which == 3) norm.bias_value = some;
       check(norm);
@@ -252,7 +253,8 @@ TEST_P(NormsTest, RowsThatHoldNoNumbers) {
         for (const auto& [norm, shape, axis, parts] :
              {std::tuple{Form::group, Shape{2, 8, 60}, 1, false}, {Form::group, {2, 8, 6000}, 1, true},
               {Form::group, {2, 3000, 64}, 2, true}, {Form::group, {2, 300, 64}, 2, false},
-              {Form::instance, {2, 3000, 64}, 2, true}, {Form::rms, {4, 1024}, 1, false}, {Form::rms, {2, 16384}, 1, true}}) {
+              {Form::instance, {2, 3000, 64}, 2, true}, {Form::rms, {4, 1024}, 1, false},
+              {Form::rms, {2, 16384}, 1, true}}) {
           Norm n{.form = norm, .shape = shape, .axis = axis, .groups = 4, .scale = weights, .bias = weights, .x = type,
                  .weight = DType::bf16, .y = DType::bf16};
           if (parts) n.parts = form;
@@ -579,7 +581,8 @@ TEST_P(NormsTest, InstanceNormsOfColumnsInWords) {
 // them and less so; or do not find what they wait for.
 // One large element in a part, and many small ones in another: what the latter's sum is told as shows in the result.
 TEST_P(NormsTest, LogSoftmaxOfTailsInOtherParts) {
-  for (const kernels::PartsForm& form : {kernels::PartsForm{256, 32, 32, true}, {256, 46, 32, true}, {256, 46, 16, true}}) {
+  for (const kernels::PartsForm& form :
+       {kernels::PartsForm{256, 32, 32, true}, {256, 46, 32, true}, {256, 46, 16, true}}) {
     for (const double tail : {-4.0, -8.0, -10.4, -12.0}) {
       const View x = view_of(DType::f16, {1472, 128}, Kind::dense, [=](std::int64_t i) {
         const std::int64_t row = i / 128, column = i % 128;

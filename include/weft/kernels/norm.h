@@ -14,8 +14,8 @@ namespace weft::kernels {
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias over the axes from `first_axis` on; scale and bias
 // (optional) have the shape of those axes. Floating types, each operand its own; computed in f32, with a mean that is
 // large beside the deviation costing no digits beyond those that x itself lost. Deviations past 1.8e19, whose squares
-// f32 does not hold, give 0 on a GPU, with a difference from the mean past f32 NaN; the CPU squares in f64. A result that
-// f32 has exactly between two of bf16 may be either of them on a GPU.
+// f32 does not hold, give 0 on a GPU, with a difference from the mean past f32 NaN; the CPU squares in f64. On a GPU a
+// result that f32 has exactly between two of bf16 may be either of them.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int first_axis, float epsilon, const std::optional<View>& workspace = {});
 // Bytes of scratch (at a multiple of 16 bytes) with which few long rows, or rows that share lines of memory, go fastest

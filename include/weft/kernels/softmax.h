@@ -12,8 +12,8 @@
 namespace weft::kernels {
 
 // y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis`, of floating types, computed in f32. A row that holds a NaN
-// or +inf, or nothing but -inf, gives NaN. On a GPU a row longer than a binding is Unsupported without a workspace, and a
-// result that f32 has exactly between two of bf16 may be either of them.
+// or +inf, or nothing but -inf, gives NaN. On a GPU a row longer than a binding is Unsupported without a workspace, and
+// a result that f32 has exactly between two of bf16 may be either of them.
 void softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace = {});
 // Bytes of scratch (at a multiple of 16 bytes) that such rows take, and with which few long rows go fastest on that
 // stream; 0 for all others. Of log_softmax(), too.

@@ -7,8 +7,8 @@
 // |x| is not below the limit; also NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return !(abs(x) < limit); }
 
-// n by the bits of n + 1.5 · 2^23, |n| being below 2^22; what is infinite or not a number stays so. Bits that are set are
-// set once more, since compilers take (n + shift) - shift for n.
+// n by the bits of n + 1.5 · 2^23, |n| being below 2^22; what is infinite or not a number stays so. Bits that are set
+// are set once more, since compilers take (n + shift) - shift for n.
 fn unshifted_f32(b: u32) -> f32 { return bitcast<f32>(b | 0x4b000000u) - 12582912.0; }
 
 // What is not a number is neither.

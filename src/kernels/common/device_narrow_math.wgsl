@@ -271,7 +271,9 @@ fn sinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
 fn cosh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 88.0); }
 fn asinh_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0x1p60); }
 fn acosh_wide_far(x: f32) -> bool { return (!(x >= 1.0005) & (bitcast<u32>(x) != 0x3f800000u)) | !(x < 0x1p60); }
-fn erfinv_wide_far(x: f32) -> bool { return is_beyond_f32(x, 0.9996) & ((bitcast<u32>(x) & 0x7fffffffu) != 0x3f800000u); }
+fn erfinv_wide_far(x: f32) -> bool {
+  return is_beyond_f32(x, 0.9996) & ((bitcast<u32>(x) & 0x7fffffffu) != 0x3f800000u);
+}
 fn mish_wide_far(x: f32) -> bool { return is_beyond_f32(x, 80.0); }
 
 fn hypot_wide(x: f32, y: f32) -> f32 {

@@ -1,10 +1,10 @@
 {# outputs = expression(inputs), {{ width }} neighbours along the last axis a group, computed by `fours`; see map.cc for the
-   operands' modes. A thread takes
-   `unroll` groups, a workgroup's size apart, and loads all of them before it computes. `exact`: all groups are whole;
-   `full`: no thread's groups lie past the end. `near`: elements are tested together for a function's long way; `sums`:
-   or for NaN; `store_how`: what has none, or needs no rounding, is stored so (accessors.cc). `phases`: rows of the output begin anywhere between multiples
-   of four elements, each elsewhere; "words": its words are merged where two rows share one. `one_row`: a workgroup's groups are
-   all in one row, so that what does not change along it is found and loaded once. #}
+   operands' modes. A thread takes `unroll` groups, a workgroup's size apart, and loads all of them before it computes.
+   `exact`: all groups are whole; `full`: no thread's groups lie past the end. `near`: elements are tested together for
+   a function's long way; `sums`: or for NaN; `store_how`: what has none, or needs no rounding, is stored so
+   (accessors.cc). `phases`: rows of the output begin anywhere between multiples of four elements, each elsewhere;
+   "words": its words are merged where two rows share one. `one_row`: a workgroup's groups are all in one row, so that
+   what does not change along it is found and loaded once. #}
 {% set partial = width == 4 and not exact %}
 {# Group u of the thread: where it lies. Groups past the end are taken as the first one, and not stored. #}
 {% macro place(u) %}

@@ -35,7 +35,9 @@ fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}_start + {{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
 {# The step whose weights step i has, as weights that lie still are loaded once. #}
-{% macro weight_step(operand, i) %}{{ i if operand not in still else 0 if even else i // per_run * per_run }}{% endmacro %}
+{% macro weight_step(operand, i) -%}
+{{ i if operand not in still else 0 if even else i // per_run * per_run }}
+{%- endmacro %}
 {# Weights of step i as w<i>_scale and w<i>_bias; `spot`, a macro, says where step i has an operand. Weights that lie
    still are loaded where they come to lie. #}
 {% macro step_weight(operand, is_wide, i, spot, inside) %}
@@ -73,8 +75,9 @@ fma({{ value }} - middle, value_t(factor * {{ prefix }}scale), value_t({{ prefix
 {{ weighted("(" ~ value ~ " - middle) * factor", prefix) }}
 {%- endif %}
 {%- endmacro %}
-{# Where results are rounded to bf16 at once (`checked`): quickly, but then none must be NaN. None is if the row's variance
-   and factor are numbers (max() may hide that they are not) and all weights finite, which a thread's sum of them tells. #}
+{# Where results are rounded to bf16 at once (`checked`): quickly, but then none must be NaN. None is if the row's
+   variance and factor are numbers (max() may hide that they are not) and all weights finite, which a thread's sum of
+   them tells. #}
 {% macro is_ordinary(variance, factor) -%}
 {% set positive = "all_positive_f32" if state == "vec4" else "is_positive_f32" -%}
 ({{ positive }}({{ variance }} + p.epsilon) && {{ positive }}({{ factor }}))

@@ -124,7 +124,9 @@ fn main({{ thread_arguments() }}) {
 {{ sum_weights(i) if checked }}
   {{ "if (whole) {" if i == end else "{" }}
 {% set deviation = ("((" ~ kept_value(i) ~ " - mean) - rest) * factor" if packed else "(v" ~ i ~ " - rest) * factor") if centred else kept_value(i) ~ " * factor" %}
-{{ put("w" ~ i ~ "_", kept_place, i, short_weighted(kept_value(i), "w" ~ i ~ "_") if short else weighted(deviation, "w" ~ i ~ "_"), quick_store if checked else "") }}
+{% set w = "w" ~ i ~ "_" %}
+{% set result = short_weighted(kept_value(i), w) if short else weighted(deviation, w) %}
+{{ put(w, kept_place, i, result, quick_store if checked else "") }}
   }
 {% endfor %}
 {% if checked and (scaled or biased) %}

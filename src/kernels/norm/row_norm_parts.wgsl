@@ -3,7 +3,8 @@
    elements; they join by the pairwise update of common/moments.wgsl, as distances from one part's mean, so that a large
    mean costs no digits. Not `centred`: the sum of squares. #}
 {% set short = packed and centred and narrow_y %}
-{# `checked` (norm_weights.wgsl): other rows are given up, and with other weights a thread stores its results once more. #}
+{# `checked` (norm_weights.wgsl): other rows are given up, and with other weights a thread stores its results once
+   more. #}
 {% set checked = packed and rounds %}
 {{ work_access() }}
 {{ weight_access() }}

@@ -20,7 +20,9 @@ const log2_of_e = 1.44269504f;
 fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
 fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
 {% macro result(value, top, less, type) -%}
-{{ "(" ~ value ~ " - " ~ top ~ ") - " ~ less if logarithm else "exp2(fma(" ~ value ~ " - " ~ top ~ ", " ~ type ~ "(log2_of_e), -" ~ less ~ "))" }}
+{% if logarithm %}({{ value }} - {{ top }}) - {{ less }}
+{%- else %}exp2(fma({{ value }} - {{ top }}, {{ type }}(log2_of_e), -{{ less }}))
+{%- endif %}
 {%- endmacro %}
 {# Of the sum, 13 bits: what is lost is a quarter of f16's last place at most. It is at least 1, what the maximum adds, or
    0, where all is -Inf. Of its logarithm, which results near 0 show all digits of, 13 bits of it and 2^-9 below 1, and
@@ -35,7 +37,8 @@ fn part_word(top: f32, sum: f32) -> u32 {
 {% endif %}
 {% if logarithm %}
   let l = max(log_f32(sum), 0f) + 0x1p-9f;
-  let word = high | select({{ floats }}u + u32((l - 1f) * 4096f + 0.5f), (bitcast<u32>(l) - 0x3b000000u + 0x400u) >> 11u, l < 1f);
+  let steps = {{ floats }}u + u32((l - 1f) * 4096f + 0.5f);
+  let word = high | select(steps, (bitcast<u32>(l) - 0x3b000000u + 0x400u) >> 11u, l < 1f);
 {% else %}
   let word = high | ((bitcast<u32>(sum) - 0x3f800000u + 0x400u) >> 11u);
 {% endif %}
@@ -47,7 +50,8 @@ fn top_of(word: u32) -> f32 { return {{ "unpack2x16float(word).y" if x_is_f16 el
 fn sum_below(word: u32, top: f32) -> f32 {
 {% if logarithm %}
   let code = word & 0xffffu;
-  let l = select(f32(code - {{ floats }}u) * 0x1p-12f + 1f, bitcast<f32>((code << 11u) + 0x3b000000u), code < {{ floats }}u);
+  let of_steps = f32(code - {{ floats }}u) * 0x1p-12f + 1f;
+  let l = select(of_steps, bitcast<f32>((code << 11u) + 0x3b000000u), code < {{ floats }}u);
   return exp2(((top_of(word) - top) + (l - 0x1p-9f)) * log2_of_e);
 {% else %}
   let sum = bitcast<f32>(((word & 0xffffu) << 11u) + 0x3f800000u);
