@@ -482,9 +482,11 @@ TEST_P(NormsTest, ColumnsThatAreWords) {
                [&](Stream& s, auto in, auto out) { softmax_of(s, false, in[0], out[0], 0); },
                {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " but one column");
       for (const kernels::PartsForm& form : {kernels::PartsForm{32, 3, 2, false}, {64, 4, 4, true}}) {
-        run_both(device, std::array{x}, std::array{output(type, shape)},
-                 [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, type == DType::f16, form); },
-                 {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " in parts");
+        for (const bool log : {false, true}) {
+          run_both(device, std::array{x}, std::array{output(type, shape)},
+                   [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, log, form); },
+                   {.ulp = 1, .absolute = 1e-6, .relative = 1e-5}, what + " in parts");
+        }
       }
     }
   }
@@ -577,8 +579,6 @@ TEST_P(NormsTest, InstanceNormsOfColumnsInWords) {
   }
 }
 
-// Columns of 16 bits whose parts wait for each other and tell a maximum and a sum in one word, as wide as an H200 takes
-// them and less so; or do not find what they wait for.
 // One large element in a part, and many small ones in another: what the latter's sum is told as shows in the result.
 TEST_P(NormsTest, LogSoftmaxOfTailsInOtherParts) {
   for (const kernels::PartsForm& form :
@@ -595,6 +595,8 @@ TEST_P(NormsTest, LogSoftmaxOfTailsInOtherParts) {
   }
 }
 
+// Columns of 16 bits whose parts wait for each other and tell a maximum and a sum in one word, as wide as an H200 takes
+// them and less so; or do not find what they wait for.
 TEST_P(NormsTest, SoftmaxOfColumnsInWords) {
   for (const kernels::PartsForm& form : {kernels::PartsForm{64, 3, 4, true}, {256, 47, 32, true},
                                          {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {

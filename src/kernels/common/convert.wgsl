@@ -34,18 +34,19 @@ fn narrow_bf16x4(v: vec4<f32>) -> vec2<u32> {
 fn number_bf16x4(v: vec4<f32>) -> vec2<u32> {
   let b = bitcast<vec4<u32>>(v);
   let r = b + vec4<u32>(0x7fffu) + ((b >> vec4<u32>(16u)) & vec4<u32>(1u));
-  return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
+  return upper_halves(r);
 }
 
 // Nor any exactly between two.
 fn near_bf16x4(v: vec4<f32>) -> vec2<u32> {
   let r = bitcast<vec4<u32>>(v) + vec4<u32>(0x8000u);
-  return (r.xz >> vec2<u32>(16u)) | (r.yw & vec2<u32>(0xffff0000u));
+  return upper_halves(r);
 }
 
 // Of values of bf16.
-fn exact_bf16x4(v: vec4<f32>) -> vec2<u32> {
-  let b = bitcast<vec4<u32>>(v);
+fn exact_bf16x4(v: vec4<f32>) -> vec2<u32> { return upper_halves(bitcast<vec4<u32>>(v)); }
+
+fn upper_halves(b: vec4<u32>) -> vec2<u32> {
   return (b.xz >> vec2<u32>(16u)) | (b.yw & vec2<u32>(0xffff0000u));
 }
 

@@ -96,5 +96,5 @@ fma({{ value }} - middle, value_t(factor * {{ prefix }}scale), value_t({{ prefix
 {% endif %}
 {% endmacro %}
 {% macro weights_are_finite() -%}
-(bitcast<u32>({{ "dot(all_weights, vec4<f32>(1))" if wide == "vec4" else "all_weights" }}) & 0x7f800000u) != 0x7f800000u
+!not_finite_f32({{ "dot(all_weights, vec4<f32>(1))" if wide == "vec4" else "all_weights" }})
 {%- endmacro %}
