@@ -22,7 +22,6 @@ var<workgroup> row_factors: array<f32, {{ block }}>;
 {% if rounds %}
 // As quick_store (common/float_rows.wgsl).
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return {{ quick_store[1:] }}_bf16x4(v); }
-fn is_finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
 {% else %}
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return vec2<u32>(narrow_f16x2(v.x, v.y), narrow_f16x2(v.z, v.w)); }
 {% endif %}
@@ -137,7 +136,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   workgroupBarrier();
 {{ row_values() }}
 {# What is stored at once has no NaN. #}
-  if (!is_finite(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicMax(&gave_up, 1u); }
+  if (not_finite_f32(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicMax(&gave_up, 1u); }
 {{ parts_found() }}
 {% else %}
 {{ parts_found() }}
