@@ -122,6 +122,7 @@ struct Dispatch {
 };
 
 class Device;
+struct PreparedDispatch;  // src/gpu/prepared.h
 
 // Something that takes dispatches: an Encoder that submits them or a Recording that is replayed.
 class Commands : public Stream {
@@ -130,6 +131,13 @@ class Commands : public Stream {
   virtual Device& device() = 0;
   // Records a dispatch. A grid with a zero is dropped. Throws InvalidArgument (limits), ValidationError.
   virtual void dispatch(const Dispatch& dispatch) = 0;
+  // The same with a pipeline that was found before and arguments that were checked then, but for the buffers.
+  virtual void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) = 0;
+  // Memory that only the dispatches recorded next use, until the next call: they run in order, so calls share it.
+  // Throws OutOfMemory.
+  virtual Buffer scratch(std::uint64_t bytes) = 0;
+  // True while a plan is made (weft/kernels/plan.h): dispatches are taken down and not run.
+  virtual bool planning() const { return false; }
   // Dispatches from here on belong to this step of a schedule, for the profiler.
   void begin_step(std::string_view label, std::uint64_t live_bytes = 0) {
     step_ = label;
@@ -234,6 +242,8 @@ class Recording final : public Commands {
 
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
+  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) override;
+  Buffer scratch(std::uint64_t bytes) override;
   std::size_t size() const;  // dispatches
   std::span<const KernelRun> dispatches() const;  // as reports show them
   // Waits until every pipeline is compiled; they compile side by side while dispatches are recorded. The first replay
@@ -260,6 +270,8 @@ class Encoder final : public Commands {
 
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
+  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) override;
+  Buffer scratch(std::uint64_t bytes) override;
   void replay(Recording& recording, std::span<const Substitution> substitutions = {});
   // Device to device. Offsets and size are multiples of 4.
   void copy(const Buffer& source, std::uint64_t source_offset, const Buffer& target, std::uint64_t target_offset,

@@ -1,8 +1,8 @@
 // The kernel library: tensor kernels on caller's memory, usable alone. A call takes a stream and views; on a GPU
 // stream it records dispatches, on a CPU stream it computes at once, with the same result up to rounding.
 //
-// Kernels allocate nothing and read nothing back. Scratch that one needs is named beforehand by its …_workspace
-// function and handed in. All of them throw InvalidArgument (shapes, types and axes that do not fit; the message names
+// Kernels read nothing back. A call is planned once for its operands' layouts and its options, and the plan is kept with
+// the device (weft/kernels/plan.h); scratch that it needs comes from the stream. All of them throw InvalidArgument (shapes, types and axes that do not fit; the message names
 // the kernel, the operand, expected and got) and Unsupported (a type or size that this device cannot do).
 // Views may have any strides, zero (broadcast) and negative ones included, unless a kernel says otherwise; outputs may
 // not overlap themselves, and may share memory with an input only if both are the very same view; those of kernels that
@@ -19,6 +19,7 @@
 #include "weft/kernels/matmul.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/pad.h"
+#include "weft/kernels/plan.h"
 #include "weft/kernels/random.h"
 #include "weft/kernels/reduce.h"
 #include "weft/kernels/row_work.h"

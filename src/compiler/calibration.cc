@@ -111,12 +111,7 @@ struct Product {
 };
 
 std::vector<Product> products(const Device& device) {
-  const auto usual = [device](Stream& s, const View& a, const View& b, const View& y) {
-    const std::uint64_t bytes = kernels::matmul_workspace(s, a, b, y);
-    std::optional<View> workspace;
-    if (bytes > 0) workspace = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-    kernels::matmul(s, a, b, y, {}, workspace);
-  };
+  const auto usual = [](Stream& s, const View& a, const View& b, const View& y) { kernels::matmul(s, a, b, y); };
   std::vector<Product> list{{"products, f32", DType::f32, usual, &Calibration::f32_rate}};
   if (!device.is_gpu() || device.gpu().capabilities().matrix_shapes.empty()) {
     list.push_back({"products, f16", DType::f16, usual, &Calibration::f16_rate});
@@ -127,7 +122,7 @@ std::vector<Product> products(const Device& device) {
   plain.matrix_shapes.clear();
   const auto by_plain = [plain](Stream& s, const View& a, const View& b, const View& y) {
     const auto problem = kernels::matmul_problem(a, b, y, {});
-    kernels::matmul_by(*s.gpu(), problem, nullptr, kernels::choose_variant(problem, plain, 0), {});
+    kernels::matmul_by(*s.gpu(), problem, nullptr, kernels::choose_variant(problem, plain, 0));
   };
   list.push_back({"products, f16", DType::f16, by_plain, &Calibration::f16_rate});
   // Last: its self-test is waited for, while the others' kernels compile.

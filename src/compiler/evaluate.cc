@@ -55,7 +55,7 @@ std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> input
                       place->layout.shape, place->layout.strides);
     kernels::copy(cpu, source, results[0]);
   } else {
-    op.lower({cpu, operands, results, std::nullopt});
+    op.lower({cpu, operands, results});
   }
   std::vector<TensorData> data;
   for (const View& v : results) data.push_back(data_of(v));

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "compiler/largest_value.h"
+#include "compiler/plan_calls.h"
 #include "compiler/target.h"
 #include "compiler/verify_schedule.h"
 #include "core/in_quotes.h"
@@ -47,13 +48,12 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
 // Everything that belongs to the device; also compiles the pipelines, and finds out what the device cannot do.
 void Executable::Impl::set_up() {
   schedule_.storages.resize(own_storages_);
-  for (ScheduledCall& call : schedule_.calls) call.workspace = -1;
   CompileReport fresh;
   fresh.graph = std::move(report.graph);
   fresh.precision = std::move(report.precision);
   report = std::move(fresh);
   try {
-    add_workspaces();
+    compiler::plan_calls(schedule_, device, kernels::PlanFor::recording);
     plan();
     place();
     ready_ = true;
@@ -91,21 +91,6 @@ void Executable::Impl::restore(const Device& next) {
 Executable::Impl::~Impl() {
   const std::lock_guard lock(store_->running());
   store_->remove(*this);
-}
-
-// What a kernel wants for scratch becomes an intermediate of its step.
-void Executable::Impl::add_workspaces() {
-  std::optional<gpu::Recording> recording;  // never run: it says what the calls would be recorded for
-  if (device.is_gpu()) recording.emplace(device.gpu());
-  Stream& stream = recording ? static_cast<Stream&>(*recording) : cpu_;
-  for (ScheduledCall& call : schedule_.calls) {
-    const std::vector<View> inputs = compiler::placeholder_views(schedule_, call.inputs);
-    const std::vector<View> outputs = compiler::placeholder_views(schedule_, call.outputs);
-    const std::uint64_t bytes = call.op->workspace({stream, inputs, outputs, std::nullopt});
-    if (bytes == 0) continue;
-    call.workspace = static_cast<int>(schedule_.storages.size());
-    schedule_.storages.push_back({Storage::Kind::intermediate, 0, bytes, nullptr});
-  }
 }
 
 void Executable::Impl::plan() {
@@ -164,7 +149,7 @@ KernelRun Executable::Impl::describe_step(const Step& step) const {
   run.step = step.call->label;
   run.kernel = step.call->op->name();
   cpu::Executor none;
-  run.work = step.call->op->work({none, step.inputs, step.outputs, std::nullopt});
+  run.work = step.call->op->work({none, step.inputs, step.outputs});
   run.live_bytes = report.steps[index].live_bytes;
   return run;
 }
@@ -216,10 +201,10 @@ std::vector<Executable::Impl::Step> Executable::Impl::steps(
     Step step{&call, {}, {}, std::nullopt};
     for (const Operand& o : call.inputs) step.inputs.push_back(view(o));
     for (const Operand& o : call.outputs) step.outputs.push_back(view(o));
-    if (call.workspace >= 0) {
-      const auto& [buffer, offset] = memory_[call.workspace];
-      const auto bytes = static_cast<std::int64_t>(schedule_.storages[call.workspace].bytes);
-      step.workspace = View(buffer, offset, DType::u8, {bytes});
+    if (call.scratch >= 0) {
+      const auto& [buffer, offset] = memory_[call.scratch];
+      const auto bytes = static_cast<std::int64_t>(schedule_.storages[call.scratch].bytes);
+      step.scratch = View(buffer, offset, DType::u8, {bytes});
     }
     list.push_back(std::move(step));
   }
@@ -227,20 +212,23 @@ std::vector<Executable::Impl::Step> Executable::Impl::steps(
 }
 
 void Executable::Impl::launch(Stream& stream, const Step& step) const {
-  Launch launch{stream, step.inputs, step.outputs, step.workspace};
   try {
-    if (device.is_gpu()) {
-      // Tensors that begin where no four elements lie together may take more than what was planned.
-      const std::uint64_t wanted = step.call->op->workspace(launch);
-      const std::int64_t planned = step.workspace ? step.workspace->count() : 0;
-      if (wanted > static_cast<std::uint64_t>(planned)) {
-        launch.workspace = View(device.allocate(wanted), 0, DType::u8, {static_cast<std::int64_t>(wanted)});
-      }
-    }
-    step.call->op->lower(launch);
+    step.call->op->lower({stream, step.inputs, step.outputs});
   } catch (const Unsupported& e) {
     throw Unsupported("{} on {}: {}", step.call->label, device.name(), e.what());
   }
+}
+
+void Executable::Impl::record(gpu::Recording& recording, const Step& step) const {
+  std::vector<View> views = step.inputs;
+  views.insert(views.end(), step.outputs.begin(), step.outputs.end());
+  const kernels::Plan& plan = step.call->plan;
+  if (plan.fits(views)) return plan.record(recording, views, step.scratch);
+  // Tensors that lie otherwise in their buffers than was planned, such as those that begin where no four elements lie
+  // together.
+  const kernels::Plan other = compiler::plan_call(*step.call, device, views, kernels::PlanFor::recording);
+  const bool enough = other.scratch() <= plan.scratch();
+  other.record(recording, views, enough ? step.scratch : std::nullopt);
 }
 
 // The recording for the offsets of the tensors that are bound now, and for what of their buffers may be read; while
@@ -274,7 +262,7 @@ Executable::Impl::Recorded& Executable::Impl::recorded() {
   for (const Step& step : steps(memory)) {
     const auto index = static_cast<std::size_t>(step.call - schedule_.calls.data());
     made->recording.begin_step(step.call->label, report.steps[index].live_bytes);
-    launch(made->recording, step);
+    record(made->recording, step);
   }
   log_mark("dispatches are recorded");
   // Kernels compile on Dawn's threads meanwhile.
@@ -420,7 +408,7 @@ void Executable::Impl::log_schedule() const {
     for (std::size_t k = 0; k < call.inputs.size(); ++k) text += (k ? ", " : "") + describe(call.inputs[k]);
     text += " → ";
     for (std::size_t k = 0; k < call.outputs.size(); ++k) text += (k ? ", " : "") + describe(call.outputs[k]);
-    if (call.workspace >= 0) text += std::format(", scratch of {} bytes", schedule_.storages[call.workspace].bytes);
+    if (call.scratch >= 0) text += std::format(", scratch of {} bytes", schedule_.storages[call.scratch].bytes);
   }
   log_message(LogLevel::info, text);
 }

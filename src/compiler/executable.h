@@ -25,7 +25,7 @@ struct Executable::Impl final : ConstantStore::User {
   struct Step {
     const compiler::ScheduledCall* call;
     std::vector<View> inputs, outputs;
-    std::optional<View> workspace;
+    std::optional<View> scratch;
   };
   // The recording for tensors that start at these offsets of their buffers; most start at 0.
   struct Recorded {
@@ -37,7 +37,6 @@ struct Executable::Impl final : ConstantStore::User {
   void drop_scratch() override;
   void leave(const Device& next) override;
   void set_up();
-  void add_workspaces();
   void plan();
   void place();
   std::string describe(const compiler::Operand& operand) const;
@@ -47,6 +46,7 @@ struct Executable::Impl final : ConstantStore::User {
   int port(const compiler::Storage& storage) const;
   std::vector<Step> steps(const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
   void launch(Stream& stream, const Step& step) const;
+  void record(gpu::Recording& recording, const Step& step) const;
   KernelRun describe_step(const Step& step) const;
   void report_dispatches(std::span<const KernelRun> dispatches);
   void run_and_dump(std::span<Step> steps);
@@ -55,7 +55,7 @@ struct Executable::Impl final : ConstantStore::User {
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
   compiler::PlannedSchedule planned_;
-  std::size_t own_storages_;   // those of the graph; workspaces follow
+  std::size_t own_storages_;   // those of the graph; scratch follows
   bool restorable_;
   bool ready_ = false;         // set up for this device
   bool placed_ = false;

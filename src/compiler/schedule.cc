@@ -128,7 +128,7 @@ std::vector<int> ScheduledCall::reads() const { return storages_of(inputs); }
 
 std::vector<int> ScheduledCall::writes() const {
   std::vector<int> list = storages_of(outputs);
-  if (workspace >= 0) list.push_back(workspace);
+  if (scratch >= 0) list.push_back(scratch);
   return list;
 }
 
@@ -154,20 +154,32 @@ bool same_view(const Operand& a, const Operand& b) {
   return true;
 }
 
-PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer) {
-  PlannedSchedule p;
-  p.item_of.assign(schedule.storages.size(), -1);
+std::vector<int> results_in_place(const Schedule& schedule) {
+  std::vector<int> replaces(schedule.storages.size(), -1);
   const std::vector<int> last = last_readers(schedule);
-  for (const ScheduledCall& call : schedule.calls) {
-    const int step = static_cast<int>(p.steps.size());
+  for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
+    const ScheduledCall& call = schedule.calls[step];
     std::vector<int> replaced;
     for (const Operand& result : call.outputs) {
       const int storage = replaced_by(schedule, call, result, [&](int id) {
-        return last[id] == step && std::ranges::find(replaced, id) == replaced.end();
+        return last[id] == static_cast<int>(step) && std::ranges::find(replaced, id) == replaced.end();
       });
       if (storage < 0) continue;
       replaced.push_back(storage);
-      p.item_of[result.storage] = p.item_of[storage];
+      replaces[result.storage] = storage;
+    }
+  }
+  return replaces;
+}
+
+PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer) {
+  PlannedSchedule p;
+  p.item_of.assign(schedule.storages.size(), -1);
+  const std::vector<int> replaces = results_in_place(schedule);
+  for (const ScheduledCall& call : schedule.calls) {
+    const int step = static_cast<int>(p.steps.size());
+    for (const Operand& result : call.outputs) {
+      if (const int storage = replaces[result.storage]; storage >= 0) p.item_of[result.storage] = p.item_of[storage];
     }
     const auto items_of = [&](const std::vector<int>& storages) {
       std::vector<int> items;

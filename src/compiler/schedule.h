@@ -5,6 +5,7 @@
 #include "compiler/memory_plan.h"
 #include "graph/constant.h"
 #include "graph/graph.h"
+#include "weft/kernels/plan.h"
 
 namespace weft::compiler {
 
@@ -29,10 +30,12 @@ struct ScheduledCall {
   OpPtr op;
   std::string label;  // "matmul+bias [4096, 1152]"
   std::vector<Operand> inputs, outputs;
-  int workspace = -1;  // a storage that nothing else uses
+  // Set by plan_calls:
+  kernels::Plan plan;  // on a GPU
+  int scratch = -1;    // a storage that nothing else uses
 
   std::vector<int> reads() const;
-  std::vector<int> writes() const;  // the workspace too
+  std::vector<int> writes() const;  // the scratch too
 };
 
 struct Port {
@@ -48,6 +51,9 @@ struct Schedule {
 
 // Operands as views of placeholders, for what needs layouts but no memory.
 std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Operand> operands);
+
+// For each storage the intermediate whose place it takes, since its kernel may compute it there, or -1.
+std::vector<int> results_in_place(const Schedule& schedule);
 
 // Of a graph that went through resolve_views. Calls whose results have no elements are left out.
 Schedule make_schedule(const Graph& graph);

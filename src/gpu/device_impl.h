@@ -44,6 +44,7 @@ struct Device::Impl {
   std::uint64_t ring_from = 1 << 20;
   FlushPolicy flush;
   std::shared_ptr<DispatchTimer> timer;  // while the device is profiled
+  std::shared_ptr<void> plans;  // of kernel calls (kernels/plan_cache.h)
   // Reads whose callback waits to be called.
   std::vector<std::shared_ptr<Readback::State>> callbacks;
 
@@ -51,6 +52,7 @@ struct Device::Impl {
 };
 
 KernelRun run_of(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
+KernelRun run_of(const PreparedDispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
 
 // Throws InvalidArgument if the dispatch breaks the contract or this device's limits.
 void check_dispatch(const Context& context, const Dispatch& dispatch);

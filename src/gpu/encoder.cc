@@ -1,3 +1,4 @@
+#include "gpu/prepared.h"
 #include "gpu/recording.h"
 #include "weft/error.h"
 
@@ -62,6 +63,13 @@ KernelRun run_of(const Dispatch& d, std::string_view step, std::uint64_t live_by
   return run;
 }
 
+KernelRun run_of(const PreparedDispatch& d, std::string_view step, std::uint64_t live_bytes) {
+  KernelRun run = d.run;
+  run.step = step;
+  run.live_bytes = live_bytes;
+  return run;
+}
+
 struct Encoder::State {
   explicit State(Device d) : device(std::move(d)), impl(&device.impl()) {}
 
@@ -78,7 +86,8 @@ struct Encoder::State {
   // What the recorded commands use: a pool buffer freed now must not be uploaded to before they ran.
   std::vector<Buffer> held, written;
   std::vector<std::shared_ptr<void>> held_recordings;
-  std::vector<BoundRange> ranges;  // scratch
+  std::vector<BoundRange> ranges;  // of the dispatch at hand
+  Buffer scratch;                  // of kernels
   std::unique_ptr<TimedBatch> timed;  // of the dispatches not yet submitted, while the device is profiled
 
   wgpu::ComputePassEncoder& open_pass(const wgpu::PassTimestampWrites* timestamps = nullptr) {
@@ -151,37 +160,51 @@ struct Encoder::State {
 
   void dispatch(const Dispatch& d, std::string_view step, std::uint64_t live_bytes) {
     if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
+    impl->context->check_known();
+    check_dispatch(*impl->context, d);
+    bind(impl->pipelines.get(d), d.params, d.bindings, d.label, d.work, d.workgroups,
+         [&] { return run_of(d, step, live_bytes); });
+  }
+
+  void dispatch(const PreparedDispatch& d, std::span<const Binding> bindings, std::string_view step,
+                std::uint64_t live_bytes) {
+    impl->context->check_known();
+    impl->pipelines.finish(*d.pipeline);
+    bind(*d.pipeline, d.params, bindings, d.run.kernel, d.run.work, d.run.workgroups,
+         [&] { return run_of(d, step, live_bytes); });
+  }
+
+  template <class MakeRun>
+  void bind(const Pipeline& pipeline, std::span<const std::byte> params, std::span<const Binding> bindings,
+            std::string_view label, const Work& amount, const std::array<std::uint32_t, 3>& workgroups,
+            const MakeRun& make_run) {
     Context& context = *impl->context;
-    context.check_known();
-    check_dispatch(context, d);
     ranges.clear();
-    for (std::size_t i = 0; i < d.bindings.size(); ++i) {
-      const Binding& b = d.bindings[i];
+    for (std::size_t i = 0; i < bindings.size(); ++i) {
+      const Binding& b = bindings[i];
       if (b.buffer.is_placeholder()) {
-        throw InvalidArgument("dispatch '{}': binding {} is a placeholder, which only a recording takes", d.label,
-                              i + 1);
+        throw InvalidArgument("dispatch '{}': binding {} is a placeholder, which only a recording takes", label, i + 1);
       }
+      if (!b.buffer.on_gpu()) throw InvalidArgument("dispatch '{}': binding {} is not in GPU memory", label, i + 1);
       ranges.push_back({b.buffer.gpu(), b.offset, b.size});
     }
-    const Pipeline& pipeline = impl->pipelines.get(d);
     const Signature& signature = pipeline.layout->signature;
-    check_ranges(context, d.label, ranges, signature.writes);
+    check_ranges(context, label, ranges, signature.writes);
     ParamWindow window;
     std::uint32_t offset = 0;
     if (signature.params) {
-      window.size = param_window(context, d.params.size());
-      const auto [page, at] = place_params(d.params, window.size);
+      window.size = param_window(context, params.size());
+      const auto [page, at] = place_params(params, window.size);
       window.buffer = page->buffer;
       offset = at;
     }
     const wgpu::BindGroup group = impl->bind_groups.get(*pipeline.layout, window, ranges);
-    encode(d.label, [&] { return run_of(d, step, live_bytes); }, pipeline.pipeline, group, signature.params, offset,
-           d.workgroups);
-    for (const Binding& b : d.bindings) {
+    encode(label, make_run, pipeline.pipeline, group, signature.params, offset, workgroups);
+    for (const Binding& b : bindings) {
       held.push_back(b.buffer);
       if (b.access == Access::read_write) writes(b.buffer);
     }
-    work += d.work.amount();
+    work += amount.amount();
     count_dispatch();
   }
 
@@ -282,6 +305,7 @@ struct Encoder::State {
     held.clear();
     written.clear();
     held_recordings.clear();
+    scratch = {};
   }
 };
 
@@ -295,6 +319,16 @@ Encoder::~Encoder() {
 }
 Device& Encoder::device() { return state_->device; }
 void Encoder::dispatch(const Dispatch& dispatch) { state_->dispatch(dispatch, step_, live_bytes_); }
+void Encoder::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) {
+  state_->dispatch(dispatch, bindings, step_, live_bytes_);
+}
+
+Buffer Encoder::scratch(std::uint64_t bytes) {
+  Buffer& buffer = state_->scratch;
+  // The smaller one is held by the dispatches that use it.
+  if (!buffer || buffer.size() < bytes) buffer = state_->device.allocate(bytes);
+  return buffer;
+}
 
 void Encoder::replay(Recording& recording, std::span<const Substitution> substitutions) {
   state_->replay(recording.state_, substitutions);

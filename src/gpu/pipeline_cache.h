@@ -42,6 +42,7 @@ class PipelineCache {
   Pipeline& request(const Dispatch& dispatch);
   void finish(Pipeline& pipeline);
 
+  bool known(std::string_view key) const { return pipelines_.contains(key); }
   std::size_t size() const { return pipelines_.size(); }
 
  private:

@@ -1,5 +1,7 @@
 #include "gpu/recording.h"
 
+#include "gpu/prepared.h"
+
 #include <algorithm>
 
 #include "weft/error.h"
@@ -15,10 +17,15 @@ Recording::State::Slot& Recording::State::slot_of(const Buffer& placeholder) {
 }
 
 void Recording::State::add(const Dispatch& d, std::string_view step_label, std::uint64_t live_bytes) {
-  Device::Impl& impl = device.impl();
   if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
+  check_dispatch(*device.impl().context, d);
+  add(device.impl().pipelines.request(d), d.params, d.bindings, run_of(d, step_label, live_bytes));
+}
+
+void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block, std::span<const Binding> bindings,
+                           KernelRun run) {
+  Device::Impl& impl = device.impl();
   impl.context->check_known();
-  check_dispatch(*impl.context, d);
   // Mesa's software drivers map memory for every bind group, and crash where the system maps no more.
   constexpr std::size_t kMostInSoftware = 1 << 15;
   if (impl.context->capabilities.software && steps.size() == kMostInSoftware) {
@@ -26,17 +33,17 @@ void Recording::State::add(const Dispatch& d, std::string_view step_label, std::
                       "(--binding-limit), or smaller tensors, they are fewer", kMostInSoftware);
   }
   Step step;
-  step.pipeline = &impl.pipelines.request(d);
+  step.pipeline = &pipeline;
   step.first_range = static_cast<std::uint32_t>(ranges.size());
-  if (!d.params.empty()) {
+  if (!block.empty()) {
     const std::size_t alignment = impl.context->limits.minUniformBufferOffsetAlignment;
-    step.param_window = param_window(*impl.context, d.params.size());
+    step.param_window = param_window(*impl.context, block.size());
     step.param_offset = static_cast<std::uint32_t>((params.size() + alignment - 1) / alignment * alignment);
     params.resize(step.param_offset);
-    params.insert(params.end(), d.params.begin(), d.params.end());
+    params.insert(params.end(), block.begin(), block.end());
   }
   const auto index = static_cast<std::uint32_t>(steps.size());
-  for (const Binding& b : d.bindings) {
+  for (const Binding& b : bindings) {
     if (b.buffer.is_placeholder()) {
       Slot& slot = slot_of(b.buffer);
       slot.uses.emplace_back(index, static_cast<std::uint32_t>(ranges.size()));
@@ -51,7 +58,7 @@ void Recording::State::add(const Dispatch& d, std::string_view step_label, std::
     }
   }
   steps.push_back(std::move(step));
-  runs.push_back(run_of(d, step_label, live_bytes));
+  runs.push_back(std::move(run));
 }
 
 void Recording::State::finish() {
@@ -120,6 +127,13 @@ Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Device& Recording::device() { return state_->device; }
 void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch, step_, live_bytes_); }
+void Recording::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) {
+  state_->add(*dispatch.pipeline, dispatch.params, bindings, run_of(dispatch, step_, live_bytes_));
+}
+Buffer Recording::scratch(std::uint64_t bytes) {
+  if (!state_->scratch || state_->scratch.size() < bytes) state_->scratch = state_->device.allocate(bytes);
+  return state_->scratch;
+}
 std::span<const KernelRun> Recording::dispatches() const { return state_->runs; }
 std::size_t Recording::size() const { return state_->steps.size(); }
 void Recording::finish() { state_->finish(); }

@@ -29,12 +29,14 @@ struct Recording::State {
   std::vector<Slot> slots;
   std::vector<Buffer> held;         // what the ranges point into
   std::vector<Buffer> written;      // of those, each once
+  Buffer scratch;                   // of kernels
   std::vector<std::byte> params;
   wgpu::Buffer param_buffer;
   std::size_t finished = 0;         // steps whose pipelines are compiled
   std::vector<std::uint32_t> dirty; // steps whose bind group must be looked up again
 
   void add(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
+  void add(Pipeline& pipeline, std::span<const std::byte> params, std::span<const Binding> bindings, KernelRun run);
   // Compiles, uploads parameters, puts the substitutes in place and finds their bind groups. Returns those of the
   // substitutes that are written.
   std::vector<Buffer> prepare(std::span<const Substitution> substitutions);

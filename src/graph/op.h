@@ -49,7 +49,6 @@ struct Launch {
   Stream& stream;
   std::span<const View> inputs;
   std::span<const View> outputs;
-  std::optional<View> workspace;  // as many bytes as Op::workspace asked for
 };
 
 class Op {
@@ -79,8 +78,8 @@ class Op {
 
   // The same call on every device. Views may have any strides.
   virtual void lower(const Launch& call) const;
-  // Scratch that `call` runs fastest with, in bytes.
-  virtual std::uint64_t workspace(const Launch&) const { return 0; }
+  // Called once for each step of a schedule before anything runs: the time to throw Unsupported.
+  virtual void check(const Launch&) const {}
 
   // What `call` does, for profiles and estimates: by default it touches its operands once and computes nothing. The
   // kernel's dispatches say the same.

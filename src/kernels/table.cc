@@ -92,7 +92,6 @@ class Reader {
     }
     throw InvalidArgument("{}: {} is '{}', expected one of {}", kernel_.name, attribute, value, all);
   }
-  const std::optional<View>& workspace() const { return a_.workspace; }
   std::span<const View> inputs() const { return a_.inputs; }
   std::span<const View> outputs() const { return a_.outputs; }
 
@@ -168,15 +167,11 @@ std::vector<KernelInfo> make_rows() {
   using A = const Arguments&;
   std::vector<KernelInfo> rows;
   const auto add = [&](std::string name, std::string family, std::string inputs, std::string outputs,
-                       std::string attributes, std::string summary, std::function<void(Stream&, const Reader&)> run,
-                       std::function<std::uint64_t(Stream&, const Reader&)> workspace = {}) {
+                       std::string attributes, std::string summary, std::function<void(Stream&, const Reader&)> run) {
     KernelInfo info{
         name, std::move(family), std::move(inputs), std::move(outputs), std::move(attributes), std::move(summary), {},
-        {}, {}};
+        {}};
     info.run = [name, run = std::move(run)](Stream& s, A a) { run(s, Reader(name, a)); };
-    if (workspace) {
-      info.workspace = [name, ask = std::move(workspace)](Stream& s, A a) { return ask(s, Reader(name, a)); };
-    }
     rows.push_back(std::move(info));
   };
 
@@ -254,39 +249,28 @@ std::vector<KernelInfo> make_rows() {
   add("scatter", "index", "indices updates", "y", "op:text=assign axis:integer=0",
       "rows of y combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"), r.workspace());
-      },
-      [](Stream& s, const Reader& r) { return scatter_workspace(s, r.in(0), r.in(1), r.out(0), r.small("axis")); });
+        scatter(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"));
+      });
   add(
       "scatter_elements", "index", "indices updates", "y", "op:text=assign axis:integer=0",
       "elements of y along an axis combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter_elements(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"),
-                         r.workspace());
-      },
-      [](Stream& s, const Reader& r) {
-        return scatter_elements_workspace(s, r.in(0), r.in(1), r.out(0), r.small("axis"));
+        scatter_elements(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"));
       });
   add(
       "scatter_nd", "index", "indices updates", "y", "op:text=assign batch:integer=0",
       "parts of y that tuples of indices name combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter_nd(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("batch"),
-                   r.workspace());
-      },
-      [](Stream& s, const Reader& r) { return scatter_nd_workspace(s, r.in(0), r.in(1), r.out(0), r.small("batch")); });
+        scatter_nd(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("batch"));
+      });
 
   // ---- compact
-  const auto compact_scratch = [](Stream& s, const View& shape_of) { return compact_workspace(s, shape_of.shape()); };
   add("compress", "compact", "x mask", "y count", "", "the elements of x that a mask chooses, and how many they are",
-      [](Stream& s, const Reader& r) { compress(s, r.in(0), r.in(1), r.out(0), r.out(1), r.workspace()); },
-      [=](Stream& s, const Reader& r) { return compact_scratch(s, r.in(0)); });
+      [](Stream& s, const Reader& r) { compress(s, r.in(0), r.in(1), r.out(0), r.out(1)); });
   add("expand", "compact", "x mask", "y count", "", "the elements of y that a mask chooses = those of x in turn",
-      [](Stream& s, const Reader& r) { expand(s, r.in(0), r.in(1), r.out(0), r.out(1), r.workspace()); },
-      [=](Stream& s, const Reader& r) { return compact_scratch(s, r.out(0)); });
+      [](Stream& s, const Reader& r) { expand(s, r.in(0), r.in(1), r.out(0), r.out(1)); });
   add("nonzero", "compact", "x", "y count", "", "indices of the elements that are not zero, and how many they are",
-      [](Stream& s, const Reader& r) { nonzero(s, r.in(0), r.out(0), r.out(1), r.workspace()); },
-      [=](Stream& s, const Reader& r) { return compact_scratch(s, r.in(0)); });
+      [](Stream& s, const Reader& r) { nonzero(s, r.in(0), r.out(0), r.out(1)); });
 
   // ---- scan
   for (const std::string_view name : kScanOps) {
@@ -297,18 +281,14 @@ std::vector<KernelInfo> make_rows() {
     add(
         "scan_" + std::string(name), "scan", "x", "y", "axis:integer=-1 reverse:integer=0 exclusive:integer=0",
         std::format("{} of each element with all before it along an axis", name),
-        [=](Stream& s, const Reader& r) { scan(s, op, r.in(0), r.out(0), r.small("axis"), options(r), r.workspace()); },
-        [=](Stream& s, const Reader& r) {
-          return scan_workspace(s, op, r.in(0), r.out(0), r.small("axis"), options(r));
-        });
+        [=](Stream& s, const Reader& r) { scan(s, op, r.in(0), r.out(0), r.small("axis"), options(r)); });
   }
 
   // ---- reduce
   for (const std::string_view name : kReduceOps) {
     const auto op = static_cast<ReduceOp>(std::ranges::find(kReduceOps, name) - std::begin(kReduceOps));
     add("reduce_" + std::string(name), "reduce", "x", "y", "axes:integers", std::format("{} over axes", name),
-        [op](Stream& s, const Reader& r) { reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace()); },
-        [op](Stream& s, const Reader& r) { return reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
+        [op](Stream& s, const Reader& r) { reduce(s, op, r.in(0), r.out(0), r.integers("axes")); });
   }
 
   for (const auto op : {ReduceOp::variance, ReduceOp::deviation}) {
@@ -316,64 +296,45 @@ std::vector<KernelInfo> make_rows() {
         op == ReduceOp::variance ? "variance" : "deviation", "reduce", "x", "y", "axes:integers correction:number=0",
         op == ReduceOp::variance ? "variance over axes" : "standard deviation over axes",
         [op](Stream& s, const Reader& r) {
-          reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace(), r.number("correction"));
-        },
-        [op](Stream& s, const Reader& r) { return reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes")); });
+          reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.number("correction"));
+        });
   }
   for (const auto op : {ArgOp::min, ArgOp::max}) {
     add(
         op == ArgOp::min ? "argmin" : "argmax", "reduce", "x", "y", "axes:integers",
         std::format("index over axes of the {} element", op == ArgOp::min ? "least" : "greatest"),
-        [op](Stream& s, const Reader& r) { arg_reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.workspace()); },
-        [op](Stream& s, const Reader& r) {
-          return arg_reduce_workspace(s, op, r.in(0), r.out(0), r.integers("axes"));
-        });
+        [op](Stream& s, const Reader& r) { arg_reduce(s, op, r.in(0), r.out(0), r.integers("axes")); });
   }
 
   // ---- softmax, norm
   add("softmax", "softmax", "x", "y", "axis:integer=-1", "softmax along an axis",
-      [](Stream& s, const Reader& r) { softmax(s, r.in(0), r.out(0), r.small("axis"), r.workspace()); },
-      [](Stream& s, const Reader& r) { return softmax_workspace(s, r.in(0), r.out(0), r.small("axis")); });
+      [](Stream& s, const Reader& r) { softmax(s, r.in(0), r.out(0), r.small("axis")); });
   add("log_softmax", "softmax", "x", "y", "axis:integer=-1", "logarithm of softmax along an axis",
-      [](Stream& s, const Reader& r) { log_softmax(s, r.in(0), r.out(0), r.small("axis"), r.workspace()); },
-      [](Stream& s, const Reader& r) { return softmax_workspace(s, r.in(0), r.out(0), r.small("axis")); });
+      [](Stream& s, const Reader& r) { log_softmax(s, r.in(0), r.out(0), r.small("axis")); });
   add(
       "layer_norm", "norm", "x scale? bias?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
       "layer norm over the axes from first_axis on",
       [](Stream& s, const Reader& r) {
         layer_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"),
-                   static_cast<float>(r.number("epsilon")), r.workspace());
-      },
-      [](Stream& s, const Reader& r) {
-        return layer_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("first_axis"));
+                   static_cast<float>(r.number("epsilon")));
       });
   const auto epsilon = [](const Reader& r) { return static_cast<float>(r.number("epsilon")); };
   add(
       "rms_norm", "norm", "x scale?", "y", "first_axis:integer=-1 epsilon:number=1e-5",
       "RMS norm over the axes from first_axis on",
       [=](Stream& s, const Reader& r) {
-        rms_norm(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"), epsilon(r), r.workspace());
-      },
-      [](Stream& s, const Reader& r) {
-        return rms_norm_workspace(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"));
+        rms_norm(s, r.in(0), r.maybe(1), r.out(0), r.small("first_axis"), epsilon(r));
       });
   add(
       "group_norm", "norm", "x scale? bias?", "y", "groups:integer channel_axis:integer=1 epsilon:number=1e-5",
       "norm over each sample's groups of channels",
       [=](Stream& s, const Reader& r) {
         group_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), r.integer("groups"),
-                   epsilon(r), r.workspace());
-      },
-      [](Stream& s, const Reader& r) {
-        return group_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"),
-                                    r.integer("groups"));
+                   epsilon(r));
       });
   add("instance_norm", "norm", "x scale? bias?", "y", "channel_axis:integer=1 epsilon:number=1e-5",
       "norm over each sample's channels", [=](Stream& s, const Reader& r) {
-        instance_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), epsilon(r), r.workspace());
-      },
-      [](Stream& s, const Reader& r) {
-        return instance_norm_workspace(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"));
+        instance_norm(s, r.in(0), r.maybe(1), r.maybe(2), r.out(0), r.small("channel_axis"), epsilon(r));
       });
   add("batch_norm", "norm", "x mean variance scale? bias?", "y", "channel_axis:integer=1 epsilon:number=1e-5",
       "norm of channels by given means and variances", [=](Stream& s, const Reader& r) {
@@ -399,18 +360,15 @@ std::vector<KernelInfo> make_rows() {
   const auto order = [](const Reader& r) { return SortOptions{r.small("axis"), r.flag("descending")}; };
   add("sort", "sort", "x", "values? indices?", "axis:integer=-1 descending:integer=0",
       "x in order along an axis, and where its elements stood",
-      [=](Stream& s, const Reader& r) { sort(s, r.in(0), r.maybe_out(0), r.maybe_out(1), order(r), r.workspace()); },
-      [=](Stream& s, const Reader& r) { return sort_workspace(s, r.in(0), r.maybe_out(0), r.maybe_out(1), order(r)); });
+      [=](Stream& s, const Reader& r) { sort(s, r.in(0), r.maybe_out(0), r.maybe_out(1), order(r)); });
   const auto best = [](const Reader& r) { return TopKOptions{r.small("axis"), r.flag("largest")}; };
   add("top_k", "sort", "x", "values? indices?", "axis:integer=-1 largest:integer=1",
       "the first elements that sorting along an axis gives, and where they stood",
-      [=](Stream& s, const Reader& r) { top_k(s, r.in(0), r.maybe_out(0), r.maybe_out(1), best(r), r.workspace()); },
-      [=](Stream& s, const Reader& r) { return top_k_workspace(s, r.in(0), r.maybe_out(0), r.maybe_out(1), best(r)); });
+      [=](Stream& s, const Reader& r) { top_k(s, r.in(0), r.maybe_out(0), r.maybe_out(1), best(r)); });
 
   // ---- matmul, attention
   add("matmul", "matmul", "a b", "y", "", "matrix product of the last two axes, the others broadcast",
-      [](Stream& s, const Reader& r) { matmul(s, r.in(0), r.in(1), r.out(0), {}, r.workspace()); },
-      [](Stream& s, const Reader& r) { return matmul_workspace(s, r.in(0), r.in(1), r.out(0)); });
+      [](Stream& s, const Reader& r) { matmul(s, r.in(0), r.in(1), r.out(0), {}); });
   const auto seen = [](const Reader& r) {
     return AttentionOptions{.scale = static_cast<float>(r.number("scale")),
                             .causal = r.flag("causal"),
@@ -425,10 +383,7 @@ std::vector<KernelInfo> make_rows() {
       "empty_is_nan:integer=0",
       "softmax(scale q k^T + mask) v without a score matrix",
       [=](Stream& s, const Reader& r) {
-        attention(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0), seen(r), lengths(r), r.workspace());
-      },
-      [=](Stream& s, const Reader& r) {
-        return attention_workspace(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0), seen(r), lengths(r));
+        attention(s, r.in(0), r.in(1), r.in(2), r.maybe(3), r.out(0), seen(r), lengths(r));
       });
 
   const auto named = [&](std::string_view other, std::string_view name) {
@@ -477,7 +432,6 @@ std::vector<KernelInfo> make_forms() {
     };
   };
   argsort.run = indices_alone(argsort.run);
-  argsort.workspace = indices_alone(argsort.workspace);
   forms.push_back(std::move(argsort));
   return forms;
 }
@@ -575,11 +529,6 @@ const KernelInfo* find(std::string_view name) {
 
 void call(Stream& stream, std::string_view name, const Arguments& arguments) {
   checked(name, arguments).run(stream, arguments);
-}
-
-std::uint64_t workspace(Stream& stream, std::string_view name, const Arguments& arguments) {
-  const KernelInfo& k = checked(name, arguments);
-  return k.workspace ? k.workspace(stream, arguments) : 0;
 }
 
 }  // namespace weft::kernels

@@ -37,17 +37,10 @@ struct AttentionLengths {
 // f32, f16 and bf16 in any mixture, arithmetic in f32; any strides, dim and value_dim (up to 64: one pass in
 // registers). A score of -inf, however it came about, hides its key; a NaN or +inf among a query's scores makes its row
 // NaN. A hidden key's weight is zero, so only NaN or infinity in its v can reach the result; tiles of keys that nobody
-// sees are not read. y may be q itself (up to 256 columns), not k or v. On a GPU, keys or values of one head
-// that are longer than a binding are Unsupported without a workspace. Source: Milakov and Gimelshein, "Online normalizer
-// calculation for softmax", 2018; Dao et al., "FlashAttention", 2022.
+// sees are not read. y may be q itself (up to 256 columns), not k or v. On a GPU few queries over many
+// keys are shared out among workgroups, as are keys that no binding holds. Source: Milakov and Gimelshein, "Online normalizer
+// calculation for softmax", 2018; Dao et al., "FlashAttention", 2022, and "Flash-Decoding", 2023.
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
-               const View& y, const AttentionOptions& options, const AttentionLengths& lengths = {},
-               const std::optional<View>& workspace = {});
-// Bytes of scratch with which few queries over many keys run fastest: several workgroups share out the keys of a query
-// and leave partial results there (Dao et al., "Flash-Decoding", 2023), as do windows of keys that no binding holds. Any
-// dense view of as many bytes will do, at a multiple of 16; with less, fewer share.
-std::uint64_t attention_workspace(Stream& stream, const View& q, const View& k, const View& v,
-                                  const std::optional<View>& mask, const View& y, const AttentionOptions& options,
-                                  const AttentionLengths& lengths = {});
+               const View& y, const AttentionOptions& options, const AttentionLengths& lengths = {});
 
 }  // namespace weft::kernels

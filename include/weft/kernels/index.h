@@ -37,19 +37,10 @@ enum class ScatterOp : std::uint8_t { assign, add, mul, min, max };
 // last bits may too.
 //
 // On a GPU, types of up to 32 bits are combined by compare-exchange on words. WGSL has no atomics of 64 bits: there
-// scatter chains the updates of each element through the workspace, …_workspace bytes at a multiple of 4, and folds
-// each chain by one thread. Without it they are refused (InvalidArgument). Large updates of long rows go the same way
-// if the workspace is given: they need fewer operations on words. f64: only `assign`, the others are Unsupported.
-void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
-             const std::optional<View>& workspace = {});
-void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
-                      const std::optional<View>& workspace = {});
-void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch = 0,
-                const std::optional<View>& workspace = {});
-std::uint64_t scatter_workspace(Stream& stream, const View& indices, const View& updates, const View& y, int axis);
-std::uint64_t scatter_elements_workspace(Stream& stream, const View& indices, const View& updates, const View& y,
-                                         int axis);
-std::uint64_t scatter_nd_workspace(Stream& stream, const View& indices, const View& updates, const View& y,
-                                   int batch = 0);
+// scatter chains the updates of each element through scratch and folds each chain by one thread. Large updates of
+// long rows go the same way: they need fewer operations on words. f64: only `assign`, the others are Unsupported.
+void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis);
+void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis);
+void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch = 0);
 
 }  // namespace weft::kernels

@@ -36,10 +36,6 @@ struct Epilogue {
 // parts. Cooperative matrices (Flag::matrices) multiply f16 by f16, i8 by i8 and u8 by u8 with the same sums; they are
 // used once a self-test has passed on the device. f64 is for the CPU alone, which sums it by a plain loop. Throws
 // InvalidArgument, Unsupported.
-void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {},
-            const std::optional<View>& workspace = {});
-// Bytes of scratch with which this product is fastest on that stream (0: none). A call without runs all the same, except
-// for operands longer along k than a binding, which are multiplied part by part: that throws Unsupported without it.
-std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, const View& y);
+void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {});
 
 }  // namespace weft::kernels

@@ -17,19 +17,13 @@ namespace weft::kernels {
 // f32 does not hold, give 0 on a GPU, with a difference from the mean past f32 NaN; the CPU squares in f64. On a GPU a
 // result that f32 has exactly between two of bf16 may be either of them.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int first_axis, float epsilon, const std::optional<View>& workspace = {});
-// Bytes of scratch (at a multiple of 16 bytes) with which few long rows, or rows that share lines of memory, go fastest
-// on that stream (0: none): with it they are cut into parts. A call without runs all the same, unless a row is longer
-// than a binding: that is Unsupported without it. So for the other norms, too.
-std::uint64_t layer_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, const View& y, int first_axis);
+                const View& y, int first_axis, float epsilon);
+
 // y = x / sqrt(mean of x² + epsilon) · scale over the axes from `first_axis` on; scale (optional) has their shape.
 // Types as for layer_norm(). Squares past f32's range give 0. Source: Zhang and Sennrich, "Root Mean Square Layer
 // Normalization", 2019.
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
-              float epsilon, const std::optional<View>& workspace = {});
-std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale, const View& y,
-                                 int first_axis);
+              float epsilon);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias, mean and variance being those of each sample (axis 0) and
 // each of `groups` groups of neighbouring channels, over all other axes. Channels stand at `channel_axis`, any but 0;
@@ -37,42 +31,24 @@ std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optio
 // neighbouring axes besides must lie as one in every operand, as in dense ones; else it is Unsupported.
 // Source: Wu and He, "Group Normalization", 2018.
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int channel_axis, std::int64_t groups, float epsilon,
-                const std::optional<View>& workspace = {});
-std::uint64_t group_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, const View& y, int channel_axis,
-                                   std::int64_t groups);
+                const View& y, int channel_axis, std::int64_t groups, float epsilon);
 // With each channel a group, of any rank.
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                   const View& y, int channel_axis, float epsilon, const std::optional<View>& workspace = {});
-std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
-                                      const std::optional<View>& bias, const View& y, int channel_axis);
+                   const View& y, int channel_axis, float epsilon);
 
 // The same with elementwise work around them (row_work.h): gelu(layer_norm(x + residual)) with the sum as a second
 // output.
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowWork& work, const std::optional<View>& workspace = {});
-std::uint64_t layer_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, std::span<const View> outputs, int first_axis,
-                                   const RowWork& work);
+                const RowWork& work);
 void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work,
-              const std::optional<View>& workspace = {});
-std::uint64_t rms_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                 std::span<const View> outputs, int first_axis, const RowWork& work);
+              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work);
 void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowWork& work, const std::optional<View>& workspace = {});
-std::uint64_t group_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
-                                   std::int64_t groups, const RowWork& work);
+                float epsilon, const RowWork& work);
 void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                    const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowWork& work, const std::optional<View>& workspace = {});
-std::uint64_t instance_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                      const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
-                                      const RowWork& work);
+                   const RowWork& work);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, all of them of one value a
 // channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own;

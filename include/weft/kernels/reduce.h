@@ -38,11 +38,7 @@ constexpr bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op ==
 // CPU, which sums in f64, has the number.
 // On a GPU f64 is Unsupported but for any, all and count.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
-void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
-            const std::optional<View>& workspace = {}, double correction = 0);
-// Bytes of scratch (at a multiple of 16 bytes) with which this reduction of few long rows is fastest on that stream (0:
-// none). A call without runs all the same, unless a row is longer than a binding: that is Unsupported without it.
-std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes);
+void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes, double correction = 0);
 
 // Elementwise work on both sides of a reduction, done by its kernel.
 struct ReduceWork {
@@ -58,9 +54,7 @@ struct ReduceWork {
 // was x above is of that shape and of the type that `before` yields, and y is of the type that `after` yields. Narrow
 // floats between the steps are not rounded.
 void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceWork& work, const std::optional<View>& workspace = {}, double correction = 0);
-std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
-                               std::span<const int> axes, const ReduceWork& work);
+            const ReduceWork& work, double correction = 0);
 
 enum class ArgOp : std::uint8_t { min, max };
 
@@ -68,9 +62,6 @@ enum class ArgOp : std::uint8_t { min, max };
 // index along it; all axes: into x flattened). Shapes as for reduce(). Among equals the first; -0 and 0 are equal; the
 // first NaN wins over all. x is of any real type (f64 too), y i32, u32, i64 or u64. Throws InvalidArgument where there
 // is nothing to choose from.
-void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes,
-                const std::optional<View>& workspace = {});
-// As reduce_workspace().
-std::uint64_t arg_reduce_workspace(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes);
+void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes);
 
 }  // namespace weft::kernels

@@ -15,7 +15,7 @@ namespace weft::kernels {
 //   outputs  what `after` yields, of any types; without it y, of a floating type. Then the further results of `before`.
 //            All of x's shape.
 // Narrow floats between the steps are not rounded. Rows that are too long to be kept in registers may be read twice,
-// and `before` be computed twice. A workspace serves as it does for the kernel alone. An output may be the very same
+// and `before` be computed twice. An output may be the very same
 // view as an input; a further result of `before` must not be one of `operands` or of the weights.
 struct RowWork {
   const Expression* before = nullptr;

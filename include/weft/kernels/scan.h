@@ -28,12 +28,6 @@ struct ScanOptions {
 // depends on shapes and device only, so that a device repeats its results to the bit; each element takes part in at
 // most 40 + n / (16 · team) of them (team: the threads of a row, 1 to 1024; n its elements), which times 2^-24 bounds
 // the relative error of sums of positive numbers. On a GPU f64 is Unsupported.
-void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options = {},
-          const std::optional<View>& workspace = {});
-// Bytes of scratch (at a multiple of 16 bytes) with which a scan of few long rows is fastest on that stream (0: none):
-// with it rows are cut into parts, whose totals are gathered first. A call without runs all the same, unless a row is
-// longer than a binding: that is Unsupported without it.
-std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis,
-                             const ScanOptions& options = {});
+void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options = {});
 
 }  // namespace weft::kernels

@@ -12,23 +12,17 @@
 namespace weft::kernels {
 
 // y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis`, of floating types, computed in f32. A row that holds a NaN
-// or +inf, or nothing but -inf, gives NaN. On a GPU a row longer than a binding is Unsupported without a workspace, and
+// or +inf, or nothing but -inf, gives NaN. On a GPU
 // a result that f32 has exactly between two of bf16 may be either of them.
-void softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace = {});
-// Bytes of scratch (at a multiple of 16 bytes) that such rows take, and with which few long rows go fastest on that
-// stream; 0 for all others. Of log_softmax(), too.
-std::uint64_t softmax_workspace(Stream& stream, const View& x, const View& y, int axis);
+void softmax(Stream& stream, const View& x, const View& y, int axis);
 
 // y = x - max(x) - log(sum(exp(x - max(x)))) along `axis`: the logarithm of softmax(), types and special rows as there.
 // An element of -inf in a row that has others gives -inf.
-void log_softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace = {});
+void log_softmax(Stream& stream, const View& x, const View& y, int axis);
 
 // With elementwise work around them (row_work.h): softmax(scale · x + mask), say, of inputs x and mask.
-void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis, const RowWork& work,
-             const std::optional<View>& workspace = {});
+void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis, const RowWork& work);
 void log_softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                 const RowWork& work, const std::optional<View>& workspace = {});
-std::uint64_t softmax_workspace(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                                const RowWork& work);
+                 const RowWork& work);
 
 }  // namespace weft::kernels

@@ -26,7 +26,6 @@ struct Arguments {
   std::span<const View> inputs;
   std::span<const View> outputs;
   Attributes attributes;
-  std::optional<View> workspace;
 };
 
 struct KernelInfo {
@@ -40,7 +39,6 @@ struct KernelInfo {
   // as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
   std::string other_names;
   std::function<void(Stream&, const Arguments&)> run;
-  std::function<std::uint64_t(Stream&, const Arguments&)> workspace;  // bytes of scratch; null: it never needs any
 };
 
 // All kernels, by family.
@@ -51,7 +49,5 @@ const KernelInfo* find(std::string_view name);
 // Runs a kernel. Throws InvalidArgument if there is none of that name (the message names the nearest), if operands are
 // too few or too many, if an attribute is missing, unknown or of another kind, and whatever the kernel itself throws.
 void call(Stream& stream, std::string_view name, const Arguments& arguments);
-// Bytes of scratch that call() makes use of with these arguments on that stream; 0: none.
-std::uint64_t workspace(Stream& stream, std::string_view name, const Arguments& arguments);
 
 }  // namespace weft::kernels

@@ -82,13 +82,7 @@ AttentionOp::Call AttentionOp::call_of(const Launch& call) const {
 void AttentionOp::lower(const Launch& call) const {
   const Call c = call_of(call);
   kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0], options_,
-                     c.lengths, call.workspace);
-}
-
-std::uint64_t AttentionOp::workspace(const Launch& call) const {
-  const Call c = call_of(call);
-  return kernels::attention_workspace(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask,
-                                      call.outputs[0], options_, c.lengths);
+                     c.lengths);
 }
 
 Work AttentionOp::work(const Launch& call) const {

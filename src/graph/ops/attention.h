@@ -22,7 +22,6 @@ class AttentionOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   Work work(const Launch& call) const override;
 
  private:

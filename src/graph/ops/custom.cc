@@ -87,15 +87,13 @@ void CustomOp::lower(const Launch& call) const {
   kernel_->cpu(call.inputs, call.outputs);
 }
 
-// Asked for once, before anything runs: the time to refuse.
-std::uint64_t CustomOp::workspace(const Launch& call) const {
+void CustomOp::check(const Launch& call) const {
   if (gpu::Commands* commands = call.stream.gpu()) {
     kernels::check_custom(*commands, *kernel_, call.inputs, call.outputs);
   } else if (!kernel_->cpu) {
     throw Unsupported("custom kernel {} has no CPU function; give it one, or compile for a GPU",
                       in_quotes(kernel_->name));
   }
-  return 0;
 }
 
 std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs) {

@@ -147,23 +147,11 @@ void ScatterOpNode::lower(const Launch& call) const {
   const View& y = call.outputs[0];
   kernels::copy(call.stream, call.inputs[0], y);
   switch (form_) {
-    case Selecting::rows: return kernels::scatter(call.stream, op_, indices, updates, y, axis_, call.workspace);
+    case Selecting::rows: return kernels::scatter(call.stream, op_, indices, updates, y, axis_);
     case Selecting::elements:
-      return kernels::scatter_elements(call.stream, op_, indices, updates, y, axis_, call.workspace);
-    case Selecting::tuples: return kernels::scatter_nd(call.stream, op_, indices, updates, y, axis_, call.workspace);
+      return kernels::scatter_elements(call.stream, op_, indices, updates, y, axis_);
+    case Selecting::tuples: return kernels::scatter_nd(call.stream, op_, indices, updates, y, axis_);
   }
-}
-
-std::uint64_t ScatterOpNode::workspace(const Launch& call) const {
-  const View& indices = call.inputs[1];
-  const View& updates = call.inputs[2];
-  const View& y = call.outputs[0];
-  switch (form_) {
-    case Selecting::rows: return kernels::scatter_workspace(call.stream, indices, updates, y, axis_);
-    case Selecting::elements: return kernels::scatter_elements_workspace(call.stream, indices, updates, y, axis_);
-    case Selecting::tuples: return kernels::scatter_nd_workspace(call.stream, indices, updates, y, axis_);
-  }
-  return 0;
 }
 
 Value gather(Value x, Value indices, int axis) {

@@ -45,7 +45,6 @@ class ScatterOpNode final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   kernels::ScatterOp op_;

@@ -74,7 +74,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
 void MatmulOp::lower(const Launch& call) const {
   kernels::Epilogue epilogue;
   if (epilogue_) epilogue = {&*epilogue_, call.inputs.subspan(2)};
-  kernels::matmul(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], epilogue, call.workspace);
+  kernels::matmul(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], epilogue);
 }
 
 Work MatmulOp::work(const Launch& call) const {
@@ -86,10 +86,6 @@ Work MatmulOp::work(const Launch& call) const {
   // A device without matrix units does what it can (Calibration::rate).
   if (call.inputs[0].dtype == DType::f16) w.arithmetic = Arithmetic::matrix;
   return w;
-}
-
-std::uint64_t MatmulOp::workspace(const Launch& call) const {
-  return kernels::matmul_workspace(call.stream, call.inputs[0], call.inputs[1], call.outputs[0]);
 }
 
 std::string MatmulOp::label(std::span<const TensorType> in) const {

@@ -25,7 +25,6 @@ class MatmulOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   // "matmul+bias+gelu_erf+residual"
   std::string label(std::span<const TensorType> inputs) const override;
 

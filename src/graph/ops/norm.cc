@@ -158,53 +158,28 @@ RowOp::Axes GroupNormOp::row_axes(const Shape& x) const {
 }
 
 void SoftmaxOp::lower_around(const Around& call) const {
-  kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work, call.workspace);
-}
-std::uint64_t SoftmaxOp::workspace_around(const Around& call) const {
-  return kernels::softmax_workspace(call.stream, call.inputs, call.outputs, axis_, call.work);
+  kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
 }
 void LogSoftmaxOp::lower_around(const Around& call) const {
-  kernels::log_softmax(call.stream, call.inputs, call.outputs, axis_, call.work, call.workspace);
-}
-std::uint64_t LogSoftmaxOp::workspace_around(const Around& call) const {
-  return kernels::softmax_workspace(call.stream, call.inputs, call.outputs, axis_, call.work);
+  kernels::log_softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
 }
 void RmsNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, !call.weights.empty(), false);
-  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_), call.work,
-                    call.workspace);
-}
-std::uint64_t RmsNormOp::workspace_around(const Around& call) const {
-  const auto [scale, bias] = weights(call, !call.weights.empty(), false);
-  return kernels::rms_norm_workspace(call.stream, call.inputs, scale, call.outputs, first_axis_, call.work);
+  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_), call.work);
 }
 void LayerNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   kernels::layer_norm(call.stream, call.inputs, scale, bias, call.outputs, first_axis_, static_cast<float>(epsilon_),
-                      call.work, call.workspace);
-}
-std::uint64_t LayerNormOp::workspace_around(const Around& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  return kernels::layer_norm_workspace(call.stream, call.inputs, scale, bias, call.outputs, first_axis_, call.work);
+                      call.work);
 }
 void GroupNormOp::lower_around(const Around& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   const auto epsilon = static_cast<float>(epsilon_);
   if (groups_ == 0) {
     return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, epsilon,
-                                  call.work, call.workspace);
+                                  call.work);
   }
-  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work,
-                      call.workspace);
-}
-std::uint64_t GroupNormOp::workspace_around(const Around& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  if (groups_ == 0) {
-    return kernels::instance_norm_workspace(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_,
-                                            call.work);
-  }
-  return kernels::group_norm_workspace(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_,
-                                       call.work);
+  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work);
 }
 
 void RowWorkOp::fields(Fields& f) const {
@@ -247,8 +222,7 @@ RowOp::Around RowWorkOp::around(const Launch& call) const {
           .weights = call.inputs.subspan(input_count(), weights_),
           .outputs = call.outputs,
           .work = {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr,
-                   call.inputs.subspan(input_count() + weights_)},
-          .workspace = call.workspace};
+                   call.inputs.subspan(input_count() + weights_)}};
 }
 
 Work RowOp::work(const Launch& call) const {

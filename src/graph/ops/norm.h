@@ -19,22 +19,19 @@ class RowOp : public Op {
   // What it does for each element of x, with so many weights.
   virtual kernels::ElementWork element_work(std::size_t weights) const = 0;
   Work work(const Launch& call) const final;
-  // The kernel's call with work around it, and what that takes of a workspace.
+  // The kernel's call with work around it.
   struct Around {
     Stream& stream;
     std::span<const View> inputs, weights, outputs;
     kernels::RowWork work;
-    std::optional<View> workspace;
   };
   virtual void lower_around(const Around& call) const = 0;
-  virtual std::uint64_t workspace_around(const Around& call) const = 0;
   // With none.
   void lower(const Launch& call) const final { lower_around(alone(call)); }
-  std::uint64_t workspace(const Launch& call) const final { return workspace_around(alone(call)); }
 
  private:
   static Around alone(const Launch& call) {
-    return {call.stream, call.inputs.first(1), call.inputs.subspan(1), call.outputs, {}, call.workspace};
+    return {call.stream, call.inputs.first(1), call.inputs.subspan(1), call.outputs, {}};
   }
 };
 
@@ -48,7 +45,6 @@ class SoftmaxOp final : public RowOp {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
-  std::uint64_t workspace_around(const Around& call) const override;
   int axis() const { return axis_; }
 
  private:
@@ -65,7 +61,6 @@ class LogSoftmaxOp final : public RowOp {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
-  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int axis_;
@@ -85,7 +80,6 @@ class RmsNormOp final : public RowOp {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
-  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int first_axis_;
@@ -106,7 +100,6 @@ class GroupNormOp final : public RowOp {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
-  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int channel_axis_;
@@ -131,7 +124,6 @@ class LayerNormOp final : public RowOp {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
-  std::uint64_t workspace_around(const Around& call) const override;
 
  private:
   int first_axis_;
@@ -166,7 +158,6 @@ class RowWorkOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override { rows_->lower_around(around(call)); }
-  std::uint64_t workspace(const Launch& call) const override { return rows_->workspace_around(around(call)); }
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:

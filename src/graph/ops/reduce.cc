@@ -121,13 +121,7 @@ kernels::ReduceWork ReduceOpNode::around(const Launch& call) const {
 }
 
 void ReduceOpNode::lower(const Launch& call) const {
-  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call),
-                  call.workspace, correction_);
-}
-
-std::uint64_t ReduceOpNode::workspace(const Launch& call) const {
-  return kernels::reduce_workspace(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_,
-                                   around(call));
+  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call), correction_);
 }
 
 Work ReduceOpNode::work(const Launch& call) const {
@@ -191,11 +185,7 @@ std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const
 }
 
 void ArgReduceOp::lower(const Launch& call) const {
-  kernels::arg_reduce(call.stream, op_, call.inputs[0], call.outputs[0], axes_, call.workspace);
-}
-
-std::uint64_t ArgReduceOp::workspace(const Launch& call) const {
-  return kernels::arg_reduce_workspace(call.stream, op_, call.inputs[0], call.outputs[0], axes_);
+  kernels::arg_reduce(call.stream, op_, call.inputs[0], call.outputs[0], axes_);
 }
 
 }  // namespace weft

@@ -38,7 +38,6 @@ class ReduceOpNode final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
@@ -62,7 +61,6 @@ class ArgReduceOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   kernels::ArgOp op_;

@@ -25,11 +25,7 @@ std::vector<TensorType> ScanOpNode::infer(std::span<const TensorType> in) const 
 }
 
 void ScanOpNode::lower(const Launch& call) const {
-  kernels::scan(call.stream, op_, call.inputs[0], call.outputs[0], axis_, options_, call.workspace);
-}
-
-std::uint64_t ScanOpNode::workspace(const Launch& call) const {
-  return kernels::scan_workspace(call.stream, op_, call.inputs[0], call.outputs[0], axis_, options_);
+  kernels::scan(call.stream, op_, call.inputs[0], call.outputs[0], axis_, options_);
 }
 
 Work ScanOpNode::work(const Launch& call) const {

@@ -17,7 +17,6 @@ class ScanOpNode final : public Op {
   }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   kernels::ScanOp op_;

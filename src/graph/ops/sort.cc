@@ -39,17 +39,9 @@ std::optional<View> SortOp::indices_of(const Launch& call) const {
 void SortOp::lower(const Launch& call) const {
   const View& x = call.inputs[0];
   if (keep_ < 0) {
-    return kernels::sort(call.stream, x, values_of(call), indices_of(call), {axis_, descending_}, call.workspace);
+    return kernels::sort(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
   }
-  kernels::top_k(call.stream, x, values_of(call), indices_of(call), {axis_, descending_}, call.workspace);
-}
-
-std::uint64_t SortOp::workspace(const Launch& call) const {
-  const View& x = call.inputs[0];
-  if (keep_ < 0) {
-    return kernels::sort_workspace(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
-  }
-  return kernels::top_k_workspace(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
+  kernels::top_k(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
 }
 
 Value sort(Value x, int axis, bool descending) {

@@ -15,7 +15,6 @@ class SortOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  std::uint64_t workspace(const Launch& call) const override;
 
  private:
   std::optional<View> values_of(const Launch& call) const;

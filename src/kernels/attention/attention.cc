@@ -8,6 +8,7 @@
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -281,7 +282,7 @@ std::optional<Axis> axis_to_cut(const gpu::Capabilities& capabilities, const Att
   return result;
 }
 
-// Windows of the keys of a call, or the call itself. Not `direct`: results go through the workspace.
+// Windows of the keys of a call, or the call itself. Not `direct`: results go through scratch.
 struct KeyWindows {
   std::vector<AttentionCall> calls;
   bool direct;
@@ -337,33 +338,24 @@ std::int64_t parts_of(std::span<const AttentionVariant> variants) {
   return parts;
 }
 
-// Zero if nothing goes through the workspace.
+// Zero if nothing goes through scratch.
 std::uint64_t bytes_of(const KeyWindows& windows, std::int64_t parts) {
   return windows.direct && parts == 1 ? 0 : attention_part_bytes(windows.calls[0]) * static_cast<std::uint64_t>(parts);
 }
 
-// Windows, and parts of them, leave results in the workspace, which a last dispatch joins.
-void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::span<const AttentionVariant> variants,
-                    const std::optional<View>& workspace) {
+// Windows, and parts of them, leave results in scratch, which a last dispatch joins.
+void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::span<const AttentionVariant> variants) {
   const AttentionCall& a = windows.calls[0];
   const std::int64_t parts = parts_of(variants);
   const std::uint64_t needed = bytes_of(windows, parts), most = commands.device().capabilities().max_binding;
   if (needed == 0) return record(commands, a, variants[0], {});
   if (needed > most) {
-    throw Unsupported("attention: {} needs a workspace of {} bytes; this device binds {}", to_string(variants[0]),
+    throw Unsupported("attention: {} needs scratch of {} bytes; this device binds {}", to_string(variants[0]),
                       needed, most);
   }
-  if (workspace_size(workspace) < needed || workspace->offset % 16 != 0) {
-    const std::string given = workspace ? to_string(*workspace) : "none";
-    if (windows.direct) {
-      throw InvalidArgument("attention: {} needs a workspace of {} bytes at a multiple of 16, given {}",
-                            to_string(variants[0]), needed, given);
-    }
-    throw Unsupported("attention: the {} keys or values of a head, {} of {} and {} of {}, pass this device's bindings "
-                      "of {} bytes; that takes a workspace of {} bytes at a multiple of 16, given {}", a.all_keys, a.dim,
-                      name(a.k.dtype), a.value_dim, name(a.v.dtype), most, needed, given);
-  }
-  Partial partial{View(workspace->buffer, workspace->offset, DType::f32, {static_cast<std::int64_t>(needed / 4)}), 0,
+  Scratch scratch(commands);
+  const View memory = scratch.take(needed);
+  Partial partial{View(memory.buffer, memory.offset, DType::f32, {static_cast<std::int64_t>(needed / 4)}), 0,
                   parts};
   for (std::size_t i = 0; i < variants.size(); ++i) {
     record(commands, windows.calls[i], variants[i], partial);
@@ -374,57 +366,44 @@ void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::spa
 
 }  // namespace
 
-void check_attention_memory(Stream& stream, const AttentionCall& a, const std::optional<View>& workspace) {
-  check_memory(stream, "attention", {a.q}, {a.y}, Sharing::same_view, workspace);
-  check_memory(stream, "attention", {a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys}, {a.y}, Sharing::none,
-               workspace);
+void check_attention_memory(Stream& stream, const AttentionCall& a) {
+  check_memory(stream, "attention", {a.q}, {a.y}, Sharing::same_view);
+  check_memory(stream, "attention", {a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys}, {a.y}, Sharing::none);
 }
 
-void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant* variant,
-                   const std::optional<View>& workspace) {
-  check_attention_memory(commands, a, workspace);
+namespace {
+
+void launch(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant* variant) {
+  check_attention_memory(commands, a);
   const gpu::Capabilities& capabilities = commands.device().capabilities();
-  const std::uint64_t bytes = workspace_size(workspace);
   const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
     const AttentionVariant choice = choose_attention(capabilities, call, most);
     const bool unproven = choice.kind == AttentionKind::matrices && !attention_proven(commands.device(), choice, call);
     return unproven ? choose_attention(capabilities, call, most, false) : choice;
   };
   in_key_windows(capabilities, a, [&](const KeyWindows& windows) {
-    const std::uint64_t most = std::min(bytes, capabilities.max_binding);
-    record_windows(commands, windows, variants_of(capabilities, windows, variant, most, choose), workspace);
+    record_windows(commands, windows,
+                   variants_of(capabilities, windows, variant, capabilities.max_binding / 2, choose));
   });
 }
 
-std::uint64_t attention_gpu_workspace(const gpu::Capabilities& capabilities, const AttentionCall& a,
-                                      const AttentionVariant* variant) {
-  std::uint64_t bytes = 0;
-  const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
-    return choose_attention(capabilities, call, most);
-  };
-  in_key_windows(capabilities, a, [&](const KeyWindows& windows) {
-    const auto variants = variants_of(capabilities, windows, variant, capabilities.max_binding / 2, choose);
-    bytes = std::max(bytes, bytes_of(windows, parts_of(variants)));
-  });
-  return bytes;
+}  // namespace
+
+void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& variant) {
+  call_once(commands, {a.q, a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys, a.y},
+            [&](Stream& s) { launch(*s.gpu(), a, &variant); });
 }
 
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
-               const View& y, const AttentionOptions& options, const AttentionLengths& lengths,
-               const std::optional<View>& workspace) {
-  const AttentionCall call(q, k, v, mask, y, options, lengths);
-  if (y.count() == 0) return;
-  if (gpu::Commands* commands = stream.gpu()) attention_gpu(*commands, call, nullptr, workspace);
-  else attention_cpu(*stream.cpu(), call);
-}
-
-std::uint64_t attention_workspace(Stream& stream, const View& q, const View& k, const View& v,
-                                  const std::optional<View>& mask, const View& y, const AttentionOptions& options,
-                                  const AttentionLengths& lengths) {
-  gpu::Commands* commands = stream.gpu();
-  const AttentionCall call(q, k, v, mask, y, options, lengths);
-  if (!commands || y.count() == 0) return 0;
-  return attention_gpu_workspace(commands->device().capabilities(), call, nullptr);
+               const View& y, const AttentionOptions& options, const AttentionLengths& lengths) {
+  const CallKey key("attention", options.scale, options.causal, options.window_left, options.window_right,
+                    options.top_left, options.empty_is_nan);
+  call(stream, key, {q, k, v, mask, lengths.queries, lengths.keys, y}, [&](Stream& s) {
+    const AttentionCall call(q, k, v, mask, y, options, lengths);
+    if (y.count() == 0) return;
+    if (gpu::Commands* commands = s.gpu()) launch(*commands, call, nullptr);
+    else attention_cpu(*s.cpu(), call);
+  });
 }
 
 }  // namespace weft::kernels

@@ -97,9 +97,9 @@ bool attention_proven(const gpu::Device& device, const AttentionVariant& variant
 // True if the device and the operands allow it.
 bool attention_can_run(const AttentionVariant& variant, const AttentionCall& call,
                        const gpu::Capabilities& capabilities);
-// `workspace` bytes may be used by parts.
+// So many bytes of `scratch` may be used by parts.
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
-                                  std::uint64_t workspace, bool matrices = true);
+                                  std::uint64_t scratch, bool matrices = true);
 // few: elements of keys or values in one load: 8 of 16 bits, or 4.
 int attention_load_unit(const View& view, const AttentionCall& call);
 // Rows (AttentionCall::rows) of a workgroup.
@@ -113,18 +113,13 @@ struct MatrixHeads {
 MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const AttentionCall& call);
 // Bytes of scratch that a part leaves, and that the parts of a variant need.
 std::uint64_t attention_part_bytes(const AttentionCall& call);
-std::uint64_t attention_workspace_bytes(const AttentionVariant& variant, const AttentionCall& call);
+std::uint64_t attention_scratch_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
-// Records the call by that variant, or by the one that is chosen; larger ones than a binding holds in parts, of which
-// some may not be for that variant.
-void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant* variant,
-                   const std::optional<View>& workspace);
-// Bytes of scratch that this needs, or, of the one that is chosen, had better get.
-std::uint64_t attention_gpu_workspace(const gpu::Capabilities& capabilities, const AttentionCall& call,
-                                      const AttentionVariant* variant);
+// Records the call by that variant; larger ones than a binding holds in parts, of which some may not be for it.
+void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant& variant);
 
 // check_memory() of a call's views.
-void check_attention_memory(Stream& stream, const AttentionCall& call, const std::optional<View>& workspace = {});
+void check_attention_memory(Stream& stream, const AttentionCall& call);
 
 // What the device `cpu` runs: vectorised over queries, on all cores.
 void attention_cpu(cpu::Executor& executor, const AttentionCall& call);

@@ -183,12 +183,12 @@ std::uint64_t attention_part_bytes(const AttentionCall& call) {
   return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * (ceil_div(call.value_dim, 4) + 1)) * 16;
 }
 
-std::uint64_t attention_workspace_bytes(const AttentionVariant& v, const AttentionCall& call) {
+std::uint64_t attention_scratch_bytes(const AttentionVariant& v, const AttentionCall& call) {
   return v.parts == 1 ? 0 : static_cast<std::uint64_t>(v.parts) * attention_part_bytes(call);
 }
 
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
-                                  std::uint64_t workspace, bool matrices) {
+                                  std::uint64_t scratch, bool matrices) {
   const std::int64_t widest = std::max(call.dim, call.value_dim);
   AttentionVariant variant;
   if (capabilities.software && widest <= 128) {
@@ -241,7 +241,7 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   if (capabilities.software) return variant;
   const std::int64_t wanted = std::min(kEnoughGroups / row_groups(variant, call), call.keys / kLeastKeys);
   if (wanted > 1) {
-    const auto affordable = static_cast<std::int64_t>(workspace / attention_part_bytes(call));
+    const auto affordable = static_cast<std::int64_t>(scratch / attention_part_bytes(call));
     variant.parts = static_cast<int>(std::max<std::int64_t>(1, std::min({wanted, affordable, std::int64_t{256}})));
   }
   return variant;

@@ -47,7 +47,7 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
   result.buffer = device.allocate(y.buffer.size());
   device.upload(result.buffer, 0, std::vector<std::byte>(y.buffer.size(), std::byte{0xff}));
   gpu::Encoder encoder(device);
-  attention_gpu(encoder, AttentionCall(upload(q), upload(k), upload(values), {}, result, options), &v, {});
+  attention_gpu(encoder, AttentionCall(upload(q), upload(k), upload(values), {}, result, options), v);
   gpu::Readback read = encoder.read(result.buffer, 0, y.buffer.size());
   encoder.submit();
   const std::vector<std::byte> got = read.get();

@@ -104,7 +104,7 @@ bool overlap(const View& a, const View& b) {
 }
 
 void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
-                  std::initializer_list<Operands> outputs, Sharing sharing, const std::optional<View>& workspace) {
+                  std::initializer_list<Operands> outputs, Sharing sharing) {
   const bool gpu = stream.gpu() != nullptr;
   const auto check_place = [&](const char* what, const View& v) {
     if (v.count() == 0) return;
@@ -148,18 +148,12 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
   for (const Operands& out : outputs) {
     for (const View& v : out) check_output("output", v, sharing);
   }
-  if (gpu && workspace) check_output("workspace", *workspace, Sharing::none);
 }
 
 bool last_group_is_whole(const View& view, std::int64_t count) {
   const int b = bits(view.dtype);
   const std::int64_t last = static_cast<std::int64_t>(view.offset) * 8 / b + view.layout.offset_range()[1];
   return static_cast<std::uint64_t>((last / count + 1) * count * b / 8) <= view.buffer.capacity();
-}
-
-std::uint64_t workspace_size(const std::optional<View>& workspace) {
-  if (!workspace || !workspace->is_dense()) return 0;
-  return byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count()));
 }
 
 }  // namespace weft::kernels

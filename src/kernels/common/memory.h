@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -17,6 +18,7 @@ class Operands {
   Operands(const View& view) : views_(&view, 1) {}                                             // NOLINT: implicit
   Operands(const std::optional<View>& view) : views_(view ? &*view : nullptr, view ? 1 : 0) {}  // NOLINT
   Operands(std::span<const View> views) : views_(views) {}                                     // NOLINT
+  Operands(const std::vector<View>& views) : views_(views) {}                                  // NOLINT
   const View* begin() const { return views_.data(); }
   const View* end() const { return views_.data() + views_.size(); }
 
@@ -28,14 +30,9 @@ class Operands {
 enum class Sharing : std::uint8_t { same_view, none };
 
 // Throws InvalidArgument unless every view lies in memory of the stream's kind, and outputs overlap neither themselves
-// nor each other nor an input (but for `sharing`). A layout too intricate to tell counts as well made. A workspace is
-// an output that the CPU does not look at.
+// nor each other nor an input (but for `sharing`). A layout too intricate to tell counts as well made.
 void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
-                  std::initializer_list<Operands> outputs, Sharing sharing = Sharing::same_view,
-                  const std::optional<View>& workspace = {});
-
-// Bytes of scratch that a workspace offers: those of a dense view.
-std::uint64_t workspace_size(const std::optional<View>& workspace);
+                  std::initializer_list<Operands> outputs, Sharing sharing = Sharing::same_view);
 
 // Whether the aligned group of so many elements around the view's last is whole in the buffer, for its part that is not
 // the view's too.

@@ -6,6 +6,7 @@
 #include "gpu/resting_words.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
+#include "kernels/plan_state.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -188,10 +189,6 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   return p;
 }
 
-bool holds(const std::optional<View>& workspace, std::uint64_t bytes) {
-  return bytes == 0 || (workspace && workspace_size(workspace) >= bytes);
-}
-
 namespace {
 
 void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t first_part) {
@@ -205,14 +202,14 @@ void set_parts(Call& call, const RowParts& p, std::size_t window, std::int64_t f
   call.index_param("tiles", p.plan.groups * p.parts[window]);
 }
 
-void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
+void run_waiting(gpu::Commands& commands, std::string_view name, const RowParts& p,
                  const std::function<Call(std::size_t window)>& start) {
   // Behind the words: which tiles gave up, whether any waited in vain; and how many of a block's workgroups have left it.
   const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = p.plan.groups * p.all_parts;
   const auto count = static_cast<std::uint64_t>(words + tiles + 1 + p.plan.groups);
   Call call = start(0);
   set_parts(call, p, 0, 0);
-  call.raw("found", gpu::resting_words(stream.gpu()->device(), count), "atomic<u32>", 4, gpu::Access::read_write);
+  call.raw("found", gpu::resting_words(commands.device(), count), "atomic<u32>", 4, gpu::Access::read_write);
   call.set("waits", true).set("gathers", true).set("finishes", true);
   call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
   call.index_param("flags", words).param("patience", p.patience);
@@ -221,18 +218,12 @@ void run_waiting(Stream& stream, std::string_view name, const RowParts& p,
 
 }  // namespace
 
-void run_parts(Stream& stream, std::string_view name, const RowParts& p, const std::optional<View>& workspace,
+void run_parts(gpu::Commands& commands, std::string_view name, const RowParts& p,
                const std::function<Call(std::size_t window)>& start) {
-  if (p.waits) return run_waiting(stream, name, p, start);
-  if (!holds(workspace, p.bytes())) {
-    const std::string given = workspace ? to_string(*workspace) : "none";
-    if (p.steps.size() == 1) {
-      throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes", name, given, p.bytes());
-    }
-    throw Unsupported("{}: rows are longer than this device's bindings of {} bytes; that takes a workspace of {} dense "
-                      "bytes, given {}", name, stream.gpu()->device().capabilities().max_binding, p.bytes(), given);
-  }
-  const View found(workspace->buffer, workspace->offset, p.type, {words_of(p)});
+  if (p.waits) return run_waiting(commands, name, p, start);
+  Scratch scratch(commands);
+  const View memory = scratch.take(p.bytes());
+  const View found(memory.buffer, memory.offset, p.type, {words_of(p)});
   for (const bool finish : {false, true}) {
     std::int64_t first_part = 0;
     for (std::size_t w = 0; w < p.parts.size(); ++w) {
@@ -300,23 +291,6 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
     shape[widest] = first_half(shape[widest]);
   }
   for_each_part(whole, shape, others, [&](const Dims& begin) { run(windows_at(begin)); });
-}
-
-std::uint64_t row_windows_scratch(const gpu::Capabilities& capabilities, std::string_view kernel,
-                                  std::span<const View> views, const AxisMask& along,
-                                  const std::function<std::uint64_t(RowWindows)>& scratch) {
-  std::uint64_t bytes = 0;
-  in_row_windows(capabilities, kernel, views, along, scratch,
-                 [&](RowWindows windows) { bytes = std::max(bytes, scratch(windows)); });
-  return bytes;
-}
-
-void check_windows_workspace(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x,
-                             const std::optional<View>& workspace, std::uint64_t bytes) {
-  if (holds(workspace, bytes)) return;
-  throw Unsupported("{}: rows of {} are longer than this device's bindings of {} bytes; that takes a workspace of {} "
-                    "dense bytes, given {}", kernel, to_string(x), capabilities.max_binding, bytes,
-                    workspace ? to_string(*workspace) : "none");
 }
 
 }  // namespace weft::kernels

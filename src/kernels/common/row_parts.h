@@ -1,11 +1,11 @@
 // Few long rows, and rows longer than a binding, for kernels that read them twice (softmax, norms, scans): a row is
 // cut into parts, each of one workgroup, which reads it in tiles. In a first dispatch each workgroup leaves in the
-// workspace what its part adds to the row's statistics; in a second, each finishes its part with the statistics of all
+// scratch what its part adds to the row's statistics; in a second, each finishes its part with the statistics of all
 // of them, so that there should be no more parts than workgroups fill a GPU. Or, of parts that are single tiles, with
 // `waits`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of the
 // row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
 // has looked `patience` times in vain gives its tile up, and the last workgroup to leave the row, which needs nobody,
-// finishes those. What parts find they then leave not in the workspace but in words that rest (gpu/resting_words.h),
+// finishes those. What parts find they then leave not in scratch but in words that rest (gpu/resting_words.h),
 // which that last one lays to rest.
 // The WGSL half is common/row_parts.wgsl.
 #pragma once
@@ -46,7 +46,7 @@ struct RowParts {
   bool balanced = false;
   RowPlan plan_of(std::size_t window) const;
   std::int64_t part_steps() const;  // unless balanced
-  std::uint64_t bytes() const;  // of the workspace: 0, that it takes none
+  std::uint64_t bytes() const;  // of scratch
 };
 
 // What a kernel's parts are made of.
@@ -54,7 +54,7 @@ struct PartKind {
   int element_bits = 32;    // of x
   DType type = DType::f32;  // of a part's statistics, of which there are so many words
   int words = 1;
-  std::size_t operands = 2;      // of the kernel, beside the workspace
+  std::size_t operands = 2;      // of the kernel, beside the scratch
   std::uint32_t most_kept = 32;  // steps of each thread
   bool by_columns = false;       // where rows lie across, what is found is joined column by column
   // Columns of 16 bits, in fours of both x and y, go through a kernel of their own (column_words.wgsl) where they wait,
@@ -70,16 +70,12 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
                                    const std::optional<PartsForm>& form = {});
 
 // Records the dispatches. `start` makes a call with a window's operands, after add_rows(…, parts.plan_of(window), …).
-// Throws InvalidArgument if the workspace is too small, Unsupported if there is none.
-void run_parts(Stream& stream, std::string_view name, const RowParts& parts, const std::optional<View>& workspace,
+void run_parts(gpu::Commands& commands, std::string_view name, const RowParts& parts,
                const std::function<Call(std::size_t window)>& start);
 
 // Gives a call whose kernel includes column_words.wgsl what that needs, `shares` threads asking for what the parts of a
 // column found.
 void add_column_words(Call& call, const RowParts& parts, DType x, DType y, std::int64_t shares);
-
-// Whether `workspace` is so many dense bytes, or none are needed.
-bool holds(const std::optional<View>& workspace, std::uint64_t bytes);
 
 // Part of rows that are longer than a binding: views of what it holds, and where that begins along a row's axes.
 struct RowWindow {
@@ -93,13 +89,4 @@ using RowWindows = std::span<const RowWindow>;
 void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                     const AxisMask& along, const std::function<std::uint64_t(RowWindows)>& scratch,
                     const std::function<void(RowWindows)>& run);
-// The most that the windows of a piece leave.
-std::uint64_t row_windows_scratch(const gpu::Capabilities& capabilities, std::string_view kernel,
-                                  std::span<const View> views, const AxisMask& along,
-                                  const std::function<std::uint64_t(RowWindows)>& scratch);
-
-// Throws Unsupported unless `workspace` holds what windows of x's rows leave.
-void check_windows_workspace(const gpu::Capabilities& capabilities, std::string_view kernel, const View& x,
-                             const std::optional<View>& workspace, std::uint64_t bytes);
-
 }  // namespace weft::kernels

@@ -153,10 +153,10 @@ RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::s
 }
 
 void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
-                  const std::optional<View>& bias, const std::optional<View>& workspace) {
+                  const std::optional<View>& bias) {
   const auto list = [](const std::vector<View>& v) { return std::span<const View>(v); };
   check_memory(stream, kernel, {list(views.inputs), list(views.operands), scale, bias},
-               {list(views.results), list(views.beside)}, Sharing::same_view, workspace);
+               {list(views.results), list(views.beside)}, Sharing::same_view);
   check_memory(stream, kernel, {list(views.operands), scale, bias}, {list(views.beside)}, Sharing::none);
 }
 

@@ -36,7 +36,7 @@ RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::s
                    const RowWork& work);
 // check_memory() of them and of the kernel's weights.
 void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
-                  const std::optional<View>& bias, const std::optional<View>& workspace);
+                  const std::optional<View>& bias);
 // Throws Unsupported if one of them is f64, which GPUs do not have.
 void refuse_f64(std::string_view kernel, const RowViews& views);
 

@@ -4,6 +4,7 @@
 #include "kernels/common/windows.h"
 #include "kernels/compact/compact_cpu.h"
 #include "kernels/copy/bits.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/compact.h"
 #include "weft/kernels/copy.h"
@@ -66,9 +67,6 @@ std::vector<ListWindow> list_windows(const gpu::Capabilities& capabilities, cons
   } while (first < list.shape()[0]);
   return windows;
 }
-
-// The workspace: two places for what is carried from part to part, counts of blocks, scratch of their scan.
-constexpr std::uint64_t kCarries = 16;
 
 // Without a window it counts.
 void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
@@ -175,19 +173,13 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
   }
 }
 
-void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x, const View& y,
-         const std::optional<View>& workspace) {
+void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x, const View& y) {
   if (problem.count.dtype != DType::u32 || problem.count.count() != 1) {
     throw InvalidArgument("{}: count is {}; expected one u32", name, to_string(problem.count));
   }
-  check_memory(stream, name, {x, problem.mask}, {y, problem.count}, Sharing::none, workspace);
+  check_memory(stream, name, {x, problem.mask}, {y, problem.count}, Sharing::none);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
   if (stream.cpu()) return compact_cpu(*stream.cpu(), problem);
-  const std::uint64_t needed = compact_workspace(stream, problem.mask.shape());
-  if (!workspace || workspace_size(workspace) < needed) {
-    throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes", name,
-                          workspace ? to_string(*workspace) : "missing", needed);
-  }
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   std::vector<Part> parts;
@@ -195,21 +187,19 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
       {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}},
       parts);
   const std::vector<ListWindow> windows = list_windows(capabilities, problem.list);
+  Scratch carries(commands);  // two places for what is carried from part to part
+  const View both = carries.take(8);
+  const auto carry = [&](std::size_t k) { return View(both.buffer, both.offset + k % 2 * 4, DType::u32, {1}); };
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
-    const auto carry = [&](std::size_t k) {
-      return View(workspace->buffer, workspace->offset + k % 2 * 4, DType::u32, {1});
-    };
     if (i > 0) part.carry = carry(i);
     part.total = i + 1 < parts.size() ? carry(i + 1) : problem.count;
     const std::int64_t groups = ceil_div(part.mask.count(), block(capabilities));
-    const View counts(workspace->buffer, workspace->offset + kCarries, DType::u32, {groups});
+    Scratch scratch(commands);
+    const View memory = scratch.take(static_cast<std::uint64_t>(groups) * 4);
+    const View counts(memory.buffer, memory.offset, DType::u32, {groups});
     record(commands, problem, part, counts);
-    std::optional<View> rest;
-    const std::uint64_t used = kCarries + static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16);
-    if (needed > used)
-      rest = View(counts.buffer, workspace->offset + used, DType::u8, {static_cast<std::int64_t>(needed - used)});
-    scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true}, rest);
+    scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true});
     for (const ListWindow& w : windows) record(commands, problem, part, counts, &w);
   }
 }
@@ -230,33 +220,28 @@ void check_list(std::string_view name, const View& list, const View& moved) {
 
 }  // namespace
 
-std::uint64_t compact_workspace(Stream& stream, const Shape& shape) {
-  if (!stream.gpu() || element_count(shape) == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const std::int64_t groups = ceil_div(element_count(shape), block(capabilities));
-  const View counts = View(Buffer::placeholder(static_cast<std::uint64_t>(groups) * 4), 0, DType::u32, {groups});
-  const std::uint64_t scanning = scan_workspace(stream, ScanOp::sum, counts, counts, 0, {.exclusive = true});
-  return kCarries + static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16) + scanning;
+void compress(Stream& stream, const View& x, const View& mask, const View& y, const View& count) {
+  call(stream, CallKey("compress"), {x, mask, y, count}, [&](Stream& s) {
+    check_list("compress", y, x);
+    run(s, "compress", {Compaction::compress, over("compress", mask, x), x, y, count}, x, y);
+  });
 }
 
-void compress(Stream& stream, const View& x, const View& mask, const View& y, const View& count,
-              const std::optional<View>& workspace) {
-  check_list("compress", y, x);
-  run(stream, "compress", {Compaction::compress, over("compress", mask, x), x, y, count}, x, y, workspace);
+void expand(Stream& stream, const View& x, const View& mask, const View& y, const View& count) {
+  call(stream, CallKey("expand"), {x, mask, y, count}, [&](Stream& s) {
+    check_list("expand", x, y);
+    run(s, "expand", {Compaction::expand, over("expand", mask, y), y, x, count}, x, y);
+  });
 }
 
-void expand(Stream& stream, const View& x, const View& mask, const View& y, const View& count,
-            const std::optional<View>& workspace) {
-  check_list("expand", x, y);
-  run(stream, "expand", {Compaction::expand, over("expand", mask, y), y, x, count}, x, y, workspace);
-}
-
-void nonzero(Stream& stream, const View& x, const View& y, const View& count, const std::optional<View>& workspace) {
-  if (y.rank() != 2 || y.shape()[1] != x.rank() || !is_integer(y.dtype) || bits(y.dtype) < 32) {
-    throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] of integers of 32 or 64 bits for x {}",
-                          to_string(y), x.rank(), to_string(x));
-  }
-  run(stream, "nonzero", {Compaction::indices, x, x, y, count}, x, y, workspace);
+void nonzero(Stream& stream, const View& x, const View& y, const View& count) {
+  call(stream, CallKey("nonzero"), {x, y, count}, [&](Stream& s) {
+    if (y.rank() != 2 || y.shape()[1] != x.rank() || !is_integer(y.dtype) || bits(y.dtype) < 32) {
+      throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] of integers of 32 or 64 bits for x {}",
+                            to_string(y), x.rank(), to_string(x));
+    }
+    run(s, "nonzero", {Compaction::indices, x, x, y, count}, x, y);
+  });
 }
 
 }  // namespace weft::kernels

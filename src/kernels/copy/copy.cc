@@ -7,6 +7,7 @@
 #include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 
@@ -174,43 +175,47 @@ void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y) {
 }
 
 void copy(Stream& stream, const View& x, const View& y) {
-  View from = x;
-  if (!broadcasts_to(x.shape(), y.shape())) {
-    throw InvalidArgument("copy: {} does not broadcast to {}", to_string(x), to_string(y));
-  }
-  check_memory(stream, "copy", {x}, {y});
-  if (y.count() == 0) return;
-  from.layout = x.layout.broadcast_to(y.shape());
-  if (x.dtype == y.dtype) {
-    if (gpu::Commands* commands = stream.gpu()) return copy_bits_gpu(*commands, from, y);
-    return copy_bits_cpu(*stream.cpu(), from, y);
-  }
-  Expression cast;
-  cast.output(cast.cast(cast.input(x.dtype), y.dtype));
-  map(stream, "copy", cast, std::span(&from, 1), std::span(&y, 1));
+  call(stream, CallKey("copy"), {x, y}, [&](Stream& s) {
+    View from = x;
+    if (!broadcasts_to(x.shape(), y.shape())) {
+      throw InvalidArgument("copy: {} does not broadcast to {}", to_string(x), to_string(y));
+    }
+    check_memory(s, "copy", {x}, {y});
+    if (y.count() == 0) return;
+    from.layout = x.layout.broadcast_to(y.shape());
+    if (x.dtype == y.dtype) {
+      if (gpu::Commands* commands = s.gpu()) return copy_bits_gpu(*commands, from, y);
+      return copy_bits_cpu(*s.cpu(), from, y);
+    }
+    Expression cast;
+    cast.output(cast.cast(cast.input(x.dtype), y.dtype));
+    map(s, "copy", cast, std::span(&from, 1), std::span(&y, 1));
+  });
 }
 
 void fill(Stream& stream, Number value, const View& y) {
-  check_memory(stream, "fill", {}, {y});
-  if (y.count() == 0) return;
-  const std::uint64_t bits_of_value = value.bits(y.dtype);
-  gpu::Commands* commands = stream.gpu();
-  if (!commands) return fill_cpu(*stream.cpu(), bits_of_value, y);
+  call(stream, CallKey("fill", value), {y}, [&](Stream& s) {
+    check_memory(s, "fill", {}, {y});
+    if (y.count() == 0) return;
+    const std::uint64_t bits_of_value = value.bits(y.dtype);
+    gpu::Commands* commands = s.gpu();
+    if (!commands) return fill_cpu(*s.cpu(), bits_of_value, y);
 
-  // The value travels with the call: one pipeline for all of them.
-  View target = as_unsigned(y);
-  Expression e;
-  if (bits(y.dtype) == 64) {
-    e.output(e.input(DType::u64));
-    const Virtual number{DType::u64, bits_of_value};
-    return map(*commands, "fill", e, {}, std::span(&number, 1), std::span(&target, 1));
-  }
-  as_bits(std::span(&target, 1));
-  auto pattern = static_cast<std::uint32_t>(bits_of_value);
-  for (int width = bits(y.dtype); width < bits(target.dtype); width *= 2) pattern |= pattern << width;
-  e.output(e.cast(e.input(DType::u32), target.dtype));
-  const Virtual number{DType::u32, pattern};
-  map(*commands, "fill", e, {}, std::span(&number, 1), std::span(&target, 1));
+    // The value travels with the call: one pipeline for all of them.
+    View target = as_unsigned(y);
+    Expression e;
+    if (bits(y.dtype) == 64) {
+      e.output(e.input(DType::u64));
+      const Virtual number{DType::u64, bits_of_value};
+      return map(*commands, "fill", e, {}, std::span(&number, 1), std::span(&target, 1));
+    }
+    as_bits(std::span(&target, 1));
+    auto pattern = static_cast<std::uint32_t>(bits_of_value);
+    for (int width = bits(y.dtype); width < bits(target.dtype); width *= 2) pattern |= pattern << width;
+    e.output(e.cast(e.input(DType::u32), target.dtype));
+    const Virtual number{DType::u32, pattern};
+    map(*commands, "fill", e, {}, std::span(&number, 1), std::span(&target, 1));
+  });
 }
 
 }  // namespace weft::kernels

@@ -3,6 +3,7 @@
 #include "kernels/elementwise/map.h"
 #include "kernels/copy/bits.h"
 #include "kernels/pad/remap.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 
@@ -72,35 +73,41 @@ View slice(const View& x, int axis, std::int64_t begin, std::int64_t end, std::i
 }
 
 void concat(Stream& stream, std::span<const View> parts, const View& y, int axis) {
-  axis = normalize_axis(axis, y.rank(), "concat");
-  check_memory(stream, "concat", {parts}, {y}, Sharing::none);
-  for_each_part("concat", y, parts, axis, [&](const View& part, std::int64_t begin) {
-    if (const auto target = part_of(y, axis, begin, part.shape()[axis])) copy(stream, part, *target);
-    else place(stream, "concat", Remap::keep, part, y, along(y, axis, begin));
+  call(stream, CallKey("concat", axis), {parts, y}, [&](Stream& s) {
+    axis = normalize_axis(axis, y.rank(), "concat");
+    check_memory(s, "concat", {parts}, {y}, Sharing::none);
+    for_each_part("concat", y, parts, axis, [&](const View& part, std::int64_t begin) {
+      if (const auto target = part_of(y, axis, begin, part.shape()[axis])) copy(s, part, *target);
+      else place(s, "concat", Remap::keep, part, y, along(y, axis, begin));
+    });
   });
 }
 
 void split(Stream& stream, const View& x, std::span<const View> parts, int axis) {
-  axis = normalize_axis(axis, x.rank(), "split");
-  check_memory(stream, "split", {x}, {parts}, Sharing::none);
-  for_each_part("split", x, parts, axis, [&](const View& part, std::int64_t begin) {
-    if (const auto source = part_of(x, axis, begin, part.shape()[axis])) copy(stream, *source, part);
-    else place(stream, "split", Remap::constant, x, part, along(x, axis, -begin));
+  call(stream, CallKey("split", axis), {x, parts}, [&](Stream& s) {
+    axis = normalize_axis(axis, x.rank(), "split");
+    check_memory(s, "split", {x}, {parts}, Sharing::none);
+    for_each_part("split", x, parts, axis, [&](const View& part, std::int64_t begin) {
+      if (const auto source = part_of(x, axis, begin, part.shape()[axis])) copy(s, *source, part);
+      else place(s, "split", Remap::constant, x, part, along(x, axis, -begin));
+    });
   });
 }
 
 void masked_copy(Stream& stream, const View& mask, const View& x, const View& y) {
-  if (mask.dtype != DType::boolean || x.dtype != y.dtype) {
-    throw InvalidArgument("masked_copy: mask is {}, x is {}, y is {}; expected a boolean mask and one type for x and y",
-                          to_string(mask), to_string(x), to_string(y));
-  }
-  const View target = as_unsigned(y);
-  Expression e;
-  const int condition = e.input(DType::boolean);
-  const int from = e.input(target.dtype), old = e.input(target.dtype);
-  e.output(e.apply(ScalarOp::select, {condition, from, old}));
-  const View inputs[] = {mask, as_unsigned(x), target};
-  map(stream, "masked_copy", e, inputs, std::span(&target, 1));
+  call(stream, CallKey("masked_copy"), {mask, x, y}, [&](Stream& s) {
+    if (mask.dtype != DType::boolean || x.dtype != y.dtype) {
+      throw InvalidArgument("masked_copy: mask is {}, x is {}, y is {}; expected a boolean mask and one type for x and y",
+                            to_string(mask), to_string(x), to_string(y));
+    }
+    const View target = as_unsigned(y);
+    Expression e;
+    const int condition = e.input(DType::boolean);
+    const int from = e.input(target.dtype), old = e.input(target.dtype);
+    e.output(e.apply(ScalarOp::select, {condition, from, old}));
+    const View inputs[] = {mask, as_unsigned(x), target};
+    map(s, "masked_copy", e, inputs, std::span(&target, 1));
+  });
 }
 
 }  // namespace weft::kernels

@@ -22,6 +22,7 @@
 #include "kernels/device_math.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/elementwise/scalar_ops.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
 
@@ -439,32 +440,40 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
 }
 
 void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const View> outputs) {
-  map(stream, "map", expression, inputs, outputs);
+  call(stream, CallKey("map", expression), {inputs, outputs}, [&](Stream& s) {
+    map(s, "map", expression, inputs, outputs);
+  });
 }
 
 void unary(Stream& stream, ScalarOp op, const View& x, const View& y) {
-  Expression e;
-  e.output(e.apply(op, {e.input(x.dtype)}));
-  map(stream, name(op), e, std::span(&x, 1), std::span(&y, 1));
+  call(stream, CallKey("unary", op), {x, y}, [&](Stream& s) {
+    Expression e;
+    e.output(e.apply(op, {e.input(x.dtype)}));
+    map(s, name(op), e, std::span(&x, 1), std::span(&y, 1));
+  });
 }
 
 void binary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& y) {
-  Expression e;
-  const int left = e.input(a.dtype);
-  const int right = e.input(b.dtype);
-  e.output(e.apply(op, {left, right}));
-  const View inputs[] = {a, b};
-  map(stream, name(op), e, inputs, std::span(&y, 1));
+  call(stream, CallKey("binary", op), {a, b, y}, [&](Stream& s) {
+    Expression e;
+    const int left = e.input(a.dtype);
+    const int right = e.input(b.dtype);
+    e.output(e.apply(op, {left, right}));
+    const View inputs[] = {a, b};
+    map(s, name(op), e, inputs, std::span(&y, 1));
+  });
 }
 
 void ternary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& c, const View& y) {
-  Expression e;
-  const int first = e.input(a.dtype);
-  const int second = e.input(b.dtype);
-  const int third = e.input(c.dtype);
-  e.output(e.apply(op, {first, second, third}));
-  const View inputs[] = {a, b, c};
-  map(stream, name(op), e, inputs, std::span(&y, 1));
+  call(stream, CallKey("ternary", op), {a, b, c, y}, [&](Stream& s) {
+    Expression e;
+    const int first = e.input(a.dtype);
+    const int second = e.input(b.dtype);
+    const int third = e.input(c.dtype);
+    e.output(e.apply(op, {first, second, third}));
+    const View inputs[] = {a, b, c};
+    map(s, name(op), e, inputs, std::span(&y, 1));
+  });
 }
 
 void select(Stream& stream, const View& condition, const View& a, const View& b, const View& y) {
@@ -473,9 +482,11 @@ void select(Stream& stream, const View& condition, const View& a, const View& b,
 
 void elementwise(Stream& stream, std::string_view name, std::span<const View> inputs, const View& y,
                  std::span<const double> parameters) {
-  std::vector<DType> types;
-  for (const View& v : inputs) types.push_back(v.dtype);
-  map(stream, name, function_expression(name, types, parameters), inputs, std::span(&y, 1));
+  call(stream, CallKey("elementwise", name, parameters), {inputs, y}, [&](Stream& s) {
+    std::vector<DType> types;
+    for (const View& v : inputs) types.push_back(v.dtype);
+    map(s, name, function_expression(name, types, parameters), inputs, std::span(&y, 1));
+  });
 }
 
 }  // namespace weft::kernels

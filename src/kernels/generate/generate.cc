@@ -3,6 +3,7 @@
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/generate/generate_cpu.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
 
@@ -75,90 +76,102 @@ void integers(Stream& stream, std::uint64_t start, std::uint64_t step, const Vie
 }  // namespace
 
 void arange(Stream& stream, Number start, Number step, const View& y) {
-  check_range("arange", stream, y, true);
-  const auto first_integer = start.integer(), step_integer = step.integer();
-  if (is_integer(y.dtype) && !(first_integer && step_integer)) {
-    throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start.value(),
-                          step.value(), name(y.dtype));
-  }
-  check_memory(stream, "arange", {}, {y});
-  if (is_integer(y.dtype)) return integers(stream, *first_integer, *step_integer, y);
-  if (!stream.gpu()) return arange_cpu(*stream.cpu(), start.value(), step.value(), y);
-  Expression e;
-  const int i = e.cast(e.input(DType::u32), DType::f32);
-  const int first = e.input(DType::f32), by = e.input(DType::f32);
-  e.output(e.cast(e.apply(ScalarOp::fma, {i, by, first}), y.dtype));
-  const Virtual inputs[] = {{DType::u32, 0, {1}}, number(static_cast<float>(start.value())),
-                            number(static_cast<float>(step.value()))};
-  map(stream, "arange", e, {}, inputs, std::span(&y, 1));
+  call(stream, CallKey("arange", start, step), {y}, [&](Stream& s) {
+    check_range("arange", s, y, true);
+    const auto first_integer = start.integer(), step_integer = step.integer();
+    if (is_integer(y.dtype) && !(first_integer && step_integer)) {
+      throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start.value(),
+                            step.value(), name(y.dtype));
+    }
+    check_memory(s, "arange", {}, {y});
+    if (is_integer(y.dtype)) return integers(s, *first_integer, *step_integer, y);
+    if (!s.gpu()) return arange_cpu(*s.cpu(), start.value(), step.value(), y);
+    Expression e;
+    const int i = e.cast(e.input(DType::u32), DType::f32);
+    const int first = e.input(DType::f32), by = e.input(DType::f32);
+    e.output(e.cast(e.apply(ScalarOp::fma, {i, by, first}), y.dtype));
+    const Virtual inputs[] = {{DType::u32, 0, {1}}, number(static_cast<float>(start.value())),
+                              number(static_cast<float>(step.value()))};
+    map(s, "arange", e, {}, inputs, std::span(&y, 1));
+  });
 }
 
 void linspace(Stream& stream, double start, double stop, const View& y) {
-  check_range("linspace", stream, y, false);
-  check_memory(stream, "linspace", {}, {y});
-  if (!stream.gpu()) return linspace_cpu(*stream.cpu(), start, stop, y);
-  const std::int64_t n = y.count();
-  const double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;
-  Expression e;
-  const int i = e.input(DType::u32), back = e.input(DType::u32), half = e.input(DType::u32);
-  const int first = e.input(DType::f32), last = e.input(DType::f32), by = e.input(DType::f32);
-  const int from_first = e.apply(ScalarOp::fma, {e.cast(i, DType::f32), by, first});
-  const int from_last = e.apply(ScalarOp::fma, {e.cast(back, DType::f32), e.apply(ScalarOp::neg, {by}), last});
-  e.output(e.cast(e.apply(ScalarOp::select, {e.apply(ScalarOp::less, {i, half}), from_first, from_last}), y.dtype));
-  const Virtual inputs[] = {{DType::u32, 0, {1}},
-                            {DType::u32, static_cast<std::uint32_t>(n - 1), {-1}},
-                            {DType::u32, static_cast<std::uint32_t>((n + 1) / 2)},
-                            number(static_cast<float>(start)),
-                            number(static_cast<float>(stop)),
-                            number(static_cast<float>(step))};
-  map(stream, "linspace", e, {}, inputs, std::span(&y, 1));
+  call(stream, CallKey("linspace", start, stop), {y}, [&](Stream& s) {
+    check_range("linspace", s, y, false);
+    check_memory(s, "linspace", {}, {y});
+    if (!s.gpu()) return linspace_cpu(*s.cpu(), start, stop, y);
+    const std::int64_t n = y.count();
+    const double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;
+    Expression e;
+    const int i = e.input(DType::u32), back = e.input(DType::u32), half = e.input(DType::u32);
+    const int first = e.input(DType::f32), last = e.input(DType::f32), by = e.input(DType::f32);
+    const int from_first = e.apply(ScalarOp::fma, {e.cast(i, DType::f32), by, first});
+    const int from_last = e.apply(ScalarOp::fma, {e.cast(back, DType::f32), e.apply(ScalarOp::neg, {by}), last});
+    e.output(e.cast(e.apply(ScalarOp::select, {e.apply(ScalarOp::less, {i, half}), from_first, from_last}), y.dtype));
+    const Virtual inputs[] = {{DType::u32, 0, {1}},
+                              {DType::u32, static_cast<std::uint32_t>(n - 1), {-1}},
+                              {DType::u32, static_cast<std::uint32_t>((n + 1) / 2)},
+                              number(static_cast<float>(start)),
+                              number(static_cast<float>(stop)),
+                              number(static_cast<float>(step))};
+    map(s, "linspace", e, {}, inputs, std::span(&y, 1));
+  });
 }
 
 void eye(Stream& stream, const View& y, std::int64_t diagonal) {
-  band(stream, "eye", ScalarOp::equal, {}, y, diagonal);
+  call(stream, CallKey("eye", diagonal), {y}, [&](Stream& s) {
+    band(s, "eye", ScalarOp::equal, {}, y, diagonal);
+  });
 }
 
 void triangle(Stream& stream, Triangle part, const View& x, const View& y, std::int64_t diagonal) {
-  band(stream, "triangle", side(part), std::span(&x, 1), y, diagonal);
+  call(stream, CallKey("triangle", part, diagonal), {x, y}, [&](Stream& s) {
+    band(s, "triangle", side(part), std::span(&x, 1), y, diagonal);
+  });
 }
 
 void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagonal) {
-  band(stream, "triangle", side(part), {}, y, diagonal);
+  call(stream, CallKey("triangle", part, diagonal), {y}, [&](Stream& s) {
+    band(s, "triangle", side(part), {}, y, diagonal);
+  });
 }
 
 void one_hot(Stream& stream, const View& indices, const View& y, int axis, Number on, Number off) {
-  axis = normalize_axis(axis, y.rank(), "one_hot");
-  if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
-    throw InvalidArgument("one_hot: indices are {}, expected an integer type of 8 to 64 bits", to_string(indices));
-  }
-  Shape rest = y.shape();
-  rest.erase(axis);
-  if (indices.shape() != rest) {
-    throw InvalidArgument("one_hot: y is {}, expected the shape of indices {} with the classes at axis {}",
-                          to_string(y), to_string(indices), axis);
-  }
-  View by = indices;
-  by.layout.shape.insert(axis, 1);
-  by.layout.strides.insert(axis, 0);
-  const View target = as_unsigned(y);
-  // Classes as the indices compare: those of 8 and 16 bits may be fewer than the classes.
-  const bool has_sign = is_signed(indices.dtype);
-  const DType type = bits(indices.dtype) == 64 ? indices.dtype : has_sign ? DType::i32 : DType::u32;
-  const std::int64_t classes = y.shape()[axis];
-  Expression e;
-  const int index = e.cast(e.input(indices.dtype), type);
-  const DType ramp = has_sign ? DType::i32 : DType::u32;
-  int hit = e.apply(ScalarOp::equal, {index, e.cast(e.input(ramp), type)});
-  std::vector<Virtual> virtuals{{ramp, 0, Strides::filled(y.rank(), 0)}};
-  virtuals[0].strides[axis] = 1;
-  if (has_sign) {
-    hit = e.apply(ScalarOp::logical_or, {hit, e.apply(ScalarOp::equal, {index, e.cast(e.input(ramp), type)})});
-    virtuals.push_back(number(static_cast<std::int32_t>(-classes)));
-    virtuals[1].strides = virtuals[0].strides;
-  }
-  e.output(e.apply(ScalarOp::select,
-                   {hit, constant_of(e, on, y.dtype, target.dtype), constant_of(e, off, y.dtype, target.dtype)}));
-  map(stream, "one_hot", e, std::span(&by, 1), virtuals, std::span(&target, 1));
+  call(stream, CallKey("one_hot", axis, on, off), {indices, y}, [&](Stream& s) {
+    axis = normalize_axis(axis, y.rank(), "one_hot");
+    if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
+      throw InvalidArgument("one_hot: indices are {}, expected an integer type of 8 to 64 bits", to_string(indices));
+    }
+    Shape rest = y.shape();
+    rest.erase(axis);
+    if (indices.shape() != rest) {
+      throw InvalidArgument("one_hot: y is {}, expected the shape of indices {} with the classes at axis {}",
+                            to_string(y), to_string(indices), axis);
+    }
+    View by = indices;
+    by.layout.shape.insert(axis, 1);
+    by.layout.strides.insert(axis, 0);
+    const View target = as_unsigned(y);
+    // Classes as the indices compare: those of 8 and 16 bits may be fewer than the classes.
+    const bool has_sign = is_signed(indices.dtype);
+    const DType type = bits(indices.dtype) == 64 ? indices.dtype : has_sign ? DType::i32 : DType::u32;
+    const std::int64_t classes = y.shape()[axis];
+    Expression e;
+    const int index = e.cast(e.input(indices.dtype), type);
+    const DType ramp = has_sign ? DType::i32 : DType::u32;
+    int hit = e.apply(ScalarOp::equal, {index, e.cast(e.input(ramp), type)});
+    std::vector<Virtual> virtuals{{ramp, 0, Strides::filled(y.rank(), 0)}};
+    virtuals[0].strides[axis] = 1;
+    if (has_sign) {
+      hit = e.apply(ScalarOp::logical_or, {hit, e.apply(ScalarOp::equal, {index, e.cast(e.input(ramp), type)})});
+      virtuals.push_back(number(static_cast<std::int32_t>(-classes)));
+      virtuals[1].strides = virtuals[0].strides;
+    }
+    e.output(e.apply(ScalarOp::select,
+                     {hit, constant_of(e, on, y.dtype, target.dtype), constant_of(e, off, y.dtype, target.dtype)}));
+    map(s, "one_hot", e, std::span(&by, 1), virtuals, std::span(&target, 1));
+  });
 }
 
 }  // namespace weft::kernels

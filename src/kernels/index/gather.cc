@@ -4,6 +4,7 @@
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/index/selected_rows.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/index.h"
 
@@ -46,15 +47,21 @@ void gather_gpu(gpu::Commands& commands, const Selection& selection, int unroll)
 }
 
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis) {
-  run(stream, "gather", select_rows("gather", x, indices, y, axis), x, indices, y);
+  call(stream, CallKey("gather", axis), {x, indices, y}, [&](Stream& s) {
+    run(s, "gather", select_rows("gather", x, indices, y, axis), x, indices, y);
+  });
 }
 
 void gather_elements(Stream& stream, const View& x, const View& indices, const View& y, int axis) {
-  run(stream, "gather_elements", select_elements("gather_elements", x, indices, y, axis), x, indices, y);
+  call(stream, CallKey("gather_elements", axis), {x, indices, y}, [&](Stream& s) {
+    run(s, "gather_elements", select_elements("gather_elements", x, indices, y, axis), x, indices, y);
+  });
 }
 
 void gather_nd(Stream& stream, const View& x, const View& indices, const View& y, int batch) {
-  run(stream, "gather_nd", select_tuples("gather_nd", x, indices, y, batch), x, indices, y);
+  call(stream, CallKey("gather_nd", batch), {x, indices, y}, [&](Stream& s) {
+    run(s, "gather_nd", select_tuples("gather_nd", x, indices, y, batch), x, indices, y);
+  });
 }
 
 }  // namespace weft::kernels

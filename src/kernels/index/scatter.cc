@@ -6,6 +6,7 @@
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/index/selected_rows.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -34,32 +35,19 @@ void check_type(std::string_view name, ScatterOp op, const Selection& s, bool on
 }
 
 void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s, const View& indices,
-         const View& updates, const View& y, const std::optional<View>& workspace) {
+         const View& updates, const View& y) {
   check_type(name, op, s, stream.gpu() != nullptr);
-  check_memory(stream, name, {indices, updates}, {y}, Sharing::none, workspace);
+  check_memory(stream, name, {indices, updates}, {y}, Sharing::none);
   if (s.part.count() == 0) return;
   gpu::Commands* commands = stream.gpu();
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);
-  const std::uint64_t needed = chain_words(s) * 4;
-  const bool holds = workspace && workspace->is_dense() && workspace->offset % 4 == 0 &&
-                     byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count())) >= needed;
   if (bits(s.whole.dtype) < 64) {
     // Whole words of integers are added by one operation.
     const bool adds = op == ScatterOp::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
-    if (op == ScatterOp::assign || adds || !holds || !has_long_rows(commands->device().capabilities(), s))
+    if (op == ScatterOp::assign || adds || !has_long_rows(commands->device().capabilities(), s))
       return scatter_gpu(*commands, op, s);
   }
-  if (!holds) {
-    throw InvalidArgument("{}: y is {}; elements of 64 bits need a workspace of {} dense bytes at a multiple of 4",
-                          name, to_string(s.whole), needed);
-  }
-  scatter_chained_gpu(*commands, op, s, *workspace);
-}
-
-std::uint64_t workspace_of(Stream& stream, const Selection& s) {
-  if (!stream.gpu() || s.part.count() == 0) return 0;
-  if (bits(s.whole.dtype) < 64 && !has_long_rows(stream.gpu()->device().capabilities(), s)) return 0;
-  return chain_words(s) * 4;
+  scatter_chained_gpu(*commands, op, s);
 }
 
 }  // namespace
@@ -126,34 +114,24 @@ void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selecti
                    [&](const Selection& part) { record(commands, op, part, unroll); });
 }
 
-void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
-             const std::optional<View>& workspace) {
-  run(stream, "scatter", op, select_rows("scatter", y, indices, updates, axis), indices, updates, y, workspace);
+void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis) {
+  call(stream, CallKey("scatter", op, axis), {indices, updates, y}, [&](Stream& s) {
+    run(s, "scatter", op, select_rows("scatter", y, indices, updates, axis), indices, updates, y);
+  });
 }
 
-void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis,
-                      const std::optional<View>& workspace) {
-  run(stream, "scatter_elements", op, select_elements("scatter_elements", y, indices, updates, axis), indices, updates,
-      y, workspace);
+void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y,
+                      int axis) {
+  call(stream, CallKey("scatter_elements", op, axis), {indices, updates, y}, [&](Stream& s) {
+    const Selection selection = select_elements("scatter_elements", y, indices, updates, axis);
+    run(s, "scatter_elements", op, selection, indices, updates, y);
+  });
 }
 
-void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch,
-                const std::optional<View>& workspace) {
-  run(stream, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y,
-      workspace);
-}
-
-std::uint64_t scatter_workspace(Stream& stream, const View& indices, const View& updates, const View& y, int axis) {
-  return workspace_of(stream, select_rows("scatter", y, indices, updates, axis));
-}
-
-std::uint64_t scatter_elements_workspace(Stream& stream, const View& indices, const View& updates, const View& y,
-                                         int axis) {
-  return workspace_of(stream, select_elements("scatter_elements", y, indices, updates, axis));
-}
-
-std::uint64_t scatter_nd_workspace(Stream& stream, const View& indices, const View& updates, const View& y, int batch) {
-  return workspace_of(stream, select_tuples("scatter_nd", y, indices, updates, batch));
+void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch) {
+  call(stream, CallKey("scatter_nd", op, batch), {indices, updates, y}, [&](Stream& s) {
+    run(s, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y);
+  });
 }
 
 }  // namespace weft::kernels

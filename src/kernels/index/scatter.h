@@ -15,10 +15,10 @@ void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selecti
 void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& selection);
 
 // Each element's updates chained, then folded: for types of 64 bits, and for long rows, which are then read and written
-// in fours. `workspace` holds chain_words() u32.
+// in fours. Takes chain_words() u32 of scratch.
 bool has_long_rows(const gpu::Capabilities& capabilities, const Selection& selection);
 std::uint64_t chain_words(const Selection& selection);
-void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace);
+void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection);
 
 std::string_view op_name(ScatterOp op);
 // `a` and `b` combined, as WGSL writes it for values of that type.

@@ -7,6 +7,7 @@
 #include "kernels/copy/bits.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_rows.h"
+#include "kernels/plan_state.h"
 #include "weft/kernels/copy.h"
 
 namespace weft::kernels {
@@ -67,10 +68,12 @@ bool in_fours(const Selection& s, const Chains& c) {
 }
 
 // What fits bindings.
-void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
+void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
   const Chains c = chains(selection);
   const int width = op != ScatterOp::assign && c.row > 1 && in_fours(selection, c) ? 4 : 1;
-  const View links(workspace.buffer, workspace.offset, DType::u32, {c.head_count + c.tuples});
+  Scratch scratch(commands);
+  const View memory = scratch.take(static_cast<std::uint64_t>(c.head_count + c.tuples) * 4);
+  const View links(memory.buffer, memory.offset, DType::u32, {c.head_count + c.tuples});
   fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));
   Selection s = selection;
   if (op == ScatterOp::assign) {
@@ -115,13 +118,13 @@ bool has_long_rows(const gpu::Capabilities& capabilities, const Selection& selec
   return chains(selection).row >= kLongRow;
 }
 
-void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, const View& workspace) {
+void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const auto fits = [&](const Selection& part) {
     return chain_words(part) * sizeof(std::uint32_t) <= window_limit(capabilities);
   };
   in_index_windows(
-      capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part, workspace); }, fits);
+      capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part); }, fits);
 }
 
 }  // namespace weft::kernels

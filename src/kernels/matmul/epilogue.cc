@@ -24,15 +24,15 @@ int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expr
   return width;
 }
 
-void add_partial_outputs(Call& call, const MatmulProblem& problem, const View& workspace, StoreUnit unit) {
+void add_partial_outputs(Call& call, const MatmulProblem& problem, const View& sums, StoreUnit unit) {
   Shape shape = problem.batch;
   shape.push_back(problem.m);
   shape.push_back(problem.n);
   const Strides strides = dense_strides(shape);
   Strides batch;
   for (int d = 0; d < problem.batch.rank(); ++d) batch.push_back(strides[d]);
-  const int width = unit == StoreUnit::row_of_four && problem.n % 4 == 0 && can_vectorise(workspace) ? 4 : 1;
-  call.write("y", workspace, width).strides("y", batch);
+  const int width = unit == StoreUnit::row_of_four && problem.n % 4 == 0 && can_vectorise(sums) ? 4 : 1;
+  call.write("y", sums, width).strides("y", batch);
   call.index_param("y_m", problem.n).index_param("y_n", 1).index_param("slice_stride", element_count(shape));
   call.include("matmul_store").set("y_width", width).set("operands", "").set("fused", false);
 }

@@ -5,6 +5,7 @@
 #include "kernels/common/windows.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/self_test.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/pad.h"
 
@@ -34,22 +35,22 @@ std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabiliti
   return capabilities.software ? "a software device: no workgroup memory" : "asked for";
 }
 
-// Sums the slices of a split k in `workspace`; without one, the product of an empty k: zeros through the epilogue.
-void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const View* workspace,
+// Sums the slices of a split k in `partial`; without, the product of an empty k: zeros through the epilogue.
+void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const View* partial,
                    int slices) {
   Call call(commands, "matmul_reduce");
   const std::uint32_t threads = workgroup_size(call.capabilities(), 128);
   const std::int64_t quads = ceil_div(p.n, 4);
   call.iterate(p.batch);
   const int width = add_outputs(call, p, epilogue, StoreUnit::row_of_four);
-  if (workspace) call.read("partial", *workspace, width == 4 && can_vectorise(*workspace) ? 4 : 1);
-  call.set("partial_width", width == 4 && workspace && can_vectorise(*workspace) ? 4 : 1);
-  call.set("threads", threads).set("slices", workspace != nullptr).set("splits", false);
+  if (partial) call.read("partial", *partial, width == 4 && can_vectorise(*partial) ? 4 : 1);
+  call.set("partial_width", width == 4 && partial && can_vectorise(*partial) ? 4 : 1);
+  call.set("threads", threads).set("slices", partial != nullptr).set("splits", false);
   call.set("product", compute_type(p.sum_type()));
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
   call.index_param("slices", slices).index_param("slice_stride", p.products());
-  call.variant("reduce", workspace ? "adds the parts of k" : "k is empty");
+  call.variant("reduce", partial ? "adds the parts of k" : "k is empty");
   call.dispatch_groups("matmul", ceil_div(p.batches() * p.m * quads, threads));
 }
 
@@ -78,7 +79,8 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
 
 // `sums`: where the product's sums go instead of y, dense.
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
-            const std::optional<View>& workspace, const std::optional<View>& sums = {}) {
+            const std::optional<View>& sums = {}) {
+  Scratch scratch(commands);
   static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices",
                                                    "matmul_columns"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
@@ -120,12 +122,8 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
 
   std::optional<View> partial = sums;
   if (v.splits > 1) {
-    const std::uint64_t needed = p.sums_bytes(v.splits);
-    if (workspace_size(workspace) < needed) {
-      throw InvalidArgument("matmul: {} needs a workspace of {} bytes, given {}", to_string(v), needed,
-                            workspace ? to_string(*workspace) : "none");
-    }
-    partial = View(workspace->buffer, workspace->offset, p.sum_type(), {v.splits * p.products()});
+    const View memory = scratch.take(p.sums_bytes(v.splits));
+    partial = View(memory.buffer, memory.offset, p.sum_type(), {v.splits * p.products()});
   }
   const StoreUnit unit = tiles ? StoreUnit::row_of_four : StoreUnit::element;
   if (partial) add_partial_outputs(call, p, *partial, unit);
@@ -174,7 +172,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   if (v.splits > 1) record_reduce(commands, p, epilogue, &*partial, v.splits);
 }
 
-// Bytes that the next buffer in a workspace may begin after.
+// Bytes that the next buffer in scratch may begin after.
 std::uint64_t to_lines(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // A product whose operands are loaded several elements at a time, where some are not: those are first copied to rows
@@ -245,18 +243,14 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
 
 // By that variant, which does not split k: sums and copies would share a buffer.
 void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const MatmulVariant& v,
-                    const View& workspace) {
-  const AlignedProblem all = align(p, v.kind, workspace.buffer, workspace.offset);
+                    std::uint64_t bytes) {
+  Scratch scratch(commands);
+  const View memory = scratch.take(bytes);
+  const AlignedProblem all = align(p, v.kind, memory.buffer, memory.offset);
   for (const auto& [from, to] : all.copies) {
     pad(commands, from, to, std::vector<std::int64_t>(static_cast<std::size_t>(from.rank())));
   }
-  record(commands, all.problem, epilogue, v, {});
-}
-
-// Bytes of scratch that a product takes which fits its bindings: for its operands' copies or for its variant.
-std::uint64_t scratch_bytes(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
-  if (const auto copies = worth_aligning(p, capabilities)) return copies->bytes;
-  return workspace_bytes(choose_variant(p, capabilities, ~std::uint64_t{0}), p);
+  record(commands, all.problem, epilogue, v);
 }
 
 // The length of k's windows: all of k, unless an operand is past a binding and reaches past half of one along k.
@@ -310,11 +304,10 @@ void in_parts(const MatmulProblem& p, std::int64_t window, const gpu::Capabiliti
 }
 
 void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
-                const MatmulVariant* variant, const std::optional<View>& workspace) {
+                const MatmulVariant* variant) {
   if (problem.y.count() == 0) return;
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (problem.k == 0) return record_reduce(commands, problem, epilogue, nullptr, 0);
-  const std::uint64_t bytes = workspace_size(workspace);
   const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
     if (variant) return *variant;
     const MatmulVariant choice = choose_variant(p, capabilities, scratch);
@@ -325,30 +318,24 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
     if (windows == 1) {
       const auto copies = variant ? std::nullopt : worth_aligning(p, capabilities);
-      const bool fits = copies && copies->bytes <= bytes && workspace->offset % 16 == 0 &&
-                        !(workspace->buffer == p.y.buffer);  // which would be read and written at once
-      if (fits) {
+      if (copies) {
         const MatmulVariant v = choose(copies->problem, 0);
         const bool takes = v.kind == MatmulKind::matrices || v.kind == MatmulKind::tile;
-        if (takes) return record_aligned(commands, p, epilogue, v, *workspace);
+        if (takes) return record_aligned(commands, p, epilogue, v, copies->bytes);
       }
-      return record(commands, p, epilogue, choose(p, bytes), workspace);
+      return record(commands, p, epilogue, choose(p, capabilities.max_buffer));
     }
-    const std::uint64_t needed = p.sums_bytes(windows);
-    if (bytes < needed) {
-      throw Unsupported("matmul: {} and {} are longer along k than this device's bindings of {} bytes; that takes a "
-                        "workspace of {} bytes, given {}", to_string(problem.a), to_string(problem.b),
-                        capabilities.max_binding, needed, workspace ? to_string(*workspace) : "none");
-    }
+    Scratch scratch(commands);
+    const View memory = scratch.take(p.sums_bytes(windows));
     const auto sums_of = [&](std::int64_t first, std::int64_t size) {
-      return View(workspace->buffer, workspace->offset + p.sums_bytes(first), p.sum_type(),
+      return View(memory.buffer, memory.offset + p.sums_bytes(first), p.sum_type(),
                   {size * p.products()});
     };
     for (std::int64_t w = 0; w < windows; ++w) {
       const MatmulProblem q = part(p, p.batch.rank() + 2, w * window, std::min(window, p.k - w * window));
       MatmulVariant v = choose(q, 0);
       v.splits = 1;
-      record(commands, q, nullptr, v, {}, sums_of(w, 1));
+      record(commands, q, nullptr, v, sums_of(w, 1));
     }
     const View all = sums_of(0, windows);
     record_reduce(commands, p, epilogue, &all, static_cast<int>(windows));
@@ -363,8 +350,7 @@ View part_of(const View& view, bool imaginary) {
 }
 
 // Of complex numbers: products of their parts, summed in y. Where one operand is real, its imaginary part is left out.
-void complex_matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,
-                    const std::optional<View>& workspace) {
+void complex_matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {
   if (y.dtype != DType::c64) throw InvalidArgument("matmul: y is {}, expected c64", to_string(y));
   if (epilogue.expression)
     throw InvalidArgument("matmul: c64 takes no epilogue, given {}", epilogue.expression->to_string());
@@ -390,72 +376,53 @@ void complex_matmul(Stream& stream, const View& a, const View& b, const View& y,
     const View sum = part_of(y, imaginary);
     if (!both) {
       matmul(stream, a.dtype == DType::c64 ? part_of(a, imaginary) : a,
-             b.dtype == DType::c64 ? part_of(b, imaginary) : b, sum, {}, workspace);
+             b.dtype == DType::c64 ? part_of(b, imaginary) : b, sum);
       continue;
     }
-    matmul(stream, part_of(a, false), part_of(b, imaginary), sum, {}, workspace);
-    matmul(stream, part_of(a, true), part_of(b, !imaginary), sum, {imaginary ? &add : &subtract, std::span(&sum, 1)},
-           workspace);
+    matmul(stream, part_of(a, false), part_of(b, imaginary), sum);
+    matmul(stream, part_of(a, true), part_of(b, !imaginary), sum, {imaginary ? &add : &subtract, std::span(&sum, 1)});
   }
 }
 
-}  // namespace
-
-void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
-               const MatmulVariant& variant, const std::optional<View>& workspace) {
-  check_memory(commands, "matmul", {problem.a, problem.b}, {problem.y}, Sharing::none, workspace);
-  check_memory(commands, "matmul", {std::span<const View>(problem.operands)}, {problem.y});
-  if (!can_run(variant, problem, commands.device().capabilities())) {
-    throw Unsupported("matmul: this device or these operands cannot take {}", to_string(variant));
-  }
-  record_all(commands, problem, epilogue, &variant, workspace);
-}
-
-void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
-                      const MatmulVariant& variant, const View& workspace) {
-  record_aligned(commands, problem, epilogue, variant, workspace);
-}
-
-std::uint64_t matmul_of_copies_workspace(const MatmulProblem& problem, MatmulKind kind) {
-  return align(problem, kind, nominal_memory(), 0).bytes;
-}
-
-void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue,
-            const std::optional<View>& workspace) {
-  check_memory(stream, "matmul", {a, b}, {y}, Sharing::none, workspace);
+void launch(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {
+  check_memory(stream, "matmul", {a, b}, {y}, Sharing::none);
   check_memory(stream, "matmul", {epilogue.operands}, {y}, Sharing::same_view);
-  if (a.dtype == DType::c64 || b.dtype == DType::c64) return complex_matmul(stream, a, b, y, epilogue, workspace);
+  if (a.dtype == DType::c64 || b.dtype == DType::c64) return complex_matmul(stream, a, b, y, epilogue);
   const MatmulProblem problem = matmul_problem(a, b, y, epilogue);
   if (problem.y.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) {
     for (const View* operand : {&a, &b, &y}) {
       if (operand->dtype == DType::f64) throw Unsupported("matmul: {} on a GPU, which has no f64", to_string(*operand));
     }
-    record_all(*commands, problem, epilogue.expression, nullptr, workspace);
+    record_all(*commands, problem, epilogue.expression, nullptr);
   } else {
     matmul_cpu(*stream.cpu(), problem, epilogue.expression);
   }
 }
 
-std::uint64_t matmul_workspace(Stream& stream, const View& a, const View& b, const View& y) {
-  gpu::Commands* commands = stream.gpu();
-  if (!commands) return 0;
-  if (y.dtype == DType::c64) {
-    const auto part = [](const View& v) { return v.dtype == DType::c64 ? part_of(v, false) : v; };
-    return matmul_workspace(stream, part(a), part(b), part(y));
+}  // namespace
+
+void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
+               const MatmulVariant& variant) {
+  check_memory(commands, "matmul", {problem.a, problem.b}, {problem.y}, Sharing::none);
+  check_memory(commands, "matmul", {std::span<const View>(problem.operands)}, {problem.y});
+  if (!can_run(variant, problem, commands.device().capabilities())) {
+    throw Unsupported("matmul: this device or these operands cannot take {}", to_string(variant));
   }
-  // The epilogue that the call will have decides y's type, not the form.
-  Expression any;
-  any.output(any.cast(any.input(product_type(a.dtype, b.dtype)), y.dtype));
-  const MatmulProblem problem = matmul_problem(a, b, y, {&any, {}});
-  if (problem.y.count() == 0 || problem.k == 0) return 0;
-  const gpu::Capabilities& capabilities = commands->device().capabilities();
-  const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
-  std::uint64_t most = 0;
-  in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
-    most = std::max(most, windows == 1 ? scratch_bytes(p, capabilities) : p.sums_bytes(windows));
+  call_once(commands, {problem.a, problem.b, problem.operands, problem.y},
+            [&](Stream& s) { record_all(*s.gpu(), problem, epilogue, &variant); });
+}
+
+void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
+                      const MatmulVariant& variant) {
+  call_once(commands, {problem.a, problem.b, problem.operands, problem.y}, [&](Stream& s) {
+    record_aligned(*s.gpu(), problem, epilogue, variant, align(problem, variant.kind, nominal_memory(), 0).bytes);
   });
-  return most;
+}
+
+void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {
+  call(stream, CallKey("matmul", epilogue.expression), {a, b, epilogue.operands, y},
+       [&](Stream& s) { launch(s, a, b, y, epilogue); });
 }
 
 }  // namespace weft::kernels

@@ -9,15 +9,14 @@
 namespace weft::kernels {
 
 // Records `problem` by one certain variant; larger ones than a binding holds in parts. Throws Unsupported if the
-// device cannot run it, InvalidArgument if `workspace` is too small for its splits.
+// device cannot run it.
 void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
-               const MatmulVariant& variant, const std::optional<View>& workspace);
+               const MatmulVariant& variant);
 
 // The same by a variant of kind tile or matrices that does not split k, of copies of those operands that it would load
 // element by element, in rows that begin at multiples of its loads. Fits one window.
 void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
-                      const MatmulVariant& variant, const View& workspace);
-std::uint64_t matmul_of_copies_workspace(const MatmulProblem& problem, MatmulKind kind);
+                      const MatmulVariant& variant);
 
 // The plain twin: a loop with double accumulation. What tests compare everything with.
 void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);

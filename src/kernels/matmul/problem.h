@@ -20,7 +20,7 @@ struct MatmulProblem {
   std::int64_t batches() const { return element_count(batch); }
   std::int64_t products() const { return batches() * m * n; }  // elements of y
   DType sum_type() const { return product_type(a.dtype, b.dtype); }
-  // Of so many sums of each, which meet in a workspace.
+  // Of so many sums of each, which meet in scratch.
   std::uint64_t sums_bytes(std::int64_t parts) const { return static_cast<std::uint64_t>(parts * products()) * 4; }
   // Calls f(view) for a, b, y and each operand.
   template <class F>

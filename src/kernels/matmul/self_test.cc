@@ -64,7 +64,7 @@ Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a
   const View y(device.allocate(count * 4), 0, product_type(v.unit.operand, v.unit.operand), {m, n});
   device.upload(y.buffer, 0, std::vector<std::byte>(count * 4, std::byte{0xff}));
   Trial trial{m, n, k, v.unit.operand, y, gpu::Recording(device)};
-  matmul_by(trial.recording, matmul_problem(a, b, y, {}), nullptr, v, std::nullopt);
+  matmul_by(trial.recording, matmul_problem(a, b, y, {}), nullptr, v);
   return trial;
 }
 

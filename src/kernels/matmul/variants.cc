@@ -224,7 +224,7 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
   return true;
 }
 
-std::uint64_t workspace_bytes(const MatmulVariant& v, const MatmulProblem& p) {
+std::uint64_t scratch_bytes(const MatmulVariant& v, const MatmulProblem& p) {
   return v.splits > 1 ? p.sums_bytes(v.splits) : 0;
 }
 
@@ -241,7 +241,7 @@ std::int64_t groups_of(const MatmulVariant& v, const MatmulProblem& p) {
 }
 
 std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::Capabilities& capabilities,
-                                             std::uint64_t workspace) {
+                                             std::uint64_t scratch) {
   const auto unit = matrix_unit(capabilities, p.a.dtype);
   if (!unit || p.m < 16 || p.n < 16 || p.k < 32) return std::nullopt;
   const int deeper = 2 / element_bytes(*unit);
@@ -264,19 +264,19 @@ std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::
   if (!can_run(smallest, p, capabilities)) return std::nullopt;
   if (p.k >= 1024 && groups_of(smallest, p) < 100) {
     smallest.splits = 4;
-    if (workspace_bytes(smallest, p) > workspace) smallest.splits = 1;
+    if (scratch_bytes(smallest, p) > scratch) smallest.splits = 1;
   }
   return smallest;
 }
 
 // The tile with k split so that every core has something to do, if that is worth summing the parts.
 std::optional<MatmulVariant> choose_split(const MatmulProblem& p, const gpu::Capabilities& capabilities,
-                                          std::uint64_t workspace) {
+                                          std::uint64_t scratch) {
   constexpr std::int64_t kEnough = 380;
   for (auto [v, least_k] : {std::pair(tile(128, 64, 16, 8, 8), 512), std::pair(tile(64, 64, 16, 8, 4), 96)}) {
     if (!can_run(v, p, capabilities)) continue;
     for (v.splits = 2; v.splits <= 8; v.splits *= 2) {
-      if (p.k / v.splits < least_k || workspace_bytes(v, p) > workspace) break;
+      if (p.k / v.splits < least_k || scratch_bytes(v, p) > scratch) break;
       if (groups_of(v, p) * v.splits >= kEnough) return v;
     }
   }
@@ -285,19 +285,19 @@ std::optional<MatmulVariant> choose_split(const MatmulProblem& p, const gpu::Cap
 
 // Few rows of a and contiguous rows of b: split k until every core has enough in flight.
 std::optional<MatmulVariant> choose_columns(const MatmulProblem& p, const gpu::Capabilities& capabilities,
-                                            std::uint64_t workspace) {
+                                            std::uint64_t scratch) {
   constexpr std::int64_t kEnough = 528, kLeastK = 128;
   const int threads = capabilities.max_workgroup_size >= 256 ? 256 : 128;
   MatmulVariant v = columns(p.m == 1 ? 1 : p.m == 2 && threads == 256 ? 2 : 4, threads);
   if (p.m > 8 || p.n < 32 || !can_run(v, p, capabilities)) return std::nullopt;
   while (groups_of(v, p) * v.splits < kEnough && p.k / v.splits >= 2 * kLeastK) v.splits *= 2;
-  while (v.splits > 1 && workspace_bytes(v, p) > workspace) v.splits /= 2;
+  while (v.splits > 1 && scratch_bytes(v, p) > scratch) v.splits /= 2;
   return v;
 }
 
 }  // namespace
 
-MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t workspace,
+MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t scratch,
                              bool matrices) {
   if (capabilities.software) {
     // 32 rows take about four fifths of the time that 16 take, if not too many of them are beyond the end.
@@ -305,7 +305,7 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
     return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
   if (matrices) {
-    if (const auto v = choose_matrices(p, capabilities, workspace)) return *v;
+    if (const auto v = choose_matrices(p, capabilities, scratch)) return *v;
   }
   // Few rows or columns: tiles would stand idle in one direction.
   const MatmulVariant skinny = p.m == 1   ? p.k >= 8192 ? dot(1, 2, 256) : dot(1, 4, 32)
@@ -314,12 +314,12 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
                                           : dot(8, 4, 32);
   const MatmulVariant smallest = tile(32, 32, 32, 4, 4);
   if ((p.m <= 16 || p.n <= 8) && can_run(skinny, p, capabilities)) return skinny;
-  if (const auto v = choose_columns(p, capabilities, workspace)) return *v;
+  if (const auto v = choose_columns(p, capabilities, scratch)) return *v;
   for (const auto& [v, least] : {Threshold{tile(256, 128, 16, 16, 8), 380}, {tile(128, 128, 32, 8, 8), 500},
                                  {tile(128, 64, 16, 8, 8), 500}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
   }
-  if (const auto v = choose_split(p, capabilities, workspace)) return *v;
+  if (const auto v = choose_split(p, capabilities, scratch)) return *v;
   for (const auto& [v, least] : {Threshold{tile(64, 64, 16, 8, 4), 250}, {tile(32, 64, 32, 4, 4), 250}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;
   }

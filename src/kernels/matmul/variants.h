@@ -62,12 +62,12 @@ std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilitie
 // True if the device and the operands' layouts allow it.
 bool can_run(const MatmulVariant& variant, const MatmulProblem& problem, const gpu::Capabilities& capabilities);
 
-// The fastest by what was measured; `workspace` bytes may be used by splits. `matrices`: cooperative ones may be used.
+// The fastest by what was measured; so many bytes of `scratch` may be used by splits. `matrices`: cooperative ones may be used.
 MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities,
-                             std::uint64_t workspace, bool matrices = true);
+                             std::uint64_t scratch, bool matrices = true);
 
 // Bytes of scratch that a variant's splits need.
-std::uint64_t workspace_bytes(const MatmulVariant& variant, const MatmulProblem& problem);
+std::uint64_t scratch_bytes(const MatmulVariant& variant, const MatmulProblem& problem);
 
 // `wide`: elements in one load where the layout allows it.
 LoadForm load_form(const View& view, bool k_is_last, int wide = 4);

@@ -2,6 +2,7 @@
 
 #include "kernels/common/memory.h"
 #include "kernels/norm/row_norm.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
 
@@ -147,127 +148,107 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
   return norm;
 }
 
-// Each in two ways, plain and with work around it, and the workspaces of both.
+// Each in two ways, plain and with work around it.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int first_axis, float epsilon, const std::optional<View>& workspace) {
-  row_norm(stream, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, epsilon), workspace);
-}
-std::uint64_t layer_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, const View& y, int first_axis) {
-  return row_norm_workspace(stream, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, 0));
+                const View& y, int first_axis, float epsilon) {
+  call(stream, CallKey(kLayerNorm, first_axis, epsilon), {x, scale, bias, y}, [&](Stream& s) {
+    row_norm(s, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, epsilon));
+  });
 }
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowWork& work, const std::optional<View>& workspace) {
-  RowViews views = row_views(kLayerNorm, inputs, outputs, work);
-  row_norm(stream, make_layer_norm(std::move(views), scale, bias, first_axis, epsilon), workspace);
-}
-std::uint64_t layer_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, std::span<const View> outputs, int first_axis,
-                                   const RowWork& work) {
-  RowViews views = row_views(kLayerNorm, inputs, outputs, work);
-  return row_norm_workspace(stream, make_layer_norm(std::move(views), scale, bias, first_axis, 0));
+                const RowWork& work) {
+  call(stream, CallKey(kLayerNorm, first_axis, epsilon, work.before, work.after),
+       {inputs, scale, bias, work.operands, outputs}, [&](Stream& s) {
+         RowViews views = row_views(kLayerNorm, inputs, outputs, work);
+         row_norm(s, make_layer_norm(std::move(views), scale, bias, first_axis, epsilon));
+       });
 }
 
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
-              float epsilon, const std::optional<View>& workspace) {
-  row_norm(stream, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, epsilon), workspace);
-}
-std::uint64_t rms_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale, const View& y,
-                                 int first_axis) {
-  return row_norm_workspace(stream, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, 0));
+              float epsilon) {
+  call(stream, CallKey(kRmsNorm, first_axis, epsilon), {x, scale, y}, [&](Stream& s) {
+    row_norm(s, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, epsilon));
+  });
 }
 void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work,
-              const std::optional<View>& workspace) {
-  row_norm(stream, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, epsilon), workspace);
-}
-std::uint64_t rms_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                 std::span<const View> outputs, int first_axis, const RowWork& work) {
-  return row_norm_workspace(stream, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, 0));
+              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work) {
+  call(stream, CallKey(kRmsNorm, first_axis, epsilon, work.before, work.after), {inputs, scale, work.operands, outputs},
+       [&](Stream& s) {
+         row_norm(s, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, epsilon));
+       });
 }
 
-void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int channel_axis, std::int64_t groups, float epsilon,
-                const std::optional<View>& workspace) {
-  check_groups(groups);
-  row_norm(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, x, y), scale, bias, channel_axis, groups, epsilon),
-           workspace);
+namespace {
+
+void group_norm_by(std::string_view name, Stream& stream, const View& x, const std::optional<View>& scale,
+                   const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups,
+                   float epsilon) {
+  call(stream, CallKey(name, channel_axis, groups, epsilon), {x, scale, bias, y}, [&](Stream& s) {
+    row_norm(s, make_group_norm(name, row_views(name, x, y), scale, bias, channel_axis, groups, epsilon));
+  });
 }
-std::uint64_t group_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, const View& y, int channel_axis,
-                                   std::int64_t groups) {
+
+void group_norm_by(std::string_view name, Stream& stream, std::span<const View> inputs,
+                   const std::optional<View>& scale, const std::optional<View>& bias, std::span<const View> outputs,
+                   int channel_axis, std::int64_t groups, float epsilon, const RowWork& work) {
+  call(stream, CallKey(name, channel_axis, groups, epsilon, work.before, work.after),
+       {inputs, scale, bias, work.operands, outputs}, [&](Stream& s) {
+         RowViews views = row_views(name, inputs, outputs, work);
+         row_norm(s, make_group_norm(name, std::move(views), scale, bias, channel_axis, groups, epsilon));
+       });
+}
+
+}  // namespace
+
+void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                const View& y, int channel_axis, std::int64_t groups, float epsilon) {
   check_groups(groups);
-  return row_norm_workspace(stream, make_group_norm(kGroupNorm, row_views(kGroupNorm, x, y), scale, bias, channel_axis,
-                                                    groups, 0));
+  group_norm_by(kGroupNorm, stream, x, scale, bias, y, channel_axis, groups, epsilon);
 }
 void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowWork& work, const std::optional<View>& workspace) {
+                float epsilon, const RowWork& work) {
   check_groups(groups);
-  RowViews views = row_views(kGroupNorm, inputs, outputs, work);
-  row_norm(stream, make_group_norm(kGroupNorm, std::move(views), scale, bias, channel_axis, groups, epsilon),
-           workspace);
-}
-std::uint64_t group_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
-                                   std::int64_t groups, const RowWork& work) {
-  check_groups(groups);
-  RowViews views = row_views(kGroupNorm, inputs, outputs, work);
-  return row_norm_workspace(stream,
-                            make_group_norm(kGroupNorm, std::move(views), scale, bias, channel_axis, groups, 0));
+  group_norm_by(kGroupNorm, stream, inputs, scale, bias, outputs, channel_axis, groups, epsilon, work);
 }
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                   const View& y, int channel_axis, float epsilon, const std::optional<View>& workspace) {
-  row_norm(stream,
-           make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias, channel_axis, -1, epsilon),
-           workspace);
-}
-std::uint64_t instance_norm_workspace(Stream& stream, const View& x, const std::optional<View>& scale,
-                                      const std::optional<View>& bias, const View& y, int channel_axis) {
-  return row_norm_workspace(stream, make_group_norm(kInstanceNorm, row_views(kInstanceNorm, x, y), scale, bias,
-                                                    channel_axis, -1, 0));
+                   const View& y, int channel_axis, float epsilon) {
+  group_norm_by(kInstanceNorm, stream, x, scale, bias, y, channel_axis, -1, epsilon);
 }
 void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                    const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowWork& work, const std::optional<View>& workspace) {
-  RowViews views = row_views(kInstanceNorm, inputs, outputs, work);
-  row_norm(stream, make_group_norm(kInstanceNorm, std::move(views), scale, bias, channel_axis, -1, epsilon),
-           workspace);
-}
-std::uint64_t instance_norm_workspace(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                                      const std::optional<View>& bias, std::span<const View> outputs, int channel_axis,
-                                      const RowWork& work) {
-  RowViews views = row_views(kInstanceNorm, inputs, outputs, work);
-  return row_norm_workspace(stream,
-                            make_group_norm(kInstanceNorm, std::move(views), scale, bias, channel_axis, -1, 0));
+                   const RowWork& work) {
+  group_norm_by(kInstanceNorm, stream, inputs, scale, bias, outputs, channel_axis, -1, epsilon, work);
 }
 
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,
                 const std::optional<View>& bias, const View& y, int channel_axis, float epsilon) {
-  constexpr std::string_view kName = "batch_norm";
-  (void)row_views(kName, x, y);  // checks them
-  check_epsilon(kName, epsilon);
-  const int axis = normalize_axis(channel_axis, x.rank(), kName);
-  check_memory(stream, kName, {x, mean, variance, scale, bias}, {y});
-  std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis),
-                           per_channel(kName, "variance", variance, x, axis)};
-  if (scale) inputs.push_back(per_channel(kName, "scale", *scale, x, axis));
-  if (bias) inputs.push_back(per_channel(kName, "bias", *bias, x, axis));
+  call(stream, CallKey("batch_norm", channel_axis, epsilon), {x, mean, variance, scale, bias, y}, [&](Stream& s) {
+    constexpr std::string_view kName = "batch_norm";
+    (void)row_views(kName, x, y);  // checks them
+    check_epsilon(kName, epsilon);
+    const int axis = normalize_axis(channel_axis, x.rank(), kName);
+    check_memory(s, kName, {x, mean, variance, scale, bias}, {y});
+    std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis),
+                             per_channel(kName, "variance", variance, x, axis)};
+    if (scale) inputs.push_back(per_channel(kName, "scale", *scale, x, axis));
+    if (bias) inputs.push_back(per_channel(kName, "bias", *bias, x, axis));
 
-  DType type = DType::f32;
-  for (const View& v : inputs) type = v.dtype == DType::f64 ? DType::f64 : type;
-  if (y.dtype == DType::f64) type = DType::f64;
-  Expression e;
-  std::vector<int> in;
-  for (const View& v : inputs) in.push_back(e.cast(e.input(v.dtype), type));
-  int factor = e.apply(ScalarOp::rsqrt, {e.apply(ScalarOp::add, {in[2], e.constant(epsilon, type)})});
-  if (scale) factor = e.apply(ScalarOp::mul, {factor, in[3]});
-  int result = e.apply(ScalarOp::mul, {e.apply(ScalarOp::sub, {in[0], in[1]}), factor});
-  if (bias) result = e.apply(ScalarOp::add, {result, in.back()});
-  e.output(e.cast(result, y.dtype));
-  map(stream, e, inputs, std::span(&y, 1));
+    DType type = DType::f32;
+    for (const View& v : inputs) type = v.dtype == DType::f64 ? DType::f64 : type;
+    if (y.dtype == DType::f64) type = DType::f64;
+    Expression e;
+    std::vector<int> in;
+    for (const View& v : inputs) in.push_back(e.cast(e.input(v.dtype), type));
+    int factor = e.apply(ScalarOp::rsqrt, {e.apply(ScalarOp::add, {in[2], e.constant(epsilon, type)})});
+    if (scale) factor = e.apply(ScalarOp::mul, {factor, in[3]});
+    int result = e.apply(ScalarOp::mul, {e.apply(ScalarOp::sub, {in[0], in[1]}), factor});
+    if (bias) result = e.apply(ScalarOp::add, {result, in.back()});
+    e.output(e.cast(result, y.dtype));
+    map(s, e, inputs, std::span(&y, 1));
+  });
 }
 
 }  // namespace weft::kernels

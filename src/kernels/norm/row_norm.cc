@@ -1,6 +1,7 @@
 #include "kernels/norm/row_norm.h"
 
 #include "kernels/common/memory.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -135,11 +136,10 @@ bool rounds_at_once(const Problem& p) {
   return rounds_only(views) && !views.before && !again;
 }
 
-void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> windows, const RowParts& parts,
-                  const std::optional<View>& workspace) {
+void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> windows, const RowParts& parts) {
   std::int64_t length = 0;
   for (const Problem& p : windows) length += p.rows.length;
-  run_parts(stream, norm.name, parts, workspace, [&](std::size_t window) {
+  run_parts(*stream.gpu(), norm.name, parts, [&](std::size_t window) {
     const RowViews& views = windows[window].views;
     const char* kernel = parts.column_words ? "norm_columns" : "row_norm_parts";
     Call call = start(stream, kernel, norm, windows[window], parts.plan_of(window), length);
@@ -172,7 +172,7 @@ std::vector<Problem> windows_of(const RowNorm& norm, RowWindows pieces) {
   return windows;
 }
 
-// What windows of such rows take of a workspace.
+// The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
   return [&capabilities, &norm](RowWindows pieces) -> std::uint64_t {
     const auto parts = parts_of(capabilities, norm, windows_of(norm, pieces));
@@ -182,9 +182,9 @@ auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
 
 }  // namespace
 
-void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& workspace) {
+void row_norm(Stream& stream, const RowNorm& norm) {
   const Problem p = problem_of(norm);
-  check_memory(stream, norm.name, norm.views, norm.scale, norm.bias, workspace);
+  check_memory(stream, norm.name, norm.views, norm.scale, norm.bias);
   if (element_count(norm.views.shape()) == 0) return;
   if (stream.cpu()) return row_norm_cpu(*stream.cpu(), norm, p.rows);
   refuse_f64(norm.name, norm.views);
@@ -194,33 +194,24 @@ void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& wo
   in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowWindows pieces) {
     const std::vector<Problem> windows = windows_of(norm, pieces);
     const auto parts = parts_of(capabilities, norm, windows);
-    if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
-      return run_in_parts(stream, norm, windows, *parts, workspace);
-    }
+    if (parts) return run_in_parts(stream, norm, windows, *parts);
     run_whole(stream, norm_of(norm, pieces[0].views), windows[0], {});
   });
 }
 
-std::uint64_t row_norm_workspace(Stream& stream, const RowNorm& norm) {
-  const Problem p = problem_of(norm);
-  if (!stream.gpu() || element_count(norm.views.shape()) == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  return row_windows_scratch(capabilities, norm.name, views_of(p), norm.along, scratch_of(capabilities, norm));
-}
-
 void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form) {
-  run_whole(stream, norm, problem_of(norm), form);
+  const Problem p = problem_of(norm);
+  const std::vector<View> all = views_of(p);
+  call_once(stream, {all}, [&](Stream& s) { run_whole(s, norm, p, form); });
 }
 
-void row_norm_in_parts(Stream& stream, const RowNorm& norm, const View& workspace, const PartsForm& form) {
+void row_norm_in_parts(Stream& stream, const RowNorm& norm, const PartsForm& form) {
   const Problem p = problem_of(norm);
-  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), norm, std::span(&p, 1), form);
-  run_in_parts(stream, norm, std::span(&p, 1), parts, workspace);
-}
-
-std::uint64_t row_norm_in_parts_workspace(Stream& stream, const RowNorm& norm, const PartsForm& form) {
-  const Problem p = problem_of(norm);
-  return parts_of(stream.gpu()->device().capabilities(), norm, std::span(&p, 1), form)->bytes();
+  const std::vector<View> all = views_of(p);
+  call_once(stream, {all}, [&](Stream& s) {
+    const RowParts parts = *parts_of(s.gpu()->device().capabilities(), norm, std::span(&p, 1), form);
+    run_in_parts(s, norm, std::span(&p, 1), parts);
+  });
 }
 
 }  // namespace weft::kernels

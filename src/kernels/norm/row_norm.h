@@ -22,12 +22,11 @@ struct RowNorm {
   bool centred = true;  // about the mean; else about zero
   float epsilon = 0;
 };
-void row_norm(Stream& stream, const RowNorm& norm, const std::optional<View>& workspace);
-std::uint64_t row_norm_workspace(Stream& stream, const RowNorm& norm);
+// The launcher: on the CPU or a Planner.
+void row_norm(Stream& stream, const RowNorm& norm);
 // In a form of one's own, whole or in parts, for tests and benchmarks.
 void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form);
-void row_norm_in_parts(Stream& stream, const RowNorm& norm, const View& workspace, const PartsForm& form);
-std::uint64_t row_norm_in_parts_workspace(Stream& stream, const RowNorm& norm, const PartsForm& form);
+void row_norm_in_parts(Stream& stream, const RowNorm& norm, const PartsForm& form);
 // What the public functions make of their arguments. group_norm: groups < 0 for each channel a group.
 RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
                         int first_axis, float epsilon);

@@ -11,6 +11,7 @@
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/pad.h"
@@ -341,59 +342,67 @@ void place(Stream& stream, std::string_view name, Remap mode, const View& x, con
 
 void pad(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> before, PadMode mode,
          Number value) {
-  if (static_cast<int>(before.size()) != y.rank()) {
-    throw InvalidArgument("pad: {} numbers of padding for y {}", before.size(), to_string(y));
-  }
-  if (mode == PadMode::constant) {
-    // Nothing to move.
-    if (x.count() == 0 && x.rank() == y.rank() && x.dtype == y.dtype) return fill(stream, value, y);
-    return place(stream, "pad", Remap::constant, x, y, before, value.bits(y.dtype));
-  }
-  std::vector<RemapAxis> axes = axes_of("pad", x, y);
-  for (int d = 0; d < y.rank(); ++d) {
-    RemapAxis& a = axes[d];
-    if (a.from == 0 && y.count() > 0) {
-      throw InvalidArgument("pad: axis {} of x {} is empty, there is nothing to fill y {} with", d, to_string(x),
-                            to_string(y));
+  call(stream, CallKey("pad", before, mode, value), {x, y}, [&](Stream& s) {
+    if (static_cast<int>(before.size()) != y.rank()) {
+      throw InvalidArgument("pad: {} numbers of padding for y {}", before.size(), to_string(y));
     }
-    a.period = mode == PadMode::wrap        ? a.from
-               : mode == PadMode::symmetric ? 2 * a.from
-                                            : std::max<std::int64_t>(2 * (a.from - 1), 1);
-    a.shift = mode == PadMode::edge ? shift_within(a, before[d]) : -(before[d] % std::max<std::int64_t>(a.period, 1));
-    a.mapped = a.shift != 0 || a.from != a.to;
-  }
-  const Remap remap = mode == PadMode::edge      ? Remap::edge
-                      : mode == PadMode::reflect ? Remap::reflect
-                      : mode == PadMode::wrap    ? Remap::wrap
-                                                 : Remap::symmetric;
-  run(stream, "pad", remap, x, y, 0, axes);
+    if (mode == PadMode::constant) {
+      // Nothing to move.
+      if (x.count() == 0 && x.rank() == y.rank() && x.dtype == y.dtype) return fill(s, value, y);
+      return place(s, "pad", Remap::constant, x, y, before, value.bits(y.dtype));
+    }
+    std::vector<RemapAxis> axes = axes_of("pad", x, y);
+    for (int d = 0; d < y.rank(); ++d) {
+      RemapAxis& a = axes[d];
+      if (a.from == 0 && y.count() > 0) {
+        throw InvalidArgument("pad: axis {} of x {} is empty, there is nothing to fill y {} with", d, to_string(x),
+                              to_string(y));
+      }
+      a.period = mode == PadMode::wrap        ? a.from
+                 : mode == PadMode::symmetric ? 2 * a.from
+                                              : std::max<std::int64_t>(2 * (a.from - 1), 1);
+      a.shift = mode == PadMode::edge ? shift_within(a, before[d]) : -(before[d] % std::max<std::int64_t>(a.period, 1));
+      a.mapped = a.shift != 0 || a.from != a.to;
+    }
+    const Remap remap = mode == PadMode::edge      ? Remap::edge
+                        : mode == PadMode::reflect ? Remap::reflect
+                        : mode == PadMode::wrap    ? Remap::wrap
+                                                   : Remap::symmetric;
+    run(s, "pad", remap, x, y, 0, axes);
+  });
 }
 
 void tile(Stream& stream, const View& x, const View& y) {
-  std::vector<RemapAxis> axes = multiples("tile", x, y);
-  for (RemapAxis& a : axes) a.period = a.from;
-  run(stream, "tile", Remap::wrap, x, y, 0, axes);
+  call(stream, CallKey("tile"), {x, y}, [&](Stream& s) {
+    std::vector<RemapAxis> axes = multiples("tile", x, y);
+    for (RemapAxis& a : axes) a.period = a.from;
+    run(s, "tile", Remap::wrap, x, y, 0, axes);
+  });
 }
 
 void repeat(Stream& stream, const View& x, const View& y) {
-  std::vector<RemapAxis> axes = multiples("repeat", x, y);
-  for (RemapAxis& a : axes) a.period = a.from ? a.to / a.from : 1;
-  run(stream, "repeat", Remap::repeat, x, y, 0, axes);
+  call(stream, CallKey("repeat"), {x, y}, [&](Stream& s) {
+    std::vector<RemapAxis> axes = multiples("repeat", x, y);
+    for (RemapAxis& a : axes) a.period = a.from ? a.to / a.from : 1;
+    run(s, "repeat", Remap::repeat, x, y, 0, axes);
+  });
 }
 
 void roll(Stream& stream, const View& x, const View& y, std::span<const std::int64_t> shifts) {
-  if (static_cast<int>(shifts.size()) != y.rank() || x.shape() != y.shape()) {
-    throw InvalidArgument("roll: x is {}, y is {}, {} shifts; expected one shape and a shift for each axis",
-                          to_string(x), to_string(y), shifts.size());
-  }
-  std::vector<RemapAxis> axes = axes_of("roll", x, y);
-  if (y.count() == 0) return;
-  for (int d = 0; d < y.rank(); ++d) {
-    axes[d].period = axes[d].from;
-    axes[d].shift = -(shifts[d] % axes[d].from);
-    axes[d].mapped = axes[d].shift != 0;
-  }
-  run(stream, "roll", Remap::wrap, x, y, 0, axes);
+  call(stream, CallKey("roll", shifts), {x, y}, [&](Stream& s) {
+    if (static_cast<int>(shifts.size()) != y.rank() || x.shape() != y.shape()) {
+      throw InvalidArgument("roll: x is {}, y is {}, {} shifts; expected one shape and a shift for each axis",
+                            to_string(x), to_string(y), shifts.size());
+    }
+    std::vector<RemapAxis> axes = axes_of("roll", x, y);
+    if (y.count() == 0) return;
+    for (int d = 0; d < y.rank(); ++d) {
+      axes[d].period = axes[d].from;
+      axes[d].shift = -(shifts[d] % axes[d].from);
+      axes[d].mapped = axes[d].shift != 0;
+    }
+    run(s, "roll", Remap::wrap, x, y, 0, axes);
+  });
 }
 
 }  // namespace weft::kernels

@@ -6,6 +6,7 @@
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
 #include "kernels/common/windows.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
 #include "weft/small_float.h"
@@ -116,51 +117,59 @@ void check_integer(std::string_view name, const View& y) {
 }  // namespace
 
 void random_bits(Stream& stream, const View& key, const View& y) {
-  check_integer("random_bits", y);
-  run(stream, {Form::bits, key, y});
+  call(stream, CallKey("random_bits"), {key, y}, [&](Stream& s) {
+    check_integer("random_bits", y);
+    run(s, {Form::bits, key, y});
+  });
 }
 
 void random_uniform(Stream& stream, const View& key, float low, float high, const View& y) {
-  check_float("random_uniform", y);
-  const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
-  if (!(first < last) || !std::isfinite(last - first)) {
-    throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low,
-                          high, name(y.dtype));
-  }
-  run(stream, {.form = Form::uniform,
-               .key = key,
-               .y = y,
-               .offset = first,
-               .factor = last - first,
-               .largest = below(y.dtype, last)});
+  call(stream, CallKey("random_uniform", low, high), {key, y}, [&](Stream& s) {
+    check_float("random_uniform", y);
+    const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
+    if (!(first < last) || !std::isfinite(last - first)) {
+      throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low,
+                            high, name(y.dtype));
+    }
+    run(s, {.form = Form::uniform,
+                 .key = key,
+                 .y = y,
+                 .offset = first,
+                 .factor = last - first,
+                 .largest = below(y.dtype, last)});
+  });
 }
 
 void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y) {
-  check_float("random_normal", y);
-  if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean)) {
-    throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0",
-                          mean, deviation);
-  }
-  run(stream, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
+  call(stream, CallKey("random_normal", mean, deviation), {key, y}, [&](Stream& s) {
+    check_float("random_normal", y);
+    if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean)) {
+      throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0",
+                            mean, deviation);
+    }
+    run(s, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
+  });
 }
 
 void random_integers(Stream& stream, const View& key, std::int64_t low, std::int64_t high, const View& y) {
-  check_integer("random_integers", y);
-  const int b = bits(y.dtype);
-  const std::int64_t least = is_signed(y.dtype) ? -1 - static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - b)) : 0;
-  const std::int64_t most =
-      b == 64 ? INT64_MAX : static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - b + (is_signed(y.dtype) ? 1 : 0)));
-  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  if (low >= high || range > std::uint64_t{1} << 32 || low < least || high - 1 > most) {
-    throw InvalidArgument(
-        "random_integers: from {} to {} in {}; expected low < high, at most 2^32 apart, within the type", low, high,
-        name(y.dtype));
-  }
-  run(stream, {.form = Form::integers,
-               .key = key,
-               .y = y,
-               .low = static_cast<std::uint64_t>(low),
-               .range = static_cast<std::uint32_t>(range)});
+  call(stream, CallKey("random_integers", low, high), {key, y}, [&](Stream& s) {
+    check_integer("random_integers", y);
+    const int b = bits(y.dtype);
+    const std::int64_t least = is_signed(y.dtype) ? -1 - static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - b)) : 0;
+    const std::int64_t most =
+        b == 64 ? INT64_MAX : static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - b + (is_signed(y.dtype) ? 1 : 0)));
+    const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    if (low >= high || range > std::uint64_t{1} << 32 || low < least || high - 1 > most) {
+      throw InvalidArgument(
+          "random_integers: from {} to {} in {}; expected low < high, at most 2^32 apart, within the type", low, high,
+          name(y.dtype));
+    }
+    run(s, {.form = Form::integers,
+                 .key = key,
+                 .y = y,
+                 .low = static_cast<std::uint64_t>(low),
+                 .range = static_cast<std::uint32_t>(range)});
+  });
 }
 
 }  // namespace weft::kernels

@@ -86,7 +86,7 @@ struct Window {
 };
 
 std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
-                               RowWindows pieces, bool cut) {
+                               RowWindows pieces) {
   std::vector<Window> windows;
   for (const RowWindow& piece : pieces) {
     const View &x = piece.views[0], &y = piece.views[1];
@@ -94,7 +94,7 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shap
     const auto plan = [&](Window& w) {
       w.plan = plan_reduction(capabilities, w.x, w.rows, true);
       w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
-      w.stage = first_stage(capabilities, w.rows, w.plan, w.parts, {words_of(x), 2}, pieces.size(), cut);
+      w.stage = first_stage(capabilities, w.rows, w.plan, w.parts, {words_of(x), 2}, pieces.size());
       if (w.stage != Stage::whole) return;
       if (w.plan.cut) w.plan = plan_reduction(capabilities, w.x, w.rows, false);
       w.parts = uncut(w.plan);
@@ -118,13 +118,13 @@ Parts joined(std::span<const Window> windows) {
   return all;
 }
 
-// Parts leave accumulators in the workspace, which a last call joins.
-void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, std::span<const Window> windows,
-                  const View& workspace) {
+// Parts leave accumulators in scratch, which a last call joins.
+void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, std::span<const Window> windows) {
   const Parts all = joined(windows);
   const int slots = slots_of(windows[0].x);
   const Rows& rows = windows[0].rows;
-  const View partial = partials("arg_reduce", workspace, DType::u64, rows, all, slots);
+  Scratch scratch(*stream.gpu());
+  const View partial = partials(scratch, DType::u64, rows, all, slots);
   std::int64_t first = 0;
   for (const Window& w : windows) {
     View y = partial;
@@ -137,33 +137,20 @@ void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, st
   record(stream, rule, name, partial, windows[0].y, second, last, uncut(last), Stage::second);
 }
 
-// What windows of such rows take of a workspace.
+// The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, const View& x, const AxisMask& along) {
   return [&capabilities, &x, along](RowWindows pieces) -> std::uint64_t {
-    const std::vector<Window> windows = windows_of(capabilities, x.shape(), along, pieces, true);
+    const std::vector<Window> windows = windows_of(capabilities, x.shape(), along, pieces);
     if (windows[0].stage != Stage::first) return 0;
     const std::int64_t parts = joined(windows).count;
     return byte_size(DType::u64, static_cast<std::uint64_t>(windows[0].rows.count * parts * slots_of(x)));
   };
 }
 
-}  // namespace
-
-std::uint64_t arg_reduce_workspace(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes) {
-  const Rows rows = check(op, x, y, axes);
-  if (stream.cpu() || rows.count == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const AxisMask mask = reduced_axes(x.rank(), axes);
-  const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
-  return row_windows_scratch(capabilities, kNames[static_cast<int>(op)], views, mask,
-                             scratch_of(capabilities, x, mask));
-}
-
-void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes,
-                const std::optional<View>& workspace) {
+void run(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes) {
   const std::string_view name = kNames[static_cast<int>(op)];
   const Rows rows = check(op, x, y, axes);
-  check_memory(stream, name, {x}, {y}, Sharing::same_view, workspace);
+  check_memory(stream, name, {x}, {y}, Sharing::same_view);
   if (rows.count == 0) return;
   if (stream.cpu()) return arg_reduce_cpu(*stream.cpu(), op, x, y, rows);
 
@@ -178,12 +165,17 @@ void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::spa
   const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
   const auto scratch = scratch_of(capabilities, x, mask);
   in_row_windows(capabilities, name, views, mask, scratch, [&](RowWindows pieces) {
-    const std::vector<Window> windows = windows_of(capabilities, x.shape(), mask, pieces, workspace.has_value());
-    if (windows.size() > 1) check_windows_workspace(capabilities, name, x, workspace, scratch(pieces));
+    const std::vector<Window> windows = windows_of(capabilities, x.shape(), mask, pieces);
     const Window& w = windows[0];
-    if (w.stage == Stage::first) return run_in_parts(stream, rule, name, windows, *workspace);
+    if (w.stage == Stage::first) return run_in_parts(stream, rule, name, windows);
     record(stream, rule, name, w.x, w.y, w.rows, w.plan, w.parts, w.stage, {}, w.folds);
   });
+}
+
+}  // namespace
+
+void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes) {
+  call(stream, CallKey("arg_reduce", op, axes), {x, y}, [&](Stream& s) { run(s, op, x, y, axes); });
 }
 
 }  // namespace weft::kernels

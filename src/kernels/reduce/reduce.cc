@@ -41,7 +41,6 @@ constexpr OpInfo kOps[] = {
     {"variance", Takes::floats, 0},
     {"deviation", Takes::floats, 0},
 };
-std::string_view name_of(ReduceOp op) { return kOps[static_cast<int>(op)].name; }
 const char* kernel_of(ReduceOp op) {
   return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
 }
@@ -178,7 +177,7 @@ std::uint64_t identity_bits(ReduceOp op, DType x) {
   return static_cast<std::uint64_t>(start);
 }
 
-// What a part of a row leaves in the workspace: `slots` elements of `type`.
+// What a part of a row leaves in scratch: `slots` elements of `type`.
 struct Accumulator {
   DType type;
   int slots = 1;
@@ -346,17 +345,17 @@ std::optional<ReduceProblem> folded(const ReduceProblem& r) {
   return f;
 }
 
-// One of so many. `cut`: there is a workspace for parts that do not join by themselves.
-Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, std::size_t windows = 1) {
+// One of so many.
+Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::size_t windows = 1) {
   if (const auto f = windows == 1 && r.folds == 1 ? folded(r) : std::nullopt) {
-    const Window w = window_of(capabilities, *f, cut);
+    const Window w = window_of(capabilities, *f);
     if (w.stage != Stage::first) return w;
   }
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
   Window w{r, plan_reduce(capabilities, r, true)};
   w.parts = r.form ? cut_into(w.plan, r.form->parts) : cut_window(capabilities, r.rows, w.plan, windows, type, slots);
   const std::size_t bindings = r.inputs.size() + 1 + r.operands.size() + r.beside.size();
-  w.stage = first_stage(capabilities, r.rows, w.plan, w.parts, {bits(type) / 32 * slots, bindings}, windows, cut);
+  w.stage = first_stage(capabilities, r.rows, w.plan, w.parts, {bits(type) / 32 * slots, bindings}, windows);
   if (w.stage == Stage::whole) {
     if (w.plan.cut) w.plan = plan_reduce(capabilities, r, false);
     w.parts = uncut(w.plan);
@@ -370,7 +369,7 @@ Parts joined(std::span<const Window> windows) {
   return all;
 }
 
-std::uint64_t workspace_bytes(std::span<const Window> windows) {
+std::uint64_t scratch_bytes(std::span<const Window> windows) {
   const ReduceProblem& r = windows[0].problem;
   const std::int64_t parts = joined(windows).count;
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
@@ -378,12 +377,13 @@ std::uint64_t workspace_bytes(std::span<const Window> windows) {
   return byte_size(type, static_cast<std::uint64_t>(r.rows.count * parts * slots));
 }
 
-// Parts leave accumulators in the workspace, which a last call joins.
-void run_in_parts(Stream& stream, std::span<const Window> windows, const View& workspace) {
+// Parts leave accumulators in scratch, which a last call joins.
+void run_in_parts(Stream& stream, std::span<const Window> windows) {
   const ReduceProblem& r = windows[0].problem;
   const Parts all = joined(windows);
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
-  const View partial = partials("reduce", workspace, type, r.rows, all, slots);
+  Scratch scratch(*stream.gpu());
+  const View partial = partials(scratch, type, r.rows, all, slots);
   // For each row, in row-major order, those of its parts.
   Strides listed = dense_strides(r.rows.outer.shape);
   for (auto& s : listed) s *= all.count * slots;
@@ -457,7 +457,7 @@ std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
 
 // Windows of parts of views_of(…).
 std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes,
-                               RowWindows pieces, bool cut) {
+                               RowWindows pieces) {
   const AxisMask kept = kept_axes(r.shape.rank(), axes);
   const std::size_t inputs = r.inputs.size(), beside = r.beside_index();
   std::vector<Window> windows;
@@ -473,35 +473,23 @@ std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Redu
     const std::span<const View> all(views);
     const ReduceWork work{r.before, r.after, all.subspan(inputs + 1, beside - inputs - 1), all.subspan(beside)};
     const ReduceProblem part = check(r.op, all.first(inputs), all[inputs], axes, work, r.correction);
-    windows.push_back(window_of(capabilities, part, cut, pieces.size()));
+    windows.push_back(window_of(capabilities, part, pieces.size()));
   }
   return windows;
 }
 
-// What windows of such rows take of a workspace.
+// The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes) {
   return [&capabilities, &r, axes](RowWindows pieces) {
-    return workspace_bytes(windows_of(capabilities, r, axes, pieces, true));
+    return scratch_bytes(windows_of(capabilities, r, axes, pieces));
   };
 }
 
-}  // namespace
-
-std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y,
-                               std::span<const int> axes, const ReduceWork& work) {
-  const ReduceProblem r = check(op, inputs, y, axes, work);
-  if (stream.cpu() || r.rows.count == 0 || r.rows.length == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const int rank = r.shape.rank();
-  return row_windows_scratch(capabilities, name_of(op), views_of(r, kept_axes(rank, axes)), reduced_axes(rank, axes),
-                             scratch_of(capabilities, r, axes));
-}
-
-void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceWork& work, const std::optional<View>& workspace, double correction) {
+void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+         const ReduceWork& work, double correction) {
   const ReduceProblem r = check(op, inputs, y, axes, work, correction);
   const OpInfo& info = kOps[static_cast<int>(op)];
-  check_memory(stream, info.name, {inputs, work.operands}, {y, work.beside}, Sharing::same_view, workspace);
+  check_memory(stream, info.name, {inputs, work.operands}, {y, work.beside}, Sharing::same_view);
   check_memory(stream, info.name, {work.operands}, {work.beside}, Sharing::none);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
@@ -516,40 +504,34 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   const int rank = r.shape.rank();
   const std::vector<View> views = views_of(r, kept_axes(rank, axes));
   in_row_windows(capabilities, info.name, views, reduced_axes(rank, axes), scratch, [&](RowWindows pieces) {
-    const std::vector<Window> windows = windows_of(capabilities, r, axes, pieces, workspace.has_value());
+    const std::vector<Window> windows = windows_of(capabilities, r, axes, pieces);
     if (windows[0].stage != Stage::first) return run_alone(stream, windows[0]);
-    if (windows.size() > 1) {
-      check_windows_workspace(capabilities, std::format("reduce {}", info.name), inputs[0], workspace,
-                              workspace_bytes(windows));
-    }
-    run_in_parts(stream, windows, *workspace);
+    run_in_parts(stream, windows);
   });
 }
 
-std::uint64_t reduce_workspace(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes) {
-  return reduce_workspace(stream, op, std::span(&x, 1), y, axes, {});
+}  // namespace
+
+void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+            const ReduceWork& work, double correction) {
+  call(stream, CallKey("reduce", op, axes, correction, work.before, work.after), {inputs, work.operands, y, work.beside},
+       [&](Stream& s) { run(s, op, inputs, y, axes, work, correction); });
 }
 
-std::uint64_t reduce_in_form_workspace(Stream& stream, ReduceOp op, const View& x, const View& y,
-                                       std::span<const int> axes, const ReduceForm& form) {
-  ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
-  r.form = form;
-  const Window window = window_of(stream.gpu()->device().capabilities(), r, true);
-  return workspace_bytes(std::span(&window, 1));
+void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes, double correction) {
+  call(stream, CallKey("reduce", op, axes, correction), {x, y},
+       [&](Stream& s) { run(s, op, std::span(&x, 1), y, axes, {}, correction); });
 }
 
 void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
-                    const std::optional<View>& workspace, const ReduceForm& form) {
-  ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
-  r.form = form;
-  const Window window = window_of(stream.gpu()->device().capabilities(), r, workspace.has_value());
-  if (window.stage != Stage::first) return run_alone(stream, window);
-  run_in_parts(stream, std::span(&window, 1), *workspace);
-}
-
-void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
-            const std::optional<View>& workspace, double correction) {
-  reduce(stream, op, std::span(&x, 1), y, axes, {}, workspace, correction);
+                    const ReduceForm& form) {
+  call_once(stream, {x, y}, [&](Stream& s) {
+    ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
+    r.form = form;
+    const Window window = window_of(s.gpu()->device().capabilities(), r);
+    if (window.stage != Stage::first) return run_alone(s, window);
+    run_in_parts(s, std::span(&window, 1));
+  });
 }
 
 }  // namespace weft::kernels

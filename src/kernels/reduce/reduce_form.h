@@ -7,8 +7,6 @@
 namespace weft::kernels {
 
 void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
-                    const std::optional<View>& workspace, const ReduceForm& form);
-std::uint64_t reduce_in_form_workspace(Stream& stream, ReduceOp op, const View& x, const View& y,
-                                       std::span<const int> axes, const ReduceForm& form);
+                    const ReduceForm& form);
 
 }  // namespace weft::kernels

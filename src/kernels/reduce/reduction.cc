@@ -132,7 +132,7 @@ std::int64_t joining_words(const RowPlan& plan, const Parts& parts, int words) {
 }  // namespace
 
 Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const Parts& parts,
-                  const Joining& joining, std::size_t windows, bool cut) {
+                  const Joining& joining, std::size_t windows) {
   if (windows > 1) return Stage::first;
   if (parts.count == 1) return Stage::whole;
   const auto bytes = static_cast<std::uint64_t>(joining_words(plan, parts, joining.words)) * 4;
@@ -142,7 +142,7 @@ Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const
       is_one_dispatch(capabilities, rows.count * rows.length, 8)) {
     return Stage::joins;
   }
-  return cut ? Stage::first : Stage::whole;
+  return Stage::first;
 }
 
 void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words) {
@@ -157,15 +157,10 @@ void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage,
   call.undivided().nothing().index_param("blocks", plan.groups);
 }
 
-View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,
-              int slots) {
+View partials(Scratch& scratch, DType type, const Rows& rows, const Parts& parts, int slots) {
   const Shape shape{rows.count, parts.count * slots};
-  const std::uint64_t needed = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
-  if (workspace_size(workspace) < needed) {
-    throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes, as {}_workspace() says", kernel,
-                          to_string(workspace), needed, kernel);
-  }
-  return {workspace.buffer, workspace.offset, type, shape};
+  const View memory = scratch.take(byte_size(type, static_cast<std::uint64_t>(element_count(shape))));
+  return {memory.buffer, memory.offset, type, shape};
 }
 
 Rows to_partials(const Rows& rows, const Parts& parts, int slots) {

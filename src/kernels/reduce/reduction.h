@@ -1,10 +1,11 @@
 // What reductions share: x seen as rows, and how long rows are cut into parts for more threads. The last part to be done
-// joins what all have left (last_part.wgsl); parts of several windows leave it in the workspace for a second call.
+// joins what all have left (last_part.wgsl); parts of several windows leave it in scratch for a second call.
 #pragma once
 
 #include <optional>
 
 #include "kernels/common/rows.h"
+#include "kernels/plan_cache.h"
 #include "weft/cpu.h"
 #include "weft/view.h"
 
@@ -28,7 +29,7 @@ std::optional<Rows> folded_columns(const View& x, const Rows& rows);
 
 // The plan with `options`; where they allow cutting rows and that does not pay, the one without.
 RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
-// `cut`: there is a workspace to cut rows with.
+// `cut`: rows may be cut.
 RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut);
 
 // How rows are reduced, for tests and benchmarks.
@@ -45,8 +46,8 @@ Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const 
                  DType type, int slots);
 Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
 
-// The workspace as accumulators of `type`, `slots` for each part: [rows, parts · slots]. Throws InvalidArgument.
-View partials(std::string_view kernel, const View& workspace, DType type, const Rows& rows, const Parts& parts,
+// Scratch as accumulators of `type`, `slots` for each part: [rows, parts · slots].
+View partials(Scratch& scratch, DType type, const Rows& rows, const Parts& parts,
               int slots = 1);
 // Operand 1 is the partials: a row's own stand together.
 Rows to_partials(const Rows& rows, const Parts& parts, int slots = 1);
@@ -61,10 +62,9 @@ struct Joining {
   int words = 1;
   std::size_t bindings = 2;
 };
-// What is done first with one of so many `windows`. `cut`: there is a workspace for parts that cannot join by
-// themselves.
+// What is done first with one of so many `windows`.
 Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const Parts& parts,
-                  const Joining& joining, std::size_t windows, bool cut);
+                  const Joining& joining, std::size_t windows);
 // Tells `call` its parts, and how they join.
 void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words);
 

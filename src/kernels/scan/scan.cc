@@ -6,6 +6,7 @@
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/row_parts.h"
+#include "kernels/plan_cache.h"
 #include "kernels/scan/scan_cpu.h"
 #include "kernels/scan/scan_parts.h"
 #include "weft/error.h"
@@ -126,7 +127,7 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp o
   return parts;
 }
 
-// What windows of such rows take of a workspace.
+// The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, ScanOp op, int axis, const ScanOptions& options) {
   return [&capabilities, op, axis, options](RowWindows pieces) {
     const auto parts = parts_of(capabilities, op, windows_of(op, pieces, axis, options));
@@ -155,8 +156,8 @@ Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const V
 }
 
 void run_in_parts(Stream& stream, ScanOp op, std::span<const Window> windows, const ScanOptions& options,
-                  const RowParts& parts, const std::optional<View>& workspace) {
-  run_parts(stream, op_name(op), parts, workspace, [&](std::size_t window) {
+                  const RowParts& parts) {
+  run_parts(*stream.gpu(), op_name(op), parts, [&](std::size_t window) {
     const Window& w = windows[window];
     return start(stream, "scan_parts", op, w.x, w.y, w.rows, parts.plan_of(window), options);
   });
@@ -168,21 +169,9 @@ AxisMask along(int axis, int rank) {
   return mask;
 }
 
-}  // namespace
-
-std::uint64_t scan_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis,
-                             const ScanOptions& options) {
-  check(op, x, y, axis);
-  if (!stream.gpu() || x.count() == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  return row_windows_scratch(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()),
-                             scratch_of(capabilities, op, axis, options));
-}
-
-void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
-          const std::optional<View>& workspace) {
+void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options) {
   const Rows rows = check(op, x, y, axis);
-  check_memory(stream, "scan", {x}, {y}, Sharing::same_view, workspace);
+  check_memory(stream, "scan", {x}, {y}, Sharing::same_view);
   if (x.count() == 0) return;
   if (stream.cpu()) return scan_cpu(*stream.cpu(), op, x, y, rows, options);
   for (const View* v : {&x, &y}) {
@@ -193,26 +182,27 @@ void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, con
   in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowWindows pieces) {
     const std::vector<Window> windows = windows_of(op, pieces, axis, options);
     const auto parts = parts_of(capabilities, op, windows);
-    if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
-      return run_in_parts(stream, op, windows, options, *parts, workspace);
-    }
+    if (parts) return run_in_parts(stream, op, windows, options, *parts);
     const Window& w = windows[0];
     const RowPlan whole = plan_rows(limited(capabilities), w.rows, options_of(w.x, w.y, w.rows));
     start(stream, "scan", op, w.x, w.y, w.rows, whole, options).dispatch_groups(op_name(op), whole.groups);
   });
 }
 
-void scan_in_parts(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
-                   const View& workspace, const PartsForm& form) {
-  const Window window{x, y, check(op, x, y, axis)};
-  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), op, std::span(&window, 1), form);
-  run_in_parts(stream, op, std::span(&window, 1), options, parts, workspace);
+}  // namespace
+
+void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options) {
+  call(stream, CallKey("scan", op, axis, options.reverse, options.exclusive), {x, y},
+       [&](Stream& s) { run(s, op, x, y, axis, options); });
 }
 
-std::uint64_t scan_in_parts_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis,
-                                      const PartsForm& form) {
-  const Window window{x, y, check(op, x, y, axis)};
-  return parts_of(stream.gpu()->device().capabilities(), op, std::span(&window, 1), form)->bytes();
+void scan_in_parts(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
+                   const PartsForm& form) {
+  call_once(stream, {x, y}, [&](Stream& s) {
+    const Window window{x, y, check(op, x, y, axis)};
+    const RowParts parts = *parts_of(s.gpu()->device().capabilities(), op, std::span(&window, 1), form);
+    run_in_parts(s, op, std::span(&window, 1), options, parts);
+  });
 }
 
 }  // namespace weft::kernels

@@ -7,8 +7,6 @@
 namespace weft::kernels {
 
 void scan_in_parts(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
-                   const View& workspace, const PartsForm& form);
-std::uint64_t scan_in_parts_workspace(Stream& stream, ScanOp op, const View& x, const View& y, int axis,
-                                      const PartsForm& form);
+                   const PartsForm& form);
 
 }  // namespace weft::kernels

@@ -1,5 +1,6 @@
 #include "weft/kernels/softmax.h"
 
+#include "kernels/plan_cache.h"
 #include "kernels/softmax/softmax_cpu.h"
 #include "kernels/softmax/softmax_parts.h"
 #include "weft/error.h"
@@ -43,12 +44,6 @@ std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, Windows 
   return plan_parts(capabilities, rows, common_options(options), kind, form);
 }
 
-std::uint64_t bytes_of_parts(const gpu::Capabilities& capabilities, Windows windows, int axis,
-                             const std::optional<PartsForm>& form = {}) {
-  const auto parts = parts_of(capabilities, windows, axis, form);
-  return parts ? parts->bytes() : 0;
-}
-
 Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows& rows, const RowPlan& plan, bool log) {
   Call call(*stream.gpu(), kernel);
   const std::vector<std::string> names = add_views(call, views, rows, plan);
@@ -58,9 +53,8 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   return call;
 }
 
-void run_in_parts(Stream& stream, std::string_view name, Windows windows, int axis, bool log, const RowParts& parts,
-                  const std::optional<View>& workspace) {
-  run_parts(stream, name, parts, workspace, [&](std::size_t window) {
+void run_in_parts(Stream& stream, std::string_view name, Windows windows, int axis, bool log, const RowParts& parts) {
+  run_parts(*stream.gpu(), name, parts, [&](std::size_t window) {
     const RowViews& views = windows[window];
     const DType x = views.inputs[0].dtype;
     const Rows rows = rows_of(views, axis);
@@ -101,19 +95,20 @@ std::vector<RowViews> windows_of(const RowViews& views, RowWindows pieces) {
   return windows;
 }
 
-// What windows of such rows take of a workspace.
+// The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowViews& views, int axis) {
   return [&capabilities, &views, axis](RowWindows pieces) -> std::uint64_t {
-    return bytes_of_parts(capabilities, windows_of(views, pieces), axis);
+    const auto parts = parts_of(capabilities, windows_of(views, pieces), axis);
+    return parts ? parts->bytes() : 0;
   };
 }
 
 std::string_view name_of(bool log) { return log ? "log_softmax" : "softmax"; }
 
-void run(Stream& stream, const RowViews& views, int axis, bool log, const std::optional<View>& workspace) {
+void run(Stream& stream, const RowViews& views, int axis, bool log) {
   const std::string_view name = name_of(log);
   axis = normalize_axis(axis, views.shape().rank(), name);
-  check_memory(stream, name, views, {}, {}, workspace);
+  check_memory(stream, name, views, {}, {});
   if (element_count(views.shape()) == 0) return;
   if (stream.cpu()) return softmax_cpu(*stream.cpu(), views, rows_of(views, axis), log);
   refuse_f64(name, views);
@@ -122,62 +117,47 @@ void run(Stream& stream, const RowViews& views, int axis, bool log, const std::o
   in_row_windows(capabilities, name, views.all(), along(axis), scratch, [&](RowWindows pieces) {
     const std::vector<RowViews> windows = windows_of(views, pieces);
     const auto parts = parts_of(capabilities, windows, axis);
-    if (parts && (windows.size() > 1 || holds(workspace, parts->bytes()))) {
-      return run_in_parts(stream, name, windows, axis, log, *parts, workspace);
-    }
+    if (parts) return run_in_parts(stream, name, windows, axis, log, *parts);
     run_whole(stream, name, windows[0], axis, log, {});
   });
 }
 
-std::uint64_t needed(Stream& stream, const RowViews& views, int axis) {
-  axis = normalize_axis(axis, views.shape().rank(), name_of(false));
-  if (!stream.gpu() || element_count(views.shape()) == 0) return 0;
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  return row_windows_scratch(capabilities, name_of(false), views.all(), along(axis),
-                             scratch_of(capabilities, views, axis));
+void softmax_plain(Stream& stream, const View& x, const View& y, int axis, bool log) {
+  call(stream, CallKey(name_of(log), axis), {x, y},
+       [&](Stream& s) { run(s, row_views(name_of(log), x, y), axis, log); });
+}
+
+void softmax_fused(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
+                   const RowWork& work, bool log) {
+  call(stream, CallKey(name_of(log), axis, work.before, work.after), {inputs, work.operands, outputs},
+       [&](Stream& s) { run(s, row_views(name_of(log), inputs, outputs, work), axis, log); });
 }
 
 }  // namespace
 
-void softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace) {
-  run(stream, row_views(name_of(false), x, y), axis, false, workspace);
-}
-
-void log_softmax(Stream& stream, const View& x, const View& y, int axis, const std::optional<View>& workspace) {
-  run(stream, row_views(name_of(true), x, y), axis, true, workspace);
-}
+void softmax(Stream& stream, const View& x, const View& y, int axis) { softmax_plain(stream, x, y, axis, false); }
+void log_softmax(Stream& stream, const View& x, const View& y, int axis) { softmax_plain(stream, x, y, axis, true); }
 
 void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-             const RowWork& work, const std::optional<View>& workspace) {
-  run(stream, row_views(name_of(false), inputs, outputs, work), axis, false, workspace);
+             const RowWork& work) {
+  softmax_fused(stream, inputs, outputs, axis, work, false);
 }
-
 void log_softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                 const RowWork& work, const std::optional<View>& workspace) {
-  run(stream, row_views(name_of(true), inputs, outputs, work), axis, true, workspace);
-}
-
-std::uint64_t softmax_workspace(Stream& stream, const View& x, const View& y, int axis) {
-  return needed(stream, row_views(name_of(false), x, y), axis);
-}
-
-std::uint64_t softmax_workspace(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                                const RowWork& work) {
-  return needed(stream, row_views(name_of(false), inputs, outputs, work), axis);
+                 const RowWork& work) {
+  softmax_fused(stream, inputs, outputs, axis, work, true);
 }
 
 void softmax_in_form(Stream& stream, const RowViews& views, int axis, bool logarithm, const RowForm& form) {
-  run_whole(stream, name_of(logarithm), views, axis, logarithm, form);
+  const std::vector<View> all = views.all();
+  call_once(stream, {all}, [&](Stream& s) { run_whole(s, name_of(logarithm), views, axis, logarithm, form); });
 }
 
-void softmax_in_parts(Stream& stream, const RowViews& views, int axis, bool logarithm, const View& workspace,
-                      const PartsForm& form) {
-  const RowParts parts = *parts_of(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, form);
-  run_in_parts(stream, name_of(logarithm), std::span(&views, 1), axis, logarithm, parts, workspace);
-}
-
-std::uint64_t softmax_in_parts_workspace(Stream& stream, const RowViews& views, int axis, const PartsForm& form) {
-  return bytes_of_parts(stream.gpu()->device().capabilities(), std::span(&views, 1), axis, form);
+void softmax_in_parts(Stream& stream, const RowViews& views, int axis, bool logarithm, const PartsForm& form) {
+  const std::vector<View> all = views.all();
+  call_once(stream, {all}, [&](Stream& s) {
+    const RowParts parts = *parts_of(s.gpu()->device().capabilities(), std::span(&views, 1), axis, form);
+    run_in_parts(s, name_of(logarithm), std::span(&views, 1), axis, logarithm, parts);
+  });
 }
 
 }  // namespace weft::kernels

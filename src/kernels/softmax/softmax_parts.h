@@ -7,8 +7,6 @@
 namespace weft::kernels {
 
 void softmax_in_form(Stream& stream, const RowViews& views, int axis, bool logarithm, const RowForm& form);
-void softmax_in_parts(Stream& stream, const RowViews& views, int axis, bool logarithm, const View& workspace,
-                      const PartsForm& form);
-std::uint64_t softmax_in_parts_workspace(Stream& stream, const RowViews& views, int axis, const PartsForm& form);
+void softmax_in_parts(Stream& stream, const RowViews& views, int axis, bool logarithm, const PartsForm& form);
 
 }  // namespace weft::kernels

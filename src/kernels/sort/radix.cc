@@ -14,7 +14,7 @@ struct Plan {
   bool cluster;  // squads are subgroups
   std::int64_t tile, tiles;
   DType key;
-  // Byte offsets in the workspace; keys and places of odd and even passes.
+  // Byte offsets in scratch; keys and places of odd and even passes.
   std::array<std::uint64_t, 2> keys{}, places{};
   std::uint64_t counts = 0, totals = 0, bytes = 0;
 };
@@ -52,10 +52,10 @@ Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
 
 class RadixSort {
  public:
-  RadixSort(gpu::Commands& commands, const SortProblem& problem, const View& workspace)
+  RadixSort(gpu::Commands& commands, const SortProblem& problem, const View& scratch)
       : commands_(commands),
         p_(problem),
-        memory_(workspace),
+        memory_(scratch),
         plan_(make_plan(commands.device().capabilities(), problem)) {}
 
   void run() {
@@ -136,12 +136,12 @@ class RadixSort {
 
 }  // namespace
 
-std::uint64_t radix_workspace(const gpu::Capabilities& capabilities, const SortProblem& problem) {
+std::uint64_t radix_scratch(const gpu::Capabilities& capabilities, const SortProblem& problem) {
   return make_plan(capabilities, problem).bytes;
 }
 
-void radix_sort(gpu::Commands& commands, const SortProblem& problem, const View& workspace) {
-  RadixSort(commands, problem, workspace).run();
+void radix_sort(gpu::Commands& commands, const SortProblem& problem, const View& scratch) {
+  RadixSort(commands, problem, scratch).run();
 }
 
 }  // namespace weft::kernels

@@ -30,7 +30,7 @@ std::uint64_t list_bytes(const SortProblem& p, const Level& level) {
 
 }  // namespace
 
-std::uint64_t select_workspace(const gpu::Capabilities& capabilities, const SortProblem& problem) {
+std::uint64_t select_scratch(const gpu::Capabilities& capabilities, const SortProblem& problem) {
   const std::vector<Level> levels = levels_of(capabilities, problem);
   // Lists take turns in two places; each is at least as long as what follows it there.
   std::uint64_t bytes = 0;
@@ -38,10 +38,10 @@ std::uint64_t select_workspace(const gpu::Capabilities& capabilities, const Sort
   return bytes;
 }
 
-void select_top(gpu::Commands& commands, const SortProblem& p, const View& workspace) {
+void select_top(gpu::Commands& commands, const SortProblem& p, const View& scratch) {
   const std::vector<Level> levels = levels_of(commands.device().capabilities(), p);
   const auto list = [&](std::size_t i) {
-    return View(workspace.buffer, workspace.offset + (i % 2 ? list_bytes(p, levels[0]) : 0), DType::u32,
+    return View(scratch.buffer, scratch.offset + (i % 2 ? list_bytes(p, levels[0]) : 0), DType::u32,
                 {p.rows * levels[i].parts * p.keep});
   };
   for (std::size_t i = 0; i < levels.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
+#include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/sort.h"
@@ -79,7 +80,7 @@ Way way_of(const SortProblem& p) {
 std::uint64_t scratch_bytes(const gpu::Capabilities& can, const SortProblem& p) {
   const Way way = way_of(p);
   if (p.rows == 0 || p.keep == 0 || way == Way::in_tiles) return 0;
-  return way == Way::select ? select_workspace(can, p) : radix_workspace(can, p);
+  return way == Way::select ? select_scratch(can, p) : radix_scratch(can, p);
 }
 
 Request part_of(const Request& r, int axis, std::int64_t begin, std::int64_t count) {
@@ -90,7 +91,7 @@ Request part_of(const Request& r, int axis, std::int64_t begin, std::int64_t cou
   return part;
 }
 
-// Whether the operands, all of one row, and what they need of a workspace, fit a binding each.
+// Whether the operands, all of one row, and what they need of scratch, fit a binding each.
 bool fits(const gpu::Capabilities& can, const Request& row, std::uint64_t scratch) {
   for (const auto& v : {std::optional(row.x), row.values, row.indices}) {
     if (v && span_bytes(*v) > window_limit(can)) return false;
@@ -100,7 +101,7 @@ bool fits(const gpu::Capabilities& can, const Request& row, std::uint64_t scratc
 
 // What a call is made of.
 struct Steps {
-  // Takes a part, and where in the workspace its scratch may begin.
+  // Takes a part, and where in scratch its scratch may begin.
   std::function<void(const SortProblem&, std::uint64_t scratch_at)> sort;
   std::function<void(const View& from, const View& to)> copy;
 };
@@ -108,16 +109,16 @@ struct Steps {
 // A row too long for a binding, in windows that fit by twos: neighbours are sorted together, each with its left one and
 // its right one in turns, as often as there are windows (Baudet and Stevenson, "Optimal sorting algorithms for parallel
 // computers", 1978). Equal elements never pass each other. Goes on in what the first round wrote; where that is no
-// output, or not all of it, a list in the workspace.
-void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View& workspace, const Steps& steps) {
+// output, or not all of it, a list in scratch.
+void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const std::int64_t length = r.x.shape()[r.axis];
   Request sorted = r;
   // Lists begin where a binding may, so that each can have its own.
   constexpr std::uint64_t kAligned = list_size(1);
   const bool lists = !r.values || !r.all;
-  std::uint64_t scratch_at = lists ? kAligned - workspace.offset % kAligned : 0;
+  std::uint64_t scratch_at = lists ? kAligned - scratch.offset % kAligned : 0;
   const auto list = [&](DType type) {
-    const View view(workspace.buffer, workspace.offset + scratch_at, type, r.x.shape());
+    const View view(scratch.buffer, scratch.offset + scratch_at, type, r.x.shape());
     scratch_at += list_size(byte_size(type, static_cast<std::uint64_t>(length)));
     return view;
   };
@@ -159,40 +160,40 @@ void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View&
 }
 
 // While its size is to be found.
-View unknown_workspace() {
+View unknown_memory() {
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
   return {Buffer::placeholder(kMost), 0, DType::u8, {kMost}};
 }
 
-// The top of a row too long for a binding: that of each window, listed in the workspace, and of the list; or, where
+// The top of a row too long for a binding: that of each window, listed in scratch, and of the list; or, where
 // those are too many, the first of the sorted row.
-void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& workspace, const Steps& steps) {
+void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const SortProblem whole = problem_of(r);
-  const View unknown = unknown_workspace();
+  const View unknown = unknown_memory();
   std::int64_t window = whole.length, windows = 0, listed = 0;
   std::uint64_t places_at = 0, scratch_at = 0;
-  const auto of_window = [&](const View& workspace, std::int64_t k) {
+  const auto of_window = [&](const View& scratch, std::int64_t k) {
     SortProblem p = whole;
     p.first_place = k * window;
     p.length = std::min(window, whole.length - p.first_place);
     p.keep = std::min(whole.keep, p.length);
     p.x = as_raw(part_along(r.x, r.axis, p.first_place, p.length));
     const auto from = static_cast<std::uint64_t>(k * whole.keep);
-    p.values = View(workspace.buffer, workspace.offset + byte_size(p.x.dtype, from), p.x.dtype, {p.keep});
-    p.indices = View(workspace.buffer, workspace.offset + places_at + from * 4, DType::u32, {p.keep});
+    p.values = View(scratch.buffer, scratch.offset + byte_size(p.x.dtype, from), p.x.dtype, {p.keep});
+    p.indices = View(scratch.buffer, scratch.offset + places_at + from * 4, DType::u32, {p.keep});
     p.steps = {whole.steps[0], 1, 1};
     return p;
   };
-  const auto of_list = [&](const View& workspace) {
+  const auto of_list = [&](const View& scratch) {
     SortProblem p = whole;
     p.length = listed;
-    p.x = View(workspace.buffer, workspace.offset, whole.x.dtype, {listed});
-    p.given_places = View(workspace.buffer, workspace.offset + places_at, DType::u32, {listed});
+    p.x = View(scratch.buffer, scratch.offset, whole.x.dtype, {listed});
+    p.given_places = View(scratch.buffer, scratch.offset + places_at, DType::u32, {listed});
     p.steps[0] = 1;
     return p;
   };
   do {
-    if (window <= whole.keep || bits(whole.x.dtype) < 8) return sort_in_windows(can, r, workspace, steps);
+    if (window <= whole.keep || bits(whole.x.dtype) < 8) return sort_in_windows(can, r, scratch, steps);
     window = first_half(window);
     windows = ceil_div(whole.length, window);
     listed = (windows - 1) * whole.keep + std::min(whole.keep, whole.length - (windows - 1) * window);
@@ -201,13 +202,13 @@ void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& 
   } while (!fits(can, {.x = of_window(unknown, 0).x, .values = r.values, .indices = r.indices},
                  scratch_at +
                      std::max(scratch_bytes(can, of_window(unknown, 0)), scratch_bytes(can, of_list(unknown)))));
-  for (std::int64_t k = 0; k < windows; ++k) steps.sort(of_window(workspace, k), scratch_at);
-  steps.sort(of_list(workspace), scratch_at);
+  for (std::int64_t k = 0; k < windows; ++k) steps.sort(of_window(scratch, k), scratch_at);
+  steps.sort(of_list(scratch), scratch_at);
 }
 
 // Takes the steps with parts of fewer rows, until all operands and the scratch fit a binding each, or with windows of a
 // single row. Throws Unsupported where that cannot be.
-void in_parts(const gpu::Capabilities& can, const Request& r, const View& workspace, const Steps& steps) {
+void in_parts(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const SortProblem p = problem_of(r);
   AxisMask others = every_axis();
   others[r.axis] = false;
@@ -218,7 +219,7 @@ void in_parts(const gpu::Capabilities& can, const Request& r, const View& worksp
     }
   }
   const bool long_row = !fits(can, row, scratch_bytes(can, problem_of(row)));
-  if (long_row && p.rows == 1) return (r.all ? sort_in_windows : top_in_windows)(can, r, workspace, steps);
+  if (long_row && p.rows == 1) return (r.all ? sort_in_windows : top_in_windows)(can, r, scratch, steps);
   int axis = -1;
   for (const auto& v : {std::optional(r.x), r.values, r.indices}) {
     if (v && axis < 0 && !long_row) axis = axis_to_cut(can, r.name, *v, others);
@@ -230,15 +231,13 @@ void in_parts(const gpu::Capabilities& can, const Request& r, const View& worksp
   }
   if (axis < 0) return steps.sort(p, 0);
   const std::int64_t size = r.x.shape()[axis], half = first_half(size);
-  in_parts(can, part_of(r, axis, 0, half), workspace, steps);
-  in_parts(can, part_of(r, axis, half, size - half), workspace, steps);
+  in_parts(can, part_of(r, axis, 0, half), scratch, steps);
+  in_parts(can, part_of(r, axis, half, size - half), scratch, steps);
 }
 
-std::uint64_t needed(Stream& stream, const Request& r) {
-  if (stream.cpu()) return 0;
-  const gpu::Capabilities& can = stream.gpu()->device().capabilities();
+std::uint64_t needed(const gpu::Capabilities& can, const Request& r) {
   std::uint64_t bytes = 0;
-  in_parts(can, r, unknown_workspace(),
+  in_parts(can, r, unknown_memory(),
            {.sort =
                 [&](const SortProblem& p, std::uint64_t scratch_at) {
                   bytes = std::max(bytes, scratch_at + scratch_bytes(can, p));
@@ -247,28 +246,21 @@ std::uint64_t needed(Stream& stream, const Request& r) {
   return bytes;
 }
 
-void run(Stream& stream, const Request& r, const std::optional<View>& workspace) {
-  check_memory(stream, r.name, {r.x}, {r.values, r.indices}, Sharing::none, workspace);
+void run(Stream& stream, const Request& r) {
+  check_memory(stream, r.name, {r.x}, {r.values, r.indices}, Sharing::none);
   const SortProblem whole = problem_of(r);
   if (whole.rows == 0 || whole.keep == 0) return;
   if (stream.cpu()) return sort_cpu(*stream.cpu(), whole);
-  const std::uint64_t bytes = needed(stream, r);
-  const std::uint64_t given = workspace && workspace->is_dense()
-                                  ? byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count()))
-                                  : 0;
-  if (given < bytes) {
-    throw InvalidArgument("{}: the workspace has {} dense bytes; expected {}, as {}_workspace() says", r.name, given,
-                          bytes, r.name);
-  }
   gpu::Commands& commands = *stream.gpu();
-  const View memory = workspace ? *workspace : unknown_workspace();  // where none is needed
+  Scratch scratch(commands);
+  const View memory = scratch.take(needed(commands.device().capabilities(), r));
   const auto sort_part = [&](const SortProblem& p, std::uint64_t scratch_at) {
-    View scratch = memory;
-    scratch.offset += scratch_at;
+    View rest = memory;
+    rest.offset += scratch_at;
     switch (way_of(p)) {
       case Way::in_tiles: return sort_short(commands, p);
-      case Way::select: return select_top(commands, p, scratch);
-      case Way::radix: return radix_sort(commands, p, scratch);
+      case Way::select: return select_top(commands, p, rest);
+      case Way::radix: return radix_sort(commands, p, rest);
     }
   };
   in_parts(commands.device().capabilities(), r, memory,
@@ -315,23 +307,17 @@ void sort_short(gpu::Commands& commands, const SortProblem& p) {
 }
 
 void sort(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
-          const SortOptions& options, const std::optional<View>& workspace) {
-  run(stream, checked({"sort", x, values, indices, options.axis, options.descending, true}), workspace);
-}
-
-std::uint64_t sort_workspace(Stream& stream, const View& x, const std::optional<View>& values,
-                             const std::optional<View>& indices, const SortOptions& options) {
-  return needed(stream, checked({"sort", x, values, indices, options.axis, options.descending, true}));
+          const SortOptions& options) {
+  call(stream, CallKey("sort", options.axis, options.descending), {x, values, indices}, [&](Stream& s) {
+    run(s, checked({"sort", x, values, indices, options.axis, options.descending, true}));
+  });
 }
 
 void top_k(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
-           const TopKOptions& options, const std::optional<View>& workspace) {
-  run(stream, checked({"top_k", x, values, indices, options.axis, options.largest, false}), workspace);
-}
-
-std::uint64_t top_k_workspace(Stream& stream, const View& x, const std::optional<View>& values,
-                              const std::optional<View>& indices, const TopKOptions& options) {
-  return needed(stream, checked({"top_k", x, values, indices, options.axis, options.largest, false}));
+           const TopKOptions& options) {
+  call(stream, CallKey("top_k", options.axis, options.largest), {x, values, indices}, [&](Stream& s) {
+    run(s, checked({"top_k", x, values, indices, options.axis, options.largest, false}));
+  });
 }
 
 }  // namespace weft::kernels

@@ -26,14 +26,14 @@ struct SortProblem {
 // Rows of up to this many elements are sorted in workgroup memory, and as many at most of a longer row are its top.
 inline constexpr std::int64_t kShortRow = 1024, kFewest = 256;
 
-// What a list in the workspace takes, so that the next one is aligned, as a binding too.
+// What a list in scratch takes, so that the next one is aligned, as a binding too.
 constexpr std::uint64_t list_size(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // Each: the bytes of scratch it needs, and the call.
-std::uint64_t radix_workspace(const gpu::Capabilities& capabilities, const SortProblem& problem);
-void radix_sort(gpu::Commands& commands, const SortProblem& problem, const View& workspace);
-std::uint64_t select_workspace(const gpu::Capabilities& capabilities, const SortProblem& problem);
-void select_top(gpu::Commands& commands, const SortProblem& problem, const View& workspace);
+std::uint64_t radix_scratch(const gpu::Capabilities& capabilities, const SortProblem& problem);
+void radix_sort(gpu::Commands& commands, const SortProblem& problem, const View& scratch);
+std::uint64_t select_scratch(const gpu::Capabilities& capabilities, const SortProblem& problem);
+void select_top(gpu::Commands& commands, const SortProblem& problem, const View& scratch);
 void sort_short(gpu::Commands& commands, const SortProblem& problem);
 
 void sort_cpu(cpu::Executor& executor, const SortProblem& problem);

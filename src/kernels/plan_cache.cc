@@ -1,0 +1,96 @@
+#include "kernels/plan_cache.h"
+
+#include <cstring>
+
+#include "gpu/device_impl.h"
+
+namespace weft::kernels {
+
+CallKey& CallKey::raw(const void* bytes, std::size_t size) {
+  if (heap_.empty() && size_ + size <= inline_.size()) {
+    std::memcpy(inline_.data() + size_, bytes, size);
+    size_ += size;
+    return *this;
+  }
+  if (heap_.empty()) heap_.assign(inline_.data(), size_);
+  heap_.append(static_cast<const char*>(bytes), size);
+  return *this;
+}
+
+CallKey& CallKey::add(const Expression& expression) {
+  add(expression.nodes().size());
+  for (const Expression::Node& n : expression.nodes()) {
+    add(n.op).add(n.type).add(n.input).add(n.bits);
+    for (const int arg : n.args) add(arg);
+  }
+  return add(expression.outputs());
+}
+
+CallKey& CallKey::add(const PlannedOperand& o) {
+  add(o.dtype).add(o.phase).add(o.slack).add(o.owner).add(o.distance);
+  return add(o.layout.shape).add(o.layout.strides);
+}
+
+PlanCache& PlanCache::of(const gpu::Device& device) {
+  std::shared_ptr<void>& slot = device.impl().plans;
+  if (!slot) slot = std::make_shared<PlanCache>();
+  return *static_cast<PlanCache*>(slot.get());
+}
+
+std::shared_ptr<const Plan::State> PlanCache::find(std::string_view key) {
+  if (const auto found = recent_.find(key); found != recent_.end()) return found->second;
+  const auto found = older_.find(key);
+  if (found == older_.end()) return nullptr;
+  auto plan = std::move(found->second);
+  older_.erase(found);
+  add(key, plan);
+  return plan;
+}
+
+void PlanCache::add(std::string_view key, std::shared_ptr<const Plan::State> plan) {
+  if (recent_.size() >= kGeneration) {
+    older_ = std::move(recent_);
+    recent_.clear();
+  }
+  recent_.insert_or_assign(std::string(key), std::move(plan));
+}
+
+OperandList::OperandList(std::initializer_list<Operands> groups) {
+  for (const Operands& group : groups) {
+    // Of so long lists the views tell the length.
+    sizes_[groups_++] = static_cast<char>(std::min<std::ptrdiff_t>(group.end() - group.begin(), 127));
+    for (const View& v : group) {
+      if (heap_.empty() && size_ < inline_.size()) {
+        inline_[size_++] = &v;
+        continue;
+      }
+      if (heap_.empty()) heap_.assign(inline_.begin(), inline_.end());
+      heap_.push_back(&v);
+    }
+  }
+}
+
+std::shared_ptr<const Plan::State> find_or_plan(gpu::Commands& commands, CallKey& key, const OperandList& list,
+                                                const std::function<void(Stream&)>& launch) {
+  const std::span<const View* const> views = list.views();
+  const gpu::Device& device = commands.device();
+  std::array<PlannedOperand, 12> few;
+  std::vector<PlannedOperand> many(views.size() > few.size() ? views.size() : 0);
+  const std::span<PlannedOperand> operands = many.empty() ? std::span(few).first(views.size()) : std::span(many);
+  const auto make = [&] {
+    Planner planner(device, views, PlanFor::recording);
+    launch(planner);
+    return planner.finish();
+  };
+  // Memory that is not as it should be: the launcher says what is wrong with it.
+  if (!describe_operands(views, device.capabilities().storage_alignment, operands)) return make();
+  key.add(list.sizes());
+  for (const PlannedOperand& o : operands) key.add(o);
+  PlanCache& cache = PlanCache::of(device);
+  if (auto known = cache.find(key.bytes())) return known;
+  auto made = make();
+  cache.add(key.bytes(), made);
+  return made;
+}
+
+}  // namespace weft::kernels

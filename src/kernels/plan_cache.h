@@ -1,0 +1,130 @@
+// Kernel calls by operands and options: how the functions of weft/kernels.h find the plan of a call that was made before.
+#pragma once
+
+#include <bit>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+
+#include "kernels/common/memory.h"
+#include "kernels/plan_state.h"
+#include "weft/expression.h"
+
+namespace weft::kernels {
+
+// What a call's plan depends on, as plain bytes: the kernel's name and its options; the operands are added by call().
+class CallKey {
+ public:
+  template <class... Options>
+  explicit CallKey(std::string_view kernel, const Options&... options) {
+    add(kernel);
+    (add(options), ...);
+  }
+
+  template <class T>
+    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  CallKey& add(T value) {
+    return raw(&value, sizeof value);
+  }
+  CallKey& add(std::string_view text) { return add(text.size()).raw(text.data(), text.size()); }
+  CallKey& add(const Number& number) { return add(to_string(number)); }
+  CallKey& add(const Expression& expression);
+  CallKey& add(const Expression* expression) { return expression ? add(true).add(*expression) : add(false); }
+  CallKey& add(const PlannedOperand& operand);
+  template <class T>
+  CallKey& add(const std::optional<T>& option) {
+    add(option.has_value());
+    return option ? add(*option) : *this;
+  }
+  template <class T>
+  CallKey& add(std::span<T> list) {
+    add(list.size());
+    for (const auto& value : list) add(value);
+    return *this;
+  }
+  template <class T>
+  CallKey& add(const std::vector<T>& list) {
+    return add(std::span(list));
+  }
+  CallKey& add(const Dims& dims) { return add(std::span(dims.begin(), dims.end())); }
+
+  std::string_view bytes() const { return heap_.empty() ? std::string_view(inline_.data(), size_) : heap_; }
+
+ private:
+  CallKey& raw(const void* bytes, std::size_t size);
+  std::array<char, 760> inline_;
+  std::size_t size_ = 0;
+  std::string heap_;  // everything, once there is more
+};
+
+// The plans of one device. Of those that were not used for long, some are forgotten.
+class PlanCache {
+ public:
+  static PlanCache& of(const gpu::Device& device);
+
+  std::shared_ptr<const Plan::State> find(std::string_view key);
+  void add(std::string_view key, std::shared_ptr<const Plan::State> plan);
+  std::size_t size() const { return recent_.size() + older_.size(); }
+
+  // Of each of two generations: what is used in the older one moves to the recent one, and when that is full the older
+  // one is dropped.
+  static constexpr std::size_t kGeneration = 4096;
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Plans = std::unordered_map<std::string, std::shared_ptr<const Plan::State>, Hash, std::equal_to<>>;
+  Plans recent_, older_;
+};
+
+// What a launcher is given: the operands of a call, in a row.
+class OperandList {
+ public:
+  OperandList(std::initializer_list<Operands> groups);
+  std::span<const View* const> views() const { return heap_.empty() ? std::span(inline_.data(), size_) : heap_; }
+  // How many views the groups have.
+  std::string_view sizes() const { return {sizes_.data(), groups_}; }
+
+ private:
+  std::array<const View*, 12> inline_;
+  std::array<char, 8> sizes_;
+  std::size_t size_ = 0, groups_ = 0;
+  std::vector<const View*> heap_;
+};
+
+// Makes the call: on the CPU and while planning at once, on a GPU by a plan, which `launch` is called to make if there
+// is none for such a call yet. `operands` are all the memory that it names.
+template <class Launch>
+void call(Stream& stream, CallKey key, std::initializer_list<Operands> operands, const Launch& launch);
+
+// For calls that are made once, such as a test's in a given form: the plan is not kept.
+template <class Launch>
+void call_once(Stream& stream, std::initializer_list<Operands> operands, const Launch& launch);
+
+// ---- implementation
+
+// Whether the call is to be made at once.
+inline bool is_direct(Stream& stream) { return stream.cpu() || stream.gpu()->planning(); }
+// The plan of the call with that key and these operands; `launch` makes it if there is none.
+std::shared_ptr<const Plan::State> find_or_plan(gpu::Commands& commands, CallKey& key, const OperandList& operands,
+                                                const std::function<void(Stream&)>& launch);
+
+template <class Launch>
+void call(Stream& stream, CallKey key, std::initializer_list<Operands> operands, const Launch& launch) {
+  if (is_direct(stream)) return launch(stream);
+  const OperandList list(operands);
+  find_or_plan(*stream.gpu(), key, list, std::ref(launch))->record(*stream.gpu(), list.views(), {});
+}
+
+template <class Launch>
+void call_once(Stream& stream, std::initializer_list<Operands> operands, const Launch& launch) {
+  if (is_direct(stream)) return launch(stream);
+  const OperandList list(operands);
+  Planner planner(stream.gpu()->device(), list.views(), PlanFor::recording);
+  launch(planner);
+  planner.finish()->record(*stream.gpu(), list.views(), {});
+}
+
+}  // namespace weft::kernels

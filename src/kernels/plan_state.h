@@ -1,0 +1,94 @@
+// What a plan keeps (no device: plans are kept with it), and the stream on which launchers run to make one.
+#pragma once
+
+#include "gpu/prepared.h"
+#include "weft/kernels/plan.h"
+
+namespace weft::kernels {
+
+// How an operand of a plan lies: all that a launcher's decisions may depend on.
+struct PlannedOperand {
+  DType dtype;
+  Layout layout;
+  std::uint32_t phase = 0;      // bytes past a multiple of the alignment of bindings
+  std::int32_t slack = 0;       // bytes behind its last that its buffer has; kWhole: to the next multiple of 16
+  std::int32_t owner = 0;       // the first operand in the same buffer; its own index if it is that
+  std::int64_t distance = 0;    // bytes between the two
+  bool written = false;         // by the planned calls; of an owner
+  static constexpr std::int32_t kWhole = 16;
+};
+
+struct Plan::State {
+  struct Binding {
+    int operand = 0;             // an owner, or one of the two below
+    std::int64_t offset = 0;     // bytes from its first element
+    std::uint64_t size = 0;
+    gpu::Access access = gpu::Access::read;
+    Buffer buffer;               // of kDevice
+  };
+  static constexpr int kScratch = -1;  // the scratch
+  static constexpr int kDevice = -2;   // memory of the device's own
+  struct Dispatch {
+    gpu::PreparedDispatch prepared;
+    std::vector<Binding> bindings;
+  };
+
+  std::vector<PlannedOperand> operands;
+  std::uint64_t scratch = 0;
+  std::vector<Dispatch> dispatches;
+  std::vector<KernelRun> runs;  // of the dispatches
+  PlannedCalls calls;           // on the CPU
+
+  // The operands lie as planned.
+  void record(gpu::Commands& commands, std::span<const View* const> operands,
+              const std::optional<View>& scratch) const;
+};
+
+// Fills `planned` from the views. False if one of them lies outside of its buffer or in no memory of a GPU's.
+bool describe_operands(std::span<const View* const> views, std::uint64_t alignment, std::span<PlannedOperand> planned);
+
+// Takes the dispatches of the launchers that run on it.
+class Planner final : public gpu::Commands {
+ public:
+  Planner(gpu::Device device, std::span<const View* const> operands, PlanFor purpose);
+
+  gpu::Device& device() override { return device_; }
+  bool planning() const override { return true; }
+  void dispatch(const gpu::Dispatch& dispatch) override;
+  void dispatch(const gpu::PreparedDispatch& dispatch, std::span<const gpu::Binding> bindings) override;
+  Buffer scratch(std::uint64_t bytes) override;
+
+  std::shared_ptr<const Plan::State> finish() { return std::move(state_); }
+
+ private:
+  friend class Scratch;
+  Plan::State::Binding located(const gpu::Binding& binding) const;
+
+  gpu::Device device_;
+  PlanFor purpose_;
+  std::span<const View* const> views_;
+  std::shared_ptr<Plan::State> state_;
+  Buffer scratch_;                  // stands for it
+  std::uint64_t scratch_used_ = 0;  // bytes that scopes hold
+};
+
+// Scratch of a launcher, given back at the end of the scope: what is taken later may then lie in the same place.
+//
+//   Scratch scratch(commands);
+//   const View sums = scratch.take(bytes);
+class Scratch {
+ public:
+  // `commands` is a Planner, as it is for every launcher.
+  explicit Scratch(gpu::Commands& commands);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  // So many bytes (u8), at a multiple of 256. Throws Unsupported if the device has no buffers that large.
+  View take(std::uint64_t bytes);
+
+ private:
+  Planner& planner_;
+  std::uint64_t held_;
+};
+
+}  // namespace weft::kernels
