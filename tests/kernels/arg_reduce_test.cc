@@ -23,13 +23,9 @@ Shape without(const Shape& shape, const std::vector<int>& axes) {
   return s;
 }
 
-KernelCall call_of(ArgOp op, std::vector<int> axes, bool workspace) {
+KernelCall call_of(ArgOp op, std::vector<int> axes) {
   return [=](Stream& s, std::span<const View> in, std::span<const View> out) {
-    std::optional<View> scratch;
-    if (const auto bytes = workspace ? kernels::arg_reduce_workspace(s, op, in[0], out[0], axes) : 0) {
-      scratch = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-    }
-    kernels::arg_reduce(s, op, in[0], out[0], axes, scratch);
+    kernels::arg_reduce(s, op, in[0], out[0], axes);
   };
 }
 
@@ -38,11 +34,11 @@ double few(std::int64_t i) { return static_cast<double>(i * 7919 % 1009 % 13) - 
 
 class ArgReduceTest : public testing::TestWithParam<std::string> {
  protected:
-  void check(const View& x, const std::vector<int>& axes, bool workspace = false, DType y = DType::i32,
+  void check(const View& x, const std::vector<int>& axes, DType y = DType::i32,
              Kind kind = Kind::dense) {
     for (ArgOp op : {ArgOp::min, ArgOp::max}) {
       run_both(device, std::array{x}, std::array{output(y, without(x.shape(), axes), kind)},
-               call_of(op, axes, workspace), {},
+               call_of(op, axes), {},
                std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(),
                            weft::to_string(x)));
     }
@@ -65,8 +61,8 @@ TEST_P(ArgReduceTest, Types) {
 
 TEST_P(ArgReduceTest, IndexTypes) {
   for (DType y : kIndexTypes) {
-    for (Kind kind : kOutputKinds) check(view_of(DType::f32, {6, 32}, Kind::dense, few), {1}, false, y, kind);
-    check(view_of(DType::f32, {100000}, Kind::dense, normal(1)), {0}, true, y);
+    for (Kind kind : kOutputKinds) check(view_of(DType::f32, {6, 32}, Kind::dense, few), {1}, y, kind);
+    check(view_of(DType::f32, {100000}, Kind::dense, normal(1)), {0}, y);
   }
 }
 
@@ -84,13 +80,11 @@ TEST_P(ArgReduceTest, AxesAndLayouts) {
 
 TEST_P(ArgReduceTest, Sizes) {
   for (std::int64_t n : {1, 2, 3, 31, 33, 1023, 1025, 100000}) {
-    for (bool workspace : {false, true}) {
-      check(view_of(DType::f32, {2, n}, Kind::dense, normal(n)), {1}, workspace);
-      check(view_of(DType::f32, {n, 4}, Kind::dense, few), {0}, workspace);
-      check(view_of(DType::i64, {n}, Kind::dense, few), {0}, workspace);
-    }
+    check(view_of(DType::f32, {2, n}, Kind::dense, normal(n)), {1});
+    check(view_of(DType::f32, {n, 4}, Kind::dense, few), {0});
+    check(view_of(DType::i64, {n}, Kind::dense, few), {0});
   }
-  check(view_of(DType::u8, {1000000}, Kind::dense, [](std::int64_t) { return 0.0; }), {0}, true);
+  check(view_of(DType::u8, {1000000}, Kind::dense, [](std::int64_t) { return 0.0; }), {0});
 }
 
 // Fours of columns that are two words, or put together of three; the last of them overlap others.
@@ -101,11 +95,11 @@ TEST_P(ArgReduceTest, ColumnsThatBeginAnywhere) {
     for (const std::int64_t n : {5, 6, 131}) {
       for (const Kind kind : {Kind::dense, Kind::offset}) {
         check(view_of(type, {50, n}, kind, value), {0});
-        check(random_view(rng, {67, n}, type, kind, Values::special), {0}, false, DType::i64);
-        check(view_of(type, {3, 20, n}, kind, value), {0, 1}, false, DType::u32, Kind::reversed);
+        check(random_view(rng, {67, n}, type, kind, Values::special), {0}, DType::i64);
+        check(view_of(type, {3, 20, n}, kind, value), {0, 1}, DType::u32, Kind::reversed);
       }
     }
-    check(view_of(type, {70001, 9}, Kind::offset, value), {0}, true);
+    check(view_of(type, {70001, 9}, Kind::offset, value), {0});
     check(view_of(type, {70000, 6}, Kind::dense, value), {0});
   }
 }
@@ -116,11 +110,11 @@ TEST_P(ArgReduceTest, TwoColumns) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::u8, DType::i16}) {
     const auto value = is_signed(type) ? ValueOf(few) : ValueOf([](std::int64_t i) { return std::abs(few(i)); });
     for (const std::int64_t n : {2, 3, 64, 4998}) {
-      check(view_of(type, {n, 2}, Kind::dense, value), {0}, false, DType::i64);
-      check(random_view(rng, {n, 2}, type, Kind::dense, Values::special), {0}, false, DType::i32, Kind::reversed);
+      check(view_of(type, {n, 2}, Kind::dense, value), {0}, DType::i64);
+      check(random_view(rng, {n, 2}, type, Kind::dense, Values::special), {0}, DType::i32, Kind::reversed);
     }
     check(view_of(type, {66, 2}, Kind::offset, value), {0});
-    for (const bool workspace : {false, true}) check(view_of(type, {200000, 2}, Kind::dense, value), {0}, workspace);
+    check(view_of(type, {200000, 2}, Kind::dense, value), {0});
   }
 }
 
@@ -179,8 +173,8 @@ TEST_P(ArgReduceTest, NarrowFloats) {
         check(view_of(x, {n, n}, Kind::dense, value), {0});
       }
     }
-    check(view_of(x, {50000, 8}, Kind::dense, few), {0}, true);
-    check(view_of(x, {2, 200000}, Kind::dense, [](std::int64_t i) { return i == 54321 ? -kNaN : few(i); }), {1}, true);
+    check(view_of(x, {50000, 8}, Kind::dense, few), {0});
+    check(view_of(x, {2, 200000}, Kind::dense, [](std::int64_t i) { return i == 54321 ? -kNaN : few(i); }), {1});
   }
 }
 
@@ -200,7 +194,7 @@ const bool registered = differential("arg_reduce", [](Rng& rng) {
   problem.outputs = {random_view(rng, without(shape, axes), pick(rng, kIndexTypes), random_output_kind(rng))};
   problem.what = std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(),
                              weft::to_string(problem.inputs[0]));
-  problem.call = call_of(op, axes, rng() % 2);
+  problem.call = call_of(op, axes);
   return problem;
 });
 

@@ -152,19 +152,14 @@ inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabili
   return v;
 }
 
-// Runs a call on a stream: on the CPU the twin, on a GPU that variant (if it can) or the one which is chosen, with the
-// scratch that it asks for.
+// Runs a call on a stream: on the CPU the twin, on a GPU that variant (if it can) or the one which is chosen.
 inline void run_attention(Stream& stream, const AttentionCall& call, const AttentionVariant* variant) {
   if (!stream.gpu()) return attention_twin(call);
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (variant && !attention_can_run(*variant, call, capabilities)) variant = nullptr;
-  const std::uint64_t bytes =
-      variant ? attention_gpu_workspace(capabilities, call, variant)
-              : attention_workspace(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths);
-  std::optional<View> workspace;
-  if (bytes) workspace = View(commands.device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-  attention_gpu(commands, call, variant, workspace);
+  if (variant) return attention_gpu(commands, call, *variant);
+  attention(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths);
 }
 
 // The call on the GPU against the twin.

@@ -24,15 +24,6 @@ View random_mask(Rng& rng, const Shape& shape) {
   return mask;
 }
 
-// Runs with a workspace of its own on either stream.
-template <class F>
-void with_workspace(Stream& stream, const Shape& shape, F&& f) {
-  const std::uint64_t bytes = kernels::compact_workspace(stream, shape);
-  std::optional<View> workspace;
-  if (bytes) workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-  f(workspace);
-}
-
 Problem problem(Rng& rng, int form, const Shape& shape) {
   const DType type = pick(rng, kAll);
   const View count = random_view(rng, {}, DType::u32);
@@ -44,8 +35,8 @@ Problem problem(Rng& rng, int form, const Shape& shape) {
     return {std::format("nonzero {} to {}", to_string(x), to_string(y)),
             {x, y},
             {y, count},
-            [shape](Stream& s, auto in, auto out) {
-              with_workspace(s, shape, [&](const auto& w) { kernels::nonzero(s, in[0], out[0], out[1], w); });
+            [](Stream& s, auto in, auto out) {
+              kernels::nonzero(s, in[0], out[0], out[1]);
             },
             kSameBits};
   }
@@ -55,12 +46,12 @@ Problem problem(Rng& rng, int form, const Shape& shape) {
       random_view(rng, shape, type, form ? random_output_kind(rng) : random_input_kind(rng), Values::special);
   const std::string what = std::format("{} of {} and {}", to_string(mask), to_string(tensor), to_string(list));
   if (form == 0) {
-    return {"compress " + what, {tensor, mask}, {list, count}, [shape](Stream& s, auto in, auto out) {
-              with_workspace(s, shape, [&](const auto& w) { kernels::compress(s, in[0], in[1], out[0], out[1], w); });
+    return {"compress " + what, {tensor, mask}, {list, count}, [](Stream& s, auto in, auto out) {
+              kernels::compress(s, in[0], in[1], out[0], out[1]);
             }, kSameBits};
   }
-  return {"expand " + what, {list, mask}, {tensor, count}, [shape](Stream& s, auto in, auto out) {
-            with_workspace(s, shape, [&](const auto& w) { kernels::expand(s, in[0], in[1], out[0], out[1], w); });
+  return {"expand " + what, {list, mask}, {tensor, count}, [](Stream& s, auto in, auto out) {
+            kernels::expand(s, in[0], in[1], out[0], out[1]);
           }, kSameBits};
 }
 
@@ -88,13 +79,11 @@ TEST_P(Compact, Refusals) {
   const auto view = [&](const Shape& shape, DType type) { return to_device(gpu, random_view(rng, shape, type)); };
   const View x = view({4, 3}, DType::f32), mask = view({4, 1}, DType::boolean), y = view({12}, DType::f32),
              count = view({1}, DType::u32);
-  EXPECT_THROW(kernels::compress(encoder, x, mask, y, count), InvalidArgument);  // no workspace
-  const View w(gpu.allocate(256), 0, DType::u8, {256});
-  EXPECT_THROW(kernels::compress(encoder, x, view({2}, DType::boolean), y, count, w), InvalidArgument);
-  EXPECT_THROW(kernels::compress(encoder, x, mask, view({12}, DType::f16), count, w), InvalidArgument);
-  EXPECT_THROW(kernels::compress(encoder, x, mask, y, view({2}, DType::u32), w), InvalidArgument);
-  EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 3}, DType::i32), count, w), InvalidArgument);
-  EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 2}, DType::i16), count, w), InvalidArgument);
+  EXPECT_THROW(kernels::compress(encoder, x, view({2}, DType::boolean), y, count), InvalidArgument);
+  EXPECT_THROW(kernels::compress(encoder, x, mask, view({12}, DType::f16), count), InvalidArgument);
+  EXPECT_THROW(kernels::compress(encoder, x, mask, y, view({2}, DType::u32)), InvalidArgument);
+  EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 3}, DType::i32), count), InvalidArgument);
+  EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 2}, DType::i16), count), InvalidArgument);
 }
 
 TEST(CompactTwin, Definition) {

@@ -4,6 +4,7 @@
 
 #include "kernels/index/gather.h"
 #include "kernels/index/scatter.h"
+#include "kernels/plan_cache.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -115,22 +116,10 @@ Problem random_gather(Rng& rng, Form form) {
 }
 
 void scatter(Stream& stream, const Shapes& s, ScatterOp op, const View& indices, const View& updates, const View& y) {
-  const auto with = [&](std::uint64_t bytes, auto&& call) {
-    std::optional<View> workspace;
-    if (bytes)
-      workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u32, {static_cast<std::int64_t>(bytes / 4)});
-    call(workspace);
-  };
   switch (s.form) {
-    case Form::rows:
-      return with(kernels::scatter_workspace(stream, indices, updates, y, s.axis),
-                  [&](const auto& w) { kernels::scatter(stream, op, indices, updates, y, s.axis, w); });
-    case Form::elements:
-      return with(kernels::scatter_elements_workspace(stream, indices, updates, y, s.axis),
-                  [&](const auto& w) { kernels::scatter_elements(stream, op, indices, updates, y, s.axis, w); });
-    case Form::tuples:
-      return with(kernels::scatter_nd_workspace(stream, indices, updates, y, s.axis),
-                  [&](const auto& w) { kernels::scatter_nd(stream, op, indices, updates, y, s.axis, w); });
+    case Form::rows: return kernels::scatter(stream, op, indices, updates, y, s.axis);
+    case Form::elements: return kernels::scatter_elements(stream, op, indices, updates, y, s.axis);
+    case Form::tuples: return kernels::scatter_nd(stream, op, indices, updates, y, s.axis);
   }
 }
 
@@ -179,10 +168,8 @@ Problem random_scatter(Rng& rng, Form form) {
   if (bits(type) >= 8 && bits(type) < 64 && op != ScatterOp::assign && rng() % 3 == 0) {
     p.form = [s, op](Stream& stream, auto in, auto out) {
       const kernels::Selection chosen = selection(s, out[0], in[0], in[1]);
-      const auto words = static_cast<std::int64_t>(kernels::chain_words(chosen));
-      const View workspace(stream.gpu()->device().allocate(static_cast<std::uint64_t>(words) * 4), 0, DType::u32,
-                           {words});
-      kernels::scatter_chained_gpu(*stream.gpu(), op, chosen, workspace);
+      kernels::call_once(stream, {in[0], in[1], out[0]},
+                         [&](Stream& planner) { kernels::scatter_chained_gpu(*planner.gpu(), op, chosen); });
     };
   }
   return p;

@@ -71,7 +71,7 @@ TEST_P(MatmulExact, BytesInWords) {
       const View y = test::random_view(rng_, {m, n}, DType::i32);
       if (!can_run(named(name), matmul_problem(a, b, y, {}), device_.capabilities())) continue;
       const View got = on_device(y, std::array{a, b}, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
-        matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name), {});
+        matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name));
       });
       matmul_reference(matmul_problem(a, b, y, {}), nullptr);
       EXPECT_EQ(test::value(y, 0), k * (type == DType::i8 ? 128 * 128 : 255 * 255));

@@ -200,11 +200,7 @@ TEST_P(Matmul, Variants) {
           std::format("{}, {}x{}x{}{}{}", to_string(v), m, n, k, a_transposed ? " aT" : "", b_transposed ? " bT" : "");
       const std::array inputs{a, b};
       const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
-        std::optional<View> workspace;
-        if (const auto bytes = workspace_bytes(v, p)) {
-          workspace = View(device_.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
-        }
-        matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, v, workspace);
+        matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, v);
       });
       expect_within(got, expect_product(a, b, y.shape()), what);
     }
@@ -218,7 +214,7 @@ TEST_P(Matmul, ColumnTimesRow) {
   const View y = test::random_view(rng_, {8, 4}, DType::f32);
   for (const char* name : {"dot_8x4_32", "dot_1x4_32", "direct_4x4_8", "tile_32x32x32_4x4"}) {
     const View got = on_device(y, std::array{a, b}, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
-      matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name), {});
+      matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name));
     });
     expect_within(got, expect_product(a, b, y.shape()), name);
   }
@@ -260,9 +256,7 @@ TEST_P(Matmul, CopiesOfOperands) {
     const std::array inputs{a, b};
     const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
       const MatmulProblem p = matmul_problem(in[0], in[1], out, {});
-      const std::uint64_t bytes = matmul_of_copies_workspace(p, v.kind);
-      const View workspace(device_.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-      matmul_of_copies(c, p, nullptr, v, workspace);
+      matmul_of_copies(c, p, nullptr, v);
     });
     expect_within(got, expect_product(a, b, y.shape()),
                   std::format("{}, {} {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k, a_transposed ? " aT" : "",
@@ -316,11 +310,7 @@ class MatmulMatrices : public Matmul {
                           b_transposed ? " bT" : "", single ? " single" : upside_down ? " upside down" : "");
           const std::array inputs{a, b};
           const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
-            std::optional<View> workspace;
-            if (const auto bytes = workspace_bytes(v, p)) {
-              workspace = View(device_.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
-            }
-            matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, v, workspace);
+            matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, v);
           });
           expect_within(got, expect_product(a, b, y.shape()), what);
           if (edges) continue;
@@ -389,7 +379,7 @@ TEST_P(Matmul, Epilogues) {
         const View by_tiles =
             on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
               matmul_by(commands, matmul_problem(in[0], in[1], out, {&e, in.subspan(2)}), &e,
-                        named("tile_32x32x32_4x4"), {});
+                        named("tile_32x32x32_4x4"));
             });
         expect_within(by_tiles, want, what + " by tiles");
       }
@@ -540,7 +530,7 @@ test::Problem random_product(test::Rng& rng) {
       const MatmulProblem problem = matmul_problem(in[0], in[1], out[0], epilogue);
       const MatmulVariant& v = matmul_variants()[form];
       if (can_run(v, problem, s.gpu()->device().capabilities())) {
-        return matmul_by(*s.gpu(), problem, epilogue.expression, v, {});
+        return matmul_by(*s.gpu(), problem, epilogue.expression, v);
       }
     }
     if (fused) matmul(s, in[0], in[1], out[0], epilogue);

@@ -34,9 +34,7 @@ void softmax_in_form(Stream& s, const View& x, const View& y, int axis, bool log
 void softmax_in_parts(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::PartsForm& form) {
   if (!s.gpu()) return softmax_of(s, log, x, y, axis);
   const kernels::RowViews views = plain(x, y);
-  with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, form), [&](const View& workspace) {
-    kernels::softmax_in_parts(s, views, axis, log, workspace, form);
-  });
+  kernels::softmax_in_parts(s, views, axis, log, form);
 }
 
 enum class Form { rms, group, instance, batch };
@@ -61,8 +59,7 @@ void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernel
              const std::optional<kernels::RowForm>& whole) {
   if (!parts) return kernels::row_norm_in_form(s, norm, *whole);
   const kernels::PartsForm& form = *parts;
-  with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, form),
-                 [&](const View& workspace) { kernels::row_norm_in_parts(s, norm, workspace, form); });
+  kernels::row_norm_in_parts(s, norm, form);
 }
 
 Problem problem_of(Norm c) {
@@ -653,13 +650,9 @@ TEST_P(NormsTest, SoftmaxOfRowsInParts) {
     const View x = view_of(DType::f32, {3, 5000}, Kind::dense, normal(3)), y = output(DType::f32, {3, 5000});
     const View both = to_device(device, x);
     gpu::Encoder encoder(device);
-    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, plain(both, both), 1, form),
-                   [&](const View& workspace) {
-                     for (int i = 0; i < 2; ++i)
-                       kernels::softmax_in_parts(encoder, plain(both, both), 1, false, workspace, form);
-                     encoder.submit();
-                     device.wait();
-                   });
+    for (int i = 0; i < 2; ++i) kernels::softmax_in_parts(encoder, plain(both, both), 1, false, form);
+    encoder.submit();
+    device.wait();
     cpu::Executor executor;
     kernels::softmax(executor, x, y, 1);
     kernels::softmax(executor, y, y, 1);

@@ -1,11 +1,8 @@
 // Forms of kernels whose rows go in parts, drawn for small tensors: a real GPU takes them for large ones only.
 #pragma once
 
-#include <functional>
-
 #include "kernels/common/row_parts.h"
 #include "support/differential.h"
-#include "weft/gpu.h"
 
 namespace weft::test {
 
@@ -22,12 +19,6 @@ inline kernels::PartsForm random_parts_form(Rng& rng) {
 inline kernels::RowForm random_row_form(Rng& rng) {
   return {.team = 1u << random_int(rng, 0, 7), .interleave = 1u << random_int(rng, 0, 4),
           .kept = static_cast<std::uint32_t>(random_int(rng, 0, 9))};
-}
-
-// Runs `call` with a workspace of `bytes` on the stream's device.
-inline void with_workspace(Stream& stream, std::uint64_t bytes, const std::function<void(const View&)>& call) {
-  const std::uint64_t size = std::max<std::uint64_t>(bytes, 16);
-  call(View(stream.gpu()->device().allocate(size), 0, DType::u8, {static_cast<std::int64_t>(size)}));
 }
 
 }  // namespace weft::test

@@ -53,7 +53,6 @@ struct Reduce {
   std::optional<DType> y;  // else x's, or bool
   Kind x_kind = Kind::dense, y_kind = Kind::dense;
   bool ones = false;
-  bool workspace = false;
   ValueOf value = {};
   std::optional<Tolerance> tolerance;
   double correction = 0;
@@ -81,11 +80,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
     run_both(
         device, std::array{x}, std::array{output(type, reduced(c.shape, c.axes, c.ones), c.y_kind)},
         [&](Stream& s, auto in, auto out) {
-          std::optional<View> scratch;
-          if (const auto bytes = c.workspace ? kernels::reduce_workspace(s, c.op, in[0], out[0], c.axes) : 0) {
-            scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-          }
-          kernels::reduce(s, c.op, in[0], out[0], c.axes, scratch, c.correction);
+          kernels::reduce(s, c.op, in[0], out[0], c.axes, c.correction);
         },
         tolerance,
         std::format("reduce op {} over {} axes from {}: {}", static_cast<int>(c.op), c.axes.size(),
@@ -97,8 +92,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
     const View x(device.allocate(byte_size(type, static_cast<std::uint64_t>(element_count(shape)))), 0, type, shape);
     const View y(device.allocate(4096), 0, result_type(op, type), reduced(shape, {axis}, true));
     gpu::Recording recording(device);
-    with_workspace(recording, kernels::reduce_workspace(recording, op, x, y, std::array{axis}),
-                   [&](const View& workspace) { kernels::reduce(recording, op, x, y, std::array{axis}, workspace); });
+    kernels::reduce(recording, op, x, y, std::array{axis});
     return recording.dispatches()[0].workgroups[0];
   }
   void expect_rest(std::uint64_t count) {
@@ -155,7 +149,7 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
     for (ReduceOp op :
          {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1}) {
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
-      check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .workspace = true, .value = value});
+      check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .value = value});
     }
   }
 }
@@ -165,19 +159,16 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
 TEST_P(ReduceTest, VarianceBesideALargeMean) {
   for (ReduceOp op : {ReduceOp::variance, ReduceOp::deviation}) {
     for (std::int64_t n : {5, 64, 1000, 100001}) {
-      for (bool workspace : {false, true}) {
-        check({.op = op, .shape = {2, n}, .axes = {1}, .workspace = workspace, .value = normal(4, 1e4, 1e-2),
-               .tolerance = Tolerance{.relative = 1e-4}, .correction = 1});
-        check({.op = op, .shape = {n, 4}, .axes = {0}, .workspace = workspace, .value = normal(5, -3e5, 1),
-               .tolerance = Tolerance{.relative = 1e-4}});
-      }
+      check({.op = op, .shape = {2, n}, .axes = {1}, .value = normal(4, 1e4, 1e-2),
+             .tolerance = Tolerance{.relative = 1e-4}, .correction = 1});
+      check({.op = op, .shape = {n, 4}, .axes = {0}, .value = normal(5, -3e5, 1),
+             .tolerance = Tolerance{.relative = 1e-4}});
     }
   }
   // An outlier first, which is no estimate of the mean.
   check({.op = ReduceOp::variance,
          .shape = {1 << 20},
          .axes = {0},
-         .workspace = true,
          .value = [](std::int64_t i) { return i ? static_cast<double>(i % 3) : 1e6; },
          .tolerance = Tolerance{.relative = 1e-5}});
   // One element: nothing over nothing for a sample.
@@ -191,7 +182,7 @@ TEST_P(ReduceTest, CountsInEveryType) {
     check({.op = ReduceOp::count, .shape = {8, 12}, .axes = {0}, .x = x, .y = DType::u64});
   }
   for (DType y : {DType::u32, DType::i64}) {
-    check({.op = ReduceOp::count, .shape = {100000}, .axes = {0}, .x = DType::i8, .y = y, .workspace = true});
+    check({.op = ReduceOp::count, .shape = {100000}, .axes = {0}, .x = DType::i8, .y = y});
   }
 }
 
@@ -222,12 +213,10 @@ TEST_P(ReduceTest, Layouts) {
 
 TEST_P(ReduceTest, Sizes) {
   for (std::int64_t n : {1, 2, 3, 31, 32, 33, 1023, 1024, 1025, 100000}) {
-    for (bool workspace : {false, true}) {
-      check({.shape = {2, n}, .axes = {1}, .workspace = workspace});
-      check({.shape = {n, 2}, .axes = {0}, .workspace = workspace});
-      check({.shape = {n, 4}, .axes = {0}, .workspace = workspace});
-      check({.shape = {n}, .axes = {0}, .workspace = workspace});
-    }
+    check({.shape = {2, n}, .axes = {1}});
+    check({.shape = {n, 2}, .axes = {0}});
+    check({.shape = {n, 4}, .axes = {0}});
+    check({.shape = {n}, .axes = {0}});
   }
   check({.shape = {70000, 3}, .axes = {1}});
   check({.shape = {3, 70000}, .axes = {0}});
@@ -240,7 +229,7 @@ TEST_P(ReduceTest, EmptyRows) {
     check({.op = op, .shape = {3, 0}, .axes = {1}});
     check({.op = op, .shape = {0, 3, 4}, .axes = {0, 2}});
     check({.op = op, .shape = {4, 3, 0, 2}, .axes = {0, 2}});
-    check({.op = op, .shape = {3, 5, 0}, .axes = {0, 2}, .workspace = true});
+    check({.op = op, .shape = {3, 5, 0}, .axes = {0, 2}});
   }
 }
 
@@ -292,7 +281,7 @@ TEST_P(ReduceTest, ColumnsThatBeginAnywhere) {
       check({.op = op, .shape = {5, 19, 9}, .axes = {1}, .x = type});
     }
   }
-  check({.shape = {70001, 9}, .axes = {0}, .x = DType::f16, .workspace = true});
+  check({.shape = {70001, 9}, .axes = {0}, .x = DType::f16});
   check({.op = ReduceOp::max, .shape = {30000, 7}, .axes = {0}, .x = DType::f16, .value = normal(1)});
   for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::max}) {
     check({.op = op, .shape = {40, 24}, .axes = {0}, .x = DType::u8});
@@ -327,7 +316,7 @@ TEST_P(ReduceTest, TwoColumns) {
       check({.op = op, .shape = {66, 2}, .axes = {0}, .x = type, .x_kind = Kind::offset, .y_kind = Kind::reversed});
     }
   }
-  check({.shape = {200000, 2}, .axes = {0}, .x = DType::f16, .workspace = true});
+  check({.shape = {200000, 2}, .axes = {0}, .x = DType::f16});
   check({.op = ReduceOp::min, .shape = {4, 2}, .axes = {0}, .value = [](std::int64_t i) {
     return i == 6 ? kNaN : 1.0;
   }});
@@ -346,7 +335,7 @@ TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
   for (const DType type : {DType::f32, DType::f16}) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::l2, ReduceOp::count}) {
       for (const std::int64_t n : {100001, 70003, 65539}) {  // in parts
-        check({.op = op, .shape = {3, n}, .axes = {1}, .x = type, .x_kind = Kind::offset, .workspace = true});
+        check({.op = op, .shape = {3, n}, .axes = {1}, .x = type, .x_kind = Kind::offset});
       }
     }
   }
@@ -361,10 +350,10 @@ TEST_P(ReduceTest, LongRowsInParts) {
     check({.op = op, .shape = {1000000}, .axes = {0}});
     EXPECT_GT(workgroups(op, DType::f32, {1000000}, 0), 1u);
   }
-  check({.shape = {3, 1000, 301}, .axes = {0, 1}, .y_kind = Kind::reversed, .workspace = true});
-  check({.op = ReduceOp::max, .shape = {2, 100001}, .axes = {1}, .workspace = true, .value = normal(1)});
-  check({.op = ReduceOp::log_sum_exp, .shape = {100001, 4}, .axes = {0}, .workspace = true, .value = normal(1)});
-  check({.op = ReduceOp::mean, .shape = {100001, 2}, .axes = {0}, .x = DType::f16, .workspace = true});
+  check({.shape = {3, 1000, 301}, .axes = {0, 1}, .y_kind = Kind::reversed});
+  check({.op = ReduceOp::max, .shape = {2, 100001}, .axes = {1}, .value = normal(1)});
+  check({.op = ReduceOp::log_sum_exp, .shape = {100001, 4}, .axes = {0}, .value = normal(1)});
+  check({.op = ReduceOp::mean, .shape = {100001, 2}, .axes = {0}, .x = DType::f16});
 }
 
 // Rows: NaN first, NaN last (negative), both infinities, all +inf, all -inf, -0 and 0.
@@ -387,7 +376,7 @@ TEST_P(ReduceTest, SpecialValues) {
       check({.op = op, .shape = {6, n}, .axes = {1}, .x_kind = Kind::transposed, .value = value});
     }
   }
-  check({.op = ReduceOp::max, .shape = {100000}, .axes = {0}, .workspace = true,
+  check({.op = ReduceOp::max, .shape = {100000}, .axes = {0},
          .value = [](std::int64_t i) { return i == 77777 ? kNaN : 1.0; }});
   // Far apart: only the largest counts, and nothing overflows.
   check({.op = ReduceOp::log_sum_exp, .shape = {3, 400}, .axes = {1},
@@ -424,8 +413,7 @@ TEST_P(ReduceTest, MinAndMaxFindNaN) {
 void in_form(Stream& s, ReduceOp op, const View& x, const View& y, int axis, const kernels::ReduceForm& form) {
   const std::array axes{axis};
   if (!s.gpu()) return kernels::reduce(s, op, x, y, axes);
-  with_workspace(s, kernels::reduce_in_form_workspace(s, op, x, y, axes, form),
-                 [&](const View& workspace) { kernels::reduce_in_form(s, op, x, y, axes, workspace, form); });
+  kernels::reduce_in_form(s, op, x, y, axes, form);
 }
 
 // However rows are shared: members, teams side by side, loads at once, parts.
@@ -458,9 +446,6 @@ TEST_P(ReduceTest, CountsInForms) {
       run_both(
           device, std::array{x}, std::array{output(op == ReduceOp::count ? DType::i64 : DType::boolean, {8})},
           [&](Stream& s, auto in, auto out) {
-            if (s.gpu()) {
-              ASSERT_EQ(kernels::reduce_in_form_workspace(s, op, in[0], out[0], std::array{1}, form), 0u);
-            }
             in_form(s, op, in[0], out[0], 1, form);
           },
           {}, std::format("reduce op {} of {}", static_cast<int>(op), weft::to_string(x)));
@@ -500,16 +485,16 @@ TEST_P(ReduceTest, WordsRest) {
         const View places(y.buffer, 0, DType::i32, result.shape());
         for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::log_sum_exp, ReduceOp::variance}) {
           const kernels::ReduceForm form{{8, 4}, 4, 7};
-          kernels::reduce_in_form(encoder, op, rows, result, std::array{axis}, {}, form);
+          kernels::reduce_in_form(encoder, op, rows, result, std::array{axis}, form);
         }
         kernels::arg_reduce(encoder, kernels::ArgOp::min, rows, places, std::array{axis});
       }
       for (const std::uint32_t patience : {256, 2, 0}) {
         const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true, .patience = patience};
-        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, y, form);
+        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, form);
         const auto norm = kernels::make_layer_norm(kernels::row_views("layer_norm", rows, y_rows), {}, {}, 1, 1e-5f);
-        kernels::row_norm_in_parts(encoder, norm, y, form);
-        kernels::scan_in_parts(encoder, kernels::ScanOp::sum, rows, y_rows, 1, {}, y, form);
+        kernels::row_norm_in_parts(encoder, norm, form);
+        kernels::scan_in_parts(encoder, kernels::ScanOp::sum, rows, y_rows, 1, {}, form);
       }
       // Columns of words, one of which must go the long way since it has a NaN.
       for (const std::uint32_t patience : {256, 1}) {
@@ -518,10 +503,10 @@ TEST_P(ReduceTest, WordsRest) {
         }));
         const View to(y.buffer, 0, DType::bf16, halves.shape());
         const kernels::PartsForm form{.threads = 256, .kept = 2, .waits = true, .patience = patience};
-        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", halves, to), 1, false, y, form);
+        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", halves, to), 1, false, form);
         const auto norm = kernels::make_group_norm("instance_norm", kernels::row_views("instance_norm", halves, to), {},
                                                    {}, 2, -1, 1e-5f);
-        kernels::row_norm_in_parts(encoder, norm, y, form);
+        kernels::row_norm_in_parts(encoder, norm, form);
       }
       encoder.submit();
       most = std::max(most, gpu::resting_words(device, 1).buffer.size() / 4);
@@ -547,8 +532,8 @@ TEST_P(ReduceTest, WordsRestBetweenSubmits) {
       {
         gpu::Encoder encoder(device);
         for (int i = 0; i < before; ++i) kernels::fill(encoder, i, filled);
-        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, y, form);
-        kernels::reduce_in_form(other, ReduceOp::sum, row, sum, std::array{1}, {}, {{8, 1}, 4, 7});
+        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, form);
+        kernels::reduce_in_form(other, ReduceOp::sum, row, sum, std::array{1}, {{8, 1}, 4, 7});
         other.submit();
         if (!drops) encoder.submit();
       }
@@ -569,7 +554,7 @@ TEST_P(ReduceTest, OtherTypes) {
       if (!is_logic(op)) check({.op = op, .shape = {6, 40}, .axes = {0}, .x = x, .y = wide, .x_kind = Kind::reversed});
     }
     check({.op = ReduceOp::min, .shape = {3, 0}, .axes = {1}, .x = x});
-    check({.op = ReduceOp::sum, .shape = {2, 1 << 17}, .axes = {1}, .x = x, .y = wide, .workspace = true});
+    check({.op = ReduceOp::sum, .shape = {2, 1 << 17}, .axes = {1}, .x = x, .y = wide});
   }
   for (DType x : {DType::boolean, DType::f8e5m2, DType::c64, DType::f64}) {
     for (ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
@@ -596,11 +581,7 @@ TEST_P(ReduceTest, OtherTypes) {
       run_both(
           device, {{x}}, {{output(DType::c64, reduced(shape, {axis}, false))}},
           [&, axis = axis](Stream& s, auto in, auto out) {
-            std::optional<View> scratch;
-            if (const auto bytes = kernels::reduce_workspace(s, op, in[0], out[0], std::array{axis})) {
-              scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-            }
-            kernels::reduce(s, op, in[0], out[0], std::array{axis}, scratch);
+            kernels::reduce(s, op, in[0], out[0], std::array{axis});
           },
           {.absolute = 1e-4, .relative = 1e-4}, std::format("op {} of c64 {}", static_cast<int>(op), to_string(shape)));
     }
@@ -617,12 +598,10 @@ TEST_P(ReduceTest, NoElements) {
 
 // A sum of a million equal terms keeps its digits, though every rounding of it goes the same way.
 TEST_P(ReduceTest, LongSumsKeepTheirDigits) {
-  for (bool workspace : {false, true}) {
-    check({.shape = {1 << 20}, .axes = {0}, .workspace = workspace,
-           .value = [](std::int64_t) { return 0.1f; }, .tolerance = Tolerance{.relative = 2e-5}});
-    check({.op = ReduceOp::mean, .shape = {1 << 20}, .axes = {0}, .workspace = workspace, .value = normal(3, 1, 1),
-           .tolerance = Tolerance{.relative = 2e-6}});
-  }
+  check({.shape = {1 << 20}, .axes = {0},
+         .value = [](std::int64_t) { return 0.1f; }, .tolerance = Tolerance{.relative = 2e-5}});
+  check({.op = ReduceOp::mean, .shape = {1 << 20}, .axes = {0}, .value = normal(3, 1, 1),
+         .tolerance = Tolerance{.relative = 2e-6}});
 }
 
 const bool registered = differential("reduce", [](Rng& rng) {
@@ -659,7 +638,7 @@ const bool registered = differential("reduce", [](Rng& rng) {
                 : op == ReduceOp::log_sum ? positive
                                           : normal(rng()));
   }
-  const bool workspace = rng() % 2, ones = rng() % 2;
+  const bool ones = rng() % 2;
   const double correction = is_moment(op) ? static_cast<double>(rng() % 2) : 0;
   Problem problem;
   problem.what = std::format("reduce op {} over {} axes of {}, correction {}", static_cast<int>(op), axes.size(),
@@ -667,12 +646,8 @@ const bool registered = differential("reduce", [](Rng& rng) {
   problem.inputs = {x};
   problem.outputs = {random_view(rng, reduced(shape, axes, ones), to, random_output_kind(rng))};
   problem.tolerance = exact ? Tolerance{} : Tolerance{.ulp = 1, .absolute = 1e-4, .relative = 1e-4};
-  problem.call = [op, axes, workspace, correction](Stream& s, auto in, auto out) {
-    std::optional<View> scratch;
-    if (const auto bytes = workspace ? kernels::reduce_workspace(s, op, in[0], out[0], axes) : 0) {
-      scratch = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-    }
-    kernels::reduce(s, op, in[0], out[0], axes, scratch, correction);
+  problem.call = [op, axes, correction](Stream& s, auto in, auto out) {
+    kernels::reduce(s, op, in[0], out[0], axes, correction);
   };
   return problem;
 });

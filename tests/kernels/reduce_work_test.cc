@@ -25,13 +25,7 @@ struct Fused {
   void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
     const ReduceWork work{has_before ? &before : nullptr, has_after ? &after : nullptr, in.subspan(inputs),
                           out.subspan(1)};
-    std::optional<View> scratch;
-    const std::uint64_t bytes = reduce_workspace(s, op, in.first(inputs), out[0], axes, work);
-    if (gpu::Commands* commands = s.gpu(); commands && bytes) {
-      gpu::Device device = commands->device();
-      scratch = View(device.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-    }
-    kernels::reduce(s, op, in.first(inputs), out[0], axes, work, scratch, correction);
+    kernels::reduce(s, op, in.first(inputs), out[0], axes, work, correction);
   }
 };
 
@@ -229,7 +223,7 @@ TEST(ReduceWork, EqualsItsSteps) {
     kernels::binary(cpu, ScalarOp::mul, a, b, made);
     const Expression after = root_times(DType::f32, DType::f32);
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::log_sum_exp, ReduceOp::variance, ReduceOp::deviation}) {
-      kernels::reduce(cpu, op, made, sum, axes, {}, 1.5);
+      kernels::reduce(cpu, op, made, sum, axes, 1.5);
       kernels::map(cpu, after, std::array{sum, factor}, std::array{expected});
       const View y = output(DType::f32, result);
       Fused{.op = op, .axes = axes, .before = product(DType::f32, DType::f32, DType::f32), .after = after,

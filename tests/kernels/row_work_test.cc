@@ -47,9 +47,7 @@ struct Fused {
       if (softmax()) {
         const bool log = kernel == Kernel::log_softmax;
         if (form) return kernels::softmax_in_form(s, views, axis, log, *form);
-        return with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, *parts), [&](const View& scratch) {
-          kernels::softmax_in_parts(s, views, axis, log, scratch, *parts);
-        });
+        return kernels::softmax_in_parts(s, views, axis, log, *parts);
       }
       const std::int64_t own = kernel == Kernel::group ? groups : -1;
       const kernels::RowNorm norm = kernel == Kernel::layer ? kernels::make_layer_norm(views, w, b, axis, epsilon)
@@ -57,36 +55,16 @@ struct Fused {
                                         ? kernels::make_rms_norm(views, w, axis, epsilon)
                                         : kernels::make_group_norm(name, views, w, b, axis, own, epsilon);
       if (form) return row_norm_in_form(s, norm, *form);
-      return with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, *parts),
-                            [&](const View& scratch) { kernels::row_norm_in_parts(s, norm, scratch, *parts); });
-    }
-    std::optional<View> scratch;
-    const std::uint64_t bytes = workspace(s, x, w, b, out, work);
-    if (gpu::Commands* commands = s.gpu(); commands && bytes) {
-      scratch = View(commands->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+      return kernels::row_norm_in_parts(s, norm, *parts);
     }
     switch (kernel) {
-      case Kernel::softmax: return kernels::softmax(s, x, out, axis, work, scratch);
-      case Kernel::log_softmax: return kernels::log_softmax(s, x, out, axis, work, scratch);
-      case Kernel::layer: return kernels::layer_norm(s, x, w, b, out, axis, epsilon, work, scratch);
-      case Kernel::rms: return kernels::rms_norm(s, x, w, out, axis, epsilon, work, scratch);
-      case Kernel::group: return kernels::group_norm(s, x, w, b, out, axis, groups, epsilon, work, scratch);
-      case Kernel::instance: return kernels::instance_norm(s, x, w, b, out, axis, epsilon, work, scratch);
+      case Kernel::softmax: return kernels::softmax(s, x, out, axis, work);
+      case Kernel::log_softmax: return kernels::log_softmax(s, x, out, axis, work);
+      case Kernel::layer: return kernels::layer_norm(s, x, w, b, out, axis, epsilon, work);
+      case Kernel::rms: return kernels::rms_norm(s, x, w, out, axis, epsilon, work);
+      case Kernel::group: return kernels::group_norm(s, x, w, b, out, axis, groups, epsilon, work);
+      case Kernel::instance: return kernels::instance_norm(s, x, w, b, out, axis, epsilon, work);
     }
-  }
-
- private:
-  std::uint64_t workspace(Stream& s, std::span<const View> x, const std::optional<View>& w,
-                          const std::optional<View>& b, std::span<const View> out, const RowWork& work) const {
-    switch (kernel) {
-      case Kernel::softmax:
-      case Kernel::log_softmax: return kernels::softmax_workspace(s, x, out, axis, work);
-      case Kernel::layer: return kernels::layer_norm_workspace(s, x, w, b, out, axis, work);
-      case Kernel::rms: return kernels::rms_norm_workspace(s, x, w, out, axis, work);
-      case Kernel::group: return kernels::group_norm_workspace(s, x, w, b, out, axis, groups, work);
-      case Kernel::instance: return kernels::instance_norm_workspace(s, x, w, b, out, axis, work);
-    }
-    return 0;
   }
 };
 
@@ -209,7 +187,7 @@ const bool registered = differential("row_work", [](Rng& rng) {
             {.ulp = 2, .absolute = 1e-4, .relative = 1e-4}};
   if (rng() % 3) {
     Fused formed = f;
-    // In parts there is a workspace more.
+    // In parts there is scratch, too.
     if (in.size() + out.size() < kMostBuffers && rng() % 2) formed.parts = random_parts_form(rng);
     else formed.form = random_row_form(rng);
     p.form = formed;

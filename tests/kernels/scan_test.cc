@@ -19,12 +19,8 @@ constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3,
 constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64,
                                DType::u8, DType::u16, DType::u32, DType::u64};
 
-void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options, bool cuts) {
-  const std::uint64_t bytes = kernels::scan_workspace(stream, op, x, y, axis, options);
-  std::optional<View> workspace;
-  if (bytes && cuts)
-    workspace = View(stream.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-  kernels::scan(stream, op, x, y, axis, options, workspace);
+void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options) {
+  kernels::scan(stream, op, x, y, axis, options);
 }
 
 struct Case {
@@ -32,20 +28,15 @@ struct Case {
   DType from, to;
   int axis;
   ScanOptions options;
-  bool cuts = false;                        // with a workspace
   std::optional<kernels::PartsForm> parts;  // in a form that a GPU takes for large tensors
 };
 
 void run_in_parts(Stream& stream, const Case& c, const View& x, const View& y) {
-  with_workspace(stream, kernels::scan_in_parts_workspace(stream, c.op, x, y, c.axis, *c.parts),
-                 [&](const View& workspace) {
-                   kernels::scan_in_parts(stream, c.op, x, y, c.axis, c.options, workspace, *c.parts);
-                 });
+  kernels::scan_in_parts(stream, c.op, x, y, c.axis, c.options, *c.parts);
 }
 
 Case random_case(Rng& rng, int rank) {
-  Case c{pick(rng, kOps), DType::f32, DType::f32, random_int(rng, 0, rank - 1), {rng() % 2 == 0, rng() % 2 == 0},
-         rng() % 2 == 0};
+  Case c{pick(rng, kOps), DType::f32, DType::f32, random_int(rng, 0, rank - 1), {rng() % 2 == 0, rng() % 2 == 0}};
   const bool adds = c.op == ScanOp::sum || c.op == ScanOp::prod;
   switch (c.op == ScanOp::log_sum_exp ? 0 : random_int(rng, 0, adds ? 3 : 1)) {
     case 1:
@@ -94,12 +85,10 @@ Problem make_problem(Rng& rng, const Case& c, const View& x, const View& y) {
   tame(x, c.op, rng.details());
   Problem p{std::format("{} {} to {} axis {}{}{}{}", kNames[static_cast<int>(c.op)], to_string(x), to_string(y), c.axis,
                         c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "",
-                        c.parts  ? " in parts"
-                        : c.cuts ? " cut"
-                                 : ""),
+                        c.parts ? " in parts" : ""),
             {x},
             {y},
-            [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options, c.cuts); },
+            [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options); },
             tolerance_of(c, x.shape()[c.axis])};
   if (c.parts) p.form = [c](Stream& s, auto in, auto out) { run_in_parts(s, c, in[0], out[0]); };
   return p;
@@ -133,7 +122,7 @@ TEST_P(Scan, EveryPlan) {
           if (op == ScanOp::log_sum_exp && !is_floating(type)) continue;
           if (op == ScanOp::prod && type == DType::f16) continue;
           if (rng() % 3) continue;
-          const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}, rng() % 2 == 0};
+          const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}};
           const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
           run_both(device(), p.inputs, p.outputs, p.drawn(), p.tolerance, p.what);
         }
@@ -146,7 +135,7 @@ TEST_P(Scan, LongRowsInParts) {
   for (const auto& [shape, axis] : {std::pair{Shape{2, 90000}, 1}, {Shape{100001}, 0}, {Shape{50000, 2}, 0}}) {
     for (ScanOp op : kOps) {
       const DType type = op == ScanOp::prod ? DType::u32 : DType::f32;
-      const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}, true};
+      const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}};
       const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
       run_both(device(), p.inputs, p.outputs, p.drawn(), p.tolerance, p.what);
     }
@@ -167,7 +156,7 @@ TEST_P(Scan, FormsOfParts) {
         if ((op == ScanOp::log_sum_exp && is_integer(type)) || (op == ScanOp::prod && is_floating(type))) continue;
         if (op == ScanOp::sum && type == DType::f16) continue;
         if (++turn % 4) continue;
-        const Case c{op, type, type, axis, {turn % 8 == 0, turn % 3 == 0}, false, kForms[turn / 4 % 5]};
+        const Case c{op, type, type, axis, {turn % 8 == 0, turn % 3 == 0}, kForms[turn / 4 % 5]};
         const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
         run_both(device(), p.inputs, p.outputs, p.drawn(), p.tolerance, p.what);
       }
@@ -179,7 +168,7 @@ TEST_P(Scan, FormsOfParts) {
       const View x = view_of(DType::f32, {3, 5000}, Kind::dense, [](std::int64_t i) {
         return i % 5000 == 1000 ? (i < 5000 ? NAN : i < 10000 ? INFINITY : -INFINITY) : static_cast<double>(i % 7);
       });
-      const Case c{op, DType::f32, DType::f32, 1, {}, false, form};
+      const Case c{op, DType::f32, DType::f32, 1, {}, form};
       const Problem p = make_problem(rng, c, x, random_view(rng, {3, 5000}, DType::f32));
       // A first element of 0 is the logarithm of a sum that may be one rounding from 1.
       run_both(device(), p.inputs, p.outputs, p.drawn(), {.absolute = 0x1p-22, .relative = 1e-4}, p.what);
@@ -217,7 +206,7 @@ TEST_P(Scan, RepeatsToTheBit) {
   for (int i = 0; i < 3; ++i) {
     const View y = to_device(device(), random_view(rng, {3, 50000}, DType::f32));
     gpu::Encoder encoder(device());
-    run(encoder, ScanOp::sum, x, y, 1, {}, true);
+    run(encoder, ScanOp::sum, x, y, 1, {});
     encoder.submit();
     results.push_back(to_host(device(), y));
   }

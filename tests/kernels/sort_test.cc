@@ -6,6 +6,7 @@
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/plan.h"
 
 namespace weft::test {
 namespace {
@@ -43,12 +44,8 @@ Problem problem_of(const Sort& c) {
     const auto indices = c.indices ? std::optional(out[c.values ? 1 : 0]) : std::nullopt;
     const kernels::SortOptions sort{c.axis, c.descending};
     const kernels::TopKOptions top{c.axis, c.descending};
-    const auto bytes = c.k < 0 ? kernels::sort_workspace(s, in[0], values, indices, sort)
-                               : kernels::top_k_workspace(s, in[0], values, indices, top);
-    std::optional<View> scratch;
-    if (bytes) scratch = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-    if (c.k < 0) kernels::sort(s, in[0], values, indices, sort, scratch);
-    else kernels::top_k(s, in[0], values, indices, top, scratch);
+    if (c.k < 0) kernels::sort(s, in[0], values, indices, sort);
+    else kernels::top_k(s, in[0], values, indices, top);
   };
   return p;
 }
@@ -203,14 +200,11 @@ TEST(SortArguments, AreChecked) {
   EXPECT_THROW(kernels::sort(executor, output(DType::c64, {2, 3}), {}, i, {}), InvalidArgument);
 }
 
-TEST(SortArguments, LongRowsNeedTheirWorkspace) {
-  for (TestDevice& d : devices()) {
-    const View x = to_device(d.device, output(DType::f32, {5000})), y = to_device(d.device, output(DType::f32, {5000}));
-    gpu::Encoder encoder(d.device);
-    EXPECT_GT(kernels::sort_workspace(encoder, x, y, {}, {}), 0u);
-    EXPECT_THROW(kernels::sort(encoder, x, y, {}, {}), InvalidArgument);
-    break;
-  }
+TEST(SortArguments, LongRowsTakeScratch) {
+  const Device gpu(devices()[0].device);
+  const View x = kernels::operand(DType::f32, {{5000}, {1}}), y = kernels::operand(DType::f32, {{5000}, {1}});
+  const auto sort = [](Stream& s, std::span<const View> v) { kernels::sort(s, v[0], v[1], {}, {}); };
+  EXPECT_GT(kernels::plan(gpu, {x, y}, sort).scratch(), 2 * 5000 * 4u);
 }
 
 }  // namespace
