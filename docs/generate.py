@@ -36,7 +36,7 @@ def kernels(weft):
         "Unsupported what it cannot do: it moves f64, but computes nothing with it.\n\n"
         "A GPU binds only so many bytes of a tensor at once (`weft devices` says how many). Kernels take larger ones in windows by "
         "themselves; where rows, operands of `matmul` along k, or the keys or values of one head of `attention` reach farther than "
-        "that, they need scratch. What remains is refused as Unsupported, with the tensor, its bytes and the limit: elements of one "
+        "that, they go through scratch. What remains is refused as Unsupported, with the tensor, its bytes and the limit: elements of one "
         "query, key or value of `attention`, or neighbours along the axis that `sort` and `top_k` order, that lie too far apart; masks "
         "of `compress` and its like that take more than 1,024 parts; parts of packed types that begin inside a byte; operands of "
         "custom kernels; and more than 2^32 elements in what one dispatch counts.\n")
@@ -51,9 +51,9 @@ def kernels(weft):
         if family == "elementwise":
             text += ("What each does at the edges (NaN, zeros, what overflows) is in "
                      "[`weft/expression.h`](../include/weft/expression.h).\n\n")
-        text += table(["kernel", "inputs", "outputs", "types", "attributes", "scratch", "what it computes"],
+        text += table(["kernel", "inputs", "outputs", "types", "attributes", "what it computes"],
                       [[names(r), f"`{r['inputs']}`" if r["inputs"] else "", f"`{r['outputs']}`", r["types"],
-                        " ".join(f"`{a}`" for a in r["attributes"].split()), "yes" if r["workspace"] else "", r["summary"]]
+                        " ".join(f"`{a}`" for a in r["attributes"].split()), r["summary"]]
                        for r in rows if r["family"] == family])
     return text
 

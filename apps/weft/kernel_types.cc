@@ -160,7 +160,7 @@ class Prober {
     }
     const std::span all(views);
     try {
-      kernel_.run(cpu_, {all.first(inputs_), all.subspan(inputs_), attributes_, {}});
+      kernel_.run(cpu_, {all.first(inputs_), all.subspan(inputs_), attributes_});
       return true;
     } catch (const Error&) {
       return false;

@@ -29,7 +29,7 @@ void run(const Options& o) {
     if (o.json) {
       all.push_back({{"name", k.name}, {"other_names", k.other_names}, {"family", k.family}, {"inputs", k.inputs},
                      {"outputs", k.outputs}, {"types", types}, {"attributes", k.attributes},
-                     {"workspace", k.workspace != nullptr}, {"summary", k.summary}});
+                     {"summary", k.summary}});
       continue;
     }
     if (k.family != family) std::printf("%s%s\n", family.empty() ? "" : "\n", k.family.c_str());

@@ -42,6 +42,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "weft/expression.h"
@@ -166,7 +167,8 @@ class Call {
   std::vector<View> views_;
   std::vector<int> element_bytes_;
   std::vector<Slot> slots_;
-  std::vector<std::pair<std::string, std::string>> variables_;  // name, JSON text
+  using Value = std::variant<std::int64_t, bool, std::string, std::vector<std::string>>;
+  std::vector<std::pair<std::string, Value>> variables_;
   std::vector<std::string> includes_;
   std::vector<std::string> enables_;
   std::vector<Param> params_;

@@ -121,12 +121,12 @@ Buffer Planner::scratch(std::uint64_t bytes) {
   return scratch_;
 }
 
-Scratch::Scratch(gpu::Commands& commands)
+GpuScratch::GpuScratch(gpu::Commands& commands)
     : planner_(dynamic_cast<Planner&>(commands)), held_(planner_.scratch_used_) {}
 
-Scratch::~Scratch() { planner_.scratch_used_ = held_; }
+GpuScratch::~GpuScratch() { planner_.scratch_used_ = held_; }
 
-View Scratch::take(std::uint64_t bytes) {
+View GpuScratch::take(std::uint64_t bytes) {
   const std::uint64_t offset = planner_.scratch_used_;
   planner_.scratch_used_ += aligned(bytes);
   return {planner_.scratch(planner_.scratch_used_), offset, DType::u8, {static_cast<std::int64_t>(bytes)}};

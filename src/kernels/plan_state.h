@@ -61,7 +61,7 @@ class Planner final : public gpu::Commands {
   std::shared_ptr<const Plan::State> finish() { return std::move(state_); }
 
  private:
-  friend class Scratch;
+  friend class GpuScratch;
   Plan::State::Binding located(const gpu::Binding& binding) const;
 
   gpu::Device device_;
@@ -74,15 +74,15 @@ class Planner final : public gpu::Commands {
 
 // Scratch of a launcher, given back at the end of the scope: what is taken later may then lie in the same place.
 //
-//   Scratch scratch(commands);
+//   GpuScratch scratch(commands);
 //   const View sums = scratch.take(bytes);
-class Scratch {
+class GpuScratch {
  public:
   // `commands` is a Planner, as it is for every launcher.
-  explicit Scratch(gpu::Commands& commands);
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  explicit GpuScratch(gpu::Commands& commands);
+  ~GpuScratch();
+  GpuScratch(const GpuScratch&) = delete;
+  GpuScratch& operator=(const GpuScratch&) = delete;
   // So many bytes (u8), at a multiple of 256. Throws Unsupported if the device has no buffers that large.
   View take(std::uint64_t bytes);
 

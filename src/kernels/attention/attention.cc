@@ -353,7 +353,7 @@ void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::spa
     throw Unsupported("attention: {} needs scratch of {} bytes; this device binds {}", to_string(variants[0]),
                       needed, most);
   }
-  Scratch scratch(commands);
+  GpuScratch scratch(commands);
   const View memory = scratch.take(needed);
   Partial partial{View(memory.buffer, memory.offset, DType::f32, {static_cast<std::int64_t>(needed / 4)}), 0,
                   parts};

@@ -221,7 +221,7 @@ void run_waiting(gpu::Commands& commands, std::string_view name, const RowParts&
 void run_parts(gpu::Commands& commands, std::string_view name, const RowParts& p,
                const std::function<Call(std::size_t window)>& start) {
   if (p.waits) return run_waiting(commands, name, p, start);
-  Scratch scratch(commands);
+  GpuScratch scratch(commands);
   const View memory = scratch.take(p.bytes());
   const View found(memory.buffer, memory.offset, p.type, {words_of(p)});
   for (const bool finish : {false, true}) {

@@ -187,7 +187,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
       {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}},
       parts);
   const std::vector<ListWindow> windows = list_windows(capabilities, problem.list);
-  Scratch carries(commands);  // two places for what is carried from part to part
+  GpuScratch carries(commands);  // two places for what is carried from part to part
   const View both = carries.take(8);
   const auto carry = [&](std::size_t k) { return View(both.buffer, both.offset + k % 2 * 4, DType::u32, {1}); };
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -195,7 +195,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
     if (i > 0) part.carry = carry(i);
     part.total = i + 1 < parts.size() ? carry(i + 1) : problem.count;
     const std::int64_t groups = ceil_div(part.mask.count(), block(capabilities));
-    Scratch scratch(commands);
+    GpuScratch scratch(commands);
     const View memory = scratch.take(static_cast<std::uint64_t>(groups) * 4);
     const View counts(memory.buffer, memory.offset, DType::u32, {groups});
     record(commands, problem, part, counts);

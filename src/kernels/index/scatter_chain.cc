@@ -71,7 +71,7 @@ bool in_fours(const Selection& s, const Chains& c) {
 void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
   const Chains c = chains(selection);
   const int width = op != ScatterOp::assign && c.row > 1 && in_fours(selection, c) ? 4 : 1;
-  Scratch scratch(commands);
+  GpuScratch scratch(commands);
   const View memory = scratch.take(static_cast<std::uint64_t>(c.head_count + c.tuples) * 4);
   const View links(memory.buffer, memory.offset, DType::u32, {c.head_count + c.tuples});
   fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));

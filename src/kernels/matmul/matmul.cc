@@ -80,7 +80,7 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
 // `sums`: where the product's sums go instead of y, dense.
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& sums = {}) {
-  Scratch scratch(commands);
+  GpuScratch scratch(commands);
   static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices",
                                                    "matmul_columns"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
@@ -244,7 +244,7 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
 // By that variant, which does not split k: sums and copies would share a buffer.
 void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const MatmulVariant& v,
                     std::uint64_t bytes) {
-  Scratch scratch(commands);
+  GpuScratch scratch(commands);
   const View memory = scratch.take(bytes);
   const AlignedProblem all = align(p, v.kind, memory.buffer, memory.offset);
   for (const auto& [from, to] : all.copies) {
@@ -325,7 +325,7 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
       }
       return record(commands, p, epilogue, choose(p, capabilities.max_buffer));
     }
-    Scratch scratch(commands);
+    GpuScratch scratch(commands);
     const View memory = scratch.take(p.sums_bytes(windows));
     const auto sums_of = [&](std::int64_t first, std::int64_t size) {
       return View(memory.buffer, memory.offset + p.sums_bytes(first), p.sum_type(),

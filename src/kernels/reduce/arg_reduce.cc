@@ -123,7 +123,7 @@ void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, st
   const Parts all = joined(windows);
   const int slots = slots_of(windows[0].x);
   const Rows& rows = windows[0].rows;
-  Scratch scratch(*stream.gpu());
+  GpuScratch scratch(*stream.gpu());
   const View partial = partials(scratch, DType::u64, rows, all, slots);
   std::int64_t first = 0;
   for (const Window& w : windows) {

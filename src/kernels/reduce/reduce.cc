@@ -382,7 +382,7 @@ void run_in_parts(Stream& stream, std::span<const Window> windows) {
   const ReduceProblem& r = windows[0].problem;
   const Parts all = joined(windows);
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
-  Scratch scratch(*stream.gpu());
+  GpuScratch scratch(*stream.gpu());
   const View partial = partials(scratch, type, r.rows, all, slots);
   // For each row, in row-major order, those of its parts.
   Strides listed = dense_strides(r.rows.outer.shape);

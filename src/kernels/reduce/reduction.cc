@@ -157,7 +157,7 @@ void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage,
   call.undivided().nothing().index_param("blocks", plan.groups);
 }
 
-View partials(Scratch& scratch, DType type, const Rows& rows, const Parts& parts, int slots) {
+View partials(GpuScratch& scratch, DType type, const Rows& rows, const Parts& parts, int slots) {
   const Shape shape{rows.count, parts.count * slots};
   const View memory = scratch.take(byte_size(type, static_cast<std::uint64_t>(element_count(shape))));
   return {memory.buffer, memory.offset, type, shape};

@@ -47,7 +47,7 @@ Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const 
 Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
 
 // Scratch as accumulators of `type`, `slots` for each part: [rows, parts · slots].
-View partials(Scratch& scratch, DType type, const Rows& rows, const Parts& parts,
+View partials(GpuScratch& scratch, DType type, const Rows& rows, const Parts& parts,
               int slots = 1);
 // Operand 1 is the partials: a row's own stand together.
 Rows to_partials(const Rows& rows, const Parts& parts, int slots = 1);

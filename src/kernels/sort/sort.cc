@@ -252,7 +252,7 @@ void run(Stream& stream, const Request& r) {
   if (whole.rows == 0 || whole.keep == 0) return;
   if (stream.cpu()) return sort_cpu(*stream.cpu(), whole);
   gpu::Commands& commands = *stream.gpu();
-  Scratch scratch(commands);
+  GpuScratch scratch(commands);
   const View memory = scratch.take(needed(commands.device().capabilities(), r));
   const auto sort_part = [&](const SortProblem& p, std::uint64_t scratch_at) {
     View rest = memory;

@@ -1,0 +1,32 @@
+// Text put together piece by piece, where std::format would take most of the time.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+inline void append_part(std::string& text, std::string_view part) { text += part; }
+inline void append_part(std::string& text, char part) { text += part; }
+template <std::integral T>
+void append_part(std::string& text, T part) {
+  char digits[24];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, part).ptr);
+}
+
+// Appends texts, characters and integers.
+template <class... Parts>
+void append(std::string& text, const Parts&... parts) {
+  (append_part(text, parts), ...);
+}
+
+template <class... Parts>
+std::string joined(const Parts&... parts) {
+  std::string text;
+  append(text, parts...);
+  return text;
+}
+
+}  // namespace weft
