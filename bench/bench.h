@@ -70,8 +70,7 @@ struct ColdCase {
   std::string name;
   std::vector<Tensor> inputs, outputs;
   double moved;                            // bytes, in sizes of the first input
-  std::function<void(Stream&, Operands, const std::optional<View>& workspace)> call;
-  std::function<std::uint64_t(Stream&, Operands)> workspace = {};  // its bytes; none: 0
+  std::function<void(Stream&, Operands)> call;
   float low = -1, high = 1;                // between which floats lie
 };
 
@@ -89,10 +88,6 @@ class KernelBench {
   std::vector<double> read(const View& view, std::int64_t first, std::int64_t count);
   // All elements of a view of any strides.
   std::vector<double> read(const View& view);
-  // Scratch of that size; none for 0.
-  std::optional<View> workspace(std::uint64_t bytes);
-  // Answers a question that takes a stream, such as …_workspace.
-  std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
   // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs, as f32; says so if not.
   struct Tolerance {

@@ -179,20 +179,6 @@ bool KernelBench::agrees(std::span<const View> inputs, const View& y, const Oper
   return false;
 }
 
-std::optional<View> KernelBench::workspace(std::uint64_t bytes) {
-  if (bytes == 0) return {};
-  return View(device_.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-}
-
-std::uint64_t KernelBench::ask(const std::function<std::uint64_t(Stream&)>& question) {
-  if (device_.is_gpu()) {
-    gpu::Encoder encoder(device_.gpu());
-    return question(encoder);
-  }
-  cpu::Executor executor;
-  return question(executor);
-}
-
 bool KernelBench::asked(std::string_view name) const {
   for (const auto text : std::views::split(options_.only, '|')) {
     if (name.find(std::string_view(text.begin(), text.end())) != std::string_view::npos) return true;
@@ -239,12 +225,8 @@ void KernelBench::measure(const ColdCase& cold) {
     const View whole = k < cold.inputs.size() ? random(all, type, cold.low, cold.high) : poisoned(all, type);
     for (std::size_t i = 0; i < turns; ++i) operands[i].emplace_back(whole.buffer, i * step, type, shape);
   }
-  std::vector<std::optional<View>> workspaces;
-  for (const auto& o : operands) {
-    workspaces.push_back(workspace(cold.workspace ? ask([&](Stream& s) { return cold.workspace(s, o); }) : 0));
-  }
   const auto call = [&](Stream& s) {
-    for (std::size_t i = 0; i < turns; ++i) cold.call(s, operands[i], workspaces[i]);
+    for (const auto& o : operands) cold.call(s, o);
   };
   measure(cold.name, Unit::bytes, cold.moved * static_cast<double>(tensors[0].bytes()), call, {}, {},
           static_cast<int>(turns));
