@@ -21,6 +21,7 @@ namespace weft::bench {
 struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
   std::vector<std::string> families;  // of kernels; none: all
+  int calls = 192;                    // that a sample of the host's time has
   Timing timing;
   std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;
@@ -28,6 +29,8 @@ struct Options {
 };
 // --device, --seconds, and what becomes of results.
 void add_report_options(CLI::App& app, Options& options);
+// --only, by these names.
+void add_only_option(CLI::App& app, Options& options, const std::string& names = "--only");
 // Which kernels, of which size. `only`: the names of that option.
 void add_kernel_options(CLI::App& app, Options& options, const std::string& only = "--only");
 
@@ -55,6 +58,17 @@ class Report {
 };
 
 bool close(double got, double expected, double tolerance);  // relative, or absolute below 1
+
+struct Tolerance {
+  double relative = 0;  // times the greatest magnitude there
+  double absolute = 0;
+};
+using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
+// Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs, as f32; says so if not.
+bool agrees(const Device& device, std::span<const View> inputs, const View& y, const Operation& operation,
+            const Tolerance& tolerance);
+// Whether --only's texts want a case of that name.
+bool asked(const Options& options, std::string_view name);
 
 enum class Unit { bytes, flop };
 
@@ -89,16 +103,13 @@ class KernelBench {
   // All elements of a view of any strides.
   std::vector<double> read(const View& view);
 
-  // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs, as f32; says so if not.
-  struct Tolerance {
-    double relative = 0;  // times the greatest magnitude there
-    double absolute = 0;
-  };
-  using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
-  bool agrees(std::span<const View> inputs, const View& y, const Operation& operation, const Tolerance& tolerance);
+  bool agrees(std::span<const View> inputs, const View& y, const Operation& operation,
+              const Tolerance& tolerance) const {
+    return bench::agrees(device_, inputs, y, operation, tolerance);
+  }
 
   // Whether measure() would do anything for a case of that name.
-  bool asked(std::string_view name) const;
+  bool asked(std::string_view name) const { return bench::asked(options_, name); }
   // Runs the call, warms up, times it, and checks what it left, if there is a check. `amount` in bytes or FLOP; `more`:
   // what else the call does, for the cpu's estimate (a GPU's dispatches say it themselves); `turns`: how many times it
   // does all that.
@@ -133,6 +144,8 @@ bool register_cases(const std::string& family, void (*cases)(KernelBench&));
 std::vector<std::string> families();
 
 void bench_kernels(const Device& device, const Options& options, Report& report);
+void bench_host(const Device& device, const Options& options, Report& report);
+void bench_compile(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);
 void bench_start(const Options& options, Report& report, const std::string& program);
 

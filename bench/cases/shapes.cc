@@ -11,7 +11,7 @@ namespace {
 
 // Some roundings of the greatest result, and those of sums in f32: of some thousand terms a few units in the last place
 // of what their magnitudes sum up to, `magnitude`, which results near zero are far below.
-KernelBench::Tolerance tolerance_of(DType type, double magnitude = 1) {
+Tolerance tolerance_of(DType type, double magnitude = 1) {
   return {.relative = type == DType::f32 ? 2e-6 : 2e-3, .absolute = 2e-7 * magnitude};
 }
 
@@ -45,7 +45,7 @@ class Shapes {
   double size(const View& v) const { return static_cast<double>(v.count()) * bits(v.dtype) / 8; }
 
   void measure(std::string_view what, const std::vector<View>& inputs, const View& y, double bytes,
-               const KernelBench::Operation& operation) {
+               const Operation& operation) {
     const std::string label = std::format("{} {} {}", what, name(type_), to_string(inputs[0].shape()));
     if (!b_.asked(label) || inputs[0].count() == 0 || y.count() == 0) return;  // too small a bench
     b_.poison(y_);
