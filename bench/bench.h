@@ -21,7 +21,7 @@ namespace weft::bench {
 struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
   std::vector<std::string> families;  // of kernels; none: all
-  int calls = 192;                    // that a sample of the host's time has
+  int calls = 192;                    // of a submit, of which the host's time is taken
   Timing timing;
   std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;

@@ -84,7 +84,9 @@ class CompileBench {
       text += std::format("{} {:.1f}, ", part, each);
     }
     details["rest_us"] = rest;
-    for (const auto& [pass, samples] : passes) details["each_pass_us"][std::string(pass)] = median(samples);
+    for (const compiler::Pass& pass : compiler::passes()) {
+      if (passes.contains(pass.name)) details["each_pass_us"][std::string(pass.name)] = median(passes.at(pass.name));
+    }
     const std::string name = std::format("compile {} kernels, new shapes", kernels);
     report.add(name, us, "us", false, details,
                std::format("{:34} {:9.1f} us   {}{} {:.1f}", name, us, text,

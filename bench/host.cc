@@ -16,7 +16,16 @@ namespace {
 using Views = std::vector<View>;  // inputs, then y
 
 constexpr std::int64_t kRows = 64, kColumns = 256;
-constexpr int kSets = 16;
+constexpr int kSets = 16, kSample = 16;  // calls
+
+// Adds µs of a call to `samples`, kSample calls at a time: what else the machine does then spoils few of them.
+void time_calls(int calls, const auto& call, std::vector<double>& samples) {
+  for (int i = 0; i < calls; i += kSample) {
+    const auto start = Clock::now();
+    for (int k = 0; k < kSample; ++k) call();
+    samples.push_back(seconds_since(start) * 1e6 / kSample);
+  }
+}
 
 struct HostCase {
   std::string_view name;
@@ -81,9 +90,9 @@ class BareDispatches {
 
   std::size_t size() const { return dispatches_.size(); }
 
-  // Seconds of all dispatches of a call, of so many that take turns over views. `new_groups`: with a bind group made
+  // Adds µs of all dispatches of a call, of so many that take turns over views. `new_groups`: with a bind group made
   // for each, else with those that were made before.
-  double seconds(std::span<const Views> turns, int calls, bool new_groups) const {
+  void time(std::span<const Views> turns, int calls, bool new_groups, std::vector<double>& samples) const {
     std::vector<wgpu::BindGroup> groups;
     if (!new_groups) {
       for (const Views& views : turns) {
@@ -107,14 +116,11 @@ class BareDispatches {
       window = (window + 1) % kWindows;
     };
     encode();
-    const auto start = Clock::now();
-    for (int i = 0; i < calls; ++i) encode();
-    const double seconds = seconds_since(start) / calls;
+    time_calls(calls, encode, samples);
     pass.End();
     const wgpu::CommandBuffer buffer = commands.Finish();
     device_.queue().Submit(1, &buffer);
     device_.wait();
-    return seconds;
   }
 
  private:
@@ -170,8 +176,12 @@ enum class Met : std::uint8_t { seen, new_buffers, new_sizes };
 class HostBench {
  public:
   HostBench(const gpu::Device& device, const Options& options, Report& report)
-      : device_(device), options_(options), report_(report), flush_(device.impl().flush) {
-    device.impl().flush = {~0u, ~0u};  // a submit within a sample would be counted
+      : device_(device),
+        options_(options),
+        report_(report),
+        calls_(options.calls / kSample * kSample),
+        flush_(device.impl().flush) {
+    device.impl().flush = {~0u, ~0u};  // a submit among the calls would be counted
   }
   ~HostBench() { device_.impl().flush = flush_; }
   HostBench(const HostBench&) = delete;
@@ -185,23 +195,18 @@ class HostBench {
     if (!asked(options_, name)) return;
     ++cases_;
     const Turns known = sets(c, kSets, kRows);
-    const Turns large = met == Met::new_sizes ? sets(c, kSets, kRows + options_.calls + 1) : Turns();
+    const Turns large = met == Met::new_sizes ? sets(c, kSets, kRows + calls_ + 1) : Turns();
     const BareDispatches bare(device_, c, known[0]);
     std::vector<double> own, alone;
-    bool right = true, first = true;
+    bool right = true;
     const double warm_up = std::min(options_.timing.seconds, 0.1);
     const auto start = Clock::now();
     // By turns, so that what disturbs one disturbs the other.
-    while (own.size() < 3 || seconds_since(start) < warm_up + options_.timing.seconds) {
-      const bool counts = !first && seconds_since(start) >= warm_up;
-      const double seconds = sample(c, turns(c, met, known, large), first ? &right : nullptr);
-      const double bare_seconds = met == Met::new_buffers
-                                      ? bare.seconds(turns(c, met, known, large), options_.calls, true)
-                                      : bare.seconds(known, options_.calls, met != Met::seen);
-      first = false;
-      if (!counts) continue;
-      own.push_back(seconds * 1e6);
-      alone.push_back(bare_seconds * 1e6);
+    for (int turn = 0; own.empty() || seconds_since(start) < warm_up + options_.timing.seconds; ++turn) {
+      const bool warm = turn > 0 && seconds_since(start) >= warm_up;
+      time(c, turns(c, met, known, large), turn == 0 ? &right : nullptr, own);
+      bare.time(met == Met::new_buffers ? turns(c, met, known, large) : known, calls_, met != Met::seen, alone);
+      if (!warm) own.clear(), alone.clear();
     }
     const double us = median(own), bare_us = median(alone);
     report_.add(name, us, "us", false,
@@ -228,15 +233,15 @@ class HostBench {
     return result;
   }
 
-  // The operands of the calls of a sample, which is not longer than these are new.
+  // The operands of --calls calls and one, which is as long as they are new.
   Turns turns(const HostCase& c, Met met, const Turns& known, const Turns& large) const {
     if (met == Met::seen) return known;
-    const int count = options_.calls + 1;
+    const int count = calls_ + 1;
     if (met == Met::new_buffers) {
-      device_.trim();  // buffers of samples before; those that the pool finds again are not new
+      device_.trim();  // those of calls before: what the pool finds again is not new
       return sets(c, count, kRows);
     }
-    // Sizes are met in every sample, and forgotten before it; pipelines stay.
+    // The same sizes are met again and again, and forgotten before; pipelines stay.
     device_.impl().plans = nullptr;
     device_.impl().bind_groups.clear();
     Turns result;
@@ -250,9 +255,9 @@ class HostBench {
     return result;
   }
 
-  // Seconds of a call. `right`: whether the last one's result is, if somebody wants to know.
-  double sample(const HostCase& c, const Turns& turns, bool* right) const {
-    const Views& last = turns[static_cast<std::size_t>(options_.calls) % turns.size()];
+  // Adds µs of a call. `right`: whether the last one's result is, if somebody wants to know.
+  void time(const HostCase& c, const Turns& turns, bool* right, std::vector<double>& samples) const {
+    const Views& last = turns[static_cast<std::size_t>(calls_) % turns.size()];
     if (right) fill(last);
     gpu::Encoder encoder(device_);
     std::size_t turn = 0;
@@ -261,9 +266,7 @@ class HostBench {
       turn = turn + 1 == turns.size() ? 0 : turn + 1;
     };
     call();  // opens a command encoder and a pass
-    const auto start = Clock::now();
-    for (int i = 0; i < options_.calls; ++i) call();
-    const double seconds = seconds_since(start) / options_.calls;
+    time_calls(calls_, call, samples);
     encoder.submit();
     device_.wait();
     if (right) {
@@ -274,7 +277,6 @@ class HostBench {
       };
       *right = agrees(device_, std::span(last).first(last.size() - 1), last.back(), operation, {1e-5, 1e-6});
     }
-    return seconds;
   }
 
   // Random inputs, an output of NaN.
@@ -294,6 +296,7 @@ class HostBench {
   gpu::Device device_;
   const Options& options_;
   Report& report_;
+  int calls_;  // of a submit
   gpu::FlushPolicy flush_;
   int cases_ = 0;
   bool wrong_ = false;

@@ -26,23 +26,22 @@ int main(int argc, char** argv) try {
   add_kernel_options(*kernels, o);
   CLI::App* host = app.add_subcommand("host", "The host's time of a kernel call that was made before, on a GPU");
   add_only_option(*host, o);
-  host->add_option("--calls", o.calls, "Calls in a sample")->check(CLI::Range(16, 8192))->capture_default_str();
+  host->add_option("--calls", o.calls, "Calls in a submit")->check(CLI::Range(16, 8192))->capture_default_str();
   host->footer(
-      "Timed are calls such as kernels::softmax(encoder, x, y, -1), one after another, on small tensors; what opens\n"
-      "an encoder, submits and waits is not. Medians over samples.\n"
-      "  buffers seen before  16 sets of tensors take turns, which earlier samples had, too\n"
-      "  new buffers          each call has tensors of its own in buffers that no call had before; allocating them is\n"
-      "                       not timed\n"
-      "  new sizes            each call has another number of rows, which no call had before; its pipeline is there\n"
-      "Beside each, in the same run, the same dispatches by Dawn alone: SetPipeline, SetBindGroup with a dynamic\n"
-      "offset and DispatchWorkgroups; for new buffers and new sizes with a bind group made for each. The host of a\n"
-      "software GPU computes with the cores that are timed: there only the ratios say something.");
+      "Timed are calls such as kernels::softmax(encoder, x, y, -1) of small tensors, one after another; what opens an "
+      "encoder, submits and waits is not. Medians, of 16 calls at a time.\n"
+      "- buffers seen before: 16 sets of tensors take turns, which calls before had, too\n"
+      "- new buffers: each call has buffers that no call had before; allocating them is not timed\n"
+      "- new sizes: each call has a number of rows that no call had before; its pipeline is compiled already\n"
+      "Beside each, in the same run, the same dispatches by Dawn alone: SetPipeline, SetBindGroup with a dynamic offset, "
+      "DispatchWorkgroups; for new buffers and new sizes with a bind group made for each. A software GPU computes on "
+      "the cores that are timed: there only the ratios say something.");
   CLI::App* compile = app.add_subcommand("compile", "Compiling graphs of 1, 20 and 48 kernels in new shapes");
   compile->footer(
-      "Timed is compile() of products, softmax and layer norms in a chain, of which each is a step, in shapes that\n"
-      "the device has not met, when all kernels are compiled. Beside it what its parts take, one by one: the passes\n"
-      "over the graph (--json: each of them), the schedule, the plans of kernel calls, the memory plan; recording\n"
-      "dispatches is in the rest. Medians.");
+      "Timed is compile() of products, softmax and layer norms in a chain, each of which is a step, in shapes that the "
+      "device has not met, when all kernels are compiled. Beside it its parts, timed one by one: the passes over the "
+      "graph (--json: each of them), the schedule, the plans of kernel calls, the memory plan; recording dispatches is "
+      "in the rest. Medians.");
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
