@@ -33,9 +33,9 @@ int main(int argc, char** argv) try {
       "- buffers seen before: 16 sets of tensors take turns, which calls before had, too\n"
       "- new buffers: each call has buffers that no call had before; allocating them is not timed\n"
       "- new sizes: each call has a number of rows that no call had before; its pipeline is compiled already\n"
-      "Beside each, in the same run, the same dispatches by Dawn alone: SetPipeline, SetBindGroup with a dynamic offset, "
-      "DispatchWorkgroups; for new buffers and new sizes with a bind group made for each. A software GPU computes on "
-      "the cores that are timed: there only the ratios say something.");
+      "Beside each, in the same run, the same dispatches by Dawn alone: SetPipeline, SetBindGroup with a dynamic "
+      "offset, DispatchWorkgroups; for new buffers and new sizes with a bind group made for each. A software GPU "
+      "computes on the cores that are timed: there only the ratios say something.");
   CLI::App* compile = app.add_subcommand("compile", "Compiling graphs of 1, 20 and 48 kernels in new shapes");
   compile->footer(
       "Timed is compile() of products, softmax and layer norms in a chain, each of which is a step, in shapes that the "
