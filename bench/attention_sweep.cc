@@ -14,7 +14,6 @@ using namespace weft;
 using kernels::AttentionCall;
 using kernels::AttentionKind;
 using kernels::attention_can_run;
-using kernels::attention_workspace_bytes;
 using kernels::AttentionVariant;
 using bench::Clock;
 using bench::seconds_since;
@@ -266,20 +265,16 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
     for (std::int64_t b : {std::int64_t{0}, batch - 1}) {
       device.upload(y_gpu, static_cast<std::uint64_t>(b) * y_bytes, poison);
     }
-    std::optional<View> workspace;
-    if (const std::uint64_t size = attention_workspace_bytes(v, call)) {
-      workspace = View(device.allocate(size), 0, DType::u8, {static_cast<std::int64_t>(size)});
-    }
     const auto compile_start = Clock::now();
     gpu::Encoder encoder(device);
-    attention_gpu(encoder, call, &v, workspace);
+    attention_gpu(encoder, call, v);
     encoder.submit();
     double error = distance(device.read(y_gpu, 0, y_bytes).get(), expected[0], type);
     const double first_run = seconds_since(compile_start);
     error = std::max(error, distance(device.read(y_gpu, static_cast<std::uint64_t>(batch - 1) * y_bytes, y_bytes).get(),
                                      expected[1], type));
-    const bench::Time time = bench::time_call(
-        device, [&](Stream& s) { attention_gpu(*s.gpu(), call, &v, workspace); }, o.timing);
+    const bench::Time time =
+        bench::time_call(device, [&](Stream& s) { attention_gpu(*s.gpu(), call, v); }, o.timing);
     std::printf("%4lldx%-4lld %-52s %s %9.1f GFLOP/s %7.1f GB/s  error %.1e  first run %.0f ms%s\n",
                 static_cast<long long>(batch), static_cast<long long>(length), text(v).c_str(),
                 bench::to_string(time).c_str(), flop / time.wall * 1e-9, read / time.wall * 1e-9, error,

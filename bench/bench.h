@@ -21,6 +21,7 @@ namespace weft::bench {
 struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
   std::vector<std::string> families;  // of kernels; none: all
+  int calls = 192;                    // of a submit, of which the host's time is taken
   Timing timing;
   std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;
@@ -28,6 +29,8 @@ struct Options {
 };
 // --device, --seconds, and what becomes of results.
 void add_report_options(CLI::App& app, Options& options);
+// --only, by these names.
+void add_only_option(CLI::App& app, Options& options, const std::string& names = "--only");
 // Which kernels, of which size. `only`: the names of that option.
 void add_kernel_options(CLI::App& app, Options& options, const std::string& only = "--only");
 
@@ -56,6 +59,17 @@ class Report {
 
 bool close(double got, double expected, double tolerance);  // relative, or absolute below 1
 
+struct Tolerance {
+  double relative = 0;  // times the greatest magnitude there
+  double absolute = 0;
+};
+using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
+// Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs, as f32; says so if not.
+bool agrees(const Device& device, std::span<const View> inputs, const View& y, const Operation& operation,
+            const Tolerance& tolerance);
+// Whether --only's texts want a case of that name.
+bool asked(const Options& options, std::string_view name);
+
 enum class Unit { bytes, flop };
 
 struct Tensor {
@@ -70,8 +84,7 @@ struct ColdCase {
   std::string name;
   std::vector<Tensor> inputs, outputs;
   double moved;                            // bytes, in sizes of the first input
-  std::function<void(Stream&, Operands, const std::optional<View>& workspace)> call;
-  std::function<std::uint64_t(Stream&, Operands)> workspace = {};  // its bytes; none: 0
+  std::function<void(Stream&, Operands)> call;
   float low = -1, high = 1;                // between which floats lie
 };
 
@@ -89,21 +102,14 @@ class KernelBench {
   std::vector<double> read(const View& view, std::int64_t first, std::int64_t count);
   // All elements of a view of any strides.
   std::vector<double> read(const View& view);
-  // Scratch of that size; none for 0.
-  std::optional<View> workspace(std::uint64_t bytes);
-  // Answers a question that takes a stream, such as …_workspace.
-  std::uint64_t ask(const std::function<std::uint64_t(Stream&)>& question);
 
-  // Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs, as f32; says so if not.
-  struct Tolerance {
-    double relative = 0;  // times the greatest magnitude there
-    double absolute = 0;
-  };
-  using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
-  bool agrees(std::span<const View> inputs, const View& y, const Operation& operation, const Tolerance& tolerance);
+  bool agrees(std::span<const View> inputs, const View& y, const Operation& operation,
+              const Tolerance& tolerance) const {
+    return bench::agrees(device_, inputs, y, operation, tolerance);
+  }
 
   // Whether measure() would do anything for a case of that name.
-  bool asked(std::string_view name) const;
+  bool asked(std::string_view name) const { return bench::asked(options_, name); }
   // Runs the call, warms up, times it, and checks what it left, if there is a check. `amount` in bytes or FLOP; `more`:
   // what else the call does, for the cpu's estimate (a GPU's dispatches say it themselves); `turns`: how many times it
   // does all that.
@@ -138,6 +144,8 @@ bool register_cases(const std::string& family, void (*cases)(KernelBench&));
 std::vector<std::string> families();
 
 void bench_kernels(const Device& device, const Options& options, Report& report);
+void bench_host(const Device& device, const Options& options, Report& report);
+void bench_compile(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);
 void bench_start(const Options& options, Report& report, const std::string& program);
 

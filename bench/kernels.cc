@@ -49,6 +49,13 @@ bool close(double got, double expected, double tolerance) {
   return std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 
+bool asked(const Options& options, std::string_view name) {
+  for (const auto text : std::views::split(options.only, '|')) {
+    if (name.find(std::string_view(text.begin(), text.end())) != std::string_view::npos) return true;
+  }
+  return options.only.empty();
+}
+
 bool register_cases(const std::string& family, void (*cases)(KernelBench&)) {
   return registry().emplace(family, cases).second;
 }
@@ -141,13 +148,13 @@ std::vector<double> KernelBench::read(const View& view) {
   return read(dense, 0, dense.count());
 }
 
-bool KernelBench::agrees(std::span<const View> inputs, const View& y, const Operation& operation,
-                         const Tolerance& tolerance) {
+bool agrees(const Device& device, std::span<const View> inputs, const View& y, const Operation& operation,
+            const Tolerance& tolerance) {
   const auto on_host = [&](const View& v) {
     View copy = v;
     copy.buffer = Buffer::host(v.buffer.size());
     const std::span<std::byte> bytes(copy.buffer.data(), v.buffer.size());
-    if (device_.is_gpu()) device_.read(v.buffer, 0, bytes);
+    if (device.is_gpu()) device.read(v.buffer, 0, bytes);
     else std::copy_n(v.buffer.data(), bytes.size(), bytes.data());
     return copy;
   };
@@ -177,27 +184,6 @@ bool KernelBench::agrees(std::span<const View> inputs, const View& y, const Oper
   if (error <= tolerated) return true;
   std::fputs(std::format("off by {:.2g}, where {:.2g} is tolerated:\n", error, tolerated).c_str(), stderr);
   return false;
-}
-
-std::optional<View> KernelBench::workspace(std::uint64_t bytes) {
-  if (bytes == 0) return {};
-  return View(device_.allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-}
-
-std::uint64_t KernelBench::ask(const std::function<std::uint64_t(Stream&)>& question) {
-  if (device_.is_gpu()) {
-    gpu::Encoder encoder(device_.gpu());
-    return question(encoder);
-  }
-  cpu::Executor executor;
-  return question(executor);
-}
-
-bool KernelBench::asked(std::string_view name) const {
-  for (const auto text : std::views::split(options_.only, '|')) {
-    if (name.find(std::string_view(text.begin(), text.end())) != std::string_view::npos) return true;
-  }
-  return options_.only.empty();
 }
 
 void KernelBench::measure(const std::string& name, Unit unit, double amount, const Call& call,
@@ -239,12 +225,8 @@ void KernelBench::measure(const ColdCase& cold) {
     const View whole = k < cold.inputs.size() ? random(all, type, cold.low, cold.high) : poisoned(all, type);
     for (std::size_t i = 0; i < turns; ++i) operands[i].emplace_back(whole.buffer, i * step, type, shape);
   }
-  std::vector<std::optional<View>> workspaces;
-  for (const auto& o : operands) {
-    workspaces.push_back(workspace(cold.workspace ? ask([&](Stream& s) { return cold.workspace(s, o); }) : 0));
-  }
   const auto call = [&](Stream& s) {
-    for (std::size_t i = 0; i < turns; ++i) cold.call(s, operands[i], workspaces[i]);
+    for (const auto& o : operands) cold.call(s, o);
   };
   measure(cold.name, Unit::bytes, cold.moved * static_cast<double>(tensors[0].bytes()), call, {}, {},
           static_cast<int>(turns));
@@ -266,10 +248,14 @@ void KernelBench::report_estimates() {
               std::format("the cost model is off by a median factor of {:.2f} over {} cases", middle, errors_.size()));
 }
 
+void add_only_option(CLI::App& app, Options& o, const std::string& names) {
+  app.add_option(names, o.only, "Cases whose name holds this, or one of several texts parted by |");
+}
+
 void add_kernel_options(CLI::App& app, Options& o, const std::string& only) {
   app.add_option("--families", o.families, "Families of cases, separated by commas; none: all")
       ->delimiter(',')->check(CLI::IsMember(families()));
-  app.add_option(only, o.only, "Cases whose name holds this, or one of several texts parted by |");
+  add_only_option(app, o, only);
   app.add_option("--mebibytes", o.mebibytes, "Size of the large tensors; below 256 large products are left out")
       ->check(CLI::Range(1, 65536))->capture_default_str();
   add_warm_up_option(app, o.timing);

@@ -180,22 +180,16 @@ int main(int argc, char** argv) try {
     if (std::ranges::find(list, choice) == list.end()) list.push_back(choice);
     std::printf("%lld x %lld x %lld\n", static_cast<long long>(c.m), static_cast<long long>(c.n),
                 static_cast<long long>(c.k));
-    const auto workspace_of = [&](const MatmulVariant& v) -> std::optional<View> {
-      const std::uint64_t bytes = workspace_bytes(v, problem);
-      if (bytes == 0) return std::nullopt;
-      return View(device.allocate(bytes), 0, DType::f32, {static_cast<std::int64_t>(bytes / 4)});
-    };
     for (const MatmulVariant& v : list) {
       const std::string name = to_string(v);
       if (!can_run(v, problem, device.capabilities()) || (!keep(name) && !chosen)) continue;
       // Tiles far larger or forms far slower than the shape deserves only cost time.
       const std::int64_t work = c.m * c.n * c.k;
       if (v.kind == MatmulKind::dot && work > (std::int64_t{1} << 33)) continue;
-      const auto workspace = workspace_of(v);
       const View words(o.vy.buffer, 0, DType::u32, {static_cast<std::int64_t>(o.vy.buffer.size() / 4)});
       bench::run(device, [&](Stream& s) { kernels::fill(s, 0xffffffff, words); });  // nothing is left of another form
-      const bench::Time time = bench::time_call(
-          device, [&](Stream& s) { matmul_by(*s.gpu(), problem, epilogue, v, workspace); }, timing);
+      const bench::Time time =
+          bench::time_call(device, [&](Stream& s) { matmul_by(*s.gpu(), problem, epilogue, v); }, timing);
       const double e = error(device, c, o);
       right &= e < 8;
       std::printf("  %-32s %s %9.3f TFLOP/s %8.1f GB/s  error %.2f%s%s\n", name.c_str(),

@@ -13,7 +13,6 @@ namespace {
 
 using kernels::ReduceOp;
 using Operands = ColdCase::Operands;
-using Workspace = std::optional<View>;
 
 std::string label(std::string_view what, const Tensor& x) {
   return std::format("{} {} {}", what, name(x.type), to_string(x.shape));
@@ -26,20 +25,14 @@ Tensor reduced(Tensor x, const std::vector<int>& axes, DType type) {
 
 void softmax(KernelBench& b, std::string_view what, const Tensor& x, int axis, bool logarithm = false) {
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {x}, .moved = 2,
-             .call = [&](Stream& s, Operands v, const Workspace& w) {
-               logarithm ? kernels::log_softmax(s, v[0], v[1], axis, w) : kernels::softmax(s, v[0], v[1], axis, w);
-             },
-             .workspace = [&](Stream& s, Operands v) { return kernels::softmax_workspace(s, v[0], v[1], axis); }});
+             .call = [&](Stream& s, Operands v) {
+               logarithm ? kernels::log_softmax(s, v[0], v[1], axis) : kernels::softmax(s, v[0], v[1], axis);
+             }});
 }
 
 void layer_norm(KernelBench& b, const Tensor& x) {
   b.measure({.name = label("layer norm without weights", x), .inputs = {x}, .outputs = {x}, .moved = 2,
-             .call = [](Stream& s, Operands v, const Workspace& w) {
-               kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f, w);
-             },
-             .workspace = [](Stream& s, Operands v) {
-               return kernels::layer_norm_workspace(s, v[0], {}, {}, v[1], 1);
-             }});
+             .call = [](Stream& s, Operands v) { kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f); }});
 }
 
 // Of the last axis.
@@ -47,29 +40,20 @@ void group_norm(KernelBench& b, std::string_view what, const Tensor& x, std::int
   const Tensor weights{x.type, {x.shape[-1]}};
   const int axis = x.shape.rank() - 1;
   b.measure({.name = label(what, x), .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
-             .call = [&](Stream& s, Operands v, const Workspace& w) {
-               kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, groups, 1e-5f, w);
-             },
-             .workspace = [&](Stream& s, Operands v) {
-               return kernels::group_norm_workspace(s, v[0], v[1], v[2], v[3], axis, groups);
+             .call = [&](Stream& s, Operands v) {
+               kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, groups, 1e-5f);
              }});
 }
 
 void reduce(KernelBench& b, std::string_view what, ReduceOp op, const Tensor& x, const std::vector<int>& axes) {
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, x.type)}, .moved = 1,
-             .call = [&](Stream& s, Operands v, const Workspace& w) { kernels::reduce(s, op, v[0], v[1], axes, w); },
-             .workspace = [&](Stream& s, Operands v) { return kernels::reduce_workspace(s, op, v[0], v[1], axes); }});
+             .call = [&](Stream& s, Operands v) { kernels::reduce(s, op, v[0], v[1], axes); }});
 }
 
 void argmax(KernelBench& b, std::string_view what, const Tensor& x, const std::vector<int>& axes) {
   constexpr auto kMax = kernels::ArgOp::max;
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, DType::i32)}, .moved = 1,
-             .call = [&](Stream& s, Operands v, const Workspace& w) {
-               kernels::arg_reduce(s, kMax, v[0], v[1], axes, w);
-             },
-             .workspace = [&](Stream& s, Operands v) {
-               return kernels::arg_reduce_workspace(s, kMax, v[0], v[1], axes);
-             }});
+             .call = [&](Stream& s, Operands v) { kernels::arg_reduce(s, kMax, v[0], v[1], axes); }});
 }
 
 void rows(KernelBench& b) {
@@ -77,7 +61,7 @@ void rows(KernelBench& b) {
     for (const std::int64_t bytes : b.sizes()) {
       const Tensor x = b.tensor(type, {-1, 1024}, bytes), line = b.tensor(type, {-1}, bytes);
       b.measure({.name = label("copy", line), .inputs = {line}, .outputs = {line}, .moved = 2,
-                 .call = [](Stream& s, Operands v, const Workspace&) { kernels::copy(s, v[0], v[1]); }});
+                 .call = [](Stream& s, Operands v) { kernels::copy(s, v[0], v[1]); }});
       softmax(b, "softmax", x, 1);
       layer_norm(b, x);
       reduce(b, "sum to one", ReduceOp::sum, line, {0});
@@ -112,7 +96,7 @@ void rows(KernelBench& b) {
     group_norm(b, "instance norm, channels last", x, 64);
     b.measure({.name = label("batch norm, channels last", x),
                .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
-               .call = [](Stream& s, Operands v, const Workspace&) {
+               .call = [](Stream& s, Operands v) {
                  kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], 2, 1e-5f);
                },
                .low = 0.1f});   // variances
@@ -137,62 +121,43 @@ void work(KernelBench& b, const Tensor& x) {
     e.output(e.cast(e.apply(ScalarOp::gelu_erf, {e.cast(e.input(from), DType::f32)}), type));
     return e;
   };
-  // `needs`: bytes of the last kernel's workspace.
   const auto measure = [&](const char* what, const std::vector<Tensor>& inputs, std::size_t outputs, double moved,
-                           const std::function<void(Stream&, Operands, const Workspace&)>& call,
-                           const std::function<std::uint64_t(Stream&, Operands)>& needs) {
-    b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved, .call = call,
-               .workspace = needs});
+                           const std::function<void(Stream&, Operands)>& call) {
+    b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved, .call = call});
   };
   const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
   measure(
       "work in softmax(x / 8 + mask)", {x, row}, 1, 2,
-      [&](Stream& s, Operands v, const Workspace& w) {
-        kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked}, w);
-      },
-      [&](Stream& s, Operands v) {
-        return kernels::softmax_workspace(s, v.first(2), v.subspan(2), -1, {.before = &masked});
-      });
+      [&](Stream& s, Operands v) { kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked}); });
   measure(
       "work apart of softmax(x / 8 + mask)", {x, row}, 2, 2,
-      [&](Stream& s, Operands v, const Workspace& w) {
+      [&](Stream& s, Operands v) {
         kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
-        kernels::softmax(s, v[2], v[3], -1, w);
-      },
-      [](Stream& s, Operands v) { return kernels::softmax_workspace(s, v[2], v[3], -1); });
+        kernels::softmax(s, v[2], v[3], -1);
+      });
   const Expression both = sum(1, DType::f32, true), both_apart = sum(1, type, false);
   measure(
       "work in layer norm of x + r, both stored", {x, x, row}, 2, 4,
-      [&](Stream& s, Operands v, const Workspace& w) {
-        kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both}, w);
-      },
       [&](Stream& s, Operands v) {
-        return kernels::layer_norm_workspace(s, v.first(2), v[2], v[2], v.subspan(3), 1, {.before = &both});
+        kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
       });
   measure(
       "work apart of layer norm of x + r, both stored", {x, x, row}, 2, 4,
-      [&](Stream& s, Operands v, const Workspace& w) {
+      [&](Stream& s, Operands v) {
         kernels::map(s, both_apart, v.first(2), v.subspan(4));
-        kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f, w);
-      },
-      [](Stream& s, Operands v) { return kernels::layer_norm_workspace(s, v[4], v[2], v[2], v[3], 1); });
+        kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
+      });
   const Expression after = gelu(DType::f32), after_apart = gelu(type);
   measure(
       "work in gelu(layer norm)", {x}, 1, 2,
-      [&](Stream& s, Operands v, const Workspace& w) {
-        kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after}, w);
-      },
       [&](Stream& s, Operands v) {
-        return kernels::layer_norm_workspace(s, v.first(1), {}, {}, v.subspan(1), 1, {.after = &after});
+        kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after});
       });
   measure(
       "work apart of gelu(layer norm)", {x}, 2, 2,
-      [&](Stream& s, Operands v, const Workspace& w) {
-        kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f, w);
+      [&](Stream& s, Operands v) {
+        kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f);
         kernels::map(s, after_apart, v.subspan(1, 1), v.subspan(2));
-      },
-      [](Stream& s, Operands v) {
-        return kernels::layer_norm_workspace(s, v[0], std::nullopt, std::nullopt, v[1], 1);
       });
 }
 
@@ -209,8 +174,7 @@ void sorts(KernelBench& b) {
       if (type == DType::i64 && shape != Shape{1 << 24}) continue;
       const Tensor x{type, shape}, places{DType::i32, shape};
       b.measure({.name = label("sort pairs", x), .inputs = {x}, .outputs = {x, places}, .moved = 2 + 32.0 / bits(type),
-                 .call = [](Stream& s, Operands v, const Workspace& w) { kernels::sort(s, v[0], v[1], v[2], {}, w); },
-                 .workspace = [](Stream& s, Operands v) { return kernels::sort_workspace(s, v[0], v[1], v[2], {}); }});
+                 .call = [](Stream& s, Operands v) { kernels::sort(s, v[0], v[1], v[2], {}); }});
     }
     for (const auto& [shape, k] :
          {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
@@ -218,9 +182,7 @@ void sorts(KernelBench& b) {
       Shape top = shape;
       top[-1] = k;
       b.measure({.name = label(std::format("top {}", k), x), .inputs = {x}, .outputs = {{type, top}, {DType::i32, top}},
-                 .moved = 1,
-                 .call = [](Stream& s, Operands v, const Workspace& w) { kernels::top_k(s, v[0], v[1], v[2], {}, w); },
-                 .workspace = [](Stream& s, Operands v) { return kernels::top_k_workspace(s, v[0], v[1], v[2], {}); }});
+                 .moved = 1, .call = [](Stream& s, Operands v) { kernels::top_k(s, v[0], v[1], v[2], {}); }});
     }
   }
 }
@@ -246,12 +208,7 @@ void forms(KernelBench& b) {
     for (const PartsForm& f : parts) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
                  .inputs = {x}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v, const Workspace& w) {
-                   kernels::softmax_in_parts(s, views(v), axis, false, w.value(), f);
-                 },
-                 .workspace = [&](Stream& s, Operands v) {
-                   return kernels::softmax_in_parts_workspace(s, views(v), axis, f);
-                 }});
+                 .call = [&](Stream& s, Operands v) { kernels::softmax_in_parts(s, views(v), axis, false, f); }});
     }
   };
   const auto softmax_whole = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole) {
@@ -259,7 +216,7 @@ void forms(KernelBench& b) {
     for (const RowForm& f : whole) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
                  .inputs = {x}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v, const Workspace&) {
+                 .call = [&](Stream& s, Operands v) {
                    kernels::softmax_in_form(s, kernels::row_views("softmax", v[0], v[1]), axis, false, f);
                  }});
     }
@@ -273,16 +230,11 @@ void forms(KernelBench& b) {
     };
     for (const RowForm& f : whole) {
       b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v, const Workspace&) { kernels::row_norm_in_form(s, norm(v), f); }});
+                 .call = [&](Stream& s, Operands v) { kernels::row_norm_in_form(s, norm(v), f); }});
     }
     for (const PartsForm& f : parts) {
       b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v, const Workspace& w) {
-                   kernels::row_norm_in_parts(s, norm(v), w.value(), f);
-                 },
-                 .workspace = [&](Stream& s, Operands v) {
-                   return kernels::row_norm_in_parts_workspace(s, norm(v), f);
-                 }});
+                 .call = [&](Stream& s, Operands v) { kernels::row_norm_in_parts(s, norm(v), f); }});
     }
   };
   const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanOp op,
@@ -291,15 +243,10 @@ void forms(KernelBench& b) {
     const std::string name =
         std::format("form {} axis {}: ", label(op == kernels::ScanOp::sum ? "scan sum" : "scan log-sum-exp", x), axis);
     b.measure({.name = name + "whole", .inputs = {x}, .outputs = {x}, .moved = 2,
-               .call = [&](Stream& s, Operands v, const Workspace&) { kernels::scan(s, op, v[0], v[1], axis); }});
+               .call = [&](Stream& s, Operands v) { kernels::scan(s, op, v[0], v[1], axis); }});
     for (const PartsForm& f : parts) {
       b.measure({.name = name + text(f), .inputs = {x}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v, const Workspace& w) {
-                   kernels::scan_in_parts(s, op, v[0], v[1], axis, {}, w.value(), f);
-                 },
-                 .workspace = [&](Stream& s, Operands v) {
-                   return kernels::scan_in_parts_workspace(s, op, v[0], v[1], axis, f);
-                 }});
+                 .call = [&](Stream& s, Operands v) { kernels::scan_in_parts(s, op, v[0], v[1], axis, {}, f); }});
     }
   };
   const auto reduce = [&](ReduceOp op, DType type, const Shape& shape, int axis,
@@ -310,12 +257,7 @@ void forms(KernelBench& b) {
       const std::string what = std::format("{} of {}", op == ReduceOp::sum ? "sum" : "max", axis ? "rows" : "columns");
       b.measure({.name = std::format("form {}: {}, loads {}, parts {}", label(what, x), text(f.rows), f.loads, f.parts),
                  .inputs = {x}, .outputs = {reduced(x, axes, type)}, .moved = 1,
-                 .call = [&](Stream& s, Operands v, const Workspace& w) {
-                   kernels::reduce_in_form(s, op, v[0], v[1], axes, w, f);
-                 },
-                 .workspace = [&](Stream& s, Operands v) {
-                   return kernels::reduce_in_form_workspace(s, op, v[0], v[1], axes, f);
-                 }});
+                 .call = [&](Stream& s, Operands v) { kernels::reduce_in_form(s, op, v[0], v[1], axes, f); }});
     }
   };
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {

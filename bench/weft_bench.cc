@@ -1,5 +1,6 @@
-// weft_bench: how fast kernels, a sentence encoder and start-up are on a device. Every result is checked in the run
-// that is timed; data are random; outputs are poisoned first. docs/performance.md says how its table was made.
+// weft_bench: how fast kernels, their calls on the host, compiling, a sentence encoder and start-up are on a device.
+// Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
+// docs/performance.md says how its table was made.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -23,6 +24,24 @@ int main(int argc, char** argv) try {
   add_report_options(app, o);
   CLI::App* kernels = app.add_subcommand("kernels", "Single kernels: GB/s and TFLOP/s");
   add_kernel_options(*kernels, o);
+  CLI::App* host = app.add_subcommand("host", "The host's time of a kernel call that was made before, on a GPU");
+  add_only_option(*host, o);
+  host->add_option("--calls", o.calls, "Calls in a submit")->check(CLI::Range(16, 8192))->capture_default_str();
+  host->footer(
+      "Timed are calls such as kernels::softmax(encoder, x, y, -1) of small tensors, one after another; what opens an "
+      "encoder, submits and waits is not. Medians, of 16 calls at a time.\n"
+      "- buffers seen before: 16 sets of tensors take turns, which calls before had, too\n"
+      "- new buffers: each call has buffers that no call had before; allocating them is not timed\n"
+      "- new sizes: each call has a number of rows that no call had before; its pipeline is compiled already\n"
+      "Beside each, in the same run, the same dispatches by Dawn alone: SetPipeline, SetBindGroup with a dynamic "
+      "offset, DispatchWorkgroups; for new buffers and new sizes with a bind group made for each. A software GPU "
+      "computes on the cores that are timed: there only the ratios say something.");
+  CLI::App* compile = app.add_subcommand("compile", "Compiling graphs of 1, 20 and 48 kernels in new shapes");
+  compile->footer(
+      "Timed is compile() of products, softmax and layer norms in a chain, each of which is a step, in shapes that the "
+      "device has not met, when all kernels are compiled. Beside it its parts, timed one by one: the passes over the "
+      "graph (--json: each of them), the schedule, the plans of kernel calls, the memory plan; recording dispatches is "
+      "in the rest. Medians.");
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
@@ -33,6 +52,7 @@ int main(int argc, char** argv) try {
   start->add_option("--program", program, "The weft command line")->capture_default_str();
   start->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   app.footer("Examples\n  weft_bench encoder --device cpu --shapes 32x128\n  weft_bench kernels --only softmax\n"
+             "  weft_bench host --only softmax\n"
              "  weft_bench kernels --families copy,rows --seconds 0.1 --warm-up 0.1\n"
              "  weft_bench kernels --output today.jsonl --compare yesterday.jsonl --plot today.svg\n"
              "Against other libraries in the same run: ./dev bench peers --help\n");
@@ -51,6 +71,11 @@ int main(int argc, char** argv) try {
     if (all && !device.is_gpu()) o.mebibytes = 64;
     bench_kernels(device, o, report);
   }
+  if (all || *host) {
+    const Device device = Device::open(o.device);
+    if (*host || device.is_gpu()) bench_host(device, o, report);
+  }
+  if (all || *compile) bench_compile(Device::open(o.device), o, report);
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);
   report.draw();

@@ -26,8 +26,6 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
              y = b.poisoned({s.batch, s.heads, s.queries, s.dim}, type);
   const kernels::AttentionOptions options{
       .scale = 1 / std::sqrt(static_cast<float>(s.dim)), .causal = s.causal, .window_left = s.window};
-  const auto workspace =
-      b.workspace(b.ask([&](Stream& stream) { return kernels::attention_workspace(stream, q, k, v, {}, y, options); }));
   const bool decode = s.queries == 1;
   const double bytes = static_cast<double>(k.count() + v.count()) * bits(type) / 8;
   const std::string name =
@@ -35,7 +33,7 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
                   s.keys != s.queries ? std::format(" x [{}, {}]", s.kv_heads, s.keys) : "", s.causal ? " causal" : "",
                   s.window >= 0 ? std::format(" window {}", s.window) : "");
   b.measure(name, decode ? Unit::bytes : Unit::flop, decode ? bytes : flop,
-            [&](Stream& stream) { kernels::attention(stream, q, k, v, {}, y, options, {}, workspace); },
+            [&](Stream& stream) { kernels::attention(stream, q, k, v, {}, y, options); },
             [&] {
               // The last query of the last head.
               const std::int64_t row = s.batch * s.heads * s.queries - 1, kv = s.batch * s.kv_heads - 1;

@@ -17,10 +17,9 @@ void product(KernelBench& b, DType type, std::int64_t m, std::int64_t n, std::in
       byte_size(type, static_cast<std::uint64_t>(n * k)) > b.device().gpu().capabilities().max_binding) return;
   const View a = b.random({m, k}, type), w = b.random(rows ? Shape{k, n} : Shape{n, k}, type);
   const View y = b.poisoned({m, n}, type == DType::i8 ? DType::i32 : type), bt = rows ? w : w.permuted(kTransposed);
-  const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::matmul_workspace(s, a, bt, y); }));
   b.measure(
       std::format("matmul {} [{}, {}] x [{}, {}]{}", name(type), m, k, rows ? k : n, rows ? n : k, rows ? "" : "T"),
-      Unit::flop, flop, [&](Stream& s) { kernels::matmul(s, a, bt, y, {}, workspace); },
+      Unit::flop, flop, [&](Stream& s) { kernels::matmul(s, a, bt, y); },
       [&] {
         const std::int64_t i = m - 1, j = n / 2 + 1;
         const auto ra = b.read(a, i * k, k);

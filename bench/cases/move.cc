@@ -68,8 +68,7 @@ void moves(KernelBench& b, DType type) {
     b.measure(label("scatter rows"), Unit::bytes, 2 * bytes,
               [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::assign, lines, x, y, 0); },
               [&] { return at(y, line(77), 5) == at(x, 77, 5); });
-    const auto chains = b.workspace(b.ask([&](Stream& s) { return kernels::scatter_workspace(s, lines, x, y, 0); }));
-    const auto add = [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0, chains); };
+    const auto add = [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0); };
     b.measure(label("scatter add rows"), Unit::bytes, 3 * bytes, add, [&] {
       b.run([&](Stream& s) {  // what has been added until now is nothing to compare with
         kernels::fill(s, 0, y);
@@ -92,9 +91,8 @@ void moves(KernelBench& b, DType type) {
 
   const View mask = b.random({rows, columns}, DType::u8), found = b.poisoned({1}, DType::u32),
              list = b.poisoned({count}, type);
-  const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::compact_workspace(s, x.shape()); }));
   b.measure(label("compress"), Unit::bytes, 2 * bytes + 2.0 * static_cast<double>(count),
-            [&](Stream& s) { kernels::compress(s, x, mask, list, found, workspace); }, [&] {
+            [&](Stream& s) { kernels::compress(s, x, mask, list, found); }, [&] {
               const auto flags = b.read(mask, 0, 1000);
               const auto before = std::ranges::count_if(flags, [](double v) { return v != 0; });
               return b.read(mask, 1000, 1)[0] == 0 || b.read(list, before, 1)[0] == b.read(x, 1000, 1)[0];
@@ -106,10 +104,9 @@ void scans(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns, 
   const double bytes = static_cast<double>(rows * columns) * bits(type) / 8;
   for (const kernels::ScanOp op : {kernels::ScanOp::sum, kernels::ScanOp::max, kernels::ScanOp::log_sum_exp}) {
     const char* names[] = {"scan sum", "", "scan max", "", "scan log-sum-exp"};
-    const auto workspace = b.workspace(b.ask([&](Stream& s) { return kernels::scan_workspace(s, op, x, y, axis); }));
     b.measure(
         std::format("{} {} [{}, {}]{}", names[static_cast<int>(op)], name(type), rows, columns, axis ? "" : " down"),
-        Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::scan(s, op, x, y, axis, {}, workspace); },
+        Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::scan(s, op, x, y, axis); },
         [&] {
           double sum = 0, top = -INFINITY, total = 0;
           const std::int64_t n = std::min<std::int64_t>(axis ? columns : rows, 500);

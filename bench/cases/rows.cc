@@ -12,7 +12,6 @@ namespace {
 
 using kernels::ReduceOp;
 using Numbers = std::vector<double>;
-using Workspace = std::optional<View>;
 
 double sum(const Numbers& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 double mean(const Numbers& v) { return sum(v) / static_cast<double>(v.size()); }
@@ -85,22 +84,20 @@ class Rows {
   struct Case {
     std::string name;
     View x, y;
-    double moved, functions;                          // bytes, in sizes of x; an element
-    View line;                                        // the last line of x that the kernel works on
-    std::function<double(const Numbers&)> expected;   // the last element of y, of that line
-    double unit = 1;                                  // in which expected is of the order of 1
+    double moved, functions;                         // bytes, in sizes of x; an element
+    View line;                                       // the last line of x that the kernel works on
+    std::function<double(const Numbers&)> expected;  // the last element of y, of that line
+    double unit = 1;                                 // in which expected is of the order of 1
     bool exact = false;
-    std::function<std::uint64_t(Stream&)> workspace;  // its bytes
-    std::function<void(Stream&, const Workspace&)> call;
+    Call call;
   };
 
   void measure(const Case& c) {
     const std::string name = std::format("{} {} {}", c.name, weft::name(type_), to_string(c.x.shape()));
     if (!b_.asked(name)) return;
-    const Workspace workspace = b_.workspace(b_.ask(c.workspace));
     b_.poison(c.y);
     b_.measure(
-        name, Unit::bytes, c.moved * static_cast<double>(touched_bytes(c.x)), [&](Stream& s) { c.call(s, workspace); },
+        name, Unit::bytes, c.moved * static_cast<double>(touched_bytes(c.x)), c.call,
         [&] {
           const double got = b_.read(c.y, c.y.count() - 1, 1)[0], expected = c.expected(b_.read(c.line));
           return c.exact ? got == expected : close(got / c.unit, expected / c.unit, type_ == DType::f32 ? 2e-5 : 5e-3);
@@ -126,18 +123,15 @@ class Rows {
              // Of an f16 no less than its least normal one.
              .unit = logarithm ? 1
                                : std::max(1 / static_cast<double>(shape[axis]), type_ == DType::f16 ? 0x1p-14 : 0.0),
-             .workspace = [&](Stream& s) { return kernels::softmax_workspace(s, x, y, axis); },
-             .call =
-                 [&](Stream& s, const Workspace& w) {
-                   logarithm ? kernels::log_softmax(s, x, y, axis, w) : kernels::softmax(s, x, y, axis, w);
-                 }});
+             .call = [&](Stream& s) {
+               logarithm ? kernels::log_softmax(s, x, y, axis) : kernels::softmax(s, x, y, axis);
+             }});
   }
 
   // A norm whose last line is the last so many elements.
   void norm(const char* name, const Shape& shape, std::int64_t line,
             const std::function<double(const Numbers&)>& expected,
-            const std::function<std::uint64_t(Stream&, const View&, const View&)>& workspace,
-            const std::function<void(Stream&, const View&, const View&, const Workspace&)>& call) {
+            const std::function<void(Stream&, const View&, const View&)>& call) {
     const View x = first(x_, shape), y = first(y_, shape);
     measure({.name = name,
              .x = x,
@@ -146,8 +140,7 @@ class Rows {
              .functions = 0.3,
              .line = last(x, line),
              .expected = expected,
-             .workspace = [&](Stream& s) { return workspace ? workspace(s, x, y) : 0; },
-             .call = [&](Stream& s, const Workspace& scratch) { call(s, x, y, scratch); }});
+             .call = [&](Stream& s) { call(s, x, y); }});
   }
 
   // Of a line with weights like these, as scale and bias.
@@ -159,39 +152,27 @@ class Rows {
 
   void row_norms(const Shape& rows) {
     const View w = first(weights_, {rows[1]});
-    norm(
-        "layer norm", rows, rows[1], normalised(w),
-        [&](Stream& s, auto& x, auto& y) { return kernels::layer_norm_workspace(s, x, w, w, y, 1); },
-        [&](Stream& s, auto& x, auto& y, auto& scratch) { kernels::layer_norm(s, x, w, w, y, 1, kEpsilon, scratch); });
+    norm("layer norm", rows, rows[1], normalised(w),
+         [&](Stream& s, auto& x, auto& y) { kernels::layer_norm(s, x, w, w, y, 1, kEpsilon); });
     norm(
         "rms norm", rows, rows[1],
         [&](const Numbers& v) { return v.back() / std::sqrt(mean_square(v, 0) + kEpsilon) * b_.read(w).back(); },
-        [&](Stream& s, auto& x, auto& y) { return kernels::rms_norm_workspace(s, x, w, y, 1); },
-        [&](Stream& s, auto& x, auto& y, auto& scratch) { kernels::rms_norm(s, x, w, y, 1, kEpsilon, scratch); });
+        [&](Stream& s, auto& x, auto& y) { kernels::rms_norm(s, x, w, y, 1, kEpsilon); });
   }
 
   void channel_norms(const Shape& images) {
     const View c = first(weights_, {kChannels});
-    norm(
-        "group norm", images, kChannels / kGroups * kPixels, normalised(c),
-        [&](Stream& s, auto& x, auto& y) { return kernels::group_norm_workspace(s, x, c, c, y, 1, kGroups); },
-        [&](Stream& s, auto& x, auto& y, auto& scratch) {
-          kernels::group_norm(s, x, c, c, y, 1, kGroups, kEpsilon, scratch);
-        });
-    norm(
-        "instance norm", images, kPixels, normalised(c),
-        [&](Stream& s, auto& x, auto& y) { return kernels::instance_norm_workspace(s, x, c, c, y, 1); },
-        [&](Stream& s, auto& x, auto& y, auto& scratch) {
-          kernels::instance_norm(s, x, c, c, y, 1, kEpsilon, scratch);
-        });
+    norm("group norm", images, kChannels / kGroups * kPixels, normalised(c),
+         [&](Stream& s, auto& x, auto& y) { kernels::group_norm(s, x, c, c, y, 1, kGroups, kEpsilon); });
+    norm("instance norm", images, kPixels, normalised(c),
+         [&](Stream& s, auto& x, auto& y) { kernels::instance_norm(s, x, c, c, y, 1, kEpsilon); });
     norm(
         "batch norm", images, 1,
         [&](const Numbers& v) {
           const double weight = b_.read(c).back();  // the mean, too
           return (v.back() - weight) / std::sqrt(kVariance + kEpsilon) * weight + weight;
         },
-        {},
-        [&](Stream& s, auto& x, auto& y, auto&) { kernels::batch_norm(s, x, c, variances_, c, c, y, 1, kEpsilon); });
+        [&](Stream& s, auto& x, auto& y) { kernels::batch_norm(s, x, c, variances_, c, c, y, 1, kEpsilon); });
   }
 
   void reductions(const std::string& lines, const Shape& shape, int axis) {
@@ -217,21 +198,17 @@ class Rows {
                .line = line,
                .expected = r.expected,
                .unit = r.unit,
-               .workspace = [&](Stream& s) { return kernels::reduce_workspace(s, r.op, x, y, axes); },
-               .call = [&](Stream& s, const Workspace& w) { kernels::reduce(s, r.op, x, y, axes, w); }});
+               .call = [&](Stream& s) { kernels::reduce(s, r.op, x, y, axes); }});
     }
-    measure(
-        {.name = std::format("argmax of {}", lines),
-         .x = x,
-         .y = places,
-         .moved = 1,
-         .functions = 0.1,
-         .line = line,
-         .expected = place_of_largest,
-         .exact = true,
-         .workspace = [&](Stream& s) { return kernels::arg_reduce_workspace(s, kernels::ArgOp::max, x, places, axes); },
-         .call = [&](Stream& s,
-                     const Workspace& w) { kernels::arg_reduce(s, kernels::ArgOp::max, x, places, axes, w); }});
+    measure({.name = std::format("argmax of {}", lines),
+             .x = x,
+             .y = places,
+             .moved = 1,
+             .functions = 0.1,
+             .line = line,
+             .expected = place_of_largest,
+             .exact = true,
+             .call = [&](Stream& s) { kernels::arg_reduce(s, kernels::ArgOp::max, x, places, axes); }});
   }
 
   KernelBench& b_;

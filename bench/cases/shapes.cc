@@ -11,7 +11,7 @@ namespace {
 
 // Some roundings of the greatest result, and those of sums in f32: of some thousand terms a few units in the last place
 // of what their magnitudes sum up to, `magnitude`, which results near zero are far below.
-KernelBench::Tolerance tolerance_of(DType type, double magnitude = 1) {
+Tolerance tolerance_of(DType type, double magnitude = 1) {
   return {.relative = type == DType::f32 ? 2e-6 : 2e-3, .absolute = 2e-7 * magnitude};
 }
 
@@ -45,7 +45,7 @@ class Shapes {
   double size(const View& v) const { return static_cast<double>(v.count()) * bits(v.dtype) / 8; }
 
   void measure(std::string_view what, const std::vector<View>& inputs, const View& y, double bytes,
-               const KernelBench::Operation& operation) {
+               const Operation& operation) {
     const std::string label = std::format("{} {} {}", what, name(type_), to_string(inputs[0].shape()));
     if (!b_.asked(label) || inputs[0].count() == 0 || y.count() == 0) return;  // too small a bench
     b_.poison(y_);
@@ -120,11 +120,8 @@ class Shapes {
         kernels::batch_norm(s, in[0], in[1], in[1], in[1], in[1], out, 1, 2.0f);
       });
       const auto norm = [&](const char* what, std::int64_t groups) {
-        const auto scratch = b_.workspace(b_.ask([&](Stream& s) {
-          return kernels::group_norm_workspace(s, x, weights, weights, y, 1, groups);
-        }));
         measure(what, {x, weights}, y, 2 * size(x), [&](Stream& s, auto in, auto& out) {
-          kernels::group_norm(s, in[0], in[1], in[1], out, 1, groups, 1e-5f, scratch);
+          kernels::group_norm(s, in[0], in[1], in[1], out, 1, groups, 1e-5f);
         });
       };
       norm("group norm", 32);
@@ -142,20 +139,14 @@ class Shapes {
       const Shape shape = lines_of(line);
       const View x = this->x(shape), y = this->y(shape), one = this->y({shape[0], 1, shape[2]});
       const std::array axes{1};
-      const auto scratch = b_.workspace(b_.ask([&](Stream& s) { return kernels::softmax_workspace(s, x, y, 1); }));
       measure("softmax of the middle", {x}, y, 2 * size(x),
-              [&](Stream& s, auto in, auto& out) { kernels::softmax(s, in[0], out, 1, scratch); });
-      const auto some = b_.workspace(b_.ask([&](Stream& s) {
-        return kernels::reduce_workspace(s, kernels::ReduceOp::mean, x, one, axes);
-      }));
+              [&](Stream& s, auto in, auto& out) { kernels::softmax(s, in[0], out, 1); });
       measure("mean of the middle", {x}, one, size(x), [&](Stream& s, auto in, auto& out) {
-        kernels::reduce(s, kernels::ReduceOp::mean, in[0], out, axes, some);
+        kernels::reduce(s, kernels::ReduceOp::mean, in[0], out, axes);
       });
       const View places = b_.poisoned({shape[0], 1, shape[2]}, DType::i32);
-      const auto more = b_.workspace(
-          b_.ask([&](Stream& s) { return kernels::arg_reduce_workspace(s, kernels::ArgOp::max, x, places, axes); }));
       measure("argmax of the middle", {x}, places, size(x), [&](Stream& s, auto in, auto& out) {
-        kernels::arg_reduce(s, kernels::ArgOp::max, in[0], out, axes, more);
+        kernels::arg_reduce(s, kernels::ArgOp::max, in[0], out, axes);
       });
       scan("scan of the middle", x, y, 1);
     }
@@ -163,10 +154,8 @@ class Shapes {
     scan("scan", x(odd), y(odd), 1);
   }
   void scan(std::string_view what, const View& x, const View& y, int axis) {
-    const auto scratch = b_.workspace(
-        b_.ask([&](Stream& s) { return kernels::scan_workspace(s, kernels::ScanOp::sum, x, y, axis); }));
     measure(what, {x}, y, 2 * size(x), [&](Stream& s, auto in, auto& out) {
-      kernels::scan(s, kernels::ScanOp::sum, in[0], out, axis, {}, scratch);
+      kernels::scan(s, kernels::ScanOp::sum, in[0], out, axis);
     });
   }
 
@@ -186,9 +175,8 @@ void products(KernelBench& b, DType type) {
       const std::string label = std::format("product {} [{}, {}] x [{}, {}]{}", name(type), m, k, w.shape()[0],
                                             w.shape()[1], turned ? "T" : "");
       if (!b.asked(label)) continue;
-      const auto scratch = b.workspace(b.ask([&](Stream& s) { return kernels::matmul_workspace(s, a, right, y); }));
       b.measure(label, Unit::flop, 2.0 * static_cast<double>(m * k * n),
-                [&](Stream& s) { kernels::matmul(s, a, right, y, {}, scratch); }, [&] {
+                [&](Stream& s) { kernels::matmul(s, a, right, y); }, [&] {
                   // The twin of all rows takes seconds.
                   const std::int64_t first = std::max<std::int64_t>(m - 40, 0);
                   const std::array inputs{kernels::slice(a, 0, first), right};
@@ -209,10 +197,8 @@ void products(KernelBench& b, DType type) {
     if (!b.asked(label)) continue;
     // Weights are 1 in sum, but a score's error, of a magnitude of a quarter of dim times scale, is a relative one of
     // its weight, and of the sum that weights are divided by.
-    const auto scratch =
-        b.workspace(b.ask([&](Stream& s) { return kernels::attention_workspace(s, q, k, v, {}, y, options); }));
     b.measure(label, Unit::flop, 4.0 * static_cast<double>(batch * heads * tokens * tokens * dim),
-              [&](Stream& s) { kernels::attention(s, q, k, v, {}, y, options, {}, scratch); }, [&] {
+              [&](Stream& s) { kernels::attention(s, q, k, v, {}, y, options); }, [&] {
                 const auto last = [&](const View& v) { return kernels::slice(v, 0, batch - 1); };
                 return b.agrees(std::array{last(q), last(k), last(v)}, last(y), [&](Stream& s, auto in, auto& out) {
                   kernels::attention(s, in[0], in[1], in[2], {}, out, options);

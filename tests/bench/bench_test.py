@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The benchmark's files and messages, on one small case.  bench_test.py WEFT_BENCH"""
+"""The benchmark's files and messages, on few small cases.  bench_test.py WEFT_BENCH"""
 import json
 import os
 import pathlib
@@ -83,6 +83,32 @@ class Bench(unittest.TestCase):
         norms = {f"{what} norm" for what in ("layer", "rms", "group", "instance", "batch")}
         self.assertEqual(names, {"copy", "transpose", "softmax", "log softmax", "softmax of columns"} | norms | lines)
         self.assert_fails(self.run_bench("--families", "copy,columns"), "columns", "rows")
+
+    def test_the_hosts_time_of_calls(self):
+        self.assert_fails(self.run_bench("host", "--device", "cpu", only=None), "host", "--device")
+        self.assert_fails(self.run_bench("host", "--calls", "0", only=None), "--calls")
+        process = self.run_bench("host", "--device", "llvmpipe", "--seconds", "0.01", "--calls", "16", "--json",
+                                 "--only", "softmax", only=None)
+        if "adapters here" in process.stderr:
+            self.skipTest(process.stderr)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        results = [json.loads(line) for line in process.stdout.splitlines()]
+        self.assertEqual([r["name"].split(", ")[-1] for r in results],
+                         ["buffers seen before", "new buffers", "new sizes"])
+        for r in results:
+            self.assertTrue(r["right"])
+            self.assertGreater(r["bare_us"], 0)
+            self.assertAlmostEqual(r["times_bare"], r["value"] / r["bare_us"])
+
+    def test_compiling(self):
+        process = self.run_bench("compile", "--device", "cpu", "--seconds", "0.01", "--json", only=None)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        results = [json.loads(line) for line in process.stdout.splitlines()]
+        self.assertEqual([r["steps"] for r in results], [1, 20, 48])
+        for r in results:
+            self.assertGreater(r["value"], 0)
+            self.assertAlmostEqual(r["passes_us"] + r["schedule_us"] + r["plans_us"] + r["memory_plan_us"] +
+                                   r["rest_us"], r["value"], places=3)
 
     def test_no_such_case(self):
         self.assert_fails(self.run_bench(only="no such kernel"), "no case", "no such kernel")
