@@ -7,6 +7,7 @@
 
 #include "compiler/executable.h"
 #include "compiler/passes/passes.h"
+#include "compiler/support.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -85,7 +86,14 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   tell_idle_forces(with_store, decisions);
   compiler::Schedule schedule = compiler::make_schedule(ready);
   log_mark("the graph is optimised");
-  auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store, options.restorable);
+  std::shared_ptr<Executable::Impl> impl;
+  try {
+    impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store, options.restorable);
+  } catch (const Unsupported&) {
+    // That is the first call that the device refuses; people want to know all.
+    compiler::check_support(compiler::make_schedule(ready), device);
+    throw;
+  }
   impl->report.graph = ready.to_string();
   impl->report.precision = std::move(decisions);
   return Executable(std::move(impl));

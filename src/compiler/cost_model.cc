@@ -1,43 +1,17 @@
 // A graph's time from a calibration: the steps that it would run as, each by its work.
 #include <algorithm>
 #include <format>
-#include <optional>
 
-#include "compiler/schedule.h"
-#include "gpu/shaders_only.h"
+#include "compiler/support.h"
 #include "weft/calibration.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft {
-namespace {
-
-// Throws what compile() would, but compiles nothing.
-void check_calls(const compiler::Schedule& schedule, const Device& device) {
-  std::optional<gpu::ShadersOnly> commands;
-  if (device.is_gpu()) commands.emplace(device.gpu());
-  cpu::Executor executor;
-  Stream& stream = commands ? static_cast<Stream&>(*commands) : executor;
-  for (const compiler::ScheduledCall& call : schedule.calls) {
-    const std::vector<View> inputs = compiler::placeholder_views(schedule, call.inputs);
-    const std::vector<View> outputs = compiler::placeholder_views(schedule, call.outputs);
-    Launch launch{stream, inputs, outputs, std::nullopt};
-    const std::uint64_t bytes = call.op->workspace(launch);
-    if (!commands) continue;
-    if (bytes > 0) {
-      launch.workspace = View(Buffer::placeholder((bytes + 15) / 16 * 16), 0, DType::u8,
-                              {static_cast<std::int64_t>(bytes)});
-    }
-    call.op->lower(launch);
-  }
-}
-
-}  // namespace
-
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options) {
   const compiler::Schedule schedule = compiler::make_schedule(optimized(graph, device, options));
-  check_calls(schedule, device);
+  compiler::check_support(schedule, device);
   cpu::Executor none;  // work depends on shapes alone
   Estimate e;
   for (const compiler::ScheduledCall& call : schedule.calls) {
