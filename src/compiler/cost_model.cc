@@ -1,7 +1,6 @@
 // A graph's time from a calibration: the steps that it would run as, each by its work.
 #include <algorithm>
 #include <format>
-#include <optional>
 
 #include "compiler/plan_calls.h"
 #include "weft/calibration.h"

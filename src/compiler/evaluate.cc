@@ -65,7 +65,7 @@ std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> input
 std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs) {
   std::vector<std::vector<TensorData>> values;
   for (const auto& node : graph.impl().nodes) {
-    if (const auto* input = node->as<InputOp>()) {
+    if (const InputOp* input = node->op().input()) {
       const auto it = inputs.find(input->input_name());
       if (it == inputs.end() || TensorType{it->second.dtype, it->second.shape} != node->types()[0]) {
         throw InvalidArgument("evaluate: input {} is missing or not {}", in_quotes(input->input_name()),
@@ -74,8 +74,8 @@ std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<st
       values.push_back({it->second});
       continue;
     }
-    if (const auto* constant = node->as<ConstantOp>()) {
-      values.push_back({constant->constant()->data()});
+    if (const ConstantOp* constant = node->op().constant()) {
+      values.push_back({constant->data()->data()});
       continue;
     }
     std::vector<TensorData> operands;

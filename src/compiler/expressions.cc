@@ -3,45 +3,13 @@
 #include <algorithm>
 
 #include "kernels/elementwise/scalar_ops.h"
-#include "weft/error.h"
 
 namespace weft::compiler {
 namespace {
 
 constexpr int kCheapOperations = 4;
 
-int add(Expression& to, const Expression::Node& node) {
-  const auto& nodes = to.nodes();
-  if (const auto it = std::ranges::find(nodes, node); it != nodes.end()) return static_cast<int>(it - nodes.begin());
-  const auto& a = node.args;
-  if (node.op == ScalarOp::constant) return to.constant_bits(node.bits, node.type);
-  if (node.op == ScalarOp::cast) return to.cast(a[0], node.type);
-  switch (arity(node.op)) {
-    case 1: return to.apply(node.op, {a[0]});
-    case 2: return to.apply(node.op, {a[0], a[1]});
-    case 3: return to.apply(node.op, {a[0], a[1], a[2]});
-    default: throw InternalError("splice: {} has no operands", name(node.op));
-  }
-}
-
 }  // namespace
-
-std::vector<int> splice(Expression& to, const Expression& from, std::span<const int> args) {
-  std::vector<int> made;
-  for (Expression::Node node : from.nodes()) {
-    if (node.op == ScalarOp::input) {
-      made.push_back(args[node.input]);
-      continue;
-    }
-    for (int& a : node.args) {
-      if (a >= 0) a = made[a];
-    }
-    made.push_back(add(to, node));
-  }
-  std::vector<int> outputs;
-  for (const int o : from.outputs()) outputs.push_back(made[o]);
-  return outputs;
-}
 
 bool is_cheap(const Expression& expression) {
   int operations = 0;
@@ -50,6 +18,36 @@ bool is_cheap(const Expression& expression) {
     if (node.op != ScalarOp::input && node.op != ScalarOp::constant) ++operations;
   }
   return operations <= kCheapOperations;
+}
+
+int Region::at(Value v) {
+  const auto known = std::ranges::find(nodes_, v, &std::pair<Value, int>::first);
+  if (known != nodes_.end()) return known->second;
+  set(v, expression.input(v.dtype()));
+  inputs.push_back(v);
+  return nodes_.back().second;
+}
+
+std::vector<int> Region::at(std::span<const Value> values) {
+  std::vector<int> nodes;
+  for (const Value& v : values) nodes.push_back(at(v));
+  return nodes;
+}
+
+std::vector<int> Region::add(const Expression& from, std::span<const Value> operands) {
+  return splice(expression, from, at(operands));
+}
+
+void Region::add(std::span<const Node* const> nodes) {
+  for (const Node* n : nodes) {
+    for (const Value& v : n->inputs()) {
+      if (std::ranges::find(nodes, v.node()) == nodes.end()) at(v);
+    }
+  }
+  for (const Node* n : nodes) {
+    const std::vector<int> results = add(*n->op().elementwise(), n->inputs());
+    for (std::size_t k = 0; k < results.size(); ++k) set(n->value(static_cast<int>(k)), results[k]);
+  }
 }
 
 }  // namespace weft::compiler

@@ -1,15 +1,7 @@
 #include "compiler/grouping.h"
 
-#include <set>
-
-#include "graph/ops/leaf.h"
 
 namespace weft::compiler {
-namespace {
-
-constexpr int kFarthest = 64;  // nodes between the first and the last of a group
-
-}  // namespace
 
 Grouping::Grouping(const Graph& graph)
     : graph_(graph), uses_(graph), group_(graph.impl().nodes.size()), made_(graph.impl().nodes.size()) {
@@ -36,11 +28,11 @@ bool Grouping::may_join(int a, int b) const {
 
 // No path from beyond this node leads to `last` or before it: groups that reach across are within.
 int Grouping::horizon(int last) const {
-  for (int id = std::max(0, last - kFarthest); id <= last; ++id) {
+  for (int id = std::max(0, last - widest_); id <= last; ++id) {
     const Group& group = groups_[group_[id]];
     if (group.back()->id() <= last) continue;
     last = group.back()->id();
-    id = std::max(0, last - kFarthest) - 1;
+    id = std::max(0, last - widest_) - 1;
   }
   return last;
 }
@@ -54,7 +46,7 @@ bool Grouping::path_outside(int a, int b, int last) const {
     open.pop_back();
     for (const Node* n : groups_[g]) {
       for (std::size_t i = 0; i < n->types().size(); ++i) {
-        for (const Node* user : uses_.of(const_cast<Node*>(n)->value(static_cast<int>(i)))) {
+        for (const Node* user : uses_.of(n->value(static_cast<int>(i)))) {
           const int next = group_[user->id()];
           if (next == b && g != a) return true;
           if (next != a && next != b && user->id() <= last && seen.insert(next).second) open.push_back(next);
@@ -69,6 +61,7 @@ void Grouping::join(int from, int into) {
   for (const Node* n : groups_[from]) group_[n->id()] = into;
   groups_[into] = joined(from, into);
   groups_[from].clear();
+  widest_ = std::max(widest_, groups_[into].back()->id() - groups_[into].front()->id());
 }
 
 std::vector<Value> Grouping::operands(const Group& group) {
@@ -85,7 +78,7 @@ std::vector<Value> Grouping::results(const Group& group) const {
   std::vector<Value> list;
   for (const Node* n : group) {
     for (std::size_t i = 0; i < n->types().size(); ++i) {
-      const Value v = const_cast<Node*>(n)->value(static_cast<int>(i));
+      const Value v = n->value(static_cast<int>(i));
       const bool outside = std::ranges::any_of(uses_.of(v), [&](const Node* u) { return !member(group, *u); });
       if (outside || uses_.is_output(v)) list.push_back(v);
     }
@@ -95,7 +88,7 @@ std::vector<Value> Grouping::results(const Group& group) const {
 
 Graph Grouping::build(const Make& make) {
   for (const auto& node : graph_.impl().nodes) {
-    if (node->as<InputOp>()) emit(*node, make);
+    if (node->op().input()) emit(*node, make);
   }
   for (const auto& node : graph_.impl().nodes) {
     if (uses_.live(*node)) emit(*node, make);
@@ -113,21 +106,16 @@ void Grouping::emit(const Node& node, const Make& make) {
     }
   }
   const auto at = [&](Value old) { return made_[old.node()->id()][old.index()]; };
-  if (group.size() > 1) {
+  if (group.size() > 1 || remade_.contains(group_[node.id()])) {
     const std::vector<Value> wanted = results(group);
     const std::vector<Value> values = make(to_, group, wanted, at);
     for (const Node* n : group) made_[n->id()].resize(n->types().size());
     for (std::size_t i = 0; i < wanted.size(); ++i) made_[wanted[i].node()->id()][wanted[i].index()] = values[i];
     return;
   }
-  if (const auto* input = node.as<InputOp>()) {
-    made_[node.id()] = {to_.input(input->input_name(), node.types()[0].dtype, node.types()[0].shape)};
-    return;
-  }
   std::vector<Value> inputs;
   for (const Value& v : node.inputs()) inputs.push_back(at(v));
-  Node& copy = to_.impl().add(node.shared_op(), std::move(inputs));
-  copy.store_as(node.stored());
+  const Node& copy = to_.impl().copy(node, std::move(inputs));
   for (std::size_t i = 0; i < node.types().size(); ++i) made_[node.id()].push_back(copy.value(static_cast<int>(i)));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 
 #include "compiler/rewrite.h"
 
@@ -12,6 +13,8 @@ namespace weft::compiler {
 inline constexpr std::size_t kMostOperations = 64;
 
 class Grouping {
+  static constexpr int kFarthest = 64;  // nodes between the first and the last of groups that may_join() allows
+
  public:
   using Group = std::vector<const Node*>;  // in order
   // At first every node is a group of its own.
@@ -27,12 +30,14 @@ class Grouping {
   // True unless something outside of the two would have to come between them, or they are too far apart to tell soon.
   bool may_join(int a, int b) const;
   void join(int from, int into);
+  // A group of one node is made by build()'s `make`, too.
+  void remake(int group) { remade_.insert(group); }
 
   // What a group reads from outside, each once, and what of its values something outside needs.
   static std::vector<Value> operands(const Group& group);
   std::vector<Value> results(const Group& group) const;
 
-  // The graph with each group of more than one node made by `make`: of the new graph's values for the operands it
+  // The graph with each group of more than one node, or to be remade, made by `make`: of the new graph's values for the operands it
   // makes those for the results.
   using At = std::function<Value(Value old)>;
   using Make =
@@ -48,6 +53,8 @@ class Grouping {
   Uses uses_;
   std::vector<Group> groups_;
   std::vector<int> group_;                // of each node
+  std::set<int> remade_;
+  int widest_ = kFarthest;  // between the first and the last of any group
   std::vector<std::vector<Value>> made_;  // of each old node
   Graph to_;
 };

@@ -1,13 +1,11 @@
 #include "compiler/heads.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "compiler/terms.h"
-#include "graph/ops/map.h"
-#include "graph/ops/move.h"
-#include "graph/ops/view.h"
 
 namespace weft::compiler {
 namespace {
@@ -19,17 +17,21 @@ struct Repeated {
 
 // What has each element of v's axis once that v has `count` times in a row.
 Repeated without_repeats(Value v, int axis) {
-  if (const auto* op = op_of<PermuteOp>(v)) {
-    const Repeated inner = without_repeats(input_of(v), op->order()[axis]);
-    return {permute(inner.of, op->order()), inner.count};
+  const Op& op = v.node()->op();
+  if (is(v, "permute")) {
+    const Dims order = *op.integers("order");
+    const Repeated inner = without_repeats(input_of(v), static_cast<int>(order[axis]));
+    const std::array<Value, 1> of{inner.of};
+    return {op.simplified(of), inner.count};
   }
-  if (const auto* op = op_of<MultiplyOp>(v)) {
-    Shape others = op->counts();
+  if (is(v, "repeat")) {
+    const Dims counts = *op.integers("counts");
+    Dims others = counts;
     others[axis] = 1;
-    if (op->tiles() || others != Shape::filled(v.rank(), 1)) return {v};
-    return {input_of(v), op->counts()[axis]};
+    if (others != Dims::filled(v.rank(), 1)) return {v};
+    return {input_of(v), counts[axis]};
   }
-  if (op_of<BroadcastOp>(v)) {
+  if (is(v, "broadcast")) {
     const Value x = input_of(v);
     const int from = axis - (v.rank() - x.rank());
     if (from >= 0 && x.shape()[from] != 1) return {v};
@@ -37,7 +39,7 @@ Repeated without_repeats(Value v, int axis) {
     shape[axis] = 1;
     return {broadcast_to(x, shape), v.shape()[axis]};
   }
-  if (op_of<ReshapeOp>(v)) {
+  if (is(v, "reshape")) {
     const Value x = input_of(v);
     Shape merged = x.shape();
     if (merged.rank() != v.rank() + 1) return {v};
@@ -149,14 +151,14 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
 
 Value without_scale(Value v, double& scale) {
   const Node& node = *v.node();
-  if (node.op().is_view() || node.as<MultiplyOp>()) {
+  if (node.op().moves_elements() && node.inputs().size() == 1) {
     const Value x = input_of(v), without = without_scale(x, scale);
     return without == x ? v : apply(node.shared_op(), {without});
   }
-  const auto* map = node.as<MapOp>();
-  if (!map || node.types().size() != 1 || node.inputs().size() != 1) return v;
+  const Expression* own = node.op().elementwise();
+  if (!own || node.types().size() != 1 || node.inputs().size() != 1) return v;
   const Value x = input_of(v);
-  const Expression& e = map->expression();
+  const Expression& e = *own;
   const Expression::Node& top = e.nodes()[e.outputs()[0]];
   if ((top.op != ScalarOp::mul && top.op != ScalarOp::div) || x.type() != v.type()) return v;
   for (const int i : {0, 1}) {

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "core/in_quotes.h"
+#include "gpu/shaders_only.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 
@@ -32,6 +34,32 @@ std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, 
   return views;
 }
 
+// Why the device cannot run the call, which else gets its plan.
+std::optional<std::string> unsupported(ScheduledCall& call, const Device& device, std::span<const View> views,
+                                       kernels::PlanFor purpose) {
+  const auto inputs = views.first(call.inputs.size()), outputs = views.subspan(call.inputs.size());
+  try {
+    if (!device.is_gpu()) {
+      cpu::Executor executor;
+      return call.op->unsupported({executor, inputs, outputs});
+    }
+    gpu::ShadersOnly stream(device.gpu());
+    if (auto why = call.op->unsupported({stream, inputs, outputs})) return why;
+    call.plan = plan_call(call, device, views, purpose);
+  } catch (const Unsupported& e) {
+    return e.what();
+  }
+  return std::nullopt;
+}
+
+std::string types_of(std::span<const Operand> operands) {
+  std::string text;
+  for (const Operand& o : operands) {
+    text += std::format("{}{} {}", text.empty() ? "" : ", ", name(o.dtype), to_string(o.layout.shape));
+  }
+  return text;
+}
+
 }  // namespace
 
 kernels::Plan plan_call(const ScheduledCall& call, const Device& device, std::span<const View> views,
@@ -44,28 +72,17 @@ kernels::Plan plan_call(const ScheduledCall& call, const Device& device, std::sp
 
 void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpose) {
   const std::vector<int> replaces = results_in_place(schedule);
-  cpu::Executor cpu;
-  std::vector<std::string> unsupported;
+  std::string refused;
+  int count = 0;
   for (ScheduledCall& call : schedule.calls) {
-    try {
-      const std::vector<View> views = views_of(schedule, call, replaces);
-      const auto all = std::span(views);
-      if (!device.is_gpu()) {
-        call.op->check({cpu, all.first(call.inputs.size()), all.subspan(call.inputs.size())});
-        continue;
-      }
-      gpu::Encoder unused(device.gpu());
-      call.op->check({unused, all.first(call.inputs.size()), all.subspan(call.inputs.size())});
-      call.plan = plan_call(call, device, views, purpose);
-    } catch (const Unsupported& e) {
-      unsupported.push_back(std::format("{} on {}: {}", call.label, device.name(), e.what()));
-    }
+    const auto why = unsupported(call, device, views_of(schedule, call, replaces), purpose);
+    if (!why) continue;
+    ++count;
+    refused += std::format("\n  {} {} of {} → {}: {}", call.op->name(), in_quotes(call.label), types_of(call.inputs),
+                           types_of(call.outputs), *why);
   }
-  if (unsupported.size() == 1) throw Unsupported("{}", unsupported[0]);
-  if (!unsupported.empty()) {
-    std::string list = std::format("{} steps of the graph cannot run on {}:", unsupported.size(), device.name());
-    for (const std::string& line : unsupported) list += "\n  " + line;
-    throw Unsupported("{}", list);
+  if (count > 0) {
+    throw Unsupported("{} cannot run {} of {} kernels:{}", device.name(), count, schedule.calls.size(), refused);
   }
   for (ScheduledCall& call : schedule.calls) {
     call.scratch = -1;

@@ -8,8 +8,10 @@
 
 namespace weft::compiler {
 
-// Gives each call its plan (on a GPU), and its scratch as one more intermediate. Throws Unsupported that names all calls
-// which the device cannot run, and why.
+// Gives each call its plan (on a GPU), and its scratch as one more intermediate. Throws one Unsupported that lists all
+// calls which the device cannot run, each with its op, label and types, and why:
+//   cpu cannot run 1 of 2 kernels:
+//     custom "scale_rows [4, 3]" of f32 [4, 3], f32 [4] → f32 [4, 3]: custom kernel "scale_rows" has no CPU function
 void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpose);
 
 // A plan of the call on such views, inputs first.

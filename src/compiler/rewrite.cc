@@ -1,6 +1,5 @@
 #include "compiler/rewrite.h"
 
-#include "graph/ops/leaf.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -12,7 +11,7 @@ Uses::Uses(const Graph& graph)
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const Node& node = **it;
     users_[node.id()].resize(node.types().size());
-    if (node.as<InputOp>()) live_[node.id()] = 1;
+    if (node.op().input()) live_[node.id()] = 1;
     if (!live_[node.id()]) continue;
     for (const Value& v : node.inputs()) live_[v.node()->id()] = 1;
   }
@@ -29,6 +28,19 @@ bool Uses::is_output(Value v) const {
   return std::ranges::any_of(graph_.impl().outputs, [&](const NamedValue& o) { return o.value == v; });
 }
 
+namespace {
+
+Graph live_part(const Graph& graph) {
+  return Rewriter(graph).run([](const Node&) { return Value(); });
+}
+
+}  // namespace
+
+Value root_of(Value v) {
+  while (v.node()->op().is_view()) v = input_of(v);
+  return v;
+}
+
 Rewriter::Rewriter(const Graph& from) : from_(from), uses_(from), map_(from.impl().nodes.size()) {}
 
 std::vector<Value> Rewriter::at(std::span<const Value> old) const {
@@ -37,21 +49,12 @@ std::vector<Value> Rewriter::at(std::span<const Value> old) const {
   return values;
 }
 
-Node& Rewriter::copy(const Node& node) {
-  ++copies_;
-  if (const auto* input = node.as<InputOp>()) {
-    return *to_.input(input->input_name(), node.types()[0].dtype, node.types()[0].shape).node();
-  }
-  Node& made = to_.impl().add(node.shared_op(), at(node.inputs()));
-  made.store_as(node.stored());
-  return made;
-}
-
 Value Rewriter::constant_at(Value old) {
   std::vector<Value>& values = map_[old.node()->id()];
   if (values.empty()) {
     for (const Value& v : old.node()->inputs()) constant_at(v);
-    values.push_back(copy(*old.node()).value());
+    values.push_back(to_.impl().copy(*old.node(), at(old.node()->inputs())).value());
+    ++copies_;
   }
   return values[old.index()];
 }
@@ -72,17 +75,30 @@ Graph Rewriter::run(const Rule& rule) {
       replaced = true;
       continue;
     }
-    Node& made = copy(*node);
+    const Node& made = to_.impl().copy(*node, at(node->inputs()));
+    ++copies_;
     for (std::size_t i = 0; i < node->types().size(); ++i) values.push_back(made.value(static_cast<int>(i)));
   }
   for (const NamedValue& o : from_.impl().outputs) to_.output(o.name, at(o.value));
   // A rule that gave up may have left nodes too.
   const bool clean = !replaced && to_.impl().nodes.size() == copies_;
-  return clean ? std::move(to_) : without_dead(to_);
+  return clean ? std::move(to_) : live_part(to_);
+}
+
+Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f) {
+  const auto owns = [](const auto& node) { return !node->op().subgraphs().empty(); };
+  if (std::ranges::none_of(graph.impl().nodes, owns)) return graph;
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Value {
+    if (node.op().subgraphs().empty()) return {};
+    std::vector<std::shared_ptr<const Graph>> graphs;
+    for (const auto& g : node.op().subgraphs()) graphs.push_back(std::make_shared<const Graph>(f(*g)));
+    return r.to().impl().copy(node, node.op().with_subgraphs(std::move(graphs)), r.at(node.inputs())).value();
+  });
 }
 
 Graph without_dead(const Graph& graph) {
-  return Rewriter(graph).run([](const Node&) { return Value(); });
+  return rewrite_subgraphs(live_part(graph), without_dead);
 }
 
 }  // namespace weft::compiler

@@ -23,6 +23,9 @@ class Uses {
   std::vector<std::vector<std::vector<const Node*>>> users_;
 };
 
+// What a view of views is a view of.
+Value root_of(Value v);
+
 // Copies a graph node by node, in order, except where a rule puts something else in a node's place. What nothing needs
 // afterwards is left out, which makes a rule simple: it puts the new form where the pattern ends, and the rest of the
 // pattern falls away by itself.
@@ -45,8 +48,6 @@ class Rewriter {
   Graph run(const Rule& rule);
 
  private:
-  Node& copy(const Node& node);
-
   const Graph& from_;
   Uses uses_;
   Graph to_;
@@ -54,7 +55,10 @@ class Rewriter {
   std::size_t copies_ = 0;
 };
 
-// The graph without what no output needs.
+// The graph with those that its ops own (Op::subgraphs) rewritten by `f`.
+Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f);
+
+// The graph without what no output needs, nor in those that its ops own.
 Graph without_dead(const Graph& graph);
 
 }  // namespace weft::compiler

@@ -5,7 +5,6 @@
 
 #include "compiler/passes/resolve_views.h"
 #include "graph/ops/leaf.h"
-#include "graph/ops/view.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -48,13 +47,13 @@ class Lowering {
   }
 
   void lower(Node& node) {
-    if (const auto* input = node.as<InputOp>()) {
+    if (const InputOp* input = node.op().input()) {
       add_storage(node.value(), Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
       schedule_.inputs.push_back({input->input_name(), node.types()[0]});
       return;
     }
-    if (const auto* constant = node.as<ConstantOp>()) {
-      schedule_.storages[add_storage(node.value(), Storage::Kind::constant)].constant = constant->constant();
+    if (const ConstantOp* constant = node.op().constant()) {
+      schedule_.storages[add_storage(node.value(), Storage::Kind::constant)].constant = constant->data();
       return;
     }
     if (node.op().is_view()) return;
@@ -78,9 +77,9 @@ class Lowering {
   Operand operand(Value v) const {
     Placement place{0, Layout::dense(v.shape())};
     Value root = v;
-    if (const auto* strided = op_of<StridedOp>(v)) {
-      place = strided->placement();
+    if (v.node()->op().is_view()) {
       root = input_of(v);
+      place = *v.node()->op().place({});  // resolved: it lies so whatever its root is stored as
     } else if (v.index() == 0) {
       place.layout = storage_layout(*v.node());
     }

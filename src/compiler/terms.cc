@@ -3,15 +3,12 @@
 #include <bit>
 
 #include "graph/ops/leaf.h"
-#include "graph/ops/map.h"
-#include "graph/ops/reduce.h"
-#include "graph/ops/view.h"
 #include "weft/small_float.h"
 
 namespace weft::compiler {
 namespace {
 
-const Expression& expression(const Node& map) { return map.as<MapOp>()->expression(); }
+const Expression& expression(const Node& map) { return *map.op().elementwise(); }
 
 // The sizes that are not 1, in order.
 std::vector<std::int64_t> sizes(const Shape& shape) {
@@ -23,6 +20,12 @@ std::vector<std::int64_t> sizes(const Shape& shape) {
 }
 
 }  // namespace
+
+bool is(Value v, std::string_view op) { return v.node()->op().name() == op; }
+
+bool is_plain(const Node& node, std::string_view op) {
+  return node.op().name() == op && node.op().to_string() == op;
+}
 
 std::optional<double> number(const Expression::Node& node) {
   if (node.op != ScalarOp::constant) return std::nullopt;
@@ -46,7 +49,7 @@ void Term::enter(Value v) {
   value_ = v;
   map_ = nullptr;
   node_ = -1;
-  if (!v.node()->as<MapOp>()) return;
+  if (!v.node()->op().elementwise()) return;
   const Expression& e = expression(*v.node());
   const int output = e.outputs()[v.index()];
   // A Map that only copies may broadcast: what it copies is another value.
@@ -63,7 +66,7 @@ Term Term::arg(int i) const { return {map_, at().args[i]}; }
 
 std::optional<double> Term::number() const {
   if (map_) return compiler::number(at());
-  const auto* constant = op_of<ConstantOp>(value_);
+  const ConstantOp* constant = constant_op(value_);
   return constant ? constant->scalar() : std::nullopt;
 }
 
@@ -80,15 +83,15 @@ bool Term::operator==(const Term& other) const {
 }
 
 const Node* spread_reduction(Value v, const Shape& shape) {
-  while (v.node()->as<BroadcastOp>()) v = input_of(v);
+  while (is(v, "broadcast")) v = input_of(v);
   const Shape spread = v.shape();
-  while (v.node()->as<ReshapeOp>()) v = input_of(v);
-  const auto* op = op_of<ReduceOpNode>(v);
-  if (!op || op->before() || op->after()) return nullptr;
+  while (is(v, "reshape")) v = input_of(v);
+  const auto reduction = v.node()->op().reduction();
+  if (!reduction) return nullptr;
   const Value x = input_of(v);
   if (x.shape() != shape) return nullptr;
   Shape ones = shape;
-  for (const int axis : op->axes()) ones[axis] = 1;
+  for (const int axis : reduction->axes) ones[axis] = 1;
   // NumPy's broadcast puts sizes of 1 in front.
   Shape padded = spread;
   while (padded.rank() < ones.rank()) padded.insert(0, 1);

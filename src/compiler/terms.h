@@ -5,6 +5,10 @@
 
 namespace weft::compiler {
 
+// Whether the value comes from an op of that name; whether the node is one with no attributes.
+bool is(Value v, std::string_view op);
+bool is_plain(const Node& node, std::string_view op);
+
 // An operation of a Map's expression, or a value that something else makes.
 class Term {
  public:

@@ -64,9 +64,12 @@ wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamWindow&
   descriptor.layout = layout.group;
   descriptor.entries = bound.data();
   descriptor.entryCount = bound.size();
-  ErrorScope scope(*context_);
+  // What is bound was checked. Scopes cost more than a bind group does: on a device of Weft's own its callback hears of
+  // errors, too.
+  std::optional<ErrorScope> scope;
+  if (!context_->owned) scope.emplace(*context_);
   wgpu::BindGroup group = context_->device.CreateBindGroup(&descriptor);
-  scope.check("binding buffers");
+  if (scope) scope->check("binding buffers");
   if (entries_.size() >= kMostEntries) entries_.clear();
   entries_.emplace(hash, Entry{&layout, params, {ranges.begin(), ranges.end()}, group, now_, foreign});
   return group;

@@ -16,6 +16,17 @@ std::vector<TensorType> Node::input_types() const {
   return types;
 }
 
+std::vector<std::span<const Value>> Node::input_groups() const {
+  std::vector<std::span<const Value>> groups;
+  std::span<const Value> rest = inputs_;
+  for (const int count : op_->operand_groups()) {
+    groups.push_back(rest.first(static_cast<std::size_t>(count)));
+    rest = rest.subspan(static_cast<std::size_t>(count));
+  }
+  for (; !rest.empty(); rest = rest.subspan(1)) groups.push_back(rest.first(1));
+  return groups;
+}
+
 namespace {
 const Node& checked(const Node* node) {
   if (!node) throw InvalidArgument("graph: an empty Value, which stands for no tensor, was used as one");
@@ -60,6 +71,32 @@ Node& Graph::Impl::add(OpPtr op, std::vector<Value> operands) {
   nodes.push_back(std::make_unique<Node>(*this, static_cast<int>(nodes.size()), std::move(op), std::move(operands),
                                          std::move(results)));
   return *nodes.back();
+}
+
+Node& Graph::Impl::copy(const Node& node, OpPtr op, std::vector<Value> operands) {
+  if (const InputOp* input = op->input()) {
+    const TensorType& type = node.types()[0];
+    return *owner->input(input->input_name(), type.dtype, type.shape).node();
+  }
+  Node& made = add(std::move(op), std::move(operands));
+  made.store_as(node.stored());
+  return made;
+}
+
+std::string Graph::Impl::identity() const {
+  std::string text;
+  const auto put = [&](Value v) { text += std::format(" %{}.{}", v.node()->id(), v.index()); };
+  for (const auto& node : nodes) {
+    text += node->op().identity();
+    for (const Value& v : node->inputs()) put(v);
+    for (const TensorType& t : node->types()) text += std::format(" {}", weft::to_string(t));
+    text += Fields().add(" stored", node->stored()).shown() + "; ";
+  }
+  for (const NamedValue& o : outputs) {
+    text += in_quotes(o.name);
+    put(o.value);
+  }
+  return text;
 }
 
 Value apply(OpPtr op, std::vector<Value> operands) {
@@ -108,6 +145,19 @@ void Graph::verify() const {
       if (v.node()->id() >= node->id()) fail(*node, "an operand is computed after its use");
       if (v.index() < 0 || v.index() >= static_cast<int>(v.node()->types().size())) {
         fail(*node, "an operand is a result that its node does not have");
+      }
+    }
+    std::size_t grouped = 0;
+    for (const int count : node->op().operand_groups()) {
+      if (count < 1) fail(*node, "a group of operands is empty");
+      grouped += static_cast<std::size_t>(count);
+    }
+    if (grouped != 0 && grouped != node->inputs().size()) fail(*node, "its groups of operands are not its operands");
+    for (const auto& graph : node->op().subgraphs()) {
+      try {
+        graph->verify();
+      } catch (const Error& e) {
+        fail(*node, e.what());
       }
     }
     std::vector<TensorType> inferred;

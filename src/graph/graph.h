@@ -17,7 +17,9 @@ class Node {
   const std::vector<Value>& inputs() const { return inputs_; }
   const std::vector<TensorType>& types() const { return types_; }
   std::vector<TensorType> input_types() const;
-  Value value(int i = 0) { return {this, i}; }
+  Value value(int i = 0) const { return {const_cast<Node*>(this), i}; }
+  // The operands by Op::operand_groups().
+  std::vector<std::span<const Value>> input_groups() const;
 
   // The op, if it is one of T's.
   template <class T>
@@ -51,6 +53,11 @@ struct Graph::Impl {
 
   // Infers and checks. Throws InvalidArgument.
   Node& add(OpPtr op, std::vector<Value> inputs);
+  // Like `node`, with operands of this graph, and perhaps another op in its place. An input becomes this graph's.
+  Node& copy(const Node& node, std::vector<Value> inputs) { return copy(node, node.shared_op(), std::move(inputs)); }
+  Node& copy(const Node& node, OpPtr op, std::vector<Value> inputs);
+  // Text that only graphs have in common that compute the same in the same way.
+  std::string identity() const;
 };
 
 // The result of a new node in the operands' graph. Throws InvalidArgument if they belong to different ones.
@@ -66,6 +73,9 @@ template <class T>
 const T* op_of(Value v) {
   return v.node()->as<T>();
 }
+
+// The constant that the value is, if it is one.
+inline const ConstantOp* constant_op(Value v) { return v.node()->op().constant(); }
 
 inline Value input_of(Value v, int i = 0) { return v.node()->inputs()[i]; }
 

@@ -2,9 +2,20 @@
 
 #include <algorithm>
 
+#include "graph/graph.h"
 #include "weft/error.h"
 
 namespace weft {
+
+Fields& Fields::add(std::string_view name, std::int64_t value) {
+  return wanted_.empty() ? put(name, std::to_string(value)) : add(name, Dims{value});
+}
+
+Fields& Fields::add(std::string_view name, const Dims& value) {
+  if (wanted_.empty()) return put(name, weft::to_string(value));
+  if (name == wanted_) found_ = value;
+  return *this;
+}
 
 Fields& Fields::add(std::string_view name, double value) { return put(name, std::format("{}", value)); }
 
@@ -15,7 +26,7 @@ Fields& Fields::add(std::string_view name, std::span<const int> value) {
 }
 
 Fields& Fields::put(std::string_view name, std::string_view value) {
-  shown_ += std::format("{}{}={}", shown_.empty() ? "" : ", ", name, value);
+  if (wanted_.empty()) shown_ += std::format("{}{}={}", shown_.empty() ? "" : ", ", name, value);
   return *this;
 }
 
@@ -24,7 +35,43 @@ Fields& Fields::hide(std::string_view name, std::string_view value) {
   return *this;
 }
 
+std::optional<Dims> Op::integers(std::string_view attribute) const {
+  Fields f(attribute);
+  fields(f);
+  return f.found();
+}
+
 std::optional<Placement> Op::place(const Layout&) const { throw InternalError("{} is not a view", name()); }
+
+OpPtr Op::with_subgraphs(std::vector<std::shared_ptr<const Graph>>) const {
+  throw InternalError("{} owns no graphs", name());
+}
+
+Value Op::simplified(std::span<const Value>) const { return {}; }
+
+FusionSpec Op::fusion_spec(const gpu::Capabilities*, std::span<const TensorType>, std::span<const TensorType>) const {
+  return {};
+}
+
+OpPtr Op::with_fusion(std::optional<Expression>, std::optional<Expression>) const {
+  throw InternalError("{} takes no work into its kernel", name());
+}
+
+OpPtr Op::with_types(std::span<const TensorType>, std::span<const TensorType>, std::span<const DType>) const {
+  return nullptr;
+}
+
+std::vector<Value> Op::vjp(std::span<const Value>, std::span<const Value>, std::span<const Value>) const {
+  throw Unsupported("no gradient of {} yet", name());
+}
+
+std::vector<Value> Op::jvp(std::span<const Value>, std::span<const Value>, std::span<const Value>) const {
+  throw Unsupported("no forward derivative of {} yet", name());
+}
+
+Op::Batched Op::vmap(std::span<const Value>, std::span<const int>) const {
+  throw Unsupported("no batching of {} yet", name());
+}
 
 void Op::lower(const Launch&) const { throw InternalError("{} has no kernel", name()); }
 
@@ -52,7 +99,9 @@ std::string Op::to_string() const {
 std::string Op::identity() const {
   Fields f;
   fields(f);
-  return std::format("{}{{{}{}}}", name(), f.shown(), f.hidden());
+  std::string text = std::format("{}{{{}{}}}", name(), f.shown(), f.hidden());
+  for (const auto& graph : subgraphs()) text += std::format("({})", graph->impl().identity());
+  return text;
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// An operation of the graph: what its results are, and which kernel computes them.
+// An operation of the graph: what its results are, which kernel computes them, and what else the compiler asks of it.
+// The compiler knows no class of ops but by these hooks.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/fusion.h"
 #include "weft/graph.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -15,17 +17,30 @@
 
 namespace weft {
 
+namespace gpu {
+struct Capabilities;
+}
+class ConstantOp;
+class InputOp;
+class Op;
+using OpPtr = std::shared_ptr<const Op>;
+
 // An op's attributes as text, from which printing, hashing and equality come: "axis=1, keep_dims=true".
 class Fields {
  public:
-  Fields& add(std::string_view name, std::int64_t value) { return put(name, std::to_string(value)); }
+  Fields() = default;
+  // Of one attribute that is an integer or integers, its value instead of the text of all.
+  explicit Fields(std::string_view wanted) : wanted_(wanted) {}
+  const std::optional<Dims>& found() const { return found_; }
+
+  Fields& add(std::string_view name, std::int64_t value);
   Fields& add(std::string_view name, int value) { return add(name, std::int64_t{value}); }
   Fields& add(std::string_view name, bool value) { return put(name, value ? "true" : "false"); }
   Fields& add(std::string_view name, double value);
   Fields& add(std::string_view name, const Number& value) { return put(name, to_string(value)); }
   Fields& add(std::string_view name, std::string_view value) { return put(name, value); }
   Fields& add(std::string_view name, const char* value) { return put(name, value); }
-  Fields& add(std::string_view name, const Dims& value) { return put(name, to_string(value)); }
+  Fields& add(std::string_view name, const Dims& value);
   Fields& add(std::string_view name, std::span<const int> value);
   // Part of the op's identity that people need not see.
   Fields& hide(std::string_view name, std::string_view value);
@@ -35,6 +50,8 @@ class Fields {
 
  private:
   Fields& put(std::string_view name, std::string_view value);
+  std::string_view wanted_;
+  std::optional<Dims> found_;
   std::string shown_, hidden_;
 };
 
@@ -51,21 +68,96 @@ struct Launch {
   std::span<const View> outputs;
 };
 
-class Op {
+// A reduction without work around it.
+struct Reduction {
+  ReduceOp op;
+  std::span<const int> axes;  // ascending
+  double correction = 0;      // of variance and deviation: comes off n
+};
+
+// The operand of an op that is often a constant of much data, which may be stored narrower once and for all.
+struct WeightOperand {
+  int operand = 0;
+  bool summed = false;  // [..., k, n], and results are sums over k: rounding it can be measured (compiler/precision.h)
+};
+
+class Op : public std::enable_shared_from_this<Op> {
  public:
   virtual ~Op() = default;
 
   virtual std::string_view name() const = 0;
   virtual void fields(Fields&) const {}
 
+  // An attribute that is an integer or integers, by the name in fields(); nothing if the op has none of that name.
+  std::optional<Dims> integers(std::string_view attribute) const;
+
   // Types of the results. Throws InvalidArgument when the operands do not fit.
   virtual std::vector<TensorType> infer(std::span<const TensorType> inputs) const = 0;
+
+  // ---- Kinds
+  // Input and constant: they come from outside.
+  virtual const InputOp* input() const { return nullptr; }
+  virtual const ConstantOp* constant() const { return nullptr; }
+  bool is_leaf() const { return input() || constant(); }
 
   // A view op computes nothing: its result is operand 0's memory under another layout. `place` gives that layout when
   // the operand lies as `x`; nothing if strides cannot say it, and then a copy must come first.
   virtual bool is_view() const { return false; }
   virtual std::optional<Placement> place(const Layout& x) const;
 
+  // True if each element of the result is one of operand 0's as it is: a view, a lookup, a repetition.
+  virtual bool moves_elements() const { return is_view(); }
+  // What it computes of each element of operands that broadcast, if that is all it does.
+  virtual const Expression* elementwise() const { return nullptr; }
+  virtual std::optional<Reduction> reduction() const { return std::nullopt; }
+
+  // Operands in a row that are one tensor together, as packed values with their scales and zero points are: how many
+  // each group has. Empty: each operand is a group of its own.
+  virtual std::vector<int> operand_groups() const { return {}; }
+
+  // Graphs that it owns: branches, the body of a loop. Verifying, printing, hashing and the passes walk into them.
+  virtual std::span<const std::shared_ptr<const Graph>> subgraphs() const { return {}; }
+  // With others in their place, of the same inputs and outputs.
+  virtual OpPtr with_subgraphs(std::vector<std::shared_ptr<const Graph>> graphs) const;
+
+  // ---- Rewriting
+  // A simpler form of the op on these operands that is exact for every value; empty: there is none.
+  virtual Value simplified(std::span<const Value> operands) const;
+
+  // Elementwise work in its kernel (graph/fusion.h): what it has, what it takes in on a device (null: the CPU), and the
+  // op with work around it in place of what it has.
+  virtual Fusion fusion() const { return {}; }
+  virtual FusionStage fusion_stage() const { return FusionStage::none; }
+  virtual FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
+                                 std::span<const TensorType> outputs) const;
+  virtual OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const;
+
+  // Its form for operands that are stored as `to` instead of `from`, with the same arithmetic. Result k may be stored
+  // as results[k] or as what it was, as the op likes. Null: it has no such form.
+  virtual OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                           std::span<const DType> results) const;
+  virtual std::optional<WeightOperand> weight_operand() const { return std::nullopt; }
+  // True if operands 1 [k, n] and further ones [n] of several such ops, side by side along n, give their results side
+  // by side along the last axis, so that ops of one operand 0 can be one.
+  virtual bool joins_columns() const { return false; }
+
+  // ---- Derivatives and batching: each records what it says in the graph of the values that it is given. Of values,
+  // those of the node that is differentiated, and of their derivatives, an empty Value stands for zeros. Throws
+  // Unsupported where an op has none.
+  // Reverse mode: cotangents of the inputs, given those of the outputs.
+  virtual std::vector<Value> vjp(std::span<const Value> inputs, std::span<const Value> outputs,
+                                 std::span<const Value> cotangents) const;
+  // Forward mode: tangents of the outputs, given those of the inputs.
+  virtual std::vector<Value> jvp(std::span<const Value> inputs, std::span<const Value> outputs,
+                                 std::span<const Value> tangents) const;
+  // The op on each entry along axis axes[i] of input i; -1: the input is the same for all.
+  struct Batched {
+    std::vector<Value> outputs;
+    std::vector<int> axes;  // of the batch in each output
+  };
+  virtual Batched vmap(std::span<const Value> inputs, std::span<const int> axes) const;
+
+  // ---- Running
   // False if it wants its operands dense and stores its results so: a copy comes first where they are not.
   virtual bool takes_strides() const { return true; }
   // Whether a result may overwrite an operand that lies the very same way: each element is written by whoever read it.
@@ -73,13 +165,10 @@ class Op {
   // False if it cannot run on the CPU, so that nothing may be folded through it.
   virtual bool has_twin() const { return true; }
 
-  // Input and constant: they come from outside.
-  virtual bool is_leaf() const { return false; }
-
   // The same call on every device. Views may have any strides.
   virtual void lower(const Launch& call) const;
-  // Called once for each step of a schedule before anything runs: the time to throw Unsupported.
-  virtual void check(const Launch&) const {}
+  // Why the stream's device cannot run the call, beside what its kernels say when they are planned; nothing: it can.
+  virtual std::optional<std::string> unsupported(const Launch&) const { return std::nullopt; }
 
   // What `call` does, for profiles and estimates: by default it touches its operands once and computes nothing. The
   // kernel's dispatches say the same.
@@ -97,7 +186,5 @@ class Op {
 
 // The work of a kernel that touches the call's operands once.
 Work with_bytes(const Launch& call, Work work);
-
-using OpPtr = std::shared_ptr<const Op>;
 
 }  // namespace weft

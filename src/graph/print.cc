@@ -1,6 +1,5 @@
 #include "core/in_quotes.h"
 #include "graph/graph.h"
-#include "graph/ops/leaf.h"
 
 namespace weft {
 namespace {
@@ -8,6 +7,16 @@ namespace {
 // "%3", or "%3.1" for a second result.
 std::string reference(Value v) {
   return v.index() ? std::format("%{}.{}", v.node()->id(), v.index()) : std::format("%{}", v.node()->id());
+}
+
+std::string indented(std::string_view lines) {
+  std::string s;
+  while (!lines.empty()) {
+    const auto end = lines.find('\n') + 1;
+    s += std::format("    {}", lines.substr(0, end));
+    lines.remove_prefix(end);
+  }
+  return s;
 }
 
 // A label of Graphviz's.
@@ -22,8 +31,8 @@ std::string escaped(std::string_view text) {
 
 // Colours by what a node costs: nothing, memory, arithmetic.
 std::string_view colour(const Node& node) {
-  if (node.as<InputOp>()) return "#cfe2f3";
-  if (node.as<ConstantOp>()) return "#eeeeee";
+  if (node.op().input()) return "#cfe2f3";
+  if (node.op().constant()) return "#eeeeee";
   if (node.op().is_view()) return "#ffffff";
   const std::string_view name = node.op().name();
   return name == "matmul" || name == "attention" ? "#f9cb9c" : "#d9ead3";
@@ -41,7 +50,10 @@ std::string to_string(const Node& node) {
 
 std::string Graph::to_string() const {
   std::string s;
-  for (const auto& node : impl().nodes) s += weft::to_string(*node) + "\n";
+  for (const auto& node : impl().nodes) {
+    s += weft::to_string(*node) + "\n";
+    for (const auto& graph : node->op().subgraphs()) s += "  {\n" + indented(graph->to_string()) + "  }\n";
+  }
   for (const NamedValue& o : impl().outputs) {
     s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value));
   }

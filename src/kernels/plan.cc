@@ -121,6 +121,23 @@ Buffer Planner::scratch(std::uint64_t bytes) {
   return scratch_;
 }
 
+void Planner::append(const Plan::State& plan, std::span<const View* const> operands) {
+  GpuScratch scratch(*this);
+  plan.record(*this, operands, plan.scratch > 0 ? std::optional(scratch.take(plan.scratch)) : std::nullopt);
+}
+
+std::shared_ptr<const Plan::State> Planner::finish() {
+  // Bindings are rounded up to whole words and vectors, but not past the scratch that there will be.
+  for (Plan::State::Dispatch& d : state_->dispatches) {
+    for (Plan::State::Binding& b : d.bindings) {
+      if (b.operand == Plan::State::kScratch) {
+        b.size = std::min(b.size, state_->scratch - static_cast<std::uint64_t>(b.offset));
+      }
+    }
+  }
+  return std::move(state_);
+}
+
 GpuScratch::GpuScratch(gpu::Commands& commands)
     : planner_(dynamic_cast<Planner&>(commands)), held_(planner_.scratch_used_) {}
 

@@ -27,8 +27,15 @@ CallKey& CallKey::add(const Expression& expression) {
 }
 
 CallKey& CallKey::add(const PlannedOperand& o) {
-  add(o.dtype).add(o.phase).add(o.slack).add(o.owner).add(o.distance);
-  return add(o.layout.shape).add(o.layout.strides);
+  const struct {
+    std::int64_t distance;
+    std::uint32_t phase;
+    std::int16_t owner;
+    std::int8_t slack;
+    DType dtype;
+  } place{o.distance, o.phase, static_cast<std::int16_t>(o.owner), static_cast<std::int8_t>(o.slack), o.dtype};
+  static_assert(std::has_unique_object_representations_v<decltype(place)>);
+  return raw(&place, sizeof place).add(o.layout.shape).add(o.layout.strides);
 }
 
 PlanCache& PlanCache::of(const gpu::Device& device) {
@@ -70,8 +77,8 @@ OperandList::OperandList(std::initializer_list<Operands> groups) {
   }
 }
 
-std::shared_ptr<const Plan::State> find_or_plan(gpu::Commands& commands, CallKey& key, const OperandList& list,
-                                                const std::function<void(Stream&)>& launch) {
+void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& list,
+                  const std::function<void(Stream&)>& launch) {
   const std::span<const View* const> views = list.views();
   const gpu::Device& device = commands.device();
   std::array<PlannedOperand, 12> few;
@@ -82,15 +89,23 @@ std::shared_ptr<const Plan::State> find_or_plan(gpu::Commands& commands, CallKey
     launch(planner);
     return planner.finish();
   };
+  Planner* const planner = commands.planning() ? static_cast<Planner*>(&commands) : nullptr;
+  if (planner && planner->purpose() == PlanFor::inspection) return launch(commands);
+  const auto record = [&](const Plan::State& plan) {
+    if (planner) planner->append(plan, views);
+    else plan.record(commands, views, {});
+  };
   // Memory that is not as it should be: the launcher says what is wrong with it.
-  if (!describe_operands(views, device.capabilities().storage_alignment, operands)) return make();
+  if (!describe_operands(views, device.capabilities().storage_alignment, operands)) return record(*make());
   key.add(list.sizes());
   for (const PlannedOperand& o : operands) key.add(o);
   PlanCache& cache = PlanCache::of(device);
-  if (auto known = cache.find(key.bytes())) return known;
-  auto made = make();
-  cache.add(key.bytes(), made);
-  return made;
+  auto plan = cache.find(key.bytes());
+  if (!plan) {
+    plan = make();
+    cache.add(key.bytes(), plan);
+  }
+  record(*plan);
 }
 
 }  // namespace weft::kernels

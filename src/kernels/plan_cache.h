@@ -47,7 +47,10 @@ class CallKey {
   CallKey& add(const std::vector<T>& list) {
     return add(std::span(list));
   }
-  CallKey& add(const Dims& dims) { return add(std::span(dims.begin(), dims.end())); }
+  CallKey& add(const Dims& dims) {
+    const auto rank = static_cast<std::uint8_t>(dims.rank());
+    return add(rank).raw(dims.begin(), rank * sizeof(std::int64_t));
+  }
 
   std::string_view bytes() const { return heap_.empty() ? std::string_view(inline_.data(), size_) : heap_; }
 
@@ -94,10 +97,10 @@ class OperandList {
   std::vector<const View*> heap_;
 };
 
-// Makes the call: on the CPU and while planning at once, on a GPU by a plan, which `launch` is called to make if there
-// is none for such a call yet. `operands` are all the memory that it names.
+// Makes the call: on the CPU at once, on a GPU by a plan, which `launch` is called to make if there is none for such a
+// call yet. `operands` are all the memory that it names.
 template <class Launch>
-void call(Stream& stream, CallKey key, std::initializer_list<Operands> operands, const Launch& launch);
+void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operands, const Launch& launch);
 
 // For calls that are made once, such as a test's in a given form: the plan is not kept.
 template <class Launch>
@@ -105,22 +108,19 @@ void call_once(Stream& stream, std::initializer_list<Operands> operands, const L
 
 // ---- implementation
 
-// Whether the call is to be made at once.
-inline bool is_direct(Stream& stream) { return stream.cpu() || stream.gpu()->planning(); }
-// The plan of the call with that key and these operands; `launch` makes it if there is none.
-std::shared_ptr<const Plan::State> find_or_plan(gpu::Commands& commands, CallKey& key, const OperandList& operands,
-                                                const std::function<void(Stream&)>& launch);
+// By the plan of the call with that key and these operands; `launch` makes it if there is none.
+void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& operands,
+                  const std::function<void(Stream&)>& launch);
 
 template <class Launch>
-void call(Stream& stream, CallKey key, std::initializer_list<Operands> operands, const Launch& launch) {
-  if (is_direct(stream)) return launch(stream);
-  const OperandList list(operands);
-  find_or_plan(*stream.gpu(), key, list, std::ref(launch))->record(*stream.gpu(), list.views(), {});
+void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operands, const Launch& launch) {
+  if (stream.cpu()) return launch(stream);
+  call_by_plan(*stream.gpu(), key, OperandList(operands), std::ref(launch));
 }
 
 template <class Launch>
 void call_once(Stream& stream, std::initializer_list<Operands> operands, const Launch& launch) {
-  if (is_direct(stream)) return launch(stream);
+  if (stream.cpu() || stream.gpu()->planning()) return launch(stream);
   const OperandList list(operands);
   Planner planner(stream.gpu()->device(), list.views(), PlanFor::recording);
   launch(planner);

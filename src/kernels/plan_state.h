@@ -58,7 +58,10 @@ class Planner final : public gpu::Commands {
   void dispatch(const gpu::PreparedDispatch& dispatch, std::span<const gpu::Binding> bindings) override;
   Buffer scratch(std::uint64_t bytes) override;
 
-  std::shared_ptr<const Plan::State> finish() { return std::move(state_); }
+  PlanFor purpose() const { return purpose_; }
+  // Takes the dispatches of a plan, of operands that lie as in it.
+  void append(const Plan::State& plan, std::span<const View* const> operands);
+  std::shared_ptr<const Plan::State> finish();
 
  private:
   friend class GpuScratch;

@@ -1,5 +1,5 @@
 // What softmax and norms take into their kernels, by the rules for a large GPU, of which nothing is run here.
-#include "compiler/passes/fuse_rows.h"
+#include "compiler/passes/fuse.h"
 
 #include "graph/ops/map.h"
 #include "support/pass_test.h"
@@ -24,7 +24,7 @@ struct FuseRows : PassTest {
     next = 0;
     const Value x = f32(shape);
     build(x, f32(shape));
-    const std::string text = after(fuse_rows);
+    const std::string text = after(fuse<FusionStage::row>);
     return static_cast<int>(std::ranges::count(text, '\n')) - static_cast<int>(graph.impl().outputs.size());
   }
   void softmax_of_sum(Value x, Value r) { graph.output("y", softmax(x + r)); }
@@ -36,7 +36,7 @@ TEST_F(FuseRows, BeforeAndAfter) {
   graph.output("y", weft::tanh(layer_norm(sum, w, {}, 0.5)) * w);
   graph.output("sum", sum);
   // The chain after the norm is one node by then; here it is two, of which the first is nobody else's.
-  EXPECT_EQ(after(fuse_rows),
+  EXPECT_EQ(after(fuse<FusionStage::row>),
             "%3 = layer_norm{x=(x0:f32, x1:f32) %2 = add(x0, x1); %2, %2, first_axis=1, epsilon=0.5, bias=false, "
             "y=(x0:f32) tanh(x0)} %0, %1, %2 : f32 [64, 256], f32 [64, 256]\n"
             "%4 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %3, %2 : f32 [64, 256]\n"
@@ -49,7 +49,7 @@ TEST_F(FuseRows, ResultsThatOthersNeed) {
   const Value y = softmax(x);
   graph.output("gated", y * gate);
   graph.output("y", y);
-  EXPECT_EQ(after(fuse_rows),
+  EXPECT_EQ(after(fuse<FusionStage::row>),
             "%2 = softmax{axis=1, y=(x0:f32, x1:f32) x0, mul(x0, x1)} %0, %1 : f32 [64, 256], f32 [64, 256]\n"
             "output \"gated\" = %2.1\n"
             "output \"y\" = %2\n");

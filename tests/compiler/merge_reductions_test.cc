@@ -1,5 +1,5 @@
 // Elementwise work with a reduction at its end as one kernel of several results.
-#include "compiler/passes/merge_reductions.h"
+#include "compiler/passes/merge_extra_outputs.h"
 
 #include "bound.h"
 #include "compiler/evaluate.h"
@@ -11,14 +11,14 @@ namespace weft {
 namespace {
 
 using compiler::merge_maps;
-using compiler::merge_reductions;
+using compiler::merge_extra_outputs;
 using compiler::PassTest;
 
 struct MergeReductions : PassTest {
   MergeReductions() { context.target = {10, std::uint64_t{1} << 31, gpu::Capabilities()}; }
   // How many kernels become of a graph.
   int nodes() {
-    const std::string text = after(merge_reductions);
+    const std::string text = after(merge_extra_outputs);
     return static_cast<int>(std::ranges::count(text, '\n')) - static_cast<int>(graph.impl().outputs.size());
   }
 };
@@ -28,7 +28,7 @@ TEST_F(MergeReductions, WhatIsReducedIsStoredToo) {
   const Value y = x * x;
   graph.output("y", y);
   graph.output("s", reduce(ReduceOp::sum, y, {1}, true));
-  EXPECT_EQ(after(merge_reductions),
+  EXPECT_EQ(after(merge_extra_outputs),
             "%1 = reduce_sum{x=(x0:f32) %1 = mul(x0, x0); %1, %1, axes=[1], keep_dims=true} %0 : f32 [33, 1], "
             "f32 [33, 40]\n"
             "output \"y\" = %1.1\n"

@@ -7,7 +7,7 @@
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/hoist_views.h"
 #include "compiler/passes/literals.h"
-#include "compiler/passes/matmul_epilogue.h"
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/resolve_views.h"
 #include "support/pass_test.h"
@@ -202,7 +202,7 @@ TEST_F(PassTest, ElementwiseWorkGoesIntoTheProduct) {
   const Value residual = f32({2, 5, 4});
   graph.output("y", gelu(matmul(x, w) + b) + residual);
   const Graph fused = fuse_elementwise(graph, context);
-  const Graph result = matmul_epilogue(fused, context);
+  const Graph result = fuse<FusionStage::product>(fused, context);
   EXPECT_THAT(
       result.to_string(),
       testing::HasSubstr("matmul{epilogue=(x0:f32, x1:f32, x2:f32) add(gelu_erf(add(x0, x1)), x2)} %0, %1, %2, %3 "
@@ -219,7 +219,7 @@ TEST_F(PassTest, AProductWithTwoUsesOrALargerResultKeepsToItself) {
   graph.output("z", sqrt(p));
   const Value row = exp(matmul(f32({1, 3}), b));
   graph.output("w", row + f32({2, 4}));
-  const std::string text = after(matmul_epilogue);
+  const std::string text = after(fuse<FusionStage::product>);
   EXPECT_EQ(text.find("epilogue=(x0:f32, x1"), std::string::npos) << text;
   EXPECT_THAT(text, testing::HasSubstr("matmul %0, %1 : f32 [2, 4]"));
   EXPECT_THAT(text, testing::HasSubstr("matmul{epilogue=(x0:f32) exp(x0)}"));
@@ -229,7 +229,7 @@ TEST_F(PassTest, ThePrecisionOfANarrowProductStays) {
   const Value x = graph.input("x", DType::f16, {2, 3});
   const Value w = graph.input("w", DType::f16, {3, 4});
   graph.output("y", cast(relu(matmul(x, w)), DType::f32));
-  const Graph result = matmul_epilogue(fuse_elementwise(graph, context), context);
+  const Graph result = fuse<FusionStage::product>(fuse_elementwise(graph, context), context);
   EXPECT_THAT(result.to_string(),
               testing::HasSubstr("matmul{epilogue=(x0:f32) cast<f32>(relu(cast<f16>(x0)))} %0, %1"));
 }
@@ -473,22 +473,22 @@ TEST_F(PassTest, ProductsOfOneOperandAreMerged) {
   }
   graph.output("y", concat(parts, 2));
   graph.output("other", matmul(x, f32({8, 4})));
-  const Graph merged = merge_products(matmul_epilogue(graph, context), context);
+  const Graph merged = merge_products(fuse<FusionStage::product>(graph, context), context);
   const Graph folded = fold_constants(merged, context);
   folded.verify();
   EXPECT_EQ(folded.to_string(),
             "%0 = input{name=\"x0\"} : f32 [2, 5, 8]\n"
-            "%1 = constant : f32 [15, 8]\n"
-            "%2 = permute{order=[1, 0]} %1 : f32 [8, 15]\n"
-            "%3 = constant : f32 [15]\n"
-            "%4 = matmul{epilogue=(x0:f32, x1:f32) add(x0, x1)} %0, %2, %3 : f32 [2, 5, 15]\n"
-            "%5 = slice{axis=2, begin=0, end=4} %4 : f32 [2, 5, 4]\n"
-            "%6 = slice{axis=2, begin=4, end=9} %4 : f32 [2, 5, 5]\n"
-            "%7 = slice{axis=2, begin=9, end=15} %4 : f32 [2, 5, 6]\n"
-            "%8 = concat{axis=2} %5, %6, %7 : f32 [2, 5, 15]\n"
-            "%9 = input{name=\"x1\"} : f32 [8, 4]\n"
-            "%10 = matmul %0, %9 : f32 [2, 5, 4]\n"
-            "output \"y\" = %8\n"
+            "%1 = input{name=\"x1\"} : f32 [8, 4]\n"
+            "%2 = constant : f32 [15, 8]\n"
+            "%3 = permute{order=[1, 0]} %2 : f32 [8, 15]\n"
+            "%4 = constant : f32 [15]\n"
+            "%5 = matmul{epilogue=(x0:f32, x1:f32) add(x0, x1)} %0, %3, %4 : f32 [2, 5, 15]\n"
+            "%6 = slice{axis=2, begin=0, end=4} %5 : f32 [2, 5, 4]\n"
+            "%7 = slice{axis=2, begin=4, end=9} %5 : f32 [2, 5, 5]\n"
+            "%8 = slice{axis=2, begin=9, end=15} %5 : f32 [2, 5, 6]\n"
+            "%9 = concat{axis=2} %6, %7, %8 : f32 [2, 5, 15]\n"
+            "%10 = matmul %0, %1 : f32 [2, 5, 4]\n"
+            "output \"y\" = %9\n"
             "output \"other\" = %10\n");
 }
 

@@ -509,12 +509,6 @@ TEST_F(WindowsTest, ProductsAlongK) {
   check(DType::c64, {3, 9000}, {9000, 4}, Kind::dense, DType::c64, {.absolute = 0.01});
   // Past a binding by a few bytes only.
   check(DType::f32, {2, 4096}, {4096, 4}, Kind::dense, DType::f32);
-
-  const View a = to_device(*device, view_of(DType::f32, {1, 40000}, Kind::dense, whole(1)));
-  const View b = to_device(*device, view_of(DType::f32, {40000, 1}, Kind::dense, whole(2)));
-  const View y = to_device(*device, random_view(rng, {1, 1}, DType::f32));
-  gpu::Encoder encoder(*device);
-  EXPECT_THROW(kernels::matmul(encoder, a, b, y), Unsupported);
 }
 
 // Tables, indices and results past a binding; of each index the window that holds it does the work.

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "compiler/rewrite.h"
-#include "graph/ops/leaf.h"
-#include "graph/ops/map.h"
 
 namespace weft::compiler {
 namespace {
@@ -18,10 +16,10 @@ bool commutes(const Node& node) {
   constexpr ScalarOp kOps[] = {add, mul, ScalarOp::min, ScalarOp::max, ScalarOp::gcd,
                                ScalarOp::lcm, equal, not_equal, logical_and, logical_or,
                                logical_xor, bitwise_and, bitwise_or, bitwise_xor};
-  const auto* map = node.as<MapOp>();
-  if (!map || map->expression().input_count() != 2 || map->expression().nodes().size() != 3) return false;
-  const Expression::Node& last = map->expression().nodes()[2];
-  return last.args[0] != last.args[1] && map->expression().outputs() == std::vector{2} &&
+  const Expression* e = node.op().elementwise();
+  if (!e || e->input_count() != 2 || e->nodes().size() != 3) return false;
+  const Expression::Node& last = e->nodes()[2];
+  return last.args[0] != last.args[1] && e->outputs() == std::vector{2} &&
          std::ranges::find(kOps, last.op) != std::end(kOps);
 }
 
@@ -31,7 +29,7 @@ Graph common_subexpressions(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   std::map<std::string, Value> known;
   return r.run([&](const Node& node) -> Value {
-    if (node.as<InputOp>()) return {};
+    if (node.op().input()) return {};
     const std::vector<Value> inputs = r.at(node.inputs());
     std::vector<std::pair<int, int>> places;
     for (const Value& v : inputs) places.emplace_back(v.node()->id(), v.index());

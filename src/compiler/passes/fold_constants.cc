@@ -13,7 +13,7 @@ constexpr std::int64_t kSmall = 16384;
 }  // namespace
 
 ConstantPtr constant_of(Value v) {
-  if (const auto* constant = op_of<ConstantOp>(v)) return constant->constant();
+  if (const ConstantOp* constant = constant_op(v)) return constant->data();
   const Node& node = *v.node();
   if (!node.op().has_twin() || node.op().is_leaf() || node.inputs().empty() || node.types().size() != 1) return nullptr;
   std::vector<ConstantPtr> inputs;
@@ -40,7 +40,7 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
     for (const Value& v : node.inputs()) {
       Value root = r.at(v);
       while (root.node()->op().is_view()) root = input_of(root);
-      const auto* constant = op_of<ConstantOp>(root);
+      const ConstantOp* constant = constant_op(root);
       if (!constant) return {};
       if (const std::string& name = constant->constant_name(); !name.empty() && names.find(name) == std::string::npos) {
         names += (names.empty() ? "" : "+") + name;

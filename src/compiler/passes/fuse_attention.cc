@@ -8,9 +8,6 @@
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
 #include "graph/ops/attention.h"
-#include "graph/ops/map.h"
-#include "graph/ops/matmul.h"
-#include "graph/ops/norm.h"
 #include "weft/kernels/attention.h"
 
 namespace weft::compiler {
@@ -35,10 +32,9 @@ void set_window(kernels::AttentionOptions& options, const Band& band) {
 std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const Node& user) {
   if (!uses.only(s.product, user)) return std::nullopt;
   const Node& node = *s.product.node();
-  if (node.as<MatmulOp>()) return s;
-  const auto* map = node.as<MapOp>();
-  if (!map || node.types().size() != 1) return std::nullopt;
-  const Expression& e = map->expression();
+  if (is_plain(node, "matmul")) return s;
+  if (!node.op().elementwise() || node.types().size() != 1) return std::nullopt;
+  const Expression& e = *node.op().elementwise();
   const Expression::Node& top = e.nodes()[e.outputs()[0]];
   // The operand that argument i of the topmost operation is, if it is one.
   const auto operand = [&](int i) {
@@ -110,18 +106,16 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   BandMasks masks;
   return r.run([&](const Node& node) -> Value {
+    // The one op that this pass makes is known to it.
     if (const auto* op = node.as<AttentionOp>()) return with_window(r, masks, node, *op);
-    const auto* second = node.as<MatmulOp>();
-    if (!second || second->epilogue() || second->result()) return {};
+    if (!is_plain(node, "matmul")) return {};
     const Value weights = node.inputs()[0];
     const Value v = node.inputs()[1];
-    const auto* softmax = op_of<SoftmaxOp>(weights);
-    if (!softmax || softmax->axis() != weights.rank() - 1 || !r.uses().only(weights, node)) return {};
+    if (!is(weights, "softmax") || !r.uses().only(weights, node)) return {};
+    if (weights.node()->op().integers("axis") != Dims{weights.rank() - 1}) return {};
 
     const auto found = trace(r.uses(), masks, {.product = input_of(weights)}, *weights.node());
     if (!found) return {};
-    const auto* first = op_of<MatmulOp>(found->product);
-    if (first->epilogue() || first->result()) return {};
     const Scores& s = *found;
     double scale = s.scale;
     const Value q = without_scale(r.at(input_of(s.product, 0)), scale);

@@ -2,9 +2,7 @@
 
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/map.h"
 #include "graph/ops/norm.h"
-#include "graph/ops/reduce.h"
 
 namespace weft::compiler {
 namespace {
@@ -19,10 +17,11 @@ struct Norm {
 // The operand of a mean over the last axes, from `first_axis` on.
 std::optional<Value> mean_of(const Term& mean, const Shape& shape, int& first_axis) {
   const Node* node = mean.value() ? spread_reduction(mean.value(), shape) : nullptr;
-  const auto* op = node ? node->as<ReduceOpNode>() : nullptr;
-  if (!op || op->reduction() != ReduceOp::mean || op->axes().empty()) return std::nullopt;
-  first_axis = op->axes()[0];
-  if (first_axis + static_cast<int>(op->axes().size()) != shape.rank()) return std::nullopt;
+  if (!node) return std::nullopt;
+  const Reduction mean_op = *node->op().reduction();
+  if (mean_op.op != ReduceOp::mean || mean_op.axes.empty()) return std::nullopt;
+  first_axis = mean_op.axes[0];
+  if (first_axis + static_cast<int>(mean_op.axes.size()) != shape.rank()) return std::nullopt;
   return node->inputs()[0];
 }
 
@@ -35,11 +34,11 @@ bool is_square(const Term& t, const Term& of) {
 // The variance of the norm's x over its axes, as an operation of its own.
 bool is_variance(const Term& t, const Norm& norm) {
   const Node* node = t.value() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
-  const auto* op = node ? node->as<ReduceOpNode>() : nullptr;
-  if (!op || op->reduction() != ReduceOp::variance || op->correction() != 0) return false;
-  if (node->inputs()[0] != norm.x) return false;
+  if (!node || node->inputs()[0] != norm.x) return false;
+  const Reduction variance = *node->op().reduction();
+  if (variance.op != ReduceOp::variance || variance.correction != 0) return false;
   const auto rank = static_cast<std::size_t>(norm.x.rank() - norm.first_axis);
-  return op->axes().size() == rank && op->axes()[0] == norm.first_axis;
+  return variance.axes.size() == rank && variance.axes[0] == norm.first_axis;
 }
 
 // deviation · 1 / root, where `inside` is what stands under the root.
@@ -114,7 +113,7 @@ std::optional<Norm> find(const Term& y, const Shape& shape) {
 Value rms_norm(Value x, int first_axis, Value scale, double epsilon) {
   std::vector<Value> operands{x};
   if (scale) operands.push_back(scale);
-  return apply(make_op<RmsNormOp>(first_axis, epsilon), std::move(operands));
+  return apply(make_op<RmsNormOp>(first_axis, epsilon, bool(scale)), std::move(operands));
 }
 
 }  // namespace
@@ -122,9 +121,9 @@ Value rms_norm(Value x, int first_axis, Value scale, double epsilon) {
 Graph fuse_layer_norm(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Value {
-    if (!node.as<MapOp>() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
+    if (!node.op().elementwise() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
     const Shape& shape = node.types()[0].shape;
-    const auto norm = find(Term(const_cast<Node&>(node).value()), shape);
+    const auto norm = find(Term(node.value()), shape);
     if (!norm || norm->x.dtype() != node.types()[0].dtype) return {};
     const Shape axes(std::span(shape.begin() + norm->first_axis, shape.end()));
     const auto affine = [&](Value v) { return v ? reshape(r.at(v), axes) : Value(); };

@@ -2,15 +2,14 @@
 
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/map.h"
-#include "graph/ops/reduce.h"
 
 namespace weft::compiler {
 namespace {
 
-const ReduceOpNode* reduction(const Node* node, ReduceOp wanted) {
-  const auto* op = node ? node->as<ReduceOpNode>() : nullptr;
-  return op && op->reduction() == wanted && op->axes().size() == 1 ? op : nullptr;
+// The axis of the reduction, if it is this one over one axis.
+std::optional<int> reduced_axis(const Node* node, ReduceOp wanted) {
+  const auto found = node ? node->op().reduction() : std::nullopt;
+  return found && found->op == wanted && found->axes.size() == 1 ? std::optional(found->axes[0]) : std::nullopt;
 }
 
 struct Softmax {
@@ -26,12 +25,11 @@ std::optional<Softmax> match(const Term& shifted, const Term& denominator, const
   if (!x || !top || x.shape() != shape) return std::nullopt;
   const Node* sum = spread_reduction(denominator.value(), shape);
   const Node* max = spread_reduction(top, shape);
-  const auto* sum_op = reduction(sum, ReduceOp::sum);
-  const auto* max_op = reduction(max, ReduceOp::max);
-  if (!sum_op || !max_op || sum_op->axes() != max_op->axes() || max->inputs()[0] != x) return std::nullopt;
+  const auto axis = reduced_axis(sum, ReduceOp::sum);
+  if (!axis || axis != reduced_axis(max, ReduceOp::max) || max->inputs()[0] != x) return std::nullopt;
   const Term numerator(sum->inputs()[0]);
   if (!numerator.is(ScalarOp::exp) || !(numerator.arg(0) == shifted)) return std::nullopt;
-  return Softmax{x, sum_op->axes()[0]};
+  return Softmax{x, *axis};
 }
 
 std::optional<Softmax> match_plain(const Term& y, const Shape& shape) {
@@ -54,8 +52,8 @@ std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape) {
   const Value sum = y.arg(1).value();
   if (!x || !sum || x.shape() != shape) return std::nullopt;
   const Node* node = spread_reduction(sum, shape);
-  const auto* op = reduction(node, ReduceOp::log_sum_exp);
-  return op && node->inputs()[0] == x ? std::optional(Softmax{x, op->axes()[0]}) : std::nullopt;
+  const auto axis = reduced_axis(node, ReduceOp::log_sum_exp);
+  return axis && node->inputs()[0] == x ? std::optional(Softmax{x, *axis}) : std::nullopt;
 }
 
 }  // namespace
@@ -63,8 +61,8 @@ std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape) {
 Graph fuse_softmax(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Value {
-    if (!node.as<MapOp>() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
-    const Term y(const_cast<Node&>(node).value());
+    if (!node.op().elementwise() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
+    const Term y(node.value());
     const Shape& shape = node.types()[0].shape;
     const auto usable = [&](const std::optional<Softmax>& found) {
       return found && found->x.dtype() == node.types()[0].dtype;

@@ -2,9 +2,6 @@
 
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
-#include "graph/ops/map.h"
-#include "graph/ops/reduce.h"
-#include "graph/ops/view.h"
 
 namespace weft::compiler {
 namespace {
@@ -13,7 +10,7 @@ namespace {
 bool read_by_maps_alone(const Uses& uses, Value v) {
   const auto& users = uses.of(v);
   return !users.empty() && !uses.is_output(v) && std::ranges::all_of(users, [](const Node* n) {
-    return n->as<MapOp>() != nullptr || n->as<ReduceOpNode>() != nullptr;
+    return n->op().elementwise() || n->op().reduction();
   });
 }
 
@@ -22,14 +19,14 @@ bool read_by_maps_alone(const Uses& uses, Value v) {
 Graph hoist_views(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Value {
-    if (!node.op().is_view() || !read_by_maps_alone(r.uses(), const_cast<Node&>(node).value())) return {};
+    if (!node.op().is_view() || !read_by_maps_alone(r.uses(), node.value())) return {};
     const Value result = node.inputs()[0];
     const Node& producer = *r.at(result).node();
-    const auto* map = producer.as<MapOp>();
-    if (!map || producer.types().size() != 1 || result.shape().rank() == 0) return {};
+    const Expression* e = producer.op().elementwise();
+    if (!e || producer.types().size() != 1 || result.shape().rank() == 0) return {};
 
     const Shape& shape = node.types()[0].shape;
-    const bool cheap = is_cheap(map->expression());
+    const bool cheap = is_cheap(*e);
     if (element_count(shape) > element_count(result.shape()) && !cheap) return {};
     int full = 0;
     std::vector<Value> operands;

@@ -10,15 +10,15 @@ namespace weft::compiler {
 Graph literals(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Value {
-    const auto* map = node.as<MapOp>();
-    if (!map || node.types().size() != 1) return {};
+    const Expression* own = node.op().elementwise();
+    if (!own || node.types().size() != 1) return {};
     // The other operands must still broadcast to the result's shape, so at least one stays.
     std::vector<std::optional<double>> numbers;
     Shape rest;
     bool any = false;
     bool all = true;
     for (const Value& v : node.inputs()) {
-      const auto* constant = op_of<ConstantOp>(v);
+      const ConstantOp* constant = constant_op(v);
       numbers.push_back(constant ? constant->scalar() : std::nullopt);
       if (numbers.back()) any = true;
       else all = false, rest = broadcast(rest, v.shape());
@@ -32,7 +32,7 @@ Graph literals(const Graph& graph, const PassContext&) {
       args.push_back(numbers[i] ? e.constant(*numbers[i], type) : e.input(type));
       if (!numbers[i]) operands.push_back(r.at(node.inputs()[i]));
     }
-    e.output(splice(e, map->expression(), args)[0]);
+    e.output(splice(e, *own, args)[0]);
     return apply(make_op<MapOp>(std::move(e)), std::move(operands));
   });
 }

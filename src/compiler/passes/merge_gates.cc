@@ -1,26 +1,18 @@
 #include "compiler/passes/merge_gates.h"
 
 #include "compiler/rewrite.h"
-#include "graph/ops/leaf.h"
-#include "graph/ops/map.h"
-#include "graph/ops/matmul.h"
 
 namespace weft::compiler {
 namespace {
-
-bool is_constant(Value v) {
-  while (v.node()->op().is_view()) v = input_of(v);
-  return op_of<ConstantOp>(v) != nullptr;
-}
 
 // The products of one left operand among a node's operands, each once; empty if there are not two.
 std::vector<Value> gates(const Node& node, const Uses& uses) {
   std::vector<Value> found;
   for (const Value& v : node.inputs()) {
-    const auto* op = op_of<MatmulOp>(v);
-    if (!op || op->epilogue() || !uses.only(v, node) || std::ranges::find(found, v) != found.end()) continue;
+    const Op& op = v.node()->op();
+    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || std::ranges::find(found, v) != found.end()) continue;
     const Value b = input_of(v, 1);
-    if (b.rank() != 2 || !is_constant(b)) continue;
+    if (b.rank() != 2 || !constant_op(root_of(b))) continue;
     const auto alike = [&](Value other) {
       return input_of(v) == input_of(other) && b.dtype() == input_of(other, 1).dtype() && v.dtype() == other.dtype();
     };
@@ -38,7 +30,7 @@ Graph merge_gates(const Graph& graph, const PassContext& context) {
   // Joining the weights must not become work of each run.
   if (!context.options.constant_folding) return r.run([](const Node&) { return Value(); });
   return r.run([&](const Node& node) -> Value {
-    if (!node.as<MapOp>() || node.types().size() != 1) return {};
+    if (!node.op().elementwise() || node.types().size() != 1) return {};
     const std::vector<Value> found = gates(node, r.uses());
     if (found.empty()) return {};
     std::vector<Value> weights;

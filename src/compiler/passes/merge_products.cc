@@ -3,26 +3,18 @@
 #include <map>
 
 #include "compiler/rewrite.h"
-#include "graph/ops/leaf.h"
-#include "graph/ops/matmul.h"
 
 namespace weft::compiler {
 namespace {
 
-bool is_constant(Value v) {
-  while (v.node()->op().is_view()) v = input_of(v);
-  return op_of<ConstantOp>(v) != nullptr;
-}
-
 // A product that can be merged: two-dimensional constant weights, constant epilogue operands of one row.
 bool fits(const Node& node, const Uses& uses) {
-  const auto* op = node.as<MatmulOp>();
-  if (!op || uses.is_output(const_cast<Node&>(node).value())) return false;
+  if (!node.op().joins_columns() || uses.is_output(node.value())) return false;
   const Value b = node.inputs()[1];
-  if (b.rank() != 2 || !is_constant(b)) return false;
+  if (b.rank() != 2 || !constant_op(root_of(b))) return false;
   for (std::size_t i = 2; i < node.inputs().size(); ++i) {
     const Value v = node.inputs()[i];
-    if (!is_constant(v) || v.shape() != Shape{b.shape()[1]}) return false;
+    if (!constant_op(root_of(v)) || v.shape() != Shape{b.shape()[1]}) return false;
   }
   return true;
 }

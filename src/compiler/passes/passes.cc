@@ -4,19 +4,17 @@
 
 #include "compiler/passes/common_subexpressions.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fuse.h"
 #include "compiler/passes/fuse_attention.h"
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/fuse_layer_norm.h"
-#include "compiler/passes/fuse_reductions.h"
-#include "compiler/passes/fuse_rows.h"
 #include "compiler/passes/fuse_softmax.h"
 #include "compiler/passes/hoist_views.h"
 #include "compiler/passes/literals.h"
-#include "compiler/passes/matmul_epilogue.h"
 #include "compiler/passes/merge_gates.h"
 #include "compiler/passes/merge_maps.h"
 #include "compiler/passes/merge_products.h"
-#include "compiler/passes/merge_reductions.h"
+#include "compiler/passes/merge_extra_outputs.h"
 #include "compiler/passes/resolve_views.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/store_half.h"
@@ -42,13 +40,13 @@ constexpr Pass kPasses[] = {
     {"elementwise", fuse_elementwise, kFusion},
     {"simplified regions", simplify, kFusion},
     {"merged gates", merge_gates, kFusion},
-    {"matmul epilogue", matmul_epilogue, kFusion},
+    {"fused products", fuse<FusionStage::product>, kFusion},
     {"merged products", merge_products, &CompileOptions::packed_qkv},
     {"merged constants", fold_constants, kFolding},
-    {"reductions", fuse_reductions, kFusion},
-    {"rows", fuse_rows, kFusion},
+    {"fused reductions", fuse<FusionStage::reduction>, kFusion},
+    {"fused rows", fuse<FusionStage::row>, kFusion},
     {"merged maps", merge_maps, kFusion},
-    {"merged reductions", merge_reductions, kFusion},
+    {"extra outputs", merge_extra_outputs, kFusion},
     {"precision", store_half},
     {"simplified casts", simplify, kFusion},
     {"narrow constants", fold_constants, kFolding},
@@ -57,6 +55,10 @@ constexpr Pass kPasses[] = {
 
 }  // namespace
 
+Graph run(const Pass& pass, const Graph& graph, const PassContext& context) {
+  return rewrite_subgraphs(pass.run(graph, context), [&](const Graph& inner) { return run(pass, inner, context); });
+}
+
 std::span<const Pass> passes() { return kPasses; }
 
 Graph run_passes(const Graph& graph, const PassContext& context) {
@@ -64,7 +66,7 @@ Graph run_passes(const Graph& graph, const PassContext& context) {
   for (const Pass& pass : kPasses) {
     if (pass.enabled && !(context.options.*pass.enabled)) continue;
     const auto start = std::chrono::steady_clock::now();
-    current = pass.run(current, context);
+    current = run(pass, current, context);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
 #ifndef NDEBUG
     current.verify();

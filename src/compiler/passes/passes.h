@@ -21,6 +21,9 @@ struct Pass {
 // In the order in which they run.
 std::span<const Pass> passes();
 
+// One, on the graph and on those that its ops own.
+Graph run(const Pass& pass, const Graph& graph, const PassContext& context);
+
 // Runs them. Each one's time and result are logged under the topic "passes".
 Graph run_passes(const Graph& graph, const PassContext& context);
 

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "compiler/rewrite.h"
-#include "graph/ops/leaf.h"
 #include "graph/ops/map.h"
 #include "graph/ops/view.h"
 
@@ -101,8 +100,8 @@ std::map<const Node*, std::vector<int>> choose_orders(const Graph& graph, const 
   return chosen;
 }
 
-// Of a StridedOp's result: in order, one after the other.
-bool is_dense(Value v) { return op_of<StridedOp>(v)->placement().layout.is_dense(); }
+// Of a view that was resolved: in order, one after the other.
+bool is_dense(Value v) { return v.node()->op().place({})->layout.is_dense(); }
 
 Expression identity(DType dtype) {
   Expression e;
@@ -132,9 +131,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
 
   for (const auto& node : graph.impl().nodes) {
     if (!uses.live(*node)) continue;
-    if (const auto* input = node->as<InputOp>()) {
-      made[{node.get(), 0}] = to.input(input->input_name(), node->types()[0].dtype, node->types()[0].shape);
-    } else if (node->op().is_view()) {
+    if (node->op().is_view()) {
       if (locate(node->value()).root.node() == node.get()) made[{node.get(), 0}] = copy(reading(node->inputs()[0]));
     } else {
       std::vector<Value> operands;
@@ -143,7 +140,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
         const bool dense = node->op().takes_strides() || !operand.node()->op().is_view() || is_dense(operand);
         operands.push_back(dense ? operand : copy(operand));
       }
-      Node& kernel = to.impl().add(node->shared_op(), std::move(operands));
+      Node& kernel = to.impl().copy(*node, std::move(operands));
       if (const auto order = orders.find(node.get()); order != orders.end()) kernel.store_as(order->second);
       for (std::size_t i = 0; i < node->types().size(); ++i) {
         made[{node.get(), static_cast<int>(i)}] = kernel.value(static_cast<int>(i));

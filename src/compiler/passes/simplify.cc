@@ -8,11 +8,7 @@
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/index.h"
 #include "graph/ops/map.h"
-#include "graph/ops/matmul.h"
-#include "graph/ops/reduce.h"
-#include "graph/ops/view.h"
 
 namespace weft::compiler {
 namespace {
@@ -267,8 +263,8 @@ Expression live(const Expression& from) {
 }
 
 // The result of a Map, without operands that are not read and, if it does nothing, without the Map.
-Value simplified_map(Rewriter& r, const Node& node, const MapOp& map) {
-  const Expression e = simplified(map.expression());
+Value simplified_map(Rewriter& r, const Node& node, const Expression& own) {
+  const Expression e = simplified(own);
   std::vector<char> read(node.inputs().size(), 0);
   for (const Step& n : e.nodes()) {
     for (const int a : n.args) {
@@ -290,7 +286,7 @@ Value simplified_map(Rewriter& r, const Node& node, const MapOp& map) {
   }
   const bool all = std::ranges::all_of(read, [](char c) { return c != 0; });
   if (all || shape != node.types()[0].shape || std::ranges::none_of(read, [](char c) { return c != 0; })) {
-    return e == map.expression() ? Value() : apply(make_op<MapOp>(e), r.at(node.inputs()));
+    return e == own ? Value() : apply(make_op<MapOp>(e), r.at(node.inputs()));
   }
   Expression fewer;
   std::vector<int> args;
@@ -305,20 +301,6 @@ Value simplified_map(Rewriter& r, const Node& node, const MapOp& map) {
   return apply(make_op<MapOp>(std::move(fewer)), std::move(operands));
 }
 
-// The value that the parts are slices of, if together they are the whole of it along the axis.
-Value whole_of(const Node& concat, int axis) {
-  Value whole;
-  std::int64_t at = 0;
-  for (const Value& part : concat.inputs()) {
-    const auto* slice = op_of<SliceOp>(part);
-    if (!slice || slice->axis() != axis || slice->begin() != at || slice->step() != 1) return {};
-    if (!whole) whole = input_of(part);
-    if (input_of(part) != whole) return {};
-    at += part.shape()[axis];
-  }
-  return whole && whole.shape()[axis] == at ? whole : Value();
-}
-
 }  // namespace
 
 Expression simplified(const Expression& expression) { return live(Simplifier().run(expression)); }
@@ -327,22 +309,8 @@ Graph simplify(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Value {
     if (node.types().size() != 1) return {};
-    if (const auto* map = node.as<MapOp>()) return simplified_map(r, node, *map);
-    if (const auto* op = node.as<PermuteOp>()) return permute(r.at(node.inputs()[0]), op->order());
-    if (const auto* op = node.as<ReshapeOp>()) return reshape(r.at(node.inputs()[0]), op->shape());
-    if (const auto* op = node.as<BroadcastOp>()) {
-      Value x = r.at(node.inputs()[0]);
-      while (op_of<BroadcastOp>(x)) x = input_of(x);
-      return broadcast_to(x, op->shape());
-    }
-    if (const auto* op = node.as<SliceOp>()) {
-      const Value x = r.at(node.inputs()[0]);
-      if (op->step() == 1 && op->begin() == 0 && node.types()[0].shape == x.shape()) return x;
-    }
-    if (const auto* op = node.as<ConcatOp>()) {
-      if (const Value whole = whole_of(node, op->axis())) return r.at(whole);
-    }
-    return {};
+    if (const Expression* e = node.op().elementwise()) return simplified_map(r, node, *e);
+    return node.op().simplified(r.at(node.inputs()));
   });
 }
 

@@ -15,10 +15,13 @@ class AttentionOp final : public Op {
   // The result has q's type unless `result` names one.
   AttentionOp(kernels::AttentionOptions options, Operands operands, std::optional<DType> result = {})
       : options_(options), operands_(operands), result_(result) {}
-  AttentionOp with_result(DType type) const { return {options_, operands_, type}; }
   const kernels::AttentionOptions& options() const { return options_; }
   const Operands& operands() const { return operands_; }
   std::string_view name() const override { return "attention"; }
+  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
+                   std::span<const DType> results) const override {
+    return std::make_shared<const AttentionOp>(options_, operands_, results[0]);
+  }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;

@@ -87,13 +87,15 @@ void CustomOp::lower(const Launch& call) const {
   kernel_->cpu(call.inputs, call.outputs);
 }
 
-void CustomOp::check(const Launch& call) const {
+// Also the time to refuse a text that does not compile.
+std::optional<std::string> CustomOp::unsupported(const Launch& call) const {
   if (gpu::Commands* commands = call.stream.gpu()) {
     kernels::check_custom(*commands, *kernel_, call.inputs, call.outputs);
   } else if (!kernel_->cpu) {
-    throw Unsupported("custom kernel {} has no CPU function; give it one, or compile for a GPU",
-                      in_quotes(kernel_->name));
+    return std::format("custom kernel {} has no CPU function; give it one, or compile for a GPU",
+                       in_quotes(kernel_->name));
   }
+  return std::nullopt;
 }
 
 std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs) {

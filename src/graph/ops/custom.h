@@ -13,7 +13,7 @@ class CustomOp final : public Op {
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  void check(const Launch& call) const override;
+  std::optional<std::string> unsupported(const Launch& call) const override;
   bool takes_strides() const override { return false; }
   bool has_twin() const override { return kernel_->cpu != nullptr; }
   std::string label(std::span<const TensorType>) const override { return kernel_->name; }

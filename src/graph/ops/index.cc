@@ -1,6 +1,9 @@
 #include "graph/ops/index.h"
 
+#include <algorithm>
+
 #include "graph/graph.h"
+#include "graph/ops/view.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/index.h"
@@ -101,6 +104,24 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
     result.shape[axis_] += part.shape[axis_];
   }
   return {result};
+}
+
+Value ConcatOp::simplified(std::span<const Value> parts) const {
+  Value whole;
+  std::int64_t at = 0;
+  for (const Value& part : parts) {
+    const auto* slice = op_of<SliceOp>(part);
+    if (!slice || slice->axis() != axis_ || slice->begin() != at || slice->step() != 1) return {};
+    if (!whole) whole = input_of(part);
+    if (input_of(part) != whole) return {};
+    at += part.shape()[axis_];
+  }
+  return whole && whole.shape()[axis_] == at ? whole : Value();
+}
+
+OpPtr ConcatOp::with_types(std::span<const TensorType>, std::span<const TensorType> to, std::span<const DType>) const {
+  const bool alike = std::ranges::all_of(to, [&](const TensorType& t) { return t.dtype == to[0].dtype; });
+  return alike ? shared_from_this() : nullptr;
 }
 
 void ConcatOp::lower(const Launch& call) const { kernels::concat(call.stream, call.inputs, call.outputs[0], axis_); }

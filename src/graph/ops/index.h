@@ -9,6 +9,8 @@ class GatherOp final : public Op {
  public:
   explicit GatherOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "gather"; }
+  bool moves_elements() const override { return true; }
+  std::optional<WeightOperand> weight_operand() const override { return WeightOperand{.operand = 0}; }
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -56,8 +58,11 @@ class ScatterOpNode final : public Op {
 class ConcatOp final : public Op {
  public:
   explicit ConcatOp(int axis) : axis_(axis) {}
-  int axis() const { return axis_; }
   std::string_view name() const override { return "concat"; }
+  // Of the slices that are all of a tensor: the tensor.
+  Value simplified(std::span<const Value> parts) const override;
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
   void fields(Fields& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;

@@ -12,7 +12,7 @@ class InputOp final : public Op {
   InputOp(std::string name, TensorType type) : input_name_(std::move(name)), type_(std::move(type)) {}
   std::string_view name() const override { return "input"; }
   void fields(Fields& f) const override { f.add("name", in_quotes(input_name_)); }
-  bool is_leaf() const override { return true; }
+  const InputOp* input() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {type_}; }
   const std::string& input_name() const { return input_name_; }
 
@@ -26,9 +26,9 @@ class ConstantOp final : public Op {
   ConstantOp(ConstantPtr constant, std::string label) : constant_(std::move(constant)), label_(std::move(label)) {}
   std::string_view name() const override { return "constant"; }
   void fields(Fields& f) const override;
-  bool is_leaf() const override { return true; }
+  const ConstantOp* constant() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {constant_->type()}; }
-  const ConstantPtr& constant() const { return constant_; }
+  const ConstantPtr& data() const { return constant_; }
   const std::string& constant_name() const { return label_; }
   // The value of a constant of one element, if a double holds it exactly.
   std::optional<double> scalar() const;

@@ -1,5 +1,7 @@
 #include "graph/ops/map.h"
 
+#include <algorithm>
+
 #include "graph/graph.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
@@ -76,6 +78,20 @@ std::vector<TensorType> MapOp::infer(std::span<const TensorType> inputs) const {
     results.push_back({expression_.output_type(static_cast<int>(i)), shape});
   }
   return results;
+}
+
+OpPtr MapOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                        std::span<const DType> results) const {
+  Expression e;
+  const std::vector<int> values = splice(e, expression_, converted_inputs(e, to, from));
+  const std::int64_t size = element_count(infer(from)[0].shape);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const bool large = std::ranges::any_of(to, [&](const TensorType& t) {
+      return t.dtype == results[k] && element_count(t.shape) == size;
+    });
+    e.output(large ? e.cast(values[k], results[k]) : values[k]);
+  }
+  return make_op<MapOp>(std::move(e));
 }
 
 void MapOp::lower(const Launch& call) const { kernels::map(call.stream, expression_, call.inputs, call.outputs); }

@@ -9,13 +9,16 @@ namespace weft {
 class MapOp final : public Op {
  public:
   explicit MapOp(Expression expression) : expression_(std::move(expression)) {}
-  const Expression& expression() const { return expression_; }
+  const Expression* elementwise() const override { return &expression_; }
 
   std::string_view name() const override { return "map"; }
   void fields(Fields& f) const override { f.add("y", expression_.to_string()); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   bool works_in_place() const override { return true; }
+  // Results as large as an operand that is stored narrow are worth storing so, too.
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
   Work work(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
 

@@ -71,6 +71,30 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   return {{epilogue_->output_type(0), shape}};
 }
 
+FusionSpec MatmulOp::fusion_spec(const gpu::Capabilities*, std::span<const TensorType> in,
+                                 std::span<const TensorType> out) const {
+  if (out[0].dtype == DType::c64) return {};
+  return {.epilogue_outputs = 1,
+          .epilogue_input = kernels::product_type(in[0].dtype, in[1].dtype),
+          .work = static_cast<double>(element_count(out[0].shape)) * static_cast<double>(in[0].shape[-1])};
+}
+
+OpPtr MatmulOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
+  if (prologue || !epilogue) throw InternalError("matmul: it takes an epilogue alone");
+  return make_op<MatmulOp>(*std::move(epilogue));
+}
+
+OpPtr MatmulOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                           std::span<const DType> results) const {
+  const DType a = to[0].dtype, b = to[1].dtype;
+  if (!epilogue_) return results[0] == (a == b ? a : DType::f32) ? make_op<MatmulOp>() : make_op<MatmulOp>(results[0]);
+  Expression e;
+  std::vector<int> args{e.input(kernels::product_type(a, b))};
+  for (const int node : converted_inputs(e, to.subspan(2), from.subspan(2))) args.push_back(node);
+  e.output(e.cast(splice(e, *epilogue_, args)[0], results[0]));
+  return make_op<MatmulOp>(std::move(e));
+}
+
 void MatmulOp::lower(const Launch& call) const {
   kernels::Epilogue epilogue;
   if (epilogue_) epilogue = {&*epilogue_, call.inputs.subspan(2)};

@@ -14,8 +14,16 @@ class MatmulOp final : public Op {
   // Input 0 of the expression is the product's element, of kernels::product_type(); the others are the further
   // operands, which broadcast to the result.
   explicit MatmulOp(Expression epilogue) : epilogue_(std::move(epilogue)) {}
-  const std::optional<DType>& result() const { return result_; }
-  const std::optional<Expression>& epilogue() const { return epilogue_; }
+
+  Fusion fusion() const override { return {.epilogue = epilogue_ ? &*epilogue_ : nullptr}; }
+  FusionStage fusion_stage() const override { return epilogue_ ? FusionStage::none : FusionStage::product; }
+  FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
+                         std::span<const TensorType> outputs) const override;
+  OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const override;
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
+  std::optional<WeightOperand> weight_operand() const override { return WeightOperand{.operand = 1, .summed = true}; }
+  bool joins_columns() const override { return true; }
 
   std::string_view name() const override { return "matmul"; }
   void fields(Fields& f) const override {

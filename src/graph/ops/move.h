@@ -24,9 +24,8 @@ class PadOp final : public Op {
 class MultiplyOp final : public Op {
  public:
   MultiplyOp(Shape counts, bool tiles) : counts_(std::move(counts)), tiles_(tiles) {}
-  const Shape& counts() const { return counts_; }
-  bool tiles() const { return tiles_; }
   std::string_view name() const override { return tiles_ ? "tile" : "repeat"; }
+  bool moves_elements() const override { return true; }
   void fields(Fields& f) const override { f.add("counts", counts_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -40,6 +39,7 @@ class RollOp final : public Op {
  public:
   explicit RollOp(Shape shifts) : shifts_(std::move(shifts)) {}
   std::string_view name() const override { return "roll"; }
+  bool moves_elements() const override { return true; }
   void fields(Fields& f) const override { f.add("shifts", shifts_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
   void lower(const Launch& call) const override;

@@ -2,6 +2,8 @@
 
 #include "graph/graph.h"
 #include "graph/ops/map.h"
+#include "kernels/common/row_work.h"
+#include "kernels/common/windows.h"
 #include "weft/error.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/softmax.h"
@@ -157,6 +159,31 @@ RowOp::Axes GroupNormOp::row_axes(const Shape& x) const {
   return a;
 }
 
+FusionSpec RowOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
+                              std::span<const TensorType> out) const {
+  const TensorType& x = in[0];
+  if (x.dtype != out[0].dtype || element_count(x.shape) == 0) return {};
+  const Axes axes = row_axes(x.shape);
+  const kernels::RowReading reading = kernels::row_reading(device, x.dtype, axes.shape, axes.along);
+  if (!reading.around) return {};
+  FusionSpec spec{.prologue = true,
+                  .prologue_passes = reading.once ? 1 : 2,
+                  // Rows whose parts wait for each other would hold it in registers all the while.
+                  .shared = reading.beside ? SharedPrologue::stored : SharedPrologue::apart,
+                  .epilogue_outputs = std::numeric_limits<int>::max(),
+                  .epilogue_input = x.dtype == DType::f64 ? x.dtype : DType::f32,
+                  .max_operations = 64,  // registers are not endless
+                  .bindings = reading.scratch ? 1 : 0};
+  // What is larger than a binding is cut as the rows are, which only suits what lies as they do.
+  if (device) spec.max_view = kernels::window_limit(*device);
+  return spec;
+}
+
+OpPtr RowOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
+  return make_op<RowWorkOp>(std::static_pointer_cast<const RowOp>(shared_from_this()), std::move(prologue),
+                            std::move(epilogue));
+}
+
 void SoftmaxOp::lower_around(const Around& call) const {
   kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
 }
@@ -216,6 +243,32 @@ std::vector<TensorType> RowWorkOp::infer(std::span<const TensorType> in) const {
   return results;
 }
 
+OpPtr RowWorkOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                            std::span<const DType> results) const {
+  const std::size_t first = input_count(), rest = first + weights_;
+  std::size_t k = 0;  // results
+  const auto output = [&](Expression& e, int value) { e.output(e.cast(value, results[k++])); };
+  Expression after;
+  const TensorType x{before_ ? before_->output_type(0) : from[0].dtype, {}};
+  const DType result = after_ ? after_->nodes()[0].type : x.dtype == DType::f64 ? DType::f64 : DType::f32;
+  std::vector<int> args{after.input(result)};
+  for (const int node : converted_inputs(after, to.subspan(rest), from.subspan(rest))) args.push_back(node);
+  if (after_) {
+    for (const int value : splice(after, *after_, args)) output(after, value);
+  } else {
+    output(after, after.cast(args[0], x.dtype));
+  }
+  std::optional<Expression> before;
+  if (before_) {
+    before.emplace();
+    const std::vector<int> values =
+        splice(*before, *before_, converted_inputs(*before, to.first(first), from.first(first)));
+    before->output(values[0]);
+    for (std::size_t i = 1; i < values.size(); ++i) output(*before, values[i]);
+  }
+  return with_fusion(std::move(before), std::move(after));
+}
+
 RowOp::Around RowWorkOp::around(const Launch& call) const {
   return {.stream = call.stream,
           .inputs = call.inputs.first(input_count()),
@@ -259,7 +312,7 @@ Value rms_norm(Value x, Value scale, double epsilon) {
   }
   std::vector<Value> operands{x};
   if (scale) operands.push_back(scale);
-  return apply(make_op<RmsNormOp>(first_axis, epsilon), std::move(operands));
+  return apply(make_op<RmsNormOp>(first_axis, epsilon, bool(scale)), std::move(operands));
 }
 
 Value group_norm(Value x, Value scale, Value bias, std::int64_t groups, double epsilon, int channel_axis) {

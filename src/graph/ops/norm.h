@@ -16,6 +16,11 @@ class RowOp : public Op {
     std::array<bool, kMaxRank> along{};
   };
   virtual Axes row_axes(const Shape& x) const = 0;
+  virtual std::size_t weight_count() const { return 0; }
+  FusionStage fusion_stage() const final { return FusionStage::row; }
+  FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
+                         std::span<const TensorType> outputs) const final;
+  OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const final;
   // What it does for each element of x, with so many weights.
   virtual kernels::ElementWork element_work(std::size_t weights) const = 0;
   Work work(const Launch& call) const final;
@@ -43,9 +48,12 @@ class SoftmaxOp final : public RowOp {
   kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(false); }
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
+                   std::span<const DType> results) const override {
+    return std::make_shared<const SoftmaxOp>(axis_, results[0]);
+  }
   Axes row_axes(const Shape& x) const override;
   void lower_around(const Around& call) const override;
-  int axis() const { return axis_; }
 
  private:
   int axis_;
@@ -69,9 +77,13 @@ class LogSoftmaxOp final : public RowOp {
 // Operands: x, then scale if it is there.
 class RmsNormOp final : public RowOp {
  public:
-  RmsNormOp(int first_axis, double epsilon, std::optional<DType> result = {})
-      : first_axis_(first_axis), epsilon_(epsilon), result_(result) {}
-  OpPtr with_result(DType dtype) const { return std::make_shared<const RmsNormOp>(first_axis_, epsilon_, dtype); }
+  RmsNormOp(int first_axis, double epsilon, bool has_scale, std::optional<DType> result = {})
+      : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), result_(result) {}
+  std::size_t weight_count() const override { return has_scale_; }
+  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
+                   std::span<const DType> results) const override {
+    return std::make_shared<const RmsNormOp>(first_axis_, epsilon_, has_scale_, results[0]);
+  }
   std::string_view name() const override { return "rms_norm"; }
   kernels::ElementWork element_work(std::size_t weights) const override {
     return kernels::norm_work(false, weights);
@@ -84,6 +96,7 @@ class RmsNormOp final : public RowOp {
  private:
   int first_axis_;
   double epsilon_;
+  bool has_scale_;
   std::optional<DType> result_;
 };
 
@@ -92,6 +105,7 @@ class GroupNormOp final : public RowOp {
  public:
   GroupNormOp(int channel_axis, std::int64_t groups, double epsilon, bool has_scale, bool has_bias)
       : channel_axis_(channel_axis), groups_(groups), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
+  std::size_t weight_count() const override { return std::size_t{has_scale_} + has_bias_; }
   std::string_view name() const override { return groups_ ? "group_norm" : "instance_norm"; }
   kernels::ElementWork element_work(std::size_t weights) const override {
     return kernels::norm_work(true, weights);
@@ -113,8 +127,10 @@ class LayerNormOp final : public RowOp {
  public:
   LayerNormOp(int first_axis, double epsilon, bool has_scale, bool has_bias, std::optional<DType> result = {})
       : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias), result_(result) {}
-  OpPtr with_result(DType dtype) const {
-    return std::make_shared<const LayerNormOp>(first_axis_, epsilon_, has_scale_, has_bias_, dtype);
+  std::size_t weight_count() const override { return std::size_t{has_scale_} + has_bias_; }
+  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
+                   std::span<const DType> results) const override {
+    return std::make_shared<const LayerNormOp>(first_axis_, epsilon_, has_scale_, has_bias_, results[0]);
   }
   std::string_view name() const override { return "layer_norm"; }
   kernels::ElementWork element_work(std::size_t weights) const override {
@@ -138,17 +154,18 @@ class RowWorkOp final : public Op {
  public:
   // `before`: result 0 is x. `after`: input 0, its first node, is the operation's result as f32, or as f64 where x is
   // that.
-  RowWorkOp(std::shared_ptr<const RowOp> rows, std::size_t weights, std::optional<Expression> before,
-            std::optional<Expression> after)
-      : rows_(std::move(rows)), weights_(weights), before_(std::move(before)), after_(std::move(after)) {}
+  RowWorkOp(std::shared_ptr<const RowOp> rows, std::optional<Expression> before, std::optional<Expression> after)
+      : rows_(std::move(rows)), weights_(rows_->weight_count()), before_(std::move(before)), after_(std::move(after)) {}
 
-  const std::shared_ptr<const RowOp>& rows() const { return rows_; }
-  const std::optional<Expression>& before() const { return before_; }
-  const std::optional<Expression>& after() const { return after_; }
-  // Of the operands, those before the operation; and its weights.
-  std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
-  std::size_t weight_count() const { return weights_; }
-
+  Fusion fusion() const override {
+    return {.prologue = before_ ? &*before_ : nullptr, .epilogue = after_ ? &*after_ : nullptr};
+  }
+  OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const override {
+    return rows_->with_fusion(std::move(prologue), std::move(epilogue));
+  }
+  // Weights stay as they are stored: the kernel takes any float type.
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
   std::string_view name() const override { return rows_->name(); }
   // Further results of `before` are stored before weights and the operands of `after` are read.
   bool works_in_place() const override {
@@ -161,6 +178,8 @@ class RowWorkOp final : public Op {
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
+  // Of the operands, those before the operation.
+  std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
   RowOp::Around around(const Launch& call) const;
   std::shared_ptr<const RowOp> rows_;
   std::size_t weights_;

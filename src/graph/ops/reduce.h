@@ -19,21 +19,20 @@ class ReduceOpNode final : public Op {
         correction_(correction),
         before_(std::move(before)),
         after_(std::move(after)) {}
-  OpPtr with_work(std::optional<Expression> before, std::optional<Expression> after) const {
-    return std::make_shared<const ReduceOpNode>(op_, axes_, keep_dims_, correction_, std::move(before),
-                                                std::move(after));
-  }
-
-  ReduceOp reduction() const { return op_; }
-  double correction() const { return correction_; }
-  const std::vector<int>& axes() const { return axes_; }
-  bool keep_dims() const { return keep_dims_; }
-  const std::optional<Expression>& before() const { return before_; }
-  const std::optional<Expression>& after() const { return after_; }
-  // Of the operands, those that come before the reduction.
-  std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
 
   std::string_view name() const override;
+  std::optional<Reduction> reduction() const override {
+    return before_ || after_ ? std::nullopt : std::optional(Reduction{op_, axes_, correction_});
+  }
+  Fusion fusion() const override {
+    return {.prologue = before_ ? &*before_ : nullptr, .epilogue = after_ ? &*after_ : nullptr};
+  }
+  FusionStage fusion_stage() const override { return FusionStage::reduction; }
+  FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
+                         std::span<const TensorType> outputs) const override;
+  OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const override;
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
   Work work(const Launch& call) const override;
   void fields(Fields& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
@@ -41,6 +40,10 @@ class ReduceOpNode final : public Op {
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
+  // Of the operands, those that come before the reduction.
+  std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
+  // Of what is reduced.
+  Shape reduced_shape(std::span<const TensorType> inputs) const;
   kernels::ReduceWork around(const Launch& call) const;
 
   ReduceOp op_;

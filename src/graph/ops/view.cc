@@ -64,6 +64,16 @@ std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const
 
 std::optional<Placement> BroadcastOp::place(const Layout& x) const { return Placement{0, x.broadcast_to(shape_)}; }
 
+Value BroadcastOp::simplified(std::span<const Value> x) const {
+  Value inner = x[0];
+  while (op_of<BroadcastOp>(inner)) inner = input_of(inner);
+  return broadcast_to(inner, shape_);
+}
+
+Value SliceOp::simplified(std::span<const Value> x) const {
+  return step_ == 1 && begin_ == 0 && size() == x[0].shape()[axis_] ? x[0] : Value();
+}
+
 std::int64_t SliceOp::size() const {
   if (step_ == 0 || (step_ > 0 ? end_ <= begin_ : begin_ <= end_)) return 0;
   // As unsigned numbers distances between any two int64 are exact.

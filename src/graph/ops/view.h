@@ -13,7 +13,7 @@ class ReshapeOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
-  const Shape& shape() const { return shape_; }
+  Value simplified(std::span<const Value> x) const override { return reshape(x[0], shape_); }
 
  private:
   Shape shape_;
@@ -27,6 +27,7 @@ class PermuteOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
+  Value simplified(std::span<const Value> x) const override { return permute(x[0], order_); }
   const std::vector<int>& order() const { return order_; }
 
  private:
@@ -36,7 +37,7 @@ class PermuteOp final : public Op {
 class BroadcastOp final : public Op {
  public:
   explicit BroadcastOp(Shape shape) : shape_(std::move(shape)) {}
-  const Shape& shape() const { return shape_; }
+  Value simplified(std::span<const Value> x) const override;
   std::string_view name() const override { return "broadcast"; }
   void fields(Fields& f) const override { f.add("shape", shape_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
@@ -60,6 +61,7 @@ class SliceOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
+  Value simplified(std::span<const Value> x) const override;
   std::int64_t size() const;
   int axis() const { return axis_; }
   std::int64_t begin() const { return begin_; }
@@ -82,7 +84,6 @@ class StridedOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout&) const override { return placement_; }
-  const Placement& placement() const { return placement_; }
 
  private:
   Placement placement_;

@@ -396,9 +396,9 @@ void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const Attent
 
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
                const View& y, const AttentionOptions& options, const AttentionLengths& lengths) {
-  const CallKey key("attention", options.scale, options.causal, options.window_left, options.window_right,
+  CallKey key("attention", options.scale, options.causal, options.window_left, options.window_right,
                     options.top_left, options.empty_is_nan);
-  call(stream, key, {q, k, v, mask, lengths.queries, lengths.keys, y}, [&](Stream& s) {
+  call(stream, std::move(key), {q, k, v, mask, lengths.queries, lengths.keys, y}, [&](Stream& s) {
     const AttentionCall call(q, k, v, mask, y, options, lengths);
     if (y.count() == 0) return;
     if (gpu::Commands* commands = s.gpu()) launch(*commands, call, nullptr);

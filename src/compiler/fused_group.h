@@ -1,0 +1,31 @@
+// An op and the elementwise nodes that go into its kernel (graph/fusion.h), as one group of a Grouping.
+#pragma once
+
+#include "compiler/grouping.h"
+
+namespace weft::compiler {
+
+struct FusedGroup {
+  const Node* anchor = nullptr;  // the op
+  std::vector<const Node*> prologue, epilogue;  // in order: the epilogue's read the anchor's result
+
+  // `repeated`: a node that the anchor computes again, though it is in another group.
+  explicit FusedGroup(const Grouping::Group& group, const Node* repeated = nullptr);
+
+  // What is read from outside before the op's own work, and what the epilogue reads, each once.
+  std::vector<Value> prologue_operands() const;
+  std::vector<Value> epilogue_operands() const;
+  // The op's own other operands.
+  std::size_t own_operands() const;
+  // False if something that the prologue computes is read in another place than there. It is on its way to memory.
+  bool is_sound(const Grouping::Group& group) const;
+
+  // The op with that work around it, as Grouping::Make. `epilogue_input` is the spec's.
+  std::vector<Value> make(DType epilogue_input, Graph& to, std::span<const Value> results,
+                          const Grouping::At& at) const;
+};
+
+// The nodes of an expression, all those of these nodes.
+std::size_t operation_count(std::span<const Node* const> nodes);
+
+}  // namespace weft::compiler

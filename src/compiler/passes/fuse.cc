@@ -1,0 +1,149 @@
+#include "compiler/passes/fuse.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/expressions.h"
+#include "compiler/fused_group.h"
+
+namespace weft::compiler {
+namespace {
+
+using Group = Grouping::Group;
+
+// Of an element, in operations of f32 (Work::amount): what reading its operands once more and computing it again cost,
+// against storing it once and reading it twice.
+bool worth_repeating(const Node& maker) {
+  const Expression& e = *maker.op().elementwise();
+  int read = 0;
+  for (const Value& v : maker.inputs()) read += v.shape() == maker.types()[0].shape ? bits(v.dtype()) : 0;
+  const Work again{.bytes = 0, .flops = static_cast<double>(e.operation_count()), .functions = e.cost()};
+  constexpr double kBit = 10.0 / 8;
+  return again.amount() + kBit * read <= kBit * 3 * bits(maker.types()[0].dtype);
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const PassContext& context, FusionStage stage)
+      : groups_(graph), target_(context.target), stage_(stage) {}
+
+  Graph run() {
+    for (const auto& node : groups_.graph().impl().nodes) {
+      if (!groups_.uses().live(*node)) continue;
+      if (node->op().fusion_stage() == stage_) add_anchor(*node);
+      else if (!anchors_.empty() && node->op().elementwise()) offer(*node);
+    }
+    Graph fused = groups_.build([&](Graph& to, const Group& group, std::span<const Value> results,
+                                    const Grouping::At& at) {
+      const Anchor& anchor = anchors_.at(FusedGroup(group).anchor);
+      return FusedGroup(group, anchor.repeated).make(anchor.spec.epilogue_input, to, results, at);
+    });
+    return repeats_ ? without_dead(fused) : std::move(fused);
+  }
+
+ private:
+  // A node that takes work in.
+  struct Anchor {
+    FusionSpec spec;
+    const Node* repeated = nullptr;  // computed again in its prologue
+  };
+
+  void add_anchor(const Node& node) {
+    const FusionSpec spec = node.op().fusion_spec(target_.capabilities(), node.input_types(), node.types());
+    if ((!spec.prologue && spec.epilogue_outputs == 0) || !lies_plainly(node, spec)) return;
+    Anchor& anchor = anchors_[&node] = {spec};
+    if (spec.prologue) take_prologue(node, anchor);
+  }
+
+  void take_prologue(const Node& node, Anchor& anchor) {
+    const Value x = node.inputs()[static_cast<std::size_t>(node.op().fusion().operand)];
+    const Node& maker = *x.node();
+    if (!fits_by_itself(maker, anchor.spec)) return;
+    if (anchor.spec.prologue_passes > 1 && !worth_repeating(maker)) return;
+    if (groups_.uses().only(x, node) || anchor.spec.shared == SharedPrologue::stored) {
+      join(maker, node, anchor);
+    } else if (anchor.spec.shared == SharedPrologue::repeated) {
+      // Next to nothing to compute, and read once to be made.
+      std::size_t reads = 0;
+      for (const Value& v : maker.inputs()) reads += v.shape() == x.shape();
+      const bool cheap = reads <= 1 && !groups_.uses().is_output(x) && is_cheap(*maker.op().elementwise());
+      const Group& group = groups_.at(groups_.of(node));
+      if (!cheap || !fits(FusedGroup(group, &maker), group, anchor.spec)) return;
+      anchor.repeated = &maker;
+      groups_.remake(groups_.of(node));
+      repeats_ = true;
+    }
+  }
+
+  // Puts elementwise work into the epilogue of one of the ops whose results it reads.
+  void offer(const Node& node) {
+    std::vector<const Node*> makers;
+    for (const Value& v : node.inputs()) {
+      if (v.index() != 0 || v.shape() != node.types()[0].shape) continue;
+      if (anchors_.contains(v.node()) && std::ranges::find(makers, v.node()) == makers.end()) makers.push_back(v.node());
+    }
+    // Of several that meet here, the one with most work, or else the first.
+    std::ranges::sort(makers, {}, [&](const Node* n) { return std::pair(-anchors_.at(n).spec.work, n->id()); });
+    for (const Node* maker : makers) {
+      const Anchor& anchor = anchors_.at(maker);
+      if (fits_by_itself(node, anchor.spec) && join(node, *maker, anchor)) return;
+    }
+  }
+
+  // Elementwise work that is in no group yet.
+  bool fits_by_itself(const Node& node, const FusionSpec& spec) const {
+    const Expression* e = node.op().elementwise();
+    return e && node.types().size() == 1 && groups_.at(groups_.of(node)).size() == 1 &&
+           e->nodes().size() <= spec.max_operations && lies_plainly(node, spec);
+  }
+
+  static bool lies_plainly(const Node& node, const FusionSpec& spec) {
+    return std::ranges::all_of(node.inputs(), [&](Value v) {
+      if (!v.node()->op().is_view()) return true;
+      while (v.node()->op().is_view()) v = input_of(v);
+      return byte_size(v.dtype(), static_cast<std::uint64_t>(element_count(v.shape()))) <= spec.max_view;
+    });
+  }
+
+  bool fits(const FusedGroup& fused, const Group& group, const FusionSpec& spec) const {
+    if (!fused.is_sound(group) || operation_count(fused.epilogue) > spec.max_operations) return false;
+    const std::vector<Value> results = groups_.results(group);
+    const auto after = std::ranges::count_if(results, [&](const Value& v) {
+      return std::ranges::find(fused.prologue, v.node()) == fused.prologue.end();
+    });
+    if (!fused.epilogue.empty() && after > spec.epilogue_outputs) return false;
+    const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() +
+                              fused.epilogue_operands().size() + results.size() +
+                              static_cast<std::size_t>(spec.bindings);
+    return bound <= static_cast<std::size_t>(target_.max_operands);
+  }
+
+  bool join(const Node& node, const Node& into, const Anchor& anchor) {
+    const int a = groups_.of(node), b = groups_.of(into);
+    const Group all = groups_.joined(a, b);
+    if (!fits(FusedGroup(all, anchor.repeated), all, anchor.spec)) return false;
+    if (!reads_all(node, b) && !reads_all(into, a) && !groups_.may_join(a, b)) return false;
+    groups_.join(a, b);
+    return true;
+  }
+
+  // Whether nothing but the node reads what the group makes, so that nothing can lie between the two.
+  bool reads_all(const Node& node, int group) const {
+    return std::ranges::all_of(groups_.results(groups_.at(group)),
+                               [&](const Value& v) { return groups_.uses().only(v, node); });
+  }
+
+  Grouping groups_;
+  const Target& target_;
+  FusionStage stage_;
+  std::map<const Node*, Anchor> anchors_;
+  bool repeats_ = false;
+};
+
+}  // namespace
+
+Graph fuse(const Graph& graph, const PassContext& context, FusionStage stage) {
+  return Fuser(graph, context, stage).run();
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,67 @@
+#include "compiler/passes/merge_extra_outputs.h"
+
+#include <set>
+
+#include "compiler/fused_group.h"
+
+namespace weft::compiler {
+namespace {
+
+using Group = Grouping::Group;
+
+std::span<const Value> inputs_of(const Node& anchor) {
+  return split_operands(anchor.op().fusion(), std::span(anchor.inputs())).prologue;
+}
+
+bool fits(const Grouping& groups, const Node& map, const Node& anchor, const FusionSpec& spec, const Shape& shape,
+          std::size_t most_operands) {
+  const int from = groups.of(map), into = groups.of(anchor);
+  if (from == into || groups.at(from).size() != 1) return false;
+  const Group all = groups.joined(from, into);
+  const FusedGroup fused(all);
+  if (!fused.epilogue.empty() || !fused.is_sound(all)) return false;
+  if (std::ranges::any_of(fused.prologue, [&](const Node* n) { return n->types()[0].shape != shape; })) return false;
+  const Expression* own = anchor.op().fusion().prologue;
+  if (operation_count(fused.prologue) + (own ? own->nodes().size() : 0) > kMostOperations) return false;
+  const std::vector<Value> results = groups.results(all);
+  const bool narrow = std::ranges::any_of(results, [&](const Value& v) {
+    return v.node() != &anchor && bits(v.dtype()) < 32;
+  });
+  if (narrow && !spec.narrow_extra_outputs) return false;
+  const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() +
+                            fused.epilogue_operands().size() + results.size() +
+                            static_cast<std::size_t>(spec.bindings);
+  return bound <= most_operands && groups.may_join(from, into);
+}
+
+}  // namespace
+
+Graph merge_extra_outputs(const Graph& graph, const PassContext& context) {
+  Grouping groups(graph);
+  const auto most = static_cast<std::size_t>(context.target.max_operands);
+  for (const auto& node : graph.impl().nodes) {
+    if (!groups.uses().live(*node) || node->op().fusion_stage() == FusionStage::none) continue;
+    const FusionSpec spec = node->op().fusion_spec(context.target.capabilities(), node->input_types(), node->types());
+    if (!spec.extra_outputs) continue;
+    Shape shape;
+    for (const Value& v : inputs_of(*node)) shape = broadcast(shape, v.shape());
+    // Partners: makers of what the op reads, and others that read as much of it.
+    const auto earlier = [](const Node* a, const Node* b) { return a->id() < b->id(); };
+    std::set<const Node*, decltype(earlier)> partners;
+    for (const Value& v : inputs_of(*node)) {
+      if (v.shape() != shape) continue;
+      partners.insert(v.node());
+      for (const Node* other : groups.uses().of(v)) partners.insert(other);
+    }
+    for (const Node* other : partners) {
+      if (!other->op().elementwise() || !fits(groups, *other, *node, spec, shape, most)) continue;
+      groups.join(groups.of(*other), groups.of(*node));
+    }
+  }
+  return groups.build([](Graph& to, const Group& group, std::span<const Value> results, const Grouping::At& at) {
+    const FusedGroup fused(group);
+    return fused.make(DType::f32, to, results, at);
+  });
+}
+
+}  // namespace weft::compiler

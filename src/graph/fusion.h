@@ -1,0 +1,81 @@
+// Elementwise work in an op's kernel around the op's own: what is in it, and what an op takes in.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weft/graph.h"
+
+namespace weft {
+
+// What a fused op has around its own work. Operands: the op's own, with the prologue's inputs in place of the operand
+// that the prologue makes, then the epilogue's inputs but its first. Results: the epilogue's outputs, or without one the
+// op's own; then the prologue's extra outputs.
+struct Fusion {
+  int operand = 0;  // which of the op's own a prologue makes
+  // Output 0 is that operand; the others are the extra outputs. Its inputs broadcast.
+  const Expression* prologue = nullptr;
+  // Input 0, its first node, is the op's result before rounding; the others broadcast to it.
+  const Expression* epilogue = nullptr;
+
+  explicit operator bool() const { return prologue || epilogue; }
+};
+
+// A fused node's operands by what reads them.
+template <class T>
+struct FusedOperands {
+  std::span<T> first;     // the op's own in front of what the prologue makes
+  std::span<T> prologue;  // the prologue's inputs, or without one the operand itself
+  std::span<T> rest;      // the op's own behind it
+  std::span<T> epilogue;  // the epilogue's inputs but its first
+};
+template <class T>
+FusedOperands<T> split_operands(const Fusion& fusion, std::span<T> operands) {
+  const auto first = static_cast<std::size_t>(fusion.operand);
+  const auto before = static_cast<std::size_t>(fusion.prologue ? fusion.prologue->input_count() : 1);
+  const auto after = static_cast<std::size_t>(fusion.epilogue ? fusion.epilogue->input_count() - 1 : 0);
+  return {operands.first(first), operands.subspan(first, before),
+          operands.subspan(first + before, operands.size() - first - before - after),
+          operands.last(after)};
+}
+
+// The compiler fuses in this order: elementwise work that two ops could take goes to the op of the earlier stage.
+enum class FusionStage : std::uint8_t { none, product, reduction, row };
+
+// What becomes of a prologue whose result others need, too.
+enum class SharedPrologue : std::uint8_t {
+  apart,     // it stays a kernel of its own
+  repeated,  // what is cheap is computed again
+  stored,    // the result is an extra output
+};
+
+// What an op takes into its kernel, beside what it has.
+struct FusionSpec {
+  bool prologue = false;    // an expression may make operand fusion().operand
+  int prologue_passes = 1;  // how often it is read and computed
+  SharedPrologue shared = SharedPrologue::apart;
+
+  // Elementwise work on what the prologue reads may be extra outputs, whatever the op itself needs of it.
+  bool extra_outputs = false;
+  bool narrow_extra_outputs = true;  // also of less than 32 bits
+
+  int epilogue_outputs = 0;  // how many results the epilogue may have, the op's own included; 0: no epilogue
+  DType epilogue_input = DType::f32;  // what the op's result is before rounding
+
+  std::size_t max_operations = std::numeric_limits<std::size_t>::max();  // nodes of either expression
+  std::uint64_t max_view = std::numeric_limits<std::uint64_t>::max();    // bytes of a tensor of which it reads views
+  int bindings = 0;                                                      // storage buffers beside operands and results
+  double work = 0;  // of several ops that could take the same epilogue the one with most takes it
+};
+
+// Adds what `from` computes to `to`: input i of `from` is node args[i]. Nodes that are there already are used again.
+// Returns the nodes of from's outputs.
+std::vector<int> splice(Expression& to, const Expression& from, std::span<const int> args);
+
+// Adds inputs for operands that are stored as `to` to `e`, converted to what they were, `from`. Returns those nodes.
+std::vector<int> converted_inputs(Expression& e, std::span<const TensorType> to, std::span<const TensorType> from);
+
+}  // namespace weft
