@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/append.h"
+#include "core/str_cat.h"
 #include "gpu/device_impl.h"
 #include "kernels/accessors.h"
 #include "kernels/device_math.h"
@@ -34,17 +34,17 @@ namespace {
 // As part of a key: unambiguous, and quick to write.
 void append_expression(std::string& key, const Expression& e) {
   for (const Expression::Node& node : e.nodes()) {
-    append(key, name(node.op), '.', static_cast<int>(node.type));
-    if (node.op == ScalarOp::input) append(key, '(', node.input, ')');
-    else if (node.op == ScalarOp::constant) append(key, '(', node.bits, ')');
-    else append(key, '(', node.args[0], ',', node.args[1], ',', node.args[2], ')');
+    str_append(key, name(node.op), '.', static_cast<int>(node.type));
+    if (node.op == ScalarOp::input) str_append(key, '(', node.input, ')');
+    else if (node.op == ScalarOp::constant) str_append(key, '(', node.bits, ')');
+    else str_append(key, '(', node.args[0], ',', node.args[1], ',', node.args[2], ')');
   }
-  for (const int output : e.outputs()) append(key, '>', output);
+  for (const int output : e.outputs()) str_append(key, '>', output);
 }
 
-void append_value(std::string& key, std::int64_t value) { append(key, value); }
-void append_value(std::string& key, bool value) { append(key, value ? "true" : "false"); }
-void append_value(std::string& key, const std::string& value) { append(key, value.size(), '"', value); }
+void append_value(std::string& key, std::int64_t value) { str_append(key, value); }
+void append_value(std::string& key, bool value) { str_append(key, value ? "true" : "false"); }
+void append_value(std::string& key, const std::string& value) { str_append(key, value.size(), '"', value); }
 void append_value(std::string& key, const std::vector<std::string>& values) {
   for (const std::string& value : values) append_value(key, value);
 }
@@ -69,8 +69,8 @@ Call& Call::read_write(std::string_view name, const View& view, int width) {
 }
 
 Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores, std::uint32_t apart) {
-  append(key_, '|', name, ':', weft::name(view.dtype), 'x', width, loads ? "r" : "", stores ? "w" : "");
-  if (apart) append(key_, '/', apart);
+  str_append(key_, '|', name, ':', weft::name(view.dtype), 'x', width, loads ? "r" : "", stores ? "w" : "");
+  if (apart) str_append(key_, '/', apart);
   operands_.push_back({std::string(name), view.dtype, width, loads, stores,
                        element_type(view.dtype, apart ? 1 : width, stores), 0});
   if (apart) operands_.back().apart = apart;
@@ -89,7 +89,7 @@ Call& Call::update(std::string_view name, const View& view) {
 
 Call& Call::raw(std::string_view name, const View& view, std::string_view element, int element_bytes,
                 gpu::Access access) {
-  append(key_, '|', name, ":raw ", element, access == gpu::Access::read ? " r" : " rw");
+  str_append(key_, '|', name, ":raw ", element, access == gpu::Access::read ? " r" : " rw");
   operands_.push_back(
       {std::string(name), view.dtype, 0, true, access == gpu::Access::read_write, std::string(element), 0});
   views_.push_back(view);
@@ -125,7 +125,7 @@ Call& Call::expression(const Expression& expression, int width, bool near, bool 
   if (near) key_ += "|near";
   if (used) key_ += "|used";
   if (names_nothing(expression, capabilities_.reorders)) nothing();
-  append(key_, "|expression", width, ':');
+  str_append(key_, "|expression", width, ':');
   append_expression(key_, expression);
   return *this;
 }
@@ -180,14 +180,14 @@ int Call::unit(std::string_view operand) const {
 
 Call& Call::iterate(const Shape& shape) {
   iterate_rank_ = shape.rank();
-  for (int i = 0; i < shape.rank(); ++i) index_param(joined('n', i), shape[i]);
+  for (int i = 0; i < shape.rank(); ++i) index_param(str_cat('n', i), shape[i]);
   return *this;
 }
 
 Call& Call::strides(std::string_view operand, const Strides& strides) {
   strided_.emplace_back(operand, strides.rank());
   const int n = unit(operand);
-  for (int i = 0; i < strides.rank(); ++i) index_param(joined(operand, "_s", i), strides[i] / n);
+  for (int i = 0; i < strides.rank(); ++i) index_param(str_cat(operand, "_s", i), strides[i] / n);
   return *this;
 }
 
@@ -227,7 +227,7 @@ void Call::resolve_bindings() {
     }
     op.binding = static_cast<int>(shared - slots_.begin());
     if (shared == slots_.end()) {
-      if (other != slots_.end()) append(key_, '|', op.name, '/', other - slots_.begin());
+      if (other != slots_.end()) str_append(key_, '|', op.name, '/', other - slots_.begin());
       slots_.push_back(
           {{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
       continue;
@@ -245,7 +245,7 @@ void Call::resolve_bindings() {
     }
     shared->first = std::min(shared->first, first);
     shared->last = std::max(shared->last, last);
-    append(key_, '|', op.name, '=', op.binding);
+    str_append(key_, '|', op.name, '=', op.binding);
   }
   const auto operands_of = [&](const Slot& slot) {
     std::string list;
@@ -290,7 +290,7 @@ void Call::resolve_bindings() {
 
 std::string Call::offset_param(std::string_view operand) const {
   const int n = unit(operand);
-  return n == 1 ? joined(operand, "_o") : joined(operand, "_o", n);
+  return n == 1 ? str_cat(operand, "_o") : str_cat(operand, "_o", n);
 }
 
 std::string Call::prelude() const {
@@ -382,12 +382,12 @@ void Call::prepare() {
   resolve_bindings();
   param("first_group", 0u);
   for (const auto& [name, value] : variables_) {
-    append(key_, ';', name, '=');
+    str_append(key_, ';', name, '=');
     std::visit([this](const auto& v) { append_value(key_, v); }, value);
   }
-  for (const auto& name : includes_) append(key_, '+', name);
-  for (const auto& name : enables_) append(key_, '!', name);
-  for (const auto& p : params_) append(key_, ',', p.type, p.name);
+  for (const auto& name : includes_) str_append(key_, '+', name);
+  for (const auto& name : enables_) str_append(key_, '!', name);
+  for (const auto& p : params_) str_append(key_, ',', p.type, p.name);
 }
 
 void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <format>
 
+#include "core/str_cat.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
@@ -230,10 +231,10 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
     for (auto* l : {&names, &stores, &list}) l->push_back(name);
     ++k;
   };
-  for (const View& v : views.inputs) read(v, views.before ? std::format("in{}", inputs.size()) : "x", inputs);
-  for (const View& v : views.operands) read(v, std::format("e{}", operands.size()), operands);
-  for (const View& v : views.results) write(v, views.after ? std::format("y{}", results.size()) : "y", results);
-  for (const View& v : views.beside) write(v, std::format("b{}", beside.size()), beside);
+  for (const View& v : views.inputs) read(v, views.before ? str_cat("in", inputs.size()) : "x", inputs);
+  for (const View& v : views.operands) read(v, str_cat("e", operands.size()), operands);
+  for (const View& v : views.results) write(v, views.after ? str_cat("y", results.size()) : "y", results);
+  for (const View& v : views.beside) write(v, str_cat("b", beside.size()), beside);
   call.include("row_work").set("before", views.before != nullptr).set("several", results.size() > 1);
   call.set("reads", reads).set("modes", modes).set("stores", stores).set("inputs", inputs).set("operands", operands);
   call.set("results", results).set("beside", beside).set("store_how", "").set("phase_of", stores[0]);

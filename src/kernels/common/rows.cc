@@ -1,4 +1,5 @@
 #include "kernels/common/rows.h"
+#include "core/str_cat.h"
 
 #include <algorithm>
 #include <bit>
@@ -256,9 +257,9 @@ RowPlanOptions common_options(std::span<const RowPlanOptions> windows) {
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names) {
   if (plan.cluster > 1) call.enable("subgroups");
   call.include("row_reduce");
-  call.variant(std::format("{}_team{}_width{}{}{}", plan.across ? "across" : "along", plan.team, plan.width,
-                           plan.kept ? "_kept" : "", plan.phased ? "_phased" : ""),
-               std::format("{} rows of {}", rows.count, rows.length));
+  call.variant(str_cat(plan.across ? "across" : "along", "_team", plan.team, "_width", plan.width,
+                       plan.kept ? "_kept" : "", plan.phased ? "_phased" : ""),
+               str_cat(rows.count, " rows of ", rows.length));
   call.set("across", plan.across).set("width", plan.width).set("team", plan.team).set("interleave", plan.interleave);
   call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("kept", plan.kept);
   call.set("outer_rank", rows.outer.shape.rank()).set("inner_rank", rows.inner.shape.rank());
@@ -267,9 +268,9 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   call.index_param("rows", rows.count).index_param("steps", plan.steps);
   const auto add_space = [&](std::string_view space, const Collapsed& dims) {
     for (int d = 0; d < dims.shape.rank(); ++d) {
-      call.index_param(std::format("{}_n{}", space, d), dims.shape[d]);
+      call.index_param(str_cat(space, "_n", d), dims.shape[d]);
       for (std::size_t k = 0; k < names.size(); ++k) {
-        call.index_param(std::format("{}_{}{}", names[k], space, d), dims.strides[k][d]);
+        call.index_param(str_cat(names[k], "_", space, d), dims.strides[k][d]);
       }
     }
   };
@@ -306,8 +307,8 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   for (std::size_t k = 0; k < names.size() && (even || aligned); ++k) {
     const Strides& s = rows.inner.strides[k];
     const std::int64_t jump = rank == 0 ? 0 : rank == 1 || aligned ? ahead * s.back() : ahead / fastest * s[0];
-    call.index_param(std::format("{}_jump", names[k]), jump);
-    if (aligned) call.index_param(std::format("{}_wrap", names[k]), s[0]);
+    call.index_param(str_cat(names[k], "_jump"), jump);
+    if (aligned) call.index_param(str_cat(names[k], "_wrap"), s[0]);
     if (in_ways && jump == 0) still.emplace_back(names[k]);
   }
   call.set("still", still);

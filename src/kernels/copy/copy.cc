@@ -2,6 +2,7 @@
 // the fast axes of the two sides differ. Casts: the elementwise kernel.
 #include "kernels/copy/copy.h"
 
+#include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -95,7 +96,7 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
   if (f.direct) {
     tiles_a = ceil_div(c.shape[a], 4 * f.tile);
     tiles_b = ceil_div(c.shape[b], (f.words ? 16 : 4) * workgroup / f.tile);
-    call.variant(std::format("{}_{}", f.words ? "bytes" : "direct", f.tile), "the sides' fast axes differ")
+    call.variant(str_cat(f.words ? "bytes" : "direct", "_", f.tile), "the sides' fast axes differ")
         .read("x", from, 4)
         .write("y", to, f.words ? 1 : 4)
         .set("tile", f.tile);
@@ -119,7 +120,7 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
     if (bytes > call.capabilities().max_workgroup_memory) return false;
     if (n > 1) call.update("y", to).read("x", from);
     else call.read("x", from).write("y", to);
-    const std::string variant = run ? std::format("run_{}", f.tile) : std::format("tiles_{}x{}", f.tile, f.tile_b);
+    const std::string variant = run ? str_cat("run_", f.tile) : str_cat("tiles_", f.tile, "x", f.tile_b);
     call.variant(variant, "the sides' fast axes differ")
         .set("n", n)
         .set("rows", rows)

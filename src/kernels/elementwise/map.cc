@@ -15,6 +15,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -298,8 +299,8 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
     operands.push_back({v, problem.strides[operands.size()], "each", std::move(name)});
     if (bits(v.dtype) == 64) width = 1;
   };
-  for (std::size_t k = 0; k < problem.inputs.size(); ++k) add(problem.inputs[k], std::format("x{}", k));
-  for (std::size_t k = 0; k < problem.outputs.size(); ++k) add(problem.outputs[k], std::format("y{}", k));
+  for (std::size_t k = 0; k < problem.inputs.size(); ++k) add(problem.inputs[k], str_cat("x", k));
+  for (std::size_t k = 0; k < problem.outputs.size(); ++k) add(problem.outputs[k], str_cat("y", k));
   for (const auto& node : problem.expression.nodes()) {
     if (bits(node.type) == 64) width = 1;
   }
@@ -359,7 +360,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   std::vector<std::string> virtual_types(input_modes.size());
   for (std::size_t k = 0; k < problem.virtuals.size(); ++k) {
     const Virtual& v = problem.virtuals[k];
-    const std::string x = std::format("x{}", input_modes.size());
+    const std::string x = str_cat("x", input_modes.size());
     Strides outer_strides = problem.strides[operands.size() + k];
     const std::int64_t inner = outer_strides.back();
     const bool grows = std::ranges::any_of(v.strides, [](auto s) { return s != 0; });
@@ -386,9 +387,9 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
   // A function by itself calls far whatever gives no number; what is not rounded may be none.
   const bool by_itself = problem.expression.operation_count() == 1;
   const bool sums = store_how == "number" || (store_how == "near" && !(near && by_itself));
-  std::string form = std::format("width_{}", width * unroll);
+  std::string form = str_cat("width_", width * unroll);
   for (const Operand& o : operands) form += "_" + o.mode;
-  call.variant(form, width > 1 ? std::format("{} times {} neighbours a thread", unroll, width)
+  call.variant(form, width > 1 ? str_cat(unroll, " times ", width, " neighbours a thread")
                                : "a 64-bit type: one element a thread");
   call.set("inputs", input_modes)
       .set("virtual_types", virtual_types)

@@ -1,6 +1,7 @@
 // Gathers: rows of bits, chosen by indices that the kernel clamps.
 #include "kernels/index/gather.h"
 
+#include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/index/selected_rows.h"
@@ -19,7 +20,7 @@ void record(gpu::Commands& commands, const Selection& selection, int groups) {
   call.include("index_groups");
   // Of x, as much as is taken.
   call.cost({.bytes = 2 * touched_bytes(selection.part) + touched_bytes(selection.indices)});
-  call.variant(std::format("width_{}{}", r.width, r.each ? "_each" : ""), r.width == 4
+  call.variant(str_cat("width_", r.width, r.each ? "_each" : ""), r.width == 4
                                                                               ? "rows are whole vectors of four"
                                                                           : r.each ? "four indices a thread"
                                                                                    : "rows do not come in fours");

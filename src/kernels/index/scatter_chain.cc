@@ -2,6 +2,7 @@
 // operation: launcher of scatter_chain.wgsl.
 #include <algorithm>
 
+#include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
@@ -90,7 +91,7 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
     call.iterate(c.axes.shape).strides("indices", c.axes.strides[1]).strides("heads", c.axes.strides[3]);
     if (!link) call.strides("y", c.axes.strides[0]).strides("updates", c.axes.strides[2]);
     add_axes(call, s);
-    for (std::size_t k = 0; k < c.heads.size(); ++k) call.index_param(std::format("heads{}", k), c.heads[k]);
+    for (std::size_t k = 0; k < c.heads.size(); ++k) call.index_param(str_cat("heads", k), c.heads[k]);
     call.set("link", link)
         .set("op", op_name(op))
         .set("formula", scatter_formula(op, s.whole.dtype))

@@ -1,5 +1,6 @@
 #include "kernels/index/selected_rows.h"
 
+#include "core/str_cat.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/map.h"
 
@@ -89,9 +90,9 @@ void add_axes(Call& call, const Selection& selection) {
   call.set("windowed", windowed);
   for (std::size_t k = 0; k < selection.axes.size(); ++k) {
     const IndexedAxis& axis = selection.axes[k];
-    call.index_param(std::format("size{}", k), axis.size).index_param(std::format("stride{}", k), axis.stride);
+    call.index_param(str_cat("size", k), axis.size).index_param(str_cat("stride", k), axis.stride);
     if (windowed) {
-      call.index_param(std::format("first{}", k), axis.first).index_param(std::format("count{}", k), axis.count);
+      call.index_param(str_cat("first", k), axis.first).index_param(str_cat("count", k), axis.count);
     }
   }
 }
@@ -106,9 +107,9 @@ void add_rows(Call& call, const SelectedRows& rows, std::string_view whole, std:
       .set("workgroup", workgroup)
       .index_param("groups", rows.groups)
       .index_param("row_groups", rows.row_groups)
-      .index_param(std::format("{}_inner", whole), rows.inner[0])
+      .index_param(str_cat(whole, "_inner"), rows.inner[0])
       .index_param("indices_inner", rows.inner[1])
-      .index_param(std::format("{}_inner", part), rows.inner[2]);
+      .index_param(str_cat(part, "_inner"), rows.inner[2]);
   add_axes(call, rows.selection);
 }
 

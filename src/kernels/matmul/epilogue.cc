@@ -1,5 +1,6 @@
 #include "kernels/matmul/epilogue.h"
 
+#include "core/str_cat.h"
 #include "kernels/matmul/variants.h"
 
 namespace weft::kernels {
@@ -13,9 +14,9 @@ int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expr
   call.index_param("y_m", problem.y.strides()[-2]).index_param("y_n", problem.y.strides()[-1]);
   for (std::size_t i = 0; i < problem.operands.size(); ++i) {
     const View& v = problem.operands[i];
-    const std::string name = std::format("e{}", i);
+    const std::string name = str_cat("e", i);
     const bool row = by_four && rows_vectorise(v);
-    modes += std::format("{}{}", i ? "," : "", row ? "row" : v.strides()[-1] == 0 ? "column" : "any");
+    modes += str_cat(i ? "," : "", row ? "row" : v.strides()[-1] == 0 ? "column" : "any");
     call.read(name, v, row ? 4 : 1).strides(name, batch_strides(v));
     call.index_param(name + "_m", v.strides()[-2]).index_param(name + "_n", v.strides()[-1]);
   }

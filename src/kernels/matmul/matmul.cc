@@ -1,5 +1,6 @@
 #include "kernels/matmul/matmul.h"
 
+#include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -20,8 +21,8 @@ void add_operand(Call& call, std::string_view name, const View& view, bool k_is_
   if (width > 4) call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
   else call.read(name, view, width);
   call.strides(name, batch_strides(view));
-  call.index_param(std::format("{}_k", name), view.strides()[k]);
-  call.index_param(std::format("{}_w", name), view.strides()[other]);
+  call.index_param(str_cat(name, "_k"), view.strides()[k]);
+  call.index_param(str_cat(name, "_w"), view.strides()[other]);
 }
 
 std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabilities) {

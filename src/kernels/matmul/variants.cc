@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/str_cat.h"
 #include "kernels/call.h"
 
 namespace weft::kernels {
@@ -127,17 +128,17 @@ int MatmulVariant::result_slots(bool a_along_k, bool b_along_k) const {
 std::string to_string(const MatmulVariant& v) {
   switch (v.kind) {
     case MatmulKind::tile:
-      return std::format("tile_{}x{}x{}_{}x{}{}{}{}", v.tile_m, v.tile_n, v.tile_k, v.thread_m, v.thread_n,
-                         v.double_buffer ? "_double" : "", v.slices > 1 ? std::format("_slices{}", v.slices) : "",
-                         v.splits > 1 ? std::format("_split{}", v.splits) : "");
-    case MatmulKind::dot: return std::format("dot_{}x{}_{}", v.tile_m, v.tile_n, v.threads);
+      return str_cat("tile_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.thread_m, "x", v.thread_n,
+                     v.double_buffer ? "_double" : "", v.slices > 1 ? str_cat("_slices", v.slices) : "",
+                     v.splits > 1 ? str_cat("_split", v.splits) : "");
+    case MatmulKind::dot: return str_cat("dot_", v.tile_m, "x", v.tile_n, "_", v.threads);
     case MatmulKind::columns:
-      return std::format("columns_{}x{}_{}{}", v.tile_m, v.tile_n, v.threads,
-                         v.splits > 1 ? std::format("_split{}", v.splits) : "");
-    case MatmulKind::direct: return std::format("direct_{}x{}_{}", v.thread_m, v.thread_n, v.threads);
+      return str_cat("columns_", v.tile_m, "x", v.tile_n, "_", v.threads,
+                     v.splits > 1 ? str_cat("_split", v.splits) : "");
+    case MatmulKind::direct: return str_cat("direct_", v.thread_m, "x", v.thread_n, "_", v.threads);
     case MatmulKind::matrices:
-      return std::format("matrices_{}x{}x{}_{}x{}_by_{}x{}x{}{}", v.tile_m, v.tile_n, v.tile_k, v.thread_m, v.thread_n,
-                         v.unit.m, v.unit.n, v.unit.k, v.splits > 1 ? std::format("_split{}", v.splits) : "");
+      return str_cat("matrices_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.thread_m, "x", v.thread_n,
+                     "_by_", v.unit.m, "x", v.unit.n, "x", v.unit.k, v.splits > 1 ? str_cat("_split", v.splits) : "");
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/str_cat.h"
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
@@ -258,7 +259,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View v = r.inputs[k].dtype == DType::f64 ? as_raw(r.inputs[k]) : r.inputs[k];
     const bool fours = steps_in_fours(plan, r.rows, v, k, r.inputs[0], 0);
-    names.push_back(r.before ? std::format("in{}", k) : "x");
+    names.push_back(r.before ? str_cat("in", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
     call.read(names.back(), v, fours ? 4 : 1, fours ? plan.apart() : 0);
   }
@@ -271,13 +272,13 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   call.write("y", r.y, stores_fours ? 4 : 1);
   std::vector<std::string> operands;
   for (std::size_t k = 0; k < r.operands.size(); ++k) {
-    operands.push_back(std::format("e{}", k));
+    operands.push_back(str_cat("e", k));
     names.push_back(operands.back());
     call.read(names.back(), r.operands[k]);
   }
   std::vector<std::string> beside;
   for (std::size_t k = 0; k < r.beside.size(); ++k) {
-    beside.push_back(std::format("b{}", k));
+    beside.push_back(str_cat("b", k));
     names.push_back(beside.back());
     call.write(names.back(), r.beside[k], plan.width);
   }

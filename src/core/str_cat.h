@@ -18,14 +18,14 @@ void append_part(std::string& text, T part) {
 
 // Appends texts, characters and integers.
 template <class... Parts>
-void append(std::string& text, const Parts&... parts) {
+void str_append(std::string& text, const Parts&... parts) {
   (append_part(text, parts), ...);
 }
 
 template <class... Parts>
-std::string joined(const Parts&... parts) {
+std::string str_cat(const Parts&... parts) {
   std::string text;
-  append(text, parts...);
+  str_append(text, parts...);
   return text;
 }
 
