@@ -169,8 +169,10 @@ Access<T> packed_access(bool truth) {
     static const StoreBlock block = store_block(type);
     block(base, offset, 1, 1, &value);
   };
+  // Truths are counted in T, whatever the elements are.
+  if (truth) return {load_truth, store, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()};
   const T last = (T{1} << (bits(type) - (is_signed(type) ? 1 : 0))) - 1;
-  return {truth ? load_truth : load, store, is_signed(type) ? static_cast<T>(-last - 1) : T{0}, last};
+  return {load, store, is_signed(type) ? static_cast<T>(-last - 1) : T{0}, last};
 }
 
 template <class T>
