@@ -244,6 +244,20 @@ TEST_P(ReduceTest, EmptyRows) {
   }
 }
 
+// What is counted of nothing is 0 in every type, also in those whose own range does not reach so far.
+TEST_P(ReduceTest, NothingOfEveryType) {
+  for (const DType type : {DType::f32, DType::f16, DType::f8e4m3, DType::f64, DType::i4, DType::u4, DType::i2,
+                           DType::u2, DType::i8, DType::u16, DType::i64, DType::boolean, DType::c64}) {
+    for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+      const View x = output(type, {3, 0}), y = output(result_type(op, type), {3});
+      run_both(device, std::array{x}, std::array{y},
+               [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); }, {},
+               weft::to_string(x));
+      for (const double v : values(y)) EXPECT_EQ(v, op == ReduceOp::all ? 1 : 0) << static_cast<int>(op) << name(type);
+    }
+  }
+}
+
 // What batches of steps leave: nothing, some for all members of a team, and some for a part of them. The greatest of a
 // row comes last.
 TEST_P(ReduceTest, StepsBesideWholeBatches) {
