@@ -156,8 +156,17 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
          {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1}) {
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
       check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .workspace = true, .value = value});
+      // Into the 32-bit type of its kind: the low bits, of rows, of columns, and of parts.
+      const DType low = x == DType::i64 ? DType::i32 : DType::u32;
+      check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .y = low, .value = value});
+      check({.op = op, .shape = {50, 8}, .axes = {0}, .x = x, .y = low, .value = value});
+      check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .y = low, .workspace = true, .value = value});
     }
   }
+  const View x = host_view(DType::i64, {2}, std::vector<double>{0x1p40, -3}), y = output(DType::i32, {});
+  cpu::Executor cpu;
+  kernels::reduce(cpu, ReduceOp::sum, x, y, std::array{0});
+  EXPECT_EQ(value(y, 0), -3);
 }
 
 // Deviations a millionth of the mean: f32 spaces x 2^-10 apart there, and what it then is, the twin's exact moments

@@ -64,8 +64,7 @@ void check_types(ReduceOp reduction, DType x, DType y) {
   } else if (!is_integer(x)) {
     fail(x == DType::boolean ? "x to be integer or floating; `count` sums booleans" : "x to be integer or floating");
   } else if (y != x) {
-    const bool wider = is_integer(y) && bits(y) == 32 && bits(x) < 32;
-    if (!wider || is_signed(x) != is_signed(y)) fail("y to have x's type, or the 32-bit one of its kind");
+    if (!is_integer(y) || bits(y) != 32 || is_signed(x) != is_signed(y)) fail("y to have x's type, or the 32-bit one of its kind");
   }
 }
 
