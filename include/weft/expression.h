@@ -42,6 +42,8 @@ namespace weft {
 //     tests go by bits and see them.
 //   - Zeros have the same sign on every device: that of the formula, of what goes to 0 from below -0 (silu(-300)). Of
 //     complex products and quotients it is as compilers order the sums.
+//   - At -infinity and infinity sigmoid is 0 and 1, softplus 0 and infinity, logsigmoid -infinity and -0; silu, mish and
+//     the gelus are -0 and infinity.
 //   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md has what is measured): they
 //     are computed by functions of Weft's own, not by WGSL's builtins, which promise less (sin and cos: an absolute
 //     error of 2^-11). Near the zeros of lgamma and digamma at negative arguments, and of logaddexp, the error is 4 ULP

@@ -222,6 +222,48 @@ TEST_P(Elementwise, FunctionsByName) {
   }
 }
 
+// f64 by the C library and f32 by functions of Weft's own: the same signs of zeros, infinities and NaN, and the same
+// numbers to five digits (f32 has seven).
+TEST(ElementwiseCpu, F64EndsAsF32Does) {
+  cpu::Executor cpu;
+  const std::vector<float> one = {0,     -0.0f, INFINITY, -INFINITY, NAN,  0.5f,   -0.5f, 1,      -1,    2,
+                                  -2,    -3,    5.5f,     -5.5f,     14,   -14,    100,   -100,   200,   -200,
+                                  700,   -700,  1000,     -1000,     1e4f, -1e4f,  1e30f, -1e30f, 1e-30f, -1e-30f};
+  const std::vector<float> two = {0, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 2, -2.5f, 1e30f, -1e30f, 1e-30f};
+  for (const FunctionInfo& f : functions()) {
+    const auto op = scalar_op(f.name);
+    if (f.operands > 2 || (op && (!takes(*op, DType::f64) || op == ScalarOp::nextafter || op == ScalarOp::complex))) {
+      continue;  // nextafter's steps are the type's own
+    }
+    std::vector<std::vector<double>> arguments(static_cast<std::size_t>(f.operands));
+    if (f.operands == 1) arguments[0].assign(one.begin(), one.end());
+    for (const float a : two) {
+      for (const float b : two) {
+        if (f.operands == 2) arguments[0].push_back(a), arguments[1].push_back(b);
+      }
+    }
+    const auto n = static_cast<std::int64_t>(arguments[0].size());
+    std::vector<std::vector<double>> results;
+    for (const DType type : {DType::f64, DType::f32}) {
+      std::vector<View> in;
+      for (const auto& a : arguments) in.push_back(host_view(type, {n}, a));
+      const Expression e = function_expression(f.name, std::vector<DType>(in.size(), type));
+      Rng rng(1);
+      const View y = random_view(rng, {n}, e.output_type(0));
+      map(cpu, e, in, std::span(&y, 1));
+      results.push_back(values(y));
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i) {
+      const auto wide = static_cast<float>(results[0][i]), narrow = static_cast<float>(results[1][i]);
+      std::string what(f.name);
+      for (const auto& a : arguments) what += std::format(" {}", a[i]);
+      if (std::isnan(wide) || std::isnan(narrow)) EXPECT_EQ(std::isnan(wide), std::isnan(narrow)) << what;
+      else if (wide == 0 || std::isinf(wide)) EXPECT_EQ(std::format("{}", wide), std::format("{}", narrow)) << what;
+      else EXPECT_NEAR(wide, narrow, 1e-5 * std::abs(wide) + 1e-38) << what;
+    }
+  }
+}
+
 TEST(ElementwiseNames, OperationsAndTheirOtherNames) {
   for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
     const auto op = static_cast<ScalarOp>(i);

@@ -151,7 +151,8 @@ struct Pow {
 double gated_f64(double x, double z) {
   return z < -800 ? -0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
 }
-double gelu_erf_f64(double x) { return x == -wide::kInfinity ? 0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
+double sigmoid_f64(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double gelu_erf_f64(double x) { return x == -wide::kInfinity ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
 double gelu_tanh_f64(double x) {
   return gated_f64(x, x * (1.5957691216057307117597842397375 + 0.071354816272600247526 * x * x));
 }
@@ -211,7 +212,7 @@ const Row kRows[] = {
     row<kFloat, 1>(erfinv, WEFT_WIDE(erfinv, [](double x) { return erfinv_f64(x); })),
     row<kFloat, 1>(ScalarOp::lgamma, WEFT_WIDE(lgamma, [](double x) { return lgamma_f64(x); })),
     row<kFloat, 1>(digamma, WEFT_WIDE(digamma, [](double x) { return digamma_f64(x); })),
-    row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return gated_f64(1.0, x); })),
+    row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return sigmoid_f64(x); })),
     row<kFloat, 1>(softplus, WEFT_WIDE(softplus, [](double x) { return softplus_f64(x); })),
     row<kFloat, 1>(logsigmoid, WEFT_WIDE(logsigmoid, [](double x) { return -softplus_f64(-x); })),
     row<kFloat, 1>(mish, WEFT_WIDE(mish, [](double x) { return mish_f64(x); })),
