@@ -264,6 +264,51 @@ TEST(ElementwiseCpu, F64EndsAsF32Does) {
   }
 }
 
+TEST_P(Elementwise, ActivationsAtTheirEnds) {
+  constexpr double kInf = INFINITY;
+  const struct {
+    const char* name;
+    std::vector<double> x, y;
+  } cases[] = {
+      {"threshold", {NAN, -kInf, kInf, 0, 0.5}, {NAN, 0, kInf, 0, 0.5}},
+      {"hardshrink", {NAN, -kInf, kInf, 0.5, -0.75}, {NAN, -kInf, kInf, 0, -0.75}},
+      {"softshrink", {NAN, -kInf, kInf, 0.25}, {NAN, -kInf, kInf, 0}},
+      {"softsign", {NAN, -kInf, kInf, -0.0}, {NAN, -1, 1, -0.0}},
+      {"hardswish", {NAN, -kInf, kInf, -3, -4, -0.0}, {NAN, -0.0, kInf, -0.0, -0.0, -0.0}},
+      {"hardsigmoid", {NAN, -kInf, kInf}, {NAN, 0, 1}},
+      {"elu", {NAN, -kInf, kInf}, {NAN, -1, kInf}},
+      {"celu", {NAN, -kInf, kInf}, {NAN, -1, kInf}},
+      {"leaky_relu", {NAN, -kInf, kInf}, {NAN, -kInf, kInf}},
+      {"relu6", {NAN, -kInf, kInf}, {NAN, 0, 6}},
+      {"sigmoid", {NAN, -kInf, kInf}, {NAN, 0, 1}},
+      {"softplus", {NAN, -kInf, kInf}, {NAN, 0, kInf}},
+      {"logsigmoid", {NAN, -kInf, kInf}, {NAN, -kInf, -0.0}},
+      {"silu", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"mish", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"gelu_erf", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"gelu_tanh", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"gelu_quick", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+  };
+  for (const auto& c : cases) {
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+      const auto n = static_cast<std::int64_t>(c.x.size());
+      const View x = host_view(type, {n}, c.x), on_cpu = random_view(rng, {n}, type);
+      kernels::elementwise(executor_, c.name, std::span(&x, 1), on_cpu);
+      const View in = to_device(device(), x), out = to_device(device(), random_view(rng, {n}, type));
+      gpu::Encoder encoder(device());
+      kernels::elementwise(encoder, c.name, std::span(&in, 1), out);
+      encoder.submit();
+      const View on_gpu = to_host(device(), out);
+      for (std::int64_t i = 0; i < n; ++i) {
+        // By their text, which shows the sign of 0, and NaN without one.
+        const auto text = [](double v) { return std::isnan(v) ? "nan" : std::format("{}", v); };
+        EXPECT_EQ(text(value(on_cpu, i)), text(c.y[i])) << c.name << " of " << c.x[i] << " in " << name(type);
+        EXPECT_EQ(text(value(on_gpu, i)), text(c.y[i])) << c.name << " of " << c.x[i] << " in " << name(type);
+      }
+    }
+  }
+}
+
 TEST(ElementwiseNames, OperationsAndTheirOtherNames) {
   for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
     const auto op = static_cast<ScalarOp>(i);
