@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/round_to_odd.h"
 #include "kernels/elementwise/block_loops.h"
 #include "kernels/elementwise/gamma_math_cpu.h"
 #include "kernels/elementwise/scalar_arithmetic_cpu.h"
@@ -303,13 +304,22 @@ struct NotZero {
   }
 };
 
-// Rounded to odd, so that a further rounding to a narrower float comes out as if it were the only one.
 struct RoundToOdd {
-  float operator()(double x) const {
-    const auto f = static_cast<float>(x);
+  template <class T>
+  float operator()(T x) const {
+    return round_to_odd(x);
+  }
+};
+// The same of integers of 32 bits, which double holds: without branches, so that it becomes vector code.
+struct Round32ToOdd {
+  template <class T>
+  WEFT_INLINE float operator()(T x) const {
+    const auto exact = static_cast<double>(x);
+    const auto f = static_cast<float>(exact);
     const auto b = std::bit_cast<std::uint32_t>(f);
-    if (f == x || x != x || (b & 1)) return f;
-    return std::bit_cast<float>(std::abs(f) > std::abs(x) ? b - 1 : b + 1);
+    const std::uint32_t moves = (static_cast<double>(f) != exact) & ((b & 1u) == 0);
+    const bool past = std::abs(static_cast<double>(f)) > std::abs(exact);
+    return std::bit_cast<float>(past ? b - moves : b + moves);
   }
 };
 
@@ -424,6 +434,15 @@ CpuExpression::Function cpu_to_boolean(CpuRegister from) {
   return table[static_cast<std::size_t>(from)];
 }
 
-CpuExpression::Function cpu_round_to_odd() { return BlockLoop<RoundToOdd, float, double>::choose(false); }
+CpuExpression::Function cpu_round_to_odd(DType from) {
+  switch (from) {
+    case DType::f64: return BlockLoop<RoundToOdd, float, double>::choose(false);
+    case DType::i64: return BlockLoop<RoundToOdd, float, I>::choose(false);
+    case DType::u64: return BlockLoop<RoundToOdd, float, U>::choose(false);
+    case DType::i32: return BlockLoop<Round32ToOdd, float, I>::choose(true);
+    case DType::u32: return BlockLoop<Round32ToOdd, float, U>::choose(true);
+    default: return nullptr;
+  }
+}
 
 }  // namespace weft::kernels
