@@ -720,6 +720,14 @@ TEST(ReduceArguments, AreChecked) {
   EXPECT_THROW(run(ReduceOp::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::max, output(DType::c64, {2, 3}), output(DType::c64, {2}), {1}), InvalidArgument);
   EXPECT_NO_THROW(run(ReduceOp::sum, integers, bytes, {1}));
+  // A view of stride 0 has elements without end.
+  const View endless(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 62}, {0});
+  try {
+    run(ReduceOp::sum, endless, output(DType::f32, {}), {0});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const OutOfMemory& e) {
+    EXPECT_THAT(e.what(), testing::StartsWith("reduce_sum: "));
+  }
 }
 
 }  // namespace

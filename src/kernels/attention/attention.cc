@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/host_memory.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -415,7 +416,7 @@ void attention(Stream& stream, const View& q, const View& k, const View& v, cons
   const AttentionCall call(q, k, v, mask, y, options, lengths);
   if (y.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) attention_gpu(*commands, call, nullptr, workspace);
-  else attention_cpu(*stream.cpu(), call);
+  else in_host_memory("attention", [&] { attention_cpu(*stream.cpu(), call); });
 }
 
 std::uint64_t attention_workspace(Stream& stream, const View& q, const View& k, const View& v,

@@ -1,4 +1,5 @@
 // Compaction: count in blocks, scan, place.
+#include "core/host_memory.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int kRounds = 16;  // elements of a thread …
 constexpr int kBatch = 8;    // of which as many are on their way at once
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 32;  // elements, on a GPU
 
 std::uint32_t block(const gpu::Capabilities& capabilities) { return kRounds * workgroup_size(capabilities, 256); }
 
@@ -182,7 +184,11 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   }
   check_memory(stream, name, {x, problem.mask}, {y, problem.count}, Sharing::none, workspace);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
-  if (stream.cpu()) return compact_cpu(*stream.cpu(), problem);
+  if (stream.cpu()) return in_host_memory(name, [&] { compact_cpu(*stream.cpu(), problem); });
+  if (problem.mask.count() > kMostCounted) {
+    throw Unsupported("{}: {} has {} elements; on a GPU up to 2^32 are counted", name, to_string(problem.mask),
+                      problem.mask.count());
+  }
   const std::uint64_t needed = compact_workspace(stream, problem.mask.shape());
   if (!workspace || workspace_size(workspace) < needed) {
     throw InvalidArgument("{}: the workspace is {}; expected {} dense bytes", name,
@@ -233,7 +239,8 @@ void check_list(std::string_view name, const View& list, const View& moved) {
 std::uint64_t compact_workspace(Stream& stream, const Shape& shape) {
   if (!stream.gpu() || element_count(shape) == 0) return 0;
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const std::int64_t groups = ceil_div(element_count(shape), block(capabilities));
+  // More are refused by the call, in its name.
+  const std::int64_t groups = ceil_div(std::min(element_count(shape), kMostCounted), block(capabilities));
   const View counts = View(Buffer::placeholder(static_cast<std::uint64_t>(groups) * 4), 0, DType::u32, {groups});
   const std::uint64_t scanning = scan_workspace(stream, ScanOp::sum, counts, counts, 0, {.exclusive = true});
   return kCarries + static_cast<std::uint64_t>(ceil_div(groups * 4, 16) * 16) + scanning;

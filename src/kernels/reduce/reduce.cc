@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/host_memory.h"
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
@@ -42,6 +43,14 @@ constexpr OpInfo kOps[] = {
     {"deviation", Takes::floats, 0},
 };
 std::string_view name_of(ReduceOp op) { return kOps[static_cast<int>(op)].name; }
+// As messages and the table of kernels call it.
+std::string_view kernel_name(ReduceOp op) {
+  constexpr std::string_view kNames[] = {"reduce_sum",         "reduce_mean", "reduce_prod",        "reduce_min",
+                                         "reduce_max",         "reduce_sum_squares", "reduce_l1",   "reduce_l2",
+                                         "reduce_log_sum",     "reduce_log_sum_exp", "reduce_any",  "reduce_all",
+                                         "reduce_count",       "variance",    "deviation"};
+  return kNames[static_cast<int>(op)];
+}
 const char* kernel_of(ReduceOp op) {
   return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
 }
@@ -503,7 +512,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const Vie
   check_memory(stream, info.name, {inputs, work.operands}, {y, work.beside}, Sharing::same_view, workspace);
   check_memory(stream, info.name, {work.operands}, {work.beside}, Sharing::none);
   if (r.rows.count == 0) return;
-  if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
+  if (stream.cpu()) return in_host_memory(kernel_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
   // Of an f64 its bits tell whether it is 0.
   const bool by_bits = info.takes == Takes::anything && !work.before;
   if ((r.dtype == DType::f64 && !by_bits) || (!r.after && y.dtype == DType::f64)) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/host_memory.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/expression_cpu.h"
@@ -374,7 +375,7 @@ struct Reducer {
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
     const std::int64_t pieces = std::max<std::int64_t>(ceil_div(rows.length, piece), 1);
-    std::vector<Acc> accs(rows.count * pieces);  // [blocks, pieces, rows of the block]
+    auto accs = host_list<Acc>(rows.count * pieces);  // [blocks, pieces, rows of the block]
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
       Feed<T> feed(problem, from, before);

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/host_memory.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "weft/error.h"
@@ -251,7 +252,7 @@ void run(Stream& stream, const Request& r, const std::optional<View>& workspace)
   check_memory(stream, r.name, {r.x}, {r.values, r.indices}, Sharing::none, workspace);
   const SortProblem whole = problem_of(r);
   if (whole.rows == 0 || whole.keep == 0) return;
-  if (stream.cpu()) return sort_cpu(*stream.cpu(), whole);
+  if (stream.cpu()) return in_host_memory(r.name, [&] { sort_cpu(*stream.cpu(), whole); });
   const std::uint64_t bytes = needed(stream, r);
   const std::uint64_t given = workspace && workspace->is_dense()
                                   ? byte_size(workspace->dtype, static_cast<std::uint64_t>(workspace->count()))
