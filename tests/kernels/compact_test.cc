@@ -1,5 +1,6 @@
 // Compaction: on a GPU against the CPU, and against its definition.
 #include "support/differential.h"
+#include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/compact.h"
