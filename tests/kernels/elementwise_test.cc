@@ -205,6 +205,29 @@ TEST_P(Elementwise, ConvertsDoubles) {
   }
 }
 
+// Normal numbers whose remainder by truncation is denormal, and their remainder by flooring is not.
+TEST_P(Elementwise, RemaindersOfSmallNumbers) {
+  std::vector<double> dividends, divisors, expected;
+  for (int k = -125; k <= -58; ++k) {
+    for (const double b : {std::ldexp(1.0, k), std::ldexp(1.75, k)}) {
+      for (const int j : {1, 2, 5, 8, 15, 22}) {
+        const double r = b * std::ldexp(1.0, -j), a = -(b + r);
+        if (a != static_cast<float>(a)) continue;
+        for (const double sign : {1.0, -1.0}) {
+          dividends.push_back(sign * a);
+          divisors.push_back(sign * b);
+          expected.push_back(sign * (b - r));
+        }
+      }
+    }
+  }
+  const auto n = static_cast<std::int64_t>(dividends.size());
+  const View a = host_view(DType::f32, {n}, dividends), b = host_view(DType::f32, {n}, divisors),
+             y = random_view(rng, {n}, DType::f32);
+  run_both(device(), std::array{a, b}, {{y}}, call_of(one_op(ScalarOp::remainder, DType::f32)), kSameBits, "remainder");
+  for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(value(y, i), static_cast<float>(expected[i]));
+}
+
 TEST_P(Elementwise, FunctionsByName) {
   for (const FunctionInfo& f : functions()) {
     if (scalar_op(f.name)) continue;
