@@ -38,10 +38,12 @@ namespace weft {
 //     and constant factors alone. nextafter steps in the node's own type.
 //   - Operations that follow one another in one kernel give what they give apart: x - x is NaN for infinities,
 //     (x + c) - c what rounding leaves of x. Only a product and the sum it goes into may be rounded once, as fma is.
-//   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands and in results. Comparisons, min, max and
-//     tests go by bits and see them.
+//   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands, in results and in between (weft/kernels.h
+//     says what that does). Comparisons, min, max and tests go by bits and see them.
 //   - Zeros have the same sign on every device: that of the formula, of what goes to 0 from below -0 (silu(-300)). Of
 //     complex products and quotients it is as compilers order the sums.
+//   - At -infinity and infinity sigmoid is 0 and 1, softplus 0 and infinity, logsigmoid -infinity and -0; silu, mish and
+//     the gelus are -0 and infinity.
 //   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md has what is measured): they
 //     are computed by functions of Weft's own, not by WGSL's builtins, which promise less (sin and cos: an absolute
 //     error of 2^-11). Near the zeros of lgamma and digamma at negative arguments, and of logaddexp, the error is 4 ULP

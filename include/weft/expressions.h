@@ -33,6 +33,10 @@ Expression function_expression(std::string_view name, std::span<const DType> typ
 
 // Each adds its nodes to `e` and returns the node of the result. x is a float; those narrower than f32 are widened
 // first, so that parameters keep their digits, and rounded once at the end.
+//
+// On every device alike NaN gives NaN, threshold and hardshrink included (as in PyTorch). softsign of -infinity and
+// infinity is -1 and 1, the limits. hardswish is -0 below -3, at -infinity too. At -infinity elu and celu are -alpha,
+// selu is -1.7580993 and hardsigmoid 0; leaky_relu, softshrink and hardshrink keep infinities.
 namespace expressions {
 
 int relu6(Expression& e, int x);                                                      // min(max(x, 0), 6)
@@ -44,9 +48,9 @@ int celu(Expression& e, int x, double alpha = 1);  // x < 0 ? alpha (e^(x/alpha)
 int hardsigmoid(Expression& e, int x, double alpha = 1.0 / 6, double beta = 0.5);     // min(max(alpha x + beta, 0), 1)
 int hardswish(Expression& e, int x);                                                  // x hardsigmoid(x)
 int softsign(Expression& e, int x);                                                   // x / (1 + |x|)
-int hardshrink(Expression& e, int x, double lambda = 0.5);                            // |x| > lambda ? x : 0
+int hardshrink(Expression& e, int x, double lambda = 0.5);                            // |x| <= lambda ? 0 : x
 int softshrink(Expression& e, int x, double lambda = 0.5);                            // x - lambda, x + lambda or 0
-int threshold(Expression& e, int x, double limit = 0, double value = 0);              // x > limit ? x : value
+int threshold(Expression& e, int x, double limit = 0, double value = 0);              // x <= limit ? value : x
 
 }  // namespace expressions
 }  // namespace weft

@@ -8,6 +8,12 @@
 // not overlap themselves, and may share memory with an input only if both are the very same view; those of kernels that
 // move elements (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts, products
 // and attention with no input at all.
+//
+// A GPU may take denormal numbers (f32 magnitudes below 2^-126, which bf16 shares) for 0 wherever it computes with them:
+// in what it reads, in its results and in between. So results that are small themselves, or a function's value at
+// arguments that are, may be off by as much as 2^-126, on top of what the kernel's header says: gelu_erf(2^-126) in bf16
+// may be 2^-126, where 2^-127 is right. What only moves, compares, counts, sorts or tests numbers sees denormals as they
+// are. The CPU computes with them.
 #pragma once
 
 #include "weft/kernels/attention.h"

@@ -1,15 +1,12 @@
 #include "weft/view.h"
 
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <new>
 
+#include "core/host_memory.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -51,19 +48,6 @@ Buffer::Buffer(wgpu::Buffer buffer, std::uint64_t size, std::function<void()> on
   state_->on_release = std::move(on_release);
 }
 
-namespace {
-
-// Bytes of this machine's memory. A system that promises more than it has would only tell when the bytes are touched.
-std::uint64_t physical_memory() {
-#ifdef _SC_PHYS_PAGES
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  if (pages > 0 && page > 0) return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-#endif
-  return ~std::uint64_t{0};
-}
-
-}  // namespace
-
 Buffer Buffer::host(std::uint64_t size) {
   constexpr std::uint64_t kAlignment = 64;
   const std::uint64_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -71,8 +55,7 @@ Buffer Buffer::host(std::uint64_t size) {
   b.state_ = std::make_shared<State>();
   b.state_->size = size;
   if (size == 0) return b;
-  static const std::uint64_t most = physical_memory();
-  void* memory = rounded >= size && size <= most ? std::aligned_alloc(kAlignment, rounded) : nullptr;
+  void* memory = rounded >= size && size <= physical_memory() ? std::aligned_alloc(kAlignment, rounded) : nullptr;
   if (!memory) throw OutOfMemory("host memory: no {} bytes to be had", size);
   b.state_->host = static_cast<std::byte*>(memory);
   b.state_->owner = std::shared_ptr<void>(memory, std::free);

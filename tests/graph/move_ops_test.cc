@@ -29,7 +29,9 @@ TEST_F(MoveOps, InferPads) {
   EXPECT_THAT(test::refused_by([&] { pad(x, Numbers{-2, 0, 0}, Numbers{-1, 0, 0}); }),
               HasSubstr("less than nothing of axis 0"));
   EXPECT_THAT(test::refused_by([&] { pad(input(DType::f32, {0}), Numbers{1}, Numbers{1}, PadMode::edge); }),
-              HasSubstr("nothing to fill"));
+              HasSubstr("axis 0 of f32 [0] is empty"));
+  EXPECT_THAT(test::refused_by([&] { pad(input(DType::f32, {1, 0}), Numbers{-1, 1}, Numbers{0, 2}, PadMode::edge); }),
+              HasSubstr("axis 1 of f32 [1, 0] is empty"));
   EXPECT_EQ(tile(x, Numbers{1, 2, 3}).shape(), (Shape{2, 6, 12}));
   EXPECT_TRUE(tile(input(DType::f32, {1, 3}), Numbers{5, 1}).node()->op().is_view());
   EXPECT_EQ(repeat(x, 3, -1).shape(), (Shape{2, 3, 12}));

@@ -1,5 +1,6 @@
 // Compaction: on a GPU against the CPU, and against its definition.
 #include "support/differential.h"
+#include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/compact.h"
@@ -84,6 +85,30 @@ TEST_P(Compact, Refusals) {
   EXPECT_THROW(kernels::compress(encoder, x, mask, y, view({2}, DType::u32)), InvalidArgument);
   EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 3}, DType::i32), count), InvalidArgument);
   EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 2}, DType::i16), count), InvalidArgument);
+}
+
+// Views of stride 0 have elements without end.
+TEST_P(Compact, MoreElementsThanAreCounted) {
+  gpu::Device& gpu = device(GetParam());
+  gpu::Encoder encoder(gpu);
+  const Shape shape{std::int64_t{1} << 52};
+  const View x(gpu.allocate(4), 0, DType::f32, shape, {0}), y(gpu.allocate(64), 0, DType::i32, {16, 1}),
+      count(gpu.allocate(4), 0, DType::u32, {1});
+  EXPECT_NO_THROW(kernels::compact_workspace(encoder, shape));
+  EXPECT_THAT(thrown_by([&] { kernels::nonzero(encoder, x, y, count); }),
+              testing::StartsWith("Unsupported: nonzero: f32 [4503599627370496] strides [0] has 4503599627370496 elem"));
+}
+
+TEST(CompactCpu, MoreElementsThanMemoryHasRoomFor) {
+  cpu::Executor executor;
+  const View x(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 52}, {0});
+  const View y = host_view(DType::i32, {16, 1}, std::vector<double>(16)), count = host_view(DType::u32, {}, {{0.0}});
+  try {
+    kernels::nonzero(executor, x, y, count);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const OutOfMemory& e) {
+    EXPECT_THAT(e.what(), testing::StartsWith("nonzero: "));
+  }
 }
 
 TEST(CompactTwin, Definition) {

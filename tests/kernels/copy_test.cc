@@ -5,6 +5,7 @@
 #include "support/differential.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
+#include "weft/kernels/elementwise.h"
 #include "weft/kernels/index.h"
 
 namespace weft::test {
@@ -143,6 +144,51 @@ TEST_P(Copy, CastsBetweenAllTypes) {
       // Both sides round once and to nearest even: the same bits, but for a flushed denormal.
       copy(x, y, {}, std::format("{} to {}", name(from), name(to)));
     }
+  }
+}
+
+// Integers that f32 has no room for, near the middles between two numbers of bf16: rounded once. (What f32 has no room
+// for is past f16 and the types of eight bits.)
+TEST_P(Copy, WideIntegersRoundOnce) {
+  const auto nearest = [](long double v) {
+    const auto guess = bfloat16(static_cast<float>(v)).bits;
+    std::uint16_t best = guess;
+    for (const int step : {-1, 1}) {
+      const auto other = static_cast<std::uint16_t>(guess + step);
+      const auto error = [&](std::uint16_t b) {
+        return std::abs(static_cast<long double>(static_cast<float>(bfloat16::from_bits(b))) - v);
+      };
+      if (error(other) < error(best) || (error(other) == error(best) && other % 2 == 0)) best = other;
+    }
+    return best;
+  };
+  for (const DType from : {DType::i32, DType::u32, DType::i64, DType::u64}) {
+    std::vector<std::uint64_t> numbers;
+    for (int top = 24; top < bits(from) - (is_signed(from) ? 1 : 0); ++top) {
+      for (const std::uint64_t odd : {1, 77, 99, 255}) {
+        const std::uint64_t middle = (256 + odd) << (top - 8);
+        for (const std::uint64_t v : {middle - 1, middle, middle + 1, middle - 3, middle + 5}) {
+          numbers.push_back(v);
+          if (is_signed(from)) numbers.push_back(0 - v);
+        }
+      }
+    }
+    const auto n = static_cast<std::int64_t>(numbers.size());
+    const View x = random_view(rng, {n}, from), y = random_view(rng, {n}, DType::bf16);
+    for (std::int64_t i = 0; i < n; ++i) set_element_bits(x, i, numbers[i]);
+    copy(x, y, kSameBits, std::string(name(from)));
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto exact = is_signed(from) ? static_cast<long double>(static_cast<std::int64_t>(numbers[i]))
+                                         : static_cast<long double>(numbers[i]);
+      EXPECT_EQ(element_bits(y, i), nearest(exact)) << name(from) << " " << static_cast<double>(exact);
+    }
+    // The same where the result goes on being computed with.
+    Expression e;
+    e.output(e.apply(ScalarOp::neg, {e.cast(e.input(from), DType::bf16)}));
+    const View negative = random_view(rng, {n}, DType::bf16);
+    run_both(device(), {{x}}, {{negative}}, [&](Stream& s, auto in, auto out) { kernels::map(s, e, in, out); },
+             kSameBits, std::string(name(from)));
+    for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(element_bits(negative, i), element_bits(y, i) ^ 0x8000u);
   }
 }
 

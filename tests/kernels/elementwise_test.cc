@@ -205,6 +205,29 @@ TEST_P(Elementwise, ConvertsDoubles) {
   }
 }
 
+// Normal numbers whose remainder by truncation is denormal, and their remainder by flooring is not.
+TEST_P(Elementwise, RemaindersOfSmallNumbers) {
+  std::vector<double> dividends, divisors, expected;
+  for (int k = -125; k <= -58; ++k) {
+    for (const double b : {std::ldexp(1.0, k), std::ldexp(1.75, k)}) {
+      for (const int j : {1, 2, 5, 8, 15, 22}) {
+        const double r = b * std::ldexp(1.0, -j), a = -(b + r);
+        if (a != static_cast<float>(a)) continue;
+        for (const double sign : {1.0, -1.0}) {
+          dividends.push_back(sign * a);
+          divisors.push_back(sign * b);
+          expected.push_back(sign * (b - r));
+        }
+      }
+    }
+  }
+  const auto n = static_cast<std::int64_t>(dividends.size());
+  const View a = host_view(DType::f32, {n}, dividends), b = host_view(DType::f32, {n}, divisors),
+             y = random_view(rng, {n}, DType::f32);
+  run_both(device(), std::array{a, b}, {{y}}, call_of(one_op(ScalarOp::remainder, DType::f32)), kSameBits, "remainder");
+  for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(value(y, i), static_cast<float>(expected[i]));
+}
+
 TEST_P(Elementwise, FunctionsByName) {
   for (const FunctionInfo& f : functions()) {
     if (scalar_op(f.name)) continue;
@@ -218,6 +241,93 @@ TEST_P(Elementwise, FunctionsByName) {
       run_both(device(), in, out,
                [&](Stream& s, auto x, auto y) { kernels::elementwise(s, f.name, x, y[0], parameters); },
                composite_tolerance(type), std::format("{} {}", f.name, name(type)));
+    }
+  }
+}
+
+// f64 by the C library and f32 by functions of Weft's own: the same signs of zeros, infinities and NaN, and the same
+// numbers to five digits (f32 has seven).
+TEST(ElementwiseCpu, F64EndsAsF32Does) {
+  cpu::Executor cpu;
+  const std::vector<float> one = {0,     -0.0f, INFINITY, -INFINITY, NAN,  0.5f,   -0.5f, 1,      -1,    2,
+                                  -2,    -3,    5.5f,     -5.5f,     14,   -14,    100,   -100,   200,   -200,
+                                  700,   -700,  1000,     -1000,     1e4f, -1e4f,  1e30f, -1e30f, 1e-30f, -1e-30f};
+  const std::vector<float> two = {0, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 2, -2.5f, 1e30f, -1e30f, 1e-30f};
+  for (const FunctionInfo& f : functions()) {
+    const auto op = scalar_op(f.name);
+    if (f.operands > 2 || (op && (!takes(*op, DType::f64) || op == ScalarOp::nextafter || op == ScalarOp::complex))) {
+      continue;  // nextafter's steps are the type's own
+    }
+    std::vector<std::vector<double>> arguments(static_cast<std::size_t>(f.operands));
+    if (f.operands == 1) arguments[0].assign(one.begin(), one.end());
+    for (const float a : two) {
+      for (const float b : two) {
+        if (f.operands == 2) arguments[0].push_back(a), arguments[1].push_back(b);
+      }
+    }
+    const auto n = static_cast<std::int64_t>(arguments[0].size());
+    std::vector<std::vector<double>> results;
+    for (const DType type : {DType::f64, DType::f32}) {
+      std::vector<View> in;
+      for (const auto& a : arguments) in.push_back(host_view(type, {n}, a));
+      const Expression e = function_expression(f.name, std::vector<DType>(in.size(), type));
+      Rng rng(1);
+      const View y = random_view(rng, {n}, e.output_type(0));
+      map(cpu, e, in, std::span(&y, 1));
+      results.push_back(values(y));
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i) {
+      const auto wide = static_cast<float>(results[0][i]), narrow = static_cast<float>(results[1][i]);
+      std::string what(f.name);
+      for (const auto& a : arguments) what += std::format(" {}", a[i]);
+      if (std::isnan(wide) || std::isnan(narrow)) EXPECT_EQ(std::isnan(wide), std::isnan(narrow)) << what;
+      else if (wide == 0 || std::isinf(wide)) EXPECT_EQ(std::format("{}", wide), std::format("{}", narrow)) << what;
+      else EXPECT_NEAR(wide, narrow, 1e-5 * std::abs(wide) + 1e-38) << what;
+    }
+  }
+}
+
+TEST_P(Elementwise, ActivationsAtTheirEnds) {
+  constexpr double kInf = INFINITY;
+  const struct {
+    const char* name;
+    std::vector<double> x, y;
+  } cases[] = {
+      {"threshold", {NAN, -kInf, kInf, 0, 0.5}, {NAN, 0, kInf, 0, 0.5}},
+      {"hardshrink", {NAN, -kInf, kInf, 0.5, -0.75}, {NAN, -kInf, kInf, 0, -0.75}},
+      {"softshrink", {NAN, -kInf, kInf, 0.25}, {NAN, -kInf, kInf, 0}},
+      {"softsign", {NAN, -kInf, kInf, -0.0}, {NAN, -1, 1, -0.0}},
+      {"hardswish", {NAN, -kInf, kInf, -3, -4, -0.0}, {NAN, -0.0, kInf, -0.0, -0.0, -0.0}},
+      {"hardsigmoid", {NAN, -kInf, kInf}, {NAN, 0, 1}},
+      {"elu", {NAN, -kInf, kInf}, {NAN, -1, kInf}},
+      {"celu", {NAN, -kInf, kInf}, {NAN, -1, kInf}},
+      {"leaky_relu", {NAN, -kInf, kInf}, {NAN, -kInf, kInf}},
+      {"relu6", {NAN, -kInf, kInf}, {NAN, 0, 6}},
+      {"sigmoid", {NAN, -kInf, kInf}, {NAN, 0, 1}},
+      {"softplus", {NAN, -kInf, kInf}, {NAN, 0, kInf}},
+      {"logsigmoid", {NAN, -kInf, kInf}, {NAN, -kInf, -0.0}},
+      {"silu", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"mish", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"gelu_erf", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"gelu_tanh", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+      {"gelu_quick", {NAN, -kInf, kInf}, {NAN, -0.0, kInf}},
+  };
+  for (const auto& c : cases) {
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+      const auto n = static_cast<std::int64_t>(c.x.size());
+      const View x = host_view(type, {n}, c.x), on_cpu = random_view(rng, {n}, type);
+      kernels::elementwise(executor_, c.name, std::span(&x, 1), on_cpu);
+      const View in = to_device(device(), x), out = to_device(device(), random_view(rng, {n}, type));
+      gpu::Encoder encoder(device());
+      kernels::elementwise(encoder, c.name, std::span(&in, 1), out);
+      encoder.submit();
+      const View on_gpu = to_host(device(), out);
+      for (std::int64_t i = 0; i < n; ++i) {
+        // By their text, which shows the sign of 0, and NaN without one.
+        const auto text = [](double v) { return std::isnan(v) ? "nan" : std::format("{}", v); };
+        EXPECT_EQ(text(value(on_cpu, i)), text(c.y[i])) << c.name << " of " << c.x[i] << " in " << name(type);
+        EXPECT_EQ(text(value(on_gpu, i)), text(c.y[i])) << c.name << " of " << c.x[i] << " in " << name(type);
+      }
     }
   }
 }

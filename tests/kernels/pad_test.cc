@@ -221,6 +221,12 @@ TEST_P(Pad, Refusals) {
   EXPECT_THROW(kernels::pad(encoder, view({4}), view({6}), Numbers{}), InvalidArgument);
   EXPECT_THROW(kernels::pad(encoder, view({4}), view({6}, DType::f16), Numbers{1}), InvalidArgument);
   EXPECT_THROW(kernels::pad(encoder, view({0}), view({6}), Numbers{1}, PadMode::edge), InvalidArgument);
+  for (const PadMode mode : {PadMode::edge, PadMode::reflect, PadMode::symmetric, PadMode::wrap}) {
+    // Also where y is empty along another axis.
+    EXPECT_THROW(kernels::pad(encoder, view({1, 0}), view({0, 3}), Numbers{0, 1}, mode), InvalidArgument);
+    EXPECT_NO_THROW(kernels::pad(encoder, view({1, 0}), view({3, 0}), Numbers{1, 0}, mode));
+  }
+  EXPECT_NO_THROW(kernels::pad(encoder, view({1, 0}), view({0, 3}), Numbers{0, 1}));
   EXPECT_THROW(kernels::tile(encoder, view({4}), view({6})), InvalidArgument);
   EXPECT_THROW(kernels::repeat(encoder, view({4}), view({2, 4})), InvalidArgument);
   EXPECT_THROW(kernels::roll(encoder, view({4}), view({4}), Numbers{1, 2}), InvalidArgument);

@@ -150,8 +150,17 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
          {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1}) {
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
       check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .value = value});
+      // Into the 32-bit type of its kind: the low bits, of rows, of columns, and of parts.
+      const DType low = x == DType::i64 ? DType::i32 : DType::u32;
+      check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .y = low, .value = value});
+      check({.op = op, .shape = {50, 8}, .axes = {0}, .x = x, .y = low, .value = value});
+      check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .y = low, .value = value});
     }
   }
+  const View x = host_view(DType::i64, {2}, std::vector<double>{0x1p40, -3}), y = output(DType::i32, {});
+  cpu::Executor cpu;
+  kernels::reduce(cpu, ReduceOp::sum, x, y, std::array{0});
+  EXPECT_EQ(value(y, 0), -3);
 }
 
 // Deviations a millionth of the mean: f32 spaces x 2^-10 apart there, and what it then is, the twin's exact moments
@@ -230,6 +239,20 @@ TEST_P(ReduceTest, EmptyRows) {
     check({.op = op, .shape = {0, 3, 4}, .axes = {0, 2}});
     check({.op = op, .shape = {4, 3, 0, 2}, .axes = {0, 2}});
     check({.op = op, .shape = {3, 5, 0}, .axes = {0, 2}});
+  }
+}
+
+// What is counted of nothing is 0 in every type, also in those whose own range does not reach so far.
+TEST_P(ReduceTest, NothingOfEveryType) {
+  for (const DType type : {DType::f32, DType::f16, DType::f8e4m3, DType::f64, DType::i4, DType::u4, DType::i2,
+                           DType::u2, DType::i8, DType::u16, DType::i64, DType::boolean, DType::c64}) {
+    for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+      const View x = output(type, {3, 0}), y = output(result_type(op, type), {3});
+      run_both(device, std::array{x}, std::array{y},
+               [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); }, {},
+               weft::to_string(x));
+      for (const double v : values(y)) EXPECT_EQ(v, op == ReduceOp::all ? 1 : 0) << static_cast<int>(op) << name(type);
+    }
   }
 }
 
@@ -672,6 +695,14 @@ TEST(ReduceArguments, AreChecked) {
   EXPECT_THROW(run(ReduceOp::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceOp::max, output(DType::c64, {2, 3}), output(DType::c64, {2}), {1}), InvalidArgument);
   EXPECT_NO_THROW(run(ReduceOp::sum, integers, bytes, {1}));
+  // A view of stride 0 has elements without end.
+  const View endless(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 62}, {0});
+  try {
+    run(ReduceOp::sum, endless, output(DType::f32, {}), {0});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const OutOfMemory& e) {
+    EXPECT_THAT(e.what(), testing::StartsWith("reduce_sum: "));
+  }
 }
 
 }  // namespace

@@ -200,6 +200,18 @@ TEST(SortArguments, AreChecked) {
   EXPECT_THROW(kernels::sort(executor, output(DType::c64, {2, 3}), {}, i, {}), InvalidArgument);
 }
 
+// A view of stride 0 has more elements than memory has room for what sorts them.
+TEST(SortArguments, RowsWithoutEndRunOutOfMemory) {
+  cpu::Executor executor;
+  const View x(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 62}, {0}), y = output(DType::f32, {2});
+  try {
+    kernels::top_k(executor, x, y, {}, {});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const OutOfMemory& e) {
+    EXPECT_THAT(e.what(), testing::StartsWith("top_k: "));
+  }
+}
+
 TEST(SortArguments, LongRowsTakeScratch) {
   const Device gpu(devices()[0].device);
   const View x = kernels::operand(DType::f32, {{5000}, {1}}), y = kernels::operand(DType::f32, {{5000}, {1}});

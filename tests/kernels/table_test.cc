@@ -102,6 +102,12 @@ TEST(Number, BecomesTheNearestElement) {
   EXPECT_EQ(Number(0x1p63).bits(DType::u64), std::uint64_t{1} << 63);
   EXPECT_EQ(Number(0.1).bits(DType::f32), std::bit_cast<std::uint32_t>(0.1f));
   EXPECT_EQ(Number(-0.0).bits(DType::f16), 0x8000u);
+  // Rounded once: by way of f32, or of f64, these would go up.
+  EXPECT_EQ(Number(29818879).bits(DType::bf16), 0x4be3u);
+  EXPECT_EQ(Number(-29818879).bits(DType::bf16), 0xcbe3u);
+  EXPECT_EQ(Number(29818881).bits(DType::bf16), 0x4be4u);
+  EXPECT_EQ(Number((1ull << 62) + (3ull << 38) - 1).bits(DType::f32), 0x5e800001u);
+  EXPECT_EQ(Number(1 + 0x3p-11 - 0x1p-40).bits(DType::f16), 0x3c01u);
   EXPECT_EQ(Number(2).bits(DType::boolean), 1u);
   EXPECT_EQ(to_string(Number(UINT64_MAX)), "18446744073709551615");
 }

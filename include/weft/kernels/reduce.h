@@ -26,7 +26,7 @@ constexpr bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op ==
 //   count                                  x of any type: how many are not zero; y an integer of 32 or 64 bits. The sum
 //                                          of booleans, which `sum` refuses, because y would be none
 // Floating x: y is floating. c64: y is c64; products are (ac - bd) + (ad + bc)i. Integer x: y has x's type, or the
-// 32-bit type of its kind.
+// 32-bit type of its kind (of i64 and u64 that has the result's low 32 bits).
 // Sums accumulate at least in f32 in a fixed order, so that a device repeats its results to the bit; each addend takes
 // part in at most 80 + n / (256·team) additions (team: the threads of a row, 8 to 1024; n its elements), which times
 // 2^-24 bounds the relative error of a sum of positive numbers. Integers accumulate wrapping.

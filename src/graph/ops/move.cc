@@ -67,9 +67,10 @@ std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
       throw InvalidArgument("pad: {} and {} leave less than nothing of axis {} of {}", before_[d], after_[d], d,
                             weft::to_string(in[0]));
     }
-  }
-  if (mode_ != kernels::PadMode::constant && element_count(in[0].shape) == 0 && element_count(y.shape) > 0) {
-    throw InvalidArgument("pad: {} has nothing to fill {} with", weft::to_string(in[0]), weft::to_string(y.shape));
+    if (mode_ != kernels::PadMode::constant && in[0].shape[d] == 0 && y.shape[d] > 0) {
+      throw InvalidArgument("pad: axis {} of {} is empty, there is nothing to fill {} elements with", d,
+                            weft::to_string(in[0]), y.shape[d]);
+    }
   }
   return {y};
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/host_memory.h"
 #include "kernels/attention/attention.h"
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/scratch_cpu.h"
@@ -63,7 +64,7 @@ struct Rows {
       return;
     }
     const std::int64_t count = view.shape()[2], width = view.shape()[3];
-    copy.resize(static_cast<std::size_t>(count * width));
+    copy = host_list<float>(count * width);
     for (std::int64_t i = 0; i < count; ++i) widen(view, first + i * s[2], s[3], width, copy.data() + i * width, 1);
     start = copy.data();
     stride = width;

@@ -266,6 +266,30 @@ fn f32_from_i64(a: vec2<u32>) -> f32 {
   return select(f, -f, is_negative_64(a));
 }
 
+// Rounded to odd, so that a further rounding to a narrower float comes out as if it were the only one.
+fn odd_f32_from_u32(a: u32) -> f32 {
+  let below = (1u << (8u - min(countLeadingZeros(a), 8u))) - 1u;   // bits that f32 has no room for
+  return f32((a & ~below) | select(0u, below + 1u, (a & below) != 0u));
+}
+
+fn odd_f32_from_i32(a: i32) -> f32 {
+  let f = odd_f32_from_u32(bitcast<u32>(abs(a)));
+  return select(f, -f, a < 0);
+}
+
+fn odd_f32_from_u64(a: vec2<u32>) -> f32 {
+  if (a.y == 0u) { return odd_f32_from_u32(a.x); }
+  let zeros = countLeadingZeros(a.y);
+  let n = shift_left_64(a, vec2<u32>(zeros, 0u));          // leading bit at 63
+  let odd = (n.y >> 8u) | select(0u, 1u, ((n.y & 0xffu) | n.x) != 0u);
+  return bitcast<f32>(((190u - zeros - 1u) << 23u) + odd);
+}
+
+fn odd_f32_from_i64(a: vec2<u32>) -> f32 {
+  let f = odd_f32_from_u64(abs_i64(a));
+  return select(f, -f, is_negative_64(a));
+}
+
 fn u64_from_f32(x: f32) -> vec2<u32> {
   let b = bitcast<u32>(x);
   if (b >= 0x80000000u || b > 0x7f800000u) { return vec2<u32>(0u); }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/host_memory.h"
 #include "kernels/common/rows.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/twin.h"
@@ -27,7 +28,8 @@ class RowSteps {
       return;
     }
     const Layout layout{inner.shape, inner.strides[operand]};
-    for (std::int64_t j = 0; j < length; ++j) table_.push_back(offset_of(layout, j));
+    table_ = host_list<std::int64_t>(length);
+    for (std::int64_t j = 0; j < length; ++j) table_[static_cast<std::size_t>(j)] = offset_of(layout, j);
   }
   bool contiguous() const { return table_.empty() && stride_ == 1; }
   std::int64_t operator[](std::int64_t j) const { return table_.empty() ? j * stride_ : table_[j]; }

@@ -83,7 +83,17 @@ fn remainder_whole_f32(a: f32, b: f32) -> f32 {
   let r = rem_f32(a, b);
   if (is_nan_f32(r)) { return r; }
   if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return bitcast<f32>(bitcast<u32>(b) & 0x80000000u); }
-  return select(r, r + b, ((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) != 0u);
+  if (((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) == 0u) { return r; }
+  // Beside a small divisor r may be denormal, which a sum may take for 0.
+  if (!is_beyond_f32(b, 0x1p-60)) { return (scaled_up_f32(r) + scaled_up_f32(b)) * 0x1p-64; }
+  return r + b;
+}
+
+// x · 2^64 of |x| below 2^60, exactly, of denormals too.
+fn scaled_up_f32(x: f32) -> f32 {
+  let a = bitcast<u32>(x) & 0x7fffffffu;
+  let v = select(bitcast<f32>(a + (64u << 23u)), f32(a) * 0x1p-85, a < 0x800000u);
+  return bitcast<f32>(bitcast<u32>(v) | (bitcast<u32>(x) & 0x80000000u));
 }
 
 fn floor_divide_f32(x: f32, y: f32) -> f32 { return floor_divide_whole_f32(x, y); }

@@ -1,4 +1,5 @@
 // Compaction: count in blocks, scan, place.
+#include "core/host_memory.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int kRounds = 16;  // elements of a thread …
 constexpr int kBatch = 8;    // of which as many are on their way at once
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 32;  // elements, on a GPU
 
 std::uint32_t block(const gpu::Capabilities& capabilities) { return kRounds * workgroup_size(capabilities, 256); }
 
@@ -179,7 +181,11 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   }
   check_memory(stream, name, {x, problem.mask}, {y, problem.count}, Sharing::none);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
-  if (stream.cpu()) return compact_cpu(*stream.cpu(), problem);
+  if (stream.cpu()) return in_host_memory(name, [&] { compact_cpu(*stream.cpu(), problem); });
+  if (problem.mask.count() > kMostCounted) {
+    throw Unsupported("{}: {} has {} elements; on a GPU up to 2^32 are counted", name, to_string(problem.mask),
+                      problem.mask.count());
+  }
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   std::vector<Part> parts;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/host_memory.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/scalar_ops_cpu.h"
 #include "kernels/twin.h"
@@ -124,7 +125,7 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
   };
 
   // Counted, summed, placed.
-  std::vector<std::int64_t> first(static_cast<std::size_t>(pieces.count()) + 1, 0);
+  auto first = host_list<std::int64_t>(pieces.count() + 1);
   over_pieces([&](Finder& finder, std::int64_t piece) {
     std::int64_t found = 0;
     pieces.blocks(piece, [&](std::int64_t, std::int64_t mask, std::int64_t, int n) {

@@ -76,9 +76,9 @@ CpuExpression::CpuExpression(const Expression& e) {
     if (node.op == ScalarOp::cast) {
       const CpuRegister to = cpu_register(node.type);
       const bool rounds = is_floating(node.type) && bits(node.type) < 32;
-      step.function = node.type == DType::boolean             ? cpu_to_boolean(from)
-                      : rounds && from == CpuRegister::f64 ? cpu_round_to_odd()
-                                                              : cpu_conversion(from, to);
+      step.function = node.type == DType::boolean                ? cpu_to_boolean(from)
+                      : rounds && !casts_by_f32(type, node.type) ? cpu_round_to_odd(type)
+                                                                 : cpu_conversion(from, to);
       if (narrow) step.after = is_floating(type) || type == DType::c64 ? After::saturate : After::wrap;
       if (rounds) {
         step.after = After::round;

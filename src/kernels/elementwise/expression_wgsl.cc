@@ -115,6 +115,13 @@ std::string cast_to_f64(DType from, const std::string& x) {
   }
 }
 
+// An integer as the f32 that is rounded to the float type `to`, if that is narrower.
+std::string integer_as_f32(DType from, const std::string& x, DType to) {
+  const char sign = is_signed(from) ? 'i' : 'u';
+  if (!casts_by_f32(from, to)) return std::format("odd_f32_from_{}{}({})", sign, bits(from), x);
+  return bits(from) == 64 ? std::format("f32_from_{}64({})", sign, x) : std::format("f32({})", x);
+}
+
 std::string cast_text(DType from, DType to, const std::string& x) {
   if (from == DType::f64) return cast_from_f64(to, x);
   if (to == DType::f64 && from != DType::c64) return cast_to_f64(from, x);
@@ -144,12 +151,7 @@ std::string cast_text(DType from, DType to, const std::string& x) {
       default: return std::format("u64_from_f32({})", x);
     }
   }
-  if (t == 'f') {
-    const std::string value = f == 'l'   ? std::format("f32_from_i64({})", x)
-                              : f == 'm' ? std::format("f32_from_u64({})", x)
-                                         : std::format("f32({})", x);
-    return wrap(to, value);
-  }
+  if (t == 'f') return wrap(to, integer_as_f32(from, x, to));
   const bool from_64 = f == 'l' || f == 'm';
   if (t == 'l' || t == 'm') {
     if (from_64) return x;
@@ -485,7 +487,7 @@ std::vector<std::string> node_texts(const Expression& e, bool used, bool reorder
     const Expression::Node& node = nodes[i];
     const bool half = node.type == DType::f16;
     const bool narrows = node.op == ScalarOp::cast && is_floating(node.type) && bits(node.type) < 32;
-    if (narrows && !half && !rounds[i] && nodes[node.args[0]].type != DType::f64) {
+    if (narrows && !half && !rounds[i] && casts_by_f32(nodes[node.args[0]].type, node.type)) {
       texts[i] = cast_text(nodes[node.args[0]].type, DType::f32, std::format("v{}", node.args[0]));
       continue;
     }

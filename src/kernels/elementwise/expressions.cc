@@ -84,9 +84,9 @@ int hardsigmoid(Expression& e, int x, double alpha, double beta) {
 int hardswish(Expression& e, int x) {
   Maker m(e, "hardswish", x);
   const int gate = m(clamp, m(add, m.x, m.number(3)), m.number(0), m.number(6));
-  // Large negative numbers give 0, -infinity too.
+  // Below -3 it is x times 0, of -infinity too.
   const int product = m(mul, m.x, m(mul, gate, m.number(1.0 / 6)));
-  return m.result(m(select, m(less, m.x, m.number(-3)), m.number(0), product));
+  return m.result(m(select, m(less, m.x, m.number(-3)), m.number(-0.0), product));
 }
 
 int softsign(Expression& e, int x) {

@@ -53,5 +53,10 @@ std::span<const std::pair<std::string_view, ScalarOp>> other_names();
 
 // The set that a type belongs to.
 unsigned type_set(DType type);
+// Whether a cast to a narrow float may go by way of the nearest f32. Of integers that f32 has no room for only bf16
+// holds any; in the other types they overflow either way.
+inline bool casts_by_f32(DType from, DType to) {
+  return is_integer(from) ? bits(from) < 32 || to != DType::bf16 : from != DType::f64;
+}
 
 }  // namespace weft::kernels

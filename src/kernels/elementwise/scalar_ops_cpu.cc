@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/round_to_odd.h"
 #include "kernels/elementwise/block_loops.h"
 #include "kernels/elementwise/gamma_math_cpu.h"
 #include "kernels/elementwise/scalar_arithmetic_cpu.h"
@@ -151,7 +152,8 @@ struct Pow {
 double gated_f64(double x, double z) {
   return z < -800 ? -0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
 }
-double gelu_erf_f64(double x) { return x == -wide::kInfinity ? 0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
+double sigmoid_f64(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double gelu_erf_f64(double x) { return x == -wide::kInfinity ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
 double gelu_tanh_f64(double x) {
   return gated_f64(x, x * (1.5957691216057307117597842397375 + 0.071354816272600247526 * x * x));
 }
@@ -211,7 +213,7 @@ const Row kRows[] = {
     row<kFloat, 1>(erfinv, WEFT_WIDE(erfinv, [](double x) { return erfinv_f64(x); })),
     row<kFloat, 1>(ScalarOp::lgamma, WEFT_WIDE(lgamma, [](double x) { return lgamma_f64(x); })),
     row<kFloat, 1>(digamma, WEFT_WIDE(digamma, [](double x) { return digamma_f64(x); })),
-    row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return gated_f64(1.0, x); })),
+    row<kFloat, 1>(sigmoid, WEFT_WIDE(sigmoid, [](double x) { return sigmoid_f64(x); })),
     row<kFloat, 1>(softplus, WEFT_WIDE(softplus, [](double x) { return softplus_f64(x); })),
     row<kFloat, 1>(logsigmoid, WEFT_WIDE(logsigmoid, [](double x) { return -softplus_f64(-x); })),
     row<kFloat, 1>(mish, WEFT_WIDE(mish, [](double x) { return mish_f64(x); })),
@@ -302,13 +304,22 @@ struct NotZero {
   }
 };
 
-// Rounded to odd, so that a further rounding to a narrower float comes out as if it were the only one.
 struct RoundToOdd {
-  float operator()(double x) const {
-    const auto f = static_cast<float>(x);
+  template <class T>
+  float operator()(T x) const {
+    return round_to_odd(x);
+  }
+};
+// The same of integers of 32 bits, which double holds: without branches, so that it becomes vector code.
+struct Round32ToOdd {
+  template <class T>
+  WEFT_INLINE float operator()(T x) const {
+    const auto exact = static_cast<double>(x);
+    const auto f = static_cast<float>(exact);
     const auto b = std::bit_cast<std::uint32_t>(f);
-    if (f == x || x != x || (b & 1)) return f;
-    return std::bit_cast<float>(std::abs(f) > std::abs(x) ? b - 1 : b + 1);
+    const std::uint32_t moves = (static_cast<double>(f) != exact) & ((b & 1u) == 0);
+    const bool past = std::abs(static_cast<double>(f)) > std::abs(exact);
+    return std::bit_cast<float>(past ? b - moves : b + moves);
   }
 };
 
@@ -423,6 +434,15 @@ CpuExpression::Function cpu_to_boolean(CpuRegister from) {
   return table[static_cast<std::size_t>(from)];
 }
 
-CpuExpression::Function cpu_round_to_odd() { return BlockLoop<RoundToOdd, float, double>::choose(false); }
+CpuExpression::Function cpu_round_to_odd(DType from) {
+  switch (from) {
+    case DType::f64: return BlockLoop<RoundToOdd, float, double>::choose(false);
+    case DType::i64: return BlockLoop<RoundToOdd, float, I>::choose(false);
+    case DType::u64: return BlockLoop<RoundToOdd, float, U>::choose(false);
+    case DType::i32: return BlockLoop<Round32ToOdd, float, I>::choose(true);
+    case DType::u32: return BlockLoop<Round32ToOdd, float, U>::choose(true);
+    default: return nullptr;
+  }
+}
 
 }  // namespace weft::kernels

@@ -18,7 +18,7 @@ CpuExpression::Function cpu_function(ScalarOp op, DType type);
 // Floats to integers towards zero, saturating at 64 bits, NaN to 0. A complex number's real part.
 CpuExpression::Function cpu_conversion(CpuRegister from, CpuRegister to);
 CpuExpression::Function cpu_to_boolean(CpuRegister from);
-// f64 to f32, for a narrower float to come.
-CpuExpression::Function cpu_round_to_odd();
+// To f32 for a narrower float to come (core/round_to_odd.h), where casts_by_f32() says no.
+CpuExpression::Function cpu_round_to_odd(DType from);
 
 }  // namespace weft::kernels

@@ -354,7 +354,7 @@ void pad(Stream& stream, const View& x, const View& y, std::span<const std::int6
     std::vector<RemapAxis> axes = axes_of("pad", x, y);
     for (int d = 0; d < y.rank(); ++d) {
       RemapAxis& a = axes[d];
-      if (a.from == 0 && y.count() > 0) {
+      if (a.from == 0 && a.to > 0) {
         throw InvalidArgument("pad: axis {} of x {} is empty, there is nothing to fill y {} with", d, to_string(x),
                               to_string(y));
       }

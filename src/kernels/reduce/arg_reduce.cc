@@ -1,3 +1,4 @@
+#include "core/host_memory.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
 #include "kernels/common/row_parts.h"
@@ -152,7 +153,7 @@ void run(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const
   const Rows rows = check(op, x, y, axes);
   check_memory(stream, name, {x}, {y}, Sharing::same_view);
   if (rows.count == 0) return;
-  if (stream.cpu()) return arg_reduce_cpu(*stream.cpu(), op, x, y, rows);
+  if (stream.cpu()) return in_host_memory(name, [&] { arg_reduce_cpu(*stream.cpu(), op, x, y, rows); });
 
   if (rows.length > std::int64_t{1} << 32) {
     throw Unsupported("{}: rows of {} have {} elements; on a GPU up to 2^32 are counted", name, to_string(x),

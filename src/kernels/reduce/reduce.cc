@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/host_memory.h"
 #include "core/str_cat.h"
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
@@ -42,6 +43,14 @@ constexpr OpInfo kOps[] = {
     {"variance", Takes::floats, 0},
     {"deviation", Takes::floats, 0},
 };
+// As messages and the table of kernels call it.
+std::string_view kernel_name(ReduceOp op) {
+  constexpr std::string_view kNames[] = {"reduce_sum",         "reduce_mean", "reduce_prod",        "reduce_min",
+                                         "reduce_max",         "reduce_sum_squares", "reduce_l1",   "reduce_l2",
+                                         "reduce_log_sum",     "reduce_log_sum_exp", "reduce_any",  "reduce_all",
+                                         "reduce_count",       "variance",    "deviation"};
+  return kNames[static_cast<int>(op)];
+}
 const char* kernel_of(ReduceOp op) {
   return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
 }
@@ -64,8 +73,7 @@ void check_types(ReduceOp reduction, DType x, DType y) {
   } else if (!is_integer(x)) {
     fail(x == DType::boolean ? "x to be integer or floating; `count` sums booleans" : "x to be integer or floating");
   } else if (y != x) {
-    const bool wider = is_integer(y) && bits(y) == 32 && bits(x) < 32;
-    if (!wider || is_signed(x) != is_signed(y)) fail("y to have x's type, or the 32-bit one of its kind");
+    if (!is_integer(y) || bits(y) != 32 || is_signed(x) != is_signed(y)) fail("y to have x's type, or the 32-bit one of its kind");
   }
 }
 
@@ -493,7 +501,7 @@ void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& 
   check_memory(stream, info.name, {inputs, work.operands}, {y, work.beside}, Sharing::same_view);
   check_memory(stream, info.name, {work.operands}, {work.beside}, Sharing::none);
   if (r.rows.count == 0) return;
-  if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
+  if (stream.cpu()) return in_host_memory(kernel_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
   // Of an f64 its bits tell whether it is 0.
   const bool by_bits = info.takes == Takes::anything && !work.before;
   if ((r.dtype == DType::f64 && !by_bits) || (!r.after && y.dtype == DType::f64)) {

@@ -201,7 +201,9 @@ fn main({{ thread_arguments() }}) {
 {% set of_rows = "joined" if joins else "all" %}
   let y = finish({{ "combine(" ~ of_rows ~ ", " ~ of_rows ~ ".zwxy)" if folds == 2 else of_rows }});
 {% macro result(lane) -%}
-{% if op == "count" and not after %}{{ "vec2<u32>(y" ~ lane ~ ", 0u)" if long_result else "y_t(y" ~ lane ~ ")" }}{% else %}y{{ lane }}{% endif %}
+{% if op == "count" and not after %}{{ "vec2<u32>(y" ~ lane ~ ", 0u)" if long_result else "y_t(y" ~ lane ~ ")" }}
+{%- elif wide_integer and not long_result and not logic %}y_t(y.x)
+{%- else %}y{{ lane }}{% endif %}
 {%- endmacro %}
 {% if partial_out %}
 {% for i in range(rows_per_team) %}

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/host_memory.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/expression_cpu.h"
@@ -169,8 +170,10 @@ Access<T> packed_access(bool truth) {
     static const StoreBlock block = store_block(type);
     block(base, offset, 1, 1, &value);
   };
+  // Truths are counted in T, whatever the elements are.
+  if (truth) return {load_truth, store, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()};
   const T last = (T{1} << (bits(type) - (is_signed(type) ? 1 : 0))) - 1;
-  return {truth ? load_truth : load, store, is_signed(type) ? static_cast<T>(-last - 1) : T{0}, last};
+  return {load, store, is_signed(type) ? static_cast<T>(-last - 1) : T{0}, last};
 }
 
 template <class T>
@@ -372,7 +375,7 @@ struct Reducer {
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
     const std::int64_t pieces = std::max<std::int64_t>(ceil_div(rows.length, piece), 1);
-    std::vector<Acc> accs(rows.count * pieces);  // [blocks, pieces, rows of the block]
+    auto accs = host_list<Acc>(rows.count * pieces);  // [blocks, pieces, rows of the block]
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
       Feed<T> feed(problem, from, before);

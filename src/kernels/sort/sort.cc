@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/host_memory.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/windows.h"
 #include "kernels/plan_cache.h"
@@ -250,7 +251,7 @@ void run(Stream& stream, const Request& r) {
   check_memory(stream, r.name, {r.x}, {r.values, r.indices}, Sharing::none);
   const SortProblem whole = problem_of(r);
   if (whole.rows == 0 || whole.keep == 0) return;
-  if (stream.cpu()) return sort_cpu(*stream.cpu(), whole);
+  if (stream.cpu()) return in_host_memory(r.name, [&] { sort_cpu(*stream.cpu(), whole); });
   gpu::Commands& commands = *stream.gpu();
   GpuScratch scratch(commands);
   const View memory = scratch.take(needed(commands.device().capabilities(), r));

@@ -1,3 +1,4 @@
+#include "core/host_memory.h"
 #include "core/parallel_sort.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/sort/sort.h"
@@ -50,7 +51,7 @@ void run(cpu::Executor& executor, const SortProblem& p) {
   // One long row is sorted by all cores, many rows by a core each.
   const bool wide = p.rows < executor.threads() && p.length > 65536;
   const auto rows = [&](std::int64_t begin, std::int64_t end) {
-    std::vector<typename Form::Pair> pairs(static_cast<std::size_t>(p.length));
+    auto pairs = host_list<typename Form::Pair>(p.length);
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t x0 = start(0, row);
       for (std::int64_t j = 0; j < p.length; ++j) pairs[j] = Form::pack(p.rule(load_bits(p.x, x0 + j * p.steps[0])), j);

@@ -1,0 +1,36 @@
+// Lists in host memory whose length a caller's tensor decides: views of stride 0 have elements without end.
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/error.h"
+
+namespace weft {
+
+// Bytes of this machine's memory. A system that promises more than it has would only tell when the bytes are touched.
+std::uint64_t physical_memory();
+
+// `count` elements. Throws std::bad_alloc where the machine cannot hold so many.
+template <class T>
+std::vector<T> host_list(std::int64_t count, const T& value = T()) {
+  if (static_cast<double>(count) * sizeof(T) > static_cast<double>(physical_memory())) throw std::bad_alloc();
+  return std::vector<T>(static_cast<std::size_t>(count), value);
+}
+
+// Runs f; where host memory runs out, throws OutOfMemory in the kernel's name.
+template <class F>
+void in_host_memory(std::string_view kernel, F&& f) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  throw OutOfMemory("{}: the host has less memory than so many elements take on the way", kernel);
+}
+
+}  // namespace weft
