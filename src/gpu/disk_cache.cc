@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <system_error>
+#include <thread>
 
 #include "weft/log.h"
 #include "weft/version.h"
@@ -47,6 +49,35 @@ std::uint64_t checksum(std::span<const std::byte> key, std::span<const std::byte
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+// Pruning asks the file system for each file's age and size, which takes a fraction of a second for tens of thousands of
+// files, and half a minute where nothing of them is in memory yet. So it goes on in a thread of its own, beside the
+// callers. A process that ends stops it, and waits for the file that it is at. (Atomics, and not for ever: a forked child
+// has no such thread.)
+std::atomic<bool> ends = false;
+std::atomic<int> pruning = 0;
+
+void end_pruning() {
+  ends = true;
+  for (int i = 0; i < 200 && pruning > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void prune_beside(const fs::path& root, std::uint64_t most) {
+  static const bool registered = std::atexit(end_pruning) == 0;
+  if (!registered) return;
+  ++pruning;
+  try {
+    std::thread([root, most] {
+      try {
+        DiskCache::prune(root, most, &ends);
+      } catch (const std::exception&) {  // a cache may grow: no more than that
+      }
+      --pruning;
+    }).detach();
+  } catch (const std::system_error&) {  // no thread to be had
+    --pruning;
+  }
 }
 
 }  // namespace
@@ -129,7 +160,7 @@ void DiskCache::store(std::span<const std::byte> key, std::span<const std::byte>
   try {
     std::call_once(prepared_, [&] {
       fs::create_directories(directory_);
-      prune(root_, kMostBytes);
+      prune_beside(root_, kMostBytes);
     });
     // Another process may write the same entry: each has its own file, and renaming is atomic.
     static const std::uint64_t process = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;
@@ -156,18 +187,20 @@ void DiskCache::store(std::span<const std::byte> key, std::span<const std::byte>
   }
 }
 
-void DiskCache::prune(const fs::path& root, std::uint64_t most) {
+void DiskCache::prune(const fs::path& root, std::uint64_t most, const std::atomic<bool>* stop) {
   struct File {
     fs::path path;
     fs::file_time_type time;
     std::uint64_t size;
   };
+  const auto stopped = [&] { return stop && *stop; };
   std::vector<File> files;
   std::uint64_t total = 0;
   std::error_code error;
   const auto now = fs::file_time_type::clock::now();
   for (fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error), end;
        !error && it != end; it.increment(error)) {
+    if (stopped()) return;
     std::error_code ignored;
     if (!it->is_regular_file(ignored)) continue;
     File f{it->path(), it->last_write_time(ignored), it->file_size(ignored)};
@@ -182,9 +215,10 @@ void DiskCache::prune(const fs::path& root, std::uint64_t most) {
   if (total <= most) return;
   std::ranges::sort(files, {}, &File::time);
   for (const File& f : files) {
-    if (total <= most / 4 * 3) break;
-    std::error_code ignored;
-    if (fs::remove(f.path, ignored)) total -= f.size;
+    if (stopped() || total <= most / 4 * 3) break;
+    std::error_code failed;
+    fs::remove(f.path, failed);
+    if (!failed) total -= f.size;  // also where another process was first
   }
 }
 

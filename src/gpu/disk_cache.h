@@ -32,8 +32,10 @@ class DiskCache {
   };
   Figures figures() const { return {hits_, misses_, stores_}; }
 
-  // Removes the files that were not used for the longest time until `most` bytes are left under the root.
-  static void prune(const std::filesystem::path& root, std::uint64_t most);
+  // If more than `most` bytes are under the root, removes the files that were not used for the longest time until three
+  // quarters of that are left, or until `stop` says so. Several processes may do so at once. The first store() of a
+  // process has it done in the background.
+  static void prune(const std::filesystem::path& root, std::uint64_t most, const std::atomic<bool>* stop = nullptr);
   static constexpr std::uint64_t kMostBytes = 256 << 20;
 
  private:

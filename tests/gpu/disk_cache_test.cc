@@ -154,6 +154,59 @@ TEST_F(DiskCacheTest, PruningTakesTheOldest) {
   for (const fs::path& f : files()) EXPECT_GE(age.at(f), 5);
 }
 
+// Many small files, more than the cache may hold: who stores does not wait until they are pruned, and pruned they are.
+TEST_F(DiskCacheTest, StoringDoesNotWaitForPruning) {
+  constexpr int kFiles = 3000, kRoots = 3;
+  constexpr std::uint64_t kEach = 2 * DiskCache::kMostBytes / kFiles;
+  const auto fill = [&](const fs::path& folder) {
+    fs::create_directories(folder);
+    for (int i = 0; i < kFiles; ++i) {
+      const fs::path file = folder / std::format("{:016x}", i);
+      std::ofstream(file).put('x');
+      fs::resize_file(file, kEach);  // a hole, which takes no room
+    }
+  };
+  const auto size_of = [](const fs::path& folder) {
+    std::uint64_t bytes = 0;
+    for (const auto& f : fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
+      std::error_code gone;
+      const std::uint64_t size = f.file_size(gone);
+      if (!gone && f.is_regular_file(gone)) bytes += size;
+    }
+    return bytes;
+  };
+  using Clock = std::chrono::steady_clock;
+  // The quickest of some, since the machine may be busy with other things.
+  auto storing = Clock::duration::max(), pruning = Clock::duration::max();
+  for (int k = 0; k < kRoots; ++k) {
+    const fs::path folder = root / std::format("stored{}", k), other = root / std::format("pruned{}", k);
+    fill(folder);
+    fill(other);
+    auto start = Clock::now();
+    DiskCache::prune(other, DiskCache::kMostBytes);
+    pruning = std::min(pruning, Clock::now() - start);
+    start = Clock::now();
+    DiskCache::of(folder, "device").store(key, value);
+    storing = std::min(storing, Clock::now() - start);
+    EXPECT_EQ(DiskCache::of(folder, "device").load(key), value);
+    const auto end = Clock::now() + std::chrono::minutes(1);
+    while (size_of(folder) > DiskCache::kMostBytes && Clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_LE(size_of(folder), DiskCache::kMostBytes);
+    EXPECT_EQ(DiskCache::of(folder, "device").load(key), value) << "the newest is kept";
+  }
+  EXPECT_LT(storing, pruning / 4);
+}
+
+TEST_F(DiskCacheTest, PruningEndsWhenItIsTold) {
+  DiskCache& cache = DiskCache::of(root, "stop");
+  for (int i = 0; i < 5; ++i) cache.store(bytes_of(std::to_string(i)), value);
+  const std::atomic<bool> stop = true;
+  DiskCache::prune(root, 1, &stop);
+  EXPECT_EQ(files().size(), 5u);
+}
+
 TEST_F(DiskCacheTest, WhereItIs) {
   EXPECT_TRUE(DiskCache::root_of("off").empty());
   EXPECT_EQ(DiskCache::root_of("/some/where"), fs::path("/some/where/pipelines"));

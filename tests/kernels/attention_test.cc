@@ -297,6 +297,40 @@ TEST_P(Attention, EveryVariantWithSpecialValues) {
   }
 }
 
+// The last key that is seen has infinite values: its column's results are infinite, whatever the kernel reads beside it
+// to fill a step or a tile.
+TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
+  std::vector<AttentionVariant> some = variants();
+  const gpu::Capabilities& capabilities = device().capabilities();
+  for (const int buffers : {0, 1, 2}) {
+    const int unit = capabilities.matrix_shapes.empty() ? 8 : static_cast<int>(capabilities.matrix_shapes[0].m);
+    if (const auto v = attention_matrices(capabilities, 2, 1, unit, 16, buffers)) some.push_back(*v);
+  }
+  for (const DType type : {DType::f32, DType::f16}) {
+    for (const bool lengths : {false, true}) {
+      for (const std::int64_t keys : {1, 3, 6, 16, 35, 71}) {
+        const Case c{.queries = 3, .keys = keys, .type = type, .key_lengths = lengths};
+        Rng rng(3);
+        const AttentionOperands o = operands(rng, c);
+        const std::int64_t last = lengths ? keys / 2 : keys - 1;
+        if (lengths) test::set_element_bits(o.inputs.back(), 0, static_cast<std::uint64_t>(last + 1));
+        for (std::int64_t head = 0; head < c.kv_heads; ++head) {
+          set(o.inputs[2], (head * keys + last) * c.value_dim + 5, -kInfinity);
+          set(o.inputs[2], (head * keys + last) * c.value_dim + 12, kInfinity);
+        }
+        const std::string what = std::format("{} keys of {}{}", keys, name(type), lengths ? ", half of them seen" : "");
+        check_attention(device(), o, c.options(), what, nullptr, attention_tolerance(c));
+        for (const AttentionVariant& v : some) {
+          check_attention(device(), o, c.options(), what, &v, attention_tolerance(c));
+        }
+        // What the twin found, which the GPU's results were compared with.
+        EXPECT_EQ(test::value(o.y, 5), -kInfinity) << what;
+        EXPECT_EQ(test::value(o.y, 12), kInfinity) << what;
+      }
+    }
+  }
+}
+
 // As an encoder has it: one buffer [batch, length, 3, heads, dim], y [batch, length, heads, dim]; then y in q's place.
 TEST_P(Attention, PackedProjection) {
   Rng rng(5);

@@ -11,7 +11,10 @@
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
+#include "weft/kernels/norm.h"
 #include "weft/kernels/reduce.h"
+#include "weft/kernels/scan.h"
+#include "weft/kernels/softmax.h"
 
 namespace weft::test {
 namespace {
@@ -536,6 +539,34 @@ TEST_P(ReduceTest, WordsRest) {
     }
   }
   expect_rest(most);
+}
+
+// What parts leave for each other comes when all have given up, some of it very late: results are right all the same,
+// and all words rest.
+TEST_P(ReduceTest, WordsThatComeLateAreWaitedFor) {
+  const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true, .patience = 2, .late = true};
+  for (const int axis : {0, 1}) {
+    const View x = view_of(DType::f32, {axis ? 4 : 500, axis ? 500 : 8}, Kind::dense, normal(3)),
+               y = output(DType::f32, x.shape());
+    const auto in_parts = [&](const std::string& what, const KernelCall& call) {
+      run_both(device, std::array{x}, std::array{y}, call, {.ulp = 64, .absolute = 1e-5}, what);
+      expect_rest(gpu::resting_words(device, 1).buffer.size() / 4);
+    };
+    in_parts("softmax", [&](Stream& s, auto in, auto out) {
+      if (s.cpu()) return kernels::softmax(s, in[0], out[0], axis);
+      kernels::softmax_in_parts(s, kernels::row_views("softmax", in[0], out[0]), axis, false, out[0], form);
+    });
+    in_parts("scan", [&](Stream& s, auto in, auto out) {
+      if (s.cpu()) return kernels::scan(s, kernels::ScanOp::sum, in[0], out[0], axis, {});
+      kernels::scan_in_parts(s, kernels::ScanOp::sum, in[0], out[0], axis, {}, out[0], form);
+    });
+    if (axis == 0) continue;  // a norm's axes are the last ones
+    in_parts("layer_norm", [&](Stream& s, auto in, auto out) {
+      if (s.cpu()) return kernels::layer_norm(s, in[0], {}, {}, out[0], 1, 1e-5f);
+      const auto norm = kernels::make_layer_norm(kernels::row_views("layer_norm", in[0], out[0]), {}, {}, 1, 1e-5f);
+      kernels::row_norm_in_parts(s, norm, out[0], form);
+    });
+  }
 }
 
 // Encoders that submit by themselves in the midst of what they record, and others before they do; and one that is

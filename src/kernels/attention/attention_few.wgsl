@@ -124,9 +124,18 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% for c in range(chunk) %}
 {% for s in range(v_per) %}
-    let v{{ c }}_{{ s }} = {{ load("v", v_unit, value_dim, "v_start + read" ~ c ~ " * p.v_i", s) }};
+    var v{{ c }}_{{ s }} = {{ load("v", v_unit, value_dim, "v_start + read" ~ c ~ " * p.v_i", s) }};
 {% endfor %}
 {% endfor %}
+    if (base + {{ teams * chunk }}u > keys.y) {   // behind the last key zeros: a weight of 0 times an infinity would be NaN
+{% for c in range(chunk) %}
+      if (key{{ c }} >= keys.y) {
+{% for s in range(v_per) %}
+        v{{ c }}_{{ s }} = {{ "vec4<u32>()" if v_unit == 8 else "vec4<f32>()" }};
+{% endfor %}
+      }
+{% endfor %}
+    }
 {% for c in range(chunk) %}
 {% for r in range(rows) %}
     var s{{ r }}_{{ c }} = 0.0;

@@ -26,6 +26,71 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
 {% endif %}
 {% endif %}
 
+{# Keys j…j+count-1 of what a loop walks over: the tile's, or all. #}
+{% macro take_keys(count) %}
+{% for c in range(count) %}
+{% if staged %}
+      let k{{ c }} = &k_tile[j + {{ c }}u];
+      let v{{ c }} = &v_tile[j + {{ c }}u];
+{% else %}
+      let key{{ c }} = j + {{ c }}u;
+      let k{{ c }} = k_start + key{{ c }} * p.k_i;
+      let v{{ c }} = v_start + key{{ c }} * p.v_i;
+{% endif %}
+{% for r in range(rows) %}
+      var s{{ r }}_{{ c }} = 0.0;
+{% endfor %}
+{% endfor %}
+{% for d in range(own_d4) %}
+{% for c in range(count) %}
+      {
+        let e = {% if staged %}(*k{{ c }})[{{ four(d) }}]{% else %}k_at(k{{ c }}, {{ d * 4 }}u){% endif %};
+{% for r in range(rows) %}
+        s{{ r }}_{{ c }} = fma(q{{ r }}_{{ d }}.w, e.w, fma(q{{ r }}_{{ d }}.z, e.z, fma(q{{ r }}_{{ d }}.y, e.y, fma(q{{ r }}_{{ d }}.x, e.x, s{{ r }}_{{ c }}))));
+{% endfor %}
+      }
+{% endfor %}
+{% endfor %}
+{{ add_up_scores(sides) }}
+{% for c in range(count) %}
+{% if mask == "keys" %}
+      let bias{{ c }} = {% if staged %}bias_tile[j + {{ c }}u]{% else %}bias(mask_start + key{{ c }} * p.mask_k){% endif %};
+{% endif %}
+{% for r in range(rows) %}
+{% if mask == "keys" %}
+      s{{ r }}_{{ c }} += bias{{ c }};
+{% elif mask == "rows" %}
+      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, last_key(lengths)){% else %}key{{ c }}{% endif %} * p.mask_k);
+{% endif %}
+{% if bounded %}
+      s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u - first{{ r }} < count{{ r }});
+{% endif %}
+{% endfor %}
+{% endfor %}
+{% for r in range(rows) %}
+      let n{{ r }} = {% for c in range(count) %}max({% endfor %}m{{ r }}{% for c in range(count) %}, s{{ r }}_{{ c }}){% endfor %};
+      let shrink{{ r }} = exp(m{{ r }} - n{{ r }});
+      m{{ r }} = n{{ r }};
+{% for c in range(count) %}
+      s{{ r }}_{{ c }} = exp(s{{ r }}_{{ c }} - n{{ r }});
+{% endfor %}
+      l{{ r }} = l{{ r }} * shrink{{ r }}{% for c in range(count) %} + s{{ r }}_{{ c }}{% endfor %};
+{% for d in range(own_v4) %}
+      o{{ r }}_{{ d }} *= shrink{{ r }};
+{% endfor %}
+{% endfor %}
+{% for d in range(own_v4) %}
+{% for c in range(count) %}
+      {
+        let e = {% if staged %}(*v{{ c }})[{{ four(d) }}]{% else %}v_at(v{{ c }}, {{ d * 4 }}u){% endif %};
+{% for r in range(rows) %}
+        o{{ r }}_{{ d }} = fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ d }});
+{% endfor %}
+      }
+{% endfor %}
+{% endfor %}
+{% endmacro %}
+
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
 {% if sides > 1 %}
@@ -89,8 +154,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       k_tile[i / {{ d4 }}u][i % {{ d4 }}u] = k_at(k_start + key * p.k_i, i % {{ d4 }}u * 4u);
     }
     for (var i = t; i < count * {{ v4 }}u; i += threads) {
-      let key = min(base + i / {{ v4 }}u, last_key(lengths));
-      v_tile[i / {{ v4 }}u][i % {{ v4 }}u] = v_at(v_start + key * p.v_i, i % {{ v4 }}u * 4u);
+      let key = base + i / {{ v4 }}u;
+      let e = v_at(v_start + min(key, last_key(lengths)) * p.v_i, i % {{ v4 }}u * 4u);
+      // Behind the last key zeros: a weight of 0 times an infinity would be NaN.
+      v_tile[i / {{ v4 }}u][i % {{ v4 }}u] = {{ "select(vec4<f32>(), e, key < keys.y)" if bounded else "e" }};
     }
 {% if mask == "keys" %}
     for (var i = t; i < count; i += threads) {
@@ -99,73 +166,20 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
     workgroupBarrier();
     for (var j = {{ "split * " ~ chunk ~ "u" if splits > 1 else "0u" }}; j < count; j += {{ splits * chunk }}u) {
-{% else %}
-  {
-    for (var j = keys.x; j < keys.y; j += {{ chunk }}u) {
-{% endif %}
-{% for c in range(chunk) %}
-{% if staged %}
-      let k{{ c }} = &k_tile[j + {{ c }}u];
-      let v{{ c }} = &v_tile[j + {{ c }}u];
-{% else %}
-      let key{{ c }} = min(j + {{ c }}u, last_key(lengths));
-      let k{{ c }} = k_start + key{{ c }} * p.k_i;
-      let v{{ c }} = v_start + key{{ c }} * p.v_i;
-{% endif %}
-{% for r in range(rows) %}
-      var s{{ r }}_{{ c }} = 0.0;
-{% endfor %}
-{% endfor %}
-{% for d in range(own_d4) %}
-{% for c in range(chunk) %}
-      {
-        let e = {% if staged %}(*k{{ c }})[{{ four(d) }}]{% else %}k_at(k{{ c }}, {{ d * 4 }}u){% endif %};
-{% for r in range(rows) %}
-        s{{ r }}_{{ c }} = fma(q{{ r }}_{{ d }}.w, e.w, fma(q{{ r }}_{{ d }}.z, e.z, fma(q{{ r }}_{{ d }}.y, e.y, fma(q{{ r }}_{{ d }}.x, e.x, s{{ r }}_{{ c }}))));
-{% endfor %}
-      }
-{% endfor %}
-{% endfor %}
-{{ add_up_scores(sides) }}
-{% for c in range(chunk) %}
-{% if mask == "keys" %}
-      let bias{{ c }} = {% if staged %}bias_tile[j + {{ c }}u]{% else %}bias(mask_start + key{{ c }} * p.mask_k){% endif %};
-{% endif %}
-{% for r in range(rows) %}
-{% if mask == "keys" %}
-      s{{ r }}_{{ c }} += bias{{ c }};
-{% elif mask == "rows" %}
-      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, last_key(lengths)){% else %}key{{ c }}{% endif %} * p.mask_k);
-{% endif %}
-{% if bounded %}
-      s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u - first{{ r }} < count{{ r }});
-{% endif %}
-{% endfor %}
-{% endfor %}
-{% for r in range(rows) %}
-      let n{{ r }} = {% for c in range(chunk) %}max({% endfor %}m{{ r }}{% for c in range(chunk) %}, s{{ r }}_{{ c }}){% endfor %};
-      let shrink{{ r }} = exp(m{{ r }} - n{{ r }});
-      m{{ r }} = n{{ r }};
-{% for c in range(chunk) %}
-      s{{ r }}_{{ c }} = exp(s{{ r }}_{{ c }} - n{{ r }});
-{% endfor %}
-      l{{ r }} = l{{ r }} * shrink{{ r }}{% for c in range(chunk) %} + s{{ r }}_{{ c }}{% endfor %};
-{% for d in range(own_v4) %}
-      o{{ r }}_{{ d }} *= shrink{{ r }};
-{% endfor %}
-{% endfor %}
-{% for d in range(own_v4) %}
-{% for c in range(chunk) %}
-      {
-        let e = {% if staged %}(*v{{ c }})[{{ four(d) }}]{% else %}v_at(v{{ c }}, {{ d * 4 }}u){% endif %};
-{% for r in range(rows) %}
-        o{{ r }}_{{ d }} = fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ d }});
-{% endfor %}
-      }
-{% endfor %}
-{% endfor %}
+{{ take_keys(chunk) }}
     }
   }
+{% else %}
+  var j = keys.x;
+  for (; j + {{ chunk }}u <= keys.y; j += {{ chunk }}u) {
+{{ take_keys(chunk) }}
+  }
+{% if bounded and chunk > 1 %}
+  for (; j < keys.y; j++) {
+{{ take_keys(1) }}
+  }
+{% endif %}
+{% endif %}
 {% if splits > 1 %}
 
   // The upper half of the splits hands its results to the lower half, until one is left.

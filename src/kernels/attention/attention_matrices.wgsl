@@ -249,18 +249,17 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
 {% endif %}
   for (var base = keys.x; base < keys.y; base += tile) {
-{% if buffers == 0 %}
-    // The last tile may begin among the keys of the one before it, which are hidden then.
-    let from_key = min(base, p.keys - tile);
-{% else %}
-    let from_key = base;
-{% endif %}
 {% if buffers == 1 %}
 {{ stage("k") }}
     workgroupBarrier();
 {% endif %}
 {% if buffers > 0 %}
 {{ fetch("v", value_dim, "base") }}
+    if (base + tile > keys.y) {   // behind the last key zeros: a weight of 0 times an infinity would be NaN
+{% for i in range((tile * value_dim // 8 + threads - 1) // threads) %}
+      if (base + (t + {{ i * threads }}u) / {{ value_dim // 8 }}u >= keys.y) { next_v{{ i }} = vec4<u32>(); }
+{% endfor %}
+    }
 {% endif %}
 {% if buffers == 2 %}
     if (base + tile < keys.y) {
@@ -268,7 +267,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% endif %}
 {% if mask == "keys" %}
-    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(from_key + i, last_key(lengths)) * p.mask_k); }
+    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(base + i, last_key(lengths)) * p.mask_k); }
 {% endif %}
     {
 {% for i in range(row_units) %}
@@ -281,7 +280,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       {
 {% if buffers == 0 %}
         let key = at_n * {{ share }}u + {{ j * unit_n }}u;
-        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&k_buf, p.k_o + k_start + (from_key + key) * p.k_i + {{ k * unit_k }}u, p.k_i);
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&k_buf, p.k_o + k_start + (base + key) * p.k_i + {{ k * unit_k }}u, p.k_i);
 {% else %}
         let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&keys_tile[at_n], {{ j * unit_n * pitch_k + k * unit_k }}u, {{ pitch_k }}u);
 {% endif %}
@@ -306,14 +305,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% if mask == "rows" %}
 {% for j in range(own) %}
-    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(from_key + own_key + {{ j }}u, last_key(lengths)) * p.mask_k);
+    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(base + own_key + {{ j }}u, last_key(lengths)) * p.mask_k);
 {% endfor %}
 {% endif %}
-    if (from_key < max(by_all.x, base) || from_key + tile > by_all.y) {    // some rows do not see all of the tile
+    if (base < by_all.x || base + tile > by_all.y) {    // some rows do not see all of the tile
 {% for j in range(own // 4) %}
       {
-        let key = vec4<u32>(from_key + own_key) + vec4<u32>({{ 4 * j }}u, {{ 4 * j + 1 }}u, {{ 4 * j + 2 }}u, {{ 4 * j + 3 }}u);
-        s{{ j }} = select(vec4<f32>(p.hidden), s{{ j }}, (key - vec4<u32>(seen.x) < vec4<u32>(count)){% if buffers == 0 %} & (key >= vec4<u32>(base)){% endif %});
+        let key = vec4<u32>(base + own_key) + vec4<u32>({{ 4 * j }}u, {{ 4 * j + 1 }}u, {{ 4 * j + 2 }}u, {{ 4 * j + 3 }}u);
+        s{{ j }} = select(vec4<f32>(p.hidden), s{{ j }}, key - vec4<u32>(seen.x) < vec4<u32>(count));
       }
 {% endfor %}
     }
@@ -372,7 +371,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       {
 {% if buffers == 0 %}
         let column = at_n * {{ columns }}u + {{ j * unit_n }}u;
-        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&v_buf, p.v_o + v_start + (from_key + {{ k * unit_k }}u) * p.v_i + column, p.v_i);
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&v_buf, p.v_o + v_start + (base + {{ k * unit_k }}u) * p.v_i + column, p.v_i);
 {% else %}
         let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&{{ v_tile }}[at_n], {{ k * unit_k * pitch_v + j * unit_n }}u, {{ pitch_v }}u);
 {% endif %}

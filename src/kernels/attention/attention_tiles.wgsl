@@ -118,7 +118,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       for (var i = t; i < tile * 8u; i += threads) {
         let d = first_column + {{ i * 32 }}u + i % 8u * 4u;
         var e = vec4<f32>();
-        if (d < {{ value_dim }}u) { e = v_at(v_start + min(base + i / 8u, last_key(lengths)) * p.v_i, d); }
+        // Behind the last key zeros: a weight of 0 times an infinity would be NaN.
+        if (d < {{ value_dim }}u && base + i / 8u < keys.y) { e = v_at(v_start + (base + i / 8u) * p.v_i, d); }
         kv_tile[i / 8u][i % 8u] = e;
       }
       workgroupBarrier();

@@ -38,8 +38,8 @@ bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const g
     if (operand->dtype != DType::f16 || attention_load_unit(*operand, a) != 8) return false;
   }
   if (!can_vectorise(a.y) || a.value_dim % 4 != 0) return false;
-  // Straight from storage, tiles lie wholly within the keys, and what is behind a length would be read.
-  if (v.buffers == 0 && (a.keys < v.tile || a.lengths.keys)) return false;
+  // Straight from storage whole tiles are read: none may reach behind the keys, or a length.
+  if (v.buffers == 0 && (a.keys % v.tile != 0 || a.options.window_left >= 0 || a.lengths.keys)) return false;
   const auto m = static_cast<int>(unit->m), n = static_cast<int>(unit->n), k = static_cast<int>(unit->k);
   const int block = v.subgroups_m * v.rows, team = v.threads / block;
   if (v.threads % block != 0 || v.rows % m != 0 || v.tile % (team * 4) != 0 || team % v.subgroups_n != 0) return false;

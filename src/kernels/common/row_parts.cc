@@ -179,6 +179,7 @@ std::optional<RowParts> plan_parts(const gpu::Capabilities& capabilities, std::s
   p.words = kind.words;
   p.waits = f.waits;
   p.patience = f.patience;
+  p.late = f.late;
   // With smaller teams what is told takes more workgroup memory than lay_tile() counts on; a word tells of sums below
   // 2^11.
   p.column_words = kind.column_words > 0 && p.waits && plan.across && plan.width == 4 && plan.team >= 8 &&
@@ -210,7 +211,7 @@ void run_waiting(gpu::Commands& commands, std::string_view name, const RowParts&
   Call call = start(0);
   set_parts(call, p, 0, 0);
   call.raw("found", gpu::resting_words(commands.device(), count), "atomic<u32>", 4, gpu::Access::read_write);
-  call.set("waits", true).set("gathers", true).set("finishes", true);
+  call.set("waits", true).set("gathers", true).set("finishes", true).set("late", p.late);
   call.nothing().set("exact", p.exact).set("pairs", p.type == DType::c64);
   call.index_param("flags", words).param("patience", p.patience);
   call.undivided().dispatch_groups(name, tiles);

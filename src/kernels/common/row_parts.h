@@ -26,6 +26,7 @@ struct PartsForm {
   bool waits = false;             // only rows in one window
   std::uint32_t patience = 256;
   std::uint32_t turns = 0;        // tiles of a part that does not wait; 0: so many that parts are just enough
+  bool late = false;              // for a test: what is waited for comes when everybody has given up
 };
 
 // Parts of rows that are longer than a binding lie in several windows, of which the longest decides the form.
@@ -39,6 +40,7 @@ struct RowParts {
   int words = 0;              // of them a part's
   bool waits = false;         // as the form says; of floats only
   std::uint32_t patience = 0;
+  bool late = false;          // as the form says
   bool exact = false;         // what waits has no tiles or rows in part
   bool column_words = false;  // as the kind says, of tiles that wait
   bool runs = false;          // a thread's steps lie four after another, not all a team apart

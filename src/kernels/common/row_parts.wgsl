@@ -34,10 +34,27 @@ const given_up = 0x10000u;
 // What was where the thread left words: known only when these are there.
 var<private> replaced: u32;
 {% endif %}
+{% if late %}
+// For a test: words are left when the workgroup has been counted already, the first part's long after it, so that all
+// give up and the last one must wait.
+var<private> late_words: array<vec2<u32>, 64>;
+var<private> late_count = 0u;
+fn leave_late_words(part: u32) {
+  if (part == 0u) {
+    for (var n = 0u; n < 0x200000u; n++) { atomicAdd(&found_buf[hurry_at()], p.nothing); }
+  }
+  for (var k = 0u; k < late_count; k++) { atomicExchange(&found_buf[p.found_o + late_words[k].x], late_words[k].y); }
+}
+{% endif %}
 // By an exchange: a store would wait behind the results that other workgroups of the core are storing (a tenth of all
 // time). Where not all workgroups look for it, it must be there before this one is counted.
 fn leave_word(i: u32, w: u32) {
+{% if late %}
+  late_words[late_count] = vec2<u32>(i, w);
+  late_count++;
+{% else %}
   {{ "replaced |= ~" if in_order else "_ = " }}atomicExchange(&found_buf[p.found_o + i], w);
+{% endif %}
 }
 {% if found_words %}
 fn leave_found(i: u32, v: found_t) { leave_word(i, v); }
@@ -64,12 +81,17 @@ fn leave_block(tile: u32, why: u32) -> u32 {
 }
 fn first_of(block: u32) -> u32 { return p.found_o + {{ halves }}u * found_at(block * {{ parts }}, 0u, 0u, 0u); }
 const block_words = {{ halves * words * block }}u;
-// Waits until all that was left is there, which it may not be yet for who did not look for it.
+// Waits until all that was left is there, which it may not be yet for who did not look for it. However long that takes:
+// each word was on its way before its workgroup was counted, and comes without anybody's progress. Who went on without
+// one would store wrong results, and lay words to rest which the late one then spoils for the next dispatch.
 fn wait_for_all(block: u32, tid: u32) {
   let first = first_of(block);
   for (var i = first + tid; i < first + {{ all_parts }} * block_words; i += {{ workgroup }}u) {
-    for (var n = 0u; n < 0x100000u && atomicLoad(&found_buf[i]) == absent; n++) {}
+    loop {
+      if (atomicLoad(&found_buf[i]) != absent) { break; }
+    }
   }
+  storageBarrier();
   workgroupBarrier();
 }
 fn is_given_up(block: u32, q: u32, tid: u32) -> bool {
@@ -295,6 +317,9 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   var have_left = 0u;
   if (tid == 0u) { have_left = leave_block(tile, why); }
+{% if late %}
+  leave_late_words(tile % {{ parts }});
+{% endif %}
   if (why == 0u{{ " && live" if not in_order and not exact }}) {
 {% elif not in_order %}
   if (!live) { return; }
