@@ -72,7 +72,8 @@ select_tests() {
     tests=$(fitting -v "$excluded" <<<"$tests")
   fi
   parts=$(grep -E '^weft_tests_' <<<"$programs") || true
-  programs=$(grep -vE '^weft_tests_' <<<"$programs") || true
+  # What prepares others is run for them by ctest.
+  programs=$(grep -vE '^(weft_tests_|wgsl_cleared$)' <<<"$programs") || true
   if [[ -n $selected ]]; then
     programs=$(fitting "$selected" <<<"$programs")
     # The name of weft_tests or of a part of it selects all that it runs.
@@ -80,13 +81,15 @@ select_tests() {
     if [[ -n $named ]]; then parts=$named; else tests=$(fitting "$selected" <<<"$tests"); fi
   fi
   # Parts take the selected tests in turns, so the last of them have nothing to do where there are fewer tests.
-  count=$(grep -c . <<<"$tests") || true
+  count=$(lines "$tests" | wc -l)
   [[ -n $named ]] || parts=$(head -n "$count" <<<"$parts")
   [[ -n $parts ]] || tests=''
   [[ -n $tests ]] || parts=''
   [[ -n $tests$programs ]] ||
     usage_error "no test${selected:+ has '$selected' in its name}${excluded:+${selected:+ and} lacks '$excluded'};" \
       "./dev test -N lists the names of all"
+  say "selected $(lines "$tests" | wc -l) of the $(lines "$all" | wc -l) tests in weft_tests" \
+    ${programs:+"and ${programs//$'\n'/, }"}
   selected_tests=$tests selected_parts=$parts selected_programs=$programs filter=''
   [[ $tests == "$all" || -z $tests ]] || filter=$(gtest_filter "$all" "$tests")
 }
