@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "support/dawn_counters.h"
 #include "support/devices.h"
+#include "support/quick.h"
 #include "support/random_graph.h"
 #include "support/tally.h"
 #include "support/throws.h"
@@ -56,7 +57,7 @@ TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
   const char* count_text = std::getenv("WEFT_RANDOM_GRAPHS");
   const char* seed_text = std::getenv("WEFT_RANDOM_SEED");
   // A software GPU spends its time on compiling shaders.
-  const unsigned ordinary = device.is_gpu() ? 40 : 200;
+  const unsigned ordinary = test::scaled(device.is_gpu() ? 40 : 200);
   const auto names = all_devices();
   const auto own = static_cast<unsigned>(std::ranges::find(names, GetParam()) - names.begin());
   const unsigned count = count_text ? static_cast<unsigned>(std::atoi(count_text)) : ordinary;
@@ -86,7 +87,7 @@ TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
 
 // Half floats: fused results are rounded less often than the twins', so this looks for mistakes, not for the last bit.
 TEST_P(CompileTest, RandomGraphsOfHalfFloats) {
-  const unsigned count = device.is_gpu() ? 12 : 60;
+  const unsigned count = test::scaled(device.is_gpu() ? 12 : 60);
   for (unsigned seed = 1; seed <= count; ++seed) {
     const RandomGraph g = random_graph(seed, seed % 4 == 0 ? DType::bf16 : DType::f16);
     const auto expected = compiler::evaluate(g.graph, g.inputs);
@@ -105,7 +106,7 @@ TEST_P(CompileTest, RandomGraphsOfHalfFloats) {
 
 // f32 graphs stored as f16: rounded between kernels alone.
 TEST_P(CompileTest, RandomGraphsStoredAsHalfFloats) {
-  const unsigned count = device.is_gpu() ? 12 : 60;
+  const unsigned count = test::scaled(device.is_gpu() ? 12 : 60);
   for (unsigned seed = 101; seed <= 100 + count; ++seed) {
     const RandomGraph g = random_graph(seed);
     const auto expected = compiler::evaluate(g.graph, g.inputs);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests of ./dev: its arguments, and the functions that find mirrors, name, make and enter the environment
-# and fetch the model, with the network and the package manager replaced by stand-ins.
+# Tests of ./dev: its arguments, how it selects tests, and the functions that find mirrors, name, make and enter the
+# environment and fetch the model, with the network and the package manager replaced by stand-ins.
 # shellcheck disable=SC2016  # scripts for another shell are quoted
 set -uo pipefail
 
@@ -9,6 +9,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 export HOME=$scratch/home XDG_CACHE_HOME=$scratch/cache
 unset WEFT_REQUIRE_NAGA WEFT_NAGA WEFT_MIRROR WEFT_SNAPSHOT WEFT_PRESET WEFT_MODEL_DIR WEFT_ENVIRONMENT
+unset WEFT_TEST_DEVICES WEFT_TESTS_QUICK GTEST_FILTER
 mkdir -p "$HOME" "$XDG_CACHE_HOME/weft"
 failures=0
 checks=0
@@ -52,6 +53,112 @@ test_arguments() {
   XDG_CACHE_HOME=/proc/nowhere "$project/dev" build 2>"$scratch/error"
   expect 'a cache that cannot be written exits 1' 1 $?
   expect_match 'a cache that cannot be written is named' '*/proc/nowhere/weft*' "$(<"$scratch/error")"
+}
+
+# What stands for the build's programs while tests are selected; ctest shows how it is called.
+selection_stand_ins() {
+  mkdir -p "$scratch/bin"
+  cat >"$scratch/bin/weft_tests" <<'END'
+#!/bin/bash
+echo "$WEFT_TEST_DEVICES" >"$(dirname "$0")/devices"
+cat <<'LIST'
+Shape.
+  Broadcasts
+Types/0.  # TypeParam = float
+  Round
+Devices/LayerNormTest.
+  Types/cpu  # GetParam() = "cpu"
+  Sizes/cpu  # GetParam() = "cpu"
+Differential.
+  layer_norm/cpu
+  softmax/cpu
+  sort/cpu
+LIST
+END
+  cat >"$scratch/bin/ctest" <<'END'
+#!/bin/bash
+if [[ " $* " == *' -N '* ]]; then
+  [[ " $* " == *' -LE ^slow$ '* ]] || echo '  Test #9: bench'
+  printf '  Test  #%d: %s\n' 1 wgsl_cleared 2 weft_tests_1_of_4 3 weft_tests_2_of_4 4 weft_tests_3_of_4 \
+    5 weft_tests_4_of_4 10 dev
+else
+  printf '%s\n' "filter ${GTEST_FILTER:-all}, quick ${WEFT_TESTS_QUICK:-off}, model ${WEFT_MODEL_DIR:-none}" "$*"
+fi
+END
+  chmod +x "$scratch"/bin/*
+}
+
+# dev_tests ARGS...: ./dev test with these stand-ins; what it says is in $scratch/error.
+dev_tests() {
+  PATH="$scratch/bin:$PATH" dev_shell "build_all() { :; }; program() { echo '$scratch/bin/weft_tests'; }
+    fetch_model() { model=/model; }; fetch_naga() { echo fetches Naga; }; nproc() { echo 2; }
+    environment=root; prefix=(env); build=/build; verb_test ${1+$(printf '%q ' "$@")}" 2>"$scratch/error"
+}
+
+test_selection() {
+  local all name selection
+  selection_stand_ins
+  expect 'all tests: ctest and nothing else' \
+    $'fetches Naga\nfilter all, quick off, model /model\n--test-dir /build --output-on-failure -j 2' "$(dev_tests)"
+  expect "ctest's options are handed on" \
+    $'filter all, quick off, model /model\n--test-dir /build --output-on-failure -j 2 -V --repeat until-fail:3' \
+    "$(dev_tests -V --repeat until-fail:3)"
+  all=$'Shape.Broadcasts\nTypes/0.Round\nDevices/LayerNormTest.Types/cpu\nDevices/LayerNormTest.Sizes/cpu
+Differential.layer_norm/cpu\nDifferential.softmax/cpu\nDifferential.sort/cpu'
+  expect 'all names are listed' "$all"$'\nbench\ndev' "$(dev_tests -N)"
+
+  for name in layer_norm LayerNorm layernorm LAYER_NORM 'layer_?norm' 'layer_*norm'; do
+    expect "$name is found however it is spelt" \
+      $'Devices/LayerNormTest.Types/cpu\nDevices/LayerNormTest.Sizes/cpu\nDifferential.layer_norm/cpu' \
+      "$(dev_tests -R "$name" -N)"
+  done
+  expect 'a regular expression selects' $'Differential.softmax/cpu\nDifferential.sort/cpu\ndev' \
+    "$(dev_tests -N -R '^(dev|Differential\.so.*)$')"
+  expect 'what is excluded is not selected' $'Devices/LayerNormTest.Types/cpu\nDevices/LayerNormTest.Sizes/cpu' \
+    "$(dev_tests -R layer_norm -E differential -N)"
+  expect 'what is excluded is left out of all' \
+    $'Shape.Broadcasts\nTypes/0.Round\nDevices/LayerNormTest.Types/cpu\nDevices/LayerNormTest.Sizes/cpu
+bench' "$(dev_tests -E '^dev$|differential' -N)"
+  expect "the names of weft_tests' parts select what they run" "$all" "$(dev_tests -R weft_tests -N)"
+
+  selection=$(dev_tests -R 'layer_norm.*sizes|softmax|bench|^dev$' -V)
+  expect 'what is selected is told' 'dev: selected 2 of the 7 tests in weft_tests and bench, dev' "$(<"$scratch/error")"
+  expect_match 'selected tests are a filter' 'filter Devices/LayerNormTest.Sizes/cpu:Differential.softmax/cpu, *' \
+    "$selection"
+  expect_match 'no more parts run than there are tests' '*-j 2 -V -R ^(weft_tests_1_of_4|weft_tests_2_of_4|bench|dev)$' \
+    "$selection"
+  expect_match 'of many tests the others are named' 'filter -Differential.sort/cpu, *weft_tests_4_of_4|bench|*' \
+    "$(dev_tests -E sort)"
+  expect_match 'a program alone runs no part of weft_tests' '*filter all, *-R ^(bench)$' "$(dev_tests -R bench)"
+  expect_match 'a part runs whole' '*filter all, *-R ^(weft_tests_3_of_4)$' "$(dev_tests -R weft_tests_3)"
+
+  dev_tests -R no_such_test >"$scratch/out"
+  expect 'a name that no test has exits 2' 2 $?
+  expect 'a name that no test has runs nothing' '' "$(<"$scratch/out")"
+  expect_match 'a name that no test has is told, and what to do' \
+    "*no test has 'no_such_test' in its name*./dev test -N*" "$(<"$scratch/error")"
+  dev_tests -R sort -E differential -N >"$scratch/out"
+  expect 'nothing left exits 2' 2 $?
+  expect_match 'nothing left is told' "*no test has 'sort' in its name and lacks 'differential'*" "$(<"$scratch/error")"
+  dev_tests -R 'sort('
+  expect 'a wrong regular expression exits 2' 2 $?
+  expect_match 'a wrong regular expression is named' "*'sort(' is no regular expression*" "$(<"$scratch/error")"
+  dev_tests -R
+  expect 'a missing regular expression exits 2' 2 $?
+
+  expect 'a quick run says so to the tests and leaves out what is slow' \
+    $'filter all, quick on, model none\n--test-dir /build --output-on-failure -j 2 -LE ^slow$' \
+    "$(WEFT_MODEL_DIR=/other dev_tests --quick)"
+  expect_match 'a quick run of some tests' \
+    'filter Differential.sort/cpu, quick on, *-LE ^slow$ -R ^(weft_tests_1_of_4)$' "$(dev_tests --quick -R sort)"
+  expect 'a quick run is on lavapipe' lavapipe "$(<"$scratch/bin/devices")"
+  dev_tests --quick -R bench
+  expect 'what is slow is not in a quick run' 2 $?
+
+  for name in '-R REGEX' '-E REGEX' '-N' '--quick' 'underscores do not count'; do
+    expect_match "help explains $name" "*Selecting tests*$name*" "$("$project/dev" --help)"
+  done
+  expect 'test --help is the help' "$("$project/dev" --help)" "$(dev_tests --help)"
 }
 
 test_apt_sources() {
@@ -325,6 +432,6 @@ test_style() {
     shellcheck -x dev .ci/run cmake/environment/bundle.sh cmake/environment/chroot.sh tests/dev/dev_test.sh 2>&1)"
 }
 
-for name in arguments apt_sources mirrors names make_root binds model naga output bundle style; do "test_$name"; done
+for part in arguments selection apt_sources mirrors names make_root binds model naga output bundle style; do "test_$part"; done
 printf '%d checks, %d failed\n' "$checks" "$failures"
 ((failures == 0))

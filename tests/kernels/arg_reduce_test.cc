@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "kernels/operands.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -214,6 +215,70 @@ TEST(ArgReduceArguments, AreChecked) {
   EXPECT_THROW(run(x, output(DType::f32, {2}), {1}), InvalidArgument);
   EXPECT_THROW(run(output(DType::f32, {2, 0}), y, {1}), InvalidArgument);
   EXPECT_THROW(run(output(DType::c64, {2, 3}), y, {1}), InvalidArgument);
+}
+
+// Tensors that exceed a binding.
+using ArgReduceChunks = ChunksTest;
+using ArgReduceChunksOnDevice = ChunksOnDevice;
+INSTANTIATE_TEST_SUITE_P(Devices, ArgReduceChunksOnDevice, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
+
+TEST_F(ArgReduceChunks, Rows) {
+  for (const Kind kind : {Kind::dense, Kind::transposed}) {
+    const View x = random_view(rng, {5, 90, 128}, DType::f32, kind);
+    for (const int axis : {1, -1}) {
+      if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
+      const View which = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::i32);
+      both({x}, {which}, [axis](Stream& s, auto in, auto out) {
+        kernels::arg_reduce(s, kernels::ArgOp::max, in[0], out[0], std::array{axis});
+      }, kSameBits);
+    }
+  }
+}
+
+// Places are counted over the whole row, which exceeds a binding: over one axis and over several, in any order.
+TEST_F(ArgReduceChunks, LongRows) {
+  for (const Rows& c :
+       {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced}, Rows{{70001, 3}, {0}, Kind::dense},
+        Rows{{40, 50, 60}, {0, 1, 2}, Kind::reversed}, Rows{{5, 300, 200}, {0, 2}, Kind::dense},
+        Rows{{300, 4, 200}, {0, 2}, Kind::transposed}, Rows{{3, 40000}, {0}, Kind::dense}}) {
+    const Shape kept = without(c.shape, c.axes);
+    for (const auto& [type, index] :
+         {std::pair{DType::f32, DType::i32}, {DType::u8, DType::i64}, {DType::i64, DType::u32}}) {
+      for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
+        both(
+            {random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)},
+            [&](Stream& s, auto in, auto out) {
+              kernels::arg_reduce(s, op, in[0], out[0], c.axes,
+                                  workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], c.axes)));
+            },
+            kSameBits);
+      }
+    }
+  }
+}
+
+// Rows that exceed a binding along several axes, along each of them alone: chunks are cut along all of these axes, and
+// are not of one length. Of equal elements, which lie in several chunks, the first one counts.
+TEST_P(ArgReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
+  const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},          {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
+                      {{151, 130, 5}, {1, 2}, Kind::transposed},     {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
+                      {{3, 30, 3, 701}, {0, 2, 3}, Kind::reversed}, {{701, 3, 30, 3}, {0, 2, 3}, Kind::transposed}};
+  const auto steps = [](std::int64_t i) { return static_cast<double>(i * 7919 % 10007 / 1000 - i / 9000 % 7); };
+  for (const auto& [shape, axes, kind] : far) {
+    const Shape kept = without(shape, axes);
+    for (const auto& [type, index] :
+         {std::pair{DType::f32, DType::i32}, {DType::f16, DType::u32}, {DType::i64, DType::i64}}) {
+      for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
+        both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, index)},
+             [&, axes = axes](Stream& s, auto in, auto out) {
+               kernels::arg_reduce(s, op, in[0], out[0], axes,
+                                   workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], axes)));
+             },
+             kSameBits);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Compaction: on a GPU against the CPU, and against its definition.
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
 #include "weft/cpu.h"
@@ -126,6 +127,37 @@ TEST(CompactTwin, Definition) {
   const View z = host_view(DType::f32, {2, 3}, std::vector<double>(6));
   kernels::expand(executor, y, x, z, count);
   EXPECT_THAT(values(z), testing::ElementsAre(1, 0, -3, 0, 5, 6));
+}
+
+// Tensors that exceed a binding.
+using CompactChunks = ChunksTest;
+
+TEST_F(CompactChunks, CompressExpandNonzero) {
+  for (const DType type : {DType::f32, DType::u8, DType::i64}) {
+    for (const auto& [shape, kind] : {std::pair{Shape{100000}, Kind::dense}, {Shape{30, 1200}, Kind::reversed}}) {
+      const std::int64_t n = element_count(shape);
+      const View x = random_view(rng, shape, type, kind);
+      const View mask = random_view(rng, shape, DType::boolean, kind);
+      const auto workspace = [&](Stream& s) -> std::optional<View> {
+        const std::uint64_t bytes = kernels::compact_workspace(s, shape);
+        if (bytes == 0) return {};
+        return View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+      };
+      for (const std::int64_t capacity : {n, n / 3}) {
+        both(
+            {x, mask}, {random_view(rng, {capacity}, type), random_view(rng, {1}, DType::u32)},
+            [&](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1], workspace(s)); },
+            kSameBits);
+        both(
+            {random_view(rng, {capacity}, type), mask}, {x, random_view(rng, {1}, DType::u32)},
+            [&](Stream& s, auto in, auto out) { kernels::expand(s, in[0], in[1], out[0], out[1], workspace(s)); },
+            kSameBits);
+      }
+      both(
+          {mask}, {random_view(rng, {n / 2, shape.rank()}, DType::i32), random_view(rng, {1}, DType::u32)},
+          [&](Stream& s, auto in, auto out) { kernels::nonzero(s, in[0], out[0], out[1], workspace(s)); }, kSameBits);
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kernels/copy/bits.h"
 #include "kernels/copy/copy.h"
 #include "kernels/device_math.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -303,6 +304,25 @@ TEST_P(Gather, Refusals) {
   EXPECT_THROW(kernels::gather(encoder, x, view({3}, DType::i32), view({3, 5}, DType::f32), 2), InvalidArgument);
   EXPECT_THROW(kernels::gather(encoder, view({0, 5}, DType::f32), view({3}, DType::i32), view({3, 5}, DType::f32), 0),
                InvalidArgument);
+}
+
+// Tensors that exceed a binding.
+using CopyChunks = ChunksTest;
+
+TEST_F(CopyChunks, TypesCastsAndFill) {
+  for (const DType type : {DType::f16, DType::i8, DType::u64, DType::u4}) {
+    const View x = random_view(rng, {200000}, type), y = random_view(rng, {200000}, type);
+    both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, kSameBits);
+    both({}, {y}, [](Stream& s, auto, auto out) { kernels::fill(s, 3, out[0]); }, kSameBits);
+  }
+  const View x = random_view(rng, {300, 200}, DType::i16), y = random_view(rng, {300, 200}, DType::f32);
+  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, {});
+}
+
+TEST_F(CopyChunks, Transposition) {
+  const View x = random_view(rng, {3, 260, 140}, DType::f32, Kind::transposed),
+             y = random_view(rng, {3, 260, 140}, DType::f32);
+  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, kSameBits);
 }
 
 }  // namespace

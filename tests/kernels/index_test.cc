@@ -5,6 +5,7 @@
 #include "kernels/index/gather.h"
 #include "kernels/index/scatter.h"
 #include "kernels/plan_cache.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -299,6 +300,80 @@ TEST(IndexTwin, ManyCoresScatterAsOneDoes) {
       scatter(four, s, op, indices, updates, other);
       ASSERT_EQ(std::memcmp(other.buffer.data(), y.buffer.data(), y.buffer.size()), 0) << to_string(updates);
     }
+  }
+}
+
+// Tensors that exceed a binding.
+using IndexChunks = ChunksTest;
+
+// Tables, indices and results that exceed a binding; an index is followed by the dispatch that binds its chunk.
+TEST_F(IndexChunks, GatherAndScatter) {
+  using enum ScatterOp;
+  const auto indices = [&](const Shape& shape, DType type, int size) {
+    const View v = random_view(rng, shape, type);
+    for (std::int64_t i = 0; i < v.count(); ++i) {
+      set_element_bits(v, i, static_cast<std::uint64_t>(static_cast<std::int64_t>(rng() % (2 * size)) - size));
+    }
+    return v;
+  };
+  const auto gather = [](int axis) {
+    return [axis](Stream& s, auto in, auto out) { kernels::gather(s, in[0], in[1], out[0], axis); };
+  };
+  for (const DType type : {DType::f32, DType::f16, DType::u4, DType::u64}) {
+    const View table = random_view(rng, {6000, 40}, type);
+    both({table, indices({500}, DType::i32, 6000)}, {random_view(rng, {500, 40}, type)}, gather(0), kSameBits);
+    const View wide = random_view(rng, {40, 6000}, type, Kind::transposed);
+    both({wide, indices({9}, DType::i64, 6000)}, {random_view(rng, {40, 9}, type)}, gather(1), kSameBits);
+  }
+  const View table = random_view(rng, {300, 20, 30}, DType::f32, Kind::reversed);
+  both(
+      {table, indices({300, 7, 30}, DType::i32, 20)}, {random_view(rng, {300, 7, 30}, DType::f32)},
+      [](Stream& s, auto in, auto out) { kernels::gather_elements(s, in[0], in[1], out[0], 1); }, kSameBits);
+  View tuples = indices({90, 2}, DType::i32, 20);
+  both({table, tuples}, {random_view(rng, {90, 30}, DType::f32)}, [](Stream& s, auto in, auto out) {
+    kernels::gather_nd(s, in[0], in[1], out[0], 0);
+  }, kSameBits);
+
+  for (const auto& [op, type] :
+       {std::pair{assign, DType::f32}, {add, DType::f32}, {max, DType::f16}, {add, DType::u8}, {assign, DType::i8}}) {
+    const View by = indices({300}, DType::i32, 2000);
+    if (op == assign) {
+      for (std::int64_t i = 0; i < 300; ++i) set_element_bits(by, i, static_cast<std::uint64_t>(6 * i));  // each once
+    }
+    both(
+        {by, random_view(rng, {300, 90}, type)}, {random_view(rng, {2000, 90}, type)},
+        [op](Stream& s, auto in, auto out) { kernels::scatter(s, op, in[0], in[1], out[0], 0); },
+        op == add ? Tolerance{.absolute = 1e-5} : kSameBits);
+  }
+  both({indices({200, 3, 30}, DType::i32, 20), random_view(rng, {200, 3, 30}, DType::f32)}, {table},
+       [](Stream& s, auto in, auto out) { kernels::scatter_elements(s, add, in[0], in[1], out[0], 1); },
+       {.absolute = 1e-5});
+  both({tuples, random_view(rng, {90, 30}, DType::f32)}, {table}, [](Stream& s, auto in, auto out) {
+    kernels::scatter_nd(s, max, in[0], in[1], out[0], 0);
+  }, kSameBits);
+}
+
+// Elements of 64 bits, whose chains of updates take memory, too. Of several updates of one element the last one stays.
+TEST_F(IndexChunks, ChainsOfUpdates) {
+  using enum ScatterOp;
+  const auto check = [&](ScatterOp op, DType type, const Shape& whole, const Shape& part, int axis, Kind kind) {
+    const View y = random_view(rng, whole, type), updates = random_view(rng, part, type, kind);
+    const View indices = random_view(rng, part, DType::i32, kind);
+    for (std::int64_t i = 0; i < indices.count(); ++i)
+      set_element_bits(indices, i, rng() % static_cast<std::uint64_t>(whole[axis]));
+    both({indices, updates}, {y}, [=](Stream& s, auto in, auto out) {
+      std::optional<View> workspace;
+      if (const auto bytes = kernels::scatter_elements_workspace(s, in[0], in[1], out[0], axis)) {
+        workspace = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+      }
+      kernels::scatter_elements(s, op, in[0], in[1], out[0], axis, workspace);
+    }, kSameBits);
+  };
+  for (const ScatterOp op : {assign, add}) {
+    check(op, DType::i64, {30000}, {20000}, 0, Kind::dense);
+    check(op, DType::u64, {60, 500}, {60, 300}, 1, Kind::transposed);
+    check(op, DType::i64, {700, 40}, {900, 40}, 0, Kind::dense);
+    check(op, DType::i64, {3, 5}, {9000, 5}, 0, Kind::transposed);
   }
 }
 

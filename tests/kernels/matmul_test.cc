@@ -6,6 +6,8 @@
 
 #include "kernels/matmul/self_test.h"
 #include "kernels/matmul_cases.h"
+#include "kernels/operands.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "support/npy.h"
 #include "support/throws.h"
@@ -554,3 +556,65 @@ INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::ValuesIn(test::device_names()
 
 }  // namespace
 }  // namespace weft::kernels
+
+// Operands that exceed a binding.
+namespace weft::test {
+namespace {
+
+using MatmulChunks = ChunksTest;
+
+TEST_F(MatmulChunks, RowsAndColumns) {
+  const View a = random_view(rng, {300, 60}, DType::f32), b = random_view(rng, {60, 250}, DType::f32);
+  const View y = random_view(rng, {300, 250}, DType::f32);
+  both({a, b}, {y}, [](Stream& s, auto in, auto out) { kernels::matmul(s, in[0], in[1], out[0]); }, {.absolute = 1e-3});
+}
+
+// Operands that exceed a binding along k: the sums of its chunks meet in the workspace. Small whole numbers, whose sums
+// are exact in any order.
+TEST_F(MatmulChunks, LongK) {
+  const auto whole = [](int seed) -> ValueOf {
+    return [seed](std::int64_t i) { return static_cast<double>((i + seed) * 7919 % 1013 % 7 - 3); };
+  };
+  const auto product = [&](const Expression* epilogue = nullptr) -> KernelCall {
+    return [this, epilogue](Stream& s, auto in, auto out) {
+      const std::vector<View> operands(in.begin() + 2, in.end());
+      kernels::matmul(s, in[0], in[1], out[0], {epilogue, operands},
+                      workspace(kernels::matmul_workspace(s, in[0], in[1], out[0])));
+    };
+  };
+  Expression shifted;  // of a product and a row, to f16
+  const int sum = shifted.input(DType::f32), row = shifted.input(DType::f32);
+  shifted.output(shifted.cast(shifted.apply(ScalarOp::add, {sum, row}), DType::f16));
+  const auto check = [&](DType type, const Shape& a_shape, const Shape& b_shape, Kind kind, DType y,
+                         const Tolerance& tolerance = {}) {
+    SCOPED_TRACE(std::format("{} {} x {}", name(type), weft::to_string(a_shape), weft::to_string(b_shape)));
+    Shape shape = a_shape;
+    shape[-1] = b_shape[-1];
+    const View a = view_of(type, a_shape, kind, whole(1)), b = view_of(type, b_shape, kind, whole(2));
+    both({a, b}, {random_view(rng, shape, y)}, product(), tolerance);
+    if (y != DType::f16) return;
+    const View r = view_of(DType::f32, Shape{b_shape[-1]}, Kind::dense, whole(3));
+    both({a, b, r}, {random_view(rng, shape, y)}, product(&shifted), {});
+  };
+  for (const Kind kind : {Kind::dense, Kind::transposed, Kind::reversed}) {
+    check(DType::f32, {5, 9000}, {9000, 40}, kind, DType::f32);
+    check(DType::f32, {3, 40000}, {40000, 1}, kind, DType::f32);
+    check(DType::f16, {1, 50001}, {50001, 6}, kind, DType::f16);
+    check(DType::bf16, {2, 3, 20000}, {2, 20000, 5}, kind, DType::f16);
+    check(DType::i8, {4, 70000}, {70000, 3}, kind, DType::i32);
+    check(DType::f32, {150, 1500}, {1500, 170}, kind, DType::f32);  // sums past a binding, too
+  }
+  // Their imaginary parts are not whole; sums of 9,000 products of about 3 are known to 9,000 · 2^-24 · 27,000.
+  check(DType::c64, {3, 9000}, {9000, 4}, Kind::dense, DType::c64, {.absolute = 0.01});
+  // Past a binding by a few bytes only.
+  check(DType::f32, {2, 4096}, {4096, 4}, Kind::dense, DType::f32);
+
+  const View a = to_device(*device, view_of(DType::f32, {1, 40000}, Kind::dense, whole(1)));
+  const View b = to_device(*device, view_of(DType::f32, {40000, 1}, Kind::dense, whole(2)));
+  const View y = to_device(*device, random_view(rng, {1, 1}, DType::f32));
+  gpu::Encoder encoder(*device);
+  EXPECT_THROW(kernels::matmul(encoder, a, b, y), Unsupported);
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,4 +1,5 @@
 // Pad, tile, repeat, roll, parts of tensors: on a GPU against the CPU, and against their definitions.
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -234,6 +235,44 @@ TEST_P(Pad, Refusals) {
   EXPECT_THROW(kernels::concat(encoder, parts, view({2, 8}), 1), InvalidArgument);
   EXPECT_THROW(kernels::concat(encoder, parts, view({3, 7}), 1), InvalidArgument);
   EXPECT_THROW(kernels::split(encoder, view({2, 7}), parts, 0), InvalidArgument);
+}
+
+// Tensors that exceed a binding.
+using PadChunks = ChunksTest;
+
+TEST_F(PadChunks, PadRollTileRepeat) {
+  using kernels::PadMode;
+  using Numbers = std::vector<std::int64_t>;
+  for (const auto& [type, kind] : {std::pair{DType::f32, Kind::reversed},
+                                   {DType::f16, Kind::dense},
+                                   {DType::u8, Kind::transposed},
+                                   {DType::i64, Kind::dense},
+                                   {DType::u4, Kind::dense}}) {
+    const View x = random_view(rng, {300, 240}, type, kind),
+               y = random_view(rng, {320, 250}, type, rng() % 2 ? Kind::dense : Kind::offset);
+    for (const PadMode mode : {PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::symmetric, PadMode::wrap}) {
+      both(
+          {x}, {y}, [&](Stream& s, auto in, auto out) { kernels::pad(s, in[0], out[0], Numbers{13, 5}, mode, 3); },
+          kSameBits);
+    }
+    both({x}, {random_view(rng, {300, 240}, type)}, [](Stream& s, auto in, auto out) {
+      kernels::roll(s, in[0], out[0], Numbers{-17, 101});
+    }, kSameBits);
+    both(
+        {x}, {random_view(rng, {600, 240}, type)},
+        [](Stream& s, auto in, auto out) { kernels::tile(s, in[0], out[0]); }, kSameBits);
+    both(
+        {x}, {random_view(rng, {900, 480}, type)},
+        [](Stream& s, auto in, auto out) { kernels::repeat(s, in[0], out[0]); }, kSameBits);
+  }
+  // One row that exceeds a binding, to a tiny tensor and back.
+  const View x = random_view(rng, {1, 100000}, DType::f32);
+  both({x}, {random_view(rng, {1, 300}, DType::f32)}, [](Stream& s, auto in, auto out) {
+    kernels::pad(s, in[0], out[0], Numbers{0, -70001}, PadMode::constant, 0);
+  }, kSameBits);
+  both({random_view(rng, {1, 3}, DType::f32)}, {x}, [](Stream& s, auto in, auto out) {
+    kernels::pad(s, in[0], out[0], Numbers{0, 99990}, PadMode::reflect);
+  }, kSameBits);
 }
 
 }  // namespace

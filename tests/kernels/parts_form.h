@@ -6,6 +6,16 @@
 
 namespace weft::test {
 
+// Some that large tensors take.
+inline constexpr kernels::PartsForm kPartsForms[] = {
+    {.threads = 128, .kept = 2, .interleave = 8},
+    {.threads = 512, .kept = 4, .interleave = 4},
+    {.threads = 64, .kept = 3, .interleave = 2},
+    {.threads = 128, .kept = 2, .interleave = 4, .turns = 3},
+    {.threads = 64, .kept = 3, .interleave = 1, .turns = 7},
+    {.threads = 64, .kept = 4, .interleave = 4, .waits = true},
+    {.threads = 128, .kept = 3, .interleave = 8, .waits = true, .patience = 2}};
+
 inline kernels::PartsForm random_parts_form(Rng& rng) {
   constexpr std::uint32_t kThreads[] = {32, 64, 128, 512}, kInterleaves[] = {1, 2, 8}, kPatience[] = {0, 5, 4096};
   return {.threads = pick(rng, kThreads),

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "kernels/operands.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -227,6 +228,28 @@ TEST(RandomArguments, AreChecked) {
   EXPECT_THROW(kernels::random_integers(executor, key, 5, 5, i), InvalidArgument);
   EXPECT_THROW(kernels::random_integers(executor, key, 0, (std::int64_t{1} << 32) + 1, output(DType::i64, {4})),
                InvalidArgument);
+}
+
+// Tensors that exceed a binding.
+using RandomChunks = ChunksTest;
+
+// Each element of a chunk is what it is without chunks.
+TEST_F(RandomChunks, SameNumbers) {
+  const View key = host_view(DType::u32, {2}, std::vector<double>{17, 4});
+  for (const Kind kind : {Kind::dense, Kind::offset, Kind::transposed, Kind::sliced}) {
+    both(
+        {key}, {random_view(rng, {3, 101, 301}, DType::u8, kind)},
+        [](Stream& s, auto in, auto out) { kernels::random_bits(s, in[0], out[0]); }, kSameBits);
+    both({key}, {random_view(rng, {70, 501}, DType::f32, kind)}, [](Stream& s, auto in, auto out) {
+      kernels::random_uniform(s, in[0], -1, 3, out[0]);
+    }, kSameBits);
+    both({key}, {random_view(rng, {40001}, DType::f16, kind)}, [](Stream& s, auto in, auto out) {
+      kernels::random_normal(s, in[0], 0, 1, out[0]);
+    }, {.ulp = 2, .absolute = 1e-3});
+    both({key}, {random_view(rng, {90, 200}, DType::i64, kind)}, [](Stream& s, auto in, auto out) {
+      kernels::random_integers(s, in[0], -7, 1000, out[0]);
+    }, kSameBits);
+  }
 }
 
 }  // namespace

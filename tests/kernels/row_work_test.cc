@@ -1,9 +1,12 @@
 // Softmax and norms with elementwise work before and after them: against the twin, and the twin against the steps one
 // by one.
+#include "compiler/bound.h"
+#include "compiler/evaluate.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/operands.h"
 #include "kernels/parts_form.h"
 #include "kernels/softmax/softmax_parts.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -401,6 +404,87 @@ TEST(RowWork, ArgumentsAreChecked) {
   EXPECT_NO_THROW(run({x, z}, {y, z}, {&both}));
   EXPECT_THROW(run({x, z}, {y, z}, {&both, &gate, std::span(&z, 1)}), InvalidArgument);
   EXPECT_THROW(run({x, z}, {y, y}, {&both}), InvalidArgument);
+}
+
+// Tensors that exceed a binding.
+using RowWorkChunks = ChunksTest;
+
+// What is fused before and after rows runs in the dispatches of their chunks.
+TEST_F(RowWorkChunks, LongRows) {
+  using Build = std::function<void(Graph&, Value x, Value r)>;
+  const std::pair<Shape, Build> cases[] = {
+      {{2, 40000}, [](Graph& g, Value x, Value r) { g.output("y", relu(softmax(x * 0.5 + r, 1))); }},
+      {{30000, 4}, [](Graph& g, Value x, Value r) { g.output("y", log_softmax(x + r, 0) * r); }},
+      {{2, 4, 9000}, [](Graph& g, Value x, Value r) { g.output("y", silu(group_norm(x + r, {}, {}, 2, 1e-5))); }},
+      {{70000},
+       [](Graph& g, Value x, Value r) {
+         const Value sum = x + r;
+         g.output("y", layer_norm(sum, {}, {}, 1e-5, 0) * 2.0);
+         g.output("sum", sum);
+       }},
+      {{2, 40000}, [](Graph& g, Value x, Value r) { g.output("y", reduce(ReduceOp::log_sum_exp, x * 0.5 + r, {1})); }},
+      {{30000, 4}, [](Graph& g, Value x, Value r) { g.output("y", sqrt(variance(x - r, {0}) + 1.0)); }},
+      {{2, 40000},
+       [](Graph& g, Value x, Value r) {
+         const Value sum = x + r;
+         g.output("y", relu(reduce(ReduceOp::max, sum, {1})));
+         g.output("sum", sum);
+       }},
+      {{30000, 4},
+       [](Graph& g, Value x, Value r) {
+         g.output("y", reduce(ReduceOp::max, x, {1}));
+         g.output("r", x * r);
+       }},
+  };
+  const Device gpu(*device);
+  for (const auto& [shape, build] : cases) {
+    Graph g;
+    build(g, g.input("x", DType::f32, shape), g.input("r", DType::f32, shape));
+    Executable exe = compile(g, gpu);
+    EXPECT_EQ(exe.report().steps.size(), 1u) << exe.report().graph;
+    const std::map<std::string, TensorData> inputs{{"x", noise(shape, 1)}, {"r", noise(shape, 2)}};
+    for (const std::uint64_t shift : {0, 4}) {  // so that fours no longer lie together, and other ways are gone
+      const Bound bound(gpu, g, inputs, shift);
+      bound.run(exe);
+      bound.compare(compiler::evaluate(g, inputs), to_string(shape));
+    }
+  }
+}
+
+// Not fused: operands whose layout differs from that of the rows, or too many of them.
+TEST_F(RowWorkChunks, WhatIsNotFused) {
+  gpu::DeviceOptions options;
+  options.adapter = std::to_string(device->adapter().index);
+  options.minimum = true;
+  options.binding_limit = 64 << 10;
+  const Device gpu(gpu::Device::open(options));
+  const auto check = [&](const Graph& g, const std::map<std::string, TensorData>& inputs) {
+    Executable exe = compile(g, gpu);
+    const Bound bound(gpu, g, inputs);
+    bound.run(exe);
+    bound.compare(compiler::evaluate(g, inputs), exe.report().graph);
+  };
+  for (const bool before : {false, true}) {
+    Graph g;
+    const Value a = g.input("a", DType::f32, {4, 300, 200}), turned = permute(a, {2, 0, 1});
+    const Value b = before ? turned * 2.0 : g.input("b", DType::f32, {200, 4, 300});
+    const Value y = layer_norm(b, {}, {}, 1e-5, 1);
+    g.output("y", before ? y : y * turned);
+    std::map<std::string, TensorData> inputs{{"a", noise({4, 300, 200}, 1)}};
+    if (!before) inputs.emplace("b", noise({200, 4, 300}, 2));
+    check(g, inputs);
+  }
+  Graph g;
+  std::map<std::string, TensorData> inputs;
+  const auto next = [&] {
+    const std::string name = std::format("x{}", inputs.size());
+    inputs.emplace(name, noise({2, 40000}, static_cast<unsigned>(inputs.size())));
+    return g.input(name, DType::f32, {2, 40000});
+  };
+  Value y = softmax(relu(next()), 1);
+  for (int i = 0; i < 6; ++i) y = y * next();
+  g.output("y", y);
+  check(g, inputs);
 }
 
 }  // namespace

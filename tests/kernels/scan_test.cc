@@ -2,6 +2,7 @@
 #include "kernels/operands.h"
 #include "kernels/parts_form.h"
 #include "kernels/scan/scan_parts.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -241,6 +242,72 @@ TEST(ScanTwin, Definition) {
   EXPECT_THAT(values(y), ElementsAre(1, -2, 3, 4, -10, 44));
   kernels::scan(executor, ScanOp::max, x, y, 1, {.exclusive = true});
   EXPECT_THAT(values(y), ElementsAre(-128, 1, 1, -128, 4, 5));
+}
+
+// Tensors that exceed a binding.
+using ScanChunks = ChunksTest;
+using ScanChunksOnDevice = ChunksOnDevice;
+INSTANTIATE_TEST_SUITE_P(Devices, ScanChunksOnDevice, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
+
+TEST_F(ScanChunks, Rows) {
+  for (const Kind kind : {Kind::dense, Kind::transposed}) {
+    const View x = random_view(rng, {5, 90, 128}, DType::f32, kind), y = random_view(rng, {5, 90, 128}, DType::f32);
+    for (const int axis : {1, -1}) {
+      if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
+      both({x}, {y}, [axis](Stream& s, auto in, auto out) {
+        kernels::scan(s, kernels::ScanOp::sum, in[0], out[0], axis, {});
+      }, {.absolute = 1e-4});
+    }
+  }
+}
+
+TEST_F(ScanChunks, LongRows) {
+  for (const auto& [shape, axis] : {std::pair{Shape{50001}, 0}, {{2, 40000}, 1}, {{20000, 5}, 0}}) {
+    for (const auto& [op, type] : {std::pair{kernels::ScanOp::sum, DType::i32},
+                                   {kernels::ScanOp::sum, DType::i64},
+                                   {kernels::ScanOp::max, DType::f32},
+                                   {kernels::ScanOp::log_sum_exp, DType::f32}}) {
+      for (const bool reverse : {false, true}) {
+        const View x = random_view(rng, shape, type), y = random_view(rng, shape, type);
+        both({x}, {y}, [&, axis = axis, op = op](Stream& s, auto in, auto out) {
+          const kernels::ScanOptions options{.reverse = reverse, .exclusive = axis == 1};
+          kernels::scan(s, op, in[0], out[0], axis, options,
+                        workspace(kernels::scan_workspace(s, op, in[0], out[0], axis, options)));
+        }, op == kernels::ScanOp::log_sum_exp ? Tolerance{.relative = 1e-4} : kSameBits);
+      }
+    }
+  }
+}
+
+// Rows of few elements that lie far apart, among others like them.
+TEST_P(ScanChunksOnDevice, RowsFarAmongOthers) {
+  for (const auto& [shape, axis, kind] : {std::tuple{Shape{30, 701, 40}, 1, Kind::dense},
+                                          {Shape{40, 701, 30}, 1, Kind::transposed},
+                                          {Shape{3, 5, 9001}, 0, Kind::sliced}}) {
+    for (const DType type : {DType::f32, DType::f16}) {
+      const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type, kind);
+      for (const bool reverse : {false, true}) {
+        const kernels::ScanOptions options{.reverse = reverse};
+        both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
+          kernels::scan(s, kernels::ScanOp::max, in[0], out[0], axis, options,
+                        workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], axis, options)));
+        }, kSameBits);
+      }
+    }
+  }
+}
+
+// Many rows, each longer than a binding: the partial results that their chunks leave must fit one, too.
+TEST_F(ScanChunks, ManyLongRows) {
+  const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
+  both(
+      {x}, {y},
+      [&](Stream& s, auto in, auto out) {
+        kernels::scan(s, kernels::ScanOp::max, in[0], out[0], 0, {},
+                      workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], 0, {})));
+      },
+      kSameBits);
 }
 
 }  // namespace

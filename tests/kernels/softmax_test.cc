@@ -1,19 +1,44 @@
+// Softmax and its logarithm.
 #include <limits>
 
 #include "kernels/operands.h"
+#include "kernels/parts_form.h"
+#include "kernels/softmax/softmax_parts.h"
+#include "support/chunks.h"
+#include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/softmax.h"
 
 namespace weft::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // WGSL's exp may be off by 3 + 2|x| ULP, which for x = -20, where e^x is 2e-9, is 5e-6 of it; the division and the sum
 // add a few ULP more. Narrow outputs round once more, perhaps to the other neighbour.
 constexpr Tolerance kTolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5};
+// Logarithms near 0 are known to the sum's last digits, those far below to the error of exp, 3 + 2|x| ULP.
+constexpr Tolerance kLogTolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
+
+void softmax_of(Stream& s, bool log, const View& x, const View& y, int axis) {
+  if (log) return kernels::log_softmax(s, x, y, axis);
+  kernels::softmax(s, x, y, axis);
+}
+
+kernels::RowViews plain(const View& x, const View& y) { return kernels::row_views("softmax", x, y); }
+
+// In a form that a GPU would choose for other sizes; the CPU has only one.
+void softmax_in_form(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::RowForm& form) {
+  if (!s.gpu()) return softmax_of(s, log, x, y, axis);
+  kernels::softmax_in_form(s, plain(x, y), axis, log, form);
+}
+void softmax_in_parts(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::PartsForm& form) {
+  if (!s.gpu()) return softmax_of(s, log, x, y, axis);
+  const kernels::RowViews views = plain(x, y);
+  with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, form), [&](const View& workspace) {
+    kernels::softmax_in_parts(s, views, axis, log, workspace, form);
+  });
+}
 
 class SoftmaxTest : public testing::TestWithParam<std::string> {
  protected:
@@ -29,6 +54,8 @@ class SoftmaxTest : public testing::TestWithParam<std::string> {
   }
   gpu::Device& device = test::device(GetParam());
 };
+INSTANTIATE_TEST_SUITE_P(Devices, SoftmaxTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 TEST_P(SoftmaxTest, Types) {
   constexpr std::pair<DType, DType> kTypes[] = {{DType::f16, DType::f16}, {DType::bf16, DType::bf16},
@@ -108,8 +135,268 @@ TEST_P(SoftmaxTest, InPlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, SoftmaxTest, testing::ValuesIn(device_names()),
-                         [](const auto& i) { return i.param; });
+TEST_P(SoftmaxTest, FormsOfWholeRows) {
+  for (const kernels::RowForm& form :
+       {kernels::RowForm{.team = 64, .interleave = 2, .kept = 8}, {.team = 16, .interleave = 1, .kept = 0}}) {
+    for (const auto& [shape, kind] :
+         {std::pair{Shape{3, 2, 1200}, Kind::dense}, {Shape{4, 2, 1200}, Kind::transposed}}) {
+      for (const bool log : {false, true}) {
+        const View x = view_of(DType::f32, shape, kind, normal(7, 0, 3));
+        run_both(
+            device, std::array{x}, std::array{output(DType::f32, shape, kind)},
+            [&](Stream& s, auto in, auto out) { softmax_in_form(s, in[0], out[0], 2, log, form); }, kLogTolerance,
+            std::format("softmax, log {}: {}", log, weft::to_string(x)));
+      }
+    }
+  }
+}
+
+// Rows of 16-bit elements that start and end within a 32-bit word, the other half of which is another row's; by one
+// thread and by many, which take one step or several.
+TEST_P(SoftmaxTest, UnalignedRows) {
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (const std::int64_t n : {1, 2, 3, 5, 6, 7, 10, 33, 50, 77, 197, 258, 1001, 2047}) {
+      const bool even = n % 2 == 0;
+      const Kind x_kind = even ? Kind::offset : Kind::dense, y_kind = n % 3 ? x_kind : Kind::offset;
+      const Shape shape{12, n};
+      const View x = view_of(type, shape, x_kind, softmax_rows(n));
+      const View wide = view_of(DType::f32, shape, x_kind, normal(n));
+      const std::string what = std::format("{} rows of {}", name(type), n);
+      const auto softmax = [&](const View& from, bool log, const std::optional<kernels::RowForm>& form) {
+        run_both(device, std::array{from}, std::array{output(type, shape, y_kind)},
+                 [&](Stream& s, auto in, auto out) {
+                   if (form) return softmax_in_form(s, in[0], out[0], 1, log, *form);
+                   softmax_of(s, log, in[0], out[0], 1);
+                 },
+                 kLogTolerance, what + (log ? ", log" : ""));
+      };
+      softmax(x, even, {});
+      softmax(wide, !even, {});
+      for (const std::uint32_t team : {1, 4, 32}) {
+        if (n <= 64 * team) softmax(x, !even, kernels::RowForm{team, 1, 16});
+      }
+      // In place: one half of a word is read while the other is stored.
+      const View both = view_of(type, shape, x_kind, normal(6));
+      run_both(device, std::array{both}, std::array{both},
+               [&](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 1); }, kLogTolerance,
+               what + ", in place");
+    }
+  }
+}
+
+// Columns of 16-bit elements, an even number of them but no multiple of four, loaded as packed pairs: the last four
+// overlap the four before.
+TEST_P(SoftmaxTest, ColumnsOfPackedPairs) {
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (const Shape& shape : {Shape{33, 6}, {200, 10}, {70, 30}, {9, 1002}, {5000, 14}}) {
+      const View x = view_of(type, shape, Kind::dense, normal(3, 0, 2));
+      const std::string what = weft::to_string(x);
+      for (const bool log : {false, true}) {
+        run_both(device, std::array{x}, std::array{output(type, shape)},
+                 [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
+                 kLogTolerance, what);
+        // In place they do not overlap.
+        const View both = view_of(type, shape, Kind::dense, normal(4));
+        run_both(device, std::array{both}, std::array{both},
+                 [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
+                 kLogTolerance, what + " in place");
+      }
+      // All columns but one, an odd number of them.
+      View most = x, most_of_y = output(type, shape);
+      most.layout.shape[1] -= 1;
+      most_of_y.layout.shape[1] -= 1;
+      run_both(device, std::array{most}, std::array{most_of_y},
+               [&](Stream& s, auto in, auto out) { softmax_of(s, false, in[0], out[0], 0); },
+               kLogTolerance, what + " but one column");
+      for (const kernels::PartsForm& form : {kernels::PartsForm{32, 3, 2, false}, {64, 4, 4, true}}) {
+        for (const bool log : {false, true}) {
+          run_both(device, std::array{x}, std::array{output(type, shape)},
+                   [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, log, form); },
+                   kLogTolerance, what + " in parts");
+        }
+      }
+    }
+  }
+}
+
+// Split columns of packed pairs: in place, backwards, and with x and y in one buffer.
+TEST_P(SoftmaxTest, PackedPairsInPlaceAndBackwards) {
+  const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
+  const auto softmax = [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, false, form); };
+  const Shape shape{1, 400, 48};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const auto both = [&](const View& x, const View& y, const std::string& what) {
+      run_both(device, std::array{x}, std::array{y}, softmax, kTolerance, what);
+    };
+    const View x = view_of(type, shape, Kind::dense, normal(4)), y = output(type, shape);
+    both(x, x, "in place");
+    both(kernels::slice(x, 1, -1, kernels::kToEnd, -1), y, "backwards");
+    both(x, kernels::slice(y, 1, -1, kernels::kToEnd, -1), "to backwards");
+    // x and y in one buffer, against y in one of its own.
+    gpu::Encoder encoder(device);
+    const std::uint64_t bytes = 400 * 48 * 2;
+    const Buffer two = device.allocate(2 * bytes), one = device.allocate(bytes);
+    const View from(two, 0, type, shape), beside(two, bytes, type, shape), alone(one, 0, type, shape);
+    kernels::copy(encoder, to_device(device, x), from);
+    for (const View& to : {beside, alone}) softmax(encoder, std::array{from}, std::array{to});
+    encoder.submit();
+    expect_close(to_host(device, beside), to_host(device, alone), {});
+  }
+}
+
+// Rounding to bf16 must leave NaN of any bits NaN.
+TEST_P(SoftmaxTest, NaNsOfAnyBits) {
+  const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
+  for (const std::int64_t columns : {48, 50}) {
+    const View x = view_of(DType::f16, {400, columns}, Kind::dense, normal(4));
+    for (const std::int64_t column : {3, 20, 47}) {
+      set_element_bits(x, column * 8 * columns + column, column == 20 ? 0xffff : 0x7fff);
+    }
+    for (const bool log : {false, true}) {
+      run_both(device, std::array{x}, std::array{output(DType::bf16, {400, columns})},
+               [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, log, form); },
+               kLogTolerance, std::format("{} columns, log {}", columns, log));
+    }
+  }
+}
+
+// One split has a large element and another many small ones: the precision with which the small ones' sum is exchanged
+// shows in the result.
+TEST_P(SoftmaxTest, LogSoftmaxOfTailsInOtherSplits) {
+  for (const kernels::PartsForm& form :
+       {kernels::PartsForm{256, 32, 32, true}, {256, 46, 32, true}, {256, 46, 16, true}}) {
+    for (const double tail : {-4.0, -8.0, -10.4, -12.0}) {
+      const View x = view_of(DType::f16, {1472, 128}, Kind::dense, [=](std::int64_t i) {
+        const std::int64_t row = i / 128, column = i % 128;
+        return row == 0 ? 0.0 : row < 736 ? -30.0 : tail - static_cast<double>(column) / 128;
+      });
+      run_both(device, std::array{x}, std::array{output(DType::f16, x.shape())},
+               [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, true, form); },
+               {.ulp = 1, .absolute = 5e-7, .relative = 0}, std::format("tail {}, {} beside", tail, form.interleave));
+    }
+  }
+}
+
+// Split columns of packed pairs, whose splits exchange maximum and sum in one word: as wide as on an H200 and narrower;
+// and such as give up waiting for the other splits.
+TEST_P(SoftmaxTest, SplitColumnsOfPackedPairs) {
+  for (const kernels::PartsForm& form : {kernels::PartsForm{64, 3, 4, true}, {256, 47, 32, true},
+                                         {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
+    for (const DType x : {DType::f16, DType::bf16}) {
+      for (const DType y : {DType::f16, DType::bf16}) {
+        const bool few = form.kept == 3;
+        if (!few && (x == y) != (form.kept == 47)) continue;
+        for (const auto& [columns, n] : {std::pair<std::int64_t, std::int64_t>{48, 1000}, {132, 801}}) {
+          if (!few && columns == 48) continue;
+          const View from = view_of(x, {columns, n}, Kind::transposed, softmax_rows(n));
+          for (const bool log : {false, true}) {
+            run_both(device, std::array{from}, std::array{output(y, from.shape(), Kind::transposed)},
+                     [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, log, form); },
+                     log ? kLogTolerance : kTolerance,
+                     std::format("{} to {}, log {}, {} threads, {} kept", weft::to_string(from), name(y), log,
+                                 form.threads, form.kept));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SoftmaxTest, SplitRows) {
+  const auto check = [&](const kernels::PartsForm& form, bool log, const View& x, DType y, Kind kind) {
+    run_both(
+        device, std::array{x}, std::array{output(y, x.shape(), kind)},
+        [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, log, form); },
+        log ? kLogTolerance : kTolerance, std::format("softmax, log {}: {}", log, weft::to_string(x)));
+  };
+  for (const kernels::PartsForm& form : kPartsForms) {
+    for (const bool log : {false, true}) {
+      for (const Kind kind : {Kind::dense, Kind::transposed}) {
+        for (const std::int64_t n : {5000, 4999}) {
+          for (const DType type : {DType::f32, DType::f16}) {
+            if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.kept) % 4) continue;  // every fourth
+            check(form, log, view_of(type, {11, n}, kind, softmax_rows(n)), type, kind);
+          }
+        }
+        // Packed pairs stay in registers, in rows that end within a tile or with it.
+        for (const DType type : {DType::f16, DType::bf16}) {
+          if (!form.waits) continue;
+          check(form, log, view_of(type, {12, 5000}, kind, softmax_rows(5000)), type, kind);
+          check(form, log, view_of(type, {16, 4096}, kind, softmax_rows(4096)), log ? type : DType::f32, kind);
+          // Columns that are packed pairs in y only.
+          const View x = view_of(type, {13, 5000}, Kind::transposed, softmax_rows(5000));
+          if (kind == Kind::transposed) check(form, log, kernels::slice(x, 0, 0, 12), type, kind);
+        }
+      }
+    }
+    // In place, twice.
+    const View x = view_of(DType::f32, {3, 5000}, Kind::dense, normal(3)), y = output(DType::f32, {3, 5000});
+    const View both = to_device(device, x);
+    gpu::Encoder encoder(device);
+    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, plain(both, both), 1, form),
+                   [&](const View& workspace) {
+                     for (int i = 0; i < 2; ++i)
+                       kernels::softmax_in_parts(encoder, plain(both, both), 1, false, workspace, form);
+                     encoder.submit();
+                     device.wait();
+                   });
+    cpu::Executor executor;
+    kernels::softmax(executor, x, y, 1);
+    kernels::softmax(executor, y, y, 1);
+    expect_close(to_host(device, both), y, kTolerance);
+  }
+}
+
+TEST_P(SoftmaxTest, LogSoftmax) {
+  const auto log_softmax = [&](const View& x, const View& y, int axis) {
+    run_both(
+        device, std::array{x}, std::array{y},
+        [axis](Stream& s, auto in, auto out) { kernels::log_softmax(s, in[0], out[0], axis); }, kLogTolerance,
+        std::format("log_softmax axis {}: {}", axis, weft::to_string(x)));
+  };
+  for (std::int64_t n : {1, 3, 32, 1000, 1024, 20000}) {
+    log_softmax(view_of(DType::f32, {3, n}, Kind::dense, normal(7, 0, 3)), output(DType::f32, {3, n}), 1);
+    log_softmax(view_of(DType::f32, {n, 4}, Kind::dense, normal(7, 0, 3)), output(DType::f32, {n, 4}), 0);
+  }
+  for (Kind kind : kInputKinds)
+    log_softmax(view_of(DType::f16, {4, 5, 8}, kind, normal(1)), output(DType::f16, {4, 5, 8}), 1);
+  for (std::int64_t n : {4, 5, 20000}) {
+    log_softmax(view_of(DType::f32, {11, n}, Kind::dense, softmax_rows(n)), output(DType::f32, {11, n}), 1);
+  }
+  // In place.
+  const View x = view_of(DType::f32, {4, 50}, Kind::dense, normal(3)), y = output(DType::f32, {4, 50});
+  cpu::Executor executor;
+  kernels::log_softmax(executor, x, y, 1);
+  kernels::log_softmax(executor, x, x, 1);
+  expect_close(x, y, {});
+}
+
+constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
+
+bool register_softmax(const std::string& name, bool log) {
+  return differential(name, [log](Rng& rng) {
+    const Shape shape = random_shape(rng, 1);
+    const int axis = random_int(rng, 0, shape.rank() - 1);
+    Problem p;
+    p.inputs = {random_view(rng, shape, pick(rng, kFloats), random_input_kind(rng),
+                            rng() % 4 ? Values::ordinary : Values::special)};
+    p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
+    p.tolerance = log ? Tolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5}
+                      : Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
+    p.what = std::format("softmax, log {}, axis {}: {}", log, axis, weft::to_string(p.inputs[0]));
+    const auto which = rng() % 3;
+    const kernels::PartsForm form = random_parts_form(rng);
+    const kernels::RowForm whole = random_row_form(rng);
+    p.call = [=](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], axis); };
+    if (which == 0) return p;
+    p.form = [=](Stream& s, auto in, auto out) {
+      if (which == 1) return softmax_in_form(s, in[0], out[0], axis, log, whole);
+      softmax_in_parts(s, in[0], out[0], axis, log, form);
+    };
+    return p;
+  });
+}
+const bool registered_softmax[] = {register_softmax("softmax", false), register_softmax("log_softmax", true)};
 
 TEST(SoftmaxArguments, AreChecked) {
   cpu::Executor executor;
@@ -117,6 +404,62 @@ TEST(SoftmaxArguments, AreChecked) {
   EXPECT_THROW(kernels::softmax(executor, x, output(DType::f32, {3, 2}, Kind::dense), 1), InvalidArgument);
   EXPECT_THROW(kernels::softmax(executor, i, x, 1), InvalidArgument);
   EXPECT_THROW(kernels::softmax(executor, x, x, 2), InvalidArgument);
+  EXPECT_THROW(kernels::log_softmax(executor, i, x, 1), InvalidArgument);
+}
+
+// Tensors that exceed a binding.
+using SoftmaxChunks = ChunksTest;
+using SoftmaxChunksOnDevice = ChunksOnDevice;
+INSTANTIATE_TEST_SUITE_P(Devices, SoftmaxChunksOnDevice, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
+
+TEST_F(SoftmaxChunks, Rows) {
+  const View x = random_view(rng, {5, 90, 128}, DType::f32), y = random_view(rng, {5, 90, 128}, DType::f32);
+  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], 1); },
+       {.ulp = 64, .absolute = 1e-6});
+  both({x}, {y}, [](Stream& s, auto in, auto out) { kernels::softmax(s, in[0], out[0], -1); },
+       {.ulp = 64, .absolute = 1e-6});
+}
+
+TEST_F(SoftmaxChunks, LongRows) {
+  struct Case {
+    Shape shape;
+    int axis;
+    DType type;
+  };
+  for (const Case& c :
+       {Case{{100000}, 0, DType::f32}, Case{{3, 40000}, 1, DType::f16}, Case{{30000, 4}, 0, DType::f32}}) {
+    for (const bool log : {false, true}) {
+      const View x = random_view(rng, c.shape, c.type), y = random_view(rng, c.shape, c.type);
+      both({x}, {y}, [&](Stream& s, auto in, auto out) {
+        const auto scratch = workspace(kernels::softmax_workspace(s, in[0], out[0], c.axis));
+        log ? kernels::log_softmax(s, in[0], out[0], c.axis, scratch)
+            : kernels::softmax(s, in[0], out[0], c.axis, scratch);
+      }, {.ulp = 64, .absolute = log ? 1e-4 : 1e-9});
+    }
+  }
+}
+
+// Rows of few elements that lie far apart, among others like them.
+TEST_P(SoftmaxChunksOnDevice, RowsFarAmongOthers) {
+  for (const auto& [shape, axis, kind] : {std::tuple{Shape{30, 701, 40}, 1, Kind::dense},
+                                          {Shape{40, 701, 30}, 1, Kind::transposed},
+                                          {Shape{3, 5, 9001}, 0, Kind::sliced}}) {
+    for (const DType type : {DType::f32, DType::f16}) {
+      const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type, kind);
+      both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
+        kernels::softmax(s, in[0], out[0], axis, workspace(kernels::softmax_workspace(s, in[0], out[0], axis)));
+      }, {.ulp = 64, .absolute = 1e-9});
+    }
+  }
+}
+
+// Many rows, each longer than a binding: the partial results that their chunks leave must fit one, too.
+TEST_F(SoftmaxChunks, ManyLongRows) {
+  const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
+  both({x}, {y}, [&](Stream& s, auto in, auto out) {
+    kernels::softmax(s, in[0], out[0], 0, workspace(kernels::softmax_workspace(s, in[0], out[0], 0)));
+  }, {.ulp = 64, .absolute = 1e-9});
 }
 
 }  // namespace

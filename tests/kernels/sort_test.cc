@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/operands.h"
+#include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -217,6 +218,88 @@ TEST(SortArguments, LongRowsTakeScratch) {
   const View x = kernels::operand(DType::f32, {{5000}, {1}}), y = kernels::operand(DType::f32, {{5000}, {1}});
   const auto sort = [](Stream& s, std::span<const View> v) { kernels::sort(s, v[0], v[1], {}, {}); };
   EXPECT_GT(kernels::plan(gpu, {x, y}, sort).scratch(), 2 * 5000 * 4u);
+}
+
+// Tensors that exceed a binding.
+class SortChunks : public ChunksTest {
+ protected:
+  KernelCall sorts(int axis, bool descending) {
+    return [this, options = kernels::SortOptions{axis, descending}](Stream& s, auto in, auto out) {
+      const std::optional<View> places = out.size() > 1 ? std::optional<View>(out[1]) : std::nullopt;
+      kernels::sort(s, in[0], out[0], places, options,
+                    workspace(kernels::sort_workspace(s, in[0], out[0], places, options)));
+    };
+  }
+  KernelCall argsorts(int axis, bool descending) {
+    return [this, options = kernels::SortOptions{axis, descending}](Stream& s, auto in, auto out) {
+      kernels::sort(s, in[0], {}, out[0], options, workspace(kernels::sort_workspace(s, in[0], {}, out[0], options)));
+    };
+  }
+  KernelCall finds_top(int axis) {
+    return [this, options = kernels::TopKOptions{.axis = axis}](Stream& s, auto in, auto out) {
+      kernels::top_k(s, in[0], out[0], out[1], options,
+                     workspace(kernels::top_k_workspace(s, in[0], out[0], out[1], options)));
+    };
+  }
+};
+
+// Chunks of whole rows: short ones, long ones whose keys go through the workspace, and the few best.
+TEST_F(SortChunks, Rows) {
+  for (const auto& [shape, axis, type, kind] : {std::tuple{Shape{7, 90, 128}, 2, DType::f32, Kind::dense},
+                                                {{7, 90, 128}, 1, DType::f16, Kind::dense},
+                                                {{40, 1500}, 1, DType::f32, Kind::dense},
+                                                {{1500, 40}, 0, DType::i32, Kind::transposed},
+                                                {{30, 1200}, 1, DType::u8, Kind::sliced},
+                                                {{30, 1100}, 1, DType::u64, Kind::dense},
+                                                {{3, 20, 1300}, 2, DType::boolean, Kind::reversed}}) {
+    const View x = random_view(rng, shape, type, kind, Values::special);
+    both({x}, {random_view(rng, shape, type, kind), random_view(rng, shape, DType::i32, kind)}, sorts(axis, axis == 1),
+         kSameBits);
+    Shape top = shape;
+    top[axis] = 9;
+    both({x}, {random_view(rng, top, type, kind), random_view(rng, top, DType::i64, kind)}, finds_top(axis), kSameBits);
+  }
+}
+
+// Rows longer than a binding, in chunks of which two are sorted at a time: two to nine, the last one full or not.
+TEST_F(SortChunks, LongRows) {
+  for (const auto& [shape, axis, type, places, kind, descending] :
+       {std::tuple{Shape{5000}, 0, DType::f32, DType::i32, Kind::dense, false},
+        {{2, 11000}, 1, DType::f32, DType::i64, Kind::dense, true},
+        {{20000}, 0, DType::u8, DType::u32, Kind::dense, false},
+        {{30000}, 0, DType::i8, DType::i32, Kind::dense, true},
+        {{9000, 2}, 0, DType::f16, DType::i32, Kind::transposed, true},
+        {{3, 6000}, 1, DType::i64, DType::i32, Kind::dense, false},
+        {{7001}, 0, DType::boolean, DType::i32, Kind::reversed, false},
+        {{7456}, 0, DType::i64, DType::i32, Kind::reversed, false},
+        {{70000}, 0, DType::f8e4m3, DType::i32, Kind::dense, true},
+        {{40000}, 0, DType::f32, DType::i32, Kind::dense, false}}) {
+    const View x = random_view(rng, shape, type, kind, Values::special);
+    const KernelCall sort = sorts(axis, descending);
+    both({x}, {random_view(rng, shape, type, kind), random_view(rng, shape, places, kind)}, sort, kSameBits);
+    both({x}, {random_view(rng, shape, type, kind)}, sort, kSameBits);
+    for (const std::int64_t k : {1, 9, 250}) {
+      Shape top = shape;
+      top[axis] = k;
+      both({x}, {random_view(rng, top, type, kind), random_view(rng, top, places, kind)}, finds_top(axis), kSameBits);
+    }
+  }
+}
+
+// What the outputs cannot hold while chunks are sorted goes through the workspace.
+TEST_F(SortChunks, LongRowsInTheWorkspace) {
+  for (const auto& [shape, axis, type, places, kind] :
+       {std::tuple{Shape{9000}, 0, DType::f32, DType::i32, Kind::dense},
+        {{2, 7000}, 1, DType::f32, DType::i64, Kind::dense},
+        {{20000}, 0, DType::u8, DType::u32, Kind::dense},
+        {{9000, 2}, 0, DType::f16, DType::i32, Kind::transposed},
+        {{7001}, 0, DType::boolean, DType::i32, Kind::reversed}}) {
+    const View x = random_view(rng, shape, type, kind, Values::special);
+    both({x}, {random_view(rng, shape, places, kind)}, argsorts(axis, true), kSameBits);
+    Shape most = shape;
+    most[axis] = shape[axis] - 900;
+    both({x}, {random_view(rng, most, type, kind), random_view(rng, most, places, kind)}, finds_top(axis), kSameBits);
+  }
 }
 
 }  // namespace

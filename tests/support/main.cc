@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/differential.h"
+#include "support/quick.h"
 #include "support/tally.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -22,5 +23,6 @@ int main(int argc, char** argv) {
   weft::test::register_differential_tests();
   const int result = RUN_ALL_TESTS();
   weft::test::print_tally();
+  weft::test::print_quick();
   return result;
 }
