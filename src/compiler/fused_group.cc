@@ -7,7 +7,9 @@
 namespace weft::compiler {
 namespace {
 
-bool contains(std::span<const Node* const> list, const Node* node) { return std::ranges::find(list, node) != list.end(); }
+bool contains(std::span<const Node* const> list, const Node* node) {
+  return std::ranges::find(list, node) != list.end();
+}
 
 void add_once(std::vector<Value>& list, Value v) {
   if (std::ranges::find(list, v) == list.end()) list.push_back(v);

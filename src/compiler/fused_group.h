@@ -6,7 +6,7 @@
 namespace weft::compiler {
 
 struct FusedGroup {
-  const Node* anchor = nullptr;  // the op
+  const Node* anchor = nullptr;                 // the op
   std::vector<const Node*> prologue, epilogue;  // in order: the epilogue's read the anchor's result
 
   // `repeated`: a node that the anchor computes again, though it is in another group.
@@ -17,7 +17,7 @@ struct FusedGroup {
   std::vector<Value> epilogue_operands() const;
   // The op's own other operands.
   std::size_t own_operands() const;
-  // False if something that the prologue computes is read in another place than there. It is on its way to memory.
+  // False if the op or its epilogue reads, as an operand from memory, what the group is only about to store.
   bool is_sound(const Grouping::Group& group) const;
 
   // The op with that work around it, as Grouping::Make. `epilogue_input` is the spec's.
@@ -25,7 +25,7 @@ struct FusedGroup {
                           const Grouping::At& at) const;
 };
 
-// The nodes of an expression, all those of these nodes.
+// How many nodes the expressions of elementwise nodes have together.
 std::size_t operation_count(std::span<const Node* const> nodes);
 
 }  // namespace weft::compiler

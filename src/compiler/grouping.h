@@ -37,8 +37,8 @@ class Grouping {
   static std::vector<Value> operands(const Group& group);
   std::vector<Value> results(const Group& group) const;
 
-  // The graph with each group of more than one node, or to be remade, made by `make`: of the new graph's values for the operands it
-  // makes those for the results.
+  // The graph with each group of more than one node, or to be remade, made by `make`: of the new graph's values for the
+  // operands it makes those for the results.
   using At = std::function<Value(Value old)>;
   using Make =
       std::function<std::vector<Value>(Graph& to, const Group& group, std::span<const Value> results, const At& at)>;

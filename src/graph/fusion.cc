@@ -14,10 +14,14 @@ int add(Expression& to, const Expression::Node& node) {
   if (node.op == ScalarOp::constant) return to.constant_bits(node.bits, node.type);
   if (node.op == ScalarOp::cast) return to.cast(a[0], node.type);
   switch (arity(node.op)) {
-    case 1: return to.apply(node.op, {a[0]});
-    case 2: return to.apply(node.op, {a[0], a[1]});
-    case 3: return to.apply(node.op, {a[0], a[1], a[2]});
-    default: throw InternalError("splice: {} has no operands", name(node.op));
+    case 1:
+      return to.apply(node.op, {a[0]});
+    case 2:
+      return to.apply(node.op, {a[0], a[1]});
+    case 3:
+      return to.apply(node.op, {a[0], a[1], a[2]});
+    default:
+      throw InternalError("splice: {} has no operands", name(node.op));
   }
 }
 

@@ -12,8 +12,8 @@
 namespace weft {
 
 // What a fused op has around its own work. Operands: the op's own, with the prologue's inputs in place of the operand
-// that the prologue makes, then the epilogue's inputs but its first. Results: the epilogue's outputs, or without one the
-// op's own; then the prologue's extra outputs.
+// that the prologue makes, then the epilogue's inputs but its first. Results: the epilogue's outputs, or without one
+// the op's own; then the prologue's extra outputs.
 struct Fusion {
   int operand = 0;  // which of the op's own a prologue makes
   // Output 0 is that operand; the others are the extra outputs. Its inputs broadcast.
@@ -38,8 +38,7 @@ FusedOperands<T> split_operands(const Fusion& fusion, std::span<T> operands) {
   const auto before = static_cast<std::size_t>(fusion.prologue ? fusion.prologue->input_count() : 1);
   const auto after = static_cast<std::size_t>(fusion.epilogue ? fusion.epilogue->input_count() - 1 : 0);
   return {operands.first(first), operands.subspan(first, before),
-          operands.subspan(first + before, operands.size() - first - before - after),
-          operands.last(after)};
+          operands.subspan(first + before, operands.size() - first - before - after), operands.last(after)};
 }
 
 // The compiler fuses in this order: elementwise work that two ops could take goes to the op of the earlier stage.
@@ -62,7 +61,7 @@ struct FusionSpec {
   bool extra_outputs = false;
   bool narrow_extra_outputs = true;  // also of less than 32 bits
 
-  int epilogue_outputs = 0;  // how many results the epilogue may have, the op's own included; 0: no epilogue
+  int epilogue_outputs = 0;           // how many results the epilogue may have, the op's own included; 0: no epilogue
   DType epilogue_input = DType::f32;  // what the op's result is before rounding
 
   std::size_t max_operations = std::numeric_limits<std::size_t>::max();  // nodes of either expression

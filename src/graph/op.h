@@ -132,25 +132,26 @@ class Op : public std::enable_shared_from_this<Op> {
                                  std::span<const TensorType> outputs) const;
   virtual OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const;
 
-  // Its form for operands that are stored as `to` instead of `from`, with the same arithmetic. Result k may be stored
-  // as results[k] or as what it was, as the op likes. Null: it has no such form.
+  // The same arithmetic on operands that are stored as `to` instead of `from`. Result k is stored as results[k] or stays
+  // what it was; the op chooses. Null: it has no such form.
   virtual OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                            std::span<const DType> results) const;
+  // The operand that precision may narrow when it is a constant.
   virtual std::optional<WeightOperand> weight_operand() const { return std::nullopt; }
-  // True if operands 1 [k, n] and further ones [n] of several such ops, side by side along n, give their results side
-  // by side along the last axis, so that ops of one operand 0 can be one.
+  // True if several ops of one operand 0 can be one: with operands 1 [k, n] joined along n, and further ones [n] too, it
+  // gives their results joined along the last axis.
   virtual bool joins_columns() const { return false; }
 
-  // ---- Derivatives and batching: each records what it says in the graph of the values that it is given. Of values,
-  // those of the node that is differentiated, and of their derivatives, an empty Value stands for zeros. Throws
-  // Unsupported where an op has none.
-  // Reverse mode: cotangents of the inputs, given those of the outputs.
+  // ---- Derivatives and batching. Each records its computation in the graph of the values that it is given: `inputs`
+  // and `outputs` are those of the node in question. An empty cotangent or tangent stands for zeros. Throws Unsupported
+  // for an op that has no such rule.
+  // Reverse mode: the cotangents of the inputs, given those of the outputs.
   virtual std::vector<Value> vjp(std::span<const Value> inputs, std::span<const Value> outputs,
                                  std::span<const Value> cotangents) const;
-  // Forward mode: tangents of the outputs, given those of the inputs.
+  // Forward mode: the tangents of the outputs, given those of the inputs.
   virtual std::vector<Value> jvp(std::span<const Value> inputs, std::span<const Value> outputs,
                                  std::span<const Value> tangents) const;
-  // The op on each entry along axis axes[i] of input i; -1: the input is the same for all.
+  // The op on each entry along axis axes[i] of input i; -1: that input is the same for all entries.
   struct Batched {
     std::vector<Value> outputs;
     std::vector<int> axes;  // of the batch in each output

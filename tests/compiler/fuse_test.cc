@@ -30,13 +30,9 @@ class ScaledOp final : public Op {
     return results;
   }
   Fusion fusion() const override {
-    return {.operand = 1,
-            .prologue = prologue_ ? &*prologue_ : nullptr,
-            .epilogue = epilogue_ ? &*epilogue_ : nullptr};
+    return {.operand = 1, .prologue = prologue_ ? &*prologue_ : nullptr, .epilogue = epilogue_ ? &*epilogue_ : nullptr};
   }
-  FusionStage fusion_stage() const override {
-    return prologue_ || epilogue_ ? FusionStage::none : FusionStage::row;
-  }
+  FusionStage fusion_stage() const override { return prologue_ || epilogue_ ? FusionStage::none : FusionStage::row; }
   FusionSpec fusion_spec(const gpu::Capabilities*, std::span<const TensorType>,
                          std::span<const TensorType>) const override {
     return {.prologue = true, .shared = SharedPrologue::stored, .epilogue_outputs = 2};
@@ -95,6 +91,25 @@ TEST_F(FuseTest, WhatAnUnknownOpTakes) {
   const test::Bound bound(Device::cpu(), graph, data);
   bound.run(exe);
   bound.compare(evaluate(graph, data), "scaled", 1e-6f);
+}
+
+// What nothing else reads can wait however long, and other fused work may reach across it.
+TEST_F(FuseTest, HoweverFarApart) {
+  const Value x = f32({4, 4}), w = f32({4, 4}), b = f32({4});
+  const Value early = matmul(x, w);
+  const Value second = matmul(w, x);
+  Value chain = x;
+  for (int i = 0; i < 40; ++i) chain = softmax(chain);
+  const Value later = matmul(chain, w) + b;
+  for (int i = 0; i < 40; ++i) chain = softmax(chain);
+  graph.output("y", early + b);
+  graph.output("z", (second + b) * later);
+  graph.output("chain", chain);
+  const Graph fused = fuse<FusionStage::product>(graph, context);
+  fused.verify();
+  const auto maps = [](const auto& node) { return node->op().elementwise() != nullptr; };
+  // Of the four maps one stays, which reads no product.
+  EXPECT_EQ(std::ranges::count_if(fused.impl().nodes, maps), 1);
 }
 
 // A third result is one too many.

@@ -33,9 +33,10 @@ TEST(Support, AllThatTheCpuCannotRun) {
   const Value x = g.input("x", DType::f32, {4, 3});
   g.output("y", gpu_only("first", exp(gpu_only("second", x))));
   const std::string why = test::thrown_by([&] { compile(g, Device::cpu()); });
-  EXPECT_THAT(why, AllOf(StartsWith("Unsupported: "), HasSubstr("cannot run 2 of 3 kernels"),
-                         HasSubstr("custom \"first [4, 3]\" of f32 [4, 3] → f32 [4, 3]: custom kernel \"first\" has no"),
-                         HasSubstr("custom \"second [4, 3]\""), Not(HasSubstr("exp"))));
+  EXPECT_THAT(why,
+              AllOf(StartsWith("Unsupported: "), HasSubstr("cannot run 2 of 3 kernels"),
+                    HasSubstr("custom \"first [4, 3]\" of f32 [4, 3] → f32 [4, 3]: custom kernel \"first\" has no"),
+                    HasSubstr("custom \"second [4, 3]\""), Not(HasSubstr("exp"))));
   EXPECT_EQ(test::thrown_by([&] { estimate(g, Device::cpu(), Calibration()); }), why);
 }
 
@@ -48,8 +49,9 @@ TEST(Support, AllThatAGpuCannotRun) {
     g.output("sum", reduce(ReduceOp::sum, x, {0}));
     g.output("plain", exp(y));
     const std::string why = test::thrown_by([&] { compile(g, device); });
-    EXPECT_THAT(why, AllOf(HasSubstr("cannot run 2 of 3 kernels"), HasSubstr("matmul \"matmul [3, 3]\" of f64 [3, 3], f64"),
-                           HasSubstr("reduce_sum \"reduce_sum [3]\" of f64 [3, 3] → f64 [3]"), Not(HasSubstr("exp"))))
+    EXPECT_THAT(why,
+                AllOf(HasSubstr("cannot run 2 of 3 kernels"), HasSubstr("matmul \"matmul [3, 3]\" of f64 [3, 3], f64"),
+                      HasSubstr("reduce_sum \"reduce_sum [3]\" of f64 [3, 3] → f64 [3]"), Not(HasSubstr("exp"))))
         << name;
     EXPECT_EQ(test::thrown_by([&] { estimate(g, device, Calibration()); }), why);
   }

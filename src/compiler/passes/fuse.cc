@@ -30,14 +30,16 @@ class Fuser {
   Graph run() {
     for (const auto& node : groups_.graph().impl().nodes) {
       if (!groups_.uses().live(*node)) continue;
-      if (node->op().fusion_stage() == stage_) add_anchor(*node);
-      else if (!anchors_.empty() && node->op().elementwise()) offer(*node);
+      if (node->op().fusion_stage() == stage_)
+        add_anchor(*node);
+      else if (!anchors_.empty() && node->op().elementwise())
+        offer(*node);
     }
-    Graph fused = groups_.build([&](Graph& to, const Group& group, std::span<const Value> results,
-                                    const Grouping::At& at) {
-      const Anchor& anchor = anchors_.at(FusedGroup(group).anchor);
-      return FusedGroup(group, anchor.repeated).make(anchor.spec.epilogue_input, to, results, at);
-    });
+    Graph fused =
+        groups_.build([&](Graph& to, const Group& group, std::span<const Value> results, const Grouping::At& at) {
+          const Anchor& anchor = anchors_.at(FusedGroup(group).anchor);
+          return FusedGroup(group, anchor.repeated).make(anchor.spec.epilogue_input, to, results, at);
+        });
     return repeats_ ? without_dead(fused) : std::move(fused);
   }
 
@@ -80,7 +82,8 @@ class Fuser {
     std::vector<const Node*> makers;
     for (const Value& v : node.inputs()) {
       if (v.index() != 0 || v.shape() != node.types()[0].shape) continue;
-      if (anchors_.contains(v.node()) && std::ranges::find(makers, v.node()) == makers.end()) makers.push_back(v.node());
+      if (anchors_.contains(v.node()) && std::ranges::find(makers, v.node()) == makers.end())
+        makers.push_back(v.node());
     }
     // Of several that meet here, the one with most work, or else the first.
     std::ranges::sort(makers, {}, [&](const Node* n) { return std::pair(-anchors_.at(n).spec.work, n->id()); });
@@ -108,9 +111,8 @@ class Fuser {
   bool fits(const FusedGroup& fused, const Group& group, const FusionSpec& spec) const {
     if (!fused.is_sound(group) || operation_count(fused.epilogue) > spec.max_operations) return false;
     const std::vector<Value> results = groups_.results(group);
-    const auto after = std::ranges::count_if(results, [&](const Value& v) {
-      return std::ranges::find(fused.prologue, v.node()) == fused.prologue.end();
-    });
+    const auto after = std::ranges::count_if(
+        results, [&](const Value& v) { return std::ranges::find(fused.prologue, v.node()) == fused.prologue.end(); });
     if (!fused.epilogue.empty() && after > spec.epilogue_outputs) return false;
     const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() +
                               fused.epilogue_operands().size() + results.size() +

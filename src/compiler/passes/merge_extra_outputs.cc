@@ -24,13 +24,11 @@ bool fits(const Grouping& groups, const Node& map, const Node& anchor, const Fus
   const Expression* own = anchor.op().fusion().prologue;
   if (operation_count(fused.prologue) + (own ? own->nodes().size() : 0) > kMostOperations) return false;
   const std::vector<Value> results = groups.results(all);
-  const bool narrow = std::ranges::any_of(results, [&](const Value& v) {
-    return v.node() != &anchor && bits(v.dtype()) < 32;
-  });
+  const bool narrow =
+      std::ranges::any_of(results, [&](const Value& v) { return v.node() != &anchor && bits(v.dtype()) < 32; });
   if (narrow && !spec.narrow_extra_outputs) return false;
-  const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() +
-                            fused.epilogue_operands().size() + results.size() +
-                            static_cast<std::size_t>(spec.bindings);
+  const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() + fused.epilogue_operands().size() +
+                            results.size() + static_cast<std::size_t>(spec.bindings);
   return bound <= most_operands && groups.may_join(from, into);
 }
 
