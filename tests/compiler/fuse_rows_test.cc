@@ -80,7 +80,7 @@ TEST_F(FuseRows, RowsInParts) {
   EXPECT_EQ(nodes(more, dear), 1);
   EXPECT_EQ(nodes(few, stored), 1);
   EXPECT_EQ(nodes(more, stored), 2);
-  // The workspace is one more to bind.
+  // The scratch is one more to bind.
   context.target.max_operands = 4;
   EXPECT_EQ(nodes(few, stored), 2);
   EXPECT_EQ(nodes(more, [&](Value x, Value r) { softmax_of_sum(x, r); }), 1);

@@ -249,8 +249,7 @@ TEST_F(ArgReduceChunks, LongRows) {
         both(
             {random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)},
             [&](Stream& s, auto in, auto out) {
-              kernels::arg_reduce(s, op, in[0], out[0], c.axes,
-                                  workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], c.axes)));
+              kernels::arg_reduce(s, op, in[0], out[0], c.axes);
             },
             kSameBits);
       }
@@ -272,8 +271,7 @@ TEST_P(ArgReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
       for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
         both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, index)},
              [&, axes = axes](Stream& s, auto in, auto out) {
-               kernels::arg_reduce(s, op, in[0], out[0], axes,
-                                   workspace(kernels::arg_reduce_workspace(s, op, in[0], out[0], axes)));
+               kernels::arg_reduce(s, op, in[0], out[0], axes);
              },
              kSameBits);
       }

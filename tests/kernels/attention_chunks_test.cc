@@ -133,8 +133,7 @@ TEST_F(AttentionChunks, LongKeysInAGraph) {
 TEST_P(AttentionChunksOnDevice, InterleavedHeadsAndSharedBuffers) {
   const auto call = [this](Stream& s, std::span<const View> in, std::span<const View> out) {
     const kernels::AttentionOptions options{.scale = 0.2f, .causal = true};
-    const auto bytes = kernels::attention_workspace(s, in[0], in[1], in[2], {}, out[0], options);
-    kernels::attention(s, in[0], in[1], in[2], {}, out[0], options, {}, workspace(bytes));
+    kernels::attention(s, in[0], in[1], in[2], {}, out[0], options);
   };
   const Shape kept{2, 4, 700, 16};
   const auto beside = [&] {

@@ -95,7 +95,6 @@ TEST_P(Compact, MoreElementsThanAreCounted) {
   const Shape shape{std::int64_t{1} << 52};
   const View x(gpu.allocate(4), 0, DType::f32, shape, {0}), y(gpu.allocate(64), 0, DType::i32, {16, 1}),
       count(gpu.allocate(4), 0, DType::u32, {1});
-  EXPECT_NO_THROW(kernels::compact_workspace(encoder, shape));
   EXPECT_THAT(thrown_by([&] { kernels::nonzero(encoder, x, y, count); }),
               testing::StartsWith("Unsupported: nonzero: f32 [4503599627370496] strides [0] has 4503599627370496 elem"));
 }
@@ -138,24 +137,19 @@ TEST_F(CompactChunks, CompressExpandNonzero) {
       const std::int64_t n = element_count(shape);
       const View x = random_view(rng, shape, type, kind);
       const View mask = random_view(rng, shape, DType::boolean, kind);
-      const auto workspace = [&](Stream& s) -> std::optional<View> {
-        const std::uint64_t bytes = kernels::compact_workspace(s, shape);
-        if (bytes == 0) return {};
-        return View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-      };
       for (const std::int64_t capacity : {n, n / 3}) {
         both(
             {x, mask}, {random_view(rng, {capacity}, type), random_view(rng, {1}, DType::u32)},
-            [&](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1], workspace(s)); },
+            [&](Stream& s, auto in, auto out) { kernels::compress(s, in[0], in[1], out[0], out[1]); },
             kSameBits);
         both(
             {random_view(rng, {capacity}, type), mask}, {x, random_view(rng, {1}, DType::u32)},
-            [&](Stream& s, auto in, auto out) { kernels::expand(s, in[0], in[1], out[0], out[1], workspace(s)); },
+            [&](Stream& s, auto in, auto out) { kernels::expand(s, in[0], in[1], out[0], out[1]); },
             kSameBits);
       }
       both(
           {mask}, {random_view(rng, {n / 2, shape.rank()}, DType::i32), random_view(rng, {1}, DType::u32)},
-          [&](Stream& s, auto in, auto out) { kernels::nonzero(s, in[0], out[0], out[1], workspace(s)); }, kSameBits);
+          [&](Stream& s, auto in, auto out) { kernels::nonzero(s, in[0], out[0], out[1]); }, kSameBits);
     }
   }
 }

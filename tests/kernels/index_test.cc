@@ -362,11 +362,7 @@ TEST_F(IndexChunks, ChainsOfUpdates) {
     for (std::int64_t i = 0; i < indices.count(); ++i)
       set_element_bits(indices, i, rng() % static_cast<std::uint64_t>(whole[axis]));
     both({indices, updates}, {y}, [=](Stream& s, auto in, auto out) {
-      std::optional<View> workspace;
-      if (const auto bytes = kernels::scatter_elements_workspace(s, in[0], in[1], out[0], axis)) {
-        workspace = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-      }
-      kernels::scatter_elements(s, op, in[0], in[1], out[0], axis, workspace);
+      kernels::scatter_elements(s, op, in[0], in[1], out[0], axis);
     }, kSameBits);
   };
   for (const ScatterOp op : {assign, add}) {

@@ -569,7 +569,7 @@ TEST_F(MatmulChunks, RowsAndColumns) {
   both({a, b}, {y}, [](Stream& s, auto in, auto out) { kernels::matmul(s, in[0], in[1], out[0]); }, {.absolute = 1e-3});
 }
 
-// Operands that exceed a binding along k: the sums of its chunks meet in the workspace. Small whole numbers, whose sums
+// Operands that exceed a binding along k: the sums of its chunks meet in scratch. Small whole numbers, whose sums
 // are exact in any order.
 TEST_F(MatmulChunks, LongK) {
   const auto whole = [](int seed) -> ValueOf {
@@ -578,8 +578,7 @@ TEST_F(MatmulChunks, LongK) {
   const auto product = [&](const Expression* epilogue = nullptr) -> KernelCall {
     return [this, epilogue](Stream& s, auto in, auto out) {
       const std::vector<View> operands(in.begin() + 2, in.end());
-      kernels::matmul(s, in[0], in[1], out[0], {epilogue, operands},
-                      workspace(kernels::matmul_workspace(s, in[0], in[1], out[0])));
+      kernels::matmul(s, in[0], in[1], out[0], {epilogue, operands});
     };
   };
   Expression shifted;  // of a product and a row, to f16
@@ -608,12 +607,6 @@ TEST_F(MatmulChunks, LongK) {
   check(DType::c64, {3, 9000}, {9000, 4}, Kind::dense, DType::c64, {.absolute = 0.01});
   // Past a binding by a few bytes only.
   check(DType::f32, {2, 4096}, {4096, 4}, Kind::dense, DType::f32);
-
-  const View a = to_device(*device, view_of(DType::f32, {1, 40000}, Kind::dense, whole(1)));
-  const View b = to_device(*device, view_of(DType::f32, {40000, 1}, Kind::dense, whole(2)));
-  const View y = to_device(*device, random_view(rng, {1, 1}, DType::f32));
-  gpu::Encoder encoder(*device);
-  EXPECT_THROW(kernels::matmul(encoder, a, b, y), Unsupported);
 }
 
 }  // namespace

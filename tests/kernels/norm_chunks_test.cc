@@ -27,13 +27,11 @@ TEST_F(NormChunks, LongRows) {
     const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type);
     const View scale = random_view(rng, row, DType::f32), bias = random_view(rng, row, DType::f32);
     both({x, scale, bias}, {y}, [&, axis = first](Stream& s, auto in, auto out) {
-      kernels::layer_norm(s, in[0], in[1], in[2], out[0], axis, 1e-5f,
-                          workspace(kernels::layer_norm_workspace(s, in[0], in[1], in[2], out[0], axis)));
+      kernels::layer_norm(s, in[0], in[1], in[2], out[0], axis, 1e-5f);
     }, {.ulp = 2, .absolute = 2e-5});
     both({x, scale}, {y},
          [&, axis = first](Stream& s, auto in, auto out) {
-           kernels::rms_norm(s, in[0], in[1], out[0], axis, 1e-5f,
-                             workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], axis)));
+           kernels::rms_norm(s, in[0], in[1], out[0], axis, 1e-5f);
          },
          {.ulp = 2, .absolute = 2e-5});
   }
@@ -42,8 +40,7 @@ TEST_F(NormChunks, LongRows) {
     const View x = random_view(rng, shape, DType::f32), y = random_view(rng, shape, DType::f32),
                w = random_view(rng, {6}, DType::f32);
     both({x, w}, {y}, [&, channels](Stream& s, auto in, auto out) {
-      kernels::group_norm(s, in[0], in[1], in[1], out[0], channels, 2, 1e-5f,
-                          workspace(kernels::group_norm_workspace(s, in[0], in[1], in[1], out[0], channels, 2)));
+      kernels::group_norm(s, in[0], in[1], in[1], out[0], channels, 2, 1e-5f);
     }, {.ulp = 2, .absolute = 2e-5});
   }
 }
@@ -56,18 +53,15 @@ TEST_P(NormChunksOnDevice, RowsFarAlongSeveralAxes) {
     const View x = view_of(type, {5, 130, 151}, kind, drifting), y = random_view(rng, x.shape(), type);
     const View scale = random_view(rng, x.shape(), DType::f32);
     both({x, scale}, {y}, [&](Stream& s, auto in, auto out) {
-      kernels::layer_norm(s, in[0], in[1], {}, out[0], 0, 1e-5f,
-                          workspace(kernels::layer_norm_workspace(s, in[0], in[1], {}, out[0], 0)));
+      kernels::layer_norm(s, in[0], in[1], {}, out[0], 0, 1e-5f);
     }, {.ulp = 2, .absolute = 2e-5});
     both({x, scale}, {y}, [&](Stream& s, auto in, auto out) {
-      kernels::rms_norm(s, in[0], in[1], out[0], 0, 1e-5f,
-                        workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], 0)));
+      kernels::rms_norm(s, in[0], in[1], out[0], 0, 1e-5f);
     }, {.ulp = 2, .absolute = 2e-5});
     const View images = view_of(type, {2, 6, 20001}, kind, drifting), z = random_view(rng, images.shape(), type);
     const View weights = random_view(rng, {6}, DType::f32);
     both({images, weights}, {z}, [&](Stream& s, auto in, auto out) {
-      kernels::group_norm(s, in[0], in[1], in[1], out[0], 1, 2, 1e-5f,
-                          workspace(kernels::group_norm_workspace(s, in[0], in[1], in[1], out[0], 1, 2)));
+      kernels::group_norm(s, in[0], in[1], in[1], out[0], 1, 2, 1e-5f);
     }, {.ulp = 2, .absolute = 2e-5});
   }
 }
@@ -79,8 +73,7 @@ TEST_F(NormChunks, ManyLongRows) {
   const View scale = random_view(rng, {3}, DType::f32);
   both({x, scale}, {y},
        [&](Stream& s, auto in, auto out) {
-         kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f,
-                           workspace(kernels::rms_norm_workspace(s, in[0], in[1], out[0], 1)));
+         kernels::rms_norm(s, in[0], in[1], out[0], 1, 1e-5f);
        },
        {.ulp = 2, .absolute = 2e-5});
 }

@@ -43,8 +43,7 @@ void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernel
              const std::optional<kernels::RowForm>& whole) {
   if (!parts) return kernels::row_norm_in_form(s, norm, *whole);
   const kernels::PartsForm& form = *parts;
-  with_workspace(s, kernels::row_norm_in_parts_workspace(s, norm, form),
-                 [&](const View& workspace) { kernels::row_norm_in_parts(s, norm, workspace, form); });
+  kernels::row_norm_in_parts(s, norm, form);
 }
 
 Problem problem_of(Norm c) {

@@ -33,13 +33,13 @@ TEST_F(ReduceChunks, Variances) {
       if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
       const View spread = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::f32);
       both({x}, {spread}, [axis](Stream& s, auto in, auto out) {
-        kernels::reduce(s, kernels::ReduceOp::variance, in[0], out[0], std::array{axis}, {}, 1);
+        kernels::reduce(s, kernels::ReduceOp::variance, in[0], out[0], std::array{axis}, 1);
       }, {.absolute = 1e-5});
     }
   }
 }
 
-// Rows longer than a binding, whose chunks leave accumulators in the workspace.
+// Rows longer than a binding, whose chunks leave accumulators in scratch.
 TEST_F(ReduceChunks, LongRows) {
   using enum kernels::ReduceOp;
   for (const Rows& c : {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced},
@@ -54,8 +54,7 @@ TEST_F(ReduceChunks, LongRows) {
       both(
           {x}, {y},
           [&](Stream& s, auto in, auto out) {
-            kernels::reduce(s, op, in[0], out[0], c.axes,
-                            workspace(kernels::reduce_workspace(s, op, in[0], out[0], c.axes)));
+            kernels::reduce(s, op, in[0], out[0], c.axes);
           },
           is_floating(result) ? Tolerance{.ulp = 16, .absolute = op == sum ? 3e-3 : 1e-5} : kSameBits);
     }
@@ -96,8 +95,7 @@ TEST_F(ReduceChunks, VariancesOfLongRows) {
   const auto check = [&](const View& x, const std::vector<int>& axes, const View& y) {
     for (const auto& [op, correction] : {std::pair{variance, 0}, {deviation, 1}}) {
       both({x}, {y}, [&, op = op, correction = correction](Stream& s, auto in, auto out) {
-        kernels::reduce(s, op, in[0], out[0], axes,
-                        workspace(kernels::reduce_workspace(s, op, in[0], out[0], axes)), correction);
+        kernels::reduce(s, op, in[0], out[0], axes, correction);
       }, {.ulp = 1, .relative = 5e-6});
     }
   };
@@ -139,8 +137,7 @@ TEST_P(ReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
          {std::tuple{sum, DType::i8, DType::i32}, {max, DType::f16, DType::f16}, {deviation, DType::f32, DType::f32}}) {
       both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, result, kind)},
            [&, axes = axes, op = op](Stream& s, auto in, auto out) {
-             kernels::reduce(s, op, in[0], out[0], axes,
-                             workspace(kernels::reduce_workspace(s, op, in[0], out[0], axes)), 1);
+             kernels::reduce(s, op, in[0], out[0], axes, 1);
            },
            op == deviation ? Tolerance{.relative = 5e-6} : kSameBits);
     }
@@ -152,8 +149,7 @@ TEST_F(ReduceChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32);
   both({x}, {random_view(rng, {40000}, DType::f32)}, [&](Stream& s, auto in, auto out) {
     const std::array axes{0};
-    kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes,
-                    workspace(kernels::reduce_workspace(s, kernels::ReduceOp::max, in[0], out[0], axes)));
+    kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes);
   }, kSameBits);
 }
 

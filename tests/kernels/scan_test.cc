@@ -272,8 +272,7 @@ TEST_F(ScanChunks, LongRows) {
         const View x = random_view(rng, shape, type), y = random_view(rng, shape, type);
         both({x}, {y}, [&, axis = axis, op = op](Stream& s, auto in, auto out) {
           const kernels::ScanOptions options{.reverse = reverse, .exclusive = axis == 1};
-          kernels::scan(s, op, in[0], out[0], axis, options,
-                        workspace(kernels::scan_workspace(s, op, in[0], out[0], axis, options)));
+          kernels::scan(s, op, in[0], out[0], axis, options);
         }, op == kernels::ScanOp::log_sum_exp ? Tolerance{.relative = 1e-4} : kSameBits);
       }
     }
@@ -290,8 +289,7 @@ TEST_P(ScanChunksOnDevice, RowsFarAmongOthers) {
       for (const bool reverse : {false, true}) {
         const kernels::ScanOptions options{.reverse = reverse};
         both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
-          kernels::scan(s, kernels::ScanOp::max, in[0], out[0], axis, options,
-                        workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], axis, options)));
+          kernels::scan(s, kernels::ScanOp::max, in[0], out[0], axis, options);
         }, kSameBits);
       }
     }
@@ -304,8 +302,7 @@ TEST_F(ScanChunks, ManyLongRows) {
   both(
       {x}, {y},
       [&](Stream& s, auto in, auto out) {
-        kernels::scan(s, kernels::ScanOp::max, in[0], out[0], 0, {},
-                      workspace(kernels::scan_workspace(s, kernels::ScanOp::max, in[0], out[0], 0, {})));
+        kernels::scan(s, kernels::ScanOp::max, in[0], out[0], 0, {});
       },
       kSameBits);
 }

@@ -35,9 +35,7 @@ void softmax_in_form(Stream& s, const View& x, const View& y, int axis, bool log
 void softmax_in_parts(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::PartsForm& form) {
   if (!s.gpu()) return softmax_of(s, log, x, y, axis);
   const kernels::RowViews views = plain(x, y);
-  with_workspace(s, kernels::softmax_in_parts_workspace(s, views, axis, form), [&](const View& workspace) {
-    kernels::softmax_in_parts(s, views, axis, log, workspace, form);
-  });
+  kernels::softmax_in_parts(s, views, axis, log, form);
 }
 
 class SoftmaxTest : public testing::TestWithParam<std::string> {
@@ -333,13 +331,9 @@ TEST_P(SoftmaxTest, SplitRows) {
     const View x = view_of(DType::f32, {3, 5000}, Kind::dense, normal(3)), y = output(DType::f32, {3, 5000});
     const View both = to_device(device, x);
     gpu::Encoder encoder(device);
-    with_workspace(encoder, kernels::softmax_in_parts_workspace(encoder, plain(both, both), 1, form),
-                   [&](const View& workspace) {
-                     for (int i = 0; i < 2; ++i)
-                       kernels::softmax_in_parts(encoder, plain(both, both), 1, false, workspace, form);
-                     encoder.submit();
-                     device.wait();
-                   });
+    for (int i = 0; i < 2; ++i) kernels::softmax_in_parts(encoder, plain(both, both), 1, false, form);
+    encoder.submit();
+    device.wait();
     cpu::Executor executor;
     kernels::softmax(executor, x, y, 1);
     kernels::softmax(executor, y, y, 1);
@@ -432,9 +426,8 @@ TEST_F(SoftmaxChunks, LongRows) {
     for (const bool log : {false, true}) {
       const View x = random_view(rng, c.shape, c.type), y = random_view(rng, c.shape, c.type);
       both({x}, {y}, [&](Stream& s, auto in, auto out) {
-        const auto scratch = workspace(kernels::softmax_workspace(s, in[0], out[0], c.axis));
-        log ? kernels::log_softmax(s, in[0], out[0], c.axis, scratch)
-            : kernels::softmax(s, in[0], out[0], c.axis, scratch);
+        log ? kernels::log_softmax(s, in[0], out[0], c.axis)
+            : kernels::softmax(s, in[0], out[0], c.axis);
       }, {.ulp = 64, .absolute = log ? 1e-4 : 1e-9});
     }
   }
@@ -448,7 +441,7 @@ TEST_P(SoftmaxChunksOnDevice, RowsFarAmongOthers) {
     for (const DType type : {DType::f32, DType::f16}) {
       const View x = random_view(rng, shape, type, kind), y = random_view(rng, shape, type, kind);
       both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
-        kernels::softmax(s, in[0], out[0], axis, workspace(kernels::softmax_workspace(s, in[0], out[0], axis)));
+        kernels::softmax(s, in[0], out[0], axis);
       }, {.ulp = 64, .absolute = 1e-9});
     }
   }
@@ -458,7 +451,7 @@ TEST_P(SoftmaxChunksOnDevice, RowsFarAmongOthers) {
 TEST_F(SoftmaxChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
   both({x}, {y}, [&](Stream& s, auto in, auto out) {
-    kernels::softmax(s, in[0], out[0], 0, workspace(kernels::softmax_workspace(s, in[0], out[0], 0)));
+    kernels::softmax(s, in[0], out[0], 0);
   }, {.ulp = 64, .absolute = 1e-9});
 }
 

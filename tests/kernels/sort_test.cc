@@ -226,24 +226,22 @@ class SortChunks : public ChunksTest {
   KernelCall sorts(int axis, bool descending) {
     return [this, options = kernels::SortOptions{axis, descending}](Stream& s, auto in, auto out) {
       const std::optional<View> places = out.size() > 1 ? std::optional<View>(out[1]) : std::nullopt;
-      kernels::sort(s, in[0], out[0], places, options,
-                    workspace(kernels::sort_workspace(s, in[0], out[0], places, options)));
+      kernels::sort(s, in[0], out[0], places, options);
     };
   }
   KernelCall argsorts(int axis, bool descending) {
     return [this, options = kernels::SortOptions{axis, descending}](Stream& s, auto in, auto out) {
-      kernels::sort(s, in[0], {}, out[0], options, workspace(kernels::sort_workspace(s, in[0], {}, out[0], options)));
+      kernels::sort(s, in[0], {}, out[0], options);
     };
   }
   KernelCall finds_top(int axis) {
     return [this, options = kernels::TopKOptions{.axis = axis}](Stream& s, auto in, auto out) {
-      kernels::top_k(s, in[0], out[0], out[1], options,
-                     workspace(kernels::top_k_workspace(s, in[0], out[0], out[1], options)));
+      kernels::top_k(s, in[0], out[0], out[1], options);
     };
   }
 };
 
-// Chunks of whole rows: short ones, long ones whose keys go through the workspace, and the few best.
+// Chunks of whole rows: short ones, long ones whose keys go through scratch, and the few best.
 TEST_F(SortChunks, Rows) {
   for (const auto& [shape, axis, type, kind] : {std::tuple{Shape{7, 90, 128}, 2, DType::f32, Kind::dense},
                                                 {{7, 90, 128}, 1, DType::f16, Kind::dense},
@@ -286,8 +284,8 @@ TEST_F(SortChunks, LongRows) {
   }
 }
 
-// What the outputs cannot hold while chunks are sorted goes through the workspace.
-TEST_F(SortChunks, LongRowsInTheWorkspace) {
+// What the outputs cannot hold while chunks are sorted goes through scratch.
+TEST_F(SortChunks, LongRowsInScratch) {
   for (const auto& [shape, axis, type, places, kind] :
        {std::tuple{Shape{9000}, 0, DType::f32, DType::i32, Kind::dense},
         {{2, 7000}, 1, DType::f32, DType::i64, Kind::dense},

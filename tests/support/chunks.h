@@ -35,11 +35,6 @@ class ChunksTest : public testing::Test {
     run_both(*device, inputs, outputs, call, tolerance);
   }
 
-  std::optional<View> workspace(std::uint64_t bytes) {
-    if (bytes == 0) return {};
-    return View(device->allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
-  }
-
   // Rows over some axes.
   struct Rows {
     Shape shape;
