@@ -43,6 +43,17 @@ TEST_F(Chunks, WhatCannotBeCutIsRefusedByName) {
   } catch (const Unsupported& e) {
     EXPECT_THAT(e.what(), testing::HasSubstr("neighbours along axis 0 lie more than the 65536 bytes apart"));
   }
+  // Tensors as their callers have them.
+  const View packed(device->allocate(1 << 20), 0, DType::i4, {9, 33333});
+  EXPECT_EQ(thrown_by([&] {
+              kernels::repeat(encoder, packed, View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}));
+            }),
+            "Unsupported: repeat: y i4 [9, 99999] cannot be cut for this device's bindings: its parts begin inside a byte");
+  EXPECT_THAT(thrown_by([&] {
+                kernels::sort(encoder, View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}),
+                              View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}), {}, {});
+              }),
+              testing::StartsWith("Unsupported: sort: i4 [9, 99999] cannot be cut"));
 }
 
 TEST_F(Chunks, TheFlagForcesIt) {

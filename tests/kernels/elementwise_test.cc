@@ -804,10 +804,11 @@ TEST_P(Elementwise, RefusesWhatDoesNotFit) {
       EXPECT_THAT(error.what(), testing::HasSubstr(text));
     }
   };
-  expect([&] { kernels::binary(encoder, ScalarOp::add, f32({3}), f32({4}), f32({4})); }, "does not broadcast");
+  expect([&] { kernels::binary(encoder, ScalarOp::add, f32({3}), f32({4}), f32({4})); },
+         "add: a f32 [3] does not broadcast to y f32 [4]");
   expect(
       [&] { kernels::unary(encoder, ScalarOp::exp, f32({1}), to_device(device(), random_view(rng, {4}, DType::f16))); },
-      "output 0 is f16 [4], expected f32 [4]");
+      "exp: y is f16 [4], expected f32 [4]");
   expect([&] { kernels::unary(encoder, ScalarOp::is_nan, f32({4}), f32({4})); }, "expected bool [4]");
   expect([&] { kernels::unary(encoder, ScalarOp::bitwise_not, f32({4}), f32({4})); }, "integer or bool, got f32");
   const View overlap(f32({4}).buffer, 0, DType::f32, {2, 2}, {0, 1});

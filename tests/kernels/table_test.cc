@@ -9,7 +9,10 @@
 #include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/attention.h"
+#include "weft/kernels/elementwise.h"
 #include "weft/kernels/generate.h"
+#include "weft/kernels/index.h"
 #include "weft/kernels/softmax.h"
 #include "weft/kernels/sort.h"
 
@@ -208,6 +211,93 @@ TEST(KernelTable, TellsWhatIsWrong) {
             "reduce_sum: attribute axes (integers) is missing");
   EXPECT_EQ(message("relu", {.inputs = {}, .outputs = {{y}}, .attributes = {}}), "relu: 0 inputs given, expected 'x'");
   EXPECT_EQ(message("relu", {.inputs = {{View()}}, .outputs = {{y}}, .attributes = {}}), "relu: input x has no buffer");
+}
+
+// Kernels and operands by the names that the table has for them, tensors as their callers have them.
+TEST(KernelTable, MessagesNameKernelAndOperand) {
+  Rng rng(3);
+  cpu::Executor cpu;
+  const auto there = [&](DType type, const Shape& shape) { return random_view(rng, shape, type); };
+  const auto missing = [](DType type, const Shape& shape) {
+    return View(Buffer::placeholder(byte_size(type, static_cast<std::uint64_t>(element_count(shape)))), 0, type, shape);
+  };
+  const View x = there(DType::f32, {2, 5}), y = there(DType::f32, {2, 5}), i = there(DType::i32, {2}),
+             mask = there(DType::boolean, {2, 5}), whole = there(DType::i64, {4, 3});
+  const std::string none = " has no memory yet: only a recording takes placeholders";
+  const View vector = missing(DType::f32, {5}), matrix = missing(DType::f32, {2, 5}), seed = missing(DType::u32, {2});
+  using kernels::Attributes;
+  const struct {
+    const char* kernel;
+    std::vector<View> inputs, outputs;
+    Attributes attributes;
+    std::string text;
+  } cases[] = {
+      {"layer_norm", {x, vector}, {y}, {}, "layer_norm: scale f32 [5]" + none},
+      {"layer_norm", {x, there(DType::f32, {5}), vector}, {y}, {}, "layer_norm: bias f32 [5]" + none},
+      {"layer_norm", {x, there(DType::i32, {5})}, {y}, {}, "layer_norm: scale is i32 [5]; expected a floating type"},
+      {"batch_norm", {x, vector, there(DType::f32, {5})}, {y}, {}, "batch_norm: mean f32 [5]" + none},
+      {"group_norm", {x, vector}, {y}, {{"groups", 1}}, "group_norm: scale f32 [5]" + none},
+      {"softmax", {matrix}, {y}, {}, "softmax: x f32 [2, 5]" + none},
+      {"cumsum", {x}, {y}, {{"axis", 2}}, "scan_sum: axis 2 is outside a tensor of rank 2"},
+      {"cumsum", {x}, {matrix}, {}, "scan_sum: y f32 [2, 5]" + none},
+      {"scan_max", {x}, {i}, {}, "scan_max: x is f32 [2, 5], y is i32 [2]; expected one shape"},
+      {"sum", {x}, {y}, {{"axes", 1}},
+       "reduce_sum: x is f32 [2, 5], y is f32 [2, 5]; expected y's shape to be [2] or [2, 1]"},
+      {"any", {matrix}, {there(DType::boolean, {2})}, {{"axes", 1}}, "reduce_any: x f32 [2, 5]" + none},
+      {"var", {x}, {there(DType::f32, {2})}, {{"axes", 3}}, "variance: axis 3 is outside a tensor of rank 2"},
+      {"argmax", {x}, {missing(DType::i32, {2})}, {{"axes", 1}}, "argmax: y i32 [2]" + none},
+      {"random_bits", {seed}, {there(DType::u32, {3})}, {}, "random_bits: key u32 [2]" + none},
+      {"random_uniform", {there(DType::u32, {2})}, {vector}, {}, "random_uniform: y f32 [5]" + none},
+      {"eye", {}, {matrix}, {}, "eye: y f32 [2, 5]" + none},
+      {"triu", {matrix}, {y}, {}, "triangle: x f32 [2, 5]" + none},
+      {"one_hot", {i}, {matrix}, {}, "one_hot: y f32 [2, 5]" + none},
+      {"masked_copy", {mask, matrix}, {y}, {}, "masked_copy: x f32 [2, 5]" + none},
+      {"copy", {matrix}, {y}, {}, "copy: x f32 [2, 5]" + none},
+      {"fill", {}, {matrix}, {{"value", 1}}, "fill: y f32 [2, 5]" + none},
+      {"concat", {x, matrix}, {there(DType::f32, {4, 5})}, {}, "concat: part 1 f32 [2, 5]" + none},
+      {"concat", {x, mask}, {there(DType::f32, {4, 5})}, {},
+       "concat: part 1 is bool [2, 5], which is no part of y f32 [4, 5] along axis 0"},
+      {"roll", {matrix}, {y}, {{"shifts", std::vector<int>{1, 1}}}, "roll: x f32 [2, 5]" + none},
+      {"gather", {x, i}, {there(DType::f32, {2, 4})}, {},
+       "gather: y is f32 [2, 4]; expected the shape [2, 5] for x f32 [2, 5] and indices i32 [2]"},
+      {"gather", {matrix, i}, {y}, {}, "gather: x f32 [2, 5]" + none},
+      {"scatter", {i, x}, {there(DType::i32, {4, 5})}, {},
+       "scatter: updates is f32 [2, 5], y is i32 [4, 5]; expected one type"},
+      {"scatter", {i, there(DType::boolean, {2, 3})}, {there(DType::boolean, {4, 3})}, {{"op", "add"}},
+       "scatter: y is bool [4, 3]; there is no add of such elements"},
+      {"compress", {x, missing(DType::boolean, {5})}, {there(DType::f32, {10}), there(DType::u32, {1})}, {},
+       "compress: mask bool [5]" + none},
+      {"sort", {x}, {matrix}, {}, "sort: values f32 [2, 5]" + none},
+      {"matmul", {x, missing(DType::f32, {5, 2})}, {there(DType::f32, {2, 2})}, {}, "matmul: b f32 [5, 2]" + none},
+      {"relu", {matrix}, {y}, {}, "relu: x f32 [2, 5]" + none},
+      {"add", {x, matrix}, {y}, {}, "add: b f32 [2, 5]" + none},
+      {"select", {mask, x, matrix}, {y}, {}, "select: b f32 [2, 5]" + none},
+      {"add", {x, x}, {mask}, {}, "add: y is bool [2, 5], expected f32 [2, 5]"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(test::refused_by([&] {
+                kernels::call(cpu, c.kernel, {.inputs = c.inputs, .outputs = c.outputs, .attributes = c.attributes});
+              }),
+              c.text);
+  }
+  const View q = missing(DType::f32, {1, 1, 2, 4}), k = there(DType::f32, {1, 1, 3, 4}),
+             bias = missing(DType::f32, {1, 1, 1, 3}), result = there(DType::f32, {1, 1, 2, 4});
+  EXPECT_EQ(test::refused_by([&] { kernels::attention(cpu, q, k, k, {}, result, {}); }),
+            "attention: q f32 [1, 1, 2, 4]" + none);
+  EXPECT_EQ(test::refused_by([&] { kernels::attention(cpu, result, k, k, bias, result, {}); }),
+            "attention: mask f32 [1, 1, 1, 3]" + none);
+  if (devices().empty()) return;
+  gpu::Device& gpu = devices()[0].device;
+  gpu::Encoder encoder(gpu);
+  const View indices = to_device(gpu, there(DType::i32, {50})), updates = to_device(gpu, there(DType::i64, {50, 3})),
+             target = to_device(gpu, whole);
+  EXPECT_THAT(
+      test::refused_by([&] { kernels::scatter(encoder, kernels::ScatterOp::add, indices, updates, target, 0); }),
+      testing::StartsWith("scatter: y is i64 [4, 3]; elements of 64 bits need a workspace of "));
+  EXPECT_EQ(test::refused_by([&] { kernels::unary(encoder, ScalarOp::exp, x, to_device(gpu, y)); }),
+            "exp: x f32 [2, 5] lies in host memory, the call runs on a GPU");
+  EXPECT_EQ(test::refused_by([&] { kernels::unary(cpu, ScalarOp::exp, to_device(gpu, x), y); }),
+            "exp: x f32 [2, 5] lies on a GPU, the call runs on the CPU");
 }
 
 }  // namespace

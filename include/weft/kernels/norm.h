@@ -12,7 +12,8 @@
 namespace weft::kernels {
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias over the axes from `first_axis` on; scale and bias
-// (optional) have the shape of those axes. Floating types, each operand its own; computed in f32, with a mean that is
+// (optional) have the shape of those axes. If first_axis is x's rank there are none: each element is a row by itself, its
+// own mean, and y is the bias, or 0 (rms_norm: x / sqrt(x² + epsilon)). Floating types, each operand its own; computed in f32, with a mean that is
 // large beside the deviation costing no digits beyond those that x itself lost. Deviations past 1.8e19, whose squares
 // f32 does not hold, give 0 on a GPU, with a difference from the mean past f32 NaN; the CPU squares in f64. On a GPU a
 // result that f32 has exactly between two of bf16 may be either of them.

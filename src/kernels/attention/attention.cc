@@ -351,7 +351,7 @@ void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::spa
   const std::uint64_t needed = bytes_of(windows, parts), most = commands.device().capabilities().max_binding;
   if (needed == 0) return record(commands, a, variants[0], {});
   if (needed > most) {
-    throw Unsupported("attention: {} needs scratch of {} bytes; this device binds {}", to_string(variants[0]),
+    throw Unsupported("attention: what {} parts of the keys leave for each other takes {} bytes; this device binds {}", parts,
                       needed, most);
   }
   GpuScratch scratch(commands);
@@ -368,8 +368,14 @@ void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::spa
 }  // namespace
 
 void check_attention_memory(Stream& stream, const AttentionCall& a) {
-  check_memory(stream, "attention", {a.q}, {a.y}, Sharing::same_view);
-  check_memory(stream, "attention", {a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys}, {a.y}, Sharing::none);
+  check_memory(stream, "attention", {{"q", a.q}}, {{"y", a.y}}, Sharing::same_view);
+  check_memory(stream, "attention",
+               {{"k", a.k},
+                {"v", a.v},
+                {"mask", a.mask, a.mask_as_given},
+                {"query_lengths", a.lengths.queries},
+                {"key_lengths", a.lengths.keys}},
+               {{"y", a.y}}, Sharing::none);
 }
 
 namespace {

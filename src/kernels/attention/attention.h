@@ -23,6 +23,7 @@ double attention_mean_keys(const AttentionOptions& options, const AttentionRange
 struct AttentionCall {
   View q, k, v, y;
   std::optional<View> mask;  // broadcast to [batch, heads, queries, keys]
+  std::optional<View> mask_as_given;
   AttentionOptions options;  // causal said as window_right; no window that reaches past everything
   AttentionLengths lengths;
   std::int64_t batch = 0, kv_heads = 0, group = 0, queries = 0, keys = 0, dim = 0, value_dim = 0;

@@ -138,6 +138,7 @@ AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const 
                           to_string(*mask), weft::to_string(scores));
   }
   this->mask = mask->broadcast_to(scores);
+  mask_as_given = mask;
 }
 
 bool AttentionCall::mask_is_per_key() const {

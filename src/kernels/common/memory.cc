@@ -103,50 +103,66 @@ bool overlap(const View& a, const View& b) {
   return Sums().reach(terms, -apart - bits(a.dtype) + 1, -apart + bits(b.dtype) - 1);
 }
 
+std::string Operands::text(std::string_view kernel, const View& view, std::string_view otherwise) const {
+  const auto k = static_cast<std::size_t>(&view - views_.data());
+  const std::string name = naming_                     ? naming_(kernel, k, views_.size())
+                           : name_.empty()             ? std::string(otherwise)
+                           : numbered_                 ? std::format("{} {}", name_, k)
+                                                       : std::string(name_);
+  return std::format("{} {}", name, to_string(given_ ? *given_ : view));
+}
+
 void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
                   std::initializer_list<Operands> outputs, Sharing sharing) {
   const bool gpu = stream.gpu() != nullptr;
-  const auto check_place = [&](const char* what, const View& v) {
+  const auto check_place = [&](const Operands& operands, std::string_view what, const View& v) {
     if (v.count() == 0) return;
     const bool here = gpu ? v.buffer.on_gpu() || v.buffer.is_placeholder() : v.buffer.on_host();
     if (!here) {
-      throw InvalidArgument("{}: {} {} {}", kernel, what, to_string(v),
-                            !v.buffer ? "has no buffer"
-                            : gpu     ? "lies in host memory, the call runs on a GPU"
-                                      : "lies on a GPU, the call runs on the CPU");
+      throw InvalidArgument("{}: {} {}", kernel, operands.text(kernel, v, what),
+                            !v.buffer                   ? "has no buffer"
+                            : v.buffer.is_placeholder() ? "has no memory yet: only a recording takes placeholders"
+                            : gpu                       ? "lies in host memory, the call runs on a GPU"
+                                                        : "lies on a GPU, the call runs on the CPU");
     }
     // Shaders see whole words only.
     if (gpu && static_cast<std::uint64_t>(bit_range(v)[1] / 8) >= v.buffer.capacity() / 4 * 4) {
-      throw InvalidArgument("{}: {} {} ends in the last bytes of a GPU buffer of {}, which kernels cannot see, since its "
-                            "size is no multiple of four", kernel, what, to_string(v), v.buffer.capacity());
+      throw InvalidArgument("{}: {} ends in the last bytes of a GPU buffer of {}, which kernels cannot see, since its "
+                            "size is no multiple of four", kernel, operands.text(kernel, v, what), v.buffer.capacity());
     }
     // Its fields may have been set since it was made.
     (void)View(v.buffer, v.offset, v.dtype, v.shape(), v.strides());
   };
-  std::vector<const View*> written;
-  const auto check_output = [&](const char* what, const View& v, Sharing sharing) {
-    check_place(what, v);
-    if (overlaps_itself(v)) throw InvalidArgument("{}: {} {} overlaps itself", kernel, what, to_string(v));
+  struct Written {
+    const Operands* operands;
+    std::string_view what;
+    const View* view;
+  };
+  std::vector<Written> written;
+  const auto check_output = [&](const Operands& operands, std::string_view what, const View& v, Sharing sharing) {
+    check_place(operands, what, v);
+    if (overlaps_itself(v)) throw InvalidArgument("{}: {} overlaps itself", kernel, operands.text(kernel, v, what));
     for (const Operands& in : inputs) {
       for (const View& x : in) {
         if (!(x.buffer == v.buffer) || (sharing == Sharing::same_view && same_view(x, v)) || !overlap(x, v)) continue;
-        throw InvalidArgument("{}: {} {} shares memory with input {}, which it would overwrite while it is read{}",
-                              kernel, what, to_string(v), to_string(x),
+        throw InvalidArgument("{}: {} shares memory with {}, which it would overwrite while it is read{}", kernel,
+                              operands.text(kernel, v, what), in.text(kernel, x, "input"),
                               sharing == Sharing::same_view ? "; only the very same view may be both" : "");
       }
     }
-    for (const View* other : written) {
-      if (overlap(*other, v)) {
-        throw InvalidArgument("{}: {} and {} {} share memory", kernel, to_string(*other), what, to_string(v));
+    for (const Written& other : written) {
+      if (overlap(*other.view, v)) {
+        throw InvalidArgument("{}: {} and {} share memory", kernel, other.operands->text(kernel, *other.view, other.what),
+                              operands.text(kernel, v, what));
       }
     }
-    written.push_back(&v);
+    written.push_back({&operands, what, &v});
   };
   for (const Operands& in : inputs) {
-    for (const View& v : in) check_place("input", v);
+    for (const View& v : in) check_place(in, "input", v);
   }
   for (const Operands& out : outputs) {
-    for (const View& v : out) check_output("output", v, sharing);
+    for (const View& v : out) check_output(out, "output", v, sharing);
   }
 }
 

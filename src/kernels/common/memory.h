@@ -12,18 +12,35 @@
 
 namespace weft::kernels {
 
-// One view, one that may be missing, or several.
+// One view, one that may be missing, or several; with the name that messages call it by, of several with a number behind
+// it ("part 2"). `given`: as messages show it, where that is the caller's view under another layout.
 class Operands {
  public:
   Operands(const View& view) : views_(&view, 1) {}                                             // NOLINT: implicit
   Operands(const std::optional<View>& view) : views_(view ? &*view : nullptr, view ? 1 : 0) {}  // NOLINT
-  Operands(std::span<const View> views) : views_(views) {}                                     // NOLINT
-  Operands(const std::vector<View>& views) : views_(views) {}                                  // NOLINT
+  Operands(std::span<const View> views) : views_(views), numbered_(true) {}                    // NOLINT
+  Operands(const std::vector<View>& views) : Operands(std::span(views)) {}                     // NOLINT
+  Operands(std::string_view name, const View& view) : views_(&view, 1), name_(name) {}
+  Operands(std::string_view name, const std::optional<View>& view) : Operands(view) { name_ = name; }
+  Operands(std::string_view name, const std::optional<View>& view, const std::optional<View>& given) : Operands(view) {
+    name_ = name;
+    given_ = given ? &*given : nullptr;
+  }
+  Operands(std::string_view name, std::span<const View> views) : Operands(views) { name_ = name; }
+  // Several whose names are asked for when there is something to say of them.
+  using Naming = std::string (*)(std::string_view kernel, std::size_t k, std::size_t count);
+  Operands(Naming naming, std::span<const View> views) : Operands(views) { naming_ = naming; }
   const View* begin() const { return views_.data(); }
   const View* end() const { return views_.data() + views_.size(); }
+  // "x f32 [2, 3]", of one of them; `otherwise`: the name of what has none.
+  std::string text(std::string_view kernel, const View& view, std::string_view otherwise) const;
 
  private:
   std::span<const View> views_;
+  std::string_view name_;
+  bool numbered_ = false;
+  Naming naming_ = nullptr;
+  const View* given_ = nullptr;
 };
 
 // Whether an output may be an input's very same view, each element being written by whoever read it.

@@ -268,11 +268,11 @@ void in_row_windows(const gpu::Capabilities& capabilities, std::string_view kern
   }
   const auto windows_at = [&](const Dims& rows_begin) {
     std::vector<View> rows;
-    for (const View& v : views) rows.push_back(part_at(v, rows_begin, shape, others));
+    for (const View& v : views) rows.push_back(part_at(v, rows_begin, shape, others, kernel));
     std::vector<RowWindow> windows;
     for_each_part(whole, shape, along, [&](const Dims& begin) {
       RowWindow& w = windows.emplace_back(RowWindow{{}, begin});
-      for (const View& v : rows) w.views.push_back(part_at(v, begin, shape, along));
+      for (const View& v : rows) w.views.push_back(part_at(v, begin, shape, along, kernel));
     });
     return windows;
   };

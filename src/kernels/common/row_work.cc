@@ -153,12 +153,17 @@ RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::s
   return r;
 }
 
-void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
-                  const std::optional<View>& bias) {
-  const auto list = [](const std::vector<View>& v) { return std::span<const View>(v); };
-  check_memory(stream, kernel, {list(views.inputs), list(views.operands), scale, bias},
-               {list(views.results), list(views.beside)}, Sharing::same_view);
-  check_memory(stream, kernel, {list(views.operands), scale, bias}, {list(views.beside)}, Sharing::none);
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const Operands& scale,
+                  const Operands& bias) {
+  const auto list = [](std::string_view name, const std::vector<View>& v, bool has_work) {
+    return has_work ? Operands(name, std::span<const View>(v)) : Operands(name, v[0]);
+  };
+  const Operands inputs = list(views.before ? "input" : "x", views.inputs, views.before != nullptr),
+                 operands("operand", std::span<const View>(views.operands)),
+                 results = list(views.after ? "output" : "y", views.results, views.after != nullptr),
+                 beside("further output", std::span<const View>(views.beside));
+  check_memory(stream, kernel, {inputs, operands, scale, bias}, {results, beside}, Sharing::same_view);
+  check_memory(stream, kernel, {operands, scale, bias}, {beside}, Sharing::none);
 }
 
 void refuse_f64(std::string_view kernel, const RowViews& views) {

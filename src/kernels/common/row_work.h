@@ -35,8 +35,8 @@ RowViews row_views(std::string_view kernel, const View& x, const View& y);
 RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs,
                    const RowWork& work);
 // check_memory() of them and of the kernel's weights.
-void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const std::optional<View>& scale,
-                  const std::optional<View>& bias);
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const Operands& scale,
+                  const Operands& bias);
 // Throws Unsupported if one of them is f64, which GPUs do not have.
 void refuse_f64(std::string_view kernel, const RowViews& views);
 

@@ -30,11 +30,12 @@ std::uint64_t window_limit(const gpu::Capabilities& capabilities) {
   return capabilities.max_binding - capabilities.storage_alignment - 16;
 }
 
-View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size) {
+View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size, std::string_view kernel) {
   View part = view;
   const std::int64_t bit = begin * view.strides()[axis] * bits(view.dtype);
   if (bit % 8 != 0) {
-    throw Unsupported("{} cannot be cut for this device's bindings: its parts begin inside a byte", to_string(view));
+    throw Unsupported("{}{}{} cannot be cut for this device's bindings: its parts begin inside a byte", kernel,
+                      kernel.empty() ? "" : ": ", to_string(view));
   }
   part.offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(view.offset) + bit / 8);
   part.layout.shape[axis] = size;
@@ -87,10 +88,11 @@ void for_each_part(const Shape& whole, const Shape& part, const AxisMask& along,
   }
 }
 
-View part_at(const View& view, const Dims& begin, const Shape& shape, const AxisMask& along) {
+View part_at(const View& view, const Dims& begin, const Shape& shape, const AxisMask& along,
+             std::string_view kernel) {
   View part = view;
   for (int d = 0; d < view.rank(); ++d) {
-    if (along[d]) part = part_along(part, d, begin[d], std::min(shape[d], view.shape()[d] - begin[d]));
+    if (along[d]) part = part_along(part, d, begin[d], std::min(shape[d], view.shape()[d] - begin[d]), kernel);
   }
   return part;
 }
@@ -101,7 +103,7 @@ bool in_windows(const gpu::Capabilities& capabilities, std::string_view kernel, 
   if (shape == whole) return false;
   for_each_part(whole, shape, may_cut, [&](const Dims& begin) {
     std::vector<View> parts;
-    for (const View& v : views) parts.push_back(part_at(v, begin, shape, may_cut));
+    for (const View& v : views) parts.push_back(part_at(v, begin, shape, may_cut, kernel));
     run(parts);
   });
   return true;

@@ -31,13 +31,15 @@ Shape shape_of_parts(const gpu::Capabilities& capabilities, std::string_view ker
 void for_each_part(const Shape& whole, const Shape& part, const AxisMask& along,
                    const std::function<void(const Dims& begin)>& f);
 // The part that begins there along these axes; shorter at an axis' end.
-View part_at(const View& view, const Dims& begin, const Shape& shape, const AxisMask& along);
+View part_at(const View& view, const Dims& begin, const Shape& shape, const AxisMask& along,
+             std::string_view kernel = {});
 // The axis to halve for a view, -1 if it fits. Throws Unsupported if none is left that may be cut.
 int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view,
                 const AxisMask& may_cut);
 // Parts start at multiples of 64, so that they vectorise as the whole does.
 std::int64_t first_half(std::int64_t size);
-View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size);
+// Throws Unsupported, in the name of `kernel`, where that is inside a byte.
+View part_along(const View& view, int axis, std::int64_t begin, std::int64_t size, std::string_view kernel = {});
 
 // Every axis: for kernels whose elements do not depend on each other.
 inline AxisMask every_axis() {

@@ -168,18 +168,22 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
   const std::int64_t size = part.mask.shape()[axis], half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
     Part piece = part;
-    piece.mask = part_along(part.mask, axis, begin, count);
-    if (moves) piece.moved = part_along(part.moved, axis, begin, count);
+    piece.mask = part_along(part.mask, axis, begin, count, name);
+    if (moves) piece.moved = part_along(part.moved, axis, begin, count, name);
     piece.begin[static_cast<std::size_t>(axis)] += begin;
     cut(capabilities, name, problem, std::move(piece), parts);
   }
 }
 
-void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x, const View& y) {
+void run(Stream& stream, std::string_view name, const CompactProblem& problem, const View& x,
+         const std::optional<View>& mask, const View& y) {
   if (problem.count.dtype != DType::u32 || problem.count.count() != 1) {
     throw InvalidArgument("{}: count is {}; expected one u32", name, to_string(problem.count));
   }
-  check_memory(stream, name, {x, problem.mask}, {y, problem.count}, Sharing::none);
+  // A mask that is broadcast is shown as its caller has it; without one x is the mask.
+  const bool masks = problem.form != Compaction::indices;
+  const std::optional<View> chosen_by = masks ? std::optional(problem.mask) : std::nullopt;
+  check_memory(stream, name, {{"x", x}, {"mask", chosen_by, mask}}, {{"y", y}, {"count", problem.count}}, Sharing::none);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
   if (stream.cpu()) return in_host_memory(name, [&] { compact_cpu(*stream.cpu(), problem); });
   if (problem.mask.count() > kMostCounted) {
@@ -229,14 +233,14 @@ void check_list(std::string_view name, const View& list, const View& moved) {
 void compress(Stream& stream, const View& x, const View& mask, const View& y, const View& count) {
   call(stream, CallKey("compress"), {x, mask, y, count}, [&](Stream& s) {
     check_list("compress", y, x);
-    run(s, "compress", {Compaction::compress, over("compress", mask, x), x, y, count}, x, y);
+    run(s, "compress", {Compaction::compress, over("compress", mask, x), x, y, count}, x, mask, y);
   });
 }
 
 void expand(Stream& stream, const View& x, const View& mask, const View& y, const View& count) {
   call(stream, CallKey("expand"), {x, mask, y, count}, [&](Stream& s) {
     check_list("expand", x, y);
-    run(s, "expand", {Compaction::expand, over("expand", mask, y), y, x, count}, x, y);
+    run(s, "expand", {Compaction::expand, over("expand", mask, y), y, x, count}, x, mask, y);
   });
 }
 
@@ -246,7 +250,7 @@ void nonzero(Stream& stream, const View& x, const View& y, const View& count) {
       throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] of integers of 32 or 64 bits for x {}",
                             to_string(y), x.rank(), to_string(x));
     }
-    run(s, "nonzero", {Compaction::indices, x, x, y, count}, x, y);
+    run(s, "nonzero", {Compaction::indices, x, x, y, count}, x, {}, y);
   });
 }
 

@@ -179,9 +179,9 @@ void copy(Stream& stream, const View& x, const View& y) {
   call(stream, CallKey("copy"), {x, y}, [&](Stream& s) {
     View from = x;
     if (!broadcasts_to(x.shape(), y.shape())) {
-      throw InvalidArgument("copy: {} does not broadcast to {}", to_string(x), to_string(y));
+      throw InvalidArgument("copy: x {} does not broadcast to y {}", to_string(x), to_string(y));
     }
-    check_memory(s, "copy", {x}, {y});
+    check_memory(s, "copy", {{"x", x}}, {{"y", y}});
     if (y.count() == 0) return;
     from.layout = x.layout.broadcast_to(y.shape());
     if (x.dtype == y.dtype) {
@@ -196,7 +196,7 @@ void copy(Stream& stream, const View& x, const View& y) {
 
 void fill(Stream& stream, Number value, const View& y) {
   call(stream, CallKey("fill", value), {y}, [&](Stream& s) {
-    check_memory(s, "fill", {}, {y});
+    check_memory(s, "fill", {}, {{"y", y}});
     if (y.count() == 0) return;
     const std::uint64_t bits_of_value = value.bits(y.dtype);
     gpu::Commands* commands = s.gpu();

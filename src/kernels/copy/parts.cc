@@ -26,17 +26,19 @@ std::optional<View> part_of(const View& x, int axis, std::int64_t begin, std::in
 template <class F>
 void for_each_part(std::string_view name, const View& whole, std::span<const View> parts, int axis, F&& f) {
   std::int64_t begin = 0;
-  for (const View& part : parts) {
+  const std::string_view whole_name = name == "split" ? "x" : "y";
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const View& part = parts[k];
     Shape expected = whole.shape();
     if (part.rank() == whole.rank()) expected[axis] = part.shape()[axis];
     if (part.dtype != whole.dtype || part.shape() != expected) {
-      throw InvalidArgument("{}: part {} is no part of {} along axis {}", name, to_string(part), to_string(whole),
-                            axis);
+      throw InvalidArgument("{}: part {} is {}, which is no part of {} {} along axis {}", name, k, to_string(part),
+                            whole_name, to_string(whole), axis);
     }
     begin += part.shape()[axis];
   }
   if (begin != whole.shape()[axis]) {
-    throw InvalidArgument("{}: the parts have {} elements along axis {}, the whole is {}", name, begin, axis,
+    throw InvalidArgument("{}: the parts have {} elements along axis {}, {} is {}", name, begin, axis, whole_name,
                           to_string(whole));
   }
   begin = 0;
@@ -75,7 +77,7 @@ View slice(const View& x, int axis, std::int64_t begin, std::int64_t end, std::i
 void concat(Stream& stream, std::span<const View> parts, const View& y, int axis) {
   call(stream, CallKey("concat", axis), {parts, y}, [&](Stream& s) {
     axis = normalize_axis(axis, y.rank(), "concat");
-    check_memory(s, "concat", {parts}, {y}, Sharing::none);
+    check_memory(s, "concat", {{"part", parts}}, {{"y", y}}, Sharing::none);
     for_each_part("concat", y, parts, axis, [&](const View& part, std::int64_t begin) {
       if (const auto target = part_of(y, axis, begin, part.shape()[axis])) copy(s, part, *target);
       else place(s, "concat", Remap::keep, part, y, along(y, axis, begin));
@@ -86,7 +88,7 @@ void concat(Stream& stream, std::span<const View> parts, const View& y, int axis
 void split(Stream& stream, const View& x, std::span<const View> parts, int axis) {
   call(stream, CallKey("split", axis), {x, parts}, [&](Stream& s) {
     axis = normalize_axis(axis, x.rank(), "split");
-    check_memory(s, "split", {x}, {parts}, Sharing::none);
+    check_memory(s, "split", {{"x", x}}, {{"part", parts}}, Sharing::none);
     for_each_part("split", x, parts, axis, [&](const View& part, std::int64_t begin) {
       if (const auto source = part_of(x, axis, begin, part.shape()[axis])) copy(s, *source, part);
       else place(s, "split", Remap::constant, x, part, along(x, axis, -begin));
@@ -100,6 +102,7 @@ void masked_copy(Stream& stream, const View& mask, const View& x, const View& y)
       throw InvalidArgument("masked_copy: mask is {}, x is {}, y is {}; expected a boolean mask and one type for x and y",
                             to_string(mask), to_string(x), to_string(y));
     }
+    check_memory(s, "masked_copy", {{"mask", mask}, {"x", x}}, {{"y", y}});
     const View target = as_unsigned(y);
     Expression e;
     const int condition = e.input(DType::boolean);

@@ -25,6 +25,7 @@
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
+#include "weft/expressions.h"
 #include "weft/kernels/elementwise.h"
 
 namespace weft::kernels {
@@ -50,6 +51,16 @@ Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides
 
 namespace {
 
+// What users call the operands of a kernel: those of functions x, or a, b and c, as the table of kernels does.
+std::string input_name(std::string_view kernel, std::size_t k, std::size_t count) {
+  if (kernel == "select") return std::array{"condition", "a", "b"}[k];
+  if (kernel != "copy" && !find_function(kernel)) return std::format("input {}", k);
+  return count == 1 ? "x" : std::string(1, static_cast<char>('a' + k));
+}
+std::string output_name(std::string_view kernel, std::size_t k, std::size_t) {
+  return kernel == "copy" || find_function(kernel) ? "y" : std::format("output {}", k);
+}
+
 MapProblem check(std::string_view name, const Expression& e, std::span<const View> inputs,
                  std::span<const View> outputs, std::span<const Virtual> virtuals = {}) {
   if (static_cast<int>(inputs.size() + virtuals.size()) != e.input_count() || outputs.size() != e.outputs().size()) {
@@ -60,23 +71,25 @@ MapProblem check(std::string_view name, const Expression& e, std::span<const Vie
   for (const auto& node : e.nodes()) {
     if (node.op == ScalarOp::input && node.input < static_cast<int>(inputs.size()) &&
         inputs[node.input].dtype != node.type) {
-      throw InvalidArgument("{}: input {} is {}, the expression takes {}", name, node.input,
+      throw InvalidArgument("{}: {} is {}, the expression takes {}", name,
+                            input_name(name, static_cast<std::size_t>(node.input), inputs.size()),
                             to_string(inputs[node.input]), weft::name(node.type));
     }
   }
   std::vector<Strides> strides;
   const Shape& shape = outputs[0].shape();
-  for (const View& v : inputs) {
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const View& v = inputs[k];
     if (!broadcasts_to(v.shape(), shape)) {
-      throw InvalidArgument("{}: input {} does not broadcast to the output's shape {}", name, to_string(v),
-                            to_string(shape));
+      throw InvalidArgument("{}: {} {} does not broadcast to {} {}", name, input_name(name, k, inputs.size()),
+                            to_string(v), output_name(name, 0, 1), to_string(outputs[0]));
     }
     strides.push_back(v.layout.broadcast_to(shape).strides);
   }
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const View& v = outputs[k];
     if (v.shape() != shape || v.dtype != e.output_type(static_cast<int>(k))) {
-      throw InvalidArgument("{}: output {} is {}, expected {} {}", name, k, to_string(v),
+      throw InvalidArgument("{}: {} is {}, expected {} {}", name, output_name(name, k, outputs.size()), to_string(v),
                             weft::name(e.output_type(static_cast<int>(k))), to_string(shape));
     }
     strides.push_back(v.strides());
@@ -422,7 +435,7 @@ void map_gpu(gpu::Commands& commands, const MapProblem& problem) {
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
          std::span<const View> outputs, const MapForm& form) {
   MapProblem problem = check(name, expression, inputs, outputs);
-  check_memory(stream, name, {inputs}, {outputs});
+  check_memory(stream, name, {{input_name, inputs}}, {{output_name, outputs}});
   problem.form = form;
   if (element_count(problem.shape) == 0) return;
   if (gpu::Commands* commands = stream.gpu()) map_gpu(*commands, problem);
@@ -432,7 +445,7 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
          std::span<const Virtual> virtuals, std::span<const View> outputs) {
   const MapProblem problem = check(name, expression, inputs, outputs, virtuals);
-  check_memory(stream, name, {inputs}, {outputs});
+  check_memory(stream, name, {{input_name, inputs}}, {{output_name, outputs}});
   if (element_count(problem.shape) == 0) return;
   if (gpu::Commands* commands = stream.gpu()) return map_gpu(*commands, problem);
   std::vector<View> views(inputs.begin(), inputs.end());

@@ -43,6 +43,8 @@ void band(Stream& stream, std::string_view name, ScalarOp compare, std::span<con
   if (!x.empty() && x[0].dtype != y.dtype) {
     throw InvalidArgument("{}: x is {}, y is {}; expected one type", name, to_string(x[0]), to_string(y));
   }
+  const std::optional<View> from = x.empty() ? std::nullopt : std::optional(x[0]);
+  check_memory(stream, name, {{"x", from}}, {{"y", y}});
   // Diagonals further out than the matrix are all alike; so the difference fits 32 bits.
   diagonal = std::clamp(diagonal, -y.shape()[-2] - 1, y.shape()[-1] + 1);
   const View target = as_unsigned(y);
@@ -83,7 +85,7 @@ void arange(Stream& stream, Number start, Number step, const View& y) {
       throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start.value(),
                             step.value(), name(y.dtype));
     }
-    check_memory(s, "arange", {}, {y});
+    check_memory(s, "arange", {}, {{"y", y}});
     if (is_integer(y.dtype)) return integers(s, *first_integer, *step_integer, y);
     if (!s.gpu()) return arange_cpu(*s.cpu(), start.value(), step.value(), y);
     Expression e;
@@ -99,7 +101,7 @@ void arange(Stream& stream, Number start, Number step, const View& y) {
 void linspace(Stream& stream, double start, double stop, const View& y) {
   call(stream, CallKey("linspace", start, stop), {y}, [&](Stream& s) {
     check_range("linspace", s, y, false);
-    check_memory(s, "linspace", {}, {y});
+    check_memory(s, "linspace", {}, {{"y", y}});
     if (!s.gpu()) return linspace_cpu(*s.cpu(), start, stop, y);
     const std::int64_t n = y.count();
     const double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;
@@ -149,6 +151,7 @@ void one_hot(Stream& stream, const View& indices, const View& y, int axis, Numbe
       throw InvalidArgument("one_hot: y is {}, expected the shape of indices {} with the classes at axis {}",
                             to_string(y), to_string(indices), axis);
     }
+    check_memory(s, "one_hot", {{"indices", indices}}, {{"y", y}});
     View by = indices;
     by.layout.shape.insert(axis, 1);
     by.layout.strides.insert(axis, 0);

@@ -34,7 +34,7 @@ void record(gpu::Commands& commands, const Selection& selection, int groups) {
 }
 
 void run(Stream& stream, std::string_view name, const Selection& s, const View& x, const View& indices, const View& y) {
-  check_memory(stream, name, {x, indices}, {y}, Sharing::none);
+  check_memory(stream, name, {{"x", x}, {"indices", indices}}, {{"y", y}}, Sharing::none);
   if (s.part.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) gather_gpu(*commands, s);
   else gather_cpu(*stream.cpu(), s);

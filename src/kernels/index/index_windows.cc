@@ -62,7 +62,11 @@ void in_index_windows(const gpu::Capabilities& capabilities, std::string_view ke
     if (reach > longest) longest = reach, indexed = static_cast<int>(k);
   }
   if (longest == 0) {
-    throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", kernel, to_string(*far),
+    const std::string_view name = far == &s.whole     ? whole_name(kernel)
+                                  : far == &s.indices ? "indices"
+                                                      : part_name(kernel);
+    const View& given = far == &s.whole ? *s.given_whole : far == &s.indices ? *s.given_indices : s.part;
+    throw Unsupported("{}: {} {} cannot be cut for this device's bindings of {} bytes", kernel, name, to_string(given),
                       capabilities.max_binding);
   }
   const std::int64_t size = indexed >= 0 ? s.axes[indexed].count : s.part.shape()[axis];

@@ -23,21 +23,21 @@ ScalarOp scalar_op(ScatterOp op) {
   throw InternalError("scatter: assign has no scalar operation");
 }
 
-void check_type(std::string_view name, ScatterOp op, const Selection& s, bool on_gpu) {
-  const DTypeKind kind = info(s.whole.dtype).kind;
+void check_type(std::string_view name, ScatterOp op, const View& y, bool on_gpu) {
+  const DTypeKind kind = info(y.dtype).kind;
   const bool compares = op == ScatterOp::min || op == ScatterOp::max;
   if (op == ScatterOp::assign || (compares ? kind != DTypeKind::complex : kind != DTypeKind::boolean)) {
-    if (op == ScatterOp::assign || !on_gpu || s.whole.dtype != DType::f64) return;
-    throw Unsupported("{} {}: y is {}; f64 runs on the CPU only, WGSL has no such type", name, op_name(op),
-                      to_string(s.whole));
+    if (op == ScatterOp::assign || !on_gpu || y.dtype != DType::f64) return;
+    throw Unsupported("{}: y is {}; {} of f64 runs on the CPU only, WGSL has no such type", name, to_string(y),
+                      op_name(op));
   }
-  throw InvalidArgument("{}: no {} of {} elements", name, op_name(op), weft::name(s.whole.dtype));
+  throw InvalidArgument("{}: y is {}; there is no {} of such elements", name, to_string(y), op_name(op));
 }
 
 void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s, const View& indices,
          const View& updates, const View& y) {
-  check_type(name, op, s, stream.gpu() != nullptr);
-  check_memory(stream, name, {indices, updates}, {y}, Sharing::none);
+  check_type(name, op, y, stream.gpu() != nullptr);
+  check_memory(stream, name, {{"indices", indices}, {"updates", updates}}, {{"y", y}}, Sharing::none);
   if (s.part.count() == 0) return;
   gpu::Commands* commands = stream.gpu();
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);

@@ -3,6 +3,10 @@
 #include "weft/error.h"
 
 namespace weft::kernels {
+
+std::string_view whole_name(std::string_view kernel) { return kernel.starts_with("scatter") ? "y" : "x"; }
+std::string_view part_name(std::string_view kernel) { return kernel.starts_with("scatter") ? "updates" : "y"; }
+
 namespace {
 
 void check_types(std::string_view name, const View& whole, const View& indices, const View& part) {
@@ -10,20 +14,23 @@ void check_types(std::string_view name, const View& whole, const View& indices, 
     throw InvalidArgument("{}: indices are {}, expected an integer type of 8 to 64 bits", name, to_string(indices));
   }
   if (part.dtype != whole.dtype) {
-    throw InvalidArgument("{}: {} is chosen from {}; expected one type", name, to_string(part), to_string(whole));
+    throw InvalidArgument("{}: {} is {}, {} is {}; expected one type", name, part_name(name), to_string(part),
+                          whole_name(name), to_string(whole));
   }
 }
 
 void check_part(std::string_view name, const Selection& s, const View& whole, const View& indices,
                 const Shape& expected) {
   if (s.part.shape() != expected) {
-    throw InvalidArgument("{}: {} is chosen from {} by {}; expected the shape {}", name, to_string(s.part),
-                          to_string(whole), to_string(indices), to_string(expected));
+    throw InvalidArgument("{}: {} is {}; expected the shape {} for {} {} and indices {}", name, part_name(name),
+                          to_string(s.part), to_string(expected), whole_name(name), to_string(whole),
+                          to_string(indices));
   }
   if (s.part.count() == 0) return;
   for (const IndexedAxis& axis : s.axes) {
     if (axis.size == 0) {
-      throw InvalidArgument("{}: {} has an empty axis, there is nothing to choose", name, to_string(whole));
+      throw InvalidArgument("{}: {} {} has an empty axis, there is nothing to choose", name, whole_name(name),
+                            to_string(whole));
     }
   }
 }
@@ -34,8 +41,8 @@ Selection select_rows(std::string_view name, const View& whole, const View& indi
   axis = normalize_axis(axis, whole.rank(), name);
   check_types(name, whole, indices, part);
   if (whole.rank() - 1 + indices.rank() > kMaxRank) {
-    throw InvalidArgument("{}: {} and indices {} make a tensor of more than {} dimensions", name, to_string(whole),
-                          to_string(indices), kMaxRank);
+    throw InvalidArgument("{}: {} {} and indices {} make a tensor of more than {} dimensions", name, whole_name(name),
+                          to_string(whole), to_string(indices), kMaxRank);
   }
   Layout from;
   Strides by;
@@ -54,6 +61,8 @@ Selection select_rows(std::string_view name, const View& whole, const View& indi
   }
   Selection s{whole.with_layout(from), indices, part, {{whole.shape()[axis], whole.strides()[axis]}}};
   s.indices.layout = {from.shape, by};
+  s.given_whole = &whole;
+  s.given_indices = &indices;
   check_part(name, s, whole, indices, from.shape);
   return s;
 }
@@ -64,12 +73,14 @@ Selection select_elements(std::string_view name, const View& whole, const View& 
   bool fits = indices.rank() == whole.rank();
   for (int i = 0; fits && i < whole.rank(); ++i) fits = i == axis || indices.shape()[i] <= whole.shape()[i];
   if (!fits) {
-    throw InvalidArgument("{}: indices are {}; expected the rank of {}, and no larger sizes but along axis {}", name,
-                          to_string(indices), to_string(whole), axis);
+    throw InvalidArgument("{}: indices are {}; expected the rank of {} {}, and no larger sizes but along axis {}", name,
+                          to_string(indices), whole_name(name), to_string(whole), axis);
   }
   Selection s{whole, indices, part, {{whole.shape()[axis], whole.strides()[axis]}}};
   s.whole.layout.shape = indices.shape();
   s.whole.layout.strides[axis] = 0;
+  s.given_whole = &whole;
+  s.given_indices = &indices;
   check_part(name, s, whole, indices, indices.shape());
   return s;
 }
@@ -80,12 +91,12 @@ Selection select_tuples(std::string_view name, const View& whole, const View& in
   bool fits = batch >= 0 && indices.rank() > batch && tuple > 0 && batch + tuple <= whole.rank();
   for (int i = 0; fits && i < batch; ++i) fits = indices.shape()[i] == whole.shape()[i];
   if (!fits) {
-    throw InvalidArgument("{}: indices {} with {} batch axes are no tuples of indices into {}", name,
-                          to_string(indices), batch, to_string(whole));
+    throw InvalidArgument("{}: indices {} with {} batch axes are no tuples of indices into {} {}", name,
+                          to_string(indices), batch, whole_name(name), to_string(whole));
   }
   if (indices.rank() - 1 + whole.rank() - batch - tuple > kMaxRank) {
-    throw InvalidArgument("{}: {} and indices {} make a tensor of more than {} dimensions", name, to_string(whole),
-                          to_string(indices), kMaxRank);
+    throw InvalidArgument("{}: {} {} and indices {} make a tensor of more than {} dimensions", name, whole_name(name),
+                          to_string(whole), to_string(indices), kMaxRank);
   }
   Selection s{whole, indices, part, {}, indices.strides()[-1]};
   Layout from;
@@ -106,6 +117,8 @@ Selection select_tuples(std::string_view name, const View& whole, const View& in
   }
   s.whole.layout = from;
   s.indices.layout = {from.shape, by};
+  s.given_whole = &whole;
+  s.given_indices = &indices;
   check_part(name, s, whole, indices, from.shape);
   return s;
 }

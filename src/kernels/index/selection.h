@@ -22,12 +22,17 @@ struct Selection {
   View whole, indices, part;  // all of part's shape
   std::vector<IndexedAxis> axes;
   std::int64_t component_stride = 0;
+  const View *given_whole = nullptr, *given_indices = nullptr;  // as the caller has them, for messages
 };
 
 // Throw InvalidArgument. An empty part goes with anything.
 Selection select_rows(std::string_view name, const View& whole, const View& indices, const View& part, int axis);
 Selection select_elements(std::string_view name, const View& whole, const View& indices, const View& part, int axis);
 Selection select_tuples(std::string_view name, const View& whole, const View& indices, const View& part, int batch);
+
+// What the kernel's users call what is chosen from, and what is chosen.
+std::string_view whole_name(std::string_view kernel);
+std::string_view part_name(std::string_view kernel);
 
 // "u32", "i64", …: how indices of that type compare, for common/index.wgsl.
 std::string_view index_kind(DType type);

@@ -357,10 +357,11 @@ void complex_matmul(Stream& stream, const View& a, const View& b, const View& y,
     throw InvalidArgument("matmul: c64 takes no epilogue, given {}", epilogue.expression->to_string());
   for (const View* operand : {&a, &b}) {
     if (operand->dtype != DType::c64 && !is_floating(operand->dtype)) {
-      throw InvalidArgument("matmul: {} and {} don't mix", to_string(a), to_string(b));
+      throw InvalidArgument("matmul: a is {} and b is {}, which don't mix", to_string(a), to_string(b));
     }
     if (overlap(*operand, y)) {
-      throw InvalidArgument("matmul: y ({}) shares memory with an operand ({})", to_string(y), to_string(*operand));
+      throw InvalidArgument("matmul: y {} shares memory with {} {}", to_string(y), operand == &a ? "a" : "b",
+                            to_string(*operand));
     }
   }
   Expression add, subtract;
@@ -386,8 +387,8 @@ void complex_matmul(Stream& stream, const View& a, const View& b, const View& y,
 }
 
 void launch(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {
-  check_memory(stream, "matmul", {a, b}, {y}, Sharing::none);
-  check_memory(stream, "matmul", {epilogue.operands}, {y}, Sharing::same_view);
+  check_memory(stream, "matmul", {{"a", a}, {"b", b}}, {{"y", y}}, Sharing::none);
+  check_memory(stream, "matmul", {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
   if (a.dtype == DType::c64 || b.dtype == DType::c64) return complex_matmul(stream, a, b, y, epilogue);
   const MatmulProblem problem = matmul_problem(a, b, y, epilogue);
   if (problem.y.count() == 0) return;
@@ -405,8 +406,8 @@ void launch(Stream& stream, const View& a, const View& b, const View& y, const E
 
 void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                const MatmulVariant& variant) {
-  check_memory(commands, "matmul", {problem.a, problem.b}, {problem.y}, Sharing::none);
-  check_memory(commands, "matmul", {std::span<const View>(problem.operands)}, {problem.y});
+  check_memory(commands, "matmul", {{"a", problem.a}, {"b", problem.b}}, {{"y", problem.y}}, Sharing::none);
+  check_memory(commands, "matmul", {{"epilogue operand", std::span<const View>(problem.operands)}}, {{"y", problem.y}});
   if (!can_run(variant, problem, commands.device().capabilities())) {
     throw Unsupported("matmul: this device or these operands cannot take {}", to_string(variant));
   }

@@ -131,8 +131,8 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
   for (const View* operand : {&a, &b}) {
     if (overlap(*operand, y)) {
       throw InvalidArgument(
-          "matmul: y ({}) shares memory with an operand ({}), which it would overwrite while it is read", to_string(y),
-          to_string(*operand));
+          "matmul: y {} shares memory with {} {}, which it would overwrite while it is read", to_string(y),
+          operand == &a ? "a" : "b", to_string(*operand));
     }
   }
 

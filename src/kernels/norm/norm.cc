@@ -23,6 +23,7 @@ int checked_first_axis(std::string_view name, int first_axis, int rank) {
 std::optional<View> spread(std::string_view name, std::string_view operand, const std::optional<View>& weight,
                            const View& x, int first_axis) {
   if (!weight) return std::nullopt;
+  check_floating(name, operand, *weight);
   Shape shape;
   for (int d = first_axis; d < x.rank(); ++d) shape.push_back(x.shape()[d]);
   if (weight->shape() != shape) {
@@ -42,7 +43,7 @@ RowNorm last_axes(std::string_view name, RowViews views, const std::optional<Vie
   const View x = views.results[0];
   first_axis = checked_first_axis(name, first_axis, x.rank());
   RowNorm norm{name, std::move(views), spread(name, "scale", scale, x, first_axis),
-               spread(name, "bias", bias, x, first_axis)};
+               spread(name, "bias", bias, x, first_axis), scale, bias};
   std::fill(norm.along.begin() + first_axis, norm.along.begin() + x.rank(), true);
   norm.epsilon = epsilon;
   return norm;
@@ -126,6 +127,8 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
   RowNorm norm{name, std::move(views)};
   if (scale) norm.scale = per_channel(name, "scale", *scale, x, axis);
   if (bias) norm.bias = per_channel(name, "bias", *bias, x, axis);
+  norm.scale_as_given = scale;
+  norm.bias_as_given = bias;
   norm.epsilon = epsilon;
   if (x.count() == 0) return norm;
   if (groups != channels) {
@@ -230,7 +233,8 @@ void batch_norm(Stream& stream, const View& x, const View& mean, const View& var
     (void)row_views(kName, x, y);  // checks them
     check_epsilon(kName, epsilon);
     const int axis = normalize_axis(channel_axis, x.rank(), kName);
-    check_memory(s, kName, {x, mean, variance, scale, bias}, {y});
+    check_memory(s, kName, {{"x", x}, {"mean", mean}, {"variance", variance}, {"scale", scale}, {"bias", bias}},
+                 {{"y", y}});
     std::vector<View> inputs{x, per_channel(kName, "mean", mean, x, axis),
                              per_channel(kName, "variance", variance, x, axis)};
     if (scale) inputs.push_back(per_channel(kName, "scale", *scale, x, axis));

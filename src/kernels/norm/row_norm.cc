@@ -184,7 +184,8 @@ auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
 
 void row_norm(Stream& stream, const RowNorm& norm) {
   const Problem p = problem_of(norm);
-  check_memory(stream, norm.name, norm.views, norm.scale, norm.bias);
+  check_memory(stream, norm.name, norm.views, {"scale", norm.scale, norm.scale_as_given},
+               {"bias", norm.bias, norm.bias_as_given});
   if (element_count(norm.views.shape()) == 0) return;
   if (stream.cpu()) return row_norm_cpu(*stream.cpu(), norm, p.rows);
   refuse_f64(norm.name, norm.views);

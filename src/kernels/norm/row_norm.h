@@ -18,6 +18,7 @@ struct RowNorm {
   std::string_view name;
   RowViews views;
   std::optional<View> scale, bias;
+  std::optional<View> scale_as_given, bias_as_given;  // for messages
   AxisMask along{};
   bool centred = true;  // about the mean; else about zero
   float epsilon = 0;

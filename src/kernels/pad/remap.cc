@@ -31,7 +31,7 @@ bool merges(Remap mode, const RemapAxis& a, const RemapAxis& b) {
 
 RemapProblem make_problem(Remap mode, const View& x, const View& y, std::uint64_t value,
                           std::span<const RemapAxis> axes) {
-  RemapProblem problem{as_unsigned(x), as_unsigned(y), mode, value};
+  RemapProblem problem{as_unsigned(x), as_unsigned(y), &x, &y, mode, value};
   std::vector<RemapAxis> sorted(axes.begin(), axes.end());
   std::erase_if(sorted, [](const RemapAxis& a) { return a.to == 1 && !a.mapped; });
   std::ranges::stable_sort(sorted, std::greater(), [](const RemapAxis& a) { return std::abs(a.y_stride); });
@@ -54,7 +54,7 @@ RemapProblem make_problem(Remap mode, const View& x, const View& y, std::uint64_
 
 void run(Stream& stream, std::string_view name, Remap mode, const View& x, const View& y, std::uint64_t value,
          std::span<const RemapAxis> axes) {
-  check_memory(stream, name, {x}, {y}, Sharing::none);
+  check_memory(stream, name, {{"x", x}}, {{"y", y}}, Sharing::none);
   if (y.count() == 0) return;
   const RemapProblem problem = make_problem(mode, x, y, value, axes);
   if (gpu::Commands* commands = stream.gpu()) remap_gpu(*commands, name, problem);

@@ -34,6 +34,7 @@ struct RemapAxis {
 // x and y as unsigned integers of one size; y is not empty. The axes are those of y, merged where they can be.
 struct RemapProblem {
   View x, y;
+  const View *given_x, *given_y;  // as the caller has them, for messages
   Remap mode;
   std::uint64_t value = 0;  // bits of an element
   std::array<RemapAxis, kMaxRank> axes{};

@@ -67,8 +67,12 @@ RemapProblem with_window(RemapProblem problem) {
   return problem;
 }
 
-RemapProblem part_along(RemapProblem problem, int axis, std::int64_t begin, std::int64_t size) {
+RemapProblem part_along(RemapProblem problem, int axis, std::int64_t begin, std::int64_t size, std::string_view name) {
   RemapAxis& a = problem.axes[axis];
+  if (begin * a.y_stride * bits(problem.y.dtype) % 8 != 0) {
+    throw Unsupported("{}: y {} cannot be cut for this device's bindings: its parts begin inside a byte", name,
+                      to_string(*problem.given_y));
+  }
   problem.y.offset = kernels::part_along(problem.y, axis, begin, size).offset;
   a.to = size;
   if (a.mapped) {
@@ -101,14 +105,15 @@ void in_remap_windows(const gpu::Capabilities& capabilities, std::string_view na
     if (length > longest) longest = length, axis = d;
   }
   if (axis < 0) {
-    throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", name, to_string(problem.x),
+    throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", name,
+                      y_far ? "y " + to_string(*problem.given_y) : "x " + to_string(*problem.given_x),
                       capabilities.max_binding);
   }
   const std::int64_t size = problem.axes[axis].to, half = first_half(size);
   RemapProblem cut = problem;
   cut.y.layout = whole.y.layout;
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
-    in_remap_windows(capabilities, name, part_along(cut, axis, begin, count), run);
+    in_remap_windows(capabilities, name, part_along(cut, axis, begin, count, name), run);
   }
 }
 

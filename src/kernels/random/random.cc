@@ -92,11 +92,11 @@ void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
 
 void run(Stream& stream, const RandomProblem& problem) {
   const View& key = problem.key;
+  const std::string name = std::string("random_") += kForms[static_cast<int>(problem.form)];
   if (key.dtype != DType::u32 || key.shape() != Shape{2}) {
-    throw InvalidArgument("random_{}: key is {}; expected u32 [2]", kForms[static_cast<int>(problem.form)],
-                          to_string(key));
+    throw InvalidArgument("{}: key is {}; expected u32 [2]", name, to_string(key));
   }
-  check_memory(stream, "random", {key}, {problem.y}, Sharing::none);
+  check_memory(stream, name, {{"key", key}}, {{"y", problem.y}}, Sharing::none);
   if (problem.y.count() == 0) return;
   if (stream.cpu()) return random_cpu(*stream.cpu(), problem);
   random_gpu(*stream.gpu(), problem);

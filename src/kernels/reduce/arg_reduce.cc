@@ -151,7 +151,7 @@ auto scratch_of(const gpu::Capabilities& capabilities, const View& x, const Axis
 void run(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes) {
   const std::string_view name = kNames[static_cast<int>(op)];
   const Rows rows = check(op, x, y, axes);
-  check_memory(stream, name, {x}, {y}, Sharing::same_view);
+  check_memory(stream, name, {{"x", x}}, {{"y", y}}, Sharing::same_view);
   if (rows.count == 0) return;
   if (stream.cpu()) return in_host_memory(name, [&] { arg_reduce_cpu(*stream.cpu(), op, x, y, rows); });
 

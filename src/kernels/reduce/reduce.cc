@@ -58,7 +58,7 @@ const char* kernel_of(ReduceOp op) {
 void check_types(ReduceOp reduction, DType x, DType y) {
   const OpInfo& op = kOps[static_cast<int>(reduction)];
   const auto fail = [&](std::string_view expected) {
-    throw InvalidArgument("reduce {}: x is {}, y is {}; expected {}", op.name, name(x), name(y), expected);
+    throw InvalidArgument("{}: x is {}, y is {}; expected {}", kernel_name(reduction), name(x), name(y), expected);
   };
   if (op.name == std::string_view("count")) {
     if (!is_integer(y) || bits(y) < 32) fail("y to be an integer of 32 or 64 bits");
@@ -77,50 +77,50 @@ void check_types(ReduceOp reduction, DType x, DType y) {
   }
 }
 
-void check_expression(const OpInfo& op, const Expression& e, std::span<const View> views, int first,
+void check_expression(ReduceOp op, const Expression& e, std::span<const View> views, int first,
                       std::size_t outputs) {
   if (e.input_count() != static_cast<int>(views.size()) + first || e.outputs().size() != outputs) {
-    throw InvalidArgument("reduce {}: {} views for an expression of {} inputs, and {} for its {} outputs", op.name,
+    throw InvalidArgument("{}: {} views for an expression of {} inputs, and {} for its {} outputs", kernel_name(op),
                           views.size(), e.input_count() - first, outputs, e.outputs().size());
   }
   for (const Expression::Node& node : e.nodes()) {
     if (node.op != ScalarOp::input) continue;
     const DType given = node.input < first ? DType::f32 : views[node.input - first].dtype;
     if (given == node.type) continue;
-    throw InvalidArgument("reduce {}: input {} of the expression is {}, expected {}", op.name, node.input,
+    throw InvalidArgument("{}: input {} of the expression is {}, expected {}", kernel_name(op), node.input,
                           weft::name(node.type), weft::name(given));
   }
 }
 
 ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
                     const ReduceWork& work, double correction = 0) {
-  const OpInfo& info = kOps[static_cast<int>(op)];
+  const std::string_view kernel = kernel_name(op);
   if (inputs.empty() || (!work.before && inputs.size() != 1)) {
-    throw InvalidArgument("reduce {}: {} inputs without an expression of them", info.name, inputs.size());
+    throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
   }
   ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .before = work.before, .y = y,
                   .after = work.after, .correction = correction};
   if (work.before) {
-    check_expression(info, *work.before, inputs, 0, work.beside.size() + 1);
+    check_expression(op, *work.before, inputs, 0, work.beside.size() + 1);
     r.dtype = work.before->output_type(0);
     for (const View& v : inputs) r.shape = broadcast(r.shape, v.shape());
   }
   if (!work.beside.empty() && (!work.before || is_moment(op))) {
-    throw InvalidArgument("reduce {}: {} further results, expected none", info.name, work.beside.size());
+    throw InvalidArgument("{}: {} further results, expected none", kernel, work.beside.size());
   }
   for (std::size_t k = 0; k < work.beside.size(); ++k) {
     const View& v = work.beside[k];
     const DType type = work.before->output_type(static_cast<int>(k) + 1);
     if (v.shape() == r.shape && v.dtype == type) continue;
-    throw InvalidArgument("reduce {}: further result {} is {}, expected {} {}", info.name, k, to_string(v),
+    throw InvalidArgument("{}: further result {} is {}, expected {} {}", kernel, k, to_string(v),
                           weft::name(type), to_string(r.shape));
   }
   r.beside.assign(work.beside.begin(), work.beside.end());
   if (work.after) {
-    check_expression(info, *work.after, work.operands, 1, 1);
+    check_expression(op, *work.after, work.operands, 1, 1);
     check_types(op, r.dtype, DType::f32);
     if (y.dtype != work.after->output_type(0)) {
-      throw InvalidArgument("reduce {}: y is {}, expected {}", info.name, to_string(y),
+      throw InvalidArgument("{}: y is {}, expected {}", kernel, to_string(y),
                             weft::name(work.after->output_type(0)));
     }
   } else {
@@ -131,8 +131,8 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
   const int rank = r.shape.rank();
   AxisMask along{};
   for (int axis : axes) {
-    axis = normalize_axis(axis, rank, "reduce");
-    if (std::exchange(along[axis], true)) throw InvalidArgument("reduce {}: axis {} is named twice", info.name, axis);
+    axis = normalize_axis(axis, rank, kernel);
+    if (std::exchange(along[axis], true)) throw InvalidArgument("{}: axis {} is named twice", kernel, axis);
   }
   Shape kept, with_ones;
   for (int d = 0; d < rank; ++d) {
@@ -140,7 +140,7 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
     if (!along[d]) kept.push_back(r.shape[d]);
   }
   if (y.shape() != kept && y.shape() != with_ones) {
-    throw InvalidArgument("reduce {}: x is {} {}, y is {}; expected y's shape to be {} or {}", info.name, name(r.dtype),
+    throw InvalidArgument("{}: x is {} {}, y is {}; expected y's shape to be {} or {}", kernel, name(r.dtype),
                           to_string(r.shape), to_string(y), to_string(kept), to_string(with_ones));
   }
   const bool ones = y.rank() == rank;
@@ -157,7 +157,7 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
   strides.push_back(spread(y.strides()));
   for (const View& v : work.operands) {
     if (!broadcasts_to(v.shape(), y.shape())) {
-      throw InvalidArgument("reduce {}: operand {} does not broadcast to y {}", info.name, to_string(v), to_string(y));
+      throw InvalidArgument("{}: operand {} does not broadcast to y {}", kernel, to_string(v), to_string(y));
     }
     r.operands.push_back(v.broadcast_to(y.shape()));
     strides.push_back(spread(r.operands.back().strides()));
@@ -498,21 +498,23 @@ void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& 
          const ReduceWork& work, double correction) {
   const ReduceProblem r = check(op, inputs, y, axes, work, correction);
   const OpInfo& info = kOps[static_cast<int>(op)];
-  check_memory(stream, info.name, {inputs, work.operands}, {y, work.beside}, Sharing::same_view);
-  check_memory(stream, info.name, {work.operands}, {work.beside}, Sharing::none);
+  const Operands from = work.before ? Operands("input", inputs) : Operands("x", inputs[0]),
+                 operands("operand", work.operands), beside("further result", work.beside);
+  check_memory(stream, kernel_name(op), {from, operands}, {{"y", y}, beside}, Sharing::same_view);
+  check_memory(stream, kernel_name(op), {operands}, {beside}, Sharing::none);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return in_host_memory(kernel_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
   // Of an f64 its bits tell whether it is 0.
   const bool by_bits = info.takes == Takes::anything && !work.before;
   if ((r.dtype == DType::f64 && !by_bits) || (!r.after && y.dtype == DType::f64)) {
-    throw Unsupported("reduce {}: f64 runs on the CPU only", info.name);
+    throw Unsupported("{}: x is {}, y is {}; f64 runs on the CPU only", kernel_name(op), name(r.dtype), to_string(y));
   }
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, r, axes);
   const int rank = r.shape.rank();
   const std::vector<View> views = views_of(r, kept_axes(rank, axes));
-  in_row_windows(capabilities, info.name, views, reduced_axes(rank, axes), scratch, [&](RowWindows pieces) {
+  in_row_windows(capabilities, kernel_name(op), views, reduced_axes(rank, axes), scratch, [&](RowWindows pieces) {
     const std::vector<Window> windows = windows_of(capabilities, r, axes, pieces);
     if (windows[0].stage != Stage::first) return run_alone(stream, windows[0]);
     run_in_parts(stream, windows);

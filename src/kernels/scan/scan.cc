@@ -17,17 +17,24 @@ namespace {
 
 constexpr std::string_view kNames[] = {"sum", "prod", "max", "min", "log_sum_exp"};
 std::string_view op_name(ScanOp op) { return kNames[static_cast<int>(op)]; }
+// As messages and the table of kernels call it.
+std::string_view kernel_name(ScanOp op) {
+  constexpr std::string_view kKernels[] = {"scan_sum", "scan_prod", "scan_max", "scan_min", "scan_log_sum_exp"};
+  return kKernels[static_cast<int>(op)];
+}
 
 Rows check(ScanOp op, const View& x, const View& y, int axis) {
-  const std::string_view name = op_name(op);
+  const std::string_view name = kernel_name(op);
   const auto fail = [&](std::string_view expected) {
-    throw InvalidArgument("scan {}: x is {}, y is {}; expected {}", name, to_string(x), to_string(y), expected);
+    throw InvalidArgument("{}: x is {}, y is {}; expected {}", name, to_string(x), to_string(y), expected);
   };
   if (x.shape() != y.shape()) fail("one shape");
-  axis = normalize_axis(axis, x.rank(), "scan");
+  axis = normalize_axis(axis, x.rank(), name);
   const bool adds = op == ScanOp::sum || op == ScanOp::prod;
   for (const View* v : {&x, &y}) {
-    if (bits(v->dtype) < 8) throw Unsupported("scan {}: {}; cast packed types first", name, to_string(*v));
+    if (bits(v->dtype) < 8) {
+      throw Unsupported("{}: {} is {}; cast packed types first", name, v == &x ? "x" : "y", to_string(*v));
+    }
   }
   switch (info(x.dtype).kind) {
     case DTypeKind::floating:
@@ -157,7 +164,7 @@ Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const V
 
 void run_in_parts(Stream& stream, ScanOp op, std::span<const Window> windows, const ScanOptions& options,
                   const RowParts& parts) {
-  run_parts(*stream.gpu(), op_name(op), parts, [&](std::size_t window) {
+  run_parts(*stream.gpu(), kernel_name(op), parts, [&](std::size_t window) {
     const Window& w = windows[window];
     return start(stream, "scan_parts", op, w.x, w.y, w.rows, parts.plan_of(window), options);
   });
@@ -171,15 +178,16 @@ AxisMask along(int axis, int rank) {
 
 void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options) {
   const Rows rows = check(op, x, y, axis);
-  check_memory(stream, "scan", {x}, {y}, Sharing::same_view);
+  check_memory(stream, kernel_name(op), {{"x", x}}, {{"y", y}}, Sharing::same_view);
   if (x.count() == 0) return;
   if (stream.cpu()) return scan_cpu(*stream.cpu(), op, x, y, rows, options);
   for (const View* v : {&x, &y}) {
-    if (v->dtype == DType::f64) throw Unsupported("scan {}: {} runs on the CPU only", op_name(op), to_string(*v));
+    if (v->dtype != DType::f64) continue;
+    throw Unsupported("{}: {} is {}, which runs on the CPU only", kernel_name(op), v == &x ? "x" : "y", to_string(*v));
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, op, axis, options);
-  in_row_windows(capabilities, op_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowWindows pieces) {
+  in_row_windows(capabilities, kernel_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowWindows pieces) {
     const std::vector<Window> windows = windows_of(op, pieces, axis, options);
     const auto parts = parts_of(capabilities, op, windows);
     if (parts) return run_in_parts(stream, op, windows, options, *parts);

@@ -108,7 +108,8 @@ std::string_view name_of(bool log) { return log ? "log_softmax" : "softmax"; }
 void run(Stream& stream, const RowViews& views, int axis, bool log) {
   const std::string_view name = name_of(log);
   axis = normalize_axis(axis, views.shape().rank(), name);
-  check_memory(stream, name, views, {}, {});
+  const std::optional<View> no_weight;
+  check_memory(stream, name, views, no_weight, no_weight);
   if (element_count(views.shape()) == 0) return;
   if (stream.cpu()) return softmax_cpu(*stream.cpu(), views, rows_of(views, axis), log);
   refuse_f64(name, views);

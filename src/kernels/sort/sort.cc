@@ -86,9 +86,9 @@ std::uint64_t scratch_bytes(const gpu::Capabilities& can, const SortProblem& p) 
 
 Request part_of(const Request& r, int axis, std::int64_t begin, std::int64_t count) {
   Request part = r;
-  part.x = part_along(r.x, axis, begin, count);
-  if (r.values) part.values = part_along(*r.values, axis, begin, count);
-  if (r.indices) part.indices = part_along(*r.indices, axis, begin, count);
+  part.x = part_along(r.x, axis, begin, count, r.name);
+  if (r.values) part.values = part_along(*r.values, axis, begin, count, r.name);
+  if (r.indices) part.indices = part_along(*r.indices, axis, begin, count, r.name);
   return part;
 }
 
@@ -248,7 +248,7 @@ std::uint64_t needed(const gpu::Capabilities& can, const Request& r) {
 }
 
 void run(Stream& stream, const Request& r) {
-  check_memory(stream, r.name, {r.x}, {r.values, r.indices}, Sharing::none);
+  check_memory(stream, r.name, {{"x", r.x}}, {{"values", r.values}, {"indices", r.indices}}, Sharing::none);
   const SortProblem whole = problem_of(r);
   if (whole.rows == 0 || whole.keep == 0) return;
   if (stream.cpu()) return in_host_memory(r.name, [&] { sort_cpu(*stream.cpu(), whole); });
