@@ -8,6 +8,7 @@
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 #include "weft/kernels/index.h"
+#include "weft/small_float.h"
 
 namespace weft::test {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/common/element_work.h"
+#include "kernels/common/memory.h"
 #include "kernels/common/row_parts.h"
 #include "weft/kernels/row_work.h"
 #include "weft/stream.h"
