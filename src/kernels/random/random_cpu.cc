@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "kernels/common/rows_cpu.h"
+#include "kernels/elementwise/angle_math_cpu.h"
 #include "kernels/random/random.h"
 
 namespace weft::kernels {
@@ -27,13 +28,19 @@ float uniform_of(const RandomProblem& p, std::uint32_t word) {
   return std::min(sum, p.largest);
 }
 
-std::array<float, 2> normal_pair(const RandomProblem& p, std::uint32_t u, std::uint32_t v) {
-  const int surplus = std::max(8 - std::countl_zero(u), 0);
-  const double fraction = u ? static_cast<double>(u >> surplus << surplus) * 0x1p-32 : 0x1p-33;
-  const double radius = std::sqrt(-2 * std::log(fraction)) * p.factor;
-  const double angle = static_cast<double>(static_cast<std::int32_t>(v & ~63u)) * 0x1p-31 * std::numbers::pi;
-  return {static_cast<float>(p.offset + radius * std::cos(angle)),
-          static_cast<float>(p.offset + radius * std::sin(angle))};
+// Two numbers of each two words, in double by functions that are vector code.
+WEFT_VECTOR_CLONES
+void normals_of(const std::uint32_t* words, std::int64_t pairs, double offset, double factor, float* values) {
+  for (std::int64_t k = 0; k < pairs; ++k) {
+    const std::uint32_t u = words[2 * k], v = words[2 * k + 1];
+    // 24 significant bits, as f32 has them.
+    const double cut = std::bit_cast<double>(std::bit_cast<std::uint64_t>(static_cast<double>(u)) & ~0x1fffffffull);
+    const double fraction = (u == 0 ? 0.5 : cut) * 0x1p-32;
+    const double radius = std::sqrt(-2 * wide::log_positive(fraction)) * factor;
+    const double angle = static_cast<double>(static_cast<std::int32_t>(v & ~63u)) * 0x1p-31 * std::numbers::pi;
+    values[2 * k] = static_cast<float>(offset + radius * wide::cos(angle));
+    values[2 * k + 1] = static_cast<float>(offset + radius * wide::sin(angle));
+  }
 }
 
 std::uint64_t integer_of(const RandomProblem& p, std::uint32_t low, std::uint32_t high) {
@@ -56,11 +63,15 @@ void make(const RandomProblem& p, const Words2& key, std::int64_t first, std::in
     words_of(key, static_cast<std::uint64_t>(first), count, words);
     for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(integer_of(p, words[2 * i], words[2 * i + 1]));
   } else {
-    words_of(key, static_cast<std::uint64_t>(first / 2), ceil_div(count, 2), words);
-    for (std::int64_t i = 0; i < count; ++i) {
-      values[i] =
-          T(p.form == Form::uniform ? uniform_of(p, words[i]) : normal_pair(p, words[i & ~1], words[i | 1])[i & 1]);
+    const std::int64_t pairs = ceil_div(count, 2);
+    words_of(key, static_cast<std::uint64_t>(first / 2), pairs, words);
+    if (p.form == Form::uniform) {
+      for (std::int64_t i = 0; i < count; ++i) values[i] = T(uniform_of(p, words[i]));
+      return;
     }
+    float normals[kChunk];
+    normals_of(words, pairs, p.offset, p.factor, normals);
+    for (std::int64_t i = 0; i < count; ++i) values[i] = T(normals[i]);
   }
 }
 
