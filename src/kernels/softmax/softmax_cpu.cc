@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/common/row_work_cpu.h"
+#include "kernels/common/scratch_cpu.h"
 
 namespace weft::kernels {
 namespace {
@@ -70,6 +71,78 @@ void softmax_row(const float* x, float* y, std::int64_t n, bool log) {
   for (i = 0; i < n; ++i) y[i] *= scale;
 }
 
+constexpr std::int64_t kColumns = 64;  // side by side
+
+// Of columns of n elements, [n][kColumns], in place.
+WEFT_VECTOR_CLONES
+void softmax_columns(float* x, std::int64_t n, bool log) {
+  float tops[kColumns];
+  double sums[kColumns] = {};
+  for (float& t : tops) t = std::numeric_limits<float>::lowest();
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* const row = x + i * kColumns;
+    for (int c = 0; c < kColumns; ++c) tops[c] = row[c] > tops[c] ? row[c] : tops[c];
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    float* const row = x + i * kColumns;
+    for (int c = 0; c < kColumns; ++c) {
+      const float e = exp_below_zero(row[c] - tops[c]);
+      sums[c] += static_cast<double>(e);
+      row[c] = log ? row[c] : e;
+    }
+  }
+  if (log) {
+    for (double& s : sums) s = std::log(s);
+    for (std::int64_t i = 0; i < n; ++i) {
+      float* const row = x + i * kColumns;
+      for (int c = 0; c < kColumns; ++c) {
+        row[c] = static_cast<float>((static_cast<double>(row[c]) - static_cast<double>(tops[c])) - sums[c]);
+      }
+    }
+    return;
+  }
+  float scales[kColumns];
+  for (int c = 0; c < kColumns; ++c) scales[c] = static_cast<float>(1 / sums[c]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    float* const row = x + i * kColumns;
+    for (int c = 0; c < kColumns; ++c) row[c] *= scales[c];
+  }
+}
+
+// Rows that lie across memory, a block of neighbours at a time as the columns that they are; false for others.
+bool by_columns(cpu::Executor& executor, const RowViews& views, const Rows& rows, bool log) {
+  const View &x = views.inputs[0], &y = views.results[0];
+  const Collapsed &outer = rows.outer, &inner = rows.inner;
+  if (views.has_work() || !widens_to_f32(x.dtype) || !widens_to_f32(y.dtype) || inner.shape.rank() != 1 ||
+      outer.shape.empty() || outer.strides[0].back() != 1 || outer.strides[1].back() != 1 || outer.shape.back() < 8) {
+    return false;
+  }
+  const std::int64_t width = outer.shape.back(), blocks = ceil_div(width, kColumns), n = rows.length;
+  const auto load = load_block(x.dtype);
+  const auto store = store_block(y.dtype);
+  parallel(executor, rows.count / width * blocks, std::max<std::int64_t>(16384 / (n * kColumns), 1),
+           [&](std::int64_t begin, std::int64_t end) {
+             thread_local Scratch scratch;
+             float* const columns = scratch.need(n * kColumns);
+             for (std::int64_t b = begin; b < end; ++b) {
+               const std::int64_t at = b % blocks * kColumns, row = b / blocks * width + at;
+               const auto count = static_cast<int>(std::min(kColumns, width - at));
+               const std::int64_t from = offset_of({outer.shape, outer.strides[0]}, row),
+                                  to = offset_of({outer.shape, outer.strides[1]}, row);
+               for (std::int64_t i = 0; i < n; ++i) {
+                 float* const values = columns + i * kColumns;
+                 load(x.buffer.data() + x.offset, from + i * inner.strides[0][0], 1, count, values);
+                 std::fill(values + count, values + kColumns, 0.0f);
+               }
+               softmax_columns(columns, n, log);
+               for (std::int64_t i = 0; i < n; ++i) {
+                 store(y.buffer.data() + y.offset, to + i * inner.strides[1][0], 1, count, columns + i * kColumns);
+               }
+             }
+           });
+  return true;
+}
+
 void softmax_row(const double* x, double* y, std::int64_t n, bool log) {
   double top = std::numeric_limits<double>::lowest();
   for (std::int64_t i = 0; i < n; ++i) top = x[i] > top ? x[i] : top;
@@ -86,6 +159,7 @@ void softmax_row(const double* x, double* y, std::int64_t n, bool log) {
 }  // namespace
 
 void softmax_cpu(cpu::Executor& executor, const RowViews& views, const Rows& rows, bool log) {
+  if (by_columns(executor, views, rows, log)) return;
   const auto run = [&]<class T>() {
     for_each_row<T>(executor, views, rows,
                     [log](const T* in, T* out, std::int64_t n, std::int64_t) { softmax_row(in, out, n, log); });
