@@ -24,6 +24,8 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
   const int b = bits(problem.x.dtype);
   const std::byte* x = problem.x.buffer.data() + problem.x.offset;
   std::byte* y = problem.y.buffer.data() + problem.y.offset;
+  const LoadBlock load = load_block(problem.x.dtype);
+  const StoreBlock store = store_block(problem.y.dtype);
   // One element of x, or the value. Offsets of reversed views are negative, so none of them can stand for "outside".
   const auto copy_one = [&](std::int64_t to, std::optional<std::int64_t> at) {
     if (b >= 8) {
@@ -38,6 +40,8 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
   cpu::Executor& executor = b < 8 ? one_core : all_cores;
   parallel(executor, element_count(outer.shape), std::max<std::int64_t>(16384 / row.to, 1),
            [&](std::int64_t begin, std::int64_t end) {
+             constexpr std::int64_t kNumbers = 1024;
+             std::uint64_t numbers[kNumbers];
              for (std::int64_t r = begin; r < end; ++r) {
                std::int64_t source = 0;
                bool inside = true;
@@ -49,6 +53,25 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
                  source += i * problem.axes[d].x_stride;
                }
                const std::int64_t target = offset_of(outer, r);
+               if (b < 8 && !keep) {
+                 // Packed elements many at a time, as the numbers that they are.
+                 for (std::int64_t first = 0; first < row.to; first += kNumbers) {
+                   const std::int64_t end_of_piece = std::min(first + kNumbers, row.to);
+                   for (std::int64_t c = first; c < end_of_piece;) {
+                     const std::int64_t i = inside ? from[last][c] : -1;
+                     std::int64_t run = 1;
+                     if (i < 0) {
+                       numbers[c - first] = problem.value;
+                     } else {
+                       while (c + run < end_of_piece && from[last][c + run] == i + run) ++run;
+                       load(x, source + i * row.x_stride, row.x_stride, static_cast<int>(run), numbers + (c - first));
+                     }
+                     c += run;
+                   }
+                   store(y, target + first * row.y_stride, row.y_stride, static_cast<int>(end_of_piece - first), numbers);
+                 }
+                 continue;
+               }
                for (std::int64_t c = 0; c < row.to;) {
                  const std::int64_t i = inside ? from[last][c] : -1;
                  std::int64_t run = 1;
