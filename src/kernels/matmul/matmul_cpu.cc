@@ -2,6 +2,7 @@
 // the epilogue runs over each block while it is there.
 #include "cpu/kept.h"
 #include "kernels/call.h"
+#include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/matmul/matmul.h"
@@ -265,10 +266,69 @@ void plain(cpu::Executor& executor, const MatmulProblem& p, const RowStore& stor
   });
 }
 
-// Integers: 8-bit ones in f32, as many at a time as an f32 sums exactly; wider ones by a plain loop, whose sums wrap.
+// sums[r][c] += a[r][k] · w[k][c] for four k, wrapping. Rows of a are a_row apart, of w and of sums `pitch`.
+WEFT_VECTOR_CLONES
+void add_products(const std::uint32_t* a, std::int64_t a_row, const std::uint32_t* w, std::int64_t rows,
+                  std::int64_t cols, std::int64_t pitch, std::uint32_t* sums) {
+  for (std::int64_t r = 0; r < rows; ++r, a += a_row, sums += pitch) {
+    const std::uint32_t a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    for (std::int64_t c = 0; c < cols; ++c) {
+      sums[c] += a0 * w[c] + a1 * w[pitch + c] + a2 * w[2 * pitch + c] + a3 * w[3 * pitch + c];
+    }
+  }
+}
+
+// `count` elements of an integer type, side by side or not, as 32 bits.
+template <class X>
+void take_words(const View& view, std::int64_t first, std::int64_t stride, std::int64_t count, std::uint32_t* words) {
+  const X* x = data<const X>(view) + first;
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(x[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(x[i * stride]);
+  }
+}
+auto words_of(DType type) {
+  switch (type) {
+    case DType::i8: return take_words<std::int8_t>;
+    case DType::u8: return take_words<std::uint8_t>;
+    case DType::i16: return take_words<std::int16_t>;
+    case DType::u16: return take_words<std::uint16_t>;
+    default: return take_words<std::uint32_t>;
+  }
+}
+
+// Integers of up to 32 bits as they are, four rows of b at a time.
+void wide_integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
+  constexpr std::int64_t kDepth = 4, kRows = 32;
+  const auto take_a = words_of(p.a.dtype), take_b = words_of(p.b.dtype);
+  in_tiles<std::uint32_t>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows,
+                                                  std::int64_t col, std::int64_t cols, std::int64_t pitch,
+                                                  std::uint32_t* sums) {
+    thread_local Scratch scratch;
+    auto* const w = reinterpret_cast<std::uint32_t*>(scratch.need(kDepth * pitch));
+    std::uint32_t a[kRows * kDepth];
+    const std::int64_t a0 = batch_offset(p.a, p.batch, batch) + row * p.a.strides()[-2],
+                       b0 = batch_offset(p.b, p.batch, batch) + col * p.b.strides()[-1];
+    for (std::int64_t k = 0; k < p.k; k += kDepth) {
+      const std::int64_t depth = std::min(kDepth, p.k - k);
+      for (std::int64_t e = 0; e < kDepth; ++e) {
+        if (e < depth) take_b(p.b, b0 + (k + e) * p.b.strides()[-2], p.b.strides()[-1], cols, w + e * pitch);
+        else std::fill_n(w + e * pitch, cols, 0u);
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        std::fill_n(a + r * kDepth, kDepth, 0u);
+        take_a(p.a, a0 + r * p.a.strides()[-2] + k * p.a.strides()[-1], p.a.strides()[-1], depth, a + r * kDepth);
+      }
+      add_products(a, kDepth, w, rows, cols, pitch, sums);
+    }
+  });
+}
+
+// Integers: 8-bit ones in f32, as many at a time as an f32 sums exactly; wider ones as they are, sums wrapping.
 void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
   const auto largest = [](DType t) { return t == DType::u8 ? 255 : t == DType::i8 ? 128 : 0; };
-  if (!largest(p.a.dtype) || !largest(p.b.dtype)) return plain<std::uint32_t>(executor, p, store, DType::i32);
+  if (!largest(p.a.dtype) || !largest(p.b.dtype)) return wide_integers(executor, p, store);
   const std::int64_t exact = (std::int64_t{1} << 24) / (largest(p.a.dtype) * largest(p.b.dtype));
   const View a = packed(executor, p.a);
   const RightSide right(executor, p);
