@@ -88,6 +88,29 @@ TEST_P(Compact, Refusals) {
   EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 2}, DType::i16), count), InvalidArgument);
 }
 
+// A denormal is true, wherever it stands.
+TEST_P(Compact, DenormalsAreTrue) {
+  Rng rng(7);
+  for (const DType type : {DType::f32, DType::bf16}) {
+    for (const std::int64_t n : {7, 33, 64, 1001}) {
+      const View mask = random_view(rng, {n}, type), x = random_view(rng, {n}, DType::i32),
+                 y = random_view(rng, {n}, DType::i32), count = random_view(rng, {1}, DType::u32);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::uint64_t sign = i % 2 ? std::uint64_t{1} << (bits(type) - 1) : 0;
+        set_element_bits(mask, i, i % 5 == 0 ? sign : sign | 1);
+      }
+      run_both(device(GetParam()), {{x, mask}}, {{y, count}}, [](Stream& s, auto in, auto out) {
+        std::optional<View> w;
+        if (const auto bytes = kernels::compact_workspace(s, in[0].shape())) {
+          w = View(s.gpu()->device().allocate(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
+        }
+        kernels::compress(s, in[0], in[1], out[0], out[1], w);
+      }, kSameBits, std::string(name(type)));
+      EXPECT_EQ(value(count, 0), static_cast<double>(n - (n + 4) / 5));
+    }
+  }
+}
+
 // Views of stride 0 have elements without end.
 TEST_P(Compact, MoreElementsThanAreCounted) {
   gpu::Device& gpu = device(GetParam());

@@ -245,6 +245,40 @@ TEST_P(ReduceTest, EmptyRows) {
   }
 }
 
+// Denormals are no zeros, wherever in a row they stand: those of f32 and bf16, which a device that computes may flush,
+// and of the narrower floats, which it does not.
+TEST_P(ReduceTest, DenormalsAreNotZero) {
+  const std::pair<DType, std::uint64_t> types[] = {{DType::f32, 1}, {DType::bf16, 1}, {DType::f16, 1},
+                                                   {DType::f8e4m3, 1}, {DType::f8e5m2, 1}, {DType::f64, 1}};
+  for (const auto& [type, bits] : types) {
+    const bool flushes = type == DType::f32 || type == DType::bf16;
+    for (const std::int64_t n : {1, 5, 32, 33, 35, 36, 65, 250, 1000}) {
+      if (!flushes && n != 33 && n != 1000) continue;
+      for (const bool along : {true, false}) {
+        const View x = output(type, along ? Shape{3, n} : Shape{n, 3});
+        // A row of denormals, of both signs; one of zeros, of both signs; one whose last element alone is none.
+        for (std::int64_t row = 0; row < 3; ++row) {
+          for (std::int64_t j = 0; j < n; ++j) {
+            const std::uint64_t sign = j % 2 ? std::uint64_t{1} << (weft::bits(type) - 1) : 0;
+            const bool zero = row == 1 || (row == 2 && j + 1 < n);
+            set_element_bits(x, along ? row * n + j : j * 3 + row, sign | (zero ? 0 : bits));
+          }
+        }
+        for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+          const View y = output(result_type(op, type), {3});
+          const std::string what = std::format("op {} of {} {}", static_cast<int>(op), along ? "rows" : "columns",
+                                               weft::to_string(x));
+          run_both(device, std::array{x}, std::array{y},
+                   [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{along ? 1 : 0}); },
+                   {}, what);
+          const double some = op == ReduceOp::count ? 1 : op == ReduceOp::any || n == 1 ? 1 : 0;
+          EXPECT_EQ(values(y), (std::vector<double>{op == ReduceOp::count ? static_cast<double>(n) : 1, 0, some})) << what;
+        }
+      }
+    }
+  }
+}
+
 // What is counted of nothing is 0 in every type, also in those whose own range does not reach so far.
 TEST_P(ReduceTest, NothingOfEveryType) {
   for (const DType type : {DType::f32, DType::f16, DType::f8e4m3, DType::f64, DType::i4, DType::u4, DType::i2,

@@ -50,6 +50,10 @@ fn upper_halves(b: vec4<u32>) -> vec2<u32> {
   return (b.xz >> vec2<u32>(16u)) | (b.yw & vec2<u32>(0xffff0000u));
 }
 
+// Whether v is not ±0, by its bits. `zero` is a 0 that compilers do not know: LLVM, behind Mesa's software device, makes a
+// comparison of floats of masked bits that are compared with 0, and the device takes denormals for 0 there.
+fn is_not_zero_f32(v: f32, zero: u32) -> bool { return ((bitcast<u32>(v) ^ zero) & 0x7fffffffu) != 0u; }
+
 // Positive and finite, by its bits: comparisons need not know NaN.
 fn is_positive_f32(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
 fn all_positive_f32(v: vec4<f32>) -> bool {

@@ -136,6 +136,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
       .set("rank", mask.rank())
       .set("wide", list && b == 64)
       .set("workgroup", workgroup)
+      .nothing()
       .index_param("elements", mask.count())
       .index_param("groups", counts.count())
       .dispatch_groups("compact", counts.count());

@@ -2,13 +2,13 @@
 // What a mask's element says, by its bits.
 fn is_true(v: mask_t) -> bool {
 {% if mask_kind == "float" %}
-  return (bitcast<u32>(v) & 0x7fffffffu) != 0u;
+  return is_not_zero_f32(v, p.nothing);
 {% elif mask_kind == "f64" %}
   return (v.x | (v.y & 0x7fffffffu)) != 0u;
 {% elif mask_kind == "pair" %}
   return any(v != vec2<u32>(0u));
 {% elif mask_kind == "complex" %}
-  return any((bitcast<vec2<u32>>(v) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u));
+  return is_not_zero_f32(v.x, p.nothing) || is_not_zero_f32(v.y, p.nothing);
 {% else %}
   return v != mask_t(0);
 {% endif %}

@@ -128,13 +128,13 @@ std::string cast_text(DType from, DType to, const std::string& x) {
   const char f = family(from);
   if (f == 'c') {
     if (to == DType::boolean)
-      return std::format("u32(any((bitcast<vec2<u32>>({}) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u)))", x);
+      return std::format("u32(is_not_zero_f32({0}.x, p.nothing) || is_not_zero_f32({0}.y, p.nothing))", x);
     return cast_text(DType::f32, to, x + ".x");
   }
   const char t = family(to);
   if (t == 'c') return std::format("vec2<f32>({}, 0.0)", from == DType::f32 ? x : cast_text(from, DType::f32, x));
   if (to == DType::boolean) {
-    if (f == 'f') return std::format("u32((bitcast<u32>({}) & 0x7fffffffu) != 0u)", x);
+    if (f == 'f') return std::format("u32(is_not_zero_f32({}, p.nothing))", x);
     return f == 'l' || f == 'm' ? std::format("u32(any({} != vec2<u32>(0u)))", x) : std::format("u32({} != 0)", x);
   }
   const int b = bits(to);
@@ -517,7 +517,8 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 bool names_nothing(const Expression& e, bool reorders) {
   const std::vector<bool> secret = secret_nodes(e, reorders);
   return std::ranges::find(secret, true) != secret.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
-           return (node.op == ScalarOp::cast && node.type == DType::f16) || meets_itself(e, node) ||
+           return (node.op == ScalarOp::cast && (node.type == DType::f16 || node.type == DType::boolean)) ||
+                  meets_itself(e, node) ||
                   (node.op == ScalarOp::reciprocal && node.type == DType::c64);
          });
 }

@@ -318,6 +318,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
     const std::uint64_t of_parts = identity_bits(r.op, accumulator);
+    if (info.takes == Takes::anything) call.nothing();
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("x_type", compute_type(r.dtype));
     call.param("identity_low", static_cast<std::uint32_t>(identity));

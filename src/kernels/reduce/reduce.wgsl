@@ -55,11 +55,12 @@ fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
 {% if kind == "double" %}
   return select(0u, 1u, any((v & vec2<u32>(0xffffffffu, 0x7fffffffu)) != vec2<u32>(0u)));
 {% elif kind == "complex" %}
-  return select(0u, 1u, any((bitcast<vec2<u32>>(v) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u)));
+  return u32(is_not_zero_f32(v.x, p.nothing) || is_not_zero_f32(v.y, p.nothing));
 {% elif wide_integer %}
   return select(0u, 1u, any(v != vec2<u32>(0u)));
 {% elif kind == "float" %}
-  return select(value_t(0u), value_t(1u), (bitcast<value_t>(v) & value_t(0x7fffffffu)) != value_t(0u));
+{# As is_not_zero_f32(). #}
+  return select(value_t(0u), value_t(1u), ((bitcast<value_t>(v) ^ value_t(p.nothing)) & value_t(0x7fffffffu)) != value_t(0u));
 {% else %}
   return select(value_t(0u), value_t(1u), v != {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}(0));
 {% endif %}
