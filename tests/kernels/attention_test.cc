@@ -1,6 +1,7 @@
 #include "attention_cases.h"
 #include "support/npy.h"
 #include "weft/error.h"
+#include "weft/small_float.h"
 
 namespace weft::kernels {
 namespace {
@@ -308,20 +309,27 @@ TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
   }
   for (const DType type : {DType::f32, DType::f16}) {
     for (const bool lengths : {false, true}) {
-      for (const std::int64_t keys : {1, 3, 6, 16, 35, 71}) {
+      for (const std::int64_t keys : {1, 3, 35}) {
+        if (keys < 35 && (lengths || type == DType::f16)) continue;
         const Case c{.queries = 3, .keys = keys, .type = type, .key_lengths = lengths};
         Rng rng(3);
         const AttentionOperands o = operands(rng, c);
         const std::int64_t last = lengths ? keys / 2 : keys - 1;
         if (lengths) test::set_element_bits(o.inputs.back(), 0, static_cast<std::uint64_t>(last + 1));
         for (std::int64_t head = 0; head < c.kv_heads; ++head) {
-          set(o.inputs[2], (head * keys + last) * c.value_dim + 5, -kInfinity);
-          set(o.inputs[2], (head * keys + last) * c.value_dim + 12, kInfinity);
+          const auto value_at = [&](std::int64_t column, float x) {
+            const std::int64_t i = (head * keys + last) * c.value_dim + column;
+            test::set_element_bits(o.inputs[2], i, type == DType::f16 ? float16(x).bits : std::bit_cast<std::uint32_t>(x));
+          };
+          value_at(5, -kInfinity);
+          value_at(12, kInfinity);
         }
         const std::string what = std::format("{} keys of {}{}", keys, name(type), lengths ? ", half of them seen" : "");
         check_attention(device(), o, c.options(), what, nullptr, attention_tolerance(c));
         for (const AttentionVariant& v : some) {
-          check_attention(device(), o, c.options(), what, &v, attention_tolerance(c));
+          // The others differ by type in their loads alone.
+          const bool by_type = v.kind == AttentionKind::few || v.kind == AttentionKind::matrices;
+          if (by_type || type == DType::f32) check_attention(device(), o, c.options(), what, &v, attention_tolerance(c));
         }
         // What the twin found, which the GPU's results were compared with.
         EXPECT_EQ(test::value(o.y, 5), -kInfinity) << what;
