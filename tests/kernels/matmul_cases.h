@@ -10,6 +10,7 @@
 #include "kernels/matmul/matmul.h"
 #include "support/devices.h"
 #include "support/kernel_test.h"
+#include "support/quick.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 
@@ -106,11 +107,13 @@ class MatmulTest : public testing::TestWithParam<std::string> {
   // The device's choice, the cpu and the twin, all against the double loop.
   void check_all(const View& a, const View& b, const View& y, const std::string& what) {
     const Expected e = expect_product(a, b, y.shape());
-    const std::array inputs{a, b};
-    const View gpu = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-      matmul(c, in[0], in[1], out);
-    });
-    expect_within(gpu, e, what + " on the device");
+    if (!test::leave_out_problem()) {
+      const std::array inputs{a, b};
+      const View gpu = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
+        matmul(c, in[0], in[1], out);
+      });
+      expect_within(gpu, e, what + " on the device");
+    }
     matmul(executor_, a, b, y);
     expect_within(y, e, what + " on the cpu");
     if (y.count() <= 4096) {

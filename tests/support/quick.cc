@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <format>
@@ -11,8 +12,18 @@
 namespace weft::test {
 namespace {
 
+// One in so many problems runs.
+constexpr unsigned kShare = 8;
+
+// A test that has run for so long leaves out the rest, so that shaders that are in no cache take only so much time to
+// compile.
+constexpr std::chrono::seconds kLongest{1};
+
+using Clock = std::chrono::steady_clock;
+
 struct {
   const testing::TestInfo* test = nullptr;
+  Clock::time_point started;
   std::uint32_t next = 0;  // problem of the test
   long ran = 0, left_out = 0;
 } problems;
@@ -32,16 +43,19 @@ bool leave_out_problem() {
   const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
   if (test != problems.test) {
     problems.test = test;
+    problems.started = Clock::now();
     problems.next = 0;
   }
-  // Multiples of the golden ratio are spread evenly and have no period that a test's nested loops could share, so each
-  // of the loops' values keeps its quarter.
-  const bool out = (problems.next++ * 0x9E3779B1u) >> 30 != 0;
+  // Multiples of the golden ratio are spread evenly and have no period that a test's nested loops could share, so that
+  // each value that a loop takes has its share.
+  const std::uint32_t number = problems.next++;
+  const bool out = number * 0x9E3779B1u > 0xffffffffu / kShare ||
+                   (number > 0 && Clock::now() - problems.started > kLongest);
   ++(out ? problems.left_out : problems.ran);
   return out;
 }
 
-unsigned scaled(unsigned problems) { return quick() ? (problems + 3) / 4 : problems; }
+unsigned scaled(unsigned problems) { return quick() ? (problems + kShare - 1) / kShare : problems; }
 
 void print_quick() {
   if (!quick()) return;
