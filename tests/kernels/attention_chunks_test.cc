@@ -90,7 +90,8 @@ TEST_P(AttentionChunksOnDevice, FormsWithLongKeys) {
       kernels::check_attention(*device, o, c.options(), kernels::text(c), &form, kernels::attention_tolerance(c));
     }
   }
-  EXPECT_GE(ran, 12 + (capabilities.subgroups ? 4 : 0) + (forms.size() > 4 ? 3 : 0));
+  // Without a buffer whole tiles are read, and these keys do not come in such.
+  EXPECT_GE(ran, 12 + (capabilities.subgroups ? 4 : 0) + (forms.size() > 4 ? 2 : 0));
 }
 
 // Chunks in which a query sees no key, a query that sees none at all, and NaN, which is not read past a length.

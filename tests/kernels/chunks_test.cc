@@ -53,7 +53,7 @@ TEST_F(Chunks, WhatCannotBeCutIsRefusedByName) {
                 kernels::sort(encoder, View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}),
                               View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}), {}, {});
               }),
-              testing::StartsWith("Unsupported: sort: i4 [9, 99999] cannot be cut"));
+              testing::ContainsRegex("Unsupported: sort: i4 \\[[0-9]+, 99999\\] cannot be cut"));
 }
 
 TEST_F(Chunks, TheFlagForcesIt) {
