@@ -2,8 +2,9 @@
 // stream it records dispatches, on a CPU stream it computes at once, with the same result up to rounding.
 //
 // Kernels read nothing back. A call is planned once for its operands' layouts and its options, and the plan is kept with
-// the device (weft/kernels/plan.h); scratch that it needs comes from the stream. All of them throw InvalidArgument (shapes, types and axes that do not fit; the message names
-// the kernel, the operand, expected and got) and Unsupported (a type or size that this device cannot do).
+// the device (weft/kernels/plan.h); scratch that it needs comes from the stream. All of them throw InvalidArgument
+// (shapes, types and axes that do not fit; the message names the kernel, the operand, expected and got) and Unsupported
+// (a type or size that this device cannot do).
 // Views may have any strides, zero (broadcast) and negative ones included, unless a kernel says otherwise; outputs may
 // not overlap themselves, and may share memory with an input only if both are the very same view; those of kernels that
 // move elements (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts, products

@@ -96,8 +96,10 @@ void Planner::dispatch(const gpu::Dispatch& d) {
   impl.context->check_known();
   gpu::check_dispatch(*impl.context, d);
   Plan::State::Dispatch planned;
-  if (purpose_ == PlanFor::recording) planned.prepared.pipeline = &impl.pipelines.request(d);
-  else if (!impl.pipelines.known(d.key)) (void)d.make_wgsl();  // which tells what a device cannot do
+  if (purpose_ == PlanFor::recording)
+    planned.prepared.pipeline = &impl.pipelines.request(d);
+  else if (!impl.pipelines.known(d.key))
+    (void)d.make_wgsl();  // which tells what a device cannot do
   planned.prepared.params.assign(d.params.begin(), d.params.end());
   planned.prepared.run = gpu::run_of(d, {}, 0);
   for (const gpu::Binding& b : d.bindings) planned.bindings.push_back(located(b));
@@ -163,10 +165,10 @@ void Plan::State::record(gpu::Commands& commands, std::span<const View* const> v
   for (const Dispatch& d : dispatches) {
     bound.clear();
     for (const Binding& b : d.bindings) {
-      const Buffer& buffer = b.operand >= 0 ? views[static_cast<std::size_t>(b.operand)]->buffer
+      const Buffer& buffer = b.operand >= 0          ? views[static_cast<std::size_t>(b.operand)]->buffer
                              : b.operand == kScratch ? memory
                                                      : b.buffer;
-      const std::uint64_t start = b.operand >= 0 ? views[static_cast<std::size_t>(b.operand)]->offset
+      const std::uint64_t start = b.operand >= 0          ? views[static_cast<std::size_t>(b.operand)]->offset
                                   : b.operand == kScratch ? memory_offset
                                                           : 0;
       bound.push_back({buffer, start + static_cast<std::uint64_t>(b.offset), b.size, b.access});
@@ -185,8 +187,7 @@ std::span<const KernelRun> Plan::dispatches() const {
 
 bool Plan::fits(std::span<const View> views) const {
   if (!state_ || views.size() != state_->operands.size()) return !state_ && views.empty();
-  const std::uint64_t alignment =
-      device_.is_gpu() ? device_.gpu().capabilities().storage_alignment : 1;
+  const std::uint64_t alignment = device_.is_gpu() ? device_.gpu().capabilities().storage_alignment : 1;
   std::vector<PlannedOperand> found(views.size());
   if (!describe_operands(pointers(views), alignment, found) && device_.is_gpu()) return false;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -197,8 +198,8 @@ bool Plan::fits(std::span<const View> views) const {
       const auto written = [&](std::size_t at) {
         return state_->operands[static_cast<std::size_t>(state_->operands[at].owner)].written;
       };
-      if (shared && (!shares || found[i].distance - found[k].distance !=
-                                    planned.distance - state_->operands[k].distance)) {
+      if (shared &&
+          (!shares || found[i].distance - found[k].distance != planned.distance - state_->operands[k].distance)) {
         return false;
       }
       if (shares && !shared && (written(i) || written(k))) return false;
@@ -210,8 +211,7 @@ bool Plan::fits(std::span<const View> views) const {
 void Plan::record(Stream& stream, std::span<const View> operands, const std::optional<View>& given) const {
   if (!state_) return;
   if (stream.cpu()) {
-    if (device_.is_gpu()) throw InvalidArgument("record: planned for {}, the stream is the CPU's",
-                                                       device_.name());
+    if (device_.is_gpu()) throw InvalidArgument("record: planned for {}, the stream is the CPU's", device_.name());
     return state_->calls(stream, operands);
   }
   if (!device_.is_gpu() || !(stream.gpu()->device() == device_.gpu())) {

@@ -92,8 +92,10 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& list
   Planner* const planner = commands.planning() ? static_cast<Planner*>(&commands) : nullptr;
   if (planner && planner->purpose() == PlanFor::inspection) return launch(commands);
   const auto record = [&](const Plan::State& plan) {
-    if (planner) planner->append(plan, views);
-    else plan.record(commands, views, {});
+    if (planner)
+      planner->append(plan, views);
+    else
+      plan.record(commands, views, {});
   };
   // Memory that is not as it should be: the launcher says what is wrong with it.
   if (!describe_operands(views, device.capabilities().storage_alignment, operands)) return record(*make());

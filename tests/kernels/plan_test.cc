@@ -101,10 +101,10 @@ TEST_P(PlanTest, RefusesOperandsThatLieOtherwise) {
   const View a(device.allocate(8192), 0, DType::f32, {8, 64}), b(device.allocate(4096), 0, DType::f32, {8, 64});
   EXPECT_TRUE(p.fits(std::array{a, a, b}));
   const View moved(a.buffer, 4096, DType::f32, {8, 64});
-  EXPECT_TRUE(p.fits(std::array{moved, moved, b}));   // whole multiples of 256 bytes
-  EXPECT_FALSE(p.fits(std::array{a, moved, b}));      // shared, but at another distance
-  EXPECT_FALSE(p.fits(std::array{a, b, b}));          // not shared, and y is an operand
-  EXPECT_FALSE(p.fits(std::array{a, a, a}));          // in place
+  EXPECT_TRUE(p.fits(std::array{moved, moved, b}));  // whole multiples of 256 bytes
+  EXPECT_FALSE(p.fits(std::array{a, moved, b}));     // shared, but at another distance
+  EXPECT_FALSE(p.fits(std::array{a, b, b}));         // not shared, and y is an operand
+  EXPECT_FALSE(p.fits(std::array{a, a, a}));         // in place
   EXPECT_FALSE(p.fits(std::array{a, a}));
   const View off(a.buffer, 4, DType::f32, {8, 64});
   EXPECT_FALSE(p.fits(std::array{off, off, b}));
@@ -120,7 +120,9 @@ TEST_P(PlanTest, RefusesOperandsThatLieOtherwise) {
   EXPECT_TRUE(apart.fits(std::array{a, moved, b}));
   EXPECT_FALSE(apart.fits(std::array{a, b, moved}));
   EXPECT_THROW(kernels::plan(Device(device), {plain, plain, plain},
-                             [&](Stream& s, std::span<const View>) { kernels::unary(s, ScalarOp::exp, plain, dense(DType::f32, {8, 64})); }),
+                             [&](Stream& s, std::span<const View>) {
+                               kernels::unary(s, ScalarOp::exp, plain, dense(DType::f32, {8, 64}));
+                             }),
                InternalError);
 }
 
@@ -150,7 +152,8 @@ TEST_P(PlanTest, InspectionCompilesNothing) {
 TEST_P(PlanTest, CallsFindTheirPlan) {
   const Shape shape{17, 96};
   const View a = to_device(device, random_view(rng, shape, DType::f32)),
-             b = to_device(device, random_view(rng, shape, DType::f32)), y = to_device(device, random_view(rng, shape, DType::f32)),
+             b = to_device(device, random_view(rng, shape, DType::f32)),
+             y = to_device(device, random_view(rng, shape, DType::f32)),
              z = to_device(device, random_view(rng, shape, DType::f32));
   gpu::Encoder encoder(device);
   kernels::binary(encoder, ScalarOp::sub, a, b, y);
