@@ -91,6 +91,12 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& list
   };
   Planner* const planner = commands.planning() ? static_cast<Planner*>(&commands) : nullptr;
   if (planner && planner->purpose() == PlanFor::inspection) return launch(commands);
+  // Operands in the scratch of the call that makes this one share a buffer with what it takes itself: its launcher then
+  // gives them one binding.
+  if (planner) {
+    const Buffer scratch = planner->scratch(0);
+    if (std::ranges::any_of(views, [&](const View* v) { return v->buffer == scratch; })) return launch(commands);
+  }
   const auto record = [&](const Plan::State& plan) {
     if (planner)
       planner->append(plan, views);
