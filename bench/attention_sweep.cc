@@ -103,19 +103,19 @@ AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& ca
     if (read > 3 + i) target = more[i];
   };
   if (kind == "tiles") {
-    v.kind = AttentionKind::tiles;
-    take(v.parts, 0);
+    v.kind = AttentionKind::tiled;
+    take(v.kv_splits, 0);
   } else if (kind == "few") {
-    v.kind = AttentionKind::few;
-    take(v.lanes, 0), take(v.chunk, 1), take(v.parts, 2);
+    v.kind = AttentionKind::decode;
+    take(v.lanes_per_key, 0), take(v.chunk, 1), take(v.kv_splits, 2);
   } else if (kind == "matrices") {
-    const auto found = kernels::attention_matrices(capabilities, v.threads, v.rows, more[0], more[1], more[2]);
+    const auto found = kernels::attention_subgroup_matrix(capabilities, v.threads, v.rows, more[0], more[1], more[2]);
     if (!found) throw Unsupported("--variants: {}: no cooperative matrices of f16 here", s);
     v = *found;
-    if (read > 6) v.parts = more[3];
+    if (read > 6) v.kv_splits = more[3];
   } else if (kind == "staged" || kind == "direct") {
     v.staged = kind == "staged";
-    take(v.splits, 0), take(v.chunk, 1), take(v.tile, 2), take(v.sides, 3);
+    take(v.splits, 0), take(v.chunk, 1), take(v.tile, 2), take(v.threads_per_row, 3);
   } else {
     throw InvalidArgument("--variants: '{}' is not staged|direct|tiles|few|matrices:…", s);
   }
@@ -123,7 +123,7 @@ AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& ca
 }
 
 std::string text(const AttentionVariant& v) {
-  if (v.kind != AttentionKind::lanes) return to_string(v);
+  if (v.kind != AttentionKind::thread_per_query) return to_string(v);
   return std::format("{}_chunk{}_tile{}{}", to_string(v), v.chunk, v.tile, v.staged ? "" : "_direct");
 }
 
@@ -150,7 +150,8 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
         {2, 2, 32}, {4, 1, 32}, {4, 2, 32}, {2, 4, 32}}) {
     for (int tile : {16, 32, 64}) {
       for (int buffers : {0, 1, 2}) {
-        if (const auto v = kernels::attention_matrices(caps, m, n, rows, tile, buffers); v && call.rows() > 16) add(*v);
+        if (const auto v = kernels::attention_subgroup_matrix(caps, m, n, rows, tile, buffers); v && call.rows() > 16)
+          add(*v);
       }
     }
   }
@@ -158,14 +159,22 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
     for (int parts : {16, 32, 64, 128, 256}) {
       for (int lanes : {4, 8, 16}) {
         for (int chunk : {2, 4, 8}) {
-          add({.kind = AttentionKind::few, .rows = list[0].rows, .chunk = chunk, .lanes = lanes, .parts = parts});
+          add({.kind = AttentionKind::decode,
+               .rows = list[0].rows,
+               .chunk = chunk,
+               .lanes_per_key = lanes,
+               .kv_splits = parts});
         }
       }
     }
     for (int threads : {64, 256}) {
-      add({.kind = AttentionKind::few, .threads = threads, .rows = list[0].rows, .lanes = 16, .parts = 128});
+      add({.kind = AttentionKind::decode,
+           .threads = threads,
+           .rows = list[0].rows,
+           .lanes_per_key = 16,
+           .kv_splits = 128});
     }
-    add({.kind = AttentionKind::tiles, .rows = 2, .parts = 64});
+    add({.kind = AttentionKind::tiled, .rows = 2, .kv_splits = 64});
     return list;
   }
   for (int rows : {1, 2}) {
@@ -182,11 +191,12 @@ std::vector<AttentionVariant> variants(const gpu::Capabilities& caps, const Atte
   for (int threads : {128, 256}) {
     for (int sides : {2, 4, 8}) {
       for (int tile : {8, 16, 32}) {
-        for (int chunk : {4, 8}) add({.threads = threads, .rows = 2, .sides = sides, .chunk = chunk, .tile = tile});
+        for (int chunk : {4, 8})
+          add({.threads = threads, .rows = 2, .threads_per_row = sides, .chunk = chunk, .tile = tile});
       }
     }
   }
-  for (int rows : {2, 4}) add({.kind = AttentionKind::tiles, .threads = 128, .rows = rows});
+  for (int rows : {2, 4}) add({.kind = AttentionKind::tiled, .threads = 128, .rows = rows});
   return list;
 }
 

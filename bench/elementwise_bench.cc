@@ -3,7 +3,7 @@
 
 #include "bench.h"
 #include "kernels/copy/copy.h"
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
 
 namespace weft::bench {
@@ -66,7 +66,8 @@ void transpositions(KernelBench& b) {
 }
 
 // An elementwise function of operands as large as the bench's.
-void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::MapForm& form, const std::string& label) {
+void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::MapForm& form,
+             const std::string& label) {
   const Tensor x = b.tensor(type, {-1});
   const std::vector<Tensor> inputs(static_cast<std::size_t>(f.operands), x);
   const Expression e = function_expression(f.name, std::vector<DType>(inputs.size(), type));

@@ -46,7 +46,7 @@ const HostCase kCases[] = {
     {"copy", [](std::int64_t n) { return Tensors{matrix(n), matrix(n)}; },
      [](Stream& s, Given v) { kernels::copy(s, v[0], v[1]); }},
     {"reduce", [](std::int64_t n) { return Tensors{matrix(n), matrix(n, 1)}; },
-     [](Stream& s, Given v) { kernels::reduce(s, kernels::ReduceOp::sum, v[0], v[1], std::array{1}); }},
+     [](Stream& s, Given v) { kernels::reduce(s, kernels::ReduceKind::sum, v[0], v[1], std::array{1}); }},
     {"softmax", [](std::int64_t n) { return Tensors{matrix(n), matrix(n)}; },
      [](Stream& s, Given v) { kernels::softmax(s, v[0], v[1], -1); }},
     {"layer norm", [](std::int64_t n) { return Tensors{matrix(n), kRow, kRow, matrix(n)}; },

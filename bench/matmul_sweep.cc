@@ -185,7 +185,7 @@ int main(int argc, char** argv) try {
       if (!can_run(v, problem, device.capabilities()) || (!keep(name) && !chosen)) continue;
       // Tiles far larger or forms far slower than the shape deserves only cost time.
       const std::int64_t work = c.m * c.n * c.k;
-      if (v.kind == MatmulKind::dot && work > (std::int64_t{1} << 33)) continue;
+      if (v.kind == MatmulKind::gemv_k && work > (std::int64_t{1} << 33)) continue;
       const View words(o.vy.buffer, 0, DType::u32, {static_cast<std::int64_t>(o.vy.buffer.size() / 4)});
       bench::run(device, [&](Stream& s) { kernels::fill(s, 0xffffffff, words); });  // nothing is left of another form
       const bench::Time time =

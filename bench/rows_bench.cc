@@ -5,13 +5,13 @@
 #include "bench.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/reduce/reduce_form.h"
-#include "kernels/scan/scan_parts.h"
-#include "kernels/softmax/softmax_parts.h"
+#include "kernels/scan/scan_split.h"
+#include "kernels/softmax/softmax_split.h"
 
 namespace weft::bench {
 namespace {
 
-using kernels::ReduceOp;
+using kernels::ReduceKind;
 using Operands = ColdCase::Operands;
 
 std::string label(std::string_view what, const Tensor& x) {
@@ -45,13 +45,13 @@ void group_norm(KernelBench& b, std::string_view what, const Tensor& x, std::int
              }});
 }
 
-void reduce(KernelBench& b, std::string_view what, ReduceOp op, const Tensor& x, const std::vector<int>& axes) {
+void reduce(KernelBench& b, std::string_view what, ReduceKind op, const Tensor& x, const std::vector<int>& axes) {
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, x.type)}, .moved = 1,
              .call = [&](Stream& s, Operands v) { kernels::reduce(s, op, v[0], v[1], axes); }});
 }
 
 void argmax(KernelBench& b, std::string_view what, const Tensor& x, const std::vector<int>& axes) {
-  constexpr auto kMax = kernels::ArgOp::max;
+  constexpr auto kMax = kernels::ArgKind::max;
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, DType::i32)}, .moved = 1,
              .call = [&](Stream& s, Operands v) { kernels::arg_reduce(s, kMax, v[0], v[1], axes); }});
 }
@@ -64,9 +64,9 @@ void rows(KernelBench& b) {
                  .call = [](Stream& s, Operands v) { kernels::copy(s, v[0], v[1]); }});
       softmax(b, "softmax", x, 1);
       layer_norm(b, x);
-      reduce(b, "sum to one", ReduceOp::sum, line, {0});
-      reduce(b, "sum of rows", ReduceOp::sum, x, {1});
-      reduce(b, "sum of columns", ReduceOp::sum, x, {0});
+      reduce(b, "sum to one", ReduceKind::sum, line, {0});
+      reduce(b, "sum of rows", ReduceKind::sum, x, {1});
+      reduce(b, "sum of columns", ReduceKind::sum, x, {0});
     }
     for (const std::int64_t n : {64, 256, 4096, 8192, 32768, 65536, 131072, 262144}) {
       softmax(b, "softmax", b.tensor(type, {-1, n}), 1);
@@ -78,17 +78,17 @@ void rows(KernelBench& b) {
     }
     const Tensor middle = b.tensor(type, {-1, 1024, 1024});
     softmax(b, "softmax of the middle", middle, 1);
-    reduce(b, "sum of outer and inner", ReduceOp::sum, middle, {0, 2});
-    reduce(b, "log sum exp of rows", ReduceOp::log_sum_exp, b.tensor(type, {-1, 8192}), {1});
-    reduce(b, "sum of rows", ReduceOp::sum, b.tensor(type, {-1, 8192}), {1});
-    reduce(b, "sum of rows", ReduceOp::sum, b.tensor(type, {-1, 64}), {1});
-    reduce(b, "sum of columns", ReduceOp::sum, b.tensor(type, {-1, 64}), {0});
+    reduce(b, "sum of outer and inner", ReduceKind::sum, middle, {0, 2});
+    reduce(b, "log sum exp of rows", ReduceKind::log_sum_exp, b.tensor(type, {-1, 8192}), {1});
+    reduce(b, "sum of rows", ReduceKind::sum, b.tensor(type, {-1, 8192}), {1});
+    reduce(b, "sum of rows", ReduceKind::sum, b.tensor(type, {-1, 64}), {1});
+    reduce(b, "sum of columns", ReduceKind::sum, b.tensor(type, {-1, 64}), {0});
     for (const auto& [shape, axis, where] :
          {std::tuple{Shape{-1, 1024}, 1, "of rows"}, {{-1, 64}, 1, "of rows"}, {{8192, -1}, 0, "of columns"},
           {{-1, 64}, 0, "of columns"}, {{-1}, 0, "to one"}}) {
       const Tensor x = b.tensor(type, shape);
-      reduce(b, std::format("variance {}", where), ReduceOp::variance, x, {axis});
-      reduce(b, std::format("max {}", where), ReduceOp::max, x, {axis});
+      reduce(b, std::format("variance {}", where), ReduceKind::variance, x, {axis});
+      reduce(b, std::format("max {}", where), ReduceKind::max, x, {axis});
       argmax(b, std::format("argmax {}", where), x, {axis});
     }
     const Tensor x = b.tensor(type, {-1, 4096, 64}), weights{type, {64}};
@@ -126,9 +126,8 @@ void work(KernelBench& b, const Tensor& x) {
     b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved, .call = call});
   };
   const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
-  measure(
-      "work in softmax(x / 8 + mask)", {x, row}, 1, 2,
-      [&](Stream& s, Operands v) { kernels::softmax(s, v.first(2), v.subspan(2), -1, {.before = &masked}); });
+  measure("work in softmax(x / 8 + mask)", {x, row}, 1, 2,
+          [&](Stream& s, Operands v) { kernels::softmax(s, v.first(2), v.subspan(2), -1, {.prologue = &masked}); });
   measure(
       "work apart of softmax(x / 8 + mask)", {x, row}, 2, 2,
       [&](Stream& s, Operands v) {
@@ -139,7 +138,7 @@ void work(KernelBench& b, const Tensor& x) {
   measure(
       "work in layer norm of x + r, both stored", {x, x, row}, 2, 4,
       [&](Stream& s, Operands v) {
-        kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.before = &both});
+        kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.prologue = &both});
       });
   measure(
       "work apart of layer norm of x + r, both stored", {x, x, row}, 2, 4,
@@ -151,7 +150,7 @@ void work(KernelBench& b, const Tensor& x) {
   measure(
       "work in gelu(layer norm)", {x}, 1, 2,
       [&](Stream& s, Operands v) {
-        kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.after = &after});
+        kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.epilogue = &after});
       });
   measure(
       "work apart of gelu(layer norm)", {x}, 2, 2,
@@ -187,28 +186,31 @@ void sorts(KernelBench& b) {
   }
 }
 
-using kernels::PartsForm;
+using kernels::SplitForm;
 using kernels::RowForm;
 
 std::string text(const RowForm& f) {
-  return std::format("team {}, interleave {}, kept {}{}", f.team, f.interleave, f.kept,
+  return std::format("team {}, interleave {}, kept {}{}", f.threads_per_row, f.interleave, f.register_steps,
                      f.workgroup ? std::format(", {} threads", f.workgroup) : "");
 }
-std::string text(const PartsForm& f) {
-  return std::format("parts, {} threads, {} kept, {} beside{}{}", f.threads, f.kept, f.interleave,
-                     f.waits ? ", waits" : "", f.turns ? std::format(", {} turns", f.turns) : "");
+std::string text(const SplitForm& f) {
+  return std::format("parts, {} threads, {} kept, {} beside{}{}", f.threads, f.register_steps, f.interleave,
+                     f.look_back ? ", waits" : "",
+                     f.tiles_per_split ? std::format(", {} turns", f.tiles_per_split) : "");
 }
 
 // Forms that rows may take, beside each other.
 void forms(KernelBench& b) {
   if (!b.device().is_gpu()) return;
-  const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<PartsForm>& parts) {
+  const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<SplitForm>& splits) {
     const Tensor x = b.tensor(type, shape);
     const auto views = [](Operands v) { return kernels::row_views("softmax", v[0], v[1]); };
-    for (const PartsForm& f : parts) {
+    for (const SplitForm& f : splits) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
-                 .inputs = {x}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v) { kernels::softmax_in_parts(s, views(v), axis, false, f); }});
+                 .inputs = {x},
+                 .outputs = {x},
+                 .moved = 2,
+                 .call = [&](Stream& s, Operands v) { kernels::softmax_split_rows(s, views(v), axis, false, f); }});
     }
   };
   const auto softmax_whole = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole) {
@@ -222,7 +224,7 @@ void forms(KernelBench& b) {
     }
   };
   const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups,
-                        const std::vector<RowForm>& whole, const std::vector<PartsForm>& parts) {
+                        const std::vector<RowForm>& whole, const std::vector<SplitForm>& splits) {
     const Tensor x = b.tensor(type, shape), weight{type, {x.shape[axis]}};
     const std::string name = std::format("form {} axis {}: ", label(std::format("norm of {} groups", groups), x), axis);
     const auto norm = [&](Operands v) {
@@ -232,35 +234,43 @@ void forms(KernelBench& b) {
       b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
                  .call = [&](Stream& s, Operands v) { kernels::row_norm_in_form(s, norm(v), f); }});
     }
-    for (const PartsForm& f : parts) {
-      b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v) { kernels::row_norm_in_parts(s, norm(v), f); }});
+    for (const SplitForm& f : splits) {
+      b.measure({.name = name + text(f),
+                 .inputs = {x, weight},
+                 .outputs = {x},
+                 .moved = 2,
+                 .call = [&](Stream& s, Operands v) { kernels::row_norm_split_rows(s, norm(v), f); }});
     }
   };
-  const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanOp op,
-                        const std::vector<PartsForm>& parts) {
+  const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanKind op,
+                        const std::vector<SplitForm>& splits) {
     const Tensor x = b.tensor(type, shape);
-    const std::string name =
-        std::format("form {} axis {}: ", label(op == kernels::ScanOp::sum ? "scan sum" : "scan log-sum-exp", x), axis);
+    const std::string name = std::format(
+        "form {} axis {}: ", label(op == kernels::ScanKind::sum ? "scan sum" : "scan log-sum-exp", x), axis);
     b.measure({.name = name + "whole", .inputs = {x}, .outputs = {x}, .moved = 2,
                .call = [&](Stream& s, Operands v) { kernels::scan(s, op, v[0], v[1], axis); }});
-    for (const PartsForm& f : parts) {
-      b.measure({.name = name + text(f), .inputs = {x}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v) { kernels::scan_in_parts(s, op, v[0], v[1], axis, {}, f); }});
+    for (const SplitForm& f : splits) {
+      b.measure({.name = name + text(f), .inputs = {x}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Operands v) {
+                   kernels::scan_split_rows(s, op, v[0], v[1], axis, {}, f);
+                 }});
     }
   };
-  const auto reduce = [&](ReduceOp op, DType type, const Shape& shape, int axis,
+  const auto reduce = [&](ReduceKind op, DType type, const Shape& shape, int axis,
                           const std::vector<kernels::ReduceForm>& forms) {
     const std::vector<int> axes{axis};
     const Tensor x = b.tensor(type, shape);
     for (const kernels::ReduceForm& f : forms) {
-      const std::string what = std::format("{} of {}", op == ReduceOp::sum ? "sum" : "max", axis ? "rows" : "columns");
-      b.measure({.name = std::format("form {}: {}, loads {}, parts {}", label(what, x), text(f.rows), f.loads, f.parts),
-                 .inputs = {x}, .outputs = {reduced(x, axes, type)}, .moved = 1,
-                 .call = [&](Stream& s, Operands v) { kernels::reduce_in_form(s, op, v[0], v[1], axes, f); }});
+      const std::string what =
+          std::format("{} of {}", op == ReduceKind::sum ? "sum" : "max", axis ? "rows" : "columns");
+      b.measure(
+          {.name = std::format("form {}: {}, loads {}, parts {}", label(what, x), text(f.rows), f.loads, f.splits),
+           .inputs = {x},
+           .outputs = {reduced(x, axes, type)},
+           .moved = 1,
+           .call = [&](Stream& s, Operands v) { kernels::reduce_in_form(s, op, v[0], v[1], axes, f); }});
     }
   };
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+  for (const ReduceKind op : {ReduceKind::sum, ReduceKind::max}) {
     // The first of each is what reduce() takes on an H200.
     for (const DType type : {DType::f16, DType::bf16}) {
       reduce(op, type, {8192, -1}, 0,
@@ -297,12 +307,12 @@ void forms(KernelBench& b) {
             {{32, 16}, 4, 4},
             {{32, 32}, 4, 2}});
   }
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+  for (const ReduceKind op : {ReduceKind::sum, ReduceKind::max}) {
     for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
       for (const std::int64_t n : {1024, 4096}) {
         std::vector<kernels::ReduceForm> forms;
-        for (const std::uint32_t team : {16, 32, 64}) {
-          for (const std::uint32_t threads : {32, 64, 256}) forms.push_back({{team, 1, 0, threads}, 8, 1});
+        for (const std::uint32_t threads_per_row : {16, 32, 64}) {
+          for (const std::uint32_t threads : {32, 64, 256}) forms.push_back({{threads_per_row, 1, 0, threads}, 8, 1});
         }
         reduce(op, type, {-1, n}, 1, forms);
       }
@@ -312,24 +322,25 @@ void forms(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16}) {
     for (const std::int64_t n : {1 << 16, 1 << 18, 1 << 22}) {
       std::vector<kernels::ReduceForm> forms;
-      for (const std::uint32_t team : {128, 256, 512}) {
+      for (const std::uint32_t threads_per_row : {128, 256, 512}) {
         for (const int loads : {4, 8, 16}) {
-          for (const std::int64_t parts : {1, 2, 4, 8, 16, 64, 128, 256}) {
-            const std::int64_t threads = (std::int64_t{64} << 20) * 8 / bits(type) / n * team * parts;
-            if (threads >= 1 << 16 && threads <= 1 << 18) forms.push_back({{team, 1}, loads, parts});
+          for (const std::int64_t splits : {1, 2, 4, 8, 16, 64, 128, 256}) {
+            const std::int64_t threads = (std::int64_t{64} << 20) * 8 / bits(type) / n * threads_per_row * splits;
+            if (threads >= 1 << 16 && threads <= 1 << 18) forms.push_back({{threads_per_row, 1}, loads, splits});
           }
         }
       }
-      reduce(ReduceOp::sum, type, {-1, n}, 1, forms);
+      reduce(ReduceKind::sum, type, {-1, n}, 1, forms);
     }
   }
   // Columns one by one.
   for (const std::int64_t n : {384, 768, 1000}) {
     std::vector<RowForm> forms{{8, 64, 0}, {16, 32, 0}, {4, 64, 0}};
     for (const std::uint32_t kept : {16, 24, 32, 48, 64}) {
-      const std::uint32_t team = std::bit_ceil(static_cast<std::uint32_t>((n + kept - 1) / kept));
+      const std::uint32_t threads_per_row = std::bit_ceil(static_cast<std::uint32_t>((n + kept - 1) / kept));
       for (const std::uint32_t beside : {8, 16, 32, 64}) {
-        if (team * beside <= 1024 && team * beside >= 128) forms.push_back({team, beside, kept});
+        if (threads_per_row * beside <= 1024 && threads_per_row * beside >= 128)
+          forms.push_back({threads_per_row, beside, kept});
       }
     }
     for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
@@ -343,8 +354,8 @@ void forms(KernelBench& b) {
   norm(DType::f32, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  const std::vector<PartsForm> waiting{{128, 32, 8, true}, {128, 32, 16, true}, {128, 16, 8, true}, {64, 32, 8, true}};
-  const std::vector<PartsForm> waiting16{
+  const std::vector<SplitForm> waiting{{128, 32, 8, true}, {128, 32, 16, true}, {128, 16, 8, true}, {64, 32, 8, true}};
+  const std::vector<SplitForm> waiting16{
       {128, 32, 8, true}, {128, 32, 16, true}, {256, 32, 16, true}, {256, 32, 8, true}, {64, 32, 8, true}};
   norm(DType::f32, {-1, 4096, 64}, 2, 8, {}, waiting);
   norm(DType::f16, {-1, 4096, 64}, 2, 8, {}, waiting16);
@@ -363,7 +374,7 @@ void forms(KernelBench& b) {
   softmax(DType::f16, {-1, 16384}, 1, {waiting16[0]});
   softmax(DType::f32, {-1}, 0, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
   softmax(DType::f16, {8192, -1}, 0, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  for (const auto op : {kernels::ScanOp::sum, kernels::ScanOp::log_sum_exp}) {
+  for (const auto op : {kernels::ScanKind::sum, kernels::ScanKind::log_sum_exp}) {
     scan(DType::f32, {-1}, 0, op,
          {{256, 16, 8, true}, {128, 32, 8, true}, {128, 16, 8, true},
           {256, 8, 8}, {256, 16, 8}, {512, 8, 8}, {128, 16, 8}});

@@ -32,7 +32,7 @@ def sample(call, calls):
 # As in weft_bench: a method of Bench each, for these types.
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
-            "row_work": ("f32", "f16"), "move": ("f32", "f16"),
+            "row_fusion": ("f32", "f16"), "move": ("f32", "f16"),
             "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16")}
 
 
@@ -225,7 +225,7 @@ class Bench:
         }.items():
             self.moving(f"{name} of {along}", kind, x, 1, function)
 
-    def row_work(self, kind):
+    def row_fusion(self, kind):
         for count in self.sizes(kind):
             self.work_in_rows(kind, count // 1024, 1024)
 

@@ -38,13 +38,13 @@ done
 failed=0
 for process in $running; do wait "$process" || failed=1; done
 [ "$failed" -eq 0 ] || grep -h -A 8 'Failure$' "$logs"/* | cut -c 1-400 | head -n 400
-awk '/TALLY.*failed:/ { kind = $4 " " $5; run[kind] += $6; bad[kind] += $NF }
-     /TALLY.*WEFT_/ { print }
+awk '/PROBLEMS.*failed:/ { kind = $4 " " $5; run[kind] += $6; bad[kind] += $NF }
+     /PROBLEMS.*WEFT_/ { print }
      END { for (kind in run) print kind, run[kind], "failed:", bad[kind] }' "$logs"/*
 echo "$(($(date +%s) - started)) s in $processes processes"
 # A process that ended early has counted nothing.
-[ "$(cat "$logs"/* | grep -c 'TALLY.*random graphs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
-ran=$(awk '/TALLY.*differential problems/ { n += $6 } END { print n + 0 }' "$logs"/*)
+[ "$(cat "$logs"/* | grep -c 'PROBLEMS.*random graphs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
+ran=$(awk '/PROBLEMS.*differential problems/ { n += $6 } END { print n + 0 }' "$logs"/*)
 least=${WEFT_LEAST_PROBLEMS:-1}
 [ "$ran" -ge "$least" ] || { echo "$ran kernel problems ran, expected $least: were there devices?"; failed=1; }
 exit "$failed"

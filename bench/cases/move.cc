@@ -66,9 +66,9 @@ void moves(KernelBench& b, DType type) {
             [&] { return at(y, 77, 5) == at(x, line(77), 5); });
   if (bits(type) < 64) {
     b.measure(label("scatter rows"), Unit::bytes, 2 * bytes,
-              [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::assign, lines, x, y, 0); },
+              [&](Stream& s) { kernels::scatter(s, kernels::ScatterKind::assign, lines, x, y, 0); },
               [&] { return at(y, line(77), 5) == at(x, 77, 5); });
-    const auto add = [&](Stream& s) { kernels::scatter(s, kernels::ScatterOp::add, lines, x, y, 0); };
+    const auto add = [&](Stream& s) { kernels::scatter(s, kernels::ScatterKind::add, lines, x, y, 0); };
     b.measure(label("scatter add rows"), Unit::bytes, 3 * bytes, add, [&] {
       b.run([&](Stream& s) {  // what has been added until now is nothing to compare with
         kernels::fill(s, 0, y);
@@ -85,7 +85,7 @@ void moves(KernelBench& b, DType type) {
       [&](Stream& s) { kernels::gather_elements(s, x, places, y, 1); },
       [&] { return at(y, 7, 3) == at(x, 7, columns - 4); }, {.functions = 3.0 * static_cast<double>(count)});
   b.measure(label("scatter elements"), Unit::bytes, 2 * bytes + index_bytes,
-            [&](Stream& s) { kernels::scatter_elements(s, kernels::ScatterOp::assign, places, x, y, 1); },
+            [&](Stream& s) { kernels::scatter_elements(s, kernels::ScatterKind::assign, places, x, y, 1); },
             [&] { return at(y, 7, columns - 4) == at(x, 7, 3); },
             {.functions = 4.0 * static_cast<double>(count)});
 
@@ -102,7 +102,7 @@ void moves(KernelBench& b, DType type) {
 void scans(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns, int axis) {
   const View x = b.random({rows, columns}, type), y = b.poisoned({rows, columns}, type);
   const double bytes = static_cast<double>(rows * columns) * bits(type) / 8;
-  for (const kernels::ScanOp op : {kernels::ScanOp::sum, kernels::ScanOp::max, kernels::ScanOp::log_sum_exp}) {
+  for (const kernels::ScanKind op : {kernels::ScanKind::sum, kernels::ScanKind::max, kernels::ScanKind::log_sum_exp}) {
     const char* names[] = {"scan sum", "", "scan max", "", "scan log-sum-exp"};
     b.measure(
         std::format("{} {} [{}, {}]{}", names[static_cast<int>(op)], name(type), rows, columns, axis ? "" : " down"),
@@ -116,10 +116,12 @@ void scans(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns, 
             top = std::max(top, v);
             total += std::exp(v);
           }
-          const double expected = op == kernels::ScanOp::sum ? sum : op == kernels::ScanOp::max ? top : std::log(total);
+          const double expected = op == kernels::ScanKind::sum   ? sum
+                                  : op == kernels::ScanKind::max ? top
+                                                                 : std::log(total);
           return close(b.read(y, axis ? n - 1 : (n - 1) * columns, 1)[0], expected, 0.02);
         },
-        {.functions = static_cast<double>(rows * columns) * (op == kernels::ScanOp::log_sum_exp ? 16 : 2)});
+        {.functions = static_cast<double>(rows * columns) * (op == kernels::ScanKind::log_sum_exp ? 16 : 2)});
   }
 }
 

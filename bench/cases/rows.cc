@@ -10,7 +10,7 @@
 namespace weft::bench {
 namespace {
 
-using kernels::ReduceOp;
+using kernels::ReduceKind;
 using Numbers = std::vector<double>;
 
 double sum(const Numbers& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
@@ -183,13 +183,13 @@ class Rows {
     const View y = first(y_, reduced), places = b_.poisoned(reduced, DType::i32);
     struct Reduction {
       const char* name;
-      ReduceOp op;
+      ReduceKind op;
       double (*expected)(const Numbers&);
       double unit;
     };
-    for (const auto& r : {Reduction{"sum", ReduceOp::sum, sum, 1},
-                          {"mean", ReduceOp::mean, mean, 1 / static_cast<double>(shape[axis])},
-                          {"max", ReduceOp::max, largest, 1}}) {
+    for (const auto& r : {Reduction{"sum", ReduceKind::sum, sum, 1},
+                          {"mean", ReduceKind::mean, mean, 1 / static_cast<double>(shape[axis])},
+                          {"max", ReduceKind::max, largest, 1}}) {
       measure({.name = std::format("{} of {}", r.name, lines),
                .x = x,
                .y = y,
@@ -208,7 +208,7 @@ class Rows {
              .line = line,
              .expected = place_of_largest,
              .exact = true,
-             .call = [&](Stream& s) { kernels::arg_reduce(s, kernels::ArgOp::max, x, places, axes); }});
+             .call = [&](Stream& s) { kernels::arg_reduce(s, kernels::ArgKind::max, x, places, axes); }});
   }
 
   KernelBench& b_;
@@ -239,7 +239,7 @@ Expression scaled_sum(DType type, double scale, bool both) {
 }
 
 // With elementwise work before them, in one dispatch.
-void row_work(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns) {
+void row_fusion(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns) {
   const View x = b.random({rows, columns}, type), more = b.random({rows, columns}, type),
              row = b.random({columns}, type);
   const View y = b.poisoned({rows, columns}, type), sum = b.poisoned({rows, columns}, type);
@@ -249,14 +249,14 @@ void row_work(KernelBench& b, DType type, std::int64_t rows, std::int64_t column
   const auto last = [&](const View& v) { return b.read(v, (rows - 1) * columns, columns); };
   const Expression masked = scaled_sum(type, 0.125, false), residual = scaled_sum(type, 1, true);
   b.measure(label("softmax of scaled x + mask"), Unit::bytes, 2 * bytes,
-            [&](Stream& s) { kernels::softmax(s, std::array{x, row}, std::array{y}, -1, {.before = &masked}); }, [&] {
+            [&](Stream& s) { kernels::softmax(s, std::array{x, row}, std::array{y}, -1, {.prologue = &masked}); }, [&] {
     const auto in = last(x), mask = b.read(row, 0, columns);
     double all = 0;
     for (std::size_t i = 0; i < in.size(); ++i) all += std::exp(0.125 * in[i] + mask[i]);
     return close(last(y)[7], std::exp(0.125 * in[7] + mask[7]) / all, tolerance);
   }, {.functions = 0.75 * elements});
   b.measure(label("layer norm of x + r, both"), Unit::bytes, 4 * bytes, [&](Stream& s) {
-    kernels::layer_norm(s, std::array{x, more}, row, row, std::array{y, sum}, 1, 1e-5f, {.before = &residual});
+    kernels::layer_norm(s, std::array{x, more}, row, row, std::array{y, sum}, 1, 1e-5f, {.prologue = &residual});
   }, [&] {
     auto in = last(x);
     const auto other = last(more);
@@ -271,12 +271,12 @@ void row_work(KernelBench& b, DType type, std::int64_t rows, std::int64_t column
 
 void row_work_cases(KernelBench& b) {
   for (const std::int64_t bytes : b.sizes()) {
-    for (const DType type : {DType::f32, DType::f16}) row_work(b, type, bytes * 8 / bits(type) / 1024, 1024);
+    for (const DType type : {DType::f32, DType::f16}) row_fusion(b, type, bytes * 8 / bits(type) / 1024, 1024);
   }
 }
 
 const bool registered = register_cases("rows", row_cases) && register_cases("lengths", length_cases) &&
-                        register_cases("row_work", row_work_cases);
+                        register_cases("row_fusion", row_work_cases);
 
 }  // namespace
 }  // namespace weft::bench

@@ -85,7 +85,7 @@ class Shapes {
     measure("gather rows", {rows, list}, y(odd), 2 * size(rows),
             [](Stream& s, auto in, auto& out) { kernels::gather(s, in[0], in[1], out, 0); });
     measure("scatter rows", {rows, list}, y(odd), 2 * size(rows), [](Stream& s, auto in, auto& out) {
-      kernels::scatter(s, kernels::ScatterOp::assign, in[1], in[0], out, 0);
+      kernels::scatter(s, kernels::ScatterKind::assign, in[1], in[0], out, 0);
     });
     measure("roll", {rows}, y(odd), 2 * size(rows),
             [](Stream& s, auto in, auto& out) { kernels::roll(s, in[0], out, Index{3, 5}); });
@@ -128,7 +128,7 @@ class Shapes {
       norm("instance norm", 512);
       constexpr std::array<int, 2> kPixels{2, 3};
       measure("mean of pixels", {x}, this->y({images[0], 512, 1, 1}), size(x), [&](Stream& s, auto in, auto& out) {
-        kernels::reduce(s, kernels::ReduceOp::mean, in[0], out, kPixels);
+        kernels::reduce(s, kernels::ReduceKind::mean, in[0], out, kPixels);
       });
     }
   }
@@ -142,11 +142,11 @@ class Shapes {
       measure("softmax of the middle", {x}, y, 2 * size(x),
               [&](Stream& s, auto in, auto& out) { kernels::softmax(s, in[0], out, 1); });
       measure("mean of the middle", {x}, one, size(x), [&](Stream& s, auto in, auto& out) {
-        kernels::reduce(s, kernels::ReduceOp::mean, in[0], out, axes);
+        kernels::reduce(s, kernels::ReduceKind::mean, in[0], out, axes);
       });
       const View places = b_.poisoned({shape[0], 1, shape[2]}, DType::i32);
       measure("argmax of the middle", {x}, places, size(x), [&](Stream& s, auto in, auto& out) {
-        kernels::arg_reduce(s, kernels::ArgOp::max, in[0], out, axes);
+        kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out, axes);
       });
       scan("scan of the middle", x, y, 1);
     }
@@ -155,7 +155,7 @@ class Shapes {
   }
   void scan(std::string_view what, const View& x, const View& y, int axis) {
     measure(what, {x}, y, 2 * size(x), [&](Stream& s, auto in, auto& out) {
-      kernels::scan(s, kernels::ScanOp::sum, in[0], out, axis);
+      kernels::scan(s, kernels::ScanKind::sum, in[0], out, axis);
     });
   }
 

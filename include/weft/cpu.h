@@ -5,7 +5,7 @@
 
 namespace weft::cpu {
 
-class Kept;
+class PackedWeightCache;
 
 class Executor final : public Stream {
  public:
@@ -15,12 +15,12 @@ class Executor final : public Stream {
   int threads() const { return threads_; }
 
   // Where kernels keep other forms of operands that are constants (cpu/kept.h); null: nowhere.
-  Kept* kept() const { return kept_; }
-  void keep(Kept* kept) { kept_ = kept; }
+  PackedWeightCache* packed_weights() const { return packed_weights_; }
+  void use_packed_weights(PackedWeightCache* packed_weights) { packed_weights_ = packed_weights; }
 
  private:
   int threads_;
-  Kept* kept_ = nullptr;
+  PackedWeightCache* packed_weights_ = nullptr;
 };
 
 }  // namespace weft::cpu

@@ -33,9 +33,9 @@ struct TensorType {
 std::string to_string(const TensorType& type);  // "f32 [2, 3]"
 
 using kernels::PadMode;
-using kernels::ReduceOp;
-using kernels::ScanOp;
-using kernels::ScatterOp;
+using kernels::ReduceKind;
+using kernels::ScanKind;
+using kernels::ScatterKind;
 using kernels::Triangle;
 
 class Graph;
@@ -249,9 +249,9 @@ Value gather(Value x, Value indices, int axis = 0);
 Value gather_elements(Value x, Value indices, int axis);   // take_along_axis
 Value gather_nd(Value x, Value indices, int batch = 0);
 // x with the chosen elements combined with the updates; x itself stays.
-Value scatter(ScatterOp op, Value x, Value indices, Value updates, int axis = 0);
-Value scatter_elements(ScatterOp op, Value x, Value indices, Value updates, int axis);  // assign: put_along_axis
-Value scatter_nd(ScatterOp op, Value x, Value indices, Value updates, int batch = 0);
+Value scatter(ScatterKind op, Value x, Value indices, Value updates, int axis = 0);
+Value scatter_elements(ScatterKind op, Value x, Value indices, Value updates, int axis);  // assign: put_along_axis
+Value scatter_nd(ScatterKind op, Value x, Value indices, Value updates, int batch = 0);
 Value concat(std::span<const Value> parts, int axis);
 // `before` and `after` have a number for each axis; negative ones cut off, and where all are, the result is a view.
 Value pad(Value x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
@@ -262,10 +262,10 @@ Value roll(Value x, std::span<const std::int64_t> shifts);   // a number for eac
 Value triangle(Value x, Triangle part, std::int64_t diagonal = 0);
 Value one_hot(Value indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, Number on = 1,
               Number off = 0);
-Value scan(ScanOp op, Value x, int axis, const kernels::ScanOptions& options = {});
-inline Value cumsum(Value x, int axis) { return scan(ScanOp::sum, x, axis); }
-Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims = false);
-Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims = false);
+Value scan(ScanKind op, Value x, int axis, const kernels::ScanOptions& options = {});
+inline Value cumsum(Value x, int axis) { return scan(ScanKind::sum, x, axis); }
+Value reduce(ReduceKind op, Value x, std::initializer_list<int> axes, bool keep_dims = false);
+Value reduce(ReduceKind op, Value x, std::span<const int> axes, bool keep_dims = false);
 Value variance(Value x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
 Value deviation(Value x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
 // i32: where along the axes, in row-major order over them.

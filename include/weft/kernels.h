@@ -29,7 +29,7 @@
 #include "weft/kernels/plan.h"
 #include "weft/kernels/random.h"
 #include "weft/kernels/reduce.h"
-#include "weft/kernels/row_work.h"
+#include "weft/kernels/row_fusion.h"
 #include "weft/kernels/scan.h"
 #include "weft/kernels/softmax.h"
 #include "weft/kernels/sort.h"

@@ -35,7 +35,7 @@ Buffer ConstantStore::get(const ConstantPtr& constant) {
       buffer = device_.allocate(buffer_size(data.bytes.size()));
       device_.upload(buffer, 0, data.bytes);
     }
-    if (constant->shareable()) kept_.add(buffer, constant->owners());
+    if (constant->shareable()) packed_weights_.add(buffer, constant->owners());
     if (in_place && !constant->is_recipe()) return buffer;
   }
   if (constant->shareable()) {
@@ -80,7 +80,7 @@ void ConstantStore::drop_unfilled() {
 }
 
 void ConstantStore::drop_orphans() {
-  kept_.drop_orphans();
+  packed_weights_.drop_orphans();
   std::erase_if(entries_, [&](const auto& entry) {
     const bool alive = std::ranges::none_of(entry.second.owners, [](const auto& o) { return o.expired(); });
     if (!alive) bytes_ -= entry.second.buffer.size();

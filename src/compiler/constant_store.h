@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "cpu/kept.h"
+#include "cpu/packed_weight_cache.h"
 #include "graph/constant.h"
 #include "weft/compile.h"
 
@@ -25,7 +25,7 @@ class ConstantStore {
   // Forgets constants whose owners are gone: their addresses say nothing any more. Comes before get().
   void drop_orphans();
   // Other forms of constants, which the CPU's kernels make.
-  cpu::Kept& kept() { return kept_; }
+  cpu::PackedWeightCache& packed_weights() { return packed_weights_; }
   // What f16 would cost the constant (compiler/precision.h): measured at the first request.
   double f16_error(const Constant& constant, const std::function<double()>& measure);
   // Of what is kept for later requests.
@@ -68,7 +68,7 @@ class ConstantStore {
 
   Device device_;
   std::map<std::string, Entry, std::less<>> entries_;
-  cpu::Kept kept_;
+  cpu::PackedWeightCache packed_weights_;
   std::map<std::string, Measured, std::less<>> measured_;
   std::mutex measuring_;
   std::vector<Unfilled> unfilled_;

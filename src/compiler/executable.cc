@@ -38,7 +38,7 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
       own_storages_(schedule_.storages.size()),
       restorable_(restorable) {
   const std::lock_guard lock(store_->running());
-  cpu_.keep(&store_->kept());
+  cpu_.use_packed_weights(&store_->packed_weights());
   bound_.resize(schedule_.inputs.size() + schedule_.outputs.size());
   set_up();
   store_->add(*this);

@@ -19,7 +19,8 @@ inline float round_to_odd(double x) {
 
 template <std::integral T>
 float round_to_odd(T x) {
-  const std::uint64_t magnitude = x < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x);
+  const std::uint64_t magnitude =
+      x < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x);
   const int lost = 40 - std::countl_zero(magnitude);  // bits below the 24 of f32
   if (lost <= 0) return static_cast<float>(x);
   const std::uint64_t below = (std::uint64_t{1} << lost) - 1;

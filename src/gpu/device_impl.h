@@ -35,7 +35,7 @@ struct Device::Impl {
   std::unordered_map<std::string, bool> verdicts;  // of self-tests
   std::shared_ptr<BufferPool> pool;
   std::shared_ptr<StagingPool> staging;
-  Buffer resting;  // gpu/resting_words.h
+  Buffer sync_flags;  // gpu/sync_flags.h
   PipelineCache pipelines;
   BindGroupCache bind_groups;
   ParamPages pages;

@@ -26,7 +26,7 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
   c.timestamps_inside_passes =
       device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
   c.software = adapter.software();
-  c.reorders = adapter.backend == "opengl" || adapter.backend == "opengles";
+  c.reassociates_fp = adapter.backend == "opengl" || adapter.backend == "opengles";
   if (device.HasFeature(wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix)) {
     c.matrix_shapes = adapter.matrix_shapes;
   }

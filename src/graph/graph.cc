@@ -90,7 +90,7 @@ std::string Graph::Impl::identity() const {
     text += node->op().identity();
     for (const Value& v : node->inputs()) put(v);
     for (const TensorType& t : node->types()) text += std::format(" {}", weft::to_string(t));
-    text += Fields().add(" stored", node->stored()).shown() + "; ";
+    text += Attributes().add(" stored", node->stored()).shown() + "; ";
   }
   for (const NamedValue& o : outputs) {
     text += in_quotes(o.name);

@@ -7,37 +7,37 @@
 
 namespace weft {
 
-Fields& Fields::add(std::string_view name, std::int64_t value) {
+Attributes& Attributes::add(std::string_view name, std::int64_t value) {
   return wanted_.empty() ? put(name, std::to_string(value)) : add(name, Dims{value});
 }
 
-Fields& Fields::add(std::string_view name, const Dims& value) {
+Attributes& Attributes::add(std::string_view name, const Dims& value) {
   if (wanted_.empty()) return put(name, weft::to_string(value));
   if (name == wanted_) found_ = value;
   return *this;
 }
 
-Fields& Fields::add(std::string_view name, double value) { return put(name, std::format("{}", value)); }
+Attributes& Attributes::add(std::string_view name, double value) { return put(name, std::format("{}", value)); }
 
-Fields& Fields::add(std::string_view name, std::span<const int> value) {
+Attributes& Attributes::add(std::string_view name, std::span<const int> value) {
   Dims dims;
   for (const int v : value) dims.push_back(v);
   return add(name, dims);
 }
 
-Fields& Fields::put(std::string_view name, std::string_view value) {
+Attributes& Attributes::put(std::string_view name, std::string_view value) {
   if (wanted_.empty()) shown_ += std::format("{}{}={}", shown_.empty() ? "" : ", ", name, value);
   return *this;
 }
 
-Fields& Fields::hide(std::string_view name, std::string_view value) {
+Attributes& Attributes::hide(std::string_view name, std::string_view value) {
   hidden_ += std::format("; {}={}", name, value);
   return *this;
 }
 
 std::optional<Dims> Op::integers(std::string_view attribute) const {
-  Fields f(attribute);
-  fields(f);
+  Attributes f(attribute);
+  attributes(f);
   return f.found();
 }
 
@@ -91,14 +91,14 @@ Work Op::work(const Launch& call) const {
 }
 
 std::string Op::to_string() const {
-  Fields f;
-  fields(f);
+  Attributes f;
+  attributes(f);
   return f.shown().empty() ? std::string(name()) : std::format("{}{{{}}}", name(), f.shown());
 }
 
 std::string Op::identity() const {
-  Fields f;
-  fields(f);
+  Attributes f;
+  attributes(f);
   std::string text = std::format("{}{{{}{}}}", name(), f.shown(), f.hidden());
   for (const auto& graph : subgraphs()) text += std::format("({})", graph->impl().identity());
   return text;

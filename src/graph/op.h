@@ -26,30 +26,30 @@ class Op;
 using OpPtr = std::shared_ptr<const Op>;
 
 // An op's attributes as text, from which printing, hashing and equality come: "axis=1, keep_dims=true".
-class Fields {
+class Attributes {
  public:
-  Fields() = default;
+  Attributes() = default;
   // Of one attribute that is an integer or integers, its value instead of the text of all.
-  explicit Fields(std::string_view wanted) : wanted_(wanted) {}
+  explicit Attributes(std::string_view wanted) : wanted_(wanted) {}
   const std::optional<Dims>& found() const { return found_; }
 
-  Fields& add(std::string_view name, std::int64_t value);
-  Fields& add(std::string_view name, int value) { return add(name, std::int64_t{value}); }
-  Fields& add(std::string_view name, bool value) { return put(name, value ? "true" : "false"); }
-  Fields& add(std::string_view name, double value);
-  Fields& add(std::string_view name, const Number& value) { return put(name, to_string(value)); }
-  Fields& add(std::string_view name, std::string_view value) { return put(name, value); }
-  Fields& add(std::string_view name, const char* value) { return put(name, value); }
-  Fields& add(std::string_view name, const Dims& value);
-  Fields& add(std::string_view name, std::span<const int> value);
+  Attributes& add(std::string_view name, std::int64_t value);
+  Attributes& add(std::string_view name, int value) { return add(name, std::int64_t{value}); }
+  Attributes& add(std::string_view name, bool value) { return put(name, value ? "true" : "false"); }
+  Attributes& add(std::string_view name, double value);
+  Attributes& add(std::string_view name, const Number& value) { return put(name, to_string(value)); }
+  Attributes& add(std::string_view name, std::string_view value) { return put(name, value); }
+  Attributes& add(std::string_view name, const char* value) { return put(name, value); }
+  Attributes& add(std::string_view name, const Dims& value);
+  Attributes& add(std::string_view name, std::span<const int> value);
   // Part of the op's identity that people need not see.
-  Fields& hide(std::string_view name, std::string_view value);
+  Attributes& hide(std::string_view name, std::string_view value);
 
   const std::string& shown() const { return shown_; }
   const std::string& hidden() const { return hidden_; }
 
  private:
-  Fields& put(std::string_view name, std::string_view value);
+  Attributes& put(std::string_view name, std::string_view value);
   std::string_view wanted_;
   std::optional<Dims> found_;
   std::string shown_, hidden_;
@@ -70,7 +70,7 @@ struct Launch {
 
 // A reduction without work around it.
 struct Reduction {
-  ReduceOp op;
+  ReduceKind op;
   std::span<const int> axes;  // ascending
   double correction = 0;      // of variance and deviation: comes off n
 };
@@ -86,7 +86,7 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual ~Op() = default;
 
   virtual std::string_view name() const = 0;
-  virtual void fields(Fields&) const {}
+  virtual void attributes(Attributes&) const {}
 
   // An attribute that is an integer or integers, by the name in fields(); nothing if the op has none of that name.
   std::optional<Dims> integers(std::string_view attribute) const;

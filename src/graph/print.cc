@@ -44,7 +44,7 @@ std::string to_string(const Node& node) {
   std::string s = std::format("%{} = {}", node.id(), node.op().to_string());
   for (std::size_t i = 0; i < node.inputs().size(); ++i) s += (i ? ", " : " ") + reference(node.inputs()[i]);
   for (std::size_t i = 0; i < node.types().size(); ++i) s += (i ? ", " : " : ") + to_string(node.types()[i]);
-  if (!node.stored().empty()) s += " " + Fields().add("stored", node.stored()).shown();
+  if (!node.stored().empty()) s += " " + Attributes().add("stored", node.stored()).shown();
   return s;
 }
 

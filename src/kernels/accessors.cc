@@ -80,10 +80,17 @@ class Accessors {
  public:
   // `buffer` is the variable, an array of `element`.
   Accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
-            std::uint32_t apart, std::string_view offset)
-      : name_(name), buffer_(buffer), offset_(offset), dtype_(dtype), width_(width), apart_(apart),
-        pack_(packing(dtype)), bits_(bits(dtype)),
-        atomic_(element == "atomic<u32>"), words_(element == "u32" || atomic_),
+            std::uint32_t pair_stride, std::string_view offset)
+      : name_(name),
+        buffer_(buffer),
+        offset_(offset),
+        dtype_(dtype),
+        width_(width),
+        pair_stride_(pair_stride),
+        pack_(packing(dtype)),
+        bits_(bits(dtype)),
+        atomic_(element == "atomic<u32>"),
+        words_(element == "u32" || atomic_),
         own_(bits_ >= 32 && element == element_type(dtype, width, false)),
         one_(width == 4 ? "[k >> 2u][k & 3u]" : "[k]") {
     text_ = std::format("alias {}_t = {};\n", name, pack_.value);
@@ -113,7 +120,7 @@ class Accessors {
     if (width_ == 4) {
       function("store4_{}(i: u32, v: vec4<{}>", ")", store_four());
       if (dtype_ == DType::bf16) {
-        for (const std::string how : {"near", "number", "exact"}) {
+        for (const std::string how : {"no_ties", "no_nan", "exact"}) {
           function("store4_" + how + "_{}(i: u32, v: vec4<{}>", ")", store_four(how));
         }
       }
@@ -197,7 +204,7 @@ class Accessors {
       set.clear();
       for (int i = 0; i < count; ++i) set += set_word(wide_word(i), std::format("w[{}]", i));
     }
-    for (const std::string how : {"narrow", "near", "number", "exact"}) {
+    for (const std::string how : {"narrow", "no_ties", "no_nan", "exact"}) {
       if (how != "narrow" && dtype_ != DType::bf16) continue;
       std::string values, fours, words;
       for (int four = 0; four < width_ / 4; ++four) {
@@ -235,7 +242,7 @@ class Accessors {
   std::string four_words() const {
     if (!words_) return std::format("{}[k >> 2u]", buffer_);
     if (bits_ == 8) return std::format("vec2<u32>({}, 0u)", word("k >> 2u"));
-    if (apart_ == Call::kAnywhere) {
+    if (pair_stride_ == Call::kUnaligned) {
       return std::format("halves_at(vec3<u32>({}, {}, {}), k)", word("k >> 1u"), word("(k >> 1u) + 1u"),
                          word("(k >> 1u) + 2u"));
     }
@@ -255,7 +262,7 @@ class Accessors {
     if (!words_) return std::format("{}[k] = w;", buffer_);
     return set_word("2u * k", "w.x") + set_word("2u * k + 1u", "w.y");
   }
-  std::string second_word() const { return std::format("(k >> 1u) + {}u", apart_); }
+  std::string second_word() const { return std::format("(k >> 1u) + {}u", pair_stride_); }
   // Elements of `v` as words.
   std::string packed(int first, int count) const {
     if (dtype_ == DType::f16) return std::format("narrow_f16x2(v[{}], v[{}])", first, first + 1);
@@ -321,7 +328,7 @@ class Accessors {
   std::string name_, buffer_, offset_;
   DType dtype_;
   int width_;
-  std::uint32_t apart_;
+  std::uint32_t pair_stride_;
   Packing pack_;
   int bits_;
   bool atomic_, words_;  // an array of words, atomic ones
@@ -333,8 +340,8 @@ class Accessors {
 }  // namespace
 
 std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
-                      const Accesses& accesses, std::uint32_t apart, std::string_view offset) {
-  const auto writer = [&] { return Accessors(name, buffer, element, dtype, width, apart, offset); };
+                      const Accesses& accesses, std::uint32_t pair_stride, std::string_view offset) {
+  const auto writer = [&] { return Accessors(name, buffer, element, dtype, width, pair_stride, offset); };
   std::string text;
   if (accesses.loads) text += writer().loads();
   if (accesses.stores) text += writer().stores(!accesses.loads);

@@ -58,22 +58,23 @@ std::uint32_t workgroup_size(const gpu::Capabilities& capabilities, std::uint32_
 Call::Call(gpu::Commands& commands, std::string_view kernel)
     : commands_(commands), capabilities_(commands.device().capabilities()), kernel_(kernel), key_(kernel) {}
 
-Call& Call::read(std::string_view name, const View& view, int width, std::uint32_t apart) {
-  return operand(name, view, width, true, false, apart);
+Call& Call::read(std::string_view name, const View& view, int width, std::uint32_t pair_stride) {
+  return operand(name, view, width, true, false, pair_stride);
 }
-Call& Call::write(std::string_view name, const View& view, int width, std::uint32_t apart) {
-  return operand(name, view, width, false, true, apart);
+Call& Call::write(std::string_view name, const View& view, int width, std::uint32_t pair_stride) {
+  return operand(name, view, width, false, true, pair_stride);
 }
 Call& Call::read_write(std::string_view name, const View& view, int width) {
   return operand(name, view, width, true, true);
 }
 
-Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores, std::uint32_t apart) {
+Call& Call::operand(std::string_view name, const View& view, int width, bool loads, bool stores,
+                    std::uint32_t pair_stride) {
   str_append(key_, '|', name, ':', weft::name(view.dtype), 'x', width, loads ? "r" : "", stores ? "w" : "");
-  if (apart) str_append(key_, '/', apart);
+  if (pair_stride) str_append(key_, '/', pair_stride);
   operands_.push_back({std::string(name), view.dtype, width, loads, stores,
-                       element_type(view.dtype, apart ? 1 : width, stores), 0});
-  if (apart) operands_.back().apart = apart;
+                       element_type(view.dtype, pair_stride ? 1 : width, stores), 0});
+  if (pair_stride) operands_.back().pair_stride = pair_stride;
   views_.push_back(view);
   element_bytes_.push_back(element_size(view.dtype, width));
   return *this;
@@ -117,23 +118,23 @@ Call& Call::include(std::string_view kernel) {
   if (std::ranges::find(includes_, kernel) == includes_.end()) includes_.emplace_back(kernel);
   return *this;
 }
-Call& Call::expression(const Expression& expression, int width, bool near, bool used) {
+Call& Call::expression(const Expression& expression, int width, bool fast_path, bool feeds_compute) {
   expression_ = &expression;
   expression_width_ = width;
-  near_ = near;
-  used_ = used;
-  if (near) key_ += "|near";
-  if (used) key_ += "|used";
-  if (names_nothing(expression, capabilities_.reorders)) nothing();
+  fast_path_ = fast_path;
+  feeds_compute_ = feeds_compute;
+  if (fast_path) key_ += "|fast_path";
+  if (feeds_compute) key_ += "|feeds_compute";
+  if (names_opaque_zero(expression, capabilities_.reassociates_fp)) opaque_zero();
   str_append(key_, "|expression", width, ':');
   append_expression(key_, expression);
   return *this;
 }
-Call& Call::after(const Expression* expression, int width) {
+Call& Call::epilogue(const Expression* expression, int width) {
   std::string text;
-  if (expression) text = expression_wgsl(*expression, width, capabilities_.reorders, "after");
-  if (text.find("p.nothing") != std::string::npos) nothing();
-  return set("after", text);
+  if (expression) text = expression_wgsl(*expression, width, capabilities_.reassociates_fp, "epilogue");
+  if (text.find("p.opaque_zero") != std::string::npos) opaque_zero();
+  return set("epilogue", text);
 }
 Call& Call::enable(std::string_view extension) {
   if (std::ranges::find(enables_, extension) == enables_.end()) enables_.emplace_back(extension);
@@ -156,9 +157,9 @@ Call& Call::param(std::string_view name, float value) {
   add_param(name, 'f', std::bit_cast<std::uint32_t>(value));
   return *this;
 }
-Call& Call::nothing() {
-  const auto is_it = [](const Param& p) { return p.name == "nothing"; };
-  return std::ranges::any_of(params_, is_it) ? *this : param("nothing", 0u);
+Call& Call::opaque_zero() {
+  const auto is_it = [](const Param& p) { return p.name == "opaque_zero"; };
+  return std::ranges::any_of(params_, is_it) ? *this : param("opaque_zero", 0u);
 }
 Call& Call::index_param(std::string_view name, std::int64_t value) {
   if (value >= (std::int64_t{1} << 32) || value < -(std::int64_t{1} << 31)) {
@@ -168,7 +169,7 @@ Call& Call::index_param(std::string_view name, std::int64_t value) {
   return *this;
 }
 
-Call& Call::from_multiples_of(int elements) {
+Call& Call::assume_aligned(int elements) {
   multiple_ = elements;
   return *this;
 }
@@ -313,7 +314,7 @@ std::string Call::prelude() const {
     if (!op.width) continue;
     const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
     s += accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width,
-                   {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.apart,
+                   {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.pair_stride,
                    times(unit(op.name)) + "p." + offset_param(op.name));
   }
   if (iterate_rank_ >= 0) {
@@ -342,10 +343,11 @@ std::string Call::wgsl() const {
   for (const auto& name : includes_) text += kernel_source(name);
   text += kernel_source(kernel_);
   std::string result = prelude();
-  const bool reorders = capabilities_.reorders;
-  if (expression_) result += expression_wgsl(*expression_, expression_width_, reorders, "expression", used_);
+  const bool reassociates_fp = capabilities_.reassociates_fp;
+  if (expression_)
+    result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", feeds_compute_);
   const DeviceForms forms = device_forms(commands_.device());
-  if (expression_ && near_) result += expression_near_wgsl(*expression_, forms, reorders);
+  if (expression_ && fast_path_) result += expression_fast_wgsl(*expression_, forms, reassociates_fp);
   result += render_template(text, context);
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());
@@ -407,9 +409,9 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
 std::string Call::stored_wgsl() const {
   gpu::DiskCache* const cache = commands_.device().impl().cache;
   if (!cache || sources_fingerprint().empty()) return wgsl();
-  const std::string name =
-      std::format("wgsl {} {}{}{}: {}", sources_fingerprint(), capabilities_.minimum ? "minimum " : "",
-                  capabilities_.reorders ? "reorders " : "", capabilities_.subgroups ? "subgroups" : "plain", key_);
+  const std::string name = std::format(
+      "wgsl {} {}{}{}: {}", sources_fingerprint(), capabilities_.minimum ? "minimum " : "",
+      capabilities_.reassociates_fp ? "reorders " : "", capabilities_.subgroups ? "subgroups" : "plain", key_);
   const auto key = std::as_bytes(std::span(name));
   const std::vector<std::byte> stored = cache->load(key);
   if (!stored.empty()) return std::string(reinterpret_cast<const char*>(stored.data()), stored.size());
@@ -424,8 +426,8 @@ void Call::dispatch(std::string_view label, std::uint32_t x, std::uint32_t y, st
   record(label, {x, y, z}, work());
 }
 
-Call& Call::undivided() {
-  undivided_ = true;
+Call& Call::single_dispatch() {
+  single_dispatch_ = true;
   return *this;
 }
 
@@ -442,7 +444,7 @@ void Call::dispatch_groups(std::string_view label, std::int64_t count) {
   prepare();
   const Work whole = work();
   // Of each part but the last the grid is exact: no workgroup runs twice, which work in place could not bear.
-  const double wanted = undivided_ ? 1 : std::ceil(whole.amount() / capabilities_.max_dispatch_work);
+  const double wanted = single_dispatch_ ? 1 : std::ceil(whole.amount() / capabilities_.max_dispatch_work);
   const double parts = std::min(wanted, static_cast<double>(count));
   std::int64_t part = parts > 1 ? ceil_div(count, static_cast<std::int64_t>(parts)) : count;
   if (part > limit && part < count) part = std::min(ceil_div(part, limit) * limit, count);

@@ -12,13 +12,13 @@
 //                                 fn words4_a(i: u32) -> vec2<u32>, fn widen4_a(w: vec2<u32>) -> vec4<a_t>: the same in
 //                                 two steps, for types of 16 bits
 //                                 fn four_a(k: u32) -> vec2<u32>, fn store_four_a(k: u32, w: vec2<u32>): words of them,
-//                                 by k = (p.a_o + i) / 4, which costs fewer operations (not with `apart`)
+//                                 by k = (p.a_o + i) / 4, which costs fewer operations (not with `pair_stride`)
 //                                 fn words_a(i: u32) -> vec4<u32>, fn four0_a(words) -> vec4<a_t>, fn four1_a, …: 8 or
 //                                 16 at once (which have no load_a), all their words (vec2 of 8 of 8 bits) and each
 //                                 four of them
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
 //                                 fn store_wide_a(i: u32, v0: vec4<a_t>, v1: …)   of width 8 or 16
-//                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, with `apart`: some of the four
+//                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, with `pair_stride`: some of the four
 //   for a parameter `n`           p.n
 //   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
 //   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
@@ -60,11 +60,11 @@ class Call {
 
   // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view); 8 or 16, of types of 8 and 16 bits and
   // at most 16 bytes, the same with multiples of so many.
-  // `apart`, of types of 16 bits at width 4: fours are two words so many words apart, the first of them anywhere that
-  // offset + i is even, also before the view's first element; kAnywhere: fours lie together, and begin where they will.
-  static constexpr std::uint32_t kAnywhere = ~0u;
-  Call& read(std::string_view name, const View& view, int width = 1, std::uint32_t apart = 0);
-  Call& write(std::string_view name, const View& view, int width = 1, std::uint32_t apart = 0);
+  // `pair_stride`, of types of 16 bits at width 4: fours are two words so many words apart, the first of them anywhere that
+  // offset + i is even, also before the view's first element; kUnaligned: fours lie together, and begin where they will.
+  static constexpr std::uint32_t kUnaligned = ~0u;
+  Call& read(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
+  Call& write(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
   // Like write, and load_… is there too.
   Call& read_write(std::string_view name, const View& view, int width = 1);
   // Like read_write, in atomic words whatever the type (up to 32 bits), for read-modify-write by compare-exchange:
@@ -75,7 +75,7 @@ class Call {
   // Said before the operands: those of widths above 1 begin, and have strides, of multiples of so many elements in every
   // call of this form. Compilers that know it need not divide each offset + i. p.<name>_o is p.<name>_o4 then, in fours,
   // p.<name>_o8, in eights, or p.<name>_o16.
-  Call& from_multiples_of(int elements);
+  Call& assume_aligned(int elements);
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
   Call& raw(std::string_view name, const View& view, std::string_view element, int element_bytes, gpu::Access access);
@@ -90,20 +90,20 @@ class Call {
   Call& set(std::string_view name, std::uint32_t value) { return set(name, std::int64_t{value}); }
   // Adds another template's text in front of the kernel's own (helpers that several families share).
   Call& include(std::string_view kernel);
-  // Declares fn expression, and with `near` fn expression_near. `expression` must live until the call is recorded.
-  // `used`: what it gives is computed with, not only stored.
-  Call& expression(const Expression& expression, int width = 1, bool near = false, bool used = false);
-  // Sets `after`, the text of fn after, whose results are stored; empty for null.
-  Call& after(const Expression* expression, int width);
+  // Declares fn expression, and with `fast_path` fn expression_fast. `expression` must live until the call is recorded.
+  // `feeds_compute`: what it gives is computed with, not only stored.
+  Call& expression(const Expression& expression, int width = 1, bool fast_path = false, bool feeds_compute = false);
+  // Sets `epilogue`, the text of fn after, whose results are stored; empty for null.
+  Call& epilogue(const Expression* expression, int width);
   // An `enable …;` directive.
   Call& enable(std::string_view extension);
 
-  // Fields of the uniform block `p`: may differ from call to call under one pipeline.
+  // Attributes of the uniform block `p`: may differ from call to call under one pipeline.
   Call& param(std::string_view name, std::uint32_t value);
   Call& param(std::string_view name, std::int32_t value);
   Call& param(std::string_view name, float value);
-  // Adds p.nothing, a zero that compilers cannot know, if it is not there.
-  Call& nothing();
+  // Adds p.opaque_zero, a zero that compilers cannot know, if it is not there.
+  Call& opaque_zero();
   // A count, size or stride as u32; strides may be negative (two's complement; WGSL's u32 arithmetic wraps).
   // Throws Unsupported past 2³².
   Call& index_param(std::string_view name, std::int64_t value);
@@ -115,7 +115,7 @@ class Call {
   // expression's operations once for each element of the largest operand written.
   Call& cost(const Work& work);
   // Whose workgroups tell each other what they found: dispatch_groups leaves them in one dispatch.
-  Call& undivided();
+  Call& single_dispatch();
   // The form of the kernel, and why this one: "tile_64x64x16_8x4", "the largest tile that fills the GPU".
   Call& variant(std::string_view name, std::string_view why);
 
@@ -133,7 +133,7 @@ class Call {
     std::string element;  // the array's element type
     int binding;          // index into bindings_
     bool updates = false;
-    std::uint32_t apart = 1;  // the words of four elements of 16 bits
+    std::uint32_t pair_stride = 1;  // the words of four elements of 16 bits
   };
   struct Slot {  // a binding, perhaps of several operands
     gpu::Binding binding;
@@ -145,7 +145,8 @@ class Call {
     char type;  // 'u', 'i', 'f'
   };
 
-  Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores, std::uint32_t apart = 0);
+  Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores,
+                std::uint32_t pair_stride = 0);
   // In what an operand's offset and strides are counted, in elements.
   int unit(std::string_view operand) const;
   std::string offset_param(std::string_view operand) const;
@@ -177,11 +178,11 @@ class Call {
   int iterate_rank_ = -1;
   const Expression* expression_ = nullptr;
   int expression_width_ = 1;
-  bool near_ = false;
-  bool used_ = false;
+  bool fast_path_ = false;
+  bool feeds_compute_ = false;
   std::optional<Work> work_;
   std::string variant_, why_;
-  bool undivided_ = false;
+  bool single_dispatch_ = false;
   int multiple_ = 1;
 };
 

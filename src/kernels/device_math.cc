@@ -278,7 +278,8 @@ bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // On a CPU exp2 is a polynomial as ours is.
   constexpr const char* kWhat =
-      "exp2, log2 up to 4, fma, reciprocal, root, rounding by sums, and comparisons, also denied ones and of magnitudes";
+      "exp2, log2 up to 4, fma, reciprocal, root, rounding by sums, and comparisons, also denied ones and of "
+      "magnitudes";
   return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
 }
 

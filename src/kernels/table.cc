@@ -249,19 +249,19 @@ std::vector<KernelInfo> make_rows() {
   add("scatter", "index", "indices updates", "y", "op:text=assign axis:integer=0",
       "rows of y combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"));
+        scatter(s, r.one_of<ScatterKind>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"));
       });
   add(
       "scatter_elements", "index", "indices updates", "y", "op:text=assign axis:integer=0",
       "elements of y along an axis combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter_elements(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"));
+        scatter_elements(s, r.one_of<ScatterKind>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("axis"));
       });
   add(
       "scatter_nd", "index", "indices updates", "y", "op:text=assign batch:integer=0",
       "parts of y that tuples of indices name combined with updates (assign, add, mul, min, max)",
       [](Stream& s, const Reader& r) {
-        scatter_nd(s, r.one_of<ScatterOp>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("batch"));
+        scatter_nd(s, r.one_of<ScatterKind>("op", kScatterOps), r.in(0), r.in(1), r.out(0), r.small("batch"));
       });
 
   // ---- compact
@@ -274,7 +274,7 @@ std::vector<KernelInfo> make_rows() {
 
   // ---- scan
   for (const std::string_view name : kScanOps) {
-    const auto op = static_cast<ScanOp>(std::ranges::find(kScanOps, name) - std::begin(kScanOps));
+    const auto op = static_cast<ScanKind>(std::ranges::find(kScanOps, name) - std::begin(kScanOps));
     const auto options = [](const Reader& r) {
       return ScanOptions{.reverse = r.flag("reverse"), .exclusive = r.flag("exclusive")};
     };
@@ -286,23 +286,23 @@ std::vector<KernelInfo> make_rows() {
 
   // ---- reduce
   for (const std::string_view name : kReduceOps) {
-    const auto op = static_cast<ReduceOp>(std::ranges::find(kReduceOps, name) - std::begin(kReduceOps));
+    const auto op = static_cast<ReduceKind>(std::ranges::find(kReduceOps, name) - std::begin(kReduceOps));
     add("reduce_" + std::string(name), "reduce", "x", "y", "axes:integers", std::format("{} over axes", name),
         [op](Stream& s, const Reader& r) { reduce(s, op, r.in(0), r.out(0), r.integers("axes")); });
   }
 
-  for (const auto op : {ReduceOp::variance, ReduceOp::deviation}) {
+  for (const auto op : {ReduceKind::variance, ReduceKind::deviation}) {
     add(
-        op == ReduceOp::variance ? "variance" : "deviation", "reduce", "x", "y", "axes:integers correction:number=0",
-        op == ReduceOp::variance ? "variance over axes" : "standard deviation over axes",
+        op == ReduceKind::variance ? "variance" : "deviation", "reduce", "x", "y", "axes:integers correction:number=0",
+        op == ReduceKind::variance ? "variance over axes" : "standard deviation over axes",
         [op](Stream& s, const Reader& r) {
           reduce(s, op, r.in(0), r.out(0), r.integers("axes"), r.number("correction"));
         });
   }
-  for (const auto op : {ArgOp::min, ArgOp::max}) {
+  for (const auto op : {ArgKind::min, ArgKind::max}) {
     add(
-        op == ArgOp::min ? "argmin" : "argmax", "reduce", "x", "y", "axes:integers",
-        std::format("index over axes of the {} element", op == ArgOp::min ? "least" : "greatest"),
+        op == ArgKind::min ? "argmin" : "argmax", "reduce", "x", "y", "axes:integers",
+        std::format("index over axes of the {} element", op == ArgKind::min ? "least" : "greatest"),
         [op](Stream& s, const Reader& r) { arg_reduce(s, op, r.in(0), r.out(0), r.integers("axes")); });
   }
 

@@ -120,11 +120,11 @@ Value pool(Pooling mode, Value tokens, Value mask, Value visible) {
   switch (mode) {
     case Pooling::cls: return squeeze(slice(tokens, 1, 0, 1), 1);
     case Pooling::max:
-      return reduce(ReduceOp::max, select(visible, tokens, tokens.graph().scalar(-1e9, DType::f32)), {1});
+      return reduce(ReduceKind::max, select(visible, tokens, tokens.graph().scalar(-1e9, DType::f32)), {1});
     case Pooling::mean:
     case Pooling::mean_sqrt_length: {
-      const Value count = maximum(reduce(ReduceOp::sum, mask, {1}), tokens.graph().scalar(1e-9, DType::f32));
-      const Value sum = reduce(ReduceOp::sum, tokens * mask, {1});
+      const Value count = maximum(reduce(ReduceKind::sum, mask, {1}), tokens.graph().scalar(1e-9, DType::f32));
+      const Value sum = reduce(ReduceKind::sum, tokens * mask, {1});
       return sum / (mode == Pooling::mean ? count : sqrt(count));
     }
   }
@@ -221,7 +221,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   }
   if (sentence.normalize) {
     // As torch.nn.functional.normalize: the norm is at least 1e-12.
-    const Value squares = reduce(ReduceOp::sum_squares, y, {1}, true);
+    const Value squares = reduce(ReduceKind::sum_squares, y, {1}, true);
     y = y / maximum(sqrt(squares), graph.scalar(1e-12, DType::f32));
   }
   graph.output("embeddings", y);

@@ -101,7 +101,7 @@ Ids Tokenizer::Impl::encode(std::string_view text) const {
   if (const std::size_t bad = find_invalid_utf8(text); bad < text.size()) {
     throw FormatError("the text is not valid UTF-8 at byte {} (0x{:02x})", bad, static_cast<unsigned char>(text[bad]));
   }
-  // Kept from call to call, so that a short text allocates nothing but its result.
+  // PackedWeightCache from call to call, so that a short text allocates nothing but its result.
   thread_local std::vector<AddedTokenFinder::Part> parts, normalized_parts;
   thread_local std::string normalized;
   thread_local Ids ids;

@@ -13,9 +13,9 @@
 #include "graph/graph.h"
 #include "support/dawn_counters.h"
 #include "support/devices.h"
+#include "support/problem_counts.h"
 #include "support/quick.h"
 #include "support/random_graph.h"
-#include "support/tally.h"
 #include "support/throws.h"
 #include "weft/error.h"
 #include "weft/gpu.h"
@@ -80,7 +80,8 @@ TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
       if (HasFatalFailure()) return;
     }
     check_schedule(g.graph, device);
-    test::tally("random graphs", HasFailure() ? std::format("WEFT_RANDOM_SEED={} on {}", seed, device.name()) : "");
+    test::count_problem("random graphs",
+                        HasFailure() ? std::format("WEFT_RANDOM_SEED={} on {}", seed, device.name()) : "");
     if (HasFailure()) return;
   }
 }
@@ -386,10 +387,10 @@ TEST_P(CompileTest, TensorsMayStartAnywhereInTheirBuffers) {
 TEST_P(CompileTest, LongRowsAtAnyOffset) {
   Graph g;
   const Value x = g.input("x", DType::f32, {1, 5000});
-  g.output("sum", reduce(ReduceOp::sum, x, {1}));
-  g.output("max", reduce(ReduceOp::max, x * 2.0, {1}));
+  g.output("sum", reduce(ReduceKind::sum, x, {1}));
+  g.output("max", reduce(ReduceKind::max, x * 2.0, {1}));
   g.output("variance", variance(x, {1}));
-  g.output("log_sum_exp", reduce(ReduceOp::log_sum_exp, x, {1}));
+  g.output("log_sum_exp", reduce(ReduceKind::log_sum_exp, x, {1}));
   g.output("argmax", cast(argmax(x, {1}), DType::f32));
   g.output("softmax", softmax(x, 1));
   g.output("cumsum", cumsum(x, 1));
@@ -431,7 +432,7 @@ TEST_P(CompileTest, TensorsWithoutElements) {
   const std::vector<Value> parts{x, empty};
   g.output("joined", concat(parts, 0) * 2.0);
   g.output("still empty", exp(empty) + 1.0);
-  g.output("sum", reduce(ReduceOp::sum, empty, {0}));
+  g.output("sum", reduce(ReduceKind::sum, empty, {0}));
   g.output("product", matmul(empty.T(), g.constant(numbers({0, 4}))));
   g.output("no rows", matmul(empty, x.T()));
   Executable exe = compile(g, device);

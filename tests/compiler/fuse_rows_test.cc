@@ -1,7 +1,7 @@
 // What softmax and norms take into their kernels, by the rules for a large GPU, of which nothing is run here.
 #include "compiler/passes/fuse.h"
 
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 #include "support/pass_test.h"
 
 namespace weft::compiler {
@@ -106,7 +106,7 @@ TEST_F(FuseRows, RepeatedWork) {
         in.push_back(k == 1 ? r : f32(x.shape()));
       }
       e.output(v);
-      graph.output("y", softmax(apply(make_op<MapOp>(std::move(e)), std::move(in))));
+      graph.output("y", softmax(apply(make_op<ElementwiseOp>(std::move(e)), std::move(in))));
     };
   };
   EXPECT_EQ(nodes(shape, sum_of(2)), 1);

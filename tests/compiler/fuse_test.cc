@@ -3,7 +3,7 @@
 
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 #include "support/pass_test.h"
 #include "weft/kernels/elementwise.h"
 
@@ -16,7 +16,7 @@ class ScaledOp final : public Op {
   explicit ScaledOp(std::optional<Expression> prologue = {}, std::optional<Expression> epilogue = {})
       : prologue_(std::move(prologue)), epilogue_(std::move(epilogue)) {}
   std::string_view name() const override { return "scaled"; }
-  void fields(Fields& f) const override {
+  void attributes(Attributes& f) const override {
     if (prologue_) f.add("x", prologue_->to_string());
     if (epilogue_) f.add("y", epilogue_->to_string());
   }

@@ -143,8 +143,8 @@ TEST_P(FusionTest, WhatNoOperationTakesStaysApart) {
   for (const double epsilon : {-0.5, static_cast<double>(NAN)}) {
     Graph g;
     const Value x = g.input("x", DType::f32, shape);
-    const Value d = x - reduce(ReduceOp::mean, x, {1}, true);
-    g.output("y", d / sqrt(reduce(ReduceOp::mean, d * d, {1}, true) + epsilon));
+    const Value d = x - reduce(ReduceKind::mean, x, {1}, true);
+    g.output("y", d / sqrt(reduce(ReduceKind::mean, d * d, {1}, true) + epsilon));
     Executable exe = compile(g, device);
     const Bound bound(device, g, {{"x", noise(shape, 1)}});
     EXPECT_NO_THROW(bound.run(exe));
@@ -203,9 +203,9 @@ TEST_P(FusionTest, AReductionTakesTheWorkAroundIt) {
   Graph g;
   const Value a = g.input("a", DType::f32, {6, 50});
   const Value b = g.input("b", DType::f32, {50});
-  g.output("dot", reduce(ReduceOp::sum, a * b, {1}));
-  g.output("norm", sqrt(reduce(ReduceOp::mean, (a - b) * (a - b), {0}, true) + 1e-3));
-  g.output("flat", reduce(ReduceOp::max, reshape(exp(a) * 0.5, {300}), {0}));
+  g.output("dot", reduce(ReduceKind::sum, a * b, {1}));
+  g.output("norm", sqrt(reduce(ReduceKind::mean, (a - b) * (a - b), {0}, true) + 1e-3));
+  g.output("flat", reduce(ReduceKind::max, reshape(exp(a) * 0.5, {300}), {0}));
   EXPECT_EQ(run(g, {{"a", noise({6, 50}, 1)}, {"b", noise({50}, 2)}}),
             (Labels{"mul+reduce_sum [6]", "sub+mul+reduce_mean+add+sqrt [1, 50]", "exp+mul+reduce_max []"}));
 }
@@ -215,7 +215,7 @@ TEST_P(FusionTest, MixedTypesInOneRegion) {
   const Value x = g.input("x", DType::f16, {4, 24});
   const Value i = g.input("i", DType::i32, {24});
   const Value scaled = cast(x, DType::f32) * cast(i, DType::f32);
-  g.output("sum", reduce(ReduceOp::sum, scaled, {1}));
+  g.output("sum", reduce(ReduceKind::sum, scaled, {1}));
   const Value positive = binary(ScalarOp::greater, scaled, g.scalar(0, DType::f32));
   g.output("chosen", select(positive, scaled, cast(i, DType::f32)));
   const TensorData half = TensorData::of<std::uint16_t>(DType::f16, {4, 24}, std::vector<std::uint16_t>(96, 0x3a00));
@@ -230,12 +230,12 @@ TEST_P(FusionTest, SoftmaxWrittenOut) {
     for (const bool keep : {true, false}) {
       Graph g;
       const Value x = g.input("x", DType::f32, {3, 4, 37});
-      const auto over = [&](ReduceOp op, Value v) {
+      const auto over = [&](ReduceKind op, Value v) {
         const Value r = reduce(op, v, {axis}, keep);
         return keep ? r : expand_dims(r, axis);
       };
-      const Value e = exp(x - broadcast_to(over(ReduceOp::max, x), x.shape()));
-      g.output("y", keep ? e / over(ReduceOp::sum, e) : e * unary(ScalarOp::reciprocal, over(ReduceOp::sum, e)));
+      const Value e = exp(x - broadcast_to(over(ReduceKind::max, x), x.shape()));
+      g.output("y", keep ? e / over(ReduceKind::sum, e) : e * unary(ScalarOp::reciprocal, over(ReduceKind::sum, e)));
       EXPECT_EQ(run(g, {{"x", noise({3, 4, 37}, 1, 3)}}), Labels{"softmax [3, 4, 37]"});
     }
   }
@@ -244,11 +244,11 @@ TEST_P(FusionTest, SoftmaxWrittenOut) {
 TEST_P(FusionTest, WhatOnlyLooksLikeSoftmax) {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 8});
-  const Value e = exp(x - reduce(ReduceOp::max, x, {1}, true));
-  g.output("another axis", e / reduce(ReduceOp::sum, e, {0}, true));
-  g.output("another sum", e / reduce(ReduceOp::sum, x * x, {1}, true));
-  const Value f = exp(x - reduce(ReduceOp::max, x, {1}));  // broadcast along the wrong axis
-  g.output("spread", f / reduce(ReduceOp::sum, f, {1}, true));
+  const Value e = exp(x - reduce(ReduceKind::max, x, {1}, true));
+  g.output("another axis", e / reduce(ReduceKind::sum, e, {0}, true));
+  g.output("another sum", e / reduce(ReduceKind::sum, x * x, {1}, true));
+  const Value f = exp(x - reduce(ReduceKind::max, x, {1}));  // broadcast along the wrong axis
+  g.output("spread", f / reduce(ReduceKind::sum, f, {1}, true));
   for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}}))
     EXPECT_EQ(label.find("softmax"), std::string::npos);
 }
@@ -257,10 +257,10 @@ TEST_P(FusionTest, LayerNormWrittenOut) {
   for (int form = 0; form < 5; ++form) {
     Graph g;
     const Value x = g.input("x", DType::f32, {5, 3, 32});
-    const Value d = x - reduce(ReduceOp::mean, x, {2}, true);
+    const Value d = x - reduce(ReduceKind::mean, x, {2}, true);
     const Value square = form == 0 ? d * d : form == 1 ? unary(ScalarOp::square, d)
                                                        : binary(ScalarOp::pow, d, g.scalar(2, DType::f32));
-    const Value squares = form == 4 ? variance(x, {2}, 0, true) : reduce(ReduceOp::mean, square, {2}, true);
+    const Value squares = form == 4 ? variance(x, {2}, 0, true) : reduce(ReduceKind::mean, square, {2}, true);
     const Value inside = squares + 1e-5;
     Value y = form % 2 ? d * rsqrt(inside) : d / sqrt(inside);
     if (form > 0) y = y * g.input("scale", DType::f32, {32});
@@ -277,7 +277,7 @@ TEST_P(FusionTest, LayerNormWrittenOut) {
 TEST_P(FusionTest, OtherVariancesStay) {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 8});
-  const Value d = x - reduce(ReduceOp::mean, x, {1}, true);
+  const Value d = x - reduce(ReduceKind::mean, x, {1}, true);
   g.output("sample", d / sqrt(variance(x, {1}, 1, true) + 1e-5));
   g.output("columns", d / sqrt(variance(x, {0}, 0, true) + 1e-5));
   for (const std::string& label : run(g, {{"x", noise({8, 8}, 1)}}))
@@ -288,7 +288,7 @@ TEST_P(FusionTest, RmsNormWrittenOut) {
   for (const bool scaled : {false, true}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {6, 40});
-    Value y = x * rsqrt(reduce(ReduceOp::mean, x * x, {1}, true) + 1e-5);
+    Value y = x * rsqrt(reduce(ReduceKind::mean, x * x, {1}, true) + 1e-5);
     std::map<std::string, TensorData> data{{"x", noise({6, 40}, 1)}};
     if (scaled) {
       y = g.input("scale", DType::f32, {40}) * y;
@@ -303,9 +303,9 @@ TEST_P(FusionTest, LogSoftmaxWrittenOut) {
   for (const bool whole : {false, true}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {9, 31});
-    const Value shifted = x - reduce(ReduceOp::max, x, {1}, true);
-    g.output("y", whole ? x - reduce(ReduceOp::log_sum_exp, x, {1}, true)
-                        : shifted - unary(ScalarOp::log, reduce(ReduceOp::sum, exp(shifted), {1}, true)));
+    const Value shifted = x - reduce(ReduceKind::max, x, {1}, true);
+    g.output("y", whole ? x - reduce(ReduceKind::log_sum_exp, x, {1}, true)
+                        : shifted - unary(ScalarOp::log, reduce(ReduceKind::sum, exp(shifted), {1}, true)));
     EXPECT_EQ(run(g, {{"x", noise({9, 31}, 1, 4)}}), Labels{"log_softmax [9, 31]"}) << whole;
   }
 }
@@ -315,8 +315,8 @@ TEST_P(FusionTest, MeansUnderAMask) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3, 10, 16});
   const Value m = g.input("m", DType::f32, {3, 10, 1});
-  g.output("sum", reduce(ReduceOp::sum, x * m, {1}));
-  g.output("other", reduce(ReduceOp::max, x * m, {2}));
+  g.output("sum", reduce(ReduceKind::sum, x * m, {1}));
+  g.output("other", reduce(ReduceKind::max, x * m, {2}));
   EXPECT_EQ(run(g, {{"x", noise({3, 10, 16}, 1)}, {"m", noise({3, 10, 1}, 2)}}),
             (Labels{"mul+reduce_sum [3, 16]", "mul+reduce_max [3, 10]"}));
 }
@@ -397,7 +397,7 @@ TEST_P(FusionTest, WorkThatRowsDoNotTake) {
   // On a path through another kernel.
   EXPECT_EQ(labels({4, 8}, [](Graph& g, Value x, Value r) {
               const Value y = softmax(x);
-              g.output("y", y * reduce(ReduceOp::sum, y * y, {0}, true) + r);
+              g.output("y", y * reduce(ReduceKind::sum, y * y, {0}, true) + r);
             }).size(), 3u);
   // What comes before the rows, and what comes after them reads it again.
   EXPECT_EQ(labels({4, 8}, [](Graph& g, Value x, Value r) {

@@ -29,7 +29,7 @@ TEST(HostileApi, EmptyObjects) {
   EXPECT_THROW(reshape(Value(), {6}), InvalidArgument);
   EXPECT_THROW(slice(Value(), 0, 0, 1), InvalidArgument);
   EXPECT_THROW(softmax(Value()), InvalidArgument);
-  EXPECT_THROW(scatter(ScatterOp::add, x, Value(), x), InvalidArgument);
+  EXPECT_THROW(scatter(ScatterKind::add, x, Value(), x), InvalidArgument);
   EXPECT_THROW(sort(Value()), InvalidArgument);
   EXPECT_THROW(random_bits(Value(), DType::u32, {2}), InvalidArgument);
   EXPECT_THROW(elementwise("relu", {Value()}), InvalidArgument);

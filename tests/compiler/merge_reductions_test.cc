@@ -4,7 +4,7 @@
 #include "bound.h"
 #include "compiler/evaluate.h"
 #include "compiler/passes/merge_maps.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 #include "support/pass_test.h"
 
 namespace weft {
@@ -27,7 +27,7 @@ TEST_F(MergeReductions, WhatIsReducedIsStoredToo) {
   const Value x = f32({33, 40});
   const Value y = x * x;
   graph.output("y", y);
-  graph.output("s", reduce(ReduceOp::sum, y, {1}, true));
+  graph.output("s", reduce(ReduceKind::sum, y, {1}, true));
   EXPECT_EQ(after(merge_extra_outputs),
             "%1 = reduce_sum{x=(x0:f32) %1 = mul(x0, x0); %1, %1, axes=[1], keep_dims=true} %0 : f32 [33, 1], "
             "f32 [33, 40]\n"
@@ -41,7 +41,7 @@ TEST_F(MergeReductions, SeveralResultsAndOthersThatReadTheSame) {
   graph.output("z", exp(y));
   graph.output("y", y);
   graph.output("other", sqrt(x));
-  graph.output("s", reduce(ReduceOp::max, y, {1}));
+  graph.output("s", reduce(ReduceKind::max, y, {1}));
   EXPECT_EQ(nodes(), 2);
   graph = merge_maps(graph, context);
   EXPECT_EQ(nodes(), 1);
@@ -60,34 +60,34 @@ TEST_F(MergeReductions, WhatStaysApart) {
     graph.output("v", variance(y, {1}));
   });
   stays(2, "what reads the reduction", [&] {
-    const Value x = f32({33, 40}), s = reduce(ReduceOp::sum, x, {1}, true);
+    const Value x = f32({33, 40}), s = reduce(ReduceKind::sum, x, {1}, true);
     graph.output("y", x / s);
   });
   stays(3, "what the reduction waits for in another kernel", [&] {
     const Value y = f32({40, 40}) * 2.0;
     graph.output("y", y);
-    graph.output("s", reduce(ReduceOp::sum, matmul(y, y), {1}));
+    graph.output("s", reduce(ReduceKind::sum, matmul(y, y), {1}));
   });
   stays(3, "another shape", [&] {
     const Value x = f32({40});
     graph.output("y", x * 2.0);
-    graph.output("s", reduce(ReduceOp::sum, broadcast_to(x, {33, 40}) + f32({33, 40}), {1}));
+    graph.output("s", reduce(ReduceKind::sum, broadcast_to(x, {33, 40}) + f32({33, 40}), {1}));
   });
   stays(2, "narrow elements one by one", [&] {
     const Value x = f32({33, 41});
     graph.output("y", cast(x, DType::f16));
-    graph.output("s", reduce(ReduceOp::sum, x, {1}));
+    graph.output("s", reduce(ReduceKind::sum, x, {1}));
   });
   stays(1, "narrow elements in fours", [&] {
     const Value x = f32({33, 44});
     graph.output("y", cast(x, DType::f16));
-    graph.output("s", reduce(ReduceOp::sum, x, {1}));
+    graph.output("s", reduce(ReduceKind::sum, x, {1}));
   });
   context.target.max_operands = 3;
   stays(2, "more than the device binds", [&] {
     const Value x = f32({33, 40}), w = f32({33, 40}), y = x * w;
     graph.output("y", y);
-    graph.output("s", reduce(ReduceOp::sum, y, {1}));
+    graph.output("s", reduce(ReduceKind::sum, y, {1}));
   });
 }
 
@@ -105,7 +105,7 @@ TEST_P(MergeReductionsTest, ARegionWithAReductionAtItsEndIsOneDispatch) {
       const Value y = x * 2.0 + w;
       g.output("y", y);
       g.output("z", tanh(y));
-      g.output("s", sqrt(abs(reduce(ReduceOp::sum, y, {axis})) + 1.0));
+      g.output("s", sqrt(abs(reduce(ReduceKind::sum, y, {axis})) + 1.0));
       Executable exe = compile(g, device);
       EXPECT_EQ(exe.report().steps.size(), device.is_gpu() ? 1u : 2u) << exe.report().graph;
       const std::map<std::string, TensorData> data{{"x", test::noise(shape, 1)}, {"w", test::noise({shape[-1]}, 2)}};

@@ -518,7 +518,7 @@ TEST_F(PassTest, AKernelStoresWhatAReshapeNeeds) {
   const Value y = softmax(x);
   const Value merged = reshape(permute(y, {0, 2, 1, 3}), {2, 5, 32});
   graph.output("y", exp(merged));
-  graph.output("z", reduce(ReduceOp::sum, y, {3}));
+  graph.output("z", reduce(ReduceKind::sum, y, {3}));
   EXPECT_EQ(after(resolve_views),
             "%1 = softmax{axis=3} %0 : f32 [2, 4, 5, 8] stored=[0, 2, 1, 3]\n"
             "%2 = strided{offset=0, shape=[2, 5, 32], strides=[160, 32, 1]} %1 : f32 [2, 5, 32]\n"

@@ -46,7 +46,7 @@ TEST(Support, AllThatAGpuCannotRun) {
     Graph g;
     const Value x = g.input("x", DType::f64, {3, 3}), y = g.input("y", DType::f32, {3, 3});
     g.output("product", matmul(x, x));
-    g.output("sum", reduce(ReduceOp::sum, x, {0}));
+    g.output("sum", reduce(ReduceKind::sum, x, {0}));
     g.output("plain", exp(y));
     const std::string why = test::thrown_by([&] { compile(g, device); });
     EXPECT_THAT(why,

@@ -76,9 +76,9 @@ TEST_P(RowOpsTest, Reductions) {
   g.output("deviation", deviation(x, {0}, 0, true) + 1.0);
   g.output("argmax", argmax(x, {1}));
   g.output("argmin", argmin(x, {0, 2}, true));
-  g.output("count", reduce(ReduceOp::count, x, {1}));
+  g.output("count", reduce(ReduceKind::count, x, {1}));
   // Cut into parts, with scratch that the executable plans.
-  g.output("row_sum", reduce(ReduceOp::sum_squares, row, {0}));
+  g.output("row_sum", reduce(ReduceKind::sum_squares, row, {0}));
   g.output("row_argmax", argmax(row, {0}));
   check(g, {{"x", noise({6, 7, 8}, 1)}, {"row", noise({30000}, 2)}});
 }
@@ -108,7 +108,7 @@ TEST_P(RowOpsTest, RandomAndSort) {
   g.output("normal", random_normal(key, DType::f32, {41}, 1, 2));
   g.output("integers", random_integers(key, DType::i32, {9}, -4, 5));
   g.output("sorted", sort(x.T(), 0, true) * 2.0);
-  g.output("order", argsort(x));
+  g.output("rows_per_band", argsort(x));
   const TopK top = top_k(x, 4);
   g.output("top", top.values);
   g.output("top_places", top.indices);
@@ -124,7 +124,7 @@ TEST(RowOps, Infer) {
               key = g.input("key", DType::u32, {2});
   const Value i = g.input("i", DType::i8, {4, 5}), none;
   EXPECT_EQ(argmax(i, {0}).type(), (TensorType{DType::i32, {5}}));
-  EXPECT_EQ(reduce(ReduceOp::count, i, {1}, true).type(), (TensorType{DType::i32, {4, 1}}));
+  EXPECT_EQ(reduce(ReduceKind::count, i, {1}, true).type(), (TensorType{DType::i32, {4, 1}}));
   EXPECT_EQ(group_norm(x, w, none, 2, 1e-5).type(), x.type());
   EXPECT_EQ(batch_norm(x, w, w, none, w, 1e-5).type(), x.type());
   EXPECT_EQ(top_k(i, 2).values.type(), (TensorType{DType::i8, {4, 2}}));

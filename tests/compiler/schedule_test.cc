@@ -87,7 +87,7 @@ TEST_P(InPlaceTest, WhatLivesOnOrLiesOtherwiseStays) {
     Graph g;  // of another type
     const Value a = moved(g.input("x", DType::f32, {64, 64}), 0);
     const Value i = cast(a * 100.0, DType::i32);
-    g.output("y", cast(scan(ScanOp::sum, i, 1), DType::f32));
+    g.output("y", cast(scan(ScanKind::sum, i, 1), DType::f32));
     EXPECT_GE(planned(g, data), 2 * kBytes) << exe.report().graph;
   }
 }

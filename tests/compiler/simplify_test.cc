@@ -3,7 +3,7 @@
 
 #include "compiler/passes/merge_gates.h"
 #include "compiler/passes/merge_maps.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 #include "support/kernel_test.h"
 #include "support/pass_test.h"
 #include "weft/cpu.h"
@@ -193,7 +193,7 @@ TEST_F(PassTest, GatesAreOneProduct) {
   Expression e;
   const int a = e.input(DType::f32);
   e.output(e.apply(mul, {e.apply(ScalarOp::silu, {a}), e.input(DType::f32)}));
-  graph.output("y", apply(make_op<MapOp>(e), {gate, up}));
+  graph.output("y", apply(make_op<ElementwiseOp>(e), {gate, up}));
   const std::string text = after(merge_gates);
   EXPECT_THAT(text, testing::HasSubstr(": f32 [5, 8]\n"));
   EXPECT_THAT(text, testing::HasSubstr("slice{axis=1, begin=0, end=4}"));

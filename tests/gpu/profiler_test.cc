@@ -105,10 +105,10 @@ TEST_P(ProfilerTest, EveryDeviceCountsTheSameOperations) {
       [](Value x) { return log_softmax(x * 2.0, -1) + 1.0; },
       [](Value x) { return layer_norm(x, {}, {}, 1e-5) * 0.5; },
       [](Value x) { return rms_norm(x + 1.0, {}, 1e-5); },
-      [](Value x) { return reduce(ReduceOp::sum_squares, x, {0}); },
-      [](Value x) { return sqrt(reduce(ReduceOp::log_sum_exp, x - 1.0, {-1})); },
+      [](Value x) { return reduce(ReduceKind::sum_squares, x, {0}); },
+      [](Value x) { return sqrt(reduce(ReduceKind::log_sum_exp, x - 1.0, {-1})); },
       [](Value x) { return variance(x, {1}); },
-      [](Value x) { return scan(ScanOp::sum, x, -1); },
+      [](Value x) { return scan(ScanKind::sum, x, -1); },
       [](Value x) {
         const Value q = reshape(slice(x, 1, 0, 64), {1, 2, 8, 8});
         return attention(q, q, q, {}, {.causal = true});

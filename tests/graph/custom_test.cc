@@ -69,7 +69,7 @@ TEST_P(CustomTest, StandsBetweenOtherKernels) {
 TEST_P(CustomTest, KeepsItsTypesInAGraphStoredAsHalfFloats) {
   Graph g;
   const Value x = g.input("x", DType::f32, {6, 32});
-  const Value f = reduce(ReduceOp::mean, matmul(x, g.constant(noise({32, 8}, 2))), {1});
+  const Value f = reduce(ReduceKind::mean, matmul(x, g.constant(noise({32, 8}, 2))), {1});
   const Value scaled = call(scale_rows(), {matmul(x, g.constant(noise({32, 40}, 3))), f})[0];
   g.output("y", matmul(scaled, g.constant(noise({40, 8}, 4))));
   const std::map<std::string, TensorData> data{{"x", noise({6, 32}, 1)}};

@@ -81,13 +81,13 @@ TEST_F(GraphTest, InfersTheRest) {
   EXPECT_EQ(test::refused_by([&] { concat(parts, 0); }),
             "concat: f32 [2, 5, 4] does not continue f32 [2, 3, 4] along axis 0");
 
-  EXPECT_EQ(reduce(ReduceOp::sum, x, {-1, 0}).shape(), (Shape{3}));
-  EXPECT_EQ(reduce(ReduceOp::max, x, {1}, true).shape(), (Shape{2, 1, 4}));
-  EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::mean, input(DType::i32, {2}), {0}); }),
+  EXPECT_EQ(reduce(ReduceKind::sum, x, {-1, 0}).shape(), (Shape{3}));
+  EXPECT_EQ(reduce(ReduceKind::max, x, {1}, true).shape(), (Shape{2, 1, 4}));
+  EXPECT_THAT(test::refused_by([&] { reduce(ReduceKind::mean, input(DType::i32, {2}), {0}); }),
               HasSubstr("reduce_mean: x is i32 [2], expected a float type"));
-  EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::any, x, {0}); }),
+  EXPECT_THAT(test::refused_by([&] { reduce(ReduceKind::any, x, {0}); }),
               HasSubstr("reduce_any: x is f32 [2, 3, 4], expected bool"));
-  EXPECT_THAT(test::refused_by([&] { reduce(ReduceOp::sum, x, {0, -3}); }),
+  EXPECT_THAT(test::refused_by([&] { reduce(ReduceKind::sum, x, {0, -3}); }),
               HasSubstr("reduce_sum: an axis is named twice"));
 
   EXPECT_EQ(softmax(x).type(), x.type());

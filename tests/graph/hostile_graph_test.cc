@@ -65,8 +65,8 @@ class Attempt {
       case 17: return roll(x, several());
       case 18: return triangle(x, static_cast<Triangle>(below(2)), number());
       case 19: return one_hot(x, number(), type(), axis());
-      case 20: return scan(static_cast<ScanOp>(below(5)), x, axis(), {below(2) == 0, below(2) == 0});
-      case 21: return reduce(static_cast<ReduceOp>(below(15)), x, axes(), below(2));
+      case 20: return scan(static_cast<ScanKind>(below(5)), x, axis(), {below(2) == 0, below(2) == 0});
+      case 21: return reduce(static_cast<ReduceKind>(below(15)), x, axes(), below(2));
       case 22: return argmax(x, {axis()}, below(2));
       case 23: return softmax(x, axis());
       case 24: return log_softmax(x, axis());
@@ -142,7 +142,7 @@ class Attempt {
     }
     return s;
   }
-  ScatterOp scatter_op() { return static_cast<ScatterOp>(below(5)); }
+  ScatterKind scatter_op() { return static_cast<ScatterKind>(below(5)); }
   Value value() {
     const Shape s = shape();
     const DType t = below(2) && !shapes_.empty() ? types_.back() : type();

@@ -47,7 +47,7 @@ TEST(MatmulTypes, DoublesStayDoubles) {
   Graph g;
   const Value a = g.input("a", DType::f64, {1, 3}), b = g.input("b", DType::f64, {3, 1});
   g.output("product", matmul(a, b) * 2.0 + 1e-12);
-  g.output("sum", reduce(ReduceOp::sum, a, {1}) * 2.0 + 1e-12);
+  g.output("sum", reduce(ReduceKind::sum, a, {1}) * 2.0 + 1e-12);
   const std::vector<double> x{1e8, 1e-3, -1e8}, ones{1, 1, 1};
   const auto data = [](const std::vector<double>& v, const Shape& shape) {
     return TensorData::copy_of(DType::f64, shape, std::as_bytes(std::span(v)));

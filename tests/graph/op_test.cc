@@ -24,7 +24,7 @@ class LoopOp final : public Op {
  public:
   LoopOp(Body body, int times) : body_{std::move(body)}, times_(times) {}
   std::string_view name() const override { return "loop"; }
-  void fields(Fields& f) const override { f.add("times", times_); }
+  void attributes(Attributes& f) const override { f.add("times", times_); }
   std::vector<TensorType> infer(std::span<const TensorType> in) const override { return {in[0]}; }
   std::span<const Body> subgraphs() const override { return body_; }
   OpPtr with_subgraphs(std::vector<Body> graphs) const override { return make_op<LoopOp>(graphs[0], times_); }

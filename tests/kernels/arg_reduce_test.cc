@@ -10,7 +10,7 @@
 namespace weft::test {
 namespace {
 
-using kernels::ArgOp;
+using kernels::ArgKind;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -24,7 +24,7 @@ Shape without(const Shape& shape, const std::vector<int>& axes) {
   return s;
 }
 
-KernelCall call_of(ArgOp op, std::vector<int> axes) {
+KernelCall call_of(ArgKind op, std::vector<int> axes) {
   return [=](Stream& s, std::span<const View> in, std::span<const View> out) {
     kernels::arg_reduce(s, op, in[0], out[0], axes);
   };
@@ -37,10 +37,9 @@ class ArgReduceTest : public testing::TestWithParam<std::string> {
  protected:
   void check(const View& x, const std::vector<int>& axes, DType y = DType::i32,
              Kind kind = Kind::dense) {
-    for (ArgOp op : {ArgOp::min, ArgOp::max}) {
-      run_both(device, std::array{x}, std::array{output(y, without(x.shape(), axes), kind)},
-               call_of(op, axes), {},
-               std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(),
+    for (ArgKind op : {ArgKind::min, ArgKind::max}) {
+      run_both(device, std::array{x}, std::array{output(y, without(x.shape(), axes), kind)}, call_of(op, axes), {},
+               std::format("{} over {} axes of {}", op == ArgKind::max ? "argmax" : "argmin", axes.size(),
                            weft::to_string(x)));
     }
   }
@@ -138,9 +137,9 @@ TEST_P(ArgReduceTest, TiesAndSpecialValues) {
     check(view_of(DType::f32, {6, n}, Kind::transposed, value), {1});
     cpu::Executor executor;
     const View y = output(DType::i32, {6});
-    kernels::arg_reduce(executor, ArgOp::max, x, y, std::array{1});
+    kernels::arg_reduce(executor, ArgKind::max, x, y, std::array{1});
     EXPECT_EQ(values(y), (std::vector<double>{static_cast<double>(n - 2), 2, 0, 0, 5, 3}));
-    kernels::arg_reduce(executor, ArgOp::min, x, y, std::array{1});
+    kernels::arg_reduce(executor, ArgKind::min, x, y, std::array{1});
     EXPECT_EQ(values(y), (std::vector<double>{static_cast<double>(n - 2), 2, 0, 0, 0, 4}));
   }
 }
@@ -183,7 +182,7 @@ const bool registered = differential("arg_reduce", [](Rng& rng) {
   constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::u8,
                               DType::i16, DType::i32, DType::u32,  DType::i64, DType::u64, DType::boolean,
                               DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
-  const ArgOp op = rng() % 2 ? ArgOp::max : ArgOp::min;
+  const ArgKind op = rng() % 2 ? ArgKind::max : ArgKind::min;
   const Shape shape = random_shape(rng, 0, 8, 4096, false);
   std::vector<int> axes;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -193,7 +192,7 @@ const bool registered = differential("arg_reduce", [](Rng& rng) {
   problem.inputs = {random_view(rng, shape, pick(rng, kTypes), random_input_kind(rng),
                                 rng() % 2 ? Values::special : Values::ordinary)};
   problem.outputs = {random_view(rng, without(shape, axes), pick(rng, kIndexTypes), random_output_kind(rng))};
-  problem.what = std::format("{} over {} axes of {}", op == ArgOp::max ? "argmax" : "argmin", axes.size(),
+  problem.what = std::format("{} over {} axes of {}", op == ArgKind::max ? "argmax" : "argmin", axes.size(),
                              weft::to_string(problem.inputs[0]));
   problem.call = call_of(op, axes);
   return problem;
@@ -206,7 +205,7 @@ TEST(ArgReduceArguments, AreChecked) {
   cpu::Executor executor;
   const View x = output(DType::f32, {2, 3}), y = output(DType::i32, {2});
   const auto run = [&](const View& from, const View& to, std::vector<int> axes) {
-    kernels::arg_reduce(executor, ArgOp::max, from, to, axes);
+    kernels::arg_reduce(executor, ArgKind::max, from, to, axes);
   };
   EXPECT_NO_THROW(run(x, y, {1}));
   EXPECT_THROW(run(x, y, {0}), InvalidArgument);
@@ -230,7 +229,7 @@ TEST_F(ArgReduceChunks, Rows) {
       if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
       const View which = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::i32);
       both({x}, {which}, [axis](Stream& s, auto in, auto out) {
-        kernels::arg_reduce(s, kernels::ArgOp::max, in[0], out[0], std::array{axis});
+        kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out[0], std::array{axis});
       }, kSameBits);
     }
   }
@@ -245,7 +244,7 @@ TEST_F(ArgReduceChunks, LongRows) {
     const Shape kept = without(c.shape, c.axes);
     for (const auto& [type, index] :
          {std::pair{DType::f32, DType::i32}, {DType::u8, DType::i64}, {DType::i64, DType::u32}}) {
-      for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
+      for (const auto op : {kernels::ArgKind::min, kernels::ArgKind::max}) {
         both(
             {random_view(rng, c.shape, type, c.kind)}, {random_view(rng, kept, index)},
             [&](Stream& s, auto in, auto out) {
@@ -268,7 +267,7 @@ TEST_P(ArgReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
     const Shape kept = without(shape, axes);
     for (const auto& [type, index] :
          {std::pair{DType::f32, DType::i32}, {DType::f16, DType::u32}, {DType::i64, DType::i64}}) {
-      for (const auto op : {kernels::ArgOp::min, kernels::ArgOp::max}) {
+      for (const auto op : {kernels::ArgKind::min, kernels::ArgKind::max}) {
         both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, index)},
              [&, axes = axes](Stream& s, auto in, auto out) {
                kernels::arg_reduce(s, op, in[0], out[0], axes);

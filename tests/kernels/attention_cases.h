@@ -121,25 +121,26 @@ inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabili
   // A software device compiles matrices in long loops: seldom, and in small tiles.
   if (rng() % (capabilities.software ? 8 : 3) == 0) {
     const int unit = static_cast<int>(capabilities.matrix_shapes.empty() ? 8 : capabilities.matrix_shapes[0].m);
-    const auto matrices = attention_matrices(capabilities, one_of({1, 2, 4}), one_of({1, 1, 2}), unit * one_of({1, 2}),
-                                             capabilities.software ? 16 : one_of({16, 32, 64}), one_of({0, 1, 2}));
+    const auto matrices =
+        attention_subgroup_matrix(capabilities, one_of({1, 2, 4}), one_of({1, 1, 2}), unit * one_of({1, 2}),
+                                  capabilities.software ? 16 : one_of({16, 32, 64}), one_of({0, 1, 2}));
     if (matrices) {
       AttentionVariant v = *matrices;
-      v.parts = one_of({1, 1, 3});
+      v.kv_splits = one_of({1, 1, 3});
       return v;
     }
   }
-  v.parts = one_of({1, 1, 1, 2, 3, 7});
+  v.kv_splits = one_of({1, 1, 1, 2, 3, 7});
   v.threads = one_of({8, 32, 64, 128});
   if (rng() % 3 == 0 && capabilities.subgroups) {
-    v.kind = AttentionKind::few;
+    v.kind = AttentionKind::decode;
     v.rows = one_of({1, 2, 3, 4, 8});
-    v.lanes = one_of({2, 4, 8, 16});
+    v.lanes_per_key = one_of({2, 4, 8, 16});
     v.chunk = one_of({1, 2, 4});
     return v;
   }
   if (rng() % 3 == 0) {
-    v.kind = AttentionKind::tiles;
+    v.kind = AttentionKind::tiled;
     v.rows = one_of({1, 2, 4});
     return v;
   }
@@ -154,7 +155,7 @@ inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabili
 
 // Runs a call on a stream: on the CPU the twin, on a GPU that variant (if it can) or the one which is chosen.
 inline void run_attention(Stream& stream, const AttentionCall& call, const AttentionVariant* variant) {
-  if (!stream.gpu()) return attention_twin(call);
+  if (!stream.gpu()) return attention_reference(call);
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (variant && !attention_can_run(*variant, call, capabilities)) variant = nullptr;
@@ -187,7 +188,7 @@ inline void check_attention_cpu(const AttentionOperands& o, const AttentionOptio
                                 std::optional<Tolerance> allowed = {}) {
   View expected = o.y;
   expected.buffer = Buffer::host(o.y.buffer.size());
-  attention_twin(o.call(o.inputs, expected, options));
+  attention_reference(o.call(o.inputs, expected, options));
   cpu::Executor executor;
   if (o.y.count() == 0) return;
   attention_cpu(executor, o.call(o.inputs, o.y, options));

@@ -69,12 +69,12 @@ TEST_P(AttentionChunksOnDevice, FormsWithLongKeys) {
   const gpu::Capabilities& capabilities = device->capabilities();
   std::vector<kernels::AttentionVariant> forms{
       {.threads = 32, .splits = 4, .tile = 32}, {.staged = false, .threads = 8, .rows = 2},
-      {.kind = AttentionKind::tiles, .threads = 32, .rows = 2},
-      {.kind = AttentionKind::few, .threads = 32, .rows = 3, .lanes = 4}};
+      {.kind = AttentionKind::tiled, .threads = 32, .rows = 2},
+      {.kind = AttentionKind::decode, .threads = 32, .rows = 3, .lanes_per_key = 4}};
   int ran = 0;
   const int unit = capabilities.matrix_shapes.empty() ? 16 : static_cast<int>(capabilities.matrix_shapes[0].m);
   for (const int buffers : {0, 1, 2}) {
-    if (const auto v = kernels::attention_matrices(capabilities, 2, 1, unit, 16, buffers)) forms.push_back(*v);
+    if (const auto v = kernels::attention_subgroup_matrix(capabilities, 2, 1, unit, 16, buffers)) forms.push_back(*v);
   }
   for (const auto& [causal, lengths, mask] : {std::tuple{false, false, Mask::none}, {true, false, Mask::rows},
                                               {false, true, Mask::keys}, {true, true, Mask::everything}}) {
@@ -82,8 +82,8 @@ TEST_P(AttentionChunksOnDevice, FormsWithLongKeys) {
                              .causal = causal, .type = DType::f16, .key_lengths = lengths};
     if (causal) c.window_left = 1700;
     for (kernels::AttentionVariant form : forms) {
-      if (form.kind == AttentionKind::matrices && mask != Mask::rows) continue;  // they take long to compile
-      form.parts = form.kind != AttentionKind::matrices && causal ? 2 : 1;
+      if (form.kind == AttentionKind::subgroup_matrix && mask != Mask::rows) continue;  // they take long to compile
+      form.kv_splits = form.kind != AttentionKind::subgroup_matrix && causal ? 2 : 1;
       const auto o = kernels::operands(rng, c);
       if (!kernels::attention_can_run(form, o.call(o.inputs, o.y, c.options()), capabilities)) continue;
       ++ran;

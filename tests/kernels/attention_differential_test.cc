@@ -60,7 +60,8 @@ std::optional<AttentionVariant> random_variant(const gpu::Capabilities& capabili
   if (rng() % 4 == 0) return std::nullopt;
   for (int attempt = 0; attempt < 20; ++attempt) {
     const AttentionVariant v = test_variant(rng, capabilities);
-    const bool slow = capabilities.software && v.kind == AttentionKind::matrices && call.dim + call.value_dim > 96;
+    const bool slow =
+        capabilities.software && v.kind == AttentionKind::subgroup_matrix && call.dim + call.value_dim > 96;
     if (!slow && attention_can_run(v, call, capabilities)) return v;
   }
   return std::nullopt;
@@ -83,7 +84,7 @@ test::Problem random_problem(Rng& rng) {
               },
           .tolerance = attention_tolerance(c),
           .twin = [=](Stream&, std::span<const View> in,
-                      std::span<const View> out) { attention_twin(o.call(in, out[0], c.options())); }};
+                      std::span<const View> out) { attention_reference(o.call(in, out[0], c.options())); }};
 }
 
 const bool registered = test::differential("attention", random_problem, 4);
@@ -104,7 +105,7 @@ TEST(AttentionTwin, WindowsAndLengthsEqualNumPy) {
                                    .window_right = at(1),
                                    .top_left = name == "window_top_left"};
     View y(Buffer::host(static_cast<std::uint64_t>(expected.count()) * 4), 0, DType::f32, expected.shape());
-    attention_twin(AttentionCall(q, load("k"), load("v"), {}, y, options, lengths));
+    attention_reference(AttentionCall(q, load("k"), load("v"), {}, y, options, lengths));
     for (std::int64_t i = 0; i < y.count(); ++i) {
       ASSERT_NEAR(test::value(y, i), test::value(expected, i), 5e-7) << name << " at " << i;
     }
@@ -166,7 +167,7 @@ TEST_P(AttentionWindows, PaddingIsNotRead) {
   AttentionCase c{.batch = 4, .queries = 5, .keys = 50, .dim = 8, .value_dim = 8, .key_lengths = true};
   for (const AttentionVariant& v :
        {AttentionVariant{.threads = 64, .tile = 32}, AttentionVariant{.staged = false, .threads = 8},
-        AttentionVariant{.kind = AttentionKind::tiles, .threads = 64, .rows = 2}}) {
+        AttentionVariant{.kind = AttentionKind::tiled, .threads = 64, .rows = 2}}) {
     Rng rng(6);
     const AttentionOperands o = operands(rng, c);
     for (int part : {1, 2}) {
@@ -197,7 +198,7 @@ TEST_P(AttentionWindows, LengthsBesideTheResult) {
   }
   for (const AttentionVariant& v :
        {AttentionVariant{.threads = 64, .tile = 32}, AttentionVariant{.staged = false, .threads = 8},
-        AttentionVariant{.kind = AttentionKind::tiles, .threads = 64, .rows = 2}}) {
+        AttentionVariant{.kind = AttentionKind::tiled, .threads = 64, .rows = 2}}) {
     check_attention(device(), o, c.options(), text(c), &v);
   }
 }
@@ -205,11 +206,11 @@ TEST_P(AttentionWindows, LengthsBesideTheResult) {
 // The form on cooperative matrices, where the device has them: the shapes that it is chosen for, and its edges.
 TEST_P(AttentionWindows, Matrices) {
   const gpu::Capabilities& capabilities = device().capabilities();
-  const auto first = attention_matrices(capabilities, 1, 1, 16, 32, 1);
+  const auto first = attention_subgroup_matrix(capabilities, 1, 1, 16, 32, 1);
   if (!first || capabilities.minimum) GTEST_SKIP() << "no cooperative matrices of f16";
   const int unit = static_cast<int>(first->unit.m);
   const auto variant = [&](int m, int n, int rows, int tile, int buffers) {
-    return *attention_matrices(capabilities, m, n, rows * unit, tile, buffers);
+    return *attention_subgroup_matrix(capabilities, m, n, rows * unit, tile, buffers);
   };
   AttentionVariant variants[] = {variant(1, 1, 1, 16, 0), variant(4, 1, 1, 16, 1), variant(2, 1, 1, 16, 2),
                                  variant(1, 2, 2, 16, 2)};
@@ -217,7 +218,7 @@ TEST_P(AttentionWindows, Matrices) {
     variants[2] = variant(2, 2, 2, 32, 2);
     variants[3] = variant(2, 2, 1, 32, 1);
   }
-  variants[2].parts = 3;
+  variants[2].kv_splits = 3;
   const AttentionCase cases[] = {
       {.batch = 2, .heads = 3, .kv_heads = 3, .queries = 50, .keys = 70, .mask = Mask::keys, .type = DType::f16},
       {.heads = 4, .queries = 37, .keys = 64, .dim = 16, .value_dim = 32, .causal = true, .type = DType::f16},
@@ -252,7 +253,7 @@ TEST_P(AttentionWindows, Matrices) {
 // Scores that grow from key to key: the sums must follow their rising maximum.
 TEST_P(AttentionWindows, MatricesFollowAGrowingMaximum) {
   const gpu::Capabilities& capabilities = device().capabilities();
-  const auto v = attention_matrices(
+  const auto v = attention_subgroup_matrix(
       capabilities, 2, 1, capabilities.matrix_shapes.empty() ? 16 : static_cast<int>(capabilities.matrix_shapes[0].m),
       16, 1);
   if (!v || capabilities.minimum) GTEST_SKIP() << "no cooperative matrices of f16";

@@ -72,7 +72,7 @@ TEST(AttentionTwin, EqualsPyTorch) {
     const AttentionOptions options{.scale = name == "added" ? 0.7f : 1 / std::sqrt(static_cast<float>(q.shape()[3])),
                                    .causal = name == "causal"};
     View y(Buffer::host(static_cast<std::uint64_t>(expected.count()) * 4), 0, DType::f32, expected.shape());
-    attention_twin(AttentionCall(q, load("k"), load("v"), mask, y, options));
+    attention_reference(AttentionCall(q, load("k"), load("v"), mask, y, options));
     for (std::int64_t i = 0; i < y.count(); ++i) {
       // The twin's rounding to f32, and the scale's.
       ASSERT_NEAR(test::value(y, i), test::value(expected, i), 5e-7) << name << " at " << i;
@@ -230,16 +230,16 @@ class Attention : public testing::TestWithParam<std::string> {
         {.threads = 128, .rows = 2, .splits = 4, .chunk = 2, .tile = 32},
         {.threads = 64, .splits = 8, .chunk = 1, .tile = 8},
         {.staged = false, .threads = 16, .rows = 2, .chunk = 2},
-        {.kind = AttentionKind::tiles, .threads = 128, .rows = 2},
-        {.kind = AttentionKind::tiles, .threads = 64, .rows = 4},
-        {.threads = 64, .splits = 2, .tile = 32, .parts = 3},
-        {.staged = false, .threads = 8, .chunk = 2, .parts = 2},
-        {.kind = AttentionKind::tiles, .threads = 64, .rows = 2, .parts = 5},
-        {.kind = AttentionKind::few, .threads = 64, .rows = 2, .chunk = 2, .lanes = 4},
-        {.kind = AttentionKind::few, .threads = 32, .rows = 3, .chunk = 1, .lanes = 8, .parts = 4},
-        {.threads = 128, .rows = 2, .sides = 2, .chunk = 8, .tile = 32},
-        {.threads = 64, .rows = 2, .sides = 4, .chunk = 4, .tile = 16, .parts = 2},
-        {.threads = 32, .sides = 8, .chunk = 2, .tile = 8},
+        {.kind = AttentionKind::tiled, .threads = 128, .rows = 2},
+        {.kind = AttentionKind::tiled, .threads = 64, .rows = 4},
+        {.threads = 64, .splits = 2, .tile = 32, .kv_splits = 3},
+        {.staged = false, .threads = 8, .chunk = 2, .kv_splits = 2},
+        {.kind = AttentionKind::tiled, .threads = 64, .rows = 2, .kv_splits = 5},
+        {.kind = AttentionKind::decode, .threads = 64, .rows = 2, .chunk = 2, .lanes_per_key = 4},
+        {.kind = AttentionKind::decode, .threads = 32, .rows = 3, .chunk = 1, .lanes_per_key = 8, .kv_splits = 4},
+        {.threads = 128, .rows = 2, .threads_per_row = 2, .chunk = 8, .tile = 32},
+        {.threads = 64, .rows = 2, .threads_per_row = 4, .chunk = 4, .tile = 16, .kv_splits = 2},
+        {.threads = 32, .threads_per_row = 8, .chunk = 2, .tile = 8},
     };
   }
 };
@@ -305,7 +305,7 @@ TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
   const gpu::Capabilities& capabilities = device().capabilities();
   for (const int buffers : {0, 1, 2}) {
     const int unit = capabilities.matrix_shapes.empty() ? 8 : static_cast<int>(capabilities.matrix_shapes[0].m);
-    if (const auto v = attention_matrices(capabilities, 2, 1, unit, 16, buffers)) some.push_back(*v);
+    if (const auto v = attention_subgroup_matrix(capabilities, 2, 1, unit, 16, buffers)) some.push_back(*v);
   }
   for (const DType type : {DType::f32, DType::f16}) {
     for (const bool lengths : {false, true}) {
@@ -319,7 +319,8 @@ TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
         for (std::int64_t head = 0; head < c.kv_heads; ++head) {
           const auto value_at = [&](std::int64_t column, float x) {
             const std::int64_t i = (head * keys + last) * c.value_dim + column;
-            test::set_element_bits(o.inputs[2], i, type == DType::f16 ? float16(x).bits : std::bit_cast<std::uint32_t>(x));
+            test::set_element_bits(o.inputs[2], i,
+                                   type == DType::f16 ? float16(x).bits : std::bit_cast<std::uint32_t>(x));
           };
           value_at(5, -kInfinity);
           value_at(12, kInfinity);
@@ -328,8 +329,9 @@ TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
         check_attention(device(), o, c.options(), what, nullptr, attention_tolerance(c));
         for (const AttentionVariant& v : some) {
           // The others differ by type in their loads alone.
-          const bool by_type = v.kind == AttentionKind::few || v.kind == AttentionKind::matrices;
-          if (by_type || type == DType::f32) check_attention(device(), o, c.options(), what, &v, attention_tolerance(c));
+          const bool by_type = v.kind == AttentionKind::decode || v.kind == AttentionKind::subgroup_matrix;
+          if (by_type || type == DType::f32)
+            check_attention(device(), o, c.options(), what, &v, attention_tolerance(c));
         }
         // What the twin found, which the GPU's results were compared with.
         EXPECT_EQ(test::value(o.y, 5), -kInfinity) << what;
@@ -359,7 +361,7 @@ TEST_P(Attention, PackedProjection) {
     const AttentionVariant staged{.threads = 64, .splits = 2};
     check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f},
                     "packed, in place of q", &staged);
-    const AttentionVariant sides{.threads = 64, .rows = 2, .sides = 4};
+    const AttentionVariant sides{.threads = 64, .rows = 2, .threads_per_row = 4};
     check_attention(device(), plain_operands({part(0), part(1), part(2), mask}, part(0)), {.scale = 0.2f},
                     "packed, in place of q", &sides);
   }
@@ -395,7 +397,7 @@ TEST(AttentionChoice, FitsTheDevice) {
         EXPECT_LE(attention_workgroup_memory(v, call), caps.max_workgroup_memory) << to_string(v) << " dim " << dim;
         EXPECT_LE(v.threads, static_cast<int>(caps.max_workgroup_size)) << to_string(v);
         EXPECT_EQ(v.tile % (v.splits * v.chunk), 0) << to_string(v) << " dim " << dim;
-        EXPECT_EQ(v.threads % (v.splits * v.sides), 0) << to_string(v);
+        EXPECT_EQ(v.threads % (v.splits * v.threads_per_row), 0) << to_string(v);
       }
     }
   }

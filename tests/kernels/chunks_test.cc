@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "kernels/common/windows.h"
+#include "kernels/common/chunks.h"
 #include "support/throws.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -45,10 +45,9 @@ TEST_F(Chunks, WhatCannotBeCutIsRefusedByName) {
   }
   // Tensors as their callers have them.
   const View packed(device->allocate(1 << 20), 0, DType::i4, {9, 33333});
-  EXPECT_EQ(thrown_by([&] {
-              kernels::repeat(encoder, packed, View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}));
-            }),
-            "Unsupported: repeat: y i4 [9, 99999] cannot be cut for this device's bindings: its parts begin inside a byte");
+  EXPECT_EQ(
+      thrown_by([&] { kernels::repeat(encoder, packed, View(device->allocate(1 << 20), 0, DType::i4, {9, 99999})); }),
+      "Unsupported: repeat: y i4 [9, 99999] cannot be cut for this device's bindings: its parts begin inside a byte");
   EXPECT_THAT(thrown_by([&] {
                 kernels::sort(encoder, View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}),
                               View(device->allocate(1 << 20), 0, DType::i4, {9, 99999}), {}, {});

@@ -114,8 +114,9 @@ TEST_P(Compact, MoreElementsThanAreCounted) {
   const Shape shape{std::int64_t{1} << 52};
   const View x(gpu.allocate(4), 0, DType::f32, shape, {0}), y(gpu.allocate(64), 0, DType::i32, {16, 1}),
       count(gpu.allocate(4), 0, DType::u32, {1});
-  EXPECT_THAT(thrown_by([&] { kernels::nonzero(encoder, x, y, count); }),
-              testing::StartsWith("Unsupported: nonzero: f32 [4503599627370496] strides [0] has 4503599627370496 elem"));
+  EXPECT_THAT(
+      thrown_by([&] { kernels::nonzero(encoder, x, y, count); }),
+      testing::StartsWith("Unsupported: nonzero: f32 [4503599627370496] strides [0] has 4503599627370496 elem"));
 }
 
 TEST(CompactCpu, MoreElementsThanMemoryHasRoomFor) {

@@ -1,5 +1,5 @@
 // Random problems for the elementwise kernels: every function on every type that it takes, and casts between all types.
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "scalar_cases.h"
 #include "support/differential.h"
 #include "weft/kernels/copy.h"
@@ -115,7 +115,8 @@ const bool maps = differential("map", [](Rng& rng) {
 const bool far_maps = differential("map_far", [](Rng& rng) {
   using enum ScalarOp;
   constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
-  constexpr ScalarOp kFunctions[] = {ScalarOp::lgamma, ScalarOp::digamma, gelu_erf, silu, ScalarOp::tanh, softplus, add};
+  constexpr ScalarOp kFunctions[] = {ScalarOp::lgamma, ScalarOp::digamma, gelu_erf, silu,
+                                     ScalarOp::tanh,   softplus,          add};
   const DType type = pick(rng, kTypes);
   const ScalarOp op = pick(rng, kFunctions);
   const int groups = random_int(rng, 1, 4), width = bits(type) < 32 && rng() % 2 ? 8 : 4;

@@ -1,5 +1,5 @@
 // Elementwise kernels: each operation on a GPU against its twin, over types, layouts and odd sizes.
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "scalar_cases.h"
 #include "support/kernel_test.h"
 #include "weft/error.h"
@@ -178,10 +178,32 @@ TEST_P(Elementwise, ZerosInAnExpressionAreNumbersAsOthers) {
 // A GPU's f64 are bits: it converts them, and says that it does no more.
 TEST_P(Elementwise, ConvertsDoubles) {
   std::vector<double> numbers(kCorners, std::end(kCorners));
-  for (const double x :
-       {1.0, 0x1p-126, 0x1p-149, 0x1p-150, 0x1.8p-150, 0x1p-1074, 0x1.fffffep127, 0x1.ffffffp127, 0x1p128, 1e308,
-        65504.0, 65519.99, 65520.0, 0x1p-24, 0x1p-25, 0x1.00001p-25, 0x1p31, 0x1p32, 0x1p63, 0x1p64, 0x1.fffffffffffffp62, 255.5,
-        1 + 0x1p-24, 1 + 0x1p-24 + 0x1p-52, 1 + 0x1p-11 + 0x1p-40, 448.0}) {
+  for (const double x : {1.0,
+                         0x1p-126,
+                         0x1p-149,
+                         0x1p-150,
+                         0x1.8p-150,
+                         0x1p-1074,
+                         0x1.fffffep127,
+                         0x1.ffffffp127,
+                         0x1p128,
+                         1e308,
+                         65504.0,
+                         65519.99,
+                         65520.0,
+                         0x1p-24,
+                         0x1p-25,
+                         0x1.00001p-25,
+                         0x1p31,
+                         0x1p32,
+                         0x1p63,
+                         0x1p64,
+                         0x1.fffffffffffffp62,
+                         255.5,
+                         1 + 0x1p-24,
+                         1 + 0x1p-24 + 0x1p-52,
+                         1 + 0x1p-11 + 0x1p-40,
+                         448.0}) {
     numbers.insert(numbers.end(), {x, -x, x * 1.000001, x / 3});
   }
   const auto n = static_cast<std::int64_t>(numbers.size());
@@ -249,15 +271,17 @@ TEST_P(Elementwise, DenormalsBesideZeros) {
                                          : e.apply(op, {in, other});
             e.output(truth);
             const View y = random_view(rng, {n}, DType::boolean);
-            const std::string what = std::format("{} of {}, {}, {} {}", op == cast ? "cast" : name(op), to_string(x), zero,
-                                                 first ? "first" : "second", n);
+            const std::string what = std::format("{} of {}, {}, {} {}", op == cast ? "cast" : name(op), to_string(x),
+                                                 zero, first ? "first" : "second", n);
             run_both(device(), {{x}}, {{y}}, call_of(e), kSameBits, what);
-            for (const kernels::ReduceOp reduction : {kernels::ReduceOp::count, kernels::ReduceOp::any}) {
-              const View sum = random_view(
-                  rng, {}, reduction == kernels::ReduceOp::count ? DType::i32 : DType::boolean);
+            for (const kernels::ReduceKind reduction : {kernels::ReduceKind::count, kernels::ReduceKind::any}) {
+              const View sum =
+                  random_view(rng, {}, reduction == kernels::ReduceKind::count ? DType::i32 : DType::boolean);
               run_both(
                   device(), {{x}}, {{sum}},
-                  [&](Stream& s, auto in, auto out) { kernels::reduce(s, reduction, in, out[0], std::array{0}, {.before = &e}); },
+                  [&](Stream& s, auto in, auto out) {
+                    kernels::reduce(s, reduction, in, out[0], std::array{0}, {.prologue = &e});
+                  },
                   kSameBits, what + ", reduced");
             }
           }
@@ -645,7 +669,8 @@ TEST_P(Elementwise, GroupsOfSixteenBytesOfOneBuffer) {
     const View host = random_view(rng, shape, type);
     const View in[] = {to_device(device(), host)}, out[] = {to_device(device(), random_view(rng, shape, type))};
     const Strides steps{5, 3};
-    const kernels::Virtual virtuals[] = {{.type = DType::i32, .bits = 7, .strides = steps}, {.type = DType::i32, .bits = 11}};
+    const kernels::Virtual virtuals[] = {{.type = DType::i32, .bits = 7, .strides = steps},
+                                         {.type = DType::i32, .bits = 11}};
     gpu::Encoder encoder(device());
     kernels::map_gpu(encoder, {.name = "ramps", .expression = e, .inputs = in, .outputs = out, .shape = shape,
                                .strides = {in[0].strides(), out[0].strides(), steps, Strides{0, 0}},

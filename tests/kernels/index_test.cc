@@ -14,14 +14,15 @@
 namespace weft::test {
 namespace {
 
-using kernels::ScatterOp;
+using kernels::ScatterKind;
 
 constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
                           DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64,
                               DType::u8, DType::u16, DType::u32, DType::u64};
-constexpr ScatterOp kOps[] = {ScatterOp::assign, ScatterOp::add, ScatterOp::mul, ScatterOp::min, ScatterOp::max};
+constexpr ScatterKind kOps[] = {ScatterKind::assign, ScatterKind::add, ScatterKind::mul, ScatterKind::min,
+                                ScatterKind::max};
 
 enum class Form { rows, elements, tuples };
 
@@ -116,7 +117,7 @@ Problem random_gather(Rng& rng, Form form) {
   return p;
 }
 
-void scatter(Stream& stream, const Shapes& s, ScatterOp op, const View& indices, const View& updates, const View& y) {
+void scatter(Stream& stream, const Shapes& s, ScatterKind op, const View& indices, const View& updates, const View& y) {
   switch (s.form) {
     case Form::rows: return kernels::scatter(stream, op, indices, updates, y, s.axis);
     case Form::elements: return kernels::scatter_elements(stream, op, indices, updates, y, s.axis);
@@ -125,32 +126,33 @@ void scatter(Stream& stream, const Shapes& s, ScatterOp op, const View& indices,
 }
 
 // Values whose sums and products do not depend on the order: few bits, powers of two.
-void set_exact_values(Rng& rng, const View& v, ScatterOp op) {
+void set_exact_values(Rng& rng, const View& v, ScatterKind op) {
   if (!is_floating(v.dtype) && v.dtype != DType::c64) return;
   for (std::int64_t i = 0; i < v.count(); ++i) {
-    const double number = op == ScatterOp::mul ? (rng() % 2 ? 1.0 : -1.0) : static_cast<double>(random_int(rng, -1, 1));
+    const double number =
+        op == ScatterKind::mul ? (rng() % 2 ? 1.0 : -1.0) : static_cast<double>(random_int(rng, -1, 1));
     set_element_bits(v, i, element_bits(host_view(v.dtype, {1}, std::vector<double>{number}), 0));
   }
 }
 
 Problem random_scatter(Rng& rng, Form form) {
   const Shapes s = random_shapes(rng, form);
-  ScatterOp op = pick(rng, kOps);
+  ScatterKind op = pick(rng, kOps);
   DType type = pick(rng, kAll);
-  const bool compares = op == ScatterOp::min || op == ScatterOp::max;
-  if (op != ScatterOp::assign &&
+  const bool compares = op == ScatterKind::min || op == ScatterKind::max;
+  if (op != ScatterKind::assign &&
       (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares))) {
-    op = ScatterOp::assign;
+    op = ScatterKind::assign;
   }
-  const Kind kind = form == Form::tuples || op != ScatterOp::assign ? random_input_kind(rng) : Kind::dense;
-  View indices = random_indices(rng, s, kind, op != ScatterOp::assign);
+  const Kind kind = form == Form::tuples || op != ScatterKind::assign ? random_input_kind(rng) : Kind::dense;
+  View indices = random_indices(rng, s, kind, op != ScatterKind::assign);
   View updates = random_view(rng, s.part, type, random_input_kind(rng), compares ? Values::special : Values::ordinary);
   const View y = random_view(rng, s.whole, type, random_output_kind(rng), Values::ordinary);
   // Where updates of up to 32 bits meet, any may stay; so all are the same.
-  if (op == ScatterOp::assign && bits(type) < 64) {
+  if (op == ScatterKind::assign && bits(type) < 64) {
     for (std::int64_t i = 1; i < updates.count(); ++i) set_element_bits(updates, i, element_bits(updates, 0));
   }
-  if (op == ScatterOp::add || op == ScatterOp::mul) {
+  if (op == ScatterKind::add || op == ScatterKind::mul) {
     set_exact_values(rng.details(), updates, op);
     set_exact_values(rng.details(), y, op);
   }
@@ -159,14 +161,14 @@ Problem random_scatter(Rng& rng, Form form) {
             {indices, updates},
             {y},
             [s, op](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0]); },
-            op == ScatterOp::assign ? kSameBits : Tolerance{}};
+            op == ScatterKind::assign ? kSameBits : Tolerance{}};
   if (const int unroll = random_unroll(rng); unroll && bits(type) < 64) {
     p.form = [s, op, unroll](Stream& stream, auto in, auto out) {
       kernels::scatter_gpu(*stream.gpu(), op, selection(s, out[0], in[0], in[1]), unroll);
     };
   }
   // As long rows are.
-  if (bits(type) >= 8 && bits(type) < 64 && op != ScatterOp::assign && rng() % 3 == 0) {
+  if (bits(type) >= 8 && bits(type) < 64 && op != ScatterKind::assign && rng() % 3 == 0) {
     p.form = [s, op](Stream& stream, auto in, auto out) {
       const kernels::Selection chosen = selection(s, out[0], in[0], in[1]);
       kernels::call_once(stream, {in[0], in[1], out[0]},
@@ -194,22 +196,22 @@ INSTANTIATE_TEST_SUITE_P(Devices, Index, testing::ValuesIn(device_names()), [](c
 // Thousands of updates of a few elements, in every type and operation.
 TEST_P(Index, ManyUpdatesMeet) {
   for (DType type : kAll) {
-    for (ScatterOp op : kOps) {
-      const bool compares = op == ScatterOp::min || op == ScatterOp::max;
-      if (op != ScatterOp::assign &&
+    for (ScatterKind op : kOps) {
+      const bool compares = op == ScatterKind::min || op == ScatterKind::max;
+      if (op != ScatterKind::assign &&
           (type == DType::f64 || (type == DType::boolean && !compares) || (type == DType::c64 && compares)))
         continue;
-      if (op == ScatterOp::assign && bits(type) < 64) continue;
+      if (op == ScatterKind::assign && bits(type) < 64) continue;
       const Shapes s{Form::rows, {5, 3}, {2000}, {2000, 3}, 0};
       const View indices = random_indices(rng, s, Kind::dense, true);
       const View updates = random_view(rng, s.part, type);
       const View y = random_view(rng, s.whole, type, Kind::offset);
-      if (op == ScatterOp::add || op == ScatterOp::mul) {
+      if (op == ScatterKind::add || op == ScatterKind::mul) {
         set_exact_values(rng, updates, op);
         set_exact_values(rng, y, op);
       }
       // Sums of that many stay exact in 11 bits and more.
-      if (op == ScatterOp::add && is_floating(type) && bits(type) < 32 && type != DType::f16) continue;
+      if (op == ScatterKind::add && is_floating(type) && bits(type) < 32 && type != DType::f16) continue;
       const View in[] = {indices, updates};
       run_both(device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, op, i[0], i[1], o[0]); }, {},
                std::format("{} op {}", name(type), static_cast<int>(op)));
@@ -230,8 +232,9 @@ TEST_P(Index, AssignsPermutations) {
       const Shapes s{Form::rows, shape, {40}, shape, 0};
       const View in[] = {indices, updates};
       run_both(
-          device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, ScatterOp::assign, i[0], i[1], o[0]); },
-          kSameBits, std::format("{} {}", name(type), to_string(shape)));
+          device(), in, {{y}},
+          [&](Stream& st, auto i, auto o) { scatter(st, s, ScatterKind::assign, i[0], i[1], o[0]); }, kSameBits,
+          std::format("{} {}", name(type), to_string(shape)));
       const std::int64_t row = element_count(shape) / 40;
       for (std::int64_t i = 0; i < y.count(); ++i) {
         const auto from = std::ranges::find(order, static_cast<double>(i / row)) - order.begin();
@@ -252,12 +255,12 @@ TEST_P(Index, Refusals) {
   EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 1}, DType::i32), view({3}, DType::f32)), InvalidArgument);
   EXPECT_THROW(kernels::gather_nd(encoder, x, view({3, 1}, DType::i32), view({3, 5}, DType::f32), 1), InvalidArgument);
   const View indices = view({3}, DType::i32);
-  EXPECT_THROW(kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::f16), x, 0), InvalidArgument);
+  EXPECT_THROW(kernels::scatter(encoder, ScatterKind::add, indices, view({3, 5}, DType::f16), x, 0), InvalidArgument);
   EXPECT_THROW(
-      kernels::scatter(encoder, ScatterOp::max, indices, view({3, 5}, DType::c64), view({4, 5}, DType::c64), 0),
+      kernels::scatter(encoder, ScatterKind::max, indices, view({3, 5}, DType::c64), view({4, 5}, DType::c64), 0),
       InvalidArgument);
   EXPECT_THROW(
-      kernels::scatter(encoder, ScatterOp::add, indices, view({3, 5}, DType::f64), view({4, 5}, DType::f64), 0),
+      kernels::scatter(encoder, ScatterKind::add, indices, view({3, 5}, DType::f64), view({4, 5}, DType::f64), 0),
       Unsupported);
 }
 
@@ -272,13 +275,13 @@ TEST(IndexTwin, Definitions) {
   const View chosen = host_view(DType::i32, {3}, std::vector<double>(3));
   kernels::gather_nd(executor, x, pairs, chosen);
   EXPECT_THAT(values(chosen), ElementsAre(2, 6, 4));
-  kernels::scatter_nd(executor, ScatterOp::add, pairs, chosen, x);
+  kernels::scatter_nd(executor, ScatterKind::add, pairs, chosen, x);
   EXPECT_THAT(values(x), ElementsAre(1, 4, 3, 8, 5, 12));
   const View rows = host_view(DType::u8, {3}, std::vector<double>{1, 7, 1});
   const View updates = host_view(DType::i32, {3, 3}, std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9});
-  kernels::scatter(executor, ScatterOp::assign, rows, updates, x, 0);
+  kernels::scatter(executor, ScatterKind::assign, rows, updates, x, 0);
   EXPECT_THAT(values(x), ElementsAre(1, 4, 3, 7, 8, 9));
-  kernels::scatter_elements(executor, ScatterOp::max, host_view(DType::i8, {1, 3}, std::vector<double>{-1, -2, 0}),
+  kernels::scatter_elements(executor, ScatterKind::max, host_view(DType::i8, {1, 3}, std::vector<double>{-1, -2, 0}),
                             host_view(DType::i32, {1, 3}, std::vector<double>{9, 2, 5}), x, 0);
   EXPECT_THAT(values(x), ElementsAre(1, 4, 5, 9, 8, 9));
 }
@@ -290,7 +293,7 @@ TEST(IndexTwin, ManyCoresScatterAsOneDoes) {
         Shapes{Form::elements, {40, 700}, {90, 700}, {90, 700}, 0},
         Shapes{Form::elements, {2, 900}, {2, 40000}, {2, 40000}, 1},
         Shapes{Form::tuples, {50, 60}, {40000, 2}, {40000}, 0}}) {
-    for (const ScatterOp op : {ScatterOp::assign, ScatterOp::add}) {
+    for (const ScatterKind op : {ScatterKind::assign, ScatterKind::add}) {
       const View indices = random_indices(rng, s, Kind::dense, true);
       const View updates = random_view(rng, s.part, DType::f32), y = random_view(rng, s.whole, DType::f32);
       const View other(Buffer::host(y.buffer.size()), 0, DType::f32, s.whole);
@@ -308,7 +311,7 @@ using IndexChunks = ChunksTest;
 
 // Tables, indices and results that exceed a binding; an index is followed by the dispatch that binds its chunk.
 TEST_F(IndexChunks, GatherAndScatter) {
-  using enum ScatterOp;
+  using enum ScatterKind;
   const auto indices = [&](const Shape& shape, DType type, int size) {
     const View v = random_view(rng, shape, type);
     for (std::int64_t i = 0; i < v.count(); ++i) {
@@ -355,8 +358,8 @@ TEST_F(IndexChunks, GatherAndScatter) {
 
 // Elements of 64 bits, whose chains of updates take memory, too. Of several updates of one element the last one stays.
 TEST_F(IndexChunks, ChainsOfUpdates) {
-  using enum ScatterOp;
-  const auto check = [&](ScatterOp op, DType type, const Shape& whole, const Shape& part, int axis, Kind kind) {
+  using enum ScatterKind;
+  const auto check = [&](ScatterKind op, DType type, const Shape& whole, const Shape& part, int axis, Kind kind) {
     const View y = random_view(rng, whole, type), updates = random_view(rng, part, type, kind);
     const View indices = random_view(rng, part, DType::i32, kind);
     for (std::int64_t i = 0; i < indices.count(); ++i)
@@ -365,7 +368,7 @@ TEST_F(IndexChunks, ChainsOfUpdates) {
       kernels::scatter_elements(s, op, in[0], in[1], out[0], axis);
     }, kSameBits);
   };
-  for (const ScatterOp op : {assign, add}) {
+  for (const ScatterKind op : {assign, add}) {
     check(op, DType::i64, {30000}, {20000}, 0, Kind::dense);
     check(op, DType::u64, {60, 500}, {60, 300}, 1, Kind::transposed);
     check(op, DType::i64, {700, 40}, {900, 40}, 0, Kind::dense);

@@ -58,8 +58,8 @@ TEST_P(MatmulExact, Integers) {
 // Bytes along k are multiplied four at a time, by every form: with odd sizes, and of values at the ends of their range.
 TEST_P(MatmulExact, BytesInWords) {
   for (const DType type : {DType::i8, DType::u8}) {
-    for (const char* name : {"tile_64x64x16_8x4_double", "tile_32x32x32_4x4", "tile_32x32x32_4x4_slices2", "dot_8x4_32",
-                             "dot_1x2_256"}) {
+    for (const char* name : {"tile_64x64x16_8x4_double", "tile_32x32x32_4x4", "tile_32x32x32_4x4_slices2",
+                             "gemv_k_8x4_32", "gemv_k_1x2_256"}) {
       if (device_.adapter().backend == "opengles" && type == DType::u8) continue;  // it compiles slowly
       const std::int64_t m = 37, n = 43, k = 148;
       const View a = test::random_view(rng_, {m, k}, type, Kind::dense, test::Values::special);

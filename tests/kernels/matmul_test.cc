@@ -179,7 +179,7 @@ TEST_P(Matmul, Variants) {
     MatmulVariant v = named("tile_32x32x32_4x4");
     v.splits = splits;
     variants.push_back(v);
-    v = named("columns_4x128_128");
+    v = named("gemv_n_4x128_128");
     v.splits = splits;
     variants.push_back(v);
   }
@@ -189,8 +189,8 @@ TEST_P(Matmul, Variants) {
     if (device_.adapter().backend == "opengles" && (&v - variants.data()) % 4 != 0) continue;
     for (const bool odd : {false, true}) {
       const std::int64_t m = odd ? 133 : 136, n = odd ? 71 : 140, k = odd ? 37 : 100;
-      const bool a_transposed = v.kind != MatmulKind::dot && index % 2,
-                 b_transposed = v.kind == MatmulKind::dot || (v.kind != MatmulKind::columns && index % 4 < 2);
+      const bool a_transposed = v.kind != MatmulKind::gemv_k && index % 2,
+                 b_transposed = v.kind == MatmulKind::gemv_k || (v.kind != MatmulKind::gemv_n && index % 4 < 2);
       ++index;
       const auto make = [&](std::int64_t rows, std::int64_t columns, bool flip) {
         const View view = test::random_view(rng_, flip ? Shape{columns, rows} : Shape{rows, columns}, DType::f32);
@@ -215,7 +215,7 @@ TEST_P(Matmul, ColumnTimesRow) {
   const View column = test::random_view(rng_, {8, 1}, DType::f32), row = test::random_view(rng_, {1, 4}, DType::f32);
   const View a = column.with_layout({{8, 1}, {1, 1}}), b = row.with_layout({{1, 4}, {1, 1}});
   const View y = test::random_view(rng_, {8, 4}, DType::f32);
-  for (const char* name : {"dot_8x4_32", "dot_1x4_32", "direct_4x4_8", "tile_32x32x32_4x4"}) {
+  for (const char* name : {"gemv_k_8x4_32", "gemv_k_1x4_32", "direct_4x4_8", "tile_32x32x32_4x4"}) {
     const View got = on_device(y, std::array{a, b}, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
       matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(name));
     });
@@ -234,7 +234,7 @@ std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, D
     list.push_back(type == DType::f16 ? matrix_variant(16, 32, 16, 16, 8, *unit, capabilities)
                                       : matrix_variant(16, 32, 32, 16, 16, *unit, capabilities));
     list.push_back(matrix_variant(32, 32, 32 * deeper, type == DType::f16 ? 8 : 16, 16, *unit, capabilities));
-    for (MatmulVariant& v : list) v.scouts = v.tile_k == 32 * deeper ? 4 : 0;
+    for (MatmulVariant& v : list) v.prefetch_stagger = v.tile_k == 32 * deeper ? 4 : 0;
   }
   return list;
 }

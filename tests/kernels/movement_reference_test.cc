@@ -8,8 +8,8 @@ namespace weft::test {
 namespace {
 
 using kernels::PadMode;
-using kernels::ScanOp;
-using kernels::ScatterOp;
+using kernels::ScanKind;
+using kernels::ScatterKind;
 using Numbers = std::vector<std::int64_t>;
 
 class MovementReference : public testing::Test {
@@ -55,11 +55,13 @@ TEST_F(MovementReference, Indexes) {
   check("take_along", [&](const View& y) { kernels::gather_elements(cpu, x, load("along"), y, 1); });
   check("put_along", [&](const View& y) {
     kernels::copy(cpu, x, y);
-    kernels::scatter_elements(cpu, ScatterOp::assign, load("order"), load("values"), y, 1);
+    kernels::scatter_elements(cpu, ScatterKind::assign, load("order"), load("values"), y, 1);
   });
   check("take_pairs", [&](const View& y) { kernels::gather_nd(cpu, x, load("pairs"), y); });
-  const std::pair<const char*, ScatterOp> ops[] = {{"scatter_add", ScatterOp::add}, {"scatter_mul", ScatterOp::mul},
-                                                   {"scatter_min", ScatterOp::min}, {"scatter_max", ScatterOp::max}};
+  const std::pair<const char*, ScatterKind> ops[] = {{"scatter_add", ScatterKind::add},
+                                                     {"scatter_mul", ScatterKind::mul},
+                                                     {"scatter_min", ScatterKind::min},
+                                                     {"scatter_max", ScatterKind::max}};
   for (const auto& [name, op] : ops) {
     check(name, [&](const View& y) {
       kernels::copy(cpu, x, y);
@@ -69,11 +71,11 @@ TEST_F(MovementReference, Indexes) {
 }
 
 TEST_F(MovementReference, Scans) {
-  const std::pair<const char*, ScanOp> ops[] = {{"scan_sum", ScanOp::sum},
-                                                {"scan_prod", ScanOp::prod},
-                                                {"scan_max", ScanOp::max},
-                                                {"scan_min", ScanOp::min},
-                                                {"scan_log_sum_exp", ScanOp::log_sum_exp}};
+  const std::pair<const char*, ScanKind> ops[] = {{"scan_sum", ScanKind::sum},
+                                                {"scan_prod", ScanKind::prod},
+                                                {"scan_max", ScanKind::max},
+                                                {"scan_min", ScanKind::min},
+                                                {"scan_log_sum_exp", ScanKind::log_sum_exp}};
   for (const auto& [name, op] : ops) {
     // Forward, reverse, exclusive.
     const kernels::ScanOptions options[] = {{}, {.reverse = true}, {.exclusive = true}};

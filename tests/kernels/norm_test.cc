@@ -3,7 +3,7 @@
 
 #include "kernels/norm/row_norm.h"
 #include "kernels/operands.h"
-#include "kernels/parts_form.h"
+#include "kernels/split_form.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -35,15 +35,15 @@ struct Norm {
   float epsilon = 1e-5f;
   ValueOf value = normal(3, 0.3, 2), scale_value = normal(5, 1, 0.3), bias_value = normal(6, 0, 0.3);
   Tolerance tolerance = kNormTolerance;
-  std::optional<kernels::PartsForm> parts;
+  std::optional<kernels::SplitForm> splits;
   std::optional<kernels::RowForm> whole;
 };
 
-void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernels::PartsForm>& parts,
+void in_form(Stream& s, const kernels::RowNorm& norm, const std::optional<kernels::SplitForm>& splits,
              const std::optional<kernels::RowForm>& whole) {
-  if (!parts) return kernels::row_norm_in_form(s, norm, *whole);
-  const kernels::PartsForm& form = *parts;
-  kernels::row_norm_in_parts(s, norm, form);
+  if (!splits) return kernels::row_norm_in_form(s, norm, *whole);
+  const kernels::SplitForm& form = *splits;
+  kernels::row_norm_split_rows(s, norm, form);
 }
 
 Problem problem_of(Norm c) {
@@ -72,7 +72,7 @@ Problem problem_of(Norm c) {
   const auto bias_of = [c, first](auto in) {
     return c.bias ? std::optional(in[first + (c.scale ? 1 : 0)]) : std::nullopt;
   };
-  if ((c.parts || c.whole) && c.form != Form::batch) {
+  if ((c.splits || c.whole) && c.form != Form::batch) {
     p.form = [=](Stream& s, auto in, auto out) {
       const char* name = kForms[static_cast<int>(c.form)];
       const kernels::RowViews views = kernels::row_views(name, in[0], out[0]);
@@ -82,7 +82,7 @@ Problem problem_of(Norm c) {
           c.form == Form::layer ? kernels::make_layer_norm(views, scale, bias, c.axis, c.epsilon)
           : c.form == Form::rms ? kernels::make_rms_norm(views, scale, c.axis, c.epsilon)
                                 : kernels::make_group_norm(name, views, scale, bias, c.axis, groups, c.epsilon);
-      in_form(s, norm, c.parts, c.whole);
+      in_form(s, norm, c.splits, c.whole);
     };
   }
   p.call = [=](Stream& s, auto in, auto out) {
@@ -282,13 +282,13 @@ TEST_P(NormTest, LargeMeanAndSpecialValues) {
 
 // NaN and infinity in weights that differ along a row, in weights that do not, and in x.
 TEST_P(NormTest, NaNAndInfiniteWeights) {
-  const kernels::PartsForm form{.threads = 64, .kept = 4, .interleave = 4, .waits = true};
+  const kernels::SplitForm form{.threads = 64, .register_steps = 4, .interleave = 4, .look_back = true};
   const auto some = [](std::int64_t i) { return i % 61 == 7 ? kNaN : i % 61 == 9 ? kInf : 1.0 + 0.01 * (i % 5); };
   const auto usual = normal(6, 0, 0.3);
   for (const DType type : {DType::f16, DType::bf16}) {
     for (int which = 0; which < 4; ++which) {
       Norm norm{.form = Form::group, .shape = {2, 3000, 64}, .axis = 2, .groups = 4, .x = type, .weight = type,
-                .y = type, .parts = form};
+                .y = type, .splits = form};
       if (which == 0) norm.scale_value = some;
       if (which == 1) norm.bias_value = some;
       if (which == 2) norm.scale = false, norm.bias_value = some;
@@ -298,10 +298,10 @@ TEST_P(NormTest, NaNAndInfiniteWeights) {
       check(norm);
       norm = {.form = Form::rms, .shape = {2, 16384}, .axis = 1, .x = type, .weight = type, .y = type,
               .value = which == 3 ? ValueOf([=](std::int64_t i) { return i == 5 ? kInf : usual(i); }) : usual,
-              .scale_value = which == 0 ? usual : ValueOf(some), .parts = form};
+              .scale_value = which == 0 ? usual : ValueOf(some), .splits = form};
       check(norm);
       // Rows that are not split, along and across memory.
-      norm.parts = std::nullopt;
+      norm.splits = std::nullopt;
       for (const std::int64_t n : {96, 1024, 8192}) {
         norm.shape = {5, n};
         check(norm);
@@ -321,18 +321,20 @@ TEST_P(NormTest, NaNAndInfiniteWeights) {
 
 // NaN with all bits of its mantissa set, which rounding without a test would make -0, and infinities.
 TEST_P(NormTest, NaNAndInfiniteRows) {
-  const kernels::PartsForm form{.threads = 64, .kept = 4, .interleave = 4, .waits = true};
+  const kernels::SplitForm form{.threads = 64, .register_steps = 4, .interleave = 4, .look_back = true};
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
     for (const bool infinite : {false, true}) {
       for (const bool weights : {false, true}) {
-        for (const auto& [norm, shape, axis, parts] :
-             {std::tuple{Form::group, Shape{2, 8, 60}, 1, false}, {Form::group, {2, 8, 6000}, 1, true},
-              {Form::group, {2, 3000, 64}, 2, true}, {Form::group, {2, 300, 64}, 2, false},
-              {Form::instance, {2, 3000, 64}, 2, true}, {Form::rms, {4, 1024}, 1, false},
-              {Form::rms, {2, 16384}, 1, true}}) {
+        for (const auto& [norm, shape, axis, splits] : {std::tuple{Form::group, Shape{2, 8, 60}, 1, false},
+                                                        {Form::group, {2, 8, 6000}, 1, true},
+                                                        {Form::group, {2, 3000, 64}, 2, true},
+                                                        {Form::group, {2, 300, 64}, 2, false},
+                                                        {Form::instance, {2, 3000, 64}, 2, true},
+                                                        {Form::rms, {4, 1024}, 1, false},
+                                                        {Form::rms, {2, 16384}, 1, true}}) {
           Norm n{.form = norm, .shape = shape, .axis = axis, .groups = 4, .scale = weights, .bias = weights, .x = type,
                  .weight = DType::bf16, .y = DType::bf16};
-          if (parts) n.parts = form;
+          if (splits) n.splits = form;
           const Problem p = problem_of(n);
           const unsigned all = type == DType::f32 ? 0x7fffffff : 0x7fff;
           const unsigned infinity = type == DType::f32 ? 0x7f800000 : type == DType::f16 ? 0x7c00 : 0x7f80;
@@ -346,7 +348,7 @@ TEST_P(NormTest, NaNAndInfiniteRows) {
 
 // bf16 in place gives the same bits as into another tensor, also where some weights are NaN.
 TEST_P(NormTest, InPlace) {
-  const kernels::PartsForm form{.threads = 64, .kept = 4, .interleave = 4, .waits = true};
+  const kernels::SplitForm form{.threads = 64, .register_steps = 4, .interleave = 4, .look_back = true};
   const View host = view_of(DType::bf16, {2, 16384}, Kind::dense, normal(3, 0.3, 2));
   const View scale = to_device(device, view_of(DType::bf16, {16384}, Kind::dense, [](std::int64_t i) {
                                  return i % 1000 == 7 ? kNaN : 1.0 + 0.01 * static_cast<double>(i % 5);
@@ -381,17 +383,17 @@ TEST_P(NormTest, InPlace) {
 }
 
 TEST_P(NormTest, SplitRows) {
-  for (const kernels::PartsForm& form : kPartsForms) {
+  for (const kernels::SplitForm& form : kSplitForms) {
     for (Form norm : {Form::rms, Form::group, Form::instance}) {
-      if (form.kept % 2 == static_cast<std::uint32_t>(norm) % 2)
-        check({.form = norm, .shape = {3, 8, 5000}, .groups = 2, .parts = form});
+      if (form.register_steps % 2 == static_cast<std::uint32_t>(norm) % 2)
+        check({.form = norm, .shape = {3, 8, 5000}, .groups = 2, .splits = form});
       if (norm != Form::instance)
         check({.form = norm,
                .shape = {2, 4999, 6},
                .axis = norm == Form::rms ? 1 : 2,
                .groups = 3,
                .scale = false,
-               .parts = form});
+               .splits = form});
       check({.form = norm,
              .shape = {2, 3000, 32},
              .axis = norm == Form::rms ? 1 : 2,
@@ -399,19 +401,19 @@ TEST_P(NormTest, SplitRows) {
              .bias = false,
              .x = DType::f16,
              .y = DType::bf16,
-             .parts = form});
+             .splits = form});
     }
     // Rows of whole tiles.
     for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
-      if (!form.waits) break;
-      check({.form = Form::group, .shape = {2, 8, 4096}, .groups = 2, .x = type, .y = type, .parts = form});
+      if (!form.look_back) break;
+      check({.form = Form::group, .shape = {2, 8, 4096}, .groups = 2, .x = type, .y = type, .splits = form});
       check({.form = Form::instance,
              .shape = {2, 4096, 32},
              .axis = 2,
              .bias = false,
              .x = type,
              .y = type,
-             .parts = form});
+             .splits = form});
     }
     check({.form = Form::group,
            .shape = {2, 4, 5000},
@@ -419,7 +421,7 @@ TEST_P(NormTest, SplitRows) {
            .epsilon = 0,
            .value = normal(4, 1e4, 1e-2),
            .tolerance = {.absolute = 1e-3},
-           .parts = form});
+           .splits = form});
     for (Form norm : {Form::rms, Form::group}) {
       check({.form = norm,
              .shape = {4, 2, 1600},
@@ -433,14 +435,14 @@ TEST_P(NormTest, SplitRows) {
                    if (row == 1) return j % 1600 == 1500 ? kInf : 1.0;
                    return row == 2 ? 0.0 : -5.0;
                  },
-             .parts = form});
+             .splits = form});
     }
   }
 }
 
 TEST_P(NormTest, FormsOfWholeRows) {
-  constexpr kernels::RowForm kForms[] = {{.team = 64, .interleave = 2, .kept = 8},
-                                         {.team = 16, .interleave = 1, .kept = 0}};
+  constexpr kernels::RowForm kForms[] = {{.threads_per_row = 64, .interleave = 2, .register_steps = 8},
+                                         {.threads_per_row = 16, .interleave = 1, .register_steps = 0}};
   // A thread stays at one place along an axis of the row for as many steps as all others.
   for (const Kind kind : {Kind::dense, Kind::transposed}) {
     check({.form = Form::group,
@@ -495,7 +497,7 @@ TEST_P(NormTest, UnalignedRows) {
 
 // Split columns of 16-bit elements, loaded as packed pairs: in place, backwards, and with x and y in one buffer.
 TEST_P(NormTest, InstanceNormOfPackedPairsInPlaceAndBackwards) {
-  const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
+  const kernels::SplitForm form{.threads = 64, .register_steps = 3, .interleave = 4, .look_back = true};
   const auto norm = [&](Stream& s, auto in, auto out) {
     if (!s.gpu()) return kernels::instance_norm(s, in[0], {}, {}, out[0], 2, 1e-5f);
     const kernels::RowViews views = kernels::row_views("instance_norm", in[0], out[0]);
@@ -541,16 +543,24 @@ TEST_P(NormTest, InstanceNormOfPackedPairs) {
       }
     };
   };
-  for (const kernels::PartsForm& form : {kernels::PartsForm{64, 3, 4, true}, {256, 47, 16, true},
+  for (const kernels::SplitForm& form : {kernels::SplitForm{64, 3, 4, true}, {256, 47, 16, true},
                                          {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
     for (const DType x : {DType::f16, DType::bf16}) {
       for (const DType y : {DType::f16, DType::bf16}) {
-        const bool few = form.kept == 3, even = x == y;
-        if (!few && even != (form.kept == 47)) continue;
+        const bool few = form.register_steps == 3, even = x == y;
+        if (!few && even != (form.register_steps == 47)) continue;
         for (const Shape& shape : {Shape{2, 801, 20}, {1, 1000, 64}}) {
           if (!few && shape[0] == 2) continue;
-          check({.form = Form::instance, .shape = shape, .axis = 2, .scale = few || even, .bias = !few || even, .x = x,
-                 .weight = even ? x : DType::f32, .y = y, .value = odd_columns(shape[1], shape[2]), .parts = form});
+          check({.form = Form::instance,
+                 .shape = shape,
+                 .axis = 2,
+                 .scale = few || even,
+                 .bias = !few || even,
+                 .x = x,
+                 .weight = even ? x : DType::f32,
+                 .y = y,
+                 .value = odd_columns(shape[1], shape[2]),
+                 .splits = form});
         }
       }
     }
@@ -581,7 +591,7 @@ bool register_norm(const std::string& name, Form form) {
     c.value = normal(rng(), 0.3, 2);
     c.tolerance.absolute = 1e-5;
     switch (rng() % 3) {
-      case 0: c.parts = random_parts_form(rng); break;
+      case 0: c.splits = random_split_form(rng); break;
       case 1: c.whole = random_row_form(rng); break;
       default: break;
     }

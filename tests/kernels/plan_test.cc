@@ -184,9 +184,9 @@ TEST_P(PlanTest, OptionsArePartOfTheKey) {
       for (const bool exclusive : {false, true}) {
         const View y = random_view(rng, {6, 6, 6}, DType::f32), z = to_device(device, y);
         gpu::Encoder encoder(device);
-        kernels::scan(encoder, kernels::ScanOp::max, on_gpu, z, axis, {reverse, exclusive});
+        kernels::scan(encoder, kernels::ScanKind::max, on_gpu, z, axis, {reverse, exclusive});
         encoder.submit();
-        kernels::scan(cpu, kernels::ScanOp::max, x, y, axis, {reverse, exclusive});
+        kernels::scan(cpu, kernels::ScanKind::max, x, y, axis, {reverse, exclusive});
         expect_close(to_host(device, z), y, kSameBits);
       }
     }

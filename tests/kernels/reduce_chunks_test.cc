@@ -18,10 +18,10 @@ TEST_F(ReduceChunks, Rows) {
   for (const std::vector<int>& axes : {std::vector{2}, std::vector{1}}) {
     const View sum = random_view(rng, without(x.shape(), axes), DType::f32);
     both({x}, {sum},
-         [&](Stream& s, auto in, auto out) { kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes, {}); },
+         [&](Stream& s, auto in, auto out) { kernels::reduce(s, kernels::ReduceKind::max, in[0], out[0], axes, {}); },
          {});
     both({x}, {sum}, [&](Stream& s, auto in, auto out) {
-      kernels::reduce(s, kernels::ReduceOp::sum, in[0], out[0], axes, {});
+      kernels::reduce(s, kernels::ReduceKind::sum, in[0], out[0], axes, {});
     }, {.absolute = 1e-3});
   }
 }
@@ -33,7 +33,7 @@ TEST_F(ReduceChunks, Variances) {
       if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
       const View spread = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::f32);
       both({x}, {spread}, [axis](Stream& s, auto in, auto out) {
-        kernels::reduce(s, kernels::ReduceOp::variance, in[0], out[0], std::array{axis}, 1);
+        kernels::reduce(s, kernels::ReduceKind::variance, in[0], out[0], std::array{axis}, 1);
       }, {.absolute = 1e-5});
     }
   }
@@ -41,7 +41,7 @@ TEST_F(ReduceChunks, Variances) {
 
 // Rows longer than a binding, whose chunks leave accumulators in scratch.
 TEST_F(ReduceChunks, LongRows) {
-  using enum kernels::ReduceOp;
+  using enum kernels::ReduceKind;
   for (const Rows& c : {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced},
                         Rows{{70001, 3}, {0}, Kind::dense}, Rows{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
                         Rows{{5, 300, 200}, {0, 2}, Kind::dense}, Rows{{30000, 2, 4}, {0, 2}, Kind::transposed}}) {
@@ -63,7 +63,7 @@ TEST_F(ReduceChunks, LongRows) {
   const Graph g = [] {
     Graph graph;
     const Value a = graph.input("x", DType::f32, {2, 40000}), b = graph.input("b", DType::f32, {2});
-    graph.output("y", relu(reduce(ReduceOp::sum, exp(a) * 0.001, std::vector<int>{1}, false) + b));
+    graph.output("y", relu(reduce(ReduceKind::sum, exp(a) * 0.001, std::vector<int>{1}, false) + b));
     return graph;
   }();
   const Device gpu(*device);
@@ -80,7 +80,8 @@ TEST_F(ReduceChunks, LongRows) {
 TEST_F(ReduceChunks, ResultsOfEmptyRows) {
   const View x = random_view(rng, {200, 0, 300}, DType::f32), y = random_view(rng, {200, 300}, DType::f32);
   const View wide = random_view(rng, {3, 30000, 5, 0}, DType::f32), z = random_view(rng, {30000, 5}, DType::f32);
-  for (const kernels::ReduceOp op : {kernels::ReduceOp::sum, kernels::ReduceOp::max, kernels::ReduceOp::log_sum_exp}) {
+  for (const kernels::ReduceKind op :
+       {kernels::ReduceKind::sum, kernels::ReduceKind::max, kernels::ReduceKind::log_sum_exp}) {
     both({x}, {y}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); },
          kSameBits);
     both({wide}, {z}, [op](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{0, 3}); },
@@ -91,7 +92,7 @@ TEST_F(ReduceChunks, ResultsOfEmptyRows) {
 // Moments of chunks are joined without loss: 5e-6 is what some 80 additions of squares may round, and less than a
 // forgotten correction or element makes in most of these rows.
 TEST_F(ReduceChunks, VariancesOfLongRows) {
-  using enum kernels::ReduceOp;
+  using enum kernels::ReduceKind;
   const auto check = [&](const View& x, const std::vector<int>& axes, const View& y) {
     for (const auto& [op, correction] : {std::pair{variance, 0}, {deviation, 1}}) {
       both({x}, {y}, [&, op = op, correction = correction](Stream& s, auto in, auto out) {
@@ -132,7 +133,7 @@ TEST_P(ReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
   const auto steps = [](std::int64_t i) { return static_cast<double>(i * 7919 % 10007 / 1000 - i / 9000 % 7); };
   for (const auto& [shape, axes, kind] : far) {
     const Shape kept = without(shape, axes);
-    using enum kernels::ReduceOp;
+    using enum kernels::ReduceKind;
     for (const auto& [op, type, result] :
          {std::tuple{sum, DType::i8, DType::i32}, {max, DType::f16, DType::f16}, {deviation, DType::f32, DType::f32}}) {
       both({view_of(type, shape, kind, steps)}, {random_view(rng, kept, result, kind)},
@@ -149,7 +150,7 @@ TEST_F(ReduceChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32);
   both({x}, {random_view(rng, {40000}, DType::f32)}, [&](Stream& s, auto in, auto out) {
     const std::array axes{0};
-    kernels::reduce(s, kernels::ReduceOp::max, in[0], out[0], axes);
+    kernels::reduce(s, kernels::ReduceKind::max, in[0], out[0], axes);
   }, kSameBits);
 }
 

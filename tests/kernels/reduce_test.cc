@@ -1,12 +1,12 @@
 #include <limits>
 
-#include "gpu/resting_words.h"
+#include "gpu/sync_flags.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/operands.h"
-#include "kernels/parts_form.h"
 #include "kernels/reduce/reduce_form.h"
-#include "kernels/scan/scan_parts.h"
-#include "kernels/softmax/softmax_parts.h"
+#include "kernels/scan/scan_split.h"
+#include "kernels/softmax/softmax_split.h"
+#include "kernels/split_form.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -19,22 +19,22 @@
 namespace weft::test {
 namespace {
 
-using kernels::ReduceOp;
+using kernels::ReduceKind;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr ReduceOp kAll[] = {ReduceOp::sum,         ReduceOp::mean,        ReduceOp::prod, ReduceOp::min,
-                             ReduceOp::max,         ReduceOp::sum_squares, ReduceOp::l1,   ReduceOp::l2,
-                             ReduceOp::log_sum,     ReduceOp::log_sum_exp, ReduceOp::any,  ReduceOp::all,
-                             ReduceOp::count,       ReduceOp::variance,    ReduceOp::deviation};
+constexpr ReduceKind kAll[] = {ReduceKind::sum,         ReduceKind::mean,        ReduceKind::prod, ReduceKind::min,
+                             ReduceKind::max,         ReduceKind::sum_squares, ReduceKind::l1,   ReduceKind::l2,
+                             ReduceKind::log_sum,     ReduceKind::log_sum_exp, ReduceKind::any,  ReduceKind::all,
+                             ReduceKind::count,       ReduceKind::variance,    ReduceKind::deviation};
 
-bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all || op == ReduceOp::count; }
-bool floats_only(ReduceOp op) {
-  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp ||
+bool is_logic(ReduceKind op) { return op == ReduceKind::any || op == ReduceKind::all || op == ReduceKind::count; }
+bool floats_only(ReduceKind op) {
+  return op == ReduceKind::mean || op == ReduceKind::l2 || op == ReduceKind::log_sum || op == ReduceKind::log_sum_exp ||
          is_moment(op);
 }
-DType result_type(ReduceOp op, DType x) {
-  return op == ReduceOp::count ? DType::i32 : is_logic(op) ? DType::boolean : x;
+DType result_type(ReduceKind op, DType x) {
+  return op == ReduceKind::count ? DType::i32 : is_logic(op) ? DType::boolean : x;
 }
 
 Shape reduced(const Shape& shape, const std::vector<int>& axes, bool ones) {
@@ -49,7 +49,7 @@ Shape reduced(const Shape& shape, const std::vector<int>& axes, bool ones) {
 }
 
 struct Reduce {
-  ReduceOp op = ReduceOp::sum;
+  ReduceKind op = ReduceKind::sum;
   Shape shape;
   std::vector<int> axes;
   DType x = DType::f32;
@@ -76,7 +76,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
     }
     // f32 partial sums of a few hundred positive numbers, rounded in no direction: 1e-5 is far above their error and
     // far below a lost element. Integers, logic, minima and maxima are exact; narrow outputs round once more.
-    const bool exact = is_logic(c.op) || c.op == ReduceOp::min || c.op == ReduceOp::max;
+    const bool exact = is_logic(c.op) || c.op == ReduceKind::min || c.op == ReduceKind::max;
     const Tolerance tolerance =
         exact ? Tolerance{} : c.tolerance.value_or(Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5});
     const View x = view_of(c.x, c.shape, c.x_kind, c.value);
@@ -91,7 +91,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
   }
   gpu::Device& device = test::device(GetParam());
   // Of the dispatch that reads such a tensor.
-  std::uint32_t workgroups(ReduceOp op, DType type, const Shape& shape, int axis) {
+  std::uint32_t workgroups(ReduceKind op, DType type, const Shape& shape, int axis) {
     const View x(device.allocate(byte_size(type, static_cast<std::uint64_t>(element_count(shape)))), 0, type, shape);
     const View y(device.allocate(4096), 0, result_type(op, type), reduced(shape, {axis}, true));
     gpu::Recording recording(device);
@@ -100,7 +100,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
   }
   void expect_rest(std::uint64_t count) {
     std::vector<std::uint32_t> words(count);
-    device.read(gpu::resting_words(device, count).buffer, 0, count * 4).get(std::as_writable_bytes(std::span(words)));
+    device.read(gpu::sync_flags(device, count).buffer, 0, count * 4).get(std::as_writable_bytes(std::span(words)));
     for (std::size_t i = 0; i < words.size(); ++i) {
       ASSERT_EQ(words[i], 0xffffffffu) << "word " << i << " of " << words.size();
     }
@@ -109,7 +109,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ReduceTest, EveryOpAlongAndAcross) {
-  for (ReduceOp op : kAll) {
+  for (ReduceKind op : kAll) {
     check({.op = op, .shape = {5, 64}, .axes = {1}});
     check({.op = op, .shape = {5, 61}, .axes = {1}});
     check({.op = op, .shape = {61, 12}, .axes = {0}});
@@ -119,16 +119,16 @@ TEST_P(ReduceTest, EveryOpAlongAndAcross) {
 
 TEST_P(ReduceTest, Types) {
   for (DType x : {DType::f16, DType::bf16}) {
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::log_sum_exp}) {
+    for (ReduceKind op : {ReduceKind::sum, ReduceKind::max, ReduceKind::log_sum_exp}) {
       check({.op = op, .shape = {7, 32}, .axes = {1}, .x = x});
       check({.op = op, .shape = {7, 33}, .axes = {0}, .x = x, .y = DType::f32});
     }
   }
   for (DType x : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64}) {
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares,
-                        ReduceOp::l1, ReduceOp::any, ReduceOp::all}) {
+    for (ReduceKind op : {ReduceKind::sum, ReduceKind::prod, ReduceKind::min, ReduceKind::max, ReduceKind::sum_squares,
+                          ReduceKind::l1, ReduceKind::any, ReduceKind::all}) {
       const bool every = x == DType::i8 || x == DType::u32;  // the others differ in load and store alone
-      if (!every && op != ReduceOp::sum && op != ReduceOp::min && op != ReduceOp::any) continue;
+      if (!every && op != ReduceKind::sum && op != ReduceKind::min && op != ReduceKind::any) continue;
       check({.op = op, .shape = {3, 5, 8}, .axes = {0, 2}, .x = x});
       if (every) check({.op = op, .shape = {9, 7}, .axes = {1}, .x = x});
     }
@@ -138,7 +138,7 @@ TEST_P(ReduceTest, Types) {
   check({.shape = {3, 400}, .axes = {1}, .x = DType::i8, .value = big});
   check({.shape = {3, 400}, .axes = {1}, .x = DType::i8, .y = DType::i32, .value = big});
   check({.shape = {3, 400}, .axes = {1}, .x = DType::u8, .y = DType::u32, .value = big});
-  for (ReduceOp op : {ReduceOp::any, ReduceOp::all}) {
+  for (ReduceKind op : {ReduceKind::any, ReduceKind::all}) {
     check({.op = op, .shape = {64, 4}, .axes = {1}, .x = DType::boolean,
            .value = [](std::int64_t i) { return static_cast<double>((i / 4 >> i % 4) & 1); }});
   }
@@ -149,8 +149,8 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
     return static_cast<double>((i * 2654435761 % 4294967291) * 1048576) * (i % 3 ? 1 : -1);
   };
   for (DType x : {DType::i64, DType::u64}) {
-    for (ReduceOp op :
-         {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::sum_squares, ReduceOp::l1}) {
+    for (ReduceKind op : {ReduceKind::sum, ReduceKind::prod, ReduceKind::min, ReduceKind::max, ReduceKind::sum_squares,
+                          ReduceKind::l1}) {
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
       check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .value = value});
       // Into the 32-bit type of its kind: the low bits, of rows, of columns, and of parts.
@@ -162,14 +162,14 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
   }
   const View x = host_view(DType::i64, {2}, std::vector<double>{0x1p40, -3}), y = output(DType::i32, {});
   cpu::Executor cpu;
-  kernels::reduce(cpu, ReduceOp::sum, x, y, std::array{0});
+  kernels::reduce(cpu, ReduceKind::sum, x, y, std::array{0});
   EXPECT_EQ(test::value(y, 0), -3);
 }
 
 // Deviations a millionth of the mean: f32 spaces x 2^-10 apart there, and what it then is, the twin's exact moments
 // meet.
 TEST_P(ReduceTest, VarianceBesideALargeMean) {
-  for (ReduceOp op : {ReduceOp::variance, ReduceOp::deviation}) {
+  for (ReduceKind op : {ReduceKind::variance, ReduceKind::deviation}) {
     for (std::int64_t n : {5, 64, 1000, 100001}) {
       check({.op = op, .shape = {2, n}, .axes = {1}, .value = normal(4, 1e4, 1e-2),
              .tolerance = Tolerance{.relative = 1e-4}, .correction = 1});
@@ -178,23 +178,23 @@ TEST_P(ReduceTest, VarianceBesideALargeMean) {
     }
   }
   // An outlier first, which is no estimate of the mean.
-  check({.op = ReduceOp::variance,
+  check({.op = ReduceKind::variance,
          .shape = {1 << 20},
          .axes = {0},
          .value = [](std::int64_t i) { return i ? static_cast<double>(i % 3) : 1e6; },
          .tolerance = Tolerance{.relative = 1e-5}});
   // One element: nothing over nothing for a sample.
-  check({.op = ReduceOp::variance, .shape = {3, 1}, .axes = {1}, .correction = 1});
-  check({.op = ReduceOp::variance, .shape = {3, 2}, .axes = {1}, .correction = 5});
+  check({.op = ReduceKind::variance, .shape = {3, 1}, .axes = {1}, .correction = 1});
+  check({.op = ReduceKind::variance, .shape = {3, 2}, .axes = {1}, .correction = 5});
 }
 
 TEST_P(ReduceTest, CountsInEveryType) {
   for (DType x : {DType::f16, DType::f8e4m3, DType::u32, DType::i64, DType::boolean}) {
-    check({.op = ReduceOp::count, .shape = {3, 5, 8}, .axes = {2}, .x = x});
-    check({.op = ReduceOp::count, .shape = {8, 12}, .axes = {0}, .x = x, .y = DType::u64});
+    check({.op = ReduceKind::count, .shape = {3, 5, 8}, .axes = {2}, .x = x});
+    check({.op = ReduceKind::count, .shape = {8, 12}, .axes = {0}, .x = x, .y = DType::u64});
   }
   for (DType y : {DType::u32, DType::i64}) {
-    check({.op = ReduceOp::count, .shape = {100000}, .axes = {0}, .x = DType::i8, .y = y});
+    check({.op = ReduceKind::count, .shape = {100000}, .axes = {0}, .x = DType::i8, .y = y});
   }
 }
 
@@ -205,7 +205,7 @@ TEST_P(ReduceTest, AnyAxes) {
       if (mask >> d & 1) axes.push_back(mask % 2 ? d : d - 4);
     }
     check({.shape = {3, 4, 5, 8}, .axes = axes, .ones = mask % 3 == 0});
-    check({.op = ReduceOp::max, .shape = {4, 3, 7, 5}, .axes = axes, .value = normal(mask)});
+    check({.op = ReduceKind::max, .shape = {4, 3, 7, 5}, .axes = axes, .value = normal(mask)});
   }
 }
 
@@ -237,7 +237,7 @@ TEST_P(ReduceTest, Sizes) {
 
 // Results that are made of nothing, over axes that do not lie as one, too.
 TEST_P(ReduceTest, EmptyRows) {
-  for (ReduceOp op : kAll) {
+  for (ReduceKind op : kAll) {
     check({.op = op, .shape = {3, 0}, .axes = {1}});
     check({.op = op, .shape = {0, 3, 4}, .axes = {0, 2}});
     check({.op = op, .shape = {4, 3, 0, 2}, .axes = {0, 2}});
@@ -264,15 +264,17 @@ TEST_P(ReduceTest, DenormalsAreNotZero) {
             set_element_bits(x, along ? row * n + j : j * 3 + row, sign | (zero ? 0 : bits));
           }
         }
-        for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+        for (const ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
           const View y = output(result_type(op, type), {3});
           const std::string what = std::format("op {} of {} {}", static_cast<int>(op), along ? "rows" : "columns",
                                                weft::to_string(x));
-          run_both(device, std::array{x}, std::array{y},
-                   [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{along ? 1 : 0}); },
-                   {}, what);
-          const double some = op == ReduceOp::count ? 1 : op == ReduceOp::any || n == 1 ? 1 : 0;
-          EXPECT_EQ(values(y), (std::vector<double>{op == ReduceOp::count ? static_cast<double>(n) : 1, 0, some})) << what;
+          run_both(
+              device, std::array{x}, std::array{y},
+              [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{along ? 1 : 0}); },
+              {}, what);
+          const double some = op == ReduceKind::count ? 1 : op == ReduceKind::any || n == 1 ? 1 : 0;
+          EXPECT_EQ(values(y), (std::vector<double>{op == ReduceKind::count ? static_cast<double>(n) : 1, 0, some}))
+              << what;
         }
       }
     }
@@ -283,12 +285,13 @@ TEST_P(ReduceTest, DenormalsAreNotZero) {
 TEST_P(ReduceTest, NothingOfEveryType) {
   for (const DType type : {DType::f32, DType::f16, DType::f8e4m3, DType::f64, DType::i4, DType::u4, DType::i2,
                            DType::u2, DType::i8, DType::u16, DType::i64, DType::boolean, DType::c64}) {
-    for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+    for (const ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
       const View x = output(type, {3, 0}), y = output(result_type(op, type), {3});
       run_both(device, std::array{x}, std::array{y},
                [&](Stream& s, auto in, auto out) { kernels::reduce(s, op, in[0], out[0], std::array{1}); }, {},
                weft::to_string(x));
-      for (const double v : values(y)) EXPECT_EQ(v, op == ReduceOp::all ? 1 : 0) << static_cast<int>(op) << name(type);
+      for (const double v : values(y))
+        EXPECT_EQ(v, op == ReduceKind::all ? 1 : 0) << static_cast<int>(op) << name(type);
     }
   }
 }
@@ -297,10 +300,10 @@ TEST_P(ReduceTest, NothingOfEveryType) {
 // row comes last.
 TEST_P(ReduceTest, StepsBesideWholeBatches) {
   for (const DType type : {DType::f32, DType::f16, DType::i64}) {
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::log_sum_exp, ReduceOp::count}) {
+    for (ReduceKind op : {ReduceKind::sum, ReduceKind::max, ReduceKind::log_sum_exp, ReduceKind::count}) {
       if (floats_only(op) && !is_floating(type)) continue;
-      const ValueOf value = op == ReduceOp::max ? ValueOf([](std::int64_t i) { return static_cast<double>(i % 1009); })
-                                                : ValueOf();
+      const ValueOf value =
+          op == ReduceKind::max ? ValueOf([](std::int64_t i) { return static_cast<double>(i % 1009); }) : ValueOf();
       for (std::int64_t n : {4, 28, 32, 36, 124, 128, 132, 160, 244, 256, 260, 1000}) {
         check({.op = op, .shape = {1, n}, .axes = {1}, .x = type, .value = value});
         check({.op = op, .shape = {6, n}, .axes = {1}, .x = type, .value = value});
@@ -314,11 +317,11 @@ TEST_P(ReduceTest, StepsBesideWholeBatches) {
 // no multiple of four.
 TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
   for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
-    for (const ReduceOp op : kAll) {
+    for (const ReduceKind op : kAll) {
       if (floats_only(op) && !is_floating(type)) continue;
-      if (op == ReduceOp::prod && !is_floating(type)) continue;
+      if (op == ReduceKind::prod && !is_floating(type)) continue;
       for (const std::int64_t n : {128, 129, 131, 998, 5001}) {
-        if (n > 500 && op == ReduceOp::prod) continue;  // out of range
+        if (n > 500 && op == ReduceKind::prod) continue;  // out of range
         check({.op = op, .shape = {7, n}, .axes = {1}, .x = type, .x_kind = n % 2 ? Kind::dense : Kind::offset});
       }
       check({.op = op, .shape = {100, 14}, .axes = {0}, .x = type});
@@ -331,8 +334,8 @@ TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
 // Fours of columns that are put together of three words; results that are stored in fours, and that are not.
 TEST_P(ReduceTest, ColumnsThatBeginAnywhere) {
   for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
-    for (const ReduceOp op : kAll) {
-      if (op == ReduceOp::prod || (floats_only(op) && !is_floating(type))) continue;
+    for (const ReduceKind op : kAll) {
+      if (op == ReduceKind::prod || (floats_only(op) && !is_floating(type))) continue;
       check({.op = op, .shape = {50, 13}, .axes = {0}, .x = type});
       check({.op = op, .shape = {67, 16}, .axes = {0}, .x = type, .x_kind = Kind::offset});
       check({.op = op, .shape = {67, 16}, .axes = {0}, .x = type, .y_kind = Kind::offset});
@@ -342,8 +345,8 @@ TEST_P(ReduceTest, ColumnsThatBeginAnywhere) {
     }
   }
   check({.shape = {70001, 9}, .axes = {0}, .x = DType::f16});
-  check({.op = ReduceOp::max, .shape = {30000, 7}, .axes = {0}, .x = DType::f16, .value = normal(1)});
-  for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::max}) {
+  check({.op = ReduceKind::max, .shape = {30000, 7}, .axes = {0}, .x = DType::f16, .value = normal(1)});
+  for (const ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::max}) {
     check({.op = op, .shape = {40, 24}, .axes = {0}, .x = DType::u8});
   }
 }
@@ -358,8 +361,8 @@ TEST_P(ReduceTest, ColumnsIntoTheirOperand) {
     run_both(
         device, std::array{x, y}, std::array{y},
         [&](Stream& s, auto in, auto out) {
-          kernels::reduce(s, ReduceOp::sum, in.first(1), out[0], std::array{0},
-                          {.after = &sum, .operands = in.subspan(1)});
+          kernels::reduce(s, ReduceKind::sum, in.first(1), out[0], std::array{0},
+                          {.epilogue = &sum, .operands = in.subspan(1)});
         },
         {.relative = 1e-5}, std::format("{} columns", columns));
   }
@@ -368,8 +371,8 @@ TEST_P(ReduceTest, ColumnsIntoTheirOperand) {
 // Two columns, which are reduced as four of half the length.
 TEST_P(ReduceTest, TwoColumns) {
   for (const DType type : {DType::f32, DType::f16, DType::i32, DType::u8}) {
-    for (const ReduceOp op : kAll) {
-      if (op == ReduceOp::prod || (floats_only(op) && !is_floating(type))) continue;
+    for (const ReduceKind op : kAll) {
+      if (op == ReduceKind::prod || (floats_only(op) && !is_floating(type))) continue;
       for (const std::int64_t n : {2, 3, 64, 999, 5000}) {
         check({.op = op, .shape = {n, 2}, .axes = {0}, .x = type});
       }
@@ -377,43 +380,43 @@ TEST_P(ReduceTest, TwoColumns) {
     }
   }
   check({.shape = {200000, 2}, .axes = {0}, .x = DType::f16});
-  check({.op = ReduceOp::min, .shape = {4, 2}, .axes = {0}, .value = [](std::int64_t i) {
-    return i == 6 ? kNaN : 1.0;
-  }});
+  check({.op = ReduceKind::min, .shape = {4, 2}, .axes = {0}, .value = [](std::int64_t i) {
+           return i == 6 ? kNaN : 1.0;
+         }});
 }
 
 // Of four words each, the first and the last in part.
 TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
   for (const DType type : {DType::f32, DType::i32, DType::u32}) {
-    for (const ReduceOp op : kAll) {
-      if (op == ReduceOp::prod || (floats_only(op) && !is_floating(type))) continue;
+    for (const ReduceKind op : kAll) {
+      if (op == ReduceKind::prod || (floats_only(op) && !is_floating(type))) continue;
       for (const std::int64_t n : {512, 513, 998, 1027, 5001}) {
         check({.op = op, .shape = {5, n}, .axes = {1}, .x = type, .x_kind = n % 2 ? Kind::dense : Kind::offset});
       }
     }
   }
   for (const DType type : {DType::f32, DType::f16}) {
-    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::l2, ReduceOp::count}) {
+    for (const ReduceKind op : {ReduceKind::sum, ReduceKind::min, ReduceKind::l2, ReduceKind::count}) {
       for (const std::int64_t n : {100001, 70003, 65539}) {  // in parts
         check({.op = op, .shape = {3, n}, .axes = {1}, .x = type, .x_kind = Kind::offset});
       }
     }
   }
-  check({.op = ReduceOp::max, .shape = {9, 50257}, .axes = {1}, .value = [](std::int64_t i) {
-    return i % 50257 == 50256 ? kNaN : static_cast<double>(i);
-  }});
+  check({.op = ReduceKind::max, .shape = {9, 50257}, .axes = {1}, .value = [](std::int64_t i) {
+           return i % 50257 == 50256 ? kNaN : static_cast<double>(i);
+         }});
 }
 
 TEST_P(ReduceTest, LongRowsInParts) {
-  for (ReduceOp op : kAll) {
-    if (op == ReduceOp::prod || op == ReduceOp::log_sum) continue;
+  for (ReduceKind op : kAll) {
+    if (op == ReduceKind::prod || op == ReduceKind::log_sum) continue;
     check({.op = op, .shape = {1000000}, .axes = {0}});
     EXPECT_GT(workgroups(op, DType::f32, {1000000}, 0), 1u);
   }
   check({.shape = {3, 1000, 301}, .axes = {0, 1}, .y_kind = Kind::reversed});
-  check({.op = ReduceOp::max, .shape = {2, 100001}, .axes = {1}, .value = normal(1)});
-  check({.op = ReduceOp::log_sum_exp, .shape = {100001, 4}, .axes = {0}, .value = normal(1)});
-  check({.op = ReduceOp::mean, .shape = {100001, 2}, .axes = {0}, .x = DType::f16});
+  check({.op = ReduceKind::max, .shape = {2, 100001}, .axes = {1}, .value = normal(1)});
+  check({.op = ReduceKind::log_sum_exp, .shape = {100001, 4}, .axes = {0}, .value = normal(1)});
+  check({.op = ReduceKind::mean, .shape = {100001, 2}, .axes = {0}, .x = DType::f16});
 }
 
 // Rows: NaN first, NaN last (negative), both infinities, all +inf, all -inf, -0 and 0.
@@ -430,17 +433,20 @@ TEST_P(ReduceTest, SpecialValues) {
         default: return j % 2 ? 0.0 : -0.0;
       }
     };
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::min, ReduceOp::max, ReduceOp::l1, ReduceOp::l2,
-                        ReduceOp::log_sum_exp, ReduceOp::any, ReduceOp::all, ReduceOp::count, ReduceOp::variance}) {
+    for (ReduceKind op :
+         {ReduceKind::sum, ReduceKind::mean, ReduceKind::min, ReduceKind::max, ReduceKind::l1, ReduceKind::l2,
+          ReduceKind::log_sum_exp, ReduceKind::any, ReduceKind::all, ReduceKind::count, ReduceKind::variance}) {
       check({.op = op, .shape = {6, n}, .axes = {1}, .value = value});
       check({.op = op, .shape = {6, n}, .axes = {1}, .x_kind = Kind::transposed, .value = value});
     }
   }
-  check({.op = ReduceOp::max, .shape = {100000}, .axes = {0},
-         .value = [](std::int64_t i) { return i == 77777 ? kNaN : 1.0; }});
+  check({.op = ReduceKind::max, .shape = {100000}, .axes = {0}, .value = [](std::int64_t i) {
+           return i == 77777 ? kNaN : 1.0;
+         }});
   // Far apart: only the largest counts, and nothing overflows.
-  check({.op = ReduceOp::log_sum_exp, .shape = {3, 400}, .axes = {1},
-         .value = [](std::int64_t i) { return static_cast<double>(i % 400) * 1e36; }});
+  check({.op = ReduceKind::log_sum_exp, .shape = {3, 400}, .axes = {1}, .value = [](std::int64_t i) {
+           return static_cast<double>(i % 400) * 1e36;
+         }});
 }
 
 // One NaN a row, of either sign, at every place; and infinities of both signs, whose sum is NaN though none is there.
@@ -451,7 +457,7 @@ TEST_P(ReduceTest, MinAndMaxFindNaN) {
     };
     const auto infinities = [](std::int64_t i) { return i % 6 == 1 ? kInf : i % 6 == 4 ? -kInf : 1; };
     for (const DType x : {DType::f32, DType::f16, DType::bf16, DType::f8e5m2}) {
-      for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+      for (const ReduceKind op : {ReduceKind::min, ReduceKind::max}) {
         for (const int axis : {0, 1}) {
           check({.op = op, .shape = {n, n}, .axes = {axis}, .x = x, .value = nan});
           check({.op = op, .shape = {n, n}, .axes = {axis}, .x = x, .y = DType::f32, .value = infinities});
@@ -461,7 +467,7 @@ TEST_P(ReduceTest, MinAndMaxFindNaN) {
   }
   // In one part of many.
   for (const DType x : {DType::f32, DType::f16, DType::bf16}) {
-    for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+    for (const ReduceKind op : {ReduceKind::min, ReduceKind::max}) {
       check({.op = op, .shape = {100000, 8}, .axes = {0}, .x = x, .value = [](std::int64_t i) {
                return i == 654321 ? -kNaN : static_cast<double>(i % 1001) - 2000;
              }});
@@ -470,7 +476,7 @@ TEST_P(ReduceTest, MinAndMaxFindNaN) {
   }
 }
 
-void in_form(Stream& s, ReduceOp op, const View& x, const View& y, int axis, const kernels::ReduceForm& form) {
+void in_form(Stream& s, ReduceKind op, const View& x, const View& y, int axis, const kernels::ReduceForm& form) {
   const std::array axes{axis};
   if (!s.gpu()) return kernels::reduce(s, op, x, y, axes);
   kernels::reduce_in_form(s, op, x, y, axes, form);
@@ -480,16 +486,16 @@ void in_form(Stream& s, ReduceOp op, const View& x, const View& y, int axis, con
 TEST_P(ReduceTest, Forms) {
   for (const kernels::ReduceForm& form : {kernels::ReduceForm{{16, 1}, 8, 1}, {{4, 8}, 16, 3}, {{1, 64}, 4, 5}}) {
     for (const int axis : {0, 1}) {
-      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+      for (const ReduceKind op : {ReduceKind::sum, ReduceKind::min, ReduceKind::max}) {
         for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
           const Shape shape = axis ? Shape{8, 3000} : Shape{3000, 8};
           const View x = view_of(type, shape, Kind::dense, [&](std::int64_t i) {
-            return i == 12345 && op != ReduceOp::sum ? -kNaN : positive(i);
+            return i == 12345 && op != ReduceKind::sum ? -kNaN : positive(i);
           });
           run_both(
               device, std::array{x}, std::array{output(DType::f32, {8})},
               [&](Stream& s, auto in, auto out) { in_form(s, op, in[0], out[0], axis, form); },
-              op == ReduceOp::sum ? Tolerance{.relative = 1e-5} : Tolerance{},
+              op == ReduceKind::sum ? Tolerance{.relative = 1e-5} : Tolerance{},
               std::format("reduce op {} along {} of {}", static_cast<int>(op), axis, weft::to_string(x)));
         }
       }
@@ -500,11 +506,11 @@ TEST_P(ReduceTest, Forms) {
 // Partial results of 64-bit elements that are words, in fours.
 TEST_P(ReduceTest, CountsInForms) {
   for (const DType type : {DType::i64, DType::u64, DType::i32, DType::f32}) {
-    for (const ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+    for (const ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
       const View x = view_of(type, {8, 3000}, Kind::dense, [](std::int64_t i) { return i % 3000 == 17 || i > 9000; });
       const kernels::ReduceForm form{{16, 1}, 4, 4};
       run_both(
-          device, std::array{x}, std::array{output(op == ReduceOp::count ? DType::i64 : DType::boolean, {8})},
+          device, std::array{x}, std::array{output(op == ReduceKind::count ? DType::i64 : DType::boolean, {8})},
           [&](Stream& s, auto in, auto out) {
             in_form(s, op, in[0], out[0], 1, form);
           },
@@ -521,7 +527,7 @@ TEST_P(ReduceTest, VariancePastTheRange) {
                                                [](std::int64_t i) { return i < 2 ? 1e25 : 0.0; }));
       const View y(device.allocate(16), 0, DType::f32, axis ? Shape{2, 1} : Shape{1, 2});
       gpu::Encoder encoder(device);
-      kernels::reduce(encoder, ReduceOp::variance, x, y, std::array{axis});
+      kernels::reduce(encoder, ReduceKind::variance, x, y, std::array{axis});
       encoder.submit();
       std::array<float, 2> got{};
       device.read(y.buffer, 0, 8).get(std::as_writable_bytes(std::span(got)));
@@ -543,33 +549,34 @@ TEST_P(ReduceTest, WordsRest) {
       for (const int axis : {0, 1}) {
         const View result(y.buffer, 0, DType::f32, axis ? Shape{4, 1} : Shape{1, n / 4});
         const View places(y.buffer, 0, DType::i32, result.shape());
-        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::log_sum_exp, ReduceOp::variance}) {
+        for (const ReduceKind op : {ReduceKind::sum, ReduceKind::max, ReduceKind::log_sum_exp, ReduceKind::variance}) {
           const kernels::ReduceForm form{{8, 4}, 4, 7};
           kernels::reduce_in_form(encoder, op, rows, result, std::array{axis}, form);
         }
-        kernels::arg_reduce(encoder, kernels::ArgOp::min, rows, places, std::array{axis});
+        kernels::arg_reduce(encoder, kernels::ArgKind::min, rows, places, std::array{axis});
       }
-      for (const std::uint32_t patience : {256, 2, 0}) {
-        const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true, .patience = patience};
-        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, form);
+      for (const std::uint32_t spin_limit : {256, 2, 0}) {
+        const kernels::SplitForm form{
+            .threads = 32, .register_steps = 3, .interleave = 2, .look_back = true, .spin_limit = spin_limit};
+        kernels::softmax_split_rows(encoder, kernels::row_views("softmax", x, y), 0, false, form);
         const auto norm = kernels::make_layer_norm(kernels::row_views("layer_norm", rows, y_rows), {}, {}, 1, 1e-5f);
-        kernels::row_norm_in_parts(encoder, norm, form);
-        kernels::scan_in_parts(encoder, kernels::ScanOp::sum, rows, y_rows, 1, {}, form);
+        kernels::row_norm_split_rows(encoder, norm, form);
+        kernels::scan_split_rows(encoder, kernels::ScanKind::sum, rows, y_rows, 1, {}, form);
       }
       // Columns of words, one of which must go the long way since it has a NaN.
-      for (const std::uint32_t patience : {256, 1}) {
+      for (const std::uint32_t spin_limit : {256, 1}) {
         const View halves = to_device(device, view_of(DType::bf16, {1, n / 100, 64}, Kind::dense, [](std::int64_t i) {
           return i == 64 * 17 + 5 ? NAN : static_cast<double>(i % 11);
         }));
         const View to(y.buffer, 0, DType::bf16, halves.shape());
-        const kernels::PartsForm form{.threads = 256, .kept = 2, .waits = true, .patience = patience};
-        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", halves, to), 1, false, form);
+        const kernels::SplitForm form{.threads = 256, .register_steps = 2, .look_back = true, .spin_limit = spin_limit};
+        kernels::softmax_split_rows(encoder, kernels::row_views("softmax", halves, to), 1, false, form);
         const auto norm = kernels::make_group_norm("instance_norm", kernels::row_views("instance_norm", halves, to), {},
                                                    {}, 2, -1, 1e-5f);
-        kernels::row_norm_in_parts(encoder, norm, form);
+        kernels::row_norm_split_rows(encoder, norm, form);
       }
       encoder.submit();
-      most = std::max(most, gpu::resting_words(device, 1).buffer.size() / 4);
+      most = std::max(most, gpu::sync_flags(device, 1).buffer.size() / 4);
     }
   }
   expect_rest(most);
@@ -578,27 +585,28 @@ TEST_P(ReduceTest, WordsRest) {
 // What parts leave for each other comes when all have given up, some of it very late: results are right all the same,
 // and all words rest.
 TEST_P(ReduceTest, WordsThatComeLateAreWaitedFor) {
-  const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true, .patience = 2, .late = true};
+  const kernels::SplitForm form{
+      .threads = 32, .register_steps = 3, .interleave = 2, .look_back = true, .spin_limit = 2, .late = true};
   for (const int axis : {0, 1}) {
     const View x = view_of(DType::f32, {axis ? 4 : 500, axis ? 500 : 8}, Kind::dense, normal(3)),
                y = output(DType::f32, x.shape());
     const auto in_parts = [&](const std::string& what, const KernelCall& call) {
       run_both(device, std::array{x}, std::array{y}, call, {.ulp = 64, .absolute = 1e-5}, what);
-      expect_rest(gpu::resting_words(device, 1).buffer.size() / 4);
+      expect_rest(gpu::sync_flags(device, 1).buffer.size() / 4);
     };
     in_parts("softmax", [&](Stream& s, auto in, auto out) {
       if (s.cpu()) return kernels::softmax(s, in[0], out[0], axis);
-      kernels::softmax_in_parts(s, kernels::row_views("softmax", in[0], out[0]), axis, false, form);
+      kernels::softmax_split_rows(s, kernels::row_views("softmax", in[0], out[0]), axis, false, form);
     });
     in_parts("scan", [&](Stream& s, auto in, auto out) {
-      if (s.cpu()) return kernels::scan(s, kernels::ScanOp::sum, in[0], out[0], axis, {});
-      kernels::scan_in_parts(s, kernels::ScanOp::sum, in[0], out[0], axis, {}, form);
+      if (s.cpu()) return kernels::scan(s, kernels::ScanKind::sum, in[0], out[0], axis, {});
+      kernels::scan_split_rows(s, kernels::ScanKind::sum, in[0], out[0], axis, {}, form);
     });
     if (axis == 0) continue;  // a norm's axes are the last ones
     in_parts("layer_norm", [&](Stream& s, auto in, auto out) {
       if (s.cpu()) return kernels::layer_norm(s, in[0], {}, {}, out[0], 1, 1e-5f);
       const auto norm = kernels::make_layer_norm(kernels::row_views("layer_norm", in[0], out[0]), {}, {}, 1, 1e-5f);
-      kernels::row_norm_in_parts(s, norm, form);
+      kernels::row_norm_split_rows(s, norm, form);
     });
   }
 }
@@ -609,7 +617,7 @@ TEST_P(ReduceTest, WordsRestBetweenSubmits) {
   constexpr std::int64_t kRows = 3000;
   const View x = to_device(device, view_of(DType::f32, {kRows, 100}, Kind::dense, positive));
   const View y(device.allocate(kRows * 400), 0, DType::f32, {kRows, 100});
-  const kernels::PartsForm form{.threads = 32, .kept = 3, .interleave = 2, .waits = true};
+  const kernels::SplitForm form{.threads = 32, .register_steps = 3, .interleave = 2, .look_back = true};
   const View row(x.buffer, 0, DType::f32, {1, kRows * 100}), filled(device.allocate(16), 0, DType::f32, {4});
   double expected = 0;
   for (std::int64_t i = 0; i < kRows * 100; ++i) expected += positive(i);
@@ -620,8 +628,8 @@ TEST_P(ReduceTest, WordsRestBetweenSubmits) {
       {
         gpu::Encoder encoder(device);
         for (int i = 0; i < before; ++i) kernels::fill(encoder, i, filled);
-        kernels::softmax_in_parts(encoder, kernels::row_views("softmax", x, y), 0, false, form);
-        kernels::reduce_in_form(other, ReduceOp::sum, row, sum, std::array{1}, {{8, 1}, 4, 7});
+        kernels::softmax_split_rows(encoder, kernels::row_views("softmax", x, y), 0, false, form);
+        kernels::reduce_in_form(other, ReduceKind::sum, row, sum, std::array{1}, {{8, 1}, 4, 7});
         other.submit();
         if (!drops) encoder.submit();
       }
@@ -637,15 +645,15 @@ TEST_P(ReduceTest, WordsRestBetweenSubmits) {
 TEST_P(ReduceTest, OtherTypes) {
   for (DType x : {DType::i4, DType::u4, DType::i2, DType::u2}) {
     const DType wide = is_signed(x) ? DType::i32 : DType::u32;
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::count}) {
+    for (ReduceKind op : {ReduceKind::sum, ReduceKind::prod, ReduceKind::min, ReduceKind::max, ReduceKind::count}) {
       check({.op = op, .shape = {5, 37}, .axes = {1}, .x = x});
       if (!is_logic(op)) check({.op = op, .shape = {6, 40}, .axes = {0}, .x = x, .y = wide, .x_kind = Kind::reversed});
     }
-    check({.op = ReduceOp::min, .shape = {3, 0}, .axes = {1}, .x = x});
-    check({.op = ReduceOp::sum, .shape = {2, 1 << 17}, .axes = {1}, .x = x, .y = wide});
+    check({.op = ReduceKind::min, .shape = {3, 0}, .axes = {1}, .x = x});
+    check({.op = ReduceKind::sum, .shape = {2, 1 << 17}, .axes = {1}, .x = x, .y = wide});
   }
   for (DType x : {DType::boolean, DType::f8e5m2, DType::c64, DType::f64}) {
-    for (ReduceOp op : {ReduceOp::any, ReduceOp::all, ReduceOp::count}) {
+    for (ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
       check({.op = op, .shape = {5, 37}, .axes = {1}, .x = x});
       check({.op = op, .shape = {6, 40}, .axes = {0}, .x = x, .x_kind = Kind::sliced});
       // -0 is 0, a NaN is not.
@@ -655,14 +663,14 @@ TEST_P(ReduceTest, OtherTypes) {
     }
   }
   const auto imaginary = [](std::int64_t i) { return 0.25 * static_cast<double>(i % 5) - 0.5; };
-  for (ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::prod}) {
+  for (ReduceKind op : {ReduceKind::sum, ReduceKind::mean, ReduceKind::prod}) {
     const std::pair<Shape, int> problems[] = {{{3, 37}, 1}, {{37, 8}, 0}, {{2, 1 << 16}, 1}, {{2, 0}, 1}};
     for (const auto& [shape, axis] : problems) {
-      if (op == ReduceOp::prod && element_count(shape) > 1000) continue;
-      const View parts = view_of(DType::f32, shape, Kind::dense, positive);
+      if (op == ReduceKind::prod && element_count(shape) > 1000) continue;
+      const View splits = view_of(DType::f32, shape, Kind::dense, positive);
       const View x = random_view(rng_, shape, DType::c64);
       for (std::int64_t i = 0; i < x.count(); ++i) {
-        const auto real = std::bit_cast<std::uint32_t>(static_cast<float>(value(parts, i)));
+        const auto real = std::bit_cast<std::uint32_t>(static_cast<float>(value(splits, i)));
         const auto imag = std::bit_cast<std::uint32_t>(static_cast<float>(imaginary(i)));
         set_element_bits(x, i, real | std::uint64_t{imag} << 32);
       }
@@ -677,7 +685,7 @@ TEST_P(ReduceTest, OtherTypes) {
 }
 
 TEST_P(ReduceTest, NoElements) {
-  for (ReduceOp op : kAll) {
+  for (ReduceKind op : kAll) {
     check({.op = op, .shape = {3, 0}, .axes = {1}});
     check({.op = op, .shape = {0, 3}, .axes = {1}});
     if (!floats_only(op)) check({.op = op, .shape = {3, 0}, .axes = {1}, .x = DType::i32});
@@ -688,18 +696,21 @@ TEST_P(ReduceTest, NoElements) {
 TEST_P(ReduceTest, LongSumsKeepTheirDigits) {
   check({.shape = {1 << 20}, .axes = {0},
          .value = [](std::int64_t) { return 0.1f; }, .tolerance = Tolerance{.relative = 2e-5}});
-  check({.op = ReduceOp::mean, .shape = {1 << 20}, .axes = {0}, .value = normal(3, 1, 1),
+  check({.op = ReduceKind::mean,
+         .shape = {1 << 20},
+         .axes = {0},
+         .value = normal(3, 1, 1),
          .tolerance = Tolerance{.relative = 2e-6}});
 }
 
 const bool registered = differential("reduce", [](Rng& rng) {
-  const ReduceOp op = pick(rng, kAll);
+  const ReduceKind op = pick(rng, kAll);
   constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
   constexpr DType kNumbers[] = {DType::f32, DType::f16, DType::i8,  DType::u8,  DType::i16, DType::u16,
                                 DType::i32, DType::u32, DType::i64, DType::u64, DType::bf16, DType::f8e4m3,
                                 DType::i4,  DType::u4,  DType::i2,  DType::u2};
   constexpr DType kOthers[] = {DType::boolean, DType::f8e5m2, DType::c64, DType::f64};
-  const bool complex = op == ReduceOp::sum || op == ReduceOp::mean || op == ReduceOp::prod;
+  const bool complex = op == ReduceKind::sum || op == ReduceKind::mean || op == ReduceKind::prod;
   const DType type = complex && rng() % 8 == 0         ? DType::c64
                      : floats_only(op)                 ? pick(rng, kFloats)
                      : is_logic(op) && rng() % 3 == 0 ? pick(rng, kOthers)
@@ -711,20 +722,20 @@ const bool registered = differential("reduce", [](Rng& rng) {
   }
   DType to = result_type(op, type);
   constexpr DType kCounts[] = {DType::i32, DType::u32, DType::i64, DType::u64};
-  if (op == ReduceOp::count) to = pick(rng, kCounts);
+  if (op == ReduceKind::count) to = pick(rng, kCounts);
   if (is_integer(type) && !is_logic(op) && bits(type) < 32 && rng() % 2) to = is_signed(type) ? DType::i32 : DType::u32;
   if (is_floating(type) && !is_logic(op) && rng() % 2) to = DType::f32;
   const Kind kind = random_input_kind(rng);
   // Sums of numbers of both signs are as exact as their largest parts: here, up to some hundreds.
-  const bool exact = is_logic(op) || op == ReduceOp::min || op == ReduceOp::max;
+  const bool exact = is_logic(op) || op == ReduceKind::min || op == ReduceKind::max;
   View x = random_view(rng, shape, type, kind, exact ? Values::special : Values::ordinary);
   if (is_floating(type) && !exact) {
     x = view_of(type, shape, kind,
-                op == ReduceOp::prod      ? ValueOf([](std::int64_t i) { return i % 5   ? 1.0
-                                                                                : i % 2 ? 0.9375
-                                                                                        : -1.0625; })
-                : op == ReduceOp::log_sum ? positive
-                                          : normal(rng()));
+                op == ReduceKind::prod      ? ValueOf([](std::int64_t i) { return i % 5   ? 1.0
+                                                                                  : i % 2 ? 0.9375
+                                                                                          : -1.0625; })
+                : op == ReduceKind::log_sum ? positive
+                                            : normal(rng()));
   }
   const bool ones = rng() % 2;
   const double correction = is_moment(op) ? static_cast<double>(rng() % 2) : 0;
@@ -746,24 +757,24 @@ TEST(ReduceArguments, AreChecked) {
   cpu::Executor executor;
   const View x = output(DType::f32, {2, 3}, Kind::dense), rows = output(DType::f32, {2}, Kind::dense);
   const View integers = output(DType::i8, {2, 3}, Kind::dense), bytes = output(DType::i8, {2}, Kind::dense);
-  const auto run = [&](ReduceOp op, const View& from, const View& to, std::vector<int> axes) {
+  const auto run = [&](ReduceKind op, const View& from, const View& to, std::vector<int> axes) {
     kernels::reduce(executor, op, from, to, axes);
   };
-  EXPECT_NO_THROW(run(ReduceOp::sum, x, rows, {1}));
-  EXPECT_THROW(run(ReduceOp::sum, x, rows, {0}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::sum, x, rows, {2}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::sum, x, rows, {1, -1}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::any, x, rows, {1}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::mean, integers, bytes, {1}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::sum, integers, rows, {1}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::sum, output(DType::boolean, {2, 3}), rows, {1}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);
-  EXPECT_THROW(run(ReduceOp::max, output(DType::c64, {2, 3}), output(DType::c64, {2}), {1}), InvalidArgument);
-  EXPECT_NO_THROW(run(ReduceOp::sum, integers, bytes, {1}));
+  EXPECT_NO_THROW(run(ReduceKind::sum, x, rows, {1}));
+  EXPECT_THROW(run(ReduceKind::sum, x, rows, {0}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, x, rows, {2}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, x, rows, {1, -1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::any, x, rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::mean, integers, bytes, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, integers, rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, output(DType::boolean, {2, 3}), rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::max, output(DType::c64, {2, 3}), output(DType::c64, {2}), {1}), InvalidArgument);
+  EXPECT_NO_THROW(run(ReduceKind::sum, integers, bytes, {1}));
   // A view of stride 0 has elements without end.
   const View endless(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 62}, {0});
   try {
-    run(ReduceOp::sum, endless, output(DType::f32, {}), {0});
+    run(ReduceKind::sum, endless, output(DType::f32, {}), {0});
     ADD_FAILURE() << "nothing was thrown";
   } catch (const OutOfMemory& e) {
     EXPECT_THAT(e.what(), testing::StartsWith("reduce_sum: "));

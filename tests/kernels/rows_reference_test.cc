@@ -8,7 +8,7 @@
 namespace weft::test {
 namespace {
 
-using kernels::ReduceOp;
+using kernels::ReduceKind;
 
 View load(const std::string& name) { return load_npy("rows/" + name + ".npy"); }
 
@@ -100,17 +100,17 @@ TEST(RowsReference, WorkAroundThem) {
   gate.output(gate.apply(ScalarOp::mul, {result, gate.input(DType::f32)}));
   gelu.output(gelu.apply(ScalarOp::gelu_erf, {gelu.input(DType::f32)}));
 
-  kernels::softmax(executor, std::array{x, row}, std::array{y}, 2, {.before = &scaled});
+  kernels::softmax(executor, std::array{x, row}, std::array{y}, 2, {.prologue = &scaled});
   expect_reference(y, "work_softmax", 2e-6);
-  kernels::log_softmax(executor, std::array{x, row}, std::array{y}, 1, {.before = &magnitude, .after = &negative});
+  kernels::log_softmax(executor, std::array{x, row}, std::array{y}, 1, {.prologue = &magnitude, .epilogue = &negative});
   expect_reference(y, "work_log_softmax", 1e-6, 1e-6);
   kernels::layer_norm(executor, std::array{x, turned}, {}, {}, std::array{y, sum}, 2, 1e-3f,
                       {&total, &gate, std::span(&column, 1)});
   expect_reference(y, "work_layer_norm", 1e-6, 1e-6);
   expect_reference(sum, "work_sum", 1e-7, 1e-7);
-  kernels::rms_norm(executor, std::array{halves, turned}, row, std::array{y}, 2, 1e-3f, {.before = &mixed});
+  kernels::rms_norm(executor, std::array{halves, turned}, row, std::array{y}, 2, 1e-3f, {.prologue = &mixed});
   expect_reference(y, "work_rms_norm", 1e-6, 1e-6);
-  kernels::layer_norm(executor, std::array{x}, row, row, std::array{y}, 2, 1e-3f, {.after = &gelu});
+  kernels::layer_norm(executor, std::array{x}, row, row, std::array{y}, 2, 1e-3f, {.epilogue = &gelu});
   expect_reference(y, "work_gelu", 2e-6, 1e-6);
 }
 
@@ -128,7 +128,7 @@ TEST(RowsReference, Order) {
       Shape reduced = x.shape();
       reduced.erase(1);
       const View at = output(DType::i32, reduced);
-      kernels::arg_reduce(executor, descending ? kernels::ArgOp::max : kernels::ArgOp::min, x, at, std::array{1});
+      kernels::arg_reduce(executor, descending ? kernels::ArgKind::max : kernels::ArgKind::min, x, at, std::array{1});
       const std::vector<double> expected = values(load(std::format("{}_arg{}", name, descending ? "max" : "min")));
       EXPECT_EQ(values(at), expected) << name;
     }
@@ -136,30 +136,30 @@ TEST(RowsReference, Order) {
 }
 
 struct Op {
-  ReduceOp op;
+  ReduceKind op;
   const char* name;
   double correction = 0;
 };
-constexpr Op kOps[] = {{ReduceOp::sum, "sum"},
-                       {ReduceOp::mean, "mean"},
-                       {ReduceOp::prod, "prod"},
-                       {ReduceOp::min, "min"},
-                       {ReduceOp::max, "max"},
-                       {ReduceOp::sum_squares, "sum_squares"},
-                       {ReduceOp::l1, "l1"},
-                       {ReduceOp::l2, "l2"},
-                       {ReduceOp::log_sum, "log_sum"},
-                       {ReduceOp::log_sum_exp, "log_sum_exp"},
-                       {ReduceOp::any, "any"},
-                       {ReduceOp::all, "all"},
-                       {ReduceOp::count, "count"},
-                       {ReduceOp::variance, "variance"},
-                       {ReduceOp::deviation, "deviation", 1}};
-bool floats_only(ReduceOp op) {
-  return op == ReduceOp::mean || op == ReduceOp::l2 || op == ReduceOp::log_sum || op == ReduceOp::log_sum_exp ||
-         op == ReduceOp::variance || op == ReduceOp::deviation || op == ReduceOp::count;
+constexpr Op kOps[] = {{ReduceKind::sum, "sum"},
+                       {ReduceKind::mean, "mean"},
+                       {ReduceKind::prod, "prod"},
+                       {ReduceKind::min, "min"},
+                       {ReduceKind::max, "max"},
+                       {ReduceKind::sum_squares, "sum_squares"},
+                       {ReduceKind::l1, "l1"},
+                       {ReduceKind::l2, "l2"},
+                       {ReduceKind::log_sum, "log_sum"},
+                       {ReduceKind::log_sum_exp, "log_sum_exp"},
+                       {ReduceKind::any, "any"},
+                       {ReduceKind::all, "all"},
+                       {ReduceKind::count, "count"},
+                       {ReduceKind::variance, "variance"},
+                       {ReduceKind::deviation, "deviation", 1}};
+bool floats_only(ReduceKind op) {
+  return op == ReduceKind::mean || op == ReduceKind::l2 || op == ReduceKind::log_sum || op == ReduceKind::log_sum_exp ||
+         op == ReduceKind::variance || op == ReduceKind::deviation || op == ReduceKind::count;
 }
-bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
+bool is_logic(ReduceKind op) { return op == ReduceKind::any || op == ReduceKind::all; }
 
 // Each of `axes_list` in turn; the reference holds their results one after the other.
 void check(const std::string& input, const Op& op, const std::vector<std::vector<int>>& axes_list) {
@@ -172,7 +172,7 @@ void check(const std::string& input, const Op& op, const std::vector<std::vector
     for (int d = 0; d < x.rank(); ++d) {
       if (std::ranges::find(axes, d) == axes.end()) shape.push_back(x.shape()[d]);
     }
-    const View y = output(op.op == ReduceOp::count ? DType::i32 : is_logic(op.op) ? DType::boolean : x.dtype, shape);
+    const View y = output(op.op == ReduceKind::count ? DType::i32 : is_logic(op.op) ? DType::boolean : x.dtype, shape);
     kernels::reduce(executor, op.op, x, y, axes, op.correction);
     ASSERT_LE(at + y.count(), reference.size());
     const View expected = output(y.dtype, shape);

@@ -237,11 +237,11 @@ TEST_P(ScalarAccuracy, NearExpressions) {
                                                 : e.apply(function, {operand(1.5), operand(2.5)});
         if (e.nodes()[static_cast<std::size_t>(result)].type != type) continue;
         e.output(of_constants ? e.apply(ScalarOp::mul, {a, result}) : result);
-        if (!kernels::has_near(e, all)) continue;
-        const std::string text = kernels::expression_near_wgsl(e, all, false) + R"(
+        if (!kernels::has_fast_path(e, all)) continue;
+        const std::string text = kernels::expression_fast_wgsl(e, all, false) + R"(
 fn near_or_nan(x: f32) -> f32 {
   var far = false;
-  let y = expression_near(vec4<f32>(x), &far).x;
+  let y = expression_fast(vec4<f32>(x), &far).x;
   return select(y, f32_from_bits(0x7fc00000u), far);
 }
 )";
@@ -321,8 +321,8 @@ TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
         if (error <= least) continue;
         worst.see(std::isnan(error) ? INFINITY : error / std::abs(want[i]), x[i], want[i], got[i]);
       }
-      EXPECT_LE(worst.ulp, share) << form << " of " << weft::name(type) << " " << worst.x << " = " << worst.got << ", not "
-                                  << worst.y;
+      EXPECT_LE(worst.ulp, share) << form << " of " << weft::name(type) << " " << worst.x << " = " << worst.got
+                                  << ", not " << worst.y;
       RecordProperty(form, std::format("2^{:.1f}", std::log2(worst.ulp)));
     }
   }

@@ -1,7 +1,7 @@
 // Scans on a GPU against the CPU, and against their definition.
 #include "kernels/operands.h"
-#include "kernels/parts_form.h"
-#include "kernels/scan/scan_parts.h"
+#include "kernels/scan/scan_split.h"
+#include "kernels/split_form.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
@@ -11,35 +11,35 @@
 namespace weft::test {
 namespace {
 
-using kernels::ScanOp;
+using kernels::ScanKind;
 using kernels::ScanOptions;
 
-constexpr ScanOp kOps[] = {ScanOp::sum, ScanOp::prod, ScanOp::max, ScanOp::min, ScanOp::log_sum_exp};
+constexpr ScanKind kOps[] = {ScanKind::sum, ScanKind::prod, ScanKind::max, ScanKind::min, ScanKind::log_sum_exp};
 constexpr const char* kNames[] = {"sum", "prod", "max", "min", "log_sum_exp"};
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
 constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64,
                                DType::u8, DType::u16, DType::u32, DType::u64};
 
-void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options) {
+void run(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options) {
   kernels::scan(stream, op, x, y, axis, options);
 }
 
 struct Case {
-  ScanOp op;
+  ScanKind op;
   DType from, to;
   int axis;
   ScanOptions options;
-  std::optional<kernels::PartsForm> parts;  // in a form that a GPU takes for large tensors
+  std::optional<kernels::SplitForm> splits;  // in a form that a GPU takes for large tensors
 };
 
-void run_in_parts(Stream& stream, const Case& c, const View& x, const View& y) {
-  kernels::scan_in_parts(stream, c.op, x, y, c.axis, c.options, *c.parts);
+void run_split(Stream& stream, const Case& c, const View& x, const View& y) {
+  kernels::scan_split_rows(stream, c.op, x, y, c.axis, c.options, *c.splits);
 }
 
 Case random_case(Rng& rng, int rank) {
   Case c{pick(rng, kOps), DType::f32, DType::f32, random_int(rng, 0, rank - 1), {rng() % 2 == 0, rng() % 2 == 0}};
-  const bool adds = c.op == ScanOp::sum || c.op == ScanOp::prod;
-  switch (c.op == ScanOp::log_sum_exp ? 0 : random_int(rng, 0, adds ? 3 : 1)) {
+  const bool adds = c.op == ScanKind::sum || c.op == ScanKind::prod;
+  switch (c.op == ScanKind::log_sum_exp ? 0 : random_int(rng, 0, adds ? 3 : 1)) {
     case 1:
       c.from = pick(rng, kIntegers);
       c.to = adds ? pick(rng, kIntegers) : c.from;
@@ -53,7 +53,7 @@ Case random_case(Rng& rng, int rank) {
       c.from = pick(rng, kFloats);
       c.to = pick(rng, kFloats);
   }
-  if (rng() % 2) c.parts = random_parts_form(rng);
+  if (rng() % 2) c.splits = random_split_form(rng);
   return c;
 }
 
@@ -65,17 +65,17 @@ Tolerance tolerance_of(const Case& c, std::int64_t n) {
                                                                : 0x1p-2;
   const auto length = static_cast<double>(n);
   switch (c.op) {
-    case ScanOp::sum:
+    case ScanKind::sum:
       return {.absolute = 1e-5 * std::sqrt(length) * 4 + step * 4 * std::sqrt(length), .relative = step};
-    case ScanOp::prod: return {.absolute = 1e-30, .relative = step + 3e-7 * length};
-    case ScanOp::log_sum_exp: return {.absolute = bits(c.to) == 8 ? 0x1p-9 : 1e-5, .relative = step + 1e-5};
+    case ScanKind::prod: return {.absolute = 1e-30, .relative = step + 3e-7 * length};
+    case ScanKind::log_sum_exp: return {.absolute = bits(c.to) == 8 ? 0x1p-9 : 1e-5, .relative = step + 1e-5};
     default: return {};
   }
 }
 
 // Products stay within the range of the type.
-void tame(const View& x, ScanOp op, Rng& rng) {
-  if (op != ScanOp::prod || is_integer(x.dtype) || x.dtype == DType::boolean) return;
+void tame(const View& x, ScanKind op, Rng& rng) {
+  if (op != ScanKind::prod || is_integer(x.dtype) || x.dtype == DType::boolean) return;
   for (std::int64_t i = 0; i < x.count(); ++i) {
     const double v = rng() % 8 ? (rng() % 2 ? 1 : -1) : rng() % 2 ? 2 : 0.5;
     set_element_bits(x, i, element_bits(host_view(x.dtype, {1}, std::vector<double>{v}), 0));
@@ -86,12 +86,12 @@ Problem make_problem(Rng& rng, const Case& c, const View& x, const View& y) {
   tame(x, c.op, rng.details());
   Problem p{std::format("{} {} to {} axis {}{}{}{}", kNames[static_cast<int>(c.op)], to_string(x), to_string(y), c.axis,
                         c.options.reverse ? " reverse" : "", c.options.exclusive ? " exclusive" : "",
-                        c.parts ? " in parts" : ""),
+                        c.splits ? " in parts" : ""),
             {x},
             {y},
             [c](Stream& s, auto in, auto out) { run(s, c.op, in[0], out[0], c.axis, c.options); },
             tolerance_of(c, x.shape()[c.axis])};
-  if (c.parts) p.form = [c](Stream& s, auto in, auto out) { run_in_parts(s, c, in[0], out[0]); };
+  if (c.splits) p.form = [c](Stream& s, auto in, auto out) { run_split(s, c, in[0], out[0]); };
   return p;
 }
 
@@ -99,8 +99,8 @@ const bool registered = differential("scan", [](Rng& rng) {
   const Shape shape = random_shape(rng, 1, 8, rng() % 3 ? 4096 : 40000);
   Case c = random_case(rng, shape.rank());
   // Powers of two of many factors overflow the narrow floats, in one order before the other.
-  if (c.op == ScanOp::prod && !is_integer(c.to)) c.to = c.from == DType::c64 ? c.to : DType::f32;
-  if (c.op == ScanOp::sum && bits(c.to) == 8 && is_floating(c.to)) c.to = DType::f16;
+  if (c.op == ScanKind::prod && !is_integer(c.to)) c.to = c.from == DType::c64 ? c.to : DType::f32;
+  if (c.op == ScanKind::sum && bits(c.to) == 8 && is_floating(c.to)) c.to = DType::f16;
   const View x = random_view(rng, shape, c.from, random_input_kind(rng));
   const View y = random_view(rng, shape, c.to, random_output_kind(rng));
   return make_problem(rng, c, x, y);
@@ -118,10 +118,10 @@ TEST_P(Scan, EveryPlan) {
   const Shape shapes[] = {{1000}, {20000}, {200, 5}, {200, 64}, {3, 4096}, {64, 33}, {6, 130, 12}, {2, 9000, 4}};
   for (const Shape& shape : shapes) {
     for (int axis = 0; axis < shape.rank(); ++axis) {
-      for (ScanOp op : kOps) {
+      for (ScanKind op : kOps) {
         for (DType type : {DType::f32, DType::f16, DType::i32, DType::i64}) {
-          if (op == ScanOp::log_sum_exp && !is_floating(type)) continue;
-          if (op == ScanOp::prod && type == DType::f16) continue;
+          if (op == ScanKind::log_sum_exp && !is_floating(type)) continue;
+          if (op == ScanKind::prod && type == DType::f16) continue;
           if (rng() % 3) continue;
           const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}};
           const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
@@ -134,8 +134,8 @@ TEST_P(Scan, EveryPlan) {
 
 TEST_P(Scan, LongRowsInParts) {
   for (const auto& [shape, axis] : {std::pair{Shape{2, 90000}, 1}, {Shape{100001}, 0}, {Shape{50000, 2}, 0}}) {
-    for (ScanOp op : kOps) {
-      const DType type = op == ScanOp::prod ? DType::u32 : DType::f32;
+    for (ScanKind op : kOps) {
+      const DType type = op == ScanKind::prod ? DType::u32 : DType::f32;
       const Case c{op, type, type, axis, {rng() % 2 == 0, rng() % 2 == 0}};
       const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
       run_both(device(), p.inputs, p.outputs, p.drawn(), p.tolerance, p.what);
@@ -144,18 +144,19 @@ TEST_P(Scan, LongRowsInParts) {
 }
 
 TEST_P(Scan, FormsOfParts) {
-  constexpr kernels::PartsForm kForms[] = {{.threads = 128, .kept = 4, .interleave = 8},
-                                           {.threads = 512, .kept = 8, .interleave = 2},
-                                           {.threads = 64, .kept = 4, .interleave = 1},
-                                           {.threads = 64, .kept = 4, .interleave = 4, .waits = true, .patience = 3},
-                                           {.threads = 64, .kept = 4, .interleave = 4, .turns = 3}};
+  constexpr kernels::SplitForm kForms[] = {
+      {.threads = 128, .register_steps = 4, .interleave = 8},
+      {.threads = 512, .register_steps = 8, .interleave = 2},
+      {.threads = 64, .register_steps = 4, .interleave = 1},
+      {.threads = 64, .register_steps = 4, .interleave = 4, .look_back = true, .spin_limit = 3},
+      {.threads = 64, .register_steps = 4, .interleave = 4, .tiles_per_split = 3}};
   int turn = 0;
   for (const auto& [shape, axis] :
        {std::pair{Shape{2, 40000}, 1}, {Shape{30001}, 0}, {Shape{9000, 8}, 0}, {Shape{5001, 3}, 0}}) {
-    for (ScanOp op : kOps) {
+    for (ScanKind op : kOps) {
       for (DType type : {DType::f32, DType::i32, DType::i64, DType::f16}) {
-        if ((op == ScanOp::log_sum_exp && is_integer(type)) || (op == ScanOp::prod && is_floating(type))) continue;
-        if (op == ScanOp::sum && type == DType::f16) continue;
+        if ((op == ScanKind::log_sum_exp && is_integer(type)) || (op == ScanKind::prod && is_floating(type))) continue;
+        if (op == ScanKind::sum && type == DType::f16) continue;
         if (++turn % 4) continue;
         const Case c{op, type, type, axis, {turn % 8 == 0, turn % 3 == 0}, kForms[turn / 4 % 5]};
         const Problem p = make_problem(rng, c, random_view(rng, shape, type), random_view(rng, shape, type));
@@ -164,8 +165,8 @@ TEST_P(Scan, FormsOfParts) {
     }
   }
   // NaN and infinities pass between parts.
-  for (const ScanOp op : {ScanOp::sum, ScanOp::max, ScanOp::log_sum_exp}) {
-    for (const kernels::PartsForm& form : {kForms[0], kForms[2], kForms[3], kForms[4]}) {
+  for (const ScanKind op : {ScanKind::sum, ScanKind::max, ScanKind::log_sum_exp}) {
+    for (const kernels::SplitForm& form : {kForms[0], kForms[2], kForms[3], kForms[4]}) {
       const View x = view_of(DType::f32, {3, 5000}, Kind::dense, [](std::int64_t i) {
         return i % 5000 == 1000 ? (i < 5000 ? NAN : i < 10000 ? INFINITY : -INFINITY) : static_cast<double>(i % 7);
       });
@@ -181,12 +182,12 @@ TEST_P(Scan, InPlace) {
   const View x = random_view(rng, {30, 70}, DType::f32);
   for (int axis : {0, 1}) {
     run_both(device(), {{x}}, {{x}},
-             [axis](Stream& s, auto in, auto out) { kernels::scan(s, ScanOp::max, in[0], out[0], axis); }, {});
+             [axis](Stream& s, auto in, auto out) { kernels::scan(s, ScanKind::max, in[0], out[0], axis); }, {});
   }
 }
 
 TEST_P(Scan, SpecialValues) {
-  for (ScanOp op : kOps) {
+  for (ScanKind op : kOps) {
     for (const bool exclusive : {false, true}) {
       const View x =
           host_view(DType::f32, {5, 4},
@@ -207,7 +208,7 @@ TEST_P(Scan, RepeatsToTheBit) {
   for (int i = 0; i < 3; ++i) {
     const View y = to_device(device(), random_view(rng, {3, 50000}, DType::f32));
     gpu::Encoder encoder(device());
-    run(encoder, ScanOp::sum, x, y, 1, {});
+    run(encoder, ScanKind::sum, x, y, 1, {});
     encoder.submit();
     results.push_back(to_host(device(), y));
   }
@@ -219,14 +220,14 @@ TEST_P(Scan, Refusals) {
   gpu::Encoder encoder(device());
   const auto view = [&](const Shape& shape, DType type) { return to_device(device(), random_view(rng, shape, type)); };
   const View x = view({4}, DType::f32);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, x, view({5}, DType::f32), 0), InvalidArgument);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, x, view({4}, DType::i32), 0), InvalidArgument);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, x, x, 1), InvalidArgument);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::max, view({4}, DType::i8), view({4}, DType::i32), 0), InvalidArgument);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::max, view({4}, DType::c64), view({4}, DType::c64), 0), InvalidArgument);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::log_sum_exp, view({4}, DType::i32), x, 0), InvalidArgument);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, view({4}, DType::u4), view({4}, DType::u4), 0), Unsupported);
-  EXPECT_THROW(kernels::scan(encoder, ScanOp::sum, view({4}, DType::f64), view({4}, DType::f64), 0), Unsupported);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::sum, x, view({5}, DType::f32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::sum, x, view({4}, DType::i32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::sum, x, x, 1), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::max, view({4}, DType::i8), view({4}, DType::i32), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::max, view({4}, DType::c64), view({4}, DType::c64), 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::log_sum_exp, view({4}, DType::i32), x, 0), InvalidArgument);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::sum, view({4}, DType::u4), view({4}, DType::u4), 0), Unsupported);
+  EXPECT_THROW(kernels::scan(encoder, ScanKind::sum, view({4}, DType::f64), view({4}, DType::f64), 0), Unsupported);
 }
 
 TEST(ScanTwin, Definition) {
@@ -234,13 +235,13 @@ TEST(ScanTwin, Definition) {
   using testing::ElementsAre;
   const View x = host_view(DType::i8, {2, 3}, std::vector<double>{1, -2, 3, 4, 5, 100});
   const View y = host_view(DType::i8, {2, 3}, std::vector<double>(6));
-  kernels::scan(executor, ScanOp::sum, x, y, 1);
+  kernels::scan(executor, ScanKind::sum, x, y, 1);
   EXPECT_THAT(values(y), ElementsAre(1, -1, 2, 4, 9, 109));
-  kernels::scan(executor, ScanOp::sum, x, y, 1, {.reverse = true, .exclusive = true});
+  kernels::scan(executor, ScanKind::sum, x, y, 1, {.reverse = true, .exclusive = true});
   EXPECT_THAT(values(y), ElementsAre(1, 3, 0, 105, 100, 0));
-  kernels::scan(executor, ScanOp::prod, x, y, 0);
+  kernels::scan(executor, ScanKind::prod, x, y, 0);
   EXPECT_THAT(values(y), ElementsAre(1, -2, 3, 4, -10, 44));
-  kernels::scan(executor, ScanOp::max, x, y, 1, {.exclusive = true});
+  kernels::scan(executor, ScanKind::max, x, y, 1, {.exclusive = true});
   EXPECT_THAT(values(y), ElementsAre(-128, 1, 1, -128, 4, 5));
 }
 
@@ -256,7 +257,7 @@ TEST_F(ScanChunks, Rows) {
     for (const int axis : {1, -1}) {
       if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
       both({x}, {y}, [axis](Stream& s, auto in, auto out) {
-        kernels::scan(s, kernels::ScanOp::sum, in[0], out[0], axis, {});
+        kernels::scan(s, kernels::ScanKind::sum, in[0], out[0], axis, {});
       }, {.absolute = 1e-4});
     }
   }
@@ -264,16 +265,19 @@ TEST_F(ScanChunks, Rows) {
 
 TEST_F(ScanChunks, LongRows) {
   for (const auto& [shape, axis] : {std::pair{Shape{50001}, 0}, {{2, 40000}, 1}, {{20000, 5}, 0}}) {
-    for (const auto& [op, type] : {std::pair{kernels::ScanOp::sum, DType::i32},
-                                   {kernels::ScanOp::sum, DType::i64},
-                                   {kernels::ScanOp::max, DType::f32},
-                                   {kernels::ScanOp::log_sum_exp, DType::f32}}) {
+    for (const auto& [op, type] : {std::pair{kernels::ScanKind::sum, DType::i32},
+                                   {kernels::ScanKind::sum, DType::i64},
+                                   {kernels::ScanKind::max, DType::f32},
+                                   {kernels::ScanKind::log_sum_exp, DType::f32}}) {
       for (const bool reverse : {false, true}) {
         const View x = random_view(rng, shape, type), y = random_view(rng, shape, type);
-        both({x}, {y}, [&, axis = axis, op = op](Stream& s, auto in, auto out) {
-          const kernels::ScanOptions options{.reverse = reverse, .exclusive = axis == 1};
-          kernels::scan(s, op, in[0], out[0], axis, options);
-        }, op == kernels::ScanOp::log_sum_exp ? Tolerance{.relative = 1e-4} : kSameBits);
+        both(
+            {x}, {y},
+            [&, axis = axis, op = op](Stream& s, auto in, auto out) {
+              const kernels::ScanOptions options{.reverse = reverse, .exclusive = axis == 1};
+              kernels::scan(s, op, in[0], out[0], axis, options);
+            },
+            op == kernels::ScanKind::log_sum_exp ? Tolerance{.relative = 1e-4} : kSameBits);
       }
     }
   }
@@ -289,7 +293,7 @@ TEST_P(ScanChunksOnDevice, RowsFarAmongOthers) {
       for (const bool reverse : {false, true}) {
         const kernels::ScanOptions options{.reverse = reverse};
         both({x}, {y}, [&, axis = axis](Stream& s, auto in, auto out) {
-          kernels::scan(s, kernels::ScanOp::max, in[0], out[0], axis, options);
+          kernels::scan(s, kernels::ScanKind::max, in[0], out[0], axis, options);
         }, kSameBits);
       }
     }
@@ -302,7 +306,7 @@ TEST_F(ScanChunks, ManyLongRows) {
   both(
       {x}, {y},
       [&](Stream& s, auto in, auto out) {
-        kernels::scan(s, kernels::ScanOp::max, in[0], out[0], 0, {});
+        kernels::scan(s, kernels::ScanKind::max, in[0], out[0], 0, {});
       },
       kSameBits);
 }

@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "kernels/operands.h"
-#include "kernels/parts_form.h"
-#include "kernels/softmax/softmax_parts.h"
+#include "kernels/softmax/softmax_split.h"
+#include "kernels/split_form.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
@@ -32,10 +32,10 @@ void softmax_in_form(Stream& s, const View& x, const View& y, int axis, bool log
   if (!s.gpu()) return softmax_of(s, log, x, y, axis);
   kernels::softmax_in_form(s, plain(x, y), axis, log, form);
 }
-void softmax_in_parts(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::PartsForm& form) {
+void softmax_split_rows(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::SplitForm& form) {
   if (!s.gpu()) return softmax_of(s, log, x, y, axis);
   const kernels::RowViews views = plain(x, y);
-  kernels::softmax_in_parts(s, views, axis, log, form);
+  kernels::softmax_split_rows(s, views, axis, log, form);
 }
 
 class SoftmaxTest : public testing::TestWithParam<std::string> {
@@ -134,8 +134,8 @@ TEST_P(SoftmaxTest, InPlace) {
 }
 
 TEST_P(SoftmaxTest, FormsOfWholeRows) {
-  for (const kernels::RowForm& form :
-       {kernels::RowForm{.team = 64, .interleave = 2, .kept = 8}, {.team = 16, .interleave = 1, .kept = 0}}) {
+  for (const kernels::RowForm& form : {kernels::RowForm{.threads_per_row = 64, .interleave = 2, .register_steps = 8},
+                                       {.threads_per_row = 16, .interleave = 1, .register_steps = 0}}) {
     for (const auto& [shape, kind] :
          {std::pair{Shape{3, 2, 1200}, Kind::dense}, {Shape{4, 2, 1200}, Kind::transposed}}) {
       for (const bool log : {false, true}) {
@@ -170,8 +170,8 @@ TEST_P(SoftmaxTest, UnalignedRows) {
       };
       softmax(x, even, {});
       softmax(wide, !even, {});
-      for (const std::uint32_t team : {1, 4, 32}) {
-        if (n <= 64 * team) softmax(x, !even, kernels::RowForm{team, 1, 16});
+      for (const std::uint32_t threads_per_row : {1, 4, 32}) {
+        if (n <= 64 * threads_per_row) softmax(x, !even, kernels::RowForm{threads_per_row, 1, 16});
       }
       // In place: one half of a word is read while the other is stored.
       const View both = view_of(type, shape, x_kind, normal(6));
@@ -206,10 +206,10 @@ TEST_P(SoftmaxTest, ColumnsOfPackedPairs) {
       run_both(device, std::array{most}, std::array{most_of_y},
                [&](Stream& s, auto in, auto out) { softmax_of(s, false, in[0], out[0], 0); },
                kLogTolerance, what + " but one column");
-      for (const kernels::PartsForm& form : {kernels::PartsForm{32, 3, 2, false}, {64, 4, 4, true}}) {
+      for (const kernels::SplitForm& form : {kernels::SplitForm{32, 3, 2, false}, {64, 4, 4, true}}) {
         for (const bool log : {false, true}) {
           run_both(device, std::array{x}, std::array{output(type, shape)},
-                   [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, log, form); },
+                   [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, log, form); },
                    kLogTolerance, what + " in parts");
         }
       }
@@ -219,8 +219,8 @@ TEST_P(SoftmaxTest, ColumnsOfPackedPairs) {
 
 // Split columns of packed pairs: in place, backwards, and with x and y in one buffer.
 TEST_P(SoftmaxTest, PackedPairsInPlaceAndBackwards) {
-  const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
-  const auto softmax = [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, false, form); };
+  const kernels::SplitForm form{.threads = 64, .register_steps = 3, .interleave = 4, .look_back = true};
+  const auto softmax = [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 1, false, form); };
   const Shape shape{1, 400, 48};
   for (const DType type : {DType::f16, DType::bf16}) {
     const auto both = [&](const View& x, const View& y, const std::string& what) {
@@ -244,7 +244,7 @@ TEST_P(SoftmaxTest, PackedPairsInPlaceAndBackwards) {
 
 // Rounding to bf16 must leave NaN of any bits NaN.
 TEST_P(SoftmaxTest, NaNsOfAnyBits) {
-  const kernels::PartsForm form{.threads = 64, .kept = 3, .interleave = 4, .waits = true};
+  const kernels::SplitForm form{.threads = 64, .register_steps = 3, .interleave = 4, .look_back = true};
   for (const std::int64_t columns : {48, 50}) {
     const View x = view_of(DType::f16, {400, columns}, Kind::dense, normal(4));
     for (const std::int64_t column : {3, 20, 47}) {
@@ -252,7 +252,7 @@ TEST_P(SoftmaxTest, NaNsOfAnyBits) {
     }
     for (const bool log : {false, true}) {
       run_both(device, std::array{x}, std::array{output(DType::bf16, {400, columns})},
-               [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, log, form); },
+               [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, log, form); },
                kLogTolerance, std::format("{} columns, log {}", columns, log));
     }
   }
@@ -261,15 +261,15 @@ TEST_P(SoftmaxTest, NaNsOfAnyBits) {
 // One split has a large element and another many small ones: the precision with which the small ones' sum is exchanged
 // shows in the result.
 TEST_P(SoftmaxTest, LogSoftmaxOfTailsInOtherSplits) {
-  for (const kernels::PartsForm& form :
-       {kernels::PartsForm{256, 32, 32, true}, {256, 46, 32, true}, {256, 46, 16, true}}) {
+  for (const kernels::SplitForm& form :
+       {kernels::SplitForm{256, 32, 32, true}, {256, 46, 32, true}, {256, 46, 16, true}}) {
     for (const double tail : {-4.0, -8.0, -10.4, -12.0}) {
       const View x = view_of(DType::f16, {1472, 128}, Kind::dense, [=](std::int64_t i) {
         const std::int64_t row = i / 128, column = i % 128;
         return row == 0 ? 0.0 : row < 736 ? -30.0 : tail - static_cast<double>(column) / 128;
       });
       run_both(device, std::array{x}, std::array{output(DType::f16, x.shape())},
-               [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 0, true, form); },
+               [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 0, true, form); },
                {.ulp = 1, .absolute = 5e-7, .relative = 0}, std::format("tail {}, {} beside", tail, form.interleave));
     }
   }
@@ -278,21 +278,22 @@ TEST_P(SoftmaxTest, LogSoftmaxOfTailsInOtherSplits) {
 // Split columns of packed pairs, whose splits exchange maximum and sum in one word: as wide as on an H200 and narrower;
 // and such as give up waiting for the other splits.
 TEST_P(SoftmaxTest, SplitColumnsOfPackedPairs) {
-  for (const kernels::PartsForm& form : {kernels::PartsForm{64, 3, 4, true}, {256, 47, 32, true},
+  for (const kernels::SplitForm& form : {kernels::SplitForm{64, 3, 4, true}, {256, 47, 32, true},
                                          {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
     for (const DType x : {DType::f16, DType::bf16}) {
       for (const DType y : {DType::f16, DType::bf16}) {
-        const bool few = form.kept == 3;
-        if (!few && (x == y) != (form.kept == 47)) continue;
+        const bool few = form.register_steps == 3;
+        if (!few && (x == y) != (form.register_steps == 47)) continue;
         for (const auto& [columns, n] : {std::pair<std::int64_t, std::int64_t>{48, 1000}, {132, 801}}) {
           if (!few && columns == 48) continue;
           const View from = view_of(x, {columns, n}, Kind::transposed, softmax_rows(n));
           for (const bool log : {false, true}) {
-            run_both(device, std::array{from}, std::array{output(y, from.shape(), Kind::transposed)},
-                     [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, log, form); },
-                     log ? kLogTolerance : kTolerance,
-                     std::format("{} to {}, log {}, {} threads, {} kept", weft::to_string(from), name(y), log,
-                                 form.threads, form.kept));
+            run_both(
+                device, std::array{from}, std::array{output(y, from.shape(), Kind::transposed)},
+                [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 1, log, form); },
+                log ? kLogTolerance : kTolerance,
+                std::format("{} to {}, log {}, {} threads, {} kept", weft::to_string(from), name(y), log, form.threads,
+                            form.register_steps));
           }
         }
       }
@@ -301,24 +302,25 @@ TEST_P(SoftmaxTest, SplitColumnsOfPackedPairs) {
 }
 
 TEST_P(SoftmaxTest, SplitRows) {
-  const auto check = [&](const kernels::PartsForm& form, bool log, const View& x, DType y, Kind kind) {
+  const auto check = [&](const kernels::SplitForm& form, bool log, const View& x, DType y, Kind kind) {
     run_both(
         device, std::array{x}, std::array{output(y, x.shape(), kind)},
-        [&](Stream& s, auto in, auto out) { softmax_in_parts(s, in[0], out[0], 1, log, form); },
+        [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 1, log, form); },
         log ? kLogTolerance : kTolerance, std::format("softmax, log {}: {}", log, weft::to_string(x)));
   };
-  for (const kernels::PartsForm& form : kPartsForms) {
+  for (const kernels::SplitForm& form : kSplitForms) {
     for (const bool log : {false, true}) {
       for (const Kind kind : {Kind::dense, Kind::transposed}) {
         for (const std::int64_t n : {5000, 4999}) {
           for (const DType type : {DType::f32, DType::f16}) {
-            if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.kept) % 4) continue;  // every fourth
+            if ((n + 2 * (kind == Kind::dense) + (type == DType::f16) + log + form.register_steps) % 4)
+              continue;  // every fourth
             check(form, log, view_of(type, {11, n}, kind, softmax_rows(n)), type, kind);
           }
         }
         // Packed pairs stay in registers, in rows that end within a tile or with it.
         for (const DType type : {DType::f16, DType::bf16}) {
-          if (!form.waits) continue;
+          if (!form.look_back) continue;
           check(form, log, view_of(type, {12, 5000}, kind, softmax_rows(5000)), type, kind);
           check(form, log, view_of(type, {16, 4096}, kind, softmax_rows(4096)), log ? type : DType::f32, kind);
           // Columns that are packed pairs in y only.
@@ -331,7 +333,7 @@ TEST_P(SoftmaxTest, SplitRows) {
     const View x = view_of(DType::f32, {3, 5000}, Kind::dense, normal(3)), y = output(DType::f32, {3, 5000});
     const View both = to_device(device, x);
     gpu::Encoder encoder(device);
-    for (int i = 0; i < 2; ++i) kernels::softmax_in_parts(encoder, plain(both, both), 1, false, form);
+    for (int i = 0; i < 2; ++i) kernels::softmax_split_rows(encoder, plain(both, both), 1, false, form);
     encoder.submit();
     device.wait();
     cpu::Executor executor;
@@ -379,13 +381,13 @@ bool register_softmax(const std::string& name, bool log) {
                       : Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
     p.what = std::format("softmax, log {}, axis {}: {}", log, axis, weft::to_string(p.inputs[0]));
     const auto which = rng() % 3;
-    const kernels::PartsForm form = random_parts_form(rng);
+    const kernels::SplitForm form = random_split_form(rng);
     const kernels::RowForm whole = random_row_form(rng);
     p.call = [=](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], axis); };
     if (which == 0) return p;
     p.form = [=](Stream& s, auto in, auto out) {
       if (which == 1) return softmax_in_form(s, in[0], out[0], axis, log, whole);
-      softmax_in_parts(s, in[0], out[0], axis, log, form);
+      softmax_split_rows(s, in[0], out[0], axis, log, form);
     };
     return p;
   });

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <map>
 
-#include "support/tally.h"
+#include "support/problem_counts.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 
@@ -85,7 +85,7 @@ class Differential : public testing::Test {
         } catch (const std::exception& e) {
           ADD_FAILURE() << e.what();
         }
-        tally("differential problems", HasFailure() ? seed + " on " + part_.device : "");
+        count_problem("differential problems", HasFailure() ? seed + " on " + part_.device : "");
         if (HasFailure()) return;
       }
     }

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "support/differential.h"
+#include "support/problem_counts.h"
 #include "support/quick.h"
-#include "support/tally.h"
 
 #if defined(__SANITIZE_THREAD__)
 // Drivers and Dawn are not built for the sanitizer: what they do among themselves it takes for races. Of Dawn only those
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   weft::test::register_differential_tests();
   const int result = RUN_ALL_TESTS();
-  weft::test::print_tally();
+  weft::test::print_problem_counts();
   weft::test::print_quick();
   return result;
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "graph/graph.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 #include "weft/small_float.h"
 
 namespace weft::test {
@@ -122,16 +122,16 @@ class Generator {
         const Value y = companion(x);
         const int b = e.input(y.dtype());
         e.output(e.apply(ScalarOp::fma, {a, b, e.constant(0.5, x.dtype())}));
-        return apply(make_op<MapOp>(std::move(e)), {x, y});
+        return apply(make_op<ElementwiseOp>(std::move(e)), {x, y});
       }
       case 1:
         e.output(e.apply(ScalarOp::clamp, {a, e.constant(-0.75, x.dtype()), e.constant(0.5, x.dtype())}));
-        return apply(make_op<MapOp>(std::move(e)), {x});
+        return apply(make_op<ElementwiseOp>(std::move(e)), {x});
       case 2: {  // two results, of which both are read
         const int t = e.apply(ScalarOp::tanh, {a});
         e.output(t);
         e.output(e.apply(ScalarOp::mul, {t, e.constant(0.25, x.dtype())}));
-        Node& node = x.node()->graph().add(make_op<MapOp>(std::move(e)), {x});
+        Node& node = x.node()->graph().add(make_op<ElementwiseOp>(std::move(e)), {x});
         return node.value(0) - node.value(1);
       }
       default: return cast(cast(x, DType::f32), dtype_);
@@ -166,14 +166,14 @@ class Generator {
       case 2: {
         if (s.rank() == 0) return x;
         const std::vector<int> axes{up_to(s.rank() - 1)};
-        const ReduceOp op = up_to(1) ? ReduceOp::any : ReduceOp::all;
+        const ReduceKind op = up_to(1) ? ReduceKind::any : ReduceKind::all;
         return x * cast(reduce(op, truth(s), axes, true), dtype_) + 0.125;
       }
       case 3: {
         if (s.rank() == 0) return x;
         const std::vector<int> axes{up_to(s.rank() - 1)};
-        const Value n =
-            reduce(pick(std::vector<ReduceOp>{ReduceOp::sum, ReduceOp::max, ReduceOp::min}), whole(s), axes, true);
+        const Value n = reduce(pick(std::vector<ReduceKind>{ReduceKind::sum, ReduceKind::max, ReduceKind::min}),
+                               whole(s), axes, true);
         return x + tanh(cast(binary(ScalarOp::rem, n, result_.graph.scalar(17, DType::i32)), dtype_));
       }
       default: {
@@ -194,22 +194,23 @@ class Generator {
       case 0:
       case 1: {
         const bool keep = up_to(1);
-        const auto over = [&](ReduceOp op, Value v) {
+        const auto over = [&](ReduceKind op, Value v) {
           const Value r = reduce(op, v, std::vector<int>{axis}, keep);
           return keep ? r : expand_dims(r, axis);
         };
-        const Value e = exp(x - over(ReduceOp::max, x));
-        const Value sum = over(ReduceOp::sum, e);
+        const Value e = exp(x - over(ReduceKind::max, x));
+        const Value sum = over(ReduceKind::sum, e);
         return up_to(1) ? e / sum : e * unary(ScalarOp::reciprocal, broadcast_to(sum, x.shape()));
       }
       case 2: {
-        const Value d = x - reduce(ReduceOp::mean, x, {last}, true);
-        const Value inside = reduce(ReduceOp::mean, up_to(1) ? d * d : unary(ScalarOp::square, d), {last}, true) + 1e-2;
+        const Value d = x - reduce(ReduceKind::mean, x, {last}, true);
+        const Value inside =
+            reduce(ReduceKind::mean, up_to(1) ? d * d : unary(ScalarOp::square, d), {last}, true) + 1e-2;
         Value y = up_to(1) ? d / sqrt(inside) : d * rsqrt(inside);
         if (up_to(1)) y = y * leaf({x.shape()[last]});
         return up_to(1) ? y + leaf({x.shape()[last]}) : y;
       }
-      case 3: return x * rsqrt(reduce(ReduceOp::mean, x * x, {last}, true) + 1e-2) * leaf({x.shape()[last]});
+      case 3: return x * rsqrt(reduce(ReduceKind::mean, x * x, {last}, true) + 1e-2) * leaf({x.shape()[last]});
       default: {
         if (x.rank() < 2) return x;
         const std::int64_t k = x.shape()[last], n = 1 + up_to(11);
@@ -342,15 +343,16 @@ class Generator {
         const Shape s{x.shape()[-1]};
         return layer_norm(x, up_to(1) ? leaf(s) : Value(), up_to(1) ? leaf(s) : Value(), 1e-3);
       }
-      case 2: return x - reduce(ReduceOp::mean, x, {axis}, true);
-      case 3: return reduce(ReduceOp::sum, x, std::vector<int>{axis}, up_to(1)) * 0.25;
+      case 2: return x - reduce(ReduceKind::mean, x, {axis}, true);
+      case 3: return reduce(ReduceKind::sum, x, std::vector<int>{axis}, up_to(1)) * 0.25;
       case 4: {
         const double n = static_cast<double>(x.shape()[axis]);
-        const ReduceOp op = pick(std::vector<ReduceOp>{ReduceOp::sum_squares, ReduceOp::l1, ReduceOp::l2});
+        const ReduceKind op = pick(std::vector<ReduceKind>{ReduceKind::sum_squares, ReduceKind::l1, ReduceKind::l2});
         return reduce(op, x, std::vector<int>{axis}, up_to(1)) * (1 / n);
       }
-      case 5: return reduce(ReduceOp::log_sum_exp, x, std::vector<int>{axis}, up_to(1)) * 0.5;
-      default: return reduce(pick(std::vector<ReduceOp>{ReduceOp::max, ReduceOp::min}), x, std::vector<int>{axis});
+      case 5: return reduce(ReduceKind::log_sum_exp, x, std::vector<int>{axis}, up_to(1)) * 0.5;
+      default:
+        return reduce(pick(std::vector<ReduceKind>{ReduceKind::max, ReduceKind::min}), x, std::vector<int>{axis});
     }
   }
 
@@ -414,11 +416,12 @@ class Generator {
       case 2: return repeat(x, 1 + up_to(2), axis);
       case 3: counts[own] = up_to(9) - 4; return roll(x, counts);
       case 4:
-        return scan(pick(std::vector<ScanOp>{ScanOp::max, ScanOp::log_sum_exp}), x, axis, {.reverse = up_to(1) == 0});
+        return scan(pick(std::vector<ScanKind>{ScanKind::max, ScanKind::log_sum_exp}), x, axis,
+                    {.reverse = up_to(1) == 0});
       case 5: return cumsum(x, axis) * 0.25;
       case 6: return x.rank() < 2 ? x : triangle(x, up_to(1) ? Triangle::lower : Triangle::upper, up_to(2) - 1);
       case 7: return gather_elements(x, leaf(x.shape(), DType::i32, n), axis);
-      default: return scatter_elements(ScatterOp::max, x, leaf(x.shape(), DType::i32, n), leaf(x.shape()), axis);
+      default: return scatter_elements(ScatterKind::max, x, leaf(x.shape(), DType::i32, n), leaf(x.shape()), axis);
     }
   }
 

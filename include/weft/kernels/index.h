@@ -26,7 +26,7 @@ void gather_nd(Stream& stream, const View& x, const View& indices, const View& y
 
 // What becomes of an element and an update. Integers wrap; NaN wins min and max, and -0 is less than +0. `assign` takes
 // any type, min and max any but complex, add and mul numbers.
-enum class ScatterOp : std::uint8_t { assign, add, mul, min, max };
+enum class ScatterKind : std::uint8_t { assign, add, mul, min, max };
 
 // y's part = y's part combined with the updates; the rest of y stays. Updates whose index lies outside are left out; an
 // axis without elements, in which every index would, is refused.
@@ -39,8 +39,9 @@ enum class ScatterOp : std::uint8_t { assign, add, mul, min, max };
 // On a GPU, types of up to 32 bits are combined by compare-exchange on words. WGSL has no atomics of 64 bits: there
 // scatter chains the updates of each element through scratch and folds each chain by one thread. Large updates of
 // long rows go the same way: they need fewer operations on words. f64: only `assign`, the others are Unsupported.
-void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis);
-void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis);
-void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch = 0);
+void scatter(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis);
+void scatter_elements(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y,
+                      int axis);
+void scatter_nd(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int batch = 0);
 
 }  // namespace weft::kernels

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "weft/kernels/row_work.h"
+#include "weft/kernels/row_fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -37,19 +37,19 @@ void group_norm(Stream& stream, const View& x, const std::optional<View>& scale,
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                    const View& y, int channel_axis, float epsilon);
 
-// The same with elementwise work around them (row_work.h): gelu(layer_norm(x + residual)) with the sum as a second
+// The same with elementwise work around them (row_fusion.h): gelu(layer_norm(x + residual)) with the sum as a second
 // output.
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowWork& work);
+                const RowFusion& fusion);
 void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work);
+              std::span<const View> outputs, int first_axis, float epsilon, const RowFusion& fusion);
 void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowWork& work);
+                float epsilon, const RowFusion& fusion);
 void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                    const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowWork& work);
+                   const RowFusion& fusion);
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, all of them of one value a
 // channel; channels stand at `channel_axis`. scale and bias are optional. Floating types, each operand its own;

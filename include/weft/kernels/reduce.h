@@ -11,11 +11,11 @@
 
 namespace weft::kernels {
 
-enum class ReduceOp : std::uint8_t {
+enum class ReduceKind : std::uint8_t {
   sum, mean, prod, min, max, sum_squares, l1, l2, log_sum, log_sum_exp, any, all, count, variance, deviation,
 };
 // Those that take a `correction`.
-constexpr bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op == ReduceOp::deviation; }
+constexpr bool is_moment(ReduceKind op) { return op == ReduceKind::variance || op == ReduceKind::deviation; }
 
 // y = x reduced over `axes`; y has x's shape with those sizes 1, or without them. No axes: each element by itself.
 //   sum, prod, min, max, sum_squares, l1   x integer or floating; of sum and prod also c64
@@ -38,30 +38,32 @@ constexpr bool is_moment(ReduceOp op) { return op == ReduceOp::variance || op ==
 // CPU, which sums in f64, has the number.
 // On a GPU f64 is Unsupported but for any, all and count.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
-void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes, double correction = 0);
+void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes,
+            double correction = 0);
 
 // Elementwise work on both sides of a reduction, done by its kernel.
-struct ReduceWork {
-  const Expression* before = nullptr;  // of the inputs: result 0 is what is reduced; none: the one input
-  const Expression* after = nullptr;  // input 0: a floating result, as f32; the others are `operands`; none: the result
+struct ReduceFusion {
+  const Expression* prologue = nullptr;  // of the inputs: result 0 is what is reduced; none: the one input
+  const Expression* epilogue =
+      nullptr;  // input 0: a floating result, as f32; the others are `operands`; none: the result
   std::span<const View> operands;      // broadcast to y
-  // Where further results of `before` are stored, of what is reduced's shape. Each may be the very same view as an
+  // Where further results of `prologue` are stored, of what is reduced's shape. Each may be the very same view as an
   // input, not one of `operands`. Not of variance and deviation, which may read a row twice.
-  std::span<const View> beside = {};
+  std::span<const View> extra_outputs = {};
 };
 
 // y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what
-// was x above is of that shape and of the type that `before` yields, and y is of the type that `after` yields. Narrow
+// was x above is of that shape and of the type that `prologue` yields, and y is of the type that `epilogue` yields. Narrow
 // floats between the steps are not rounded.
-void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceWork& work, double correction = 0);
+void reduce(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+            const ReduceFusion& fusion, double correction = 0);
 
-enum class ArgOp : std::uint8_t { min, max };
+enum class ArgKind : std::uint8_t { min, max };
 
 // y = where x is least or greatest over `axes`: the index in row-major order over them, in axis order (one axis: the
 // index along it; all axes: into x flattened). Shapes as for reduce(). Among equals the first; -0 and 0 are equal; the
 // first NaN wins over all. x is of any real type (f64 too), y i32, u32, i64 or u64. Throws InvalidArgument where there
 // is nothing to choose from.
-void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes);
+void arg_reduce(Stream& stream, ArgKind op, const View& x, const View& y, std::span<const int> axes);
 
 }  // namespace weft::kernels

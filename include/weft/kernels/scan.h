@@ -10,7 +10,7 @@
 
 namespace weft::kernels {
 
-enum class ScanOp : std::uint8_t { sum, prod, max, min, log_sum_exp };
+enum class ScanKind : std::uint8_t { sum, prod, max, min, log_sum_exp };
 
 struct ScanOptions {
   bool reverse = false;    // from the last element to the first
@@ -28,6 +28,6 @@ struct ScanOptions {
 // depends on shapes and device only, so that a device repeats its results to the bit; each element takes part in at
 // most 40 + n / (16 · team) of them (team: the threads of a row, 1 to 1024; n its elements), which times 2^-24 bounds
 // the relative error of sums of positive numbers. On a GPU f64 is Unsupported.
-void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options = {});
+void scan(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options = {});
 
 }  // namespace weft::kernels

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "weft/kernels/row_work.h"
+#include "weft/kernels/row_fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -20,9 +20,10 @@ void softmax(Stream& stream, const View& x, const View& y, int axis);
 // An element of -inf in a row that has others gives -inf.
 void log_softmax(Stream& stream, const View& x, const View& y, int axis);
 
-// With elementwise work around them (row_work.h): softmax(scale · x + mask), say, of inputs x and mask.
-void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis, const RowWork& work);
+// With elementwise work around them (row_fusion.h): softmax(scale · x + mask), say, of inputs x and mask.
+void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
+             const RowFusion& fusion);
 void log_softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                 const RowWork& work);
+                 const RowFusion& fusion);
 
 }  // namespace weft::kernels

@@ -111,9 +111,9 @@ class Fuser {
   bool fits(const FusedGroup& fused, const Group& group, const FusionSpec& spec) const {
     if (!fused.is_sound(group) || operation_count(fused.epilogue) > spec.max_operations) return false;
     const std::vector<Value> results = groups_.results(group);
-    const auto after = std::ranges::count_if(
+    const auto epilogue = std::ranges::count_if(
         results, [&](const Value& v) { return std::ranges::find(fused.prologue, v.node()) == fused.prologue.end(); });
-    if (!fused.epilogue.empty() && after > spec.epilogue_outputs) return false;
+    if (!fused.epilogue.empty() && epilogue > spec.epilogue_outputs) return false;
     const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() +
                               fused.epilogue_operands().size() + results.size() +
                               static_cast<std::size_t>(spec.bindings);

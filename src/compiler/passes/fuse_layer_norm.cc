@@ -19,7 +19,7 @@ std::optional<Value> mean_of(const Term& mean, const Shape& shape, int& first_ax
   const Node* node = mean.value() ? spread_reduction(mean.value(), shape) : nullptr;
   if (!node) return std::nullopt;
   const Reduction mean_op = *node->op().reduction();
-  if (mean_op.op != ReduceOp::mean || mean_op.axes.empty()) return std::nullopt;
+  if (mean_op.op != ReduceKind::mean || mean_op.axes.empty()) return std::nullopt;
   first_axis = mean_op.axes[0];
   if (first_axis + static_cast<int>(mean_op.axes.size()) != shape.rank()) return std::nullopt;
   return node->inputs()[0];
@@ -36,7 +36,7 @@ bool is_variance(const Term& t, const Norm& norm) {
   const Node* node = t.value() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
   if (!node || node->inputs()[0] != norm.x) return false;
   const Reduction variance = *node->op().reduction();
-  if (variance.op != ReduceOp::variance || variance.correction != 0) return false;
+  if (variance.op != ReduceKind::variance || variance.correction != 0) return false;
   const auto rank = static_cast<std::size_t>(norm.x.rank() - norm.first_axis);
   return variance.axes.size() == rank && variance.axes[0] == norm.first_axis;
 }

@@ -7,7 +7,7 @@ namespace weft::compiler {
 namespace {
 
 // The axis of the reduction, if it is this one over one axis.
-std::optional<int> reduced_axis(const Node* node, ReduceOp wanted) {
+std::optional<int> reduced_axis(const Node* node, ReduceKind wanted) {
   const auto found = node ? node->op().reduction() : std::nullopt;
   return found && found->op == wanted && found->axes.size() == 1 ? std::optional(found->axes[0]) : std::nullopt;
 }
@@ -25,8 +25,8 @@ std::optional<Softmax> match(const Term& shifted, const Term& denominator, const
   if (!x || !top || x.shape() != shape) return std::nullopt;
   const Node* sum = spread_reduction(denominator.value(), shape);
   const Node* max = spread_reduction(top, shape);
-  const auto axis = reduced_axis(sum, ReduceOp::sum);
-  if (!axis || axis != reduced_axis(max, ReduceOp::max) || max->inputs()[0] != x) return std::nullopt;
+  const auto axis = reduced_axis(sum, ReduceKind::sum);
+  if (!axis || axis != reduced_axis(max, ReduceKind::max) || max->inputs()[0] != x) return std::nullopt;
   const Term numerator(sum->inputs()[0]);
   if (!numerator.is(ScalarOp::exp) || !(numerator.arg(0) == shifted)) return std::nullopt;
   return Softmax{x, *axis};
@@ -52,7 +52,7 @@ std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape) {
   const Value sum = y.arg(1).value();
   if (!x || !sum || x.shape() != shape) return std::nullopt;
   const Node* node = spread_reduction(sum, shape);
-  const auto axis = reduced_axis(node, ReduceOp::log_sum_exp);
+  const auto axis = reduced_axis(node, ReduceKind::log_sum_exp);
   return axis && node->inputs()[0] == x ? std::optional(Softmax{x, *axis}) : std::nullopt;
 }
 

@@ -2,8 +2,8 @@
 
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
+#include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
-#include "graph/ops/map.h"
 
 namespace weft::compiler {
 
@@ -33,7 +33,7 @@ Graph literals(const Graph& graph, const PassContext&) {
       if (!numbers[i]) operands.push_back(r.at(node.inputs()[i]));
     }
     e.output(splice(e, *own, args)[0]);
-    return apply(make_op<MapOp>(std::move(e)), std::move(operands));
+    return apply(make_op<ElementwiseOp>(std::move(e)), std::move(operands));
   });
 }
 

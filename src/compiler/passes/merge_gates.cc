@@ -10,7 +10,8 @@ std::vector<Value> gates(const Node& node, const Uses& uses) {
   std::vector<Value> found;
   for (const Value& v : node.inputs()) {
     const Op& op = v.node()->op();
-    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || std::ranges::find(found, v) != found.end()) continue;
+    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || std::ranges::find(found, v) != found.end())
+      continue;
     const Value b = input_of(v, 1);
     if (b.rank() != 2 || !constant_op(root_of(b))) continue;
     const auto alike = [&](Value other) {

@@ -4,7 +4,7 @@
 
 #include "compiler/expressions.h"
 #include "compiler/fused_group.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 
 namespace weft::compiler {
 namespace {
@@ -32,7 +32,7 @@ std::vector<Value> merged(Graph& to, const Group& group, std::span<const Value> 
   for (const Value& v : results) region.expression.output(region.at(v));
   std::vector<Value> inputs;
   for (const Value& v : region.inputs) inputs.push_back(at(v));
-  const Node& made = to.impl().add(make_op<MapOp>(std::move(region.expression)), std::move(inputs));
+  const Node& made = to.impl().add(make_op<ElementwiseOp>(std::move(region.expression)), std::move(inputs));
   std::vector<Value> values;
   for (std::size_t i = 0; i < results.size(); ++i) values.push_back(made.value(static_cast<int>(i)));
   return values;

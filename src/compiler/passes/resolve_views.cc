@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "compiler/rewrite.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 #include "graph/ops/view.h"
 
 namespace weft::compiler {
@@ -127,7 +127,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
                        root.node()->stored().empty();
     return whole ? root : apply(make_op<StridedOp>(found.place), {root});
   };
-  const auto copy = [&](Value v) { return apply(make_op<MapOp>(identity(v.dtype())), {v}); };
+  const auto copy = [&](Value v) { return apply(make_op<ElementwiseOp>(identity(v.dtype())), {v}); };
 
   for (const auto& node : graph.impl().nodes) {
     if (!uses.live(*node)) continue;

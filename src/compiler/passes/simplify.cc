@@ -8,7 +8,7 @@
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 
 namespace weft::compiler {
 namespace {
@@ -207,7 +207,7 @@ class Simplifier {
     e.output(splice(e, one(node), args)[0]);
     const std::byte nothing{};
     const TensorData shape = TensorData::copy_of(DType::u8, {}, std::span(&nothing, 1));
-    const TensorData value = evaluate(MapOp(e), std::span(&shape, 1))[0];
+    const TensorData value = evaluate(ElementwiseOp(e), std::span(&shape, 1))[0];
     std::uint64_t bits = 0;
     std::memcpy(&bits, value.bytes.data(), value.bytes.size());
     return put({.op = constant, .type = node.type, .bits = bits});
@@ -286,7 +286,7 @@ Value simplified_map(Rewriter& r, const Node& node, const Expression& own) {
   }
   const bool all = std::ranges::all_of(read, [](char c) { return c != 0; });
   if (all || shape != node.types()[0].shape || std::ranges::none_of(read, [](char c) { return c != 0; })) {
-    return e == own ? Value() : apply(make_op<MapOp>(e), r.at(node.inputs()));
+    return e == own ? Value() : apply(make_op<ElementwiseOp>(e), r.at(node.inputs()));
   }
   Expression fewer;
   std::vector<int> args;
@@ -298,7 +298,7 @@ Value simplified_map(Rewriter& r, const Node& node, const Expression& own) {
     if (read[n.input]) operands.push_back(r.at(node.inputs()[n.input]));
   }
   fewer.output(splice(fewer, e, args)[0]);
-  return apply(make_op<MapOp>(std::move(fewer)), std::move(operands));
+  return apply(make_op<ElementwiseOp>(std::move(fewer)), std::move(operands));
 }
 
 }  // namespace

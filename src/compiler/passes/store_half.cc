@@ -124,7 +124,8 @@ class Narrower {
   std::vector<Value> emit(const Node& node) {
     std::vector<Value> inputs;
     for (const Value& v : node.inputs()) inputs.push_back(stored(v));
-    if (const Value w = weights_of(node)) inputs[static_cast<std::size_t>(node.op().weight_operand()->operand)] = weights(w);
+    if (const Value w = weights_of(node))
+      inputs[static_cast<std::size_t>(node.op().weight_operand()->operand)] = weights(w);
     std::vector<TensorType> types;
     for (const Value& v : inputs) types.push_back(v.type());
     const std::vector<TensorType> before = node.input_types();

@@ -50,7 +50,7 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
   return {{result_.value_or(q.dtype), {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
 }
 
-void AttentionOp::fields(Fields& f) const {
+void AttentionOp::attributes(Attributes& f) const {
   f.add("scale", static_cast<double>(options_.scale));
   if (options_.causal) f.add("causal", true);
   if (options_.window_left >= 0) f.add("window_left", options_.window_left);

@@ -22,7 +22,7 @@ class AttentionOp final : public Op {
                    std::span<const DType> results) const override {
     return std::make_shared<const AttentionOp>(options_, operands_, results[0]);
   }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;

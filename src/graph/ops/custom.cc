@@ -59,7 +59,7 @@ void check_kernel(const CustomKernel& kernel, std::size_t operands) {
 
 }  // namespace
 
-void CustomOp::fields(Fields& f) const {
+void CustomOp::attributes(Attributes& f) const {
   f.add("kernel", in_quotes(kernel_->name));
   // Two kernels are the same if they are one object.
   f.hide("object", std::format("{}", static_cast<const void*>(kernel_.get())));

@@ -137,17 +137,17 @@ void SelectOp::lower(const Launch& call) const {
     kernels::gather_nd(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
 }
 
-std::string_view ScatterOpNode::name() const {
+std::string_view ScatterOp::name() const {
   constexpr std::string_view kNames[] = {"scatter", "scatter_elements", "scatter_nd"};
   return kNames[static_cast<int>(form_)];
 }
 
-void ScatterOpNode::fields(Fields& f) const {
+void ScatterOp::attributes(Attributes& f) const {
   constexpr std::string_view kOps[] = {"assign", "add", "mul", "min", "max"};
   f.add("op", kOps[static_cast<int>(op_)]).add(form_ == Selecting::tuples ? "batch" : "axis", axis_);
 }
 
-std::vector<TensorType> ScatterOpNode::infer(std::span<const TensorType> in) const {
+std::vector<TensorType> ScatterOp::infer(std::span<const TensorType> in) const {
   const auto& [x, indices, updates] = std::tie(in[0], in[1], in[2]);
   const TensorType expected{x.dtype, selected(name(), form_, x, indices, axis_)};
   if (updates != expected) {
@@ -155,14 +155,14 @@ std::vector<TensorType> ScatterOpNode::infer(std::span<const TensorType> in) con
                           weft::to_string(expected), weft::to_string(x), weft::to_string(indices));
   }
   const DTypeKind kind = info(x.dtype).kind;
-  const bool compares = op_ == kernels::ScatterOp::min || op_ == kernels::ScatterOp::max;
-  if (op_ != kernels::ScatterOp::assign && kind == (compares ? DTypeKind::complex : DTypeKind::boolean)) {
+  const bool compares = op_ == kernels::ScatterKind::min || op_ == kernels::ScatterKind::max;
+  if (op_ != kernels::ScatterKind::assign && kind == (compares ? DTypeKind::complex : DTypeKind::boolean)) {
     throw InvalidArgument("{}: x is {}, whose elements this operation does not take", to_string(), weft::to_string(x));
   }
   return {x};
 }
 
-void ScatterOpNode::lower(const Launch& call) const {
+void ScatterOp::lower(const Launch& call) const {
   const View& indices = call.inputs[1];
   const View& updates = call.inputs[2];
   const View& y = call.outputs[0];
@@ -217,21 +217,21 @@ Value gather_nd(Value x, Value indices, int batch) {
   return apply(make_op<SelectOp>(Selecting::tuples, batch), {x, indices});
 }
 
-Value scatter(kernels::ScatterOp op, Value x, Value indices, Value updates, int axis) {
+Value scatter(kernels::ScatterKind op, Value x, Value indices, Value updates, int axis) {
   if (!x || !indices || !updates) throw InvalidArgument("scatter: an operand is an empty Value");
   axis = normalize_axis(axis, x.rank(), "scatter");
-  return apply(make_op<ScatterOpNode>(op, Selecting::rows, axis), {x, indices, updates});
+  return apply(make_op<ScatterOp>(op, Selecting::rows, axis), {x, indices, updates});
 }
 
-Value scatter_elements(kernels::ScatterOp op, Value x, Value indices, Value updates, int axis) {
+Value scatter_elements(kernels::ScatterKind op, Value x, Value indices, Value updates, int axis) {
   if (!x || !indices || !updates) throw InvalidArgument("scatter_elements: an operand is an empty Value");
   axis = normalize_axis(axis, x.rank(), "scatter_elements");
-  return apply(make_op<ScatterOpNode>(op, Selecting::elements, axis), {x, indices, updates});
+  return apply(make_op<ScatterOp>(op, Selecting::elements, axis), {x, indices, updates});
 }
 
-Value scatter_nd(kernels::ScatterOp op, Value x, Value indices, Value updates, int batch) {
+Value scatter_nd(kernels::ScatterKind op, Value x, Value indices, Value updates, int batch) {
   if (!x || !indices || !updates) throw InvalidArgument("scatter_nd: an operand is an empty Value");
-  return apply(make_op<ScatterOpNode>(op, Selecting::tuples, batch), {x, indices, updates});
+  return apply(make_op<ScatterOp>(op, Selecting::tuples, batch), {x, indices, updates});
 }
 
 }  // namespace weft

@@ -11,7 +11,7 @@ class GatherOp final : public Op {
   std::string_view name() const override { return "gather"; }
   bool moves_elements() const override { return true; }
   std::optional<WeightOperand> weight_operand() const override { return WeightOperand{.operand = 0}; }
-  void fields(Fields& f) const override { f.add("axis", axis_); }
+  void attributes(Attributes& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
@@ -29,7 +29,7 @@ class SelectOp final : public Op {
   SelectOp(Selecting form, int axis) : form_(form), axis_(axis) {}
   std::string_view name() const override { return form_ == Selecting::elements ? "gather_elements" : "gather_nd"; }
   double cost() const override { return 3; }
-  void fields(Fields& f) const override { f.add(form_ == Selecting::tuples ? "batch" : "axis", axis_); }
+  void attributes(Attributes& f) const override { f.add(form_ == Selecting::tuples ? "batch" : "axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
 
@@ -39,17 +39,17 @@ class SelectOp final : public Op {
 };
 
 // Operands: x, indices, updates. A copy of x, of which the chosen elements are combined with the updates.
-class ScatterOpNode final : public Op {
+class ScatterOp final : public Op {
  public:
-  ScatterOpNode(kernels::ScatterOp op, Selecting form, int axis) : op_(op), form_(form), axis_(axis) {}
+  ScatterOp(kernels::ScatterKind op, Selecting form, int axis) : op_(op), form_(form), axis_(axis) {}
   double cost() const override { return 4; }
   std::string_view name() const override;
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
 
  private:
-  kernels::ScatterOp op_;
+  kernels::ScatterKind op_;
   Selecting form_;
   int axis_;  // or the number of batch axes
 };
@@ -63,7 +63,7 @@ class ConcatOp final : public Op {
   Value simplified(std::span<const Value> parts) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
-  void fields(Fields& f) const override { f.add("axis", axis_); }
+  void attributes(Attributes& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
 

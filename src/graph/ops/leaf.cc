@@ -25,7 +25,7 @@ std::optional<double> exact(T value) {
 
 }  // namespace
 
-void ConstantOp::fields(Fields& f) const {
+void ConstantOp::attributes(Attributes& f) const {
   // The name is for people: two constants of one content are the same whatever they are called.
   if (const auto value = scalar()) f.add("value", *value);
   f.hide("key", constant_->key());

@@ -11,7 +11,7 @@ class InputOp final : public Op {
  public:
   InputOp(std::string name, TensorType type) : input_name_(std::move(name)), type_(std::move(type)) {}
   std::string_view name() const override { return "input"; }
-  void fields(Fields& f) const override { f.add("name", in_quotes(input_name_)); }
+  void attributes(Attributes& f) const override { f.add("name", in_quotes(input_name_)); }
   const InputOp* input() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {type_}; }
   const std::string& input_name() const { return input_name_; }
@@ -25,7 +25,7 @@ class ConstantOp final : public Op {
  public:
   ConstantOp(ConstantPtr constant, std::string label) : constant_(std::move(constant)), label_(std::move(label)) {}
   std::string_view name() const override { return "constant"; }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   const ConstantOp* constant() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {constant_->type()}; }
   const ConstantPtr& data() const { return constant_; }

@@ -26,7 +26,7 @@ class MatmulOp final : public Op {
   bool joins_columns() const override { return true; }
 
   std::string_view name() const override { return "matmul"; }
-  void fields(Fields& f) const override {
+  void attributes(Attributes& f) const override {
     if (result_) f.add("type", weft::name(*result_));
     if (epilogue_) f.add("epilogue", epilogue_->to_string());
   }

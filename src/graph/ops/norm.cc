@@ -1,9 +1,9 @@
 #include "graph/ops/norm.h"
 
 #include "graph/graph.h"
-#include "graph/ops/map.h"
-#include "kernels/common/row_work.h"
-#include "kernels/common/windows.h"
+#include "graph/ops/elementwise.h"
+#include "kernels/common/chunks.h"
+#include "kernels/common/row_fusion.h"
 #include "weft/error.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/softmax.h"
@@ -47,7 +47,7 @@ std::vector<TensorType> LogSoftmaxOp::infer(std::span<const TensorType> in) cons
   return {in[0]};
 }
 
-void RmsNormOp::fields(Fields& f) const {
+void RmsNormOp::attributes(Attributes& f) const {
   f.add("first_axis", first_axis_).add("epsilon", epsilon_);
   if (result_) f.add("type", weft::name(*result_));
 }
@@ -60,7 +60,7 @@ std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   return {{result_.value_or(x.dtype), x.shape}};
 }
 
-void GroupNormOp::fields(Fields& f) const {
+void GroupNormOp::attributes(Attributes& f) const {
   f.add("channel_axis", channel_axis_).add("epsilon", epsilon_);
   if (groups_) f.add("groups", groups_);
   if (!has_scale_) f.add("scale", false);
@@ -85,7 +85,7 @@ std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const
   return {x};
 }
 
-void SoftmaxOp::fields(Fields& f) const {
+void SoftmaxOp::attributes(Attributes& f) const {
   f.add("axis", axis_);
   if (result_) f.add("type", weft::name(*result_));
 }
@@ -97,7 +97,7 @@ std::vector<TensorType> SoftmaxOp::infer(std::span<const TensorType> in) const {
   return {{result_.value_or(in[0].dtype), in[0].shape}};
 }
 
-void LayerNormOp::fields(Fields& f) const {
+void LayerNormOp::attributes(Attributes& f) const {
   f.add("first_axis", first_axis_).add("epsilon", epsilon_);
   if (!has_scale_) f.add("scale", false);
   if (!has_bias_) f.add("bias", false);
@@ -135,7 +135,7 @@ RowOp::Axes one_axis(const Shape& x, int axis) {
 struct Weights {
   std::optional<View> scale, bias;
 };
-Weights weights(const RowOp::Around& call, bool has_scale, bool has_bias) {
+Weights weights(const RowOp::FusedCall& call, bool has_scale, bool has_bias) {
   Weights w;
   if (has_scale) w.scale = call.weights[0];
   if (has_bias) w.bias = call.weights.back();
@@ -165,41 +165,42 @@ FusionSpec RowOp::fusion_spec(const gpu::Capabilities* device, std::span<const T
   if (x.dtype != out[0].dtype || element_count(x.shape) == 0) return {};
   const Axes axes = row_axes(x.shape);
   const kernels::RowReading reading = kernels::row_reading(device, x.dtype, axes.shape, axes.along);
-  if (!reading.around) return {};
+  if (!reading.fuses) return {};
   FusionSpec spec{.prologue = true,
-                  .prologue_passes = reading.once ? 1 : 2,
+                  .prologue_passes = reading.reads_once ? 1 : 2,
                   // Rows whose parts wait for each other would hold it in registers all the while.
-                  .shared = reading.beside ? SharedPrologue::stored : SharedPrologue::apart,
+                  .shared = reading.extra_outputs ? SharedPrologue::stored : SharedPrologue::apart,
                   .epilogue_outputs = std::numeric_limits<int>::max(),
                   .epilogue_input = x.dtype == DType::f64 ? x.dtype : DType::f32,
                   .max_operations = 64,  // registers are not endless
                   .bindings = reading.scratch ? 1 : 0};
   // What is larger than a binding is cut as the rows are, which only suits what lies as they do.
-  if (device) spec.max_view = kernels::window_limit(*device);
+  if (device) spec.max_view = kernels::chunk_limit(*device);
   return spec;
 }
 
 OpPtr RowOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  return make_op<RowWorkOp>(std::static_pointer_cast<const RowOp>(shared_from_this()), std::move(prologue),
-                            std::move(epilogue));
+  return make_op<FusedRowOp>(std::static_pointer_cast<const RowOp>(shared_from_this()), std::move(prologue),
+                             std::move(epilogue));
 }
 
-void SoftmaxOp::lower_around(const Around& call) const {
+void SoftmaxOp::lower_around(const FusedCall& call) const {
   kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
 }
-void LogSoftmaxOp::lower_around(const Around& call) const {
+void LogSoftmaxOp::lower_around(const FusedCall& call) const {
   kernels::log_softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
 }
-void RmsNormOp::lower_around(const Around& call) const {
+void RmsNormOp::lower_around(const FusedCall& call) const {
   const auto [scale, bias] = weights(call, !call.weights.empty(), false);
-  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_), call.work);
+  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_),
+                    call.work);
 }
-void LayerNormOp::lower_around(const Around& call) const {
+void LayerNormOp::lower_around(const FusedCall& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   kernels::layer_norm(call.stream, call.inputs, scale, bias, call.outputs, first_axis_, static_cast<float>(epsilon_),
                       call.work);
 }
-void GroupNormOp::lower_around(const Around& call) const {
+void GroupNormOp::lower_around(const FusedCall& call) const {
   const auto [scale, bias] = weights(call, has_scale_, has_bias_);
   const auto epsilon = static_cast<float>(epsilon_);
   if (groups_ == 0) {
@@ -209,18 +210,18 @@ void GroupNormOp::lower_around(const Around& call) const {
   kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work);
 }
 
-void RowWorkOp::fields(Fields& f) const {
-  if (before_) f.add("x", before_->to_string());
-  rows_->fields(f);
-  if (after_) f.add("y", after_->to_string());
+void FusedRowOp::attributes(Attributes& f) const {
+  if (prologue_) f.add("x", prologue_->to_string());
+  rows_->attributes(f);
+  if (epilogue_) f.add("y", epilogue_->to_string());
 }
 
-std::vector<TensorType> RowWorkOp::infer(std::span<const TensorType> in) const {
-  const std::size_t more = after_ ? static_cast<std::size_t>(after_->input_count()) - 1 : 0;
+std::vector<TensorType> FusedRowOp::infer(std::span<const TensorType> in) const {
+  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
   if (in.size() != input_count() + weights_ + more) {
     throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + weights_ + more);
   }
-  TensorType x{before_ ? before_->output_type(0) : in[0].dtype, {}};
+  TensorType x{prologue_ ? prologue_->output_type(0) : in[0].dtype, {}};
   for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
   std::vector<TensorType> own{x};
   own.insert(own.end(), in.begin() + static_cast<std::ptrdiff_t>(input_count()),
@@ -232,49 +233,49 @@ std::vector<TensorType> RowWorkOp::infer(std::span<const TensorType> in) const {
                             weft::to_string(x.shape));
     }
   }
-  if (after_) {
+  if (epilogue_) {
     results.clear();
-    for (std::size_t k = 0; k < after_->outputs().size(); ++k)
-      results.push_back({after_->output_type(static_cast<int>(k)), x.shape});
+    for (std::size_t k = 0; k < epilogue_->outputs().size(); ++k)
+      results.push_back({epilogue_->output_type(static_cast<int>(k)), x.shape});
   }
-  for (std::size_t k = 1; before_ && k < before_->outputs().size(); ++k) {
-    results.push_back({before_->output_type(static_cast<int>(k)), x.shape});
+  for (std::size_t k = 1; prologue_ && k < prologue_->outputs().size(); ++k) {
+    results.push_back({prologue_->output_type(static_cast<int>(k)), x.shape});
   }
   return results;
 }
 
-OpPtr RowWorkOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
-                            std::span<const DType> results) const {
+OpPtr FusedRowOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                             std::span<const DType> results) const {
   const std::size_t first = input_count(), rest = first + weights_;
   std::size_t k = 0;  // results
   const auto output = [&](Expression& e, int value) { e.output(e.cast(value, results[k++])); };
-  Expression after;
-  const TensorType x{before_ ? before_->output_type(0) : from[0].dtype, {}};
-  const DType result = after_ ? after_->nodes()[0].type : x.dtype == DType::f64 ? DType::f64 : DType::f32;
-  std::vector<int> args{after.input(result)};
-  for (const int node : converted_inputs(after, to.subspan(rest), from.subspan(rest))) args.push_back(node);
-  if (after_) {
-    for (const int value : splice(after, *after_, args)) output(after, value);
+  Expression epilogue;
+  const TensorType x{prologue_ ? prologue_->output_type(0) : from[0].dtype, {}};
+  const DType result = epilogue_ ? epilogue_->nodes()[0].type : x.dtype == DType::f64 ? DType::f64 : DType::f32;
+  std::vector<int> args{epilogue.input(result)};
+  for (const int node : converted_inputs(epilogue, to.subspan(rest), from.subspan(rest))) args.push_back(node);
+  if (epilogue_) {
+    for (const int value : splice(epilogue, *epilogue_, args)) output(epilogue, value);
   } else {
-    output(after, after.cast(args[0], x.dtype));
+    output(epilogue, epilogue.cast(args[0], x.dtype));
   }
-  std::optional<Expression> before;
-  if (before_) {
-    before.emplace();
+  std::optional<Expression> prologue;
+  if (prologue_) {
+    prologue.emplace();
     const std::vector<int> values =
-        splice(*before, *before_, converted_inputs(*before, to.first(first), from.first(first)));
-    before->output(values[0]);
-    for (std::size_t i = 1; i < values.size(); ++i) output(*before, values[i]);
+        splice(*prologue, *prologue_, converted_inputs(*prologue, to.first(first), from.first(first)));
+    prologue->output(values[0]);
+    for (std::size_t i = 1; i < values.size(); ++i) output(*prologue, values[i]);
   }
-  return with_fusion(std::move(before), std::move(after));
+  return with_fusion(std::move(prologue), std::move(epilogue));
 }
 
-RowOp::Around RowWorkOp::around(const Launch& call) const {
+RowOp::FusedCall FusedRowOp::fusion(const Launch& call) const {
   return {.stream = call.stream,
           .inputs = call.inputs.first(input_count()),
           .weights = call.inputs.subspan(input_count(), weights_),
           .outputs = call.outputs,
-          .work = {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr,
+          .work = {prologue_ ? &*prologue_ : nullptr, epilogue_ ? &*epilogue_ : nullptr,
                    call.inputs.subspan(input_count() + weights_)}};
 }
 
@@ -283,14 +284,14 @@ Work RowOp::work(const Launch& call) const {
   return with_bytes(call, kernels::work_of(element_work(call.inputs.size() - 1), elements, nullptr, 0, nullptr));
 }
 
-Work RowWorkOp::work(const Launch& call) const {
+Work FusedRowOp::work(const Launch& call) const {
   const auto elements = static_cast<double>(call.outputs[0].count());
-  return with_bytes(call, kernels::work_of(rows_->element_work(weights_), elements, before_ ? &*before_ : nullptr,
-                                           elements, after_ ? &*after_ : nullptr));
+  return with_bytes(call, kernels::work_of(rows_->element_work(weights_), elements, prologue_ ? &*prologue_ : nullptr,
+                                           elements, epilogue_ ? &*epilogue_ : nullptr));
 }
 
-std::string RowWorkOp::label(std::span<const TensorType>) const {
-  return operations_around(name(), before_, after_);
+std::string FusedRowOp::label(std::span<const TensorType>) const {
+  return operations_around(name(), prologue_, epilogue_);
 }
 
 Value softmax(Value x, int axis) {

@@ -3,7 +3,7 @@
 
 #include "graph/op.h"
 #include "kernels/common/element_work.h"
-#include "weft/kernels/row_work.h"
+#include "weft/kernels/row_fusion.h"
 
 namespace weft {
 
@@ -25,17 +25,17 @@ class RowOp : public Op {
   virtual kernels::ElementWork element_work(std::size_t weights) const = 0;
   Work work(const Launch& call) const final;
   // The kernel's call with work around it.
-  struct Around {
+  struct FusedCall {
     Stream& stream;
     std::span<const View> inputs, weights, outputs;
-    kernels::RowWork work;
+    kernels::RowFusion work;
   };
-  virtual void lower_around(const Around& call) const = 0;
+  virtual void lower_around(const FusedCall& call) const = 0;
   // With none.
   void lower(const Launch& call) const final { lower_around(alone(call)); }
 
  private:
-  static Around alone(const Launch& call) {
+  static FusedCall alone(const Launch& call) {
     return {call.stream, call.inputs.first(1), call.inputs.subspan(1), call.outputs, {}};
   }
 };
@@ -46,14 +46,14 @@ class SoftmaxOp final : public RowOp {
   explicit SoftmaxOp(int axis, std::optional<DType> result = {}) : axis_(axis), result_(result) {}
   std::string_view name() const override { return "softmax"; }
   kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(false); }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
                    std::span<const DType> results) const override {
     return std::make_shared<const SoftmaxOp>(axis_, results[0]);
   }
   Axes row_axes(const Shape& x) const override;
-  void lower_around(const Around& call) const override;
+  void lower_around(const FusedCall& call) const override;
 
  private:
   int axis_;
@@ -65,10 +65,10 @@ class LogSoftmaxOp final : public RowOp {
   explicit LogSoftmaxOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "log_softmax"; }
   kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(true); }
-  void fields(Fields& f) const override { f.add("axis", axis_); }
+  void attributes(Attributes& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
-  void lower_around(const Around& call) const override;
+  void lower_around(const FusedCall& call) const override;
 
  private:
   int axis_;
@@ -88,10 +88,10 @@ class RmsNormOp final : public RowOp {
   kernels::ElementWork element_work(std::size_t weights) const override {
     return kernels::norm_work(false, weights);
   }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
-  void lower_around(const Around& call) const override;
+  void lower_around(const FusedCall& call) const override;
 
  private:
   int first_axis_;
@@ -110,10 +110,10 @@ class GroupNormOp final : public RowOp {
   kernels::ElementWork element_work(std::size_t weights) const override {
     return kernels::norm_work(true, weights);
   }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
-  void lower_around(const Around& call) const override;
+  void lower_around(const FusedCall& call) const override;
 
  private:
   int channel_axis_;
@@ -136,10 +136,10 @@ class LayerNormOp final : public RowOp {
   kernels::ElementWork element_work(std::size_t weights) const override {
     return kernels::norm_work(true, weights);
   }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
-  void lower_around(const Around& call) const override;
+  void lower_around(const FusedCall& call) const override;
 
  private:
   int first_axis_;
@@ -148,17 +148,20 @@ class LayerNormOp final : public RowOp {
   std::optional<DType> result_;
 };
 
-// A row operation with elementwise work around it. Operands: the inputs of `before`, or x; the operation's weights; the
-// operands of `after`. Results: those of `after`, or the operation's; then the further ones of `before`.
-class RowWorkOp final : public Op {
+// A row operation with elementwise work around it. Operands: the inputs of `prologue`, or x; the operation's weights; the
+// operands of `epilogue`. Results: those of `epilogue`, or the operation's; then the further ones of `prologue`.
+class FusedRowOp final : public Op {
  public:
-  // `before`: result 0 is x. `after`: input 0, its first node, is the operation's result as f32, or as f64 where x is
+  // `prologue`: result 0 is x. `epilogue`: input 0, its first node, is the operation's result as f32, or as f64 where x is
   // that.
-  RowWorkOp(std::shared_ptr<const RowOp> rows, std::optional<Expression> before, std::optional<Expression> after)
-      : rows_(std::move(rows)), weights_(rows_->weight_count()), before_(std::move(before)), after_(std::move(after)) {}
+  FusedRowOp(std::shared_ptr<const RowOp> rows, std::optional<Expression> prologue, std::optional<Expression> epilogue)
+      : rows_(std::move(rows)),
+        weights_(rows_->weight_count()),
+        prologue_(std::move(prologue)),
+        epilogue_(std::move(epilogue)) {}
 
   Fusion fusion() const override {
-    return {.prologue = before_ ? &*before_ : nullptr, .epilogue = after_ ? &*after_ : nullptr};
+    return {.prologue = prologue_ ? &*prologue_ : nullptr, .epilogue = epilogue_ ? &*epilogue_ : nullptr};
   }
   OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const override {
     return rows_->with_fusion(std::move(prologue), std::move(epilogue));
@@ -167,23 +170,23 @@ class RowWorkOp final : public Op {
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::string_view name() const override { return rows_->name(); }
-  // Further results of `before` are stored before weights and the operands of `after` are read.
+  // Further results of `prologue` are stored before weights and the operands of `epilogue` are read.
   bool works_in_place() const override {
-    return !before_ || before_->outputs().size() == 1 || (weights_ == 0 && !after_);
+    return !prologue_ || prologue_->outputs().size() == 1 || (weights_ == 0 && !epilogue_);
   }
   Work work(const Launch& call) const override;
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override { rows_->lower_around(around(call)); }
+  void lower(const Launch& call) const override { rows_->lower_around(fusion(call)); }
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
   // Of the operands, those before the operation.
-  std::size_t input_count() const { return before_ ? static_cast<std::size_t>(before_->input_count()) : 1; }
-  RowOp::Around around(const Launch& call) const;
+  std::size_t input_count() const { return prologue_ ? static_cast<std::size_t>(prologue_->input_count()) : 1; }
+  RowOp::FusedCall fusion(const Launch& call) const;
   std::shared_ptr<const RowOp> rows_;
   std::size_t weights_;
-  std::optional<Expression> before_, after_;
+  std::optional<Expression> prologue_, epilogue_;
 };
 
 }  // namespace weft

@@ -21,7 +21,7 @@ std::string_view RandomOp::name() const {
   return kNames[static_cast<int>(form_)];
 }
 
-void RandomOp::fields(Fields& f) const {
+void RandomOp::attributes(Attributes& f) const {
   f.add("shape", type_.shape).add("dtype", weft::name(type_.dtype));
   if (form_ == Form::uniform) f.add("low", first_).add("high", second_);
   if (form_ == Form::normal) f.add("mean", first_).add("deviation", second_);

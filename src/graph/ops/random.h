@@ -13,7 +13,7 @@ class RandomOp final : public Op {
       : form_(form), type_(std::move(type)), first_(first), second_(second), low_(low), high_(high) {}
   std::string_view name() const override;
   double cost() const override { return form_ == Form::normal ? 8 : 3; }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
 

@@ -1,7 +1,7 @@
 #include "graph/ops/reduce.h"
 
 #include "graph/graph.h"
-#include "graph/ops/map.h"
+#include "graph/ops/elementwise.h"
 #include "kernels/common/element_work.h"
 #include "kernels/reduce/reduction.h"
 #include "weft/error.h"
@@ -11,28 +11,28 @@ namespace weft {
 namespace {
 
 struct Row {
-  ReduceOp op;
+  ReduceKind op;
   std::string_view name;
   bool floats_only, booleans_only, complex = false;
 };
 constexpr Row kRows[] = {
-    {ReduceOp::sum, "reduce_sum", false, false, true},
-    {ReduceOp::mean, "reduce_mean", true, false, true},
-    {ReduceOp::prod, "reduce_prod", false, false, true},
-    {ReduceOp::min, "reduce_min", false, false},
-    {ReduceOp::max, "reduce_max", false, false},
-    {ReduceOp::sum_squares, "reduce_sum_squares", false, false},
-    {ReduceOp::l1, "reduce_l1", false, false},
-    {ReduceOp::l2, "reduce_l2", true, false},
-    {ReduceOp::log_sum, "reduce_log_sum", true, false},
-    {ReduceOp::log_sum_exp, "reduce_log_sum_exp", true, false},
-    {ReduceOp::any, "reduce_any", false, true},
-    {ReduceOp::all, "reduce_all", false, true},
-    {ReduceOp::variance, "variance", true, false},
-    {ReduceOp::deviation, "deviation", true, false},
+    {ReduceKind::sum, "reduce_sum", false, false, true},
+    {ReduceKind::mean, "reduce_mean", true, false, true},
+    {ReduceKind::prod, "reduce_prod", false, false, true},
+    {ReduceKind::min, "reduce_min", false, false},
+    {ReduceKind::max, "reduce_max", false, false},
+    {ReduceKind::sum_squares, "reduce_sum_squares", false, false},
+    {ReduceKind::l1, "reduce_l1", false, false},
+    {ReduceKind::l2, "reduce_l2", true, false},
+    {ReduceKind::log_sum, "reduce_log_sum", true, false},
+    {ReduceKind::log_sum_exp, "reduce_log_sum_exp", true, false},
+    {ReduceKind::any, "reduce_any", false, true},
+    {ReduceKind::all, "reduce_all", false, true},
+    {ReduceKind::variance, "variance", true, false},
+    {ReduceKind::deviation, "deviation", true, false},
 };
 
-const Row& row(ReduceOp op) {
+const Row& row(ReduceKind op) {
   const auto found = std::ranges::find(kRows, op, &Row::op);
   if (found == std::end(kRows)) throw InternalError("reduce: no row for operation {}", static_cast<int>(op));
   return *found;
@@ -60,32 +60,32 @@ std::vector<int> sorted_axes(std::string_view what, Value x, std::span<const int
   return sorted;
 }
 
-Value moment(ReduceOp op, Value x, std::span<const int> axes, double correction, bool keep_dims) {
-  return apply(make_op<ReduceOpNode>(op, sorted_axes(row(op).name, x, axes), keep_dims, correction), {x});
+Value moment(ReduceKind op, Value x, std::span<const int> axes, double correction, bool keep_dims) {
+  return apply(make_op<ReduceOp>(op, sorted_axes(row(op).name, x, axes), keep_dims, correction), {x});
 }
 
-Value arg_reduce(kernels::ArgOp op, Value x, std::span<const int> axes, bool keep_dims) {
-  const std::string_view name = op == kernels::ArgOp::max ? "argmax" : "argmin";
+Value arg_reduce(kernels::ArgKind op, Value x, std::span<const int> axes, bool keep_dims) {
+  const std::string_view name = op == kernels::ArgKind::max ? "argmax" : "argmin";
   return apply(make_op<ArgReduceOp>(op, sorted_axes(name, x, axes), keep_dims), {x});
 }
 
 }  // namespace
 
-std::string_view ReduceOpNode::name() const { return row(op_).name; }
+std::string_view ReduceOp::name() const { return row(op_).name; }
 
-void ReduceOpNode::fields(Fields& f) const {
-  if (before_) f.add("x", before_->to_string());
+void ReduceOp::attributes(Attributes& f) const {
+  if (prologue_) f.add("x", prologue_->to_string());
   f.add("axes", axes_);
   if (kernels::is_moment(op_)) f.add("correction", correction_);
   if (keep_dims_) f.add("keep_dims", true);
-  if (after_) f.add("y", after_->to_string());
+  if (epilogue_) f.add("y", epilogue_->to_string());
 }
 
-std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) const {
+std::vector<TensorType> ReduceOp::infer(std::span<const TensorType> in) const {
   TensorType x = in[0];
-  if (before_) {
+  if (prologue_) {
     if (in.size() < input_count()) throw InvalidArgument("{}: {} operands, expected more", name(), in.size());
-    x = {before_->output_type(0), {}};
+    x = {prologue_->output_type(0), {}};
     for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
   }
   const bool boolean = x.dtype == DType::boolean;
@@ -98,7 +98,7 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
                                                  : "real numbers");
   }
   TensorType y{x.dtype, reduced(x.shape, axes_, keep_dims_)};
-  const std::size_t more = after_ ? static_cast<std::size_t>(after_->input_count()) - 1 : 0;
+  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
   if (in.size() != input_count() + more) {
     throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + more);
   }
@@ -108,15 +108,15 @@ std::vector<TensorType> ReduceOpNode::infer(std::span<const TensorType> in) cons
                             weft::to_string(y.shape));
     }
   }
-  if (after_) y.dtype = after_->output_type(0);
+  if (epilogue_) y.dtype = epilogue_->output_type(0);
   std::vector<TensorType> results{y};
-  for (std::size_t k = 1; before_ && k < before_->outputs().size(); ++k) {
-    results.push_back({before_->output_type(static_cast<int>(k)), x.shape});
+  for (std::size_t k = 1; prologue_ && k < prologue_->outputs().size(); ++k) {
+    results.push_back({prologue_->output_type(static_cast<int>(k)), x.shape});
   }
   return results;
 }
 
-Shape ReduceOpNode::reduced_shape(std::span<const TensorType> in) const {
+Shape ReduceOp::reduced_shape(std::span<const TensorType> in) const {
   Shape shape;
   for (const TensorType& t : in.first(input_count())) shape = broadcast(shape, t.shape);
   return shape;
@@ -125,93 +125,96 @@ Shape ReduceOpNode::reduced_shape(std::span<const TensorType> in) const {
 // On the CPU no extra outputs: blocks of elements go through work and sum in turn there, at half the speed of both
 // apart (4096 x 1024 along rows, two cores). Nor of variance and deviation, whose rows may be read twice. Types
 // narrower than a word would be stored one by one where rows do not divide into fours.
-FusionSpec ReduceOpNode::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
-                                     std::span<const TensorType> out) const {
+FusionSpec ReduceOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
+                                 std::span<const TensorType> out) const {
   const Shape shape = reduced_shape(in);
   const bool rounds = is_floating(out[0].dtype) && out[0].dtype != DType::f64;  // an epilogue takes f32
-  return {.prologue = !before_ && !after_,
+  return {.prologue = !prologue_ && !epilogue_,
           .shared = SharedPrologue::repeated,
           .extra_outputs = device && out.size() == 1 && !kernels::is_moment(op_) && element_count(shape) > 0,
           .narrow_extra_outputs = device && kernels::reduces_in_fours(shape, axes_),
-          .epilogue_outputs = !after_ && rounds ? 1 : 0};
+          .epilogue_outputs = !epilogue_ && rounds ? 1 : 0};
 }
 
-OpPtr ReduceOpNode::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  return make_op<ReduceOpNode>(op_, axes_, keep_dims_, correction_, std::move(prologue), std::move(epilogue));
+OpPtr ReduceOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
+  return make_op<ReduceOp>(op_, axes_, keep_dims_, correction_, std::move(prologue), std::move(epilogue));
 }
 
-OpPtr ReduceOpNode::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
-                               std::span<const DType> results) const {
+OpPtr ReduceOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                           std::span<const DType> results) const {
   const std::size_t first = input_count();
-  Expression before;
-  std::vector<int> values = converted_inputs(before, to.first(first), from.first(first));
-  if (before_) values = splice(before, *before_, values);
-  before.output(values[0]);
+  Expression prologue;
+  std::vector<int> values = converted_inputs(prologue, to.first(first), from.first(first));
+  if (prologue_) values = splice(prologue, *prologue_, values);
+  prologue.output(values[0]);
   const bool fours = kernels::reduces_in_fours(reduced_shape(from), axes_);
-  for (std::size_t k = 1; k < results.size(); ++k) before.output(fours ? before.cast(values[k], results[k]) : values[k]);
-  std::optional<Expression> after;
-  if (after_) {
-    after.emplace();
-    std::vector<int> args{after->input(DType::f32)};
-    for (const int node : converted_inputs(*after, to.subspan(first), from.subspan(first))) args.push_back(node);
-    after->output(splice(*after, *after_, args)[0]);
+  for (std::size_t k = 1; k < results.size(); ++k)
+    prologue.output(fours ? prologue.cast(values[k], results[k]) : values[k]);
+  std::optional<Expression> epilogue;
+  if (epilogue_) {
+    epilogue.emplace();
+    std::vector<int> args{epilogue->input(DType::f32)};
+    for (const int node : converted_inputs(*epilogue, to.subspan(first), from.subspan(first))) args.push_back(node);
+    epilogue->output(splice(*epilogue, *epilogue_, args)[0]);
   }
-  return with_fusion(std::move(before), std::move(after));
+  return with_fusion(std::move(prologue), std::move(epilogue));
 }
 
-kernels::ReduceWork ReduceOpNode::around(const Launch& call) const {
-  return {before_ ? &*before_ : nullptr, after_ ? &*after_ : nullptr, call.inputs.subspan(input_count()),
+kernels::ReduceFusion ReduceOp::fusion(const Launch& call) const {
+  return {prologue_ ? &*prologue_ : nullptr, epilogue_ ? &*epilogue_ : nullptr, call.inputs.subspan(input_count()),
           call.outputs.subspan(1)};
 }
 
-void ReduceOpNode::lower(const Launch& call) const {
-  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, around(call), correction_);
+void ReduceOp::lower(const Launch& call) const {
+  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, fusion(call),
+                  correction_);
 }
 
-Work ReduceOpNode::work(const Launch& call) const {
+Work ReduceOp::work(const Launch& call) const {
   Shape shape;
   for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
-  return with_bytes(call, kernels::work_of(kernels::reduce_work(op_), static_cast<double>(element_count(shape)),
-                                           before_ ? &*before_ : nullptr, static_cast<double>(call.outputs[0].count()),
-                                           after_ ? &*after_ : nullptr));
+  return with_bytes(call,
+                    kernels::work_of(kernels::reduce_work(op_), static_cast<double>(element_count(shape)),
+                                     prologue_ ? &*prologue_ : nullptr, static_cast<double>(call.outputs[0].count()),
+                                     epilogue_ ? &*epilogue_ : nullptr));
 }
 
-std::string ReduceOpNode::label(std::span<const TensorType>) const {
-  return operations_around(name(), before_, after_);
+std::string ReduceOp::label(std::span<const TensorType>) const {
+  return operations_around(name(), prologue_, epilogue_);
 }
 
-Value reduce(ReduceOp op, Value x, std::initializer_list<int> axes, bool keep_dims) {
+Value reduce(ReduceKind op, Value x, std::initializer_list<int> axes, bool keep_dims) {
   return reduce(op, x, std::span(axes.begin(), axes.size()), keep_dims);
 }
 
-Value reduce(ReduceOp op, Value x, std::span<const int> axes, bool keep_dims) {
+Value reduce(ReduceKind op, Value x, std::span<const int> axes, bool keep_dims) {
   if (kernels::is_moment(op)) return moment(op, x, axes, 0, keep_dims);
-  if (op == ReduceOp::count) {
+  if (op == ReduceKind::count) {
     // The sum of what a comparison says, which the reduction's kernel makes itself.
     if (!x) throw InvalidArgument("reduce_count: the operand is an empty Value");
     if (x.dtype() != DType::boolean) x = binary(ScalarOp::not_equal, x, x.graph().scalar(0, x.dtype()));
-    return reduce(ReduceOp::sum, cast(x, DType::i32), axes, keep_dims);
+    return reduce(ReduceKind::sum, cast(x, DType::i32), axes, keep_dims);
   }
-  return apply(make_op<ReduceOpNode>(op, sorted_axes(row(op).name, x, axes), keep_dims), {x});
+  return apply(make_op<ReduceOp>(op, sorted_axes(row(op).name, x, axes), keep_dims), {x});
 }
 
 Value variance(Value x, std::initializer_list<int> axes, double correction, bool keep_dims) {
-  return moment(ReduceOp::variance, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
+  return moment(ReduceKind::variance, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
 }
 
 Value deviation(Value x, std::initializer_list<int> axes, double correction, bool keep_dims) {
-  return moment(ReduceOp::deviation, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
+  return moment(ReduceKind::deviation, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
 }
 
 Value argmax(Value x, std::initializer_list<int> axes, bool keep_dims) {
-  return arg_reduce(kernels::ArgOp::max, x, std::span(axes.begin(), axes.size()), keep_dims);
+  return arg_reduce(kernels::ArgKind::max, x, std::span(axes.begin(), axes.size()), keep_dims);
 }
 
 Value argmin(Value x, std::initializer_list<int> axes, bool keep_dims) {
-  return arg_reduce(kernels::ArgOp::min, x, std::span(axes.begin(), axes.size()), keep_dims);
+  return arg_reduce(kernels::ArgKind::min, x, std::span(axes.begin(), axes.size()), keep_dims);
 }
 
-void ArgReduceOp::fields(Fields& f) const {
+void ArgReduceOp::attributes(Attributes& f) const {
   f.add("axes", axes_);
   if (keep_dims_) f.add("keep_dims", true);
 }

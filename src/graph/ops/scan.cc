@@ -7,35 +7,35 @@
 
 namespace weft {
 
-std::string_view ScanOpNode::name() const {
+std::string_view ScanOp::name() const {
   constexpr std::string_view kNames[] = {"scan_sum", "scan_prod", "scan_max", "scan_min", "scan_log_sum_exp"};
   return kNames[static_cast<int>(op_)];
 }
 
-std::vector<TensorType> ScanOpNode::infer(std::span<const TensorType> in) const {
+std::vector<TensorType> ScanOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  const bool adds = op_ == kernels::ScanOp::sum || op_ == kernels::ScanOp::prod;
+  const bool adds = op_ == kernels::ScanKind::sum || op_ == kernels::ScanKind::prod;
   const bool fits = is_floating(x.dtype) || (adds && x.dtype == DType::c64) ||
-                    (op_ != kernels::ScanOp::log_sum_exp && is_integer(x.dtype) && bits(x.dtype) >= 8);
+                    (op_ != kernels::ScanKind::log_sum_exp && is_integer(x.dtype) && bits(x.dtype) >= 8);
   if (!fits) {
     throw InvalidArgument("{}: x is {}, expected {}", name(), weft::to_string(x),
-                          op_ == kernels::ScanOp::log_sum_exp ? "a float type" : "numbers of 8 bits or more");
+                          op_ == kernels::ScanKind::log_sum_exp ? "a float type" : "numbers of 8 bits or more");
   }
   return {x};
 }
 
-void ScanOpNode::lower(const Launch& call) const {
+void ScanOp::lower(const Launch& call) const {
   kernels::scan(call.stream, op_, call.inputs[0], call.outputs[0], axis_, options_);
 }
 
-Work ScanOpNode::work(const Launch& call) const {
+Work ScanOp::work(const Launch& call) const {
   const auto elements = static_cast<double>(call.outputs[0].count());
   return with_bytes(call, kernels::work_of(kernels::scan_work(op_), elements, nullptr, 0, nullptr));
 }
 
-Value scan(kernels::ScanOp op, Value x, int axis, const kernels::ScanOptions& options) {
+Value scan(kernels::ScanKind op, Value x, int axis, const kernels::ScanOptions& options) {
   if (!x) throw InvalidArgument("scan: the operand is an empty Value");
-  return apply(make_op<ScanOpNode>(op, normalize_axis(axis, x.rank(), "scan"), options), {x});
+  return apply(make_op<ScanOp>(op, normalize_axis(axis, x.rank(), "scan"), options), {x});
 }
 
 }  // namespace weft

@@ -5,12 +5,12 @@
 
 namespace weft {
 
-class ScanOpNode final : public Op {
+class ScanOp final : public Op {
  public:
-  ScanOpNode(kernels::ScanOp op, int axis, kernels::ScanOptions options) : op_(op), axis_(axis), options_(options) {}
+  ScanOp(kernels::ScanKind op, int axis, kernels::ScanOptions options) : op_(op), axis_(axis), options_(options) {}
   std::string_view name() const override;
   Work work(const Launch& call) const override;
-  void fields(Fields& f) const override {
+  void attributes(Attributes& f) const override {
     f.add("axis", axis_);
     if (options_.reverse) f.add("reverse", true);
     if (options_.exclusive) f.add("exclusive", true);
@@ -19,7 +19,7 @@ class ScanOpNode final : public Op {
   void lower(const Launch& call) const override;
 
  private:
-  kernels::ScanOp op_;
+  kernels::ScanKind op_;
   int axis_;
   kernels::ScanOptions options_;
 };

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-void SortOp::fields(Fields& f) const {
+void SortOp::attributes(Attributes& f) const {
   f.add("axis", axis_);
   if (keep_ >= 0) f.add("k", keep_);
   if (descending_) f.add("descending", true);

@@ -12,7 +12,7 @@ class SortOp final : public Op {
       : axis_(axis), descending_(descending), keep_(keep), values_(values), indices_(indices) {}
   std::string_view name() const override { return keep_ < 0 ? values_ ? "sort" : "argsort" : "top_k"; }
   double cost() const override { return 60; }
-  void fields(Fields& f) const override;
+  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
 

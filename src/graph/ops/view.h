@@ -9,7 +9,7 @@ class ReshapeOp final : public Op {
  public:
   explicit ReshapeOp(Shape shape) : shape_(std::move(shape)) {}
   std::string_view name() const override { return "reshape"; }
-  void fields(Fields& f) const override { f.add("shape", shape_); }
+  void attributes(Attributes& f) const override { f.add("shape", shape_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
@@ -23,7 +23,7 @@ class PermuteOp final : public Op {
  public:
   explicit PermuteOp(std::vector<int> order) : order_(std::move(order)) {}
   std::string_view name() const override { return "permute"; }
-  void fields(Fields& f) const override { f.add("order", order_); }
+  void attributes(Attributes& f) const override { f.add("order", order_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
@@ -39,7 +39,7 @@ class BroadcastOp final : public Op {
   explicit BroadcastOp(Shape shape) : shape_(std::move(shape)) {}
   Value simplified(std::span<const Value> x) const override;
   std::string_view name() const override { return "broadcast"; }
-  void fields(Fields& f) const override { f.add("shape", shape_); }
+  void attributes(Attributes& f) const override { f.add("shape", shape_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
@@ -54,7 +54,7 @@ class SliceOp final : public Op {
   SliceOp(int axis, std::int64_t begin, std::int64_t end, std::int64_t step)
       : axis_(axis), begin_(begin), end_(end), step_(step) {}
   std::string_view name() const override { return "slice"; }
-  void fields(Fields& f) const override {
+  void attributes(Attributes& f) const override {
     f.add("axis", axis_).add("begin", begin_).add("end", end_);
     if (step_ != 1) f.add("step", step_);
   }
@@ -78,7 +78,7 @@ class StridedOp final : public Op {
  public:
   explicit StridedOp(Placement placement) : placement_(std::move(placement)) {}
   std::string_view name() const override { return "strided"; }
-  void fields(Fields& f) const override {
+  void attributes(Attributes& f) const override {
     f.add("offset", placement_.offset).add("shape", placement_.layout.shape).add("strides", placement_.layout.strides);
   }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

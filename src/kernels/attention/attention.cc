@@ -7,15 +7,15 @@
 
 #include "core/host_memory.h"
 #include "kernels/call.h"
+#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/windows.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
 namespace {
 
-constexpr int kColumnsOfBlock = 256;  // attention_tiles.wgsl: columns of v that a workgroup computes
+constexpr int kColumnsOfBlock = 256;  // attention_tiled.wgsl: columns of v that a workgroup computes
 constexpr int kColumnsOfJoin = 64;    // attention_combine.wgsl: vectors of a row that a workgroup joins
 
 // Where parts of the keys leave their results: those of this call from the part `first` on, of `all`.
@@ -32,7 +32,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   const View& v = a.keys ? a.v : a.q;
   const bool masked = a.mask && a.keys;
   const auto width = [](const View& view) { return can_vectorise(view) && view.shape()[-1] % 4 == 0 ? 4 : 1; };
-  const bool matrices = variant.kind == AttentionKind::matrices;
+  const bool matrices = variant.kind == AttentionKind::subgroup_matrix;
   call.include("attention_common");
   const auto add = [&](const char* name, const View& view, bool raw, bool as_matrices = false) {
     call.set(std::format("raw_{}", name), raw);
@@ -41,7 +41,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
     else call.read(name, view, width(view));
   };
   const auto wide = [&](const View& view) {
-    return variant.kind == AttentionKind::few && attention_load_unit(view, a) == 8;
+    return variant.kind == AttentionKind::decode && attention_load_unit(view, a) == 8;
   };
   add("q", a.q, matrices);
   add("k", k, matrices || wide(k), matrices && variant.buffers == 0);
@@ -72,7 +72,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .set("shared_lengths", shared_lengths)
       .set("mask", !masked ? "none" : a.mask_is_per_key() ? "keys" : "rows")
       .set("mask_is_boolean", masked && a.mask->dtype == DType::boolean)
-      .set("parts", partial.has_value())
+      .set("kv_splits", partial.has_value())
       .set("windowed", a.keys != a.all_keys)
       .set("threads", variant.threads);
   const auto strides = [&](const char* operand, const View& view, const char* last) {
@@ -98,15 +98,15 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .param("scale", a.options.scale)
       .param("hidden", -std::numeric_limits<float>::infinity());
   if (partial) {
-    call.index_param("parts", variant.parts).index_param("first_part", partial->first);
-    call.index_param("all_parts", partial->all);
+    call.index_param("kv_splits", variant.kv_splits).index_param("first_kv_split", partial->first);
+    call.index_param("all_kv_splits", partial->all);
   } else {
     call.param("empty", a.empty());
   }
 }
 
-// Joins what `parts` left in `partial`.
-void record_combine(gpu::Commands& commands, const AttentionCall& a, const View& partial, std::int64_t parts) {
+// Joins what `kv_splits` left in `partial`.
+void record_combine(gpu::Commands& commands, const AttentionCall& a, const View& partial, std::int64_t kv_splits) {
   Call call(commands, "attention_combine");
   const std::uint32_t threads = workgroup_size(call.capabilities(), 128);
   const int width = can_vectorise(a.y) && a.value_dim % 4 == 0 ? 4 : 1;
@@ -117,32 +117,32 @@ void record_combine(gpu::Commands& commands, const AttentionCall& a, const View&
   const char* names[] = {"y_b", "y_h", "y_i", "y_d"};
   for (int i = 0; i < 4; ++i) call.index_param(names[i], a.y.strides()[i]);
   const std::int64_t rows = a.batch * a.kv_heads * a.rows();
-  call.index_param("parts", parts)
+  call.index_param("kv_splits", kv_splits)
       .index_param("heads", a.kv_heads * a.group)
       .index_param("queries", a.queries)
       .index_param("column_blocks", column_blocks)
       .index_param("blocks", rows * column_blocks)
       .param("empty", a.empty());
-  call.variant(std::format("combine_{}", parts), "joins the parts of the keys");
+  call.variant(std::format("combine_{}", kv_splits), "joins the parts of the keys");
   call.dispatch_groups("attention", rows * column_blocks);
 }
 
 std::string_view why(const AttentionVariant& v) {
-  if (v.kind == AttentionKind::matrices) return "cooperative matrices, which have proved themselves here";
-  if (v.kind == AttentionKind::few) return "few queries of a head: lanes share a key, and all queries what is read";
-  if (v.parts > 1) return "few queries: workgroups share out the keys";
-  if (v.sides > 1) return "neighbours share queries: what is read of a key serves several";
-  return v.kind == AttentionKind::tiles ? "heads wider than an invocation's registers" : "an invocation a query";
+  if (v.kind == AttentionKind::subgroup_matrix) return "cooperative matrices, which have proved themselves here";
+  if (v.kind == AttentionKind::decode) return "few queries of a head: lanes share a key, and all queries what is read";
+  if (v.kv_splits > 1) return "few queries: workgroups share out the keys";
+  if (v.threads_per_row > 1) return "neighbours share queries: what is read of a key serves several";
+  return v.kind == AttentionKind::tiled ? "heads wider than an invocation's registers" : "an invocation a query";
 }
 
 void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& v,
             const std::optional<Partial>& partial) {
-  const bool tiles = v.kind == AttentionKind::tiles;
-  static constexpr std::string_view kTemplates[] = {"attention_lanes", "attention_tiles", "attention_few",
-                                                    "attention_matrices"};
+  const bool tiles = v.kind == AttentionKind::tiled;
+  static constexpr std::string_view kTemplates[] = {"attention_thread_per_query", "attention_tiled", "attention_decode",
+                                                    "attention_subgroup_matrix"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   add_operands(call, a, v, partial);
-  const bool bounded = a.has_window() || a.lengths.queries || a.lengths.keys || v.parts > 1;
+  const bool bounded = a.has_window() || a.lengths.queries || a.lengths.keys || v.kv_splits > 1;
   const std::int64_t block_rows = attention_block_rows(v);
   std::int64_t column_blocks = 1;
   call.set("rows", v.rows);
@@ -151,7 +151,7 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     call.set("slices", ceil_div(std::min<std::int64_t>(a.value_dim, kColumnsOfBlock), 32))
         .set("bounded", bounded || a.keys % 32 != 0)
         .index_param("column_blocks", column_blocks);
-  } else if (v.kind == AttentionKind::matrices) {
+  } else if (v.kind == AttentionKind::subgroup_matrix) {
     call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
     call.set("subgroups_m", v.subgroups_m).set("subgroups_n", v.subgroups_n).set("sub_rows", v.rows);
     call.set("tile", v.tile).set("buffers", v.buffers);
@@ -159,32 +159,33 @@ void record(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
     const MatrixHeads heads = attention_matrix_heads(v, a);
     call.set("q_dim", heads.q_dim).set("o_dim", heads.o_dim);
     call.set("q_round", heads.q_round).set("o_round", heads.o_round);
-  } else if (v.kind == AttentionKind::few) {
+  } else if (v.kind == AttentionKind::decode) {
     const auto shares = [&](const char* name, const View& view, std::int64_t size) {
       const int unit = attention_load_unit(view, a);
-      call.set(std::format("{}_unit", name), unit).set(std::format("{}_per", name), ceil_div(size, v.lanes * unit));
+      call.set(std::format("{}_unit", name), unit)
+          .set(std::format("{}_per", name), ceil_div(size, v.lanes_per_key * unit));
       call.set(std::format("{}_type", name), weft::name(view.dtype));
     };
     shares("k", a.keys ? a.k : a.q, a.dim);
     shares("v", a.keys ? a.v : a.q, a.value_dim);
-    call.set("lanes", v.lanes).set("chunk", v.chunk).enable("subgroups");
+    call.set("lanes_per_key", v.lanes_per_key).set("chunk", v.chunk).enable("subgroups");
   } else {
-    if (v.sides > 1) call.enable("subgroups");
+    if (v.threads_per_row > 1) call.enable("subgroups");
     call.set("d4", ceil_div(a.dim, 4))
         .set("v4", ceil_div(a.value_dim, 4))
         .set("bounded", bounded || a.keys % v.chunk != 0)
         .set("staged", v.staged)
         .set("splits", v.splits)
-        .set("sides", v.sides)
+        .set("threads_per_row", v.threads_per_row)
         .set("chunk", v.chunk)
         .set("tile", v.tile)
         .set("v_rows", std::max(v.tile, v.splits > 1 ? v.threads / 2 * v.rows : 0));
   }
   const std::int64_t row_blocks = ceil_div(a.rows(), block_rows);
-  const std::int64_t blocks = a.batch * a.kv_heads * row_blocks * column_blocks * v.parts;
+  const std::int64_t blocks = a.batch * a.kv_heads * row_blocks * column_blocks * v.kv_splits;
   call.index_param("row_blocks", row_blocks).index_param("blocks", blocks);
   Work work = attention_work(static_cast<double>(a.batch * a.kv_heads * a.rows()), a.mean_keys(), a.dim, a.value_dim);
-  if (v.kind == AttentionKind::matrices) work.arithmetic = Arithmetic::matrix;
+  if (v.kind == AttentionKind::subgroup_matrix) work.arithmetic = Arithmetic::matrix;
   call.cost(work);
   call.variant(to_string(v), why(v));
   call.dispatch_groups("attention", blocks);
@@ -254,7 +255,7 @@ std::uint64_t span_of(std::span<const Operand> operands) {
 
 bool fits(const gpu::Capabilities& capabilities, const AttentionCall& a, bool direct) {
   return std::ranges::all_of(bindings(a, direct), [&](const std::vector<Operand>& operands) {
-    return span_of(operands) <= window_limit(capabilities);
+    return span_of(operands) <= chunk_limit(capabilities);
   });
 }
 
@@ -263,8 +264,8 @@ std::optional<Axis> axis_to_cut(const gpu::Capabilities& capabilities, const Att
   const auto all = bindings(a, direct), of_one_key = bindings(a.part(Axis::keys, 0, 1), direct);
   std::optional<Axis> result;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (span_of(all[i]) <= window_limit(capabilities)) continue;
-    const bool by_keys = !direct && span_of(of_one_key[i]) <= window_limit(capabilities);
+    if (span_of(all[i]) <= chunk_limit(capabilities)) continue;
+    const bool by_keys = !direct && span_of(of_one_key[i]) <= chunk_limit(capabilities);
     std::int64_t longest = 0;
     std::optional<Axis> axis;
     for (const Operand& operand : all[i]) {
@@ -284,19 +285,19 @@ std::optional<Axis> axis_to_cut(const gpu::Capabilities& capabilities, const Att
 }
 
 // Windows of the keys of a call, or the call itself. Not `direct`: results go through scratch.
-struct KeyWindows {
+struct KeyChunks {
   std::vector<AttentionCall> calls;
   bool direct;
 };
 
 // Calls `run` with parts of a call that fit bindings.
-void in_key_windows(const gpu::Capabilities& capabilities, const AttentionCall& a,
-                    const std::function<void(const KeyWindows&)>& run) {
+void in_key_chunks(const gpu::Capabilities& capabilities, const AttentionCall& a,
+                   const std::function<void(const KeyChunks&)>& run) {
   if (fits(capabilities, a, true)) return run({{a}, true});
   const auto halve = [&](Axis axis) {
     const std::int64_t size = a.size(axis), half = ceil_div(size, 2);
-    in_key_windows(capabilities, a.part(axis, 0, half), run);
-    in_key_windows(capabilities, a.part(axis, half, size - half), run);
+    in_key_chunks(capabilities, a.part(axis, 0, half), run);
+    in_key_chunks(capabilities, a.part(axis, half, size - half), run);
   };
   AttentionCall query = a;
   for (const Axis axis : {Axis::batch, Axis::kv_heads, Axis::group, Axis::queries}) query = query.part(axis, 0, 1);
@@ -307,62 +308,64 @@ void in_key_windows(const gpu::Capabilities& capabilities, const AttentionCall& 
   while (!fits(capabilities, a.part(Axis::keys, 0, size), direct)) size = first_half(size);
   const std::int64_t count = size == a.keys ? 1 : ceil_div(a.keys, size);
   // A part of each at least must fit a binding.
-  if (!direct && attention_part_bytes(a) * static_cast<std::uint64_t>(count) > window_limit(capabilities)) {
+  if (!direct && attention_split_bytes(a) * static_cast<std::uint64_t>(count) > chunk_limit(capabilities)) {
     Axis widest = Axis::queries;
     for (const Axis axis : {Axis::group, Axis::kv_heads, Axis::batch}) {
       if ((axis != Axis::group || a.kv_heads == 1) && a.size(axis) > a.size(widest)) widest = axis;
     }
     if (a.size(widest) > 1) return halve(widest);
   }
-  KeyWindows windows{{}, direct};
+  KeyChunks chunks{{}, direct};
   for (std::int64_t w = 0; w < count; ++w) {
-    windows.calls.push_back(a.part(Axis::keys, w * size, std::min(size, a.keys - w * size)));
+    chunks.calls.push_back(a.part(Axis::keys, w * size, std::min(size, a.keys - w * size)));
   }
-  run(windows);
+  run(chunks);
 }
 
 // The form that each window takes: that variant, where it can, or one that `choose` takes for a share of the bytes.
 std::vector<AttentionVariant> variants_of(
-    const gpu::Capabilities& capabilities, const KeyWindows& windows, const AttentionVariant* variant,
+    const gpu::Capabilities& capabilities, const KeyChunks& chunks, const AttentionVariant* variant,
     std::uint64_t bytes, const std::function<AttentionVariant(const AttentionCall&, std::uint64_t)>& choose) {
   std::vector<AttentionVariant> variants;
-  for (const AttentionCall& call : windows.calls) {
-    const bool given = variant && (windows.calls.size() == 1 || attention_can_run(*variant, call, capabilities));
-    variants.push_back(given ? *variant : choose(call, variant ? 0 : bytes / windows.calls.size()));
+  for (const AttentionCall& call : chunks.calls) {
+    const bool given = variant && (chunks.calls.size() == 1 || attention_can_run(*variant, call, capabilities));
+    variants.push_back(given ? *variant : choose(call, variant ? 0 : bytes / chunks.calls.size()));
   }
   return variants;
 }
 
-std::int64_t parts_of(std::span<const AttentionVariant> variants) {
-  std::int64_t parts = 0;
-  for (const AttentionVariant& v : variants) parts += v.parts;
-  return parts;
+std::int64_t kv_splits_of(std::span<const AttentionVariant> variants) {
+  std::int64_t kv_splits = 0;
+  for (const AttentionVariant& v : variants) kv_splits += v.kv_splits;
+  return kv_splits;
 }
 
 // Zero if nothing goes through scratch.
-std::uint64_t bytes_of(const KeyWindows& windows, std::int64_t parts) {
-  return windows.direct && parts == 1 ? 0 : attention_part_bytes(windows.calls[0]) * static_cast<std::uint64_t>(parts);
+std::uint64_t bytes_of(const KeyChunks& chunks, std::int64_t kv_splits) {
+  return chunks.direct && kv_splits == 1
+             ? 0
+             : attention_split_bytes(chunks.calls[0]) * static_cast<std::uint64_t>(kv_splits);
 }
 
 // Windows, and parts of them, leave results in scratch, which a last dispatch joins.
-void record_windows(gpu::Commands& commands, const KeyWindows& windows, std::span<const AttentionVariant> variants) {
-  const AttentionCall& a = windows.calls[0];
-  const std::int64_t parts = parts_of(variants);
-  const std::uint64_t needed = bytes_of(windows, parts), most = commands.device().capabilities().max_binding;
+void record_chunks(gpu::Commands& commands, const KeyChunks& chunks, std::span<const AttentionVariant> variants) {
+  const AttentionCall& a = chunks.calls[0];
+  const std::int64_t kv_splits = kv_splits_of(variants);
+  const std::uint64_t needed = bytes_of(chunks, kv_splits), most = commands.device().capabilities().max_binding;
   if (needed == 0) return record(commands, a, variants[0], {});
   if (needed > most) {
-    throw Unsupported("attention: what {} parts of the keys leave for each other takes {} bytes; this device binds {}", parts,
-                      needed, most);
+    throw Unsupported("attention: what {} parts of the keys leave for each other takes {} bytes; this device binds {}",
+                      kv_splits, needed, most);
   }
   GpuScratch scratch(commands);
   const View memory = scratch.take(needed);
   Partial partial{View(memory.buffer, memory.offset, DType::f32, {static_cast<std::int64_t>(needed / 4)}), 0,
-                  parts};
+                  kv_splits};
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    record(commands, windows.calls[i], variants[i], partial);
-    partial.first += variants[i].parts;
+    record(commands, chunks.calls[i], variants[i], partial);
+    partial.first += variants[i].kv_splits;
   }
-  record_combine(commands, a, partial.view, parts);
+  record_combine(commands, a, partial.view, kv_splits);
 }
 
 }  // namespace
@@ -385,12 +388,12 @@ void launch(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
     const AttentionVariant choice = choose_attention(capabilities, call, most);
-    const bool unproven = choice.kind == AttentionKind::matrices && !attention_proven(commands.device(), choice, call);
+    const bool unproven =
+        choice.kind == AttentionKind::subgroup_matrix && !attention_proven(commands.device(), choice, call);
     return unproven ? choose_attention(capabilities, call, most, false) : choice;
   };
-  in_key_windows(capabilities, a, [&](const KeyWindows& windows) {
-    record_windows(commands, windows,
-                   variants_of(capabilities, windows, variant, capabilities.max_binding / 2, choose));
+  in_key_chunks(capabilities, a, [&](const KeyChunks& chunks) {
+    record_chunks(commands, chunks, variants_of(capabilities, chunks, variant, capabilities.max_binding / 2, choose));
   });
 }
 

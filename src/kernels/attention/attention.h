@@ -60,10 +60,10 @@ struct AttentionCall {
 };
 
 enum class AttentionKind : std::uint8_t {
-  lanes,  // attention_lanes.wgsl: an invocation a query, all in registers
-  tiles,  // attention_tiles.wgsl: any size
-  few,    // attention_few.wgsl: few rows over many keys, by subgroups
-  matrices,  // attention_matrices.wgsl: f16 on cooperative matrices
+  thread_per_query,  // attention_thread_per_query.wgsl: an invocation a query, all in registers
+  tiled,  // attention_tiled.wgsl: any size
+  decode,    // attention_decode.wgsl: few rows over many keys, by subgroups
+  subgroup_matrix,  // attention_subgroup_matrix.wgsl: f16 on cooperative matrices
 };
 
 // A call's work but its bytes, of so many queries of heads.
@@ -71,27 +71,28 @@ Work attention_work(double queries, double mean_keys, std::int64_t dim, std::int
 
 // How a GPU computes it.
 struct AttentionVariant {
-  AttentionKind kind = AttentionKind::lanes;
+  AttentionKind kind = AttentionKind::thread_per_query;
   bool staged = true;   // lanes: keys and values through workgroup memory
   int threads = 128;    // a workgroup
   int rows = 1;         // of an invocation; few: of a workgroup; matrices: of a subgroup
   int splits = 1;       // lanes: groups of invocations that share out the keys; a power of two
-  int sides = 1;        // lanes: neighbouring invocations that share out the columns of a row; a power of two up to 8
+  int threads_per_row =
+      1;                // lanes: neighbouring invocations that share out the columns of a row; a power of two up to 8
   int chunk = 4;        // lanes, few: keys between two looks at the running maximum
   int tile = 32;        // lanes: keys in workgroup memory, a multiple of splits · chunk; matrices: keys of a step
-  int lanes = 16;       // few: invocations that share a key; a power of two
+  int lanes_per_key = 16;  // decode: invocations that share a key; a power of two
   int subgroups_m = 1, subgroups_n = 1;  // matrices: subgroups along rows, and along keys and columns
   int buffers = 1;      // matrices: of workgroup memory for keys and values: 0, 1 or 2
   gpu::MatrixShape unit{};  // matrices: what a subgroup multiplies at once
-  int parts = 1;        // workgroups that share out the keys; attention_combine.wgsl joins their results
+  int kv_splits = 1;        // workgroups that share out the keys; attention_combine.wgsl joins their results
 };
 
-// "lanes_128x1_split2", "tiles_128x2_parts8".
+// "thread_per_query_128x1_split2", "tiled_128x2_kv_splits8".
 std::string to_string(const AttentionVariant& variant);
 
 // One on cooperative matrices; nothing if the device has none that fit.
-std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m,
-                                                   int subgroups_n, int rows, int tile, int buffers);
+std::optional<AttentionVariant> attention_subgroup_matrix(const gpu::Capabilities& capabilities, int subgroups_m,
+                                                          int subgroups_n, int rows, int tile, int buffers);
 // True if the device has computed a small problem of the call's sizes rightly by this variant. Asked again, it
 // remembers.
 bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
@@ -100,7 +101,7 @@ bool attention_can_run(const AttentionVariant& variant, const AttentionCall& cal
                        const gpu::Capabilities& capabilities);
 // So many bytes of `scratch` may be used by parts.
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
-                                  std::uint64_t scratch, bool matrices = true);
+                                  std::uint64_t scratch, bool subgroup_matrix = true);
 // few: elements of keys or values in one load: 8 of 16 bits, or 4.
 int attention_load_unit(const View& view, const AttentionCall& call);
 // Rows (AttentionCall::rows) of a workgroup.
@@ -113,7 +114,7 @@ struct MatrixHeads {
 };
 MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const AttentionCall& call);
 // Bytes of scratch that a part leaves, and that the parts of a variant need.
-std::uint64_t attention_part_bytes(const AttentionCall& call);
+std::uint64_t attention_split_bytes(const AttentionCall& call);
 std::uint64_t attention_scratch_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
 // Records the call by that variant; larger ones than a binding holds in parts, of which some may not be for it.
@@ -126,6 +127,6 @@ void check_attention_memory(Stream& stream, const AttentionCall& call);
 void attention_cpu(cpu::Executor& executor, const AttentionCall& call);
 
 // The oracle: two passes over a row of scores in f64.
-void attention_twin(const AttentionCall& call);
+void attention_reference(const AttentionCall& call);
 
 }  // namespace weft::kernels

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/attention/attention.h"
-#include "kernels/common/windows.h"
+#include "kernels/common/chunks.h"
 #include "kernels/twin.h"
 #include "weft/error.h"
 
@@ -184,24 +184,24 @@ std::int64_t AttentionCall::size(Axis axis) const {
 AttentionCall AttentionCall::part(Axis axis, std::int64_t begin, std::int64_t count) const {
   AttentionCall a = *this;
   const auto cut_both = [&](int of, std::int64_t first, std::int64_t size) {
-    a.q = part_along(a.q, of, first, size);
-    a.y = part_along(a.y, of, first, size);
-    if (a.mask) a.mask = part_along(*a.mask, of, first, size);
+    a.q = chunk_along(a.q, of, first, size);
+    a.y = chunk_along(a.y, of, first, size);
+    if (a.mask) a.mask = chunk_along(*a.mask, of, first, size);
   };
   switch (axis) {
     case Axis::batch:
       a.batch = count;
       cut_both(0, begin, count);
-      a.k = part_along(a.k, 0, begin, count);
-      a.v = part_along(a.v, 0, begin, count);
-      if (a.lengths.queries) a.lengths.queries = part_along(*a.lengths.queries, 0, begin, count);
-      if (a.lengths.keys) a.lengths.keys = part_along(*a.lengths.keys, 0, begin, count);
+      a.k = chunk_along(a.k, 0, begin, count);
+      a.v = chunk_along(a.v, 0, begin, count);
+      if (a.lengths.queries) a.lengths.queries = chunk_along(*a.lengths.queries, 0, begin, count);
+      if (a.lengths.keys) a.lengths.keys = chunk_along(*a.lengths.keys, 0, begin, count);
       break;
     case Axis::kv_heads:
       a.kv_heads = count;
       cut_both(1, begin * group, count * group);
-      a.k = part_along(a.k, 1, begin, count);
-      a.v = part_along(a.v, 1, begin, count);
+      a.k = chunk_along(a.k, 1, begin, count);
+      a.v = chunk_along(a.v, 1, begin, count);
       break;
     case Axis::group:  // of one head of keys
       a.group = count;
@@ -215,9 +215,9 @@ AttentionCall AttentionCall::part(Axis axis, std::int64_t begin, std::int64_t co
     case Axis::keys:
       a.keys = count;
       a.first_key += begin;
-      a.k = part_along(a.k, 2, begin, count);
-      a.v = part_along(a.v, 2, begin, count);
-      if (a.mask) a.mask = part_along(*a.mask, 3, begin, count);
+      a.k = chunk_along(a.k, 2, begin, count);
+      a.v = chunk_along(a.v, 2, begin, count);
+      if (a.mask) a.mask = chunk_along(*a.mask, 3, begin, count);
       break;
   }
   return a;

@@ -15,13 +15,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let block = group_index(wg, groups);
   if (block >= p.blocks) { return; }
   let row = block / p.column_blocks;
-  let start = p.partial_o + row * p.parts * {{ v4 + 1 }}u;
+  let start = p.partial_o + row * p.kv_splits * {{ v4 + 1 }}u;
 
   var m = partial_buf[start + {{ v4 }}u].x;
-  for (var i = t; i < p.parts; i += threads) { m = max(m, partial_buf[start + i * {{ v4 + 1 }}u + {{ v4 }}u].x); }
+  for (var i = t; i < p.kv_splits; i += threads) { m = max(m, partial_buf[start + i * {{ v4 + 1 }}u + {{ v4 }}u].x); }
   highest[t] = m;
   workgroupBarrier();
-  for (var i = 0u; i < min(threads, p.parts); i++) { m = max(m, highest[i]); }
+  for (var i = 0u; i < min(threads, p.kv_splits); i++) { m = max(m, highest[i]); }
 
   // A NaN or an infinity among the scores has left a NaN among the sums of weights, which stays.
   let column = t % columns;
@@ -29,7 +29,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   var o = vec4<f32>();
   var l = 0.0;
   if (t < shares * columns && d < {{ v4 }}u) {
-    for (var i = t / columns; i < p.parts; i += shares) {
+    for (var i = t / columns; i < p.kv_splits; i += shares) {
       let at = start + i * {{ v4 + 1 }}u;
       let part = partial_buf[at + {{ v4 }}u];
       let weight = exp(part.x - m);

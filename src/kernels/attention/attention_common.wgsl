@@ -108,11 +108,11 @@ fn seen_by_all(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
 {% endif %}
   return {{ in_window("seen") }};
 }
-{% if parts %}
+{% if kv_splits %}
 
 // Of these keys, those that a part of them takes; parts are multiples of `unit`.
 fn share_of(keys: vec2<u32>, part: u32, unit: u32) -> vec2<u32> {
-  let size = ((keys.y - keys.x + p.parts - 1u) / p.parts + unit - 1u) / unit * unit;
+  let size = ((keys.y - keys.x + p.kv_splits - 1u) / p.kv_splits + unit - 1u) / unit * unit;
   let first = min(keys.x + part * size, keys.y);
   return vec2<u32>(first, min(first + size, keys.y));
 }
@@ -120,7 +120,7 @@ fn share_of(keys: vec2<u32>, part: u32, unit: u32) -> vec2<u32> {
 // Where a row's results of a part lie in `partial`, behind those of windows before: its sums of values, {{ v4_all }}
 // vectors, and behind them its maximum and its sum of weights.
 fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
-  return p.partial_o + (((batch * p.kv_heads + kv_head) * p.rows + row) * p.all_parts + p.first_part + part) * {{ v4_all + 1 }}u;
+  return p.partial_o + (((batch * p.kv_heads + kv_head) * p.rows + row) * p.all_kv_splits + p.first_kv_split + part) * {{ v4_all + 1 }}u;
 }
 {% endif %}
 
@@ -135,7 +135,7 @@ fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
 {%- endmacro %}
 {# The keys of a workgroup: those that the rows first_row…last see, or a part of them. #}
 {% macro keys_of(last, part, unit) -%}
-{{ "share_of(" if parts else "" }}seen_by_rows(first_row, {{ last }}, lengths){{ ", " ~ part ~ ", " ~ unit ~ ")" if parts else "" }}
+{{ "share_of(" if kv_splits else "" }}seen_by_rows(first_row, {{ last }}, lengths){{ ", " ~ part ~ ", " ~ unit ~ ")" if kv_splits else "" }}
 {%- endmacro %}
 
 {% if mask != "none" %}

@@ -21,7 +21,7 @@ std::int64_t row_groups(const AttentionVariant& v, const AttentionCall& a) {
 
 // Numbers of one operand that an invocation of kind few holds: of all its rows.
 std::int64_t held(const AttentionVariant& v, std::int64_t size, int unit) {
-  return v.rows * ceil_div(size, v.lanes * unit) * unit;
+  return v.rows * ceil_div(size, v.lanes_per_key * unit) * unit;
 }
 
 // The largest multiple of `step` that divides `size` and is at most `most`; 0 if there is none.
@@ -31,7 +31,7 @@ std::int64_t largest_part(std::int64_t size, std::int64_t step, std::int64_t mos
   return part;
 }
 
-bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const gpu::Capabilities& capabilities) {
+bool can_run_subgroup_matrix(const AttentionVariant& v, const AttentionCall& a, const gpu::Capabilities& capabilities) {
   const auto unit = matrix_unit(capabilities, DType::f16);
   if (!unit || v.unit != *unit || a.keys == 0) return false;
   for (const View* operand : {&a.q, &a.k, &a.v}) {
@@ -41,8 +41,10 @@ bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const g
   // Straight from storage whole tiles are read: none may reach behind the keys, or a length.
   if (v.buffers == 0 && (a.keys % v.tile != 0 || a.options.window_left >= 0 || a.lengths.keys)) return false;
   const auto m = static_cast<int>(unit->m), n = static_cast<int>(unit->n), k = static_cast<int>(unit->k);
-  const int block = v.subgroups_m * v.rows, team = v.threads / block;
-  if (v.threads % block != 0 || v.rows % m != 0 || v.tile % (team * 4) != 0 || team % v.subgroups_n != 0) return false;
+  const int block = v.subgroups_m * v.rows, threads_per_row = v.threads / block;
+  if (v.threads % block != 0 || v.rows % m != 0 || v.tile % (threads_per_row * 4) != 0 ||
+      threads_per_row % v.subgroups_n != 0)
+    return false;
   if (v.tile % (n * v.subgroups_n) != 0 || v.tile % k != 0) return false;
   constexpr std::int64_t kWidest = 256;
   const MatrixHeads heads = attention_matrix_heads(v, a);
@@ -52,16 +54,16 @@ bool can_run_matrices(const AttentionVariant& v, const AttentionCall& a, const g
 
 // The form on cooperative matrices for heads of this size, by sweeps on an H200 before its memory was aligned; nothing
 // if none can run, or the work does not repay compiling it.
-std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu::Capabilities& capabilities) {
+std::optional<AttentionVariant> best_subgroup_matrix(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   constexpr double kWorth = 2.5e8;  // FLOP
   const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
   if (capabilities.minimum || capabilities.software || flops < kWorth) return std::nullopt;
   const std::int64_t widest = std::max(a.dim, a.value_dim);
   constexpr std::int64_t kManyRows = 512;
-  const auto v = widest > 128              ? attention_matrices(capabilities, 8, 1, 16, 32, 1)
-                 : widest > 64             ? attention_matrices(capabilities, 4, 2, 32, 32, 1)
-                 : a.rows() >= kManyRows ? attention_matrices(capabilities, 4, 1, 32, 16, 2)
-                                           : attention_matrices(capabilities, 4, 1, 16, 16, 2);
+  const auto v = widest > 128              ? attention_subgroup_matrix(capabilities, 8, 1, 16, 32, 1)
+                 : widest > 64             ? attention_subgroup_matrix(capabilities, 4, 2, 32, 32, 1)
+                 : a.rows() >= kManyRows ? attention_subgroup_matrix(capabilities, 4, 1, 32, 16, 2)
+                                           : attention_subgroup_matrix(capabilities, 4, 1, 16, 16, 2);
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
@@ -69,14 +71,15 @@ std::optional<AttentionVariant> best_matrices(const AttentionCall& a, const gpu:
 // columns; nothing where that cannot run. By sweeps on an H200, TFLOP/s for 8 × 8 heads of 1,000 tokens in f32: heads
 // of 32, 64, 96, 128, 160: 27.8, 26.0, 26.6, 23.8, 23.0, in workgroups of 128 27.3, 23.9, 24.5, 12.4, 12.6; a row for each
 // invocation 22.3, 20.8, 19.8, 12.6, and through tiles 12.1 to 12.4. Of 256 four neighbours 16.9, tiles 11.6.
-std::optional<AttentionVariant> best_sides(const AttentionCall& a, const gpu::Capabilities& capabilities) {
+std::optional<AttentionVariant> best_thread_per_query(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   constexpr std::int64_t kWide = 160, kWidest = 256, kManyBlocks = 128, kFewRows = 32;
   const std::int64_t widest = std::max(a.dim, a.value_dim);
   if (capabilities.software || widest > kWidest || a.rows() <= kFewRows) return std::nullopt;
   const bool wide = widest > kWide;
-  AttentionVariant v{.threads = 256, .rows = 2, .sides = wide ? 4 : 2, .chunk = wide ? 4 : 8, .tile = wide ? 16 : 32};
+  AttentionVariant v{
+      .threads = 256, .rows = 2, .threads_per_row = wide ? 4 : 2, .chunk = wide ? 4 : 8, .tile = wide ? 16 : 32};
   if (row_groups(v, a) < kManyBlocks || a.rows() <= attention_block_rows(v) / 2) v.threads = 128;
-  if (a.rows() <= attention_block_rows(v) / 2) v.sides *= 2;
+  if (a.rows() <= attention_block_rows(v) / 2) v.threads_per_row *= 2;
   v.threads = static_cast<int>(workgroup_size(capabilities, static_cast<std::uint32_t>(v.threads)));
   while (v.tile > v.chunk && attention_workgroup_memory(v, a) > capabilities.max_workgroup_memory) v.tile /= 2;
   return attention_can_run(v, a, capabilities) ? std::optional(v) : std::nullopt;
@@ -84,20 +87,20 @@ std::optional<AttentionVariant> best_sides(const AttentionCall& a, const gpu::Ca
 
 }  // namespace
 
-std::optional<AttentionVariant> attention_matrices(const gpu::Capabilities& capabilities, int subgroups_m,
-                                                   int subgroups_n, int rows, int tile, int buffers) {
+std::optional<AttentionVariant> attention_subgroup_matrix(const gpu::Capabilities& capabilities, int subgroups_m,
+                                                          int subgroups_n, int rows, int tile, int buffers) {
   const auto unit = matrix_unit(capabilities, DType::f16);
   if (!unit) return std::nullopt;
-  AttentionVariant v{.kind = AttentionKind::matrices, .rows = rows, .tile = tile, .subgroups_m = subgroups_m,
+  AttentionVariant v{.kind = AttentionKind::subgroup_matrix, .rows = rows, .tile = tile, .subgroups_m = subgroups_m,
                      .subgroups_n = subgroups_n, .buffers = buffers, .unit = *unit};
   v.threads = subgroups_m * subgroups_n * static_cast<int>(capabilities.subgroup_max);
   return v;
 }
 
 MatrixHeads attention_matrix_heads(const AttentionVariant& v, const AttentionCall& a) {
-  const std::int64_t team = std::max<std::int64_t>(v.threads / attention_block_rows(v), 1);
-  const std::int64_t q_step = std::lcm<std::int64_t>(v.unit.k, team * 8);
-  const std::int64_t o_step = std::lcm<std::int64_t>(v.unit.n * v.subgroups_n, team * 4);
+  const std::int64_t threads_per_row = std::max<std::int64_t>(v.threads / attention_block_rows(v), 1);
+  const std::int64_t q_step = std::lcm<std::int64_t>(v.unit.k, threads_per_row * 8);
+  const std::int64_t o_step = std::lcm<std::int64_t>(v.unit.n * v.subgroups_n, threads_per_row * 4);
   MatrixHeads heads{.q_dim = ceil_div(a.dim, q_step) * q_step, .o_dim = ceil_div(a.value_dim, o_step) * o_step};
   heads.q_round = largest_part(heads.q_dim, q_step, v.tile);
   heads.o_round = largest_part(heads.o_dim, o_step, v.tile);
@@ -115,33 +118,33 @@ int attention_load_unit(const View& view, const AttentionCall& call) {
 
 std::int64_t attention_block_rows(const AttentionVariant& v) {
   switch (v.kind) {
-    case AttentionKind::lanes: return v.threads / v.splits / v.sides * v.rows;
-    case AttentionKind::tiles: return v.threads / 8 * v.rows;
-    case AttentionKind::few: return v.rows;
-    case AttentionKind::matrices: return v.subgroups_m * v.rows;
+    case AttentionKind::thread_per_query: return v.threads / v.splits / v.threads_per_row * v.rows;
+    case AttentionKind::tiled: return v.threads / 8 * v.rows;
+    case AttentionKind::decode: return v.rows;
+    case AttentionKind::subgroup_matrix: return v.subgroups_m * v.rows;
   }
   return 0;
 }
 
 std::string to_string(const AttentionVariant& v) {
-  const std::string parts = v.parts > 1 ? std::format("_parts{}", v.parts) : "";
-  if (v.kind == AttentionKind::tiles) return std::format("tiles_{}x{}{}", v.threads, v.rows, parts);
-  if (v.kind == AttentionKind::matrices) {
-    return std::format("matrices_{}x{}_rows{}_tile{}_buffers{}_by_{}x{}x{}{}", v.subgroups_m, v.subgroups_n, v.rows,
-                       v.tile, v.buffers, v.unit.m, v.unit.n, v.unit.k, parts);
+  const std::string kv_splits = v.kv_splits > 1 ? std::format("_kv_splits{}", v.kv_splits) : "";
+  if (v.kind == AttentionKind::tiled) return std::format("tiled_{}x{}{}", v.threads, v.rows, kv_splits);
+  if (v.kind == AttentionKind::subgroup_matrix) {
+    return std::format("subgroup_matrix_{}x{}_rows{}_tile{}_buffers{}_by_{}x{}x{}{}", v.subgroups_m, v.subgroups_n,
+                       v.rows, v.tile, v.buffers, v.unit.m, v.unit.n, v.unit.k, kv_splits);
   }
-  if (v.kind == AttentionKind::few) {
-    return std::format("few_{}x{}_lanes{}_chunk{}{}", v.threads, v.rows, v.lanes, v.chunk, parts);
+  if (v.kind == AttentionKind::decode) {
+    return std::format("decode_{}x{}_lanes{}_chunk{}{}", v.threads, v.rows, v.lanes_per_key, v.chunk, kv_splits);
   }
-  const std::string sides = v.sides > 1 ? std::format("_sides{}", v.sides) : "";
-  return std::format("lanes_{}x{}_split{}{}{}", v.threads, v.rows, v.splits, sides, parts);
+  const std::string threads_per_row = v.threads_per_row > 1 ? std::format("_row_threads{}", v.threads_per_row) : "";
+  return std::format("thread_per_query_{}x{}_split{}{}{}", v.threads, v.rows, v.splits, threads_per_row, kv_splits);
 }
 
 std::int64_t attention_workgroup_memory(const AttentionVariant& v, const AttentionCall& call) {
-  if (v.kind == AttentionKind::tiles) {
+  if (v.kind == AttentionKind::tiled) {
     return (v.threads / 8 * v.rows * 2 + 32) * 9 * 16 + v.threads / 8 * v.rows * 32 + 16;
   }
-  if (v.kind == AttentionKind::matrices) {
+  if (v.kind == AttentionKind::subgroup_matrix) {
     const MatrixHeads heads = attention_matrix_heads(v, call);
     const std::int64_t block = v.subgroups_m * v.rows, n = v.subgroups_n, k = heads.q_dim + 8,
                        values = heads.o_dim + 8 * n;
@@ -149,7 +152,7 @@ std::int64_t attention_workgroup_memory(const AttentionVariant& v, const Attenti
     return v.tile * rows * 2 + block * ((v.tile + 4 * n) * 4 + (v.tile + 8) * 2 + 4) + v.subgroups_m * n * 64 +
            v.tile * 4 + v.threads * 4 + 32;
   }
-  if (v.kind == AttentionKind::few) return v.threads / v.lanes * v.rows * 8 + v.threads * 16 + 16;
+  if (v.kind == AttentionKind::decode) return v.threads / v.lanes_per_key * v.rows * 8 + v.threads * 16 + 16;
   if (!v.staged) return 0;
   const std::int64_t handed_over = v.splits > 1 ? v.threads / 2 * v.rows : 0;  // rows between splits
   const std::int64_t tile = v.tile;
@@ -160,35 +163,36 @@ std::int64_t attention_workgroup_memory(const AttentionVariant& v, const Attenti
 bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, const gpu::Capabilities& capabilities) {
   if (v.threads > static_cast<int>(capabilities.max_workgroup_size)) return false;
   if (attention_workgroup_memory(v, call) > capabilities.max_workgroup_memory) return false;
-  if (v.kind == AttentionKind::tiles) return v.threads % 8 == 0;
-  if (v.kind == AttentionKind::few) {
+  if (v.kind == AttentionKind::tiled) return v.threads % 8 == 0;
+  if (v.kind == AttentionKind::decode) {
     constexpr std::int64_t kMostHeld = 64;  // registers, and as many again for the results
-    return capabilities.subgroups && v.lanes <= static_cast<int>(capabilities.subgroup_min) &&
-           v.threads % v.lanes == 0 && held(v, call.dim, attention_load_unit(call.k, call)) <= kMostHeld &&
+    return capabilities.subgroups && v.lanes_per_key <= static_cast<int>(capabilities.subgroup_min) &&
+           v.threads % v.lanes_per_key == 0 && held(v, call.dim, attention_load_unit(call.k, call)) <= kMostHeld &&
            held(v, call.value_dim, attention_load_unit(call.v, call)) <= kMostHeld;
   }
-  if (v.kind == AttentionKind::matrices) return can_run_matrices(v, call, capabilities);
+  if (v.kind == AttentionKind::subgroup_matrix) return can_run_subgroup_matrix(v, call, capabilities);
   // Sides take whole fours, from workgroup memory, and meet where all of a workgroup are.
-  const std::int64_t fours = v.sides * std::int64_t{4};
-  if (v.sides > 1 && (!v.staged || v.splits > 1 || call.dim % fours != 0 || call.value_dim % fours != 0 ||
-                      !capabilities.subgroups || v.sides > static_cast<int>(capabilities.subgroup_min))) {
+  const std::int64_t fours = v.threads_per_row * std::int64_t{4};
+  if (v.threads_per_row > 1 &&
+      (!v.staged || v.splits > 1 || call.dim % fours != 0 || call.value_dim % fours != 0 || !capabilities.subgroups ||
+       v.threads_per_row > static_cast<int>(capabilities.subgroup_min))) {
     return false;
   }
   // Wider heads would be kept in registers that no GPU has.
-  return std::max(call.dim, call.value_dim) <= 128 * std::int64_t{v.sides} && v.threads % (v.splits * v.sides) == 0 &&
-         v.tile % (v.splits * v.chunk) == 0;
+  return std::max(call.dim, call.value_dim) <= 128 * std::int64_t{v.threads_per_row} &&
+         v.threads % (v.splits * v.threads_per_row) == 0 && v.tile % (v.splits * v.chunk) == 0;
 }
 
-std::uint64_t attention_part_bytes(const AttentionCall& call) {
+std::uint64_t attention_split_bytes(const AttentionCall& call) {
   return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * (ceil_div(call.value_dim, 4) + 1)) * 16;
 }
 
 std::uint64_t attention_scratch_bytes(const AttentionVariant& v, const AttentionCall& call) {
-  return v.parts == 1 ? 0 : static_cast<std::uint64_t>(v.parts) * attention_part_bytes(call);
+  return v.kv_splits == 1 ? 0 : static_cast<std::uint64_t>(v.kv_splits) * attention_split_bytes(call);
 }
 
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
-                                  std::uint64_t scratch, bool matrices) {
+                                  std::uint64_t scratch, bool allow_subgroup_matrix) {
   const std::int64_t widest = std::max(call.dim, call.value_dim);
   AttentionVariant variant;
   if (capabilities.software && widest <= 128) {
@@ -200,28 +204,29 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
     return variant;
   }
   variant.threads = static_cast<int>(workgroup_size(capabilities, 128));
-  AttentionVariant few = variant;
-  few.kind = AttentionKind::few;
+  AttentionVariant decode = variant;
+  decode.kind = AttentionKind::decode;
   const int unit = std::min(attention_load_unit(call.k, call), attention_load_unit(call.v, call));
-  few.lanes = 4;
-  while (few.lanes < 16 && few.lanes * unit < widest) few.lanes *= 2;
+  decode.lanes_per_key = 4;
+  while (decode.lanes_per_key < 16 && decode.lanes_per_key * unit < widest) decode.lanes_per_key *= 2;
   constexpr std::int64_t kFew = 16, kRows = 8;
   const std::int64_t blocks = ceil_div(call.rows(), kRows);
-  few.rows = static_cast<int>(ceil_div(call.rows(), std::max<std::int64_t>(blocks, 1)));
-  while (few.rows > 1 && !attention_can_run(few, call, capabilities)) few.rows = (few.rows + 1) / 2;
+  decode.rows = static_cast<int>(ceil_div(call.rows(), std::max<std::int64_t>(blocks, 1)));
+  while (decode.rows > 1 && !attention_can_run(decode, call, capabilities)) decode.rows = (decode.rows + 1) / 2;
   // Enough invocations to fill a large GPU.
   constexpr std::int64_t kEnough = 32768;
   const std::int64_t rows = call.batch * call.kv_heads * call.rows();
   // With fewer keys than its lanes take at once it stands idle: 67 µs a layer of 32 × 12 heads, 16 queries and 16 keys.
-  const bool many_keys = call.rows() <= 4 || call.keys >= few.threads / few.lanes * few.chunk;
-  if (!capabilities.software && call.rows() <= kFew && many_keys && attention_can_run(few, call, capabilities)) {
-    variant = few;
-  } else if (const auto m = matrices ? best_matrices(call, capabilities) : std::nullopt) {
+  const bool many_keys = call.rows() <= 4 || call.keys >= decode.threads / decode.lanes_per_key * decode.chunk;
+  if (!capabilities.software && call.rows() <= kFew && many_keys && attention_can_run(decode, call, capabilities)) {
+    variant = decode;
+  } else if (const auto m = allow_subgroup_matrix ? best_subgroup_matrix(call, capabilities) : std::nullopt) {
     return *m;
-  } else if (const auto sides = best_sides(call, capabilities); sides && (widest > 64 || rows >= kEnough)) {
-    variant = *sides;
+  } else if (const auto threads_per_row = best_thread_per_query(call, capabilities);
+             threads_per_row && (widest > 64 || rows >= kEnough)) {
+    variant = *threads_per_row;
   } else if (widest > 64) {
-    variant.kind = AttentionKind::tiles;
+    variant.kind = AttentionKind::tiled;
     variant.rows = 2;
   } else {
     while (variant.splits < 8 && rows * variant.splits < kEnough && call.keys > variant.splits * variant.chunk) {
@@ -241,8 +246,8 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   if (capabilities.software) return variant;
   const std::int64_t wanted = std::min(kEnoughGroups / row_groups(variant, call), call.keys / kLeastKeys);
   if (wanted > 1) {
-    const auto affordable = static_cast<std::int64_t>(scratch / attention_part_bytes(call));
-    variant.parts = static_cast<int>(std::max<std::int64_t>(1, std::min({wanted, affordable, std::int64_t{256}})));
+    const auto affordable = static_cast<std::int64_t>(scratch / attention_split_bytes(call));
+    variant.kv_splits = static_cast<int>(std::max<std::int64_t>(1, std::min({wanted, affordable, std::int64_t{256}})));
   }
   return variant;
 }

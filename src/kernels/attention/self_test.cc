@@ -35,7 +35,7 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
   const View q = host({1, 2, queries, dim}, 1, 0), k = host({1, 1, keys, dim}, 2, 8);
   const View values = host({1, 1, keys, value_dim}, 3, 0), y = host({1, 2, queries, value_dim}, 4, 0);
   const AttentionOptions options{.scale = 2 / std::sqrt(static_cast<float>(dim)), .causal = causal};
-  attention_twin(AttentionCall(q, k, values, {}, y, options));
+  attention_reference(AttentionCall(q, k, values, {}, y, options));
 
   const auto upload = [&](View view) {
     const Buffer host_buffer = view.buffer;
@@ -65,7 +65,7 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
 bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call) {
   // The verdict is of this text of the kernel.
   static const std::size_t kernel =
-      std::hash<std::string>()(kernel_source("attention_matrices") + kernel_source("attention_common"));
+      std::hash<std::string>()(kernel_source("attention_subgroup_matrix") + kernel_source("attention_common"));
   const std::string key = std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim,
                                       call.value_dim, kernel);
   return gpu::proven(device, key, [&] {

@@ -27,18 +27,18 @@ fn narrow_bf16x4(v: vec4<f32>) -> vec2<u32> {
   if ((bitcast<u32>((v.x + v.y) + (v.z + v.w)) & 0x7fffffffu) > 0x7f800000u) {
     return vec2<u32>(narrow_bf16(v.x) | (narrow_bf16(v.y) << 16u), narrow_bf16(v.z) | (narrow_bf16(v.w) << 16u));
   }
-  return number_bf16x4(v);
+  return no_nan_bf16x4(v);
 }
 
 // The same of values of which none is NaN.
-fn number_bf16x4(v: vec4<f32>) -> vec2<u32> {
+fn no_nan_bf16x4(v: vec4<f32>) -> vec2<u32> {
   let b = bitcast<vec4<u32>>(v);
   let r = b + vec4<u32>(0x7fffu) + ((b >> vec4<u32>(16u)) & vec4<u32>(1u));
   return upper_halves(r);
 }
 
 // Nor any exactly between two.
-fn near_bf16x4(v: vec4<f32>) -> vec2<u32> {
+fn no_ties_bf16x4(v: vec4<f32>) -> vec2<u32> {
   let r = bitcast<vec4<u32>>(v) + vec4<u32>(0x8000u);
   return upper_halves(r);
 }

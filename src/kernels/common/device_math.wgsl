@@ -219,12 +219,12 @@ fn log1p_ordinary_f32(u: f32) -> f32 {
 // A zero keeps its sign.
 fn log1p_f32(x: f32) -> f32 {
   var far = false;
-  let r = log1p_near(x, &far);
+  let r = log1p_fast(x, &far);
   if (far) { return log1p_whole_f32(x); }
   return r;
 }
 
-fn log1p_near(x: f32, far: ptr<function, bool>) -> f32 {
+fn log1p_fast(x: f32, far: ptr<function, bool>) -> f32 {
   *far = *far | !(x > -1.0) | !(x < 0x1p62);
   return select(log1p_ordinary_f32(x), x, x == 0.0);
 }
@@ -266,13 +266,13 @@ fn sinh_f32(x: f32) -> f32 {
 
 fn tan_f32(x: f32) -> f32 {
   var far = false;
-  let t = tan_near(x, &far);
+  let t = tan_fast(x, &far);
   if (far) { return tan_whole_f32(x); }
   return t;
 }
 
 // The angle's rest by π/2 in three parts; the first difference is exact.
-fn tan_near(x: f32, far: ptr<function, bool>) -> f32 {
+fn tan_fast(x: f32, far: ptr<function, bool>) -> f32 {
   let a = abs(x);
   *far = *far | !(a < 402.0);
   let shifted = bitcast<u32>(fma(a, 0.63661977, 12582912.0));
@@ -314,12 +314,12 @@ fn atanh_f32(x: f32) -> f32 {
 // are of differences that are exact near their zeros. The logarithm of 0 is infinite, as lgamma(-1) is.
 fn lgamma_f32(x: f32) -> f32 {
   var far = false;
-  let r = lgamma_near(x, &far);
+  let r = lgamma_fast(x, &far);
   if (far) { return lgamma_whole_f32(x); }
   return r;
 }
 
-fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
+fn lgamma_fast(x: f32, far: ptr<function, bool>) -> f32 {
   let above = x >= 0.5;
   let negative = x < 0.0;
   let below = x < -1.0;
@@ -347,12 +347,12 @@ fn lgamma_near(x: f32, far: ptr<function, bool>) -> f32 {
 // a rational function; what the root lacks is made up for at the end. At a pole below 0 it is no number.
 fn digamma_f32(x: f32) -> f32 {
   var far = false;
-  let r = digamma_near(x, &far);
+  let r = digamma_fast(x, &far);
   if (far) { return digamma_whole_f32(x); }
   return r;
 }
 
-fn digamma_near(x: f32, far: ptr<function, bool>) -> f32 {
+fn digamma_fast(x: f32, far: ptr<function, bool>) -> f32 {
   let above = x >= 0.48;
   let t = select(1.0 - x, x, above);
   var n = -0.55219537;
@@ -388,12 +388,12 @@ fn floor_divide_f32(x: f32, y: f32) -> f32 {
 // By the nearest quotient, whose remainder is exact, and at most half of the divisor.
 fn rem_f32(x: f32, y: f32) -> f32 {
   var far = false;
-  let r = rem_near(x, y, &far);
+  let r = rem_fast(x, y, &far);
   if (far) { return rem_whole_f32(x, y); }
   return r;
 }
 
-fn rem_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
+fn rem_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let a = abs(x);
   let b = abs(y);
   let q = round(a * (1.0 / b));
@@ -404,12 +404,12 @@ fn rem_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
 
 fn remainder_f32(x: f32, y: f32) -> f32 {
   var far = false;
-  let r = remainder_near(x, y, &far);
+  let r = remainder_fast(x, y, &far);
   if (far) { return remainder_whole_f32(x, y); }
   return r;
 }
 
-fn remainder_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
+fn remainder_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let q = round(x * (1.0 / y));
   *far = *far | is_beyond_f32(q, 0x1p20) | (bitcast<u32>(abs(y)) - 0x21800000u >= 0x3c000000u);
   let r = fma(-q, y, x);
@@ -421,12 +421,12 @@ fn remainder_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
 // q lacks.
 fn pow_f32(x: f32, y: f32) -> f32 {
   var far = false;
-  let r = pow_near(x, y, &far);
+  let r = pow_fast(x, y, &far);
   if (far) { return pow_whole_f32(x, y); }
   return r;
 }
 
-fn pow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
+fn pow_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let s = split_normal_f32(bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu));
   let f = s.fraction;
   let inverse = 1.0 / (f + 2.0);

@@ -198,12 +198,12 @@ fn hypot_narrow(x: f32, y: f32) -> f32 {
 // The logarithm as one number, from q's odd powers.
 fn pow_narrow(x: f32, y: f32) -> f32 {
   var far = false;
-  let r = pow_narrow_near(x, y, &far);
+  let r = pow_narrow_fast(x, y, &far);
   if (far) { return pow_whole_f32(x, y); }
   return r;
 }
 
-fn pow_narrow_near(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
+fn pow_narrow_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let s = split_normal_f32(bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu));
   let q = s.fraction * (1.0 / (s.fraction + 2.0));
   let z = q * q;

@@ -20,30 +20,32 @@ inline ElementWork softmax_work(bool log) { return {5, log ? 1.3 : 0.6}; }
 inline ElementWork norm_work(bool centred, std::size_t weights) {
   return {(centred ? 5.0 : 3.0) + static_cast<double>(weights), 0.3};
 }
-inline ElementWork reduce_work(ReduceOp op) {
+inline ElementWork reduce_work(ReduceKind op) {
   switch (op) {
-    case ReduceOp::log_sum_exp: return {4, 1.3};
-    case ReduceOp::variance:
-    case ReduceOp::deviation: return {4, 0.2};
-    case ReduceOp::sum_squares:
-    case ReduceOp::l1:
-    case ReduceOp::l2: return {2, 0.1};
+    case ReduceKind::log_sum_exp: return {4, 1.3};
+    case ReduceKind::variance:
+    case ReduceKind::deviation: return {4, 0.2};
+    case ReduceKind::sum_squares:
+    case ReduceKind::l1:
+    case ReduceKind::l2: return {2, 0.1};
     default: return {1, 0.1};
   }
 }
-inline ElementWork scan_work(ScanOp op) { return op == ScanOp::log_sum_exp ? ElementWork{4, 16} : ElementWork{1, 2}; }
+inline ElementWork scan_work(ScanKind op) {
+  return op == ScanKind::log_sum_exp ? ElementWork{4, 16} : ElementWork{1, 2};
+}
 
-// The work of a call but its bytes: `before` for each element, `after` for each result.
-inline Work work_of(const ElementWork& own, double elements, const Expression* before, double results,
-                    const Expression* after) {
+// The work of a call but its bytes: `prologue` for each element, `epilogue` for each result.
+inline Work work_of(const ElementWork& own, double elements, const Expression* prologue, double results,
+                    const Expression* epilogue) {
   Work work{.flops = elements * own.flops, .functions = elements * own.functions};
   const auto add = [&](const Expression* e, double times) {
     if (!e) return;
     work.flops += times * e->operation_count();
     work.functions += times * e->cost();
   };
-  add(before, elements);
-  add(after, results);
+  add(prologue, elements);
+  add(epilogue, results);
   return work;
 }
 

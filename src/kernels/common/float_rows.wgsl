@@ -15,11 +15,11 @@ fn larger(a: state_t, b: state_t) -> state_t { return max(a, b); }
 
 {# How bf16 results are rounded if none is NaN, as of a softmax whose sum is a positive number: quickly, what f32 has
    exactly between two away from zero, which is as near, unless such `ties` are likely. #}
-{% set quick_store = "_number" if ties else "_near" %}
+{% set quick_store = "_no_nan" if ties else "_no_ties" %}
 
 {# Packed values are widened again after this: that the words do not change compilers cannot know. #}
 {% macro forget_values() %}
-{% for i in range(kept if packed else 0) %}
-  v{{ i }} += vec2<u32>(p.nothing);
+{% for i in range(register_steps if packed else 0) %}
+  v{{ i }} += vec2<u32>(p.opaque_zero);
 {% endfor %}
 {% endmacro %}

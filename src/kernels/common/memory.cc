@@ -152,8 +152,8 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
     }
     for (const Written& other : written) {
       if (overlap(*other.view, v)) {
-        throw InvalidArgument("{}: {} and {} share memory", kernel, other.operands->text(kernel, *other.view, other.what),
-                              operands.text(kernel, v, what));
+        throw InvalidArgument("{}: {} and {} share memory", kernel,
+                              other.operands->text(kernel, *other.view, other.what), operands.text(kernel, v, what));
       }
     }
     written.push_back({&operands, what, &v});

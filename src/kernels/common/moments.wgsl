@@ -1,18 +1,18 @@
 {# Mean and sum of squared deviations of a row of floats, in one pass: of the steps from `begin` to `end`, loaded ahead
-   (row_work.wgsl), `count` of the thread's elements, of each lane, their `mean` less `base`, one of the first, so that a
+   (row_fusion.wgsl), `count` of the thread's elements, of each lane, their `mean` less `base`, one of the first, so that a
    large mean costs no digits, and `squares`, sums of squared deviations. A few steps at a time are summed up as distances
    from the first of them and as the squares of these, which loses few digits, since the first one is among them; that
    joins what is known by the pairwise update of Chan, Golub and LeVeque, "Algorithms for computing the sample variance",
-   1983. After float_rows.wgsl and a team_function called team_sum. #}
+   1983. After float_rows.wgsl and a row_reduction called row_sum. #}
 {% macro gather_moments() %}
 {% if not left %}
   let base = value_t(0);
   let count = 0f;
   let mean = value_t(0);
-  let squares = value_t(bitcast<f32>(0x7fc00000u | p.nothing));   // there are no steps
+  let squares = value_t(bitcast<f32>(0x7fc00000u | p.opaque_zero));   // there are no steps
 {% else %}
 {{ batches_end(batch) }}
-  var k = begin + member;
+  var k = begin + lane;
 {{ load_ahead(batch) }}
 {% if batch > 2 %}
   // The middle one of three: an outlier at the row's start must not be what means are told by.
@@ -30,7 +30,7 @@
 {% if blocks %}
   // In blocks, so that long sums lose few digits: what is small is added to what is small.
   while (k < stop) {
-    let block = min(stop, k + {{ 256 * team }}u);
+    let block = min(stop, k + {{ 256 * threads_per_row }}u);
     var block_count = 0f;
     var block_mean = value_t(0);
     var block_squares = value_t(0);
@@ -38,16 +38,16 @@
   {
     let block = stop;
 {% endif %}
-    for (; k < block; k += {{ batch * team }}u) {
+    for (; k < block; k += {{ batch * threads_per_row }}u) {
 {% for first in range(0, batch, 8) %}
 {% set size = 8 if first + 8 <= batch else batch - first %}
       let b{{ first }} = {{ ahead_value(first) }};
-      ahead{{ first }} = {{ step_ahead(first, "k + " ~ (batch + first) * team ~ "u") }};
+      ahead{{ first }} = {{ step_ahead(first, "k + " ~ (batch + first) * threads_per_row ~ "u") }};
       var total{{ first }} = value_t(0);
       var squares{{ first }} = value_t(0);
 {% for i in range(first + 1, first + size) %}
       let d{{ i }} = {{ ahead_value(i) }} - b{{ first }};
-      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
+      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * threads_per_row ~ "u") }};
       total{{ first }} += d{{ i }};
       squares{{ first }} = fma(d{{ i }}, d{{ i }}, squares{{ first }});
 {% endfor %}
@@ -68,7 +68,7 @@
     {
       let d = {{ ahead_value(i) }} - b;
 {% if i >= left_whole %}
-      let inside = k + {{ i * team }}u < end;
+      let inside = k + {{ i * threads_per_row }}u < end;
       total += select(value_t(0), d, inside);
       some_squares += select(value_t(0), d * d, inside);
       some += select(0f, 1f, inside);
@@ -105,9 +105,9 @@
 {% endmacro %}
 {# Joins the team's as `mean_of`, what its rounding left out, `rest_of`, and `squares_of`, all of `elements`. The rest is
    taken out of the squares, too. #}
-{% macro join_team(mean_of, rest_of, squares_of, elements) %}
-  let {{ mean_of }} = team_sum(sum_of((base + mean) * (count / max({{ elements }}, 1f))), tid);
+{% macro join_lanes(mean_of, rest_of, squares_of, elements) %}
+  let {{ mean_of }} = row_sum(sum_of((base + mean) * (count / max({{ elements }}, 1f))), tid);
   let off = (base - {{ mean_of }}) + mean;
-  let {{ rest_of }} = team_sum(sum_of(off * count), tid) / max({{ elements }}, 1f);
-  let {{ squares_of }} = team_sum(sum_of(squares + off * (off * count)), tid) - {{ rest_of }} * ({{ rest_of }} * {{ elements }});
+  let {{ rest_of }} = row_sum(sum_of(off * count), tid) / max({{ elements }}, 1f);
+  let {{ squares_of }} = row_sum(sum_of(squares + off * (off * count)), tid) - {{ rest_of }} * ({{ rest_of }} * {{ elements }});
 {% endmacro %}

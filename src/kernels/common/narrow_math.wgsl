@@ -5,36 +5,36 @@
 const exp_reach = 80.0;
 fn exp_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, exp_reach)) { return exp_f32(x); }
-  return exp_near(x);
+  return exp_fast(x);
 }
-fn exp_near(x: f32) -> f32 {
+fn exp_fast(x: f32) -> f32 {
   return exp2(x * 1.44269504);
 }
 
 const exp2_reach = 120.0;
 fn exp2_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, exp2_reach)) { return exp2_f32(x); }
-  return exp2_near(x);
+  return exp2_fast(x);
 }
-fn exp2_near(x: f32) -> f32 {
+fn exp2_fast(x: f32) -> f32 {
   return exp2(x);
 }
 
 const sigmoid_reach = 80.0;
 fn sigmoid_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, sigmoid_reach)) { return sigmoid_f32(x); }
-  return sigmoid_near(x);
+  return sigmoid_fast(x);
 }
-fn sigmoid_near(x: f32) -> f32 {
+fn sigmoid_fast(x: f32) -> f32 {
   return 1.0 / (1.0 + exp2(x * -1.44269504));
 }
 
 const silu_reach = 80.0;
 fn silu_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, silu_reach)) { return silu_f32(x); }
-  return silu_near(x);
+  return silu_fast(x);
 }
-fn silu_near(x: f32) -> f32 {
+fn silu_fast(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * -1.44269504)));
 }
 
@@ -43,9 +43,9 @@ fn silu_bf16(x: f32) -> f32 { return silu_narrow(x); }
 const gelu_quick_reach = 40.0;
 fn gelu_quick_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, gelu_quick_reach)) { return gelu_quick_f32(x); }
-  return gelu_quick_near(x);
+  return gelu_quick_fast(x);
 }
-fn gelu_quick_near(x: f32) -> f32 {
+fn gelu_quick_fast(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * -2.45546696)));
 }
 
@@ -54,9 +54,9 @@ fn gelu_quick_bf16(x: f32) -> f32 { return gelu_quick_narrow(x); }
 const gelu_tanh_reach = 8.0;
 fn gelu_tanh_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, gelu_tanh_reach)) { return gelu_tanh_f32(x); }
-  return gelu_tanh_near(x);
+  return gelu_tanh_fast(x);
 }
-fn gelu_tanh_near(x: f32) -> f32 {
+fn gelu_tanh_fast(x: f32) -> f32 {
   return x * (1.0 / (1.0 + exp2(x * (-2.3022082 - 0.10294324 * (x * x)))));
 }
 
@@ -66,9 +66,9 @@ fn gelu_tanh_bf16(x: f32) -> f32 { return gelu_tanh_narrow(x); }
 const gelu_erf_reach = 8.0;
 fn gelu_erf_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, gelu_erf_reach)) { return gelu_erf_f32(x); }
-  return gelu_erf_near(x);
+  return gelu_erf_fast(x);
 }
-fn gelu_erf_near(x: f32) -> f32 {
+fn gelu_erf_fast(x: f32) -> f32 {
   let tail = abs(x) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752);
   return select(-tail, x - tail, x >= 0.0);
 }
@@ -90,9 +90,9 @@ fn gelu_tail_narrow(a: f32) -> f32 {
 const tanh_reach = 9.0;
 fn tanh_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, tanh_reach)) { return tanh_f32(x); }
-  return tanh_near(x);
+  return tanh_fast(x);
 }
-fn tanh_near(x: f32) -> f32 {
+fn tanh_fast(x: f32) -> f32 {
   let z = x * x;
   let small = x * (1.0 - z * (0.33333333 - 0.13333333 * z));
   return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), small, z < 0.04);
@@ -102,9 +102,9 @@ fn tanh_near(x: f32) -> f32 {
 const softplus_reach = 80.0;
 fn softplus_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, softplus_reach)) { return softplus_f32(x); }
-  return softplus_near(x);
+  return softplus_fast(x);
 }
-fn softplus_near(x: f32) -> f32 {
+fn softplus_fast(x: f32) -> f32 {
   let u = exp2(abs(x) * -1.44269504);
   let small = u * (1.0 - u * (0.5 - u * 0.33333333));
   return max(x, 0.0) + select(0.69314718 * log2(1.0 + u), small, u < 0.03);
@@ -113,9 +113,9 @@ fn softplus_near(x: f32) -> f32 {
 const mish_reach = 20.0;
 fn mish_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, mish_reach)) { return mish_f32(x); }
-  return mish_near(x);
+  return mish_fast(x);
 }
-fn mish_near(x: f32) -> f32 {
+fn mish_fast(x: f32) -> f32 {
   let e = exp2(x * 1.44269504);
   let n = e * (e + 2.0);
   return x * (n * (1.0 / (n + 2.0)));

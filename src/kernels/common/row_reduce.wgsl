@@ -30,13 +30,13 @@ fn {{ function }}(i: u32) -> u32 {
 {# What a step loads (`wide` values), and what a team has for a result (`state`: one row's, or four rows' values). #}
 {% set wide = "vec4" if width == 4 else "" %}
 {% set state = "vec4" if width == 4 and across else "" %}
-{% set rows_per_team = 4 if width == 4 and across else 1 %}
+{% set rows_per_thread = 4 if width == 4 and across else 1 %}
 {# The logarithm of what a team has, a variable's. #}
 {% macro log_of(v) -%}
 {% if state == "vec4" %}state_t(log_f32({{ v }}.x), log_f32({{ v }}.y), log_f32({{ v }}.z), log_f32({{ v }}.w)){% else %}log_f32({{ v }}){% endif %}
 {%- endmacro %}
 {# The index along a row at which step k stands, of phased rows the member's. #}
-{% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){{ " - 2u * member" if phased and phases == 2 }}{% else %}{{ k }}{% endif %}{% endmacro %}
+{% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){{ " - 2u * lane" if unaligned and alignment_unit == 2 }}{% else %}{{ k }}{% endif %}{% endmacro %}
 {# Step k of the row that starts at `start`. #}
 {% macro load_step(operand, start, k) -%}
 load{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}))
@@ -49,7 +49,7 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
    if given, says whether it is in the row: else a place is taken that is. #}
 {% macro first_place(operand, start) %}
 {% if even or aligned %}
-  let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ "2u * min(member, p.row_length / 2u)" if phased else step_at("min(member, p.steps - 1u)") }});
+  let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ "2u * min(lane, p.row_length / 2u)" if unaligned else step_at("min(lane, p.steps - 1u)") }});
 {% else %}
   let {{ operand }}_first = {{ start }};
 {% endif %}
@@ -58,7 +58,7 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
 {% macro run_way(operand, i) -%}
 ({{ i % per_run }}u * p.{{ operand }}_jump + {{ i // per_run }}u * p.{{ operand }}_wrap)
 {%- endmacro %}
-{% macro kept_place(operand, i, inside) -%}
+{% macro register_place(operand, i, inside) -%}
 {%- if even or aligned -%}
 {%- set jump = "p." ~ operand ~ "_jump" -%}
 {%- set way = run_way(operand, i) if aligned else i ~ "u * " ~ jump -%}
@@ -71,30 +71,30 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
 {# Declares fn <name>(value, tid) -> type: `combine` over the members of the thread's team, the same in all of them and
    in every run. By shuffles within clusters of threads, between clusters through workgroup memory, up to 32 values a
    round. All threads of the workgroup call it together. #}
-{% macro team_function(name, type, combine) %}
-{% set near = cluster // interleave if cluster > interleave else 1 %}
-{% if near > team %}{% set near = team %}{% endif %}
-{% if team > near %}
-var<workgroup> {{ name }}_slots: array<{{ type }}, {{ workgroup // near }}>;
+{% macro row_reduction(name, type, combine) %}
+{% set shuffled = cluster // interleave if cluster > interleave else 1 %}
+{% if shuffled > threads_per_row %}{% set shuffled = threads_per_row %}{% endif %}
+{% if threads_per_row > shuffled %}
+var<workgroup> {{ name }}_slots: array<{{ type }}, {{ workgroup // shuffled }}>;
 {% endif %}
 fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
   var v = value;
 {% for k in [1, 2, 4, 8, 16, 32] %}
-{% if k < near %}
+{% if k < shuffled %}
   v = {{ combine }}(v, subgroupShuffleXor(v, {{ k * interleave }}u));
 {% endif %}
 {% endfor %}
-{% if team > near %}
-  let lane = tid % {{ interleave }}u;
-  let member = tid / {{ interleave }}u;     // counted on through the teams that follow one another
-  for (var span = {{ near }}u; span < {{ team }}u; span *= 32u) {
-    let radix = min(32u, {{ team }}u / span);
+{% if threads_per_row > shuffled %}
+  let column = tid % {{ interleave }}u;
+  let lane = tid / {{ interleave }}u;     // counted on through the teams that follow one another
+  for (var span = {{ shuffled }}u; span < {{ threads_per_row }}u; span *= 32u) {
+    let radix = min(32u, {{ threads_per_row }}u / span);
     workgroupBarrier();
-    if (member % span == 0u) { {{ name }}_slots[member / span * {{ interleave }}u + lane] = v; }
+    if (lane % span == 0u) { {{ name }}_slots[lane / span * {{ interleave }}u + column] = v; }
     workgroupBarrier();
-    let first = member / (span * radix) * radix;
-    v = {{ name }}_slots[first * {{ interleave }}u + lane];
-    for (var i = 1u; i < radix; i++) { v = {{ combine }}(v, {{ name }}_slots[(first + i) * {{ interleave }}u + lane]); }
+    let first = lane / (span * radix) * radix;
+    v = {{ name }}_slots[first * {{ interleave }}u + column];
+    for (var i = 1u; i < radix; i++) { v = {{ combine }}(v, {{ name }}_slots[(first + i) * {{ interleave }}u + column]); }
   }
 {% endif %}
   return v;
@@ -104,57 +104,57 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {# The entry point's head, and the thread's place: member of its team, first row of the team. #}
 {% macro thread_arguments() -%}
 @builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-{%- if mixed %} @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32
+{%- if mixed %} @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) subgroup_lane: u32
 {%- else %} @builtin(local_invocation_index) tid: u32{% endif -%}
 {%- endmacro %}
 {# Which of its workgroup's teams the thread is of. #}
-{% macro team_in_group() -%}
-(tid / {{ team * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u)
+{% macro row_in_group() -%}
+(tid / {{ threads_per_row * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u)
 {%- endmacro %}
 {% macro thread_place(group) %}
 {% if mixed %}
-  let tid = subgroup * subgroup_size + lane;
+  let tid = subgroup * subgroup_size + subgroup_lane;
 {% endif %}
-  let member = tid / {{ interleave }}u % {{ team }}u;
-  let wanted = ({{ group }} * {{ workgroup // team }}u + {{ team_in_group() }}) * {{ rows_per_team }}u;
+  let lane = tid / {{ interleave }}u % {{ threads_per_row }}u;
+  let wanted = ({{ group }} * {{ workgroup // threads_per_row }}u + {{ row_in_group() }}) * {{ rows_per_thread }}u;
   let live = wanted < p.rows;
-  let row = min(wanted, p.rows - {{ rows_per_team }}u);   // teams past the end repeat the last row and store nothing
+  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // teams past the end repeat the last row and store nothing
 {% endmacro %}
 {# Phased rows: the kept steps that may lie outside of the row in part. #}
-{% macro is_edge(i) -%}{{ "yes" if phased and (i == 0 or i + 2 >= kept) }}{%- endmacro %}
+{% macro is_edge(i) -%}{{ "yes" if unaligned and (i == 0 or i + 2 >= register_steps) }}{%- endmacro %}
 {# Where four elements of a step lie along the row, in strides; and each of them loaded on its own. #}
-{% set apart = [0, 1, 2 * team, 2 * team + 1] if phased and phases == 2 else [0, 1, 2, 3] %}
+{% set step_offsets = [0, 1, 2 * threads_per_row, 2 * threads_per_row + 1] if unaligned and alignment_unit == 2 else [0, 1, 2, 3] %}
 {% macro load_each(operand) -%}
-vec4<{{ operand }}_t>({% for l in apart %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %})
+vec4<{{ operand }}_t>({% for l in step_offsets %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %})
 {%- endmacro %}
-{% if phased %}
+{% if unaligned %}
 // Which elements of a step are in the row, if its first one is element i of it.
 fn in_row(i: u32) -> vec4<bool> {
-  return vec4<u32>(i) + vec4<u32>({{ apart | join("u, ") }}u) < vec4<u32>(p.row_length);
+  return vec4<u32>(i) + vec4<u32>({{ step_offsets | join("u, ") }}u) < vec4<u32>(p.row_length);
 }
 {% endif %}
 {# The steps of a row that an invocation keeps: k0, k1, …, and whether the last of them is within the row; phased, which
    elements of those at its edges are: in0, … #}
-{% macro kept_steps() -%}
-{% for i in range(kept) %}
-  let k{{ i }} = member + {{ i * team }}u;
+{% macro row_steps() -%}
+{% for i in range(register_steps) %}
+  let k{{ i }} = lane + {{ i * threads_per_row }}u;
 {% if is_edge(i) %}
-  let in{{ i }} = in_row(2u * member + {{ 4 * team * i }}u - phase);
+  let in{{ i }} = in_row(2u * lane + {{ 4 * threads_per_row * i }}u - misalignment);
 {% endif %}
 {% endfor %}
-{% if phased %}
-  let whole = 2u * member + {{ 4 * team * (kept - 1) }}u < phase + p.row_length;
+{% if unaligned %}
+  let whole = 2u * lane + {{ 4 * threads_per_row * (register_steps - 1) }}u < misalignment + p.row_length;
 {% else %}
-  let whole = k{{ kept - 1 }} < p.steps;   // only the last step can lie past the row's end
+  let whole = k{{ register_steps - 1 }} < p.steps;   // only the last step can lie past the row's end
 {% endif %}
 {%- endmacro %}
 {# `value` of the kept step i, or `other` where that is not in the row. #}
 {% macro in_step(other, value, i) -%}
-{% if is_edge(i) %}select({{ other }}, {{ value }}, in{{ i }}){% elif i == kept - 1 %}select({{ other }}, {{ value }}, whole){% else %}{{ value }}{% endif %}
+{% if is_edge(i) %}select({{ other }}, {{ value }}, in{{ i }}){% elif i == register_steps - 1 %}select({{ other }}, {{ value }}, whole){% else %}{{ value }}{% endif %}
 {%- endmacro %}
 {# How many steps are the member's, for a row's second reading, which goes backwards: what was read last is the
    likeliest to be in a cache still. #}
 {% macro steps_left() %}
   var left = 0u;
-  if (member < p.steps) { left = (p.steps - member + {{ team - 1 }}u) / {{ team }}u; }
+  if (lane < p.steps) { left = (p.steps - lane + {{ threads_per_row - 1 }}u) / {{ threads_per_row }}u; }
 {% endmacro %}

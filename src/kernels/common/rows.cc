@@ -27,14 +27,15 @@ constexpr std::int64_t kUsualRegisters = 64;
 // Steps that a thread keeps. On a CPU its registers are its cache, and loads are what costs. Long rows are shared by
 // half as many threads, which wait less for each other: group norm of rows of 32,768 takes 140 µs for 149 in f32, 142
 // for 166 in f16, softmax of rows of 16,384 in f16 135 for 164.
-std::int64_t most_kept(const RowPlan& plan, const RowPlanOptions& options, bool software, std::uint32_t largest) {
+std::int64_t max_register_steps(const RowPlan& plan, const RowPlanOptions& options, bool software,
+                                std::uint32_t largest) {
   if (software) return std::min(96 / plan.width, 24);
-  const std::int64_t few = options.words ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
+  const std::int64_t few = options.in_pairs ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
   // As words, of which more fit. Phased, 512 threads with few registers, or 256 with all there are, are quicker than
   // what lies between.
-  if (options.packs && (plan.phased || options.along4) && plan.steps > 4096) {
-    if (plan.steps <= 8192) return plan.phased ? 16 : 32;
-    if (plan.phased && plan.steps <= 24576) return 64;
+  if (options.packs && (plan.unaligned || options.along4) && plan.steps > 4096) {
+    if (plan.steps <= 8192) return plan.unaligned ? 16 : 32;
+    if (plan.unaligned && plan.steps <= 24576) return 64;
   }
   if (plan.width == 4 && !plan.across && plan.steps > few && plan.steps <= many) return 32;
   return std::min<std::int64_t>(kUsualRegisters / plan.width, 16);
@@ -61,76 +62,81 @@ bool strides_in_fours(const Collapsed& fast, const Collapsed& slow, std::size_t 
 }
 
 Collapsed collapse_axes(const Shape& shape, std::span<const Strides> strides, const AxisMask& mask, bool value) {
-  Shape kept;
-  std::vector<Strides> kept_strides(strides.size());
+  Shape sizes;
+  std::vector<Strides> own_strides(strides.size());
   for (int d = 0; d < shape.rank(); ++d) {
     if (mask[d] != value) continue;
-    kept.push_back(shape[d]);
-    for (std::size_t k = 0; k < strides.size(); ++k) kept_strides[k].push_back(strides[k][d]);
+    sizes.push_back(shape[d]);
+    for (std::size_t k = 0; k < strides.size(); ++k) own_strides[k].push_back(strides[k][d]);
   }
-  return collapse(kept, kept_strides);
+  return collapse(sizes, own_strides);
 }
 
 // Members of a team that reads along a row: enough steps each to have loads in flight, enough neighbours to read whole
 // lines, and one subgroup as long as the row can be kept by it.
-std::uint32_t team_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options, std::int64_t kept,
-                         bool software, std::uint32_t largest) {
+std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options,
+                            std::int64_t register_steps, bool software, std::uint32_t largest) {
   const bool keep = options.keep;
   const std::uint32_t neighbours = power_of_two_at_most(std::min<std::int64_t>(plan.steps, 8));
   // Threads are SIMD lanes there: more than a subgroup would only bring barriers.
   if (software) return std::min({neighbours, plan.cluster, largest});
 
-  const bool words = options.words && !keep, short_steps = plan.width == 1 || words;
+  const bool words = options.in_pairs && !keep, short_steps = plan.width == 1 || words;
   // Rows that are kept are waited for as a whole: more threads with half as many steps.
-  const int each = (short_steps ? 16 : 8) / (keep && !plan.phased ? 2 : 1);
-  std::uint32_t team = std::max(power_of_two_at_least(ceil_div(plan.steps, each)), neighbours);
+  const int each = (short_steps ? 16 : 8) / (keep && !plan.unaligned ? 2 : 1);
+  std::uint32_t threads_per_row = std::max(power_of_two_at_least(ceil_div(plan.steps, each)), neighbours);
   // Many steps each, in a cluster if they can: max of 32,768 rows of 4,096 in f16 takes 65 µs with 16 or 32 threads a
   // row, 78 with 64, 90 with 128.
-  if (words) team = std::max({std::min(team, 16u), neighbours, power_of_two_at_least(ceil_div(plan.steps, 64))});
-  const bool one_cluster = plan.cluster > 1 && plan.steps <= plan.cluster * kept;
-  if (keep && team > plan.cluster)
-    team = one_cluster ? plan.cluster : power_of_two_at_least(ceil_div(plan.steps, kept));
+  if (words)
+    threads_per_row =
+        std::max({std::min(threads_per_row, 16u), neighbours, power_of_two_at_least(ceil_div(plan.steps, 64))});
+  const bool one_cluster = plan.cluster > 1 && plan.steps <= plan.cluster * register_steps;
+  if (keep && threads_per_row > plan.cluster)
+    threads_per_row = one_cluster ? plan.cluster : power_of_two_at_least(ceil_div(plan.steps, register_steps));
   // Half of the largest workgroup leaves each thread the registers for a kept row.
-  const bool keeps = keep && plan.steps <= largest / 2 * kept;
-  team = std::min(team, keeps ? largest / 2 : keep ? largest : std::min<std::uint32_t>(largest, kUsualWorkgroup));
+  const bool keeps = keep && plan.steps <= largest / 2 * register_steps;
+  threads_per_row = std::min(threads_per_row, keeps  ? largest / 2
+                                              : keep ? largest
+                                                     : std::min<std::uint32_t>(largest, kUsualWorkgroup));
   // Few rows: more threads each, but no barriers for the sake of a few loads.
-  while (!options.cut && rows * team * 2 <= kManyThreads && team * 2 <= std::min<std::int64_t>(plan.steps, largest)) {
-    if (team >= plan.cluster && plan.steps <= team * 8) break;
-    team *= 2;
+  while (!options.split && rows * threads_per_row * 2 <= kManyThreads &&
+         threads_per_row * 2 <= std::min<std::int64_t>(plan.steps, largest)) {
+    if (threads_per_row >= plan.cluster && plan.steps <= threads_per_row * 8) break;
+    threads_per_row *= 2;
   }
-  return team;
+  return threads_per_row;
 }
 
 // Members and interleaving of teams whose rows lie across: neighbouring teams cover lines of memory, and members split
 // the way along rows, until the row can be kept, or until there are threads enough.
-void lay_across(RowPlan& plan, std::int64_t teams, const RowPlanOptions& options, std::int64_t kept, bool software,
-                std::uint32_t largest) {
+void lay_across(RowPlan& plan, std::int64_t row_groups, const RowPlanOptions& options, std::int64_t register_steps,
+                bool software, std::uint32_t largest) {
   if (software) {
-    plan.interleave = std::min({8u, power_of_two_at_least(teams), largest});
+    plan.interleave = std::min({8u, power_of_two_at_least(row_groups), largest});
     return;
   }
   const Interleaving limits = plan.width == 4 ? kInterleaveFours : kInterleaveSingles;
-  plan.interleave = std::min({limits.most, power_of_two_at_least(teams), largest});
-  while (!options.cut && plan.interleave > limits.least && teams < plan.interleave * kManyWorkgroups)
+  plan.interleave = std::min({limits.most, power_of_two_at_least(row_groups), largest});
+  while (!options.split && plan.interleave > limits.least && row_groups < plan.interleave * kManyWorkgroups)
     plan.interleave /= 2;
-  const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, kept));
+  const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, register_steps));
   // Narrower still, so that longer rows could be kept, is three times as slow (8192 rows of 8192, H200).
   const std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
   if (options.keep && plan.steps >= 16 && whole * narrow <= largest / 2) {
-    plan.team = whole;
+    plan.threads_per_row = whole;
     plan.interleave = narrow;
   }
-  if (options.cut) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
+  if (options.split) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
   const std::int64_t enough = options.ahead ? kManyThreads / 2 : kManyThreads;
-  while (teams * plan.team < enough && plan.team * 16 <= plan.steps &&
-         plan.team * plan.interleave * 2 <= largest) {
-    plan.team *= 2;
+  while (row_groups * plan.threads_per_row < enough && plan.threads_per_row * 16 <= plan.steps &&
+         plan.threads_per_row * plan.interleave * 2 <= largest) {
+    plan.threads_per_row *= 2;
   }
 }
 
 }  // namespace
 
-Rows split_rows(const Shape& shape, const AxisMask& along, std::span<const Strides> strides) {
+Rows rows_along(const Shape& shape, const AxisMask& along, std::span<const Strides> strides) {
   Rows rows{collapse_axes(shape, strides, along, false), collapse_axes(shape, strides, along, true)};
   rows.count = element_count(rows.outer.shape);
   rows.length = element_count(rows.inner.shape);
@@ -145,25 +151,25 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k) {
   return four_by_four(view) && strides_in_fours(rows.outer, rows.inner, k);
 }
 
-bool words_across(const View& view, const Rows& rows, std::size_t k) {
+bool packed_pairs(const View& view, const Rows& rows, std::size_t k) {
   // An even number, since the last four begin at a word, too.
   if (bits(view.dtype) != 16 || view.offset % 4 != 0 || rows.count < 4 || rows.count % 2 != 0) return false;
   if (rows.outer.shape.rank() != 1 || rows.outer.strides[k][0] != 1) return false;
   return std::ranges::all_of(rows.inner.strides[k], [](std::int64_t s) { return s % 2 == 0; });
 }
 
-bool halves_across(const View& view, const Rows& rows, std::size_t k) {
+bool unaligned_pairs(const View& view, const Rows& rows, std::size_t k) {
   return bits(view.dtype) == 16 && rows.count >= 4 && rows.outer.shape.rank() == 1 && rows.outer.strides[k][0] == 1;
 }
 
-int phases_of(DType type) { return bits(type) == 16 ? 2 : 4; }
+int alignment_unit_of(DType type) { return bits(type) == 16 ? 2 : 4; }
 
-bool in_phase(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l) {
+bool same_misalignment(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l) {
   const int element_bits = bits(other.dtype);
   const auto is_run = [&](const View& v, std::size_t i) {
     return bits(v.dtype) == element_bits && rows.inner.shape.rank() == 1 && rows.inner.strides[i][0] == 1;
   };
-  const auto differ = [&](std::int64_t a, std::int64_t b) { return (a - b) % phases_of(other.dtype) != 0; };
+  const auto differ = [&](std::int64_t a, std::int64_t b) { return (a - b) % alignment_unit_of(other.dtype) != 0; };
   const auto start = [&](const View& v) { return static_cast<std::int64_t>(v.offset) / (element_bits / 8); };
   if (element_bits != 16 && element_bits != 32) return false;
   if (!is_run(view, k) || !is_run(other, l) || differ(start(view), start(other))) return false;
@@ -179,92 +185,97 @@ bool runs_across(const Rows& rows, std::size_t k) {
   return std::abs(rows.outer.strides[k].back()) < std::abs(rows.inner.strides[k].back());
 }
 
-bool steps_in_fours(const RowPlan& plan, const Rows& rows, const View& view, std::size_t k, const View& leader,
+bool steps_are_vec4(const RowPlan& plan, const Rows& rows, const View& view, std::size_t k, const View& leader,
                     std::size_t l) {
   if (plan.width != 4) return false;
-  if (plan.phased) return in_phase(view, leader, rows, k, l);
-  if (plan.words_across) return words_across(view, rows, k);
-  if (plan.halves_across) return halves_across(view, rows, k);
+  if (plan.unaligned) return same_misalignment(view, leader, rows, k, l);
+  if (plan.packed_pairs) return packed_pairs(view, rows, k);
+  if (plan.unaligned_pairs) return unaligned_pairs(view, rows, k);
   return plan.across ? vectorises_across(view, rows, k) : vectorises_along(view, rows, k);
 }
 
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options) {
   RowPlan plan;
-  plan.cut = options.cut;
-  plan.words_across = options.words_across && !options.along4 && !options.across4;
-  plan.halves_across = options.halves_across && !options.along4 && !options.across4 && !plan.words_across;
-  const bool across4 = options.across4 || plan.words_across || plan.halves_across;
+  plan.split = options.split;
+  plan.packed_pairs = options.packed_pairs && !options.along4 && !options.across4;
+  plan.unaligned_pairs = options.unaligned_pairs && !options.along4 && !options.across4 && !plan.packed_pairs;
+  const bool across4 = options.across4 || plan.packed_pairs || plan.unaligned_pairs;
   plan.across = !options.along4 && (across4 || options.across);
-  plan.phased = options.phased && !options.along4 && !plan.across;
-  plan.width = options.along4 || across4 || plan.phased ? 4 : 1;
-  plan.phases = options.phases;
+  plan.unaligned = options.unaligned && !options.along4 && !plan.across;
+  plan.width = options.along4 || across4 || plan.unaligned ? 4 : 1;
+  plan.alignment_unit = options.alignment_unit;
   // Phased: of the row that begins last in its word, or in its four.
   plan.steps = plan.across   ? rows.length
-               : plan.phased ? (plan.phases - 1 + rows.length + 3) / 4
+               : plan.unaligned ? (plan.alignment_unit - 1 + rows.length + 3) / 4
                              : rows.length / plan.width;
-  const std::int64_t teams = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
+  const std::int64_t row_groups = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   if (capabilities.subgroups) plan.cluster = std::min(capabilities.subgroup_min, 32u);
   const std::uint32_t largest = power_of_two_at_most(std::min(capabilities.max_workgroup_size, 1024u));
 
-  const std::int64_t kept = most_kept(plan, options, capabilities.software, largest);
+  const std::int64_t register_steps = max_register_steps(plan, options, capabilities.software, largest);
   if (options.form) {
-    plan.interleave = std::min({options.form->interleave, power_of_two_at_least(teams), largest});
-    plan.team = std::min(options.form->team, largest / plan.interleave);
+    plan.interleave = std::min({options.form->interleave, power_of_two_at_least(row_groups), largest});
+    plan.threads_per_row = std::min(options.form->threads_per_row, largest / plan.interleave);
   } else if (plan.across) {
-    lay_across(plan, teams, options, kept, capabilities.software, largest);
+    lay_across(plan, row_groups, options, register_steps, capabilities.software, largest);
   } else {
-    plan.team = team_along(plan, teams, options, kept, capabilities.software, largest);
+    plan.threads_per_row = threads_along(plan, row_groups, options, register_steps, capabilities.software, largest);
   }
 
   // Whole subgroups, which the order of threads relies on; beyond that no more than there is work for, and little
   // where each thread has much of it: sums of rows of 1,024 in f16 take 64 µs with 32 threads, 75 with 256.
-  const std::uint32_t unit = plan.team * plan.interleave;
-  const bool small = options.words && !options.keep && !plan.across && plan.steps >= 16 * std::int64_t{plan.team};
+  const std::uint32_t unit = plan.threads_per_row * plan.interleave;
+  const bool small =
+      options.in_pairs && !options.keep && !plan.across && plan.steps >= 16 * std::int64_t{plan.threads_per_row};
   // Teams of kept rows that take barriers had better not wait for each other: softmax of rows of 16,384 in f16 takes
   // 130 µs in workgroups of 128 threads, 183 of twice 128.
-  const bool alone = options.keep && !plan.across && plan.team >= 64;
+  const bool alone = options.keep && !plan.across && plan.threads_per_row >= 64;
   const std::int64_t usual = capabilities.software ? 64 : small || alone ? 0 : kUsualWorkgroup;
-  const std::int64_t all = power_of_two_at_least(teams) * std::int64_t{plan.team};
+  const std::int64_t all = power_of_two_at_least(row_groups) * std::int64_t{plan.threads_per_row};
   const std::uint32_t wanted =
       options.form ? options.form->workgroup : static_cast<std::uint32_t>(std::min(all, usual));
   plan.workgroup = std::min(std::max({unit, wanted, capabilities.subgroups ? capabilities.subgroup_max : 1u}), largest);
-  plan.groups = ceil_div(teams, plan.workgroup / plan.team);
+  plan.groups = ceil_div(row_groups, plan.workgroup / plan.threads_per_row);
 
-  const std::int64_t needed = ceil_div(plan.steps, plan.team);
-  const std::int64_t most = options.form ? options.form->kept : kept;
-  if (options.keep && needed <= most) plan.kept = static_cast<std::uint32_t>(needed);
-  plan.packed = options.packs && (plan.phased ? plan.kept > 8 : options.along4 && plan.steps > 4096 && plan.kept > 0);
-  if (plan.phased && options.keep && plan.kept == 0) {
+  const std::int64_t needed = ceil_div(plan.steps, plan.threads_per_row);
+  const std::int64_t most = options.form ? options.form->register_steps : register_steps;
+  if (options.keep && needed <= most) plan.register_steps = static_cast<std::uint32_t>(needed);
+  plan.packed = options.packs && (plan.unaligned ? plan.register_steps > 8
+                                                 : options.along4 && plan.steps > 4096 && plan.register_steps > 0);
+  if (plan.unaligned && options.keep && plan.register_steps == 0) {
     RowPlanOptions single = options;
-    single.phased = false;
+    single.unaligned = false;
     return plan_rows(capabilities, rows, single);
   }
   return plan;
 }
 
-RowPlanOptions common_options(std::span<const RowPlanOptions> windows) {
-  RowPlanOptions common = windows.back();
-  for (const RowPlanOptions& own : windows) {
+RowPlanOptions common_options(std::span<const RowPlanOptions> chunks) {
+  RowPlanOptions common = chunks.back();
+  for (const RowPlanOptions& own : chunks) {
     common.along4 &= own.along4;
     common.across4 &= own.across4;
-    common.words_across &= own.words_across;
-    common.halves_across &= own.halves_across;
+    common.packed_pairs &= own.packed_pairs;
+    common.unaligned_pairs &= own.unaligned_pairs;
   }
-  common.phased &= windows.size() == 1;
+  common.unaligned &= chunks.size() == 1;
   return common;
 }
 
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names) {
   if (plan.cluster > 1) call.enable("subgroups");
   call.include("row_reduce");
-  call.variant(str_cat(plan.across ? "across" : "along", "_team", plan.team, "_width", plan.width,
-                       plan.kept ? "_kept" : "", plan.phased ? "_phased" : ""),
+  call.variant(str_cat(plan.across ? "across" : "along", "_team", plan.threads_per_row, "_width", plan.width,
+                       plan.register_steps ? "_registers" : "", plan.unaligned ? "_unaligned" : ""),
                str_cat(rows.count, " rows of ", rows.length));
-  call.set("across", plan.across).set("width", plan.width).set("team", plan.team).set("interleave", plan.interleave);
-  call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("kept", plan.kept);
+  call.set("across", plan.across)
+      .set("width", plan.width)
+      .set("threads_per_row", plan.threads_per_row)
+      .set("interleave", plan.interleave);
+  call.set("workgroup", plan.workgroup).set("cluster", plan.cluster).set("register_steps", plan.register_steps);
   call.set("outer_rank", rows.outer.shape.rank()).set("inner_rank", rows.inner.shape.rank());
-  call.set("phased", plan.phased).set("phases", plan.phases);
-  if (plan.phased) call.index_param("row_length", rows.length);
+  call.set("unaligned", plan.unaligned).set("alignment_unit", plan.alignment_unit);
+  if (plan.unaligned) call.index_param("row_length", rows.length);
   call.index_param("rows", rows.count).index_param("steps", plan.steps);
   const auto add_space = [&](std::string_view space, const Collapsed& dims) {
     for (int d = 0; d < dims.shape.rank(); ++d) {
@@ -288,19 +299,19 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   call.set("flat", flat);
   // From a member's step to its next: the same way everywhere if it keeps its place along the fastest axis, or
   // (`aligned`) stays on that axis for as many steps as all others do.
-  const std::int64_t ahead = std::int64_t{plan.team} * (plan.across ? 1 : plan.width);
+  const std::int64_t ahead = std::int64_t{plan.threads_per_row} * (plan.across ? 1 : plan.width);
   const std::int64_t fastest = rank == 2 ? std::max<std::int64_t>(rows.inner.shape.back(), 1) : 1;  // rows may be empty
   const bool even = rank <= 1 || (rank == 2 && ahead % fastest == 0);
   const bool aligned = !even && rank == 2 && fastest % ahead == 0;
   call.set("even", even).set("aligned", aligned);
   // As a number in the text: quotients by it are known then.
   const std::int64_t runs = aligned ? fastest / ahead : 1;
-  if (aligned) call.set("per_run", std::min(runs, std::max<std::int64_t>(plan.kept, 1)));
+  if (aligned) call.set("per_run", std::min(runs, std::max<std::int64_t>(plan.register_steps, 1)));
   bool in_ways = even || aligned;  // whether steps are found by their way from the first
   if (plan.tiles) {
     // A tile's steps lie on one run of the fastest axis, or begin where one begins.
-    const bool one_run = even || (aligned && runs % plan.kept == 0);
-    in_ways = one_run || (aligned && plan.kept % runs == 0);
+    const bool one_run = even || (aligned && runs % plan.register_steps == 0);
+    in_ways = one_run || (aligned && plan.register_steps % runs == 0);
     call.set("tile_way", one_run ? "even" : in_ways ? "aligned" : "none");
   }
   std::vector<std::string> still;  // operands that do not move from step to step (`aligned`: of a run)
@@ -318,33 +329,34 @@ int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bo
   if (capabilities.software) return 4;
   const bool single = plan.width == 1;
   if (single && !plan.across) return 16;
-  if (narrow) return ahead && plan.phased ? 16 : 8;
+  if (narrow) return ahead && plan.unaligned ? 16 : 8;
   if (single) return ahead || plan.steps >= 128 ? 16 : 4;
   return ahead && plan.across ? 8 : 4;
 }
 
-void add_batches(Call& call, const RowPlan& plan, const Parts& parts, int loads, bool ahead) {
-  const std::int64_t team = plan.team;
-  const std::int64_t longest = std::min(plan.steps, parts.steps);
-  const std::int64_t batch = ahead ? std::clamp<std::int64_t>(ceil_div(longest, team), 1, loads) : loads;
+void add_batches(Call& call, const RowPlan& plan, const RowSplits& splits, int loads, bool ahead) {
+  const std::int64_t threads_per_row = plan.threads_per_row;
+  const std::int64_t longest = std::min(plan.steps, splits.steps);
+  const std::int64_t batch = ahead ? std::clamp<std::int64_t>(ceil_div(longest, threads_per_row), 1, loads) : loads;
   std::int64_t left = 0, whole = batch;
   const auto count = [&](std::int64_t steps) {
-    const std::int64_t rest = ahead && steps > 0 ? (steps - 1) % (team * batch) + 1 : steps % (team * batch);
-    left = std::max(left, ceil_div(rest, team));
-    whole = std::min(whole, rest / team);
+    const std::int64_t rest =
+        ahead && steps > 0 ? (steps - 1) % (threads_per_row * batch) + 1 : steps % (threads_per_row * batch);
+    left = std::max(left, ceil_div(rest, threads_per_row));
+    whole = std::min(whole, rest / threads_per_row);
   };
   std::int64_t edges = 0;
-  if (plan.phased) {
-    const std::int64_t rounds = ceil_div(plan.steps, team), between = std::max<std::int64_t>(rounds - 3, 0);
-    count(between * team);
+  if (plan.unaligned) {
+    const std::int64_t rounds = ceil_div(plan.steps, threads_per_row), between = std::max<std::int64_t>(rounds - 3, 0);
+    count(between * threads_per_row);
     edges = rounds - between;
     call.index_param("between", between);
   } else {
-    count(plan.steps - (parts.count - 1) * parts.steps);
-    if (parts.count > 1) count(parts.steps);
+    count(plan.steps - (splits.count - 1) * splits.steps);
+    if (splits.count > 1) count(splits.steps);
   }
   call.set("batch", batch).set("left", left).set("left_whole", whole).set("edges", edges);
-  if (ahead) call.set("loops", longest > team * batch).set("blocks", longest > 256 * team);
+  if (ahead) call.set("loops", longest > threads_per_row * batch).set("blocks", longest > 256 * threads_per_row);
 }
 
 }  // namespace weft::kernels

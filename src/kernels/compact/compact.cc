@@ -1,8 +1,8 @@
 // Compaction: count in blocks, scan, place.
 #include "core/host_memory.h"
 #include "kernels/call.h"
+#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/windows.h"
 #include "kernels/compact/compact_cpu.h"
 #include "kernels/copy/bits.h"
 #include "kernels/plan_cache.h"
@@ -36,7 +36,7 @@ struct Part {
   View total;                        // gets the same with its own
 };
 
-struct ListWindow {
+struct ListChunk {
   View view;
   std::int64_t first = 0;  // element
   int first_axis = 0;      // of indices
@@ -44,36 +44,36 @@ struct ListWindow {
 
 // The list in windows that a binding holds. Where indices of one element lie too far from each other, each axis has
 // windows of its own.
-std::vector<ListWindow> list_windows(const gpu::Capabilities& capabilities, const View& list) {
-  View window = list;
+std::vector<ListChunk> list_chunks(const gpu::Capabilities& capabilities, const View& list) {
+  View chunk = list;
   std::int64_t size = list.shape()[0];
   const auto far = [&] {
-    window.layout.shape[0] = size;
-    return span_bytes(window) > window_limit(capabilities);
+    chunk.layout.shape[0] = size;
+    return span_bytes(chunk) > chunk_limit(capabilities);
   };
   while (far() && size > 1) size = first_half(size);
-  std::vector<ListWindow> windows;
+  std::vector<ListChunk> chunks;
   if (far()) {
     for (int d = 0; d < list.shape()[1]; ++d) {
-      for (ListWindow& w : list_windows(capabilities, part_along(list, 1, d, 1))) {
+      for (ListChunk& w : list_chunks(capabilities, chunk_along(list, 1, d, 1))) {
         w.first_axis = d;
-        windows.push_back(std::move(w));
+        chunks.push_back(std::move(w));
       }
     }
-    return windows;
+    return chunks;
   }
   std::int64_t first = 0;
   do {
-    windows.push_back({part_along(list, 0, first, std::min(size, list.shape()[0] - first)), first});
+    chunks.push_back({chunk_along(list, 0, first, std::min(size, list.shape()[0] - first)), first});
     first += size;
   } while (first < list.shape()[0]);
-  return windows;
+  return chunks;
 }
 
 // Without a window it counts.
 void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
-            const ListWindow* window = nullptr) {
-  const View* list = window ? &window->view : nullptr;
+            const ListChunk* chunk = nullptr) {
+  const View* list = chunk ? &chunk->view : nullptr;
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const std::uint32_t workgroup = workgroup_size(capabilities, 256);
   const Compaction form = problem.form;
@@ -107,9 +107,9 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   } else {
     call.read("counts", counts).write("total", part.total);
     if (part.carry) call.read("carry", *part.carry);
-    call.index_param("list_first", window->first).index_param("list_size", list->shape()[0]);
+    call.index_param("list_first", chunk->first).index_param("list_size", list->shape()[0]);
     if (form == Compaction::indices) {
-      call.set("first_axis", window->first_axis)
+      call.set("first_axis", chunk->first_axis)
           .set("axes", list->shape()[1])
           .write("y", *list)
           .index_param("y_axis", list->strides()[1])
@@ -136,7 +136,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
       .set("rank", mask.rank())
       .set("wide", list && b == 64)
       .set("workgroup", workgroup)
-      .nothing()
+      .opaque_zero()
       .index_param("elements", mask.count())
       .index_param("groups", counts.count())
       .dispatch_groups("compact", counts.count());
@@ -150,7 +150,7 @@ constexpr std::size_t kMostParts = 1024;
 void cut(const gpu::Capabilities& capabilities, std::string_view name, const CompactProblem& problem, Part part,
          std::vector<Part>& parts) {
   const auto far = [&](const View& v) {
-    return span_bytes(v) > window_limit(capabilities) || v.count() > kMostElements;
+    return span_bytes(v) > chunk_limit(capabilities) || v.count() > kMostElements;
   };
   const bool moves = problem.form != Compaction::indices;
   if (!far(part.mask) && !(moves && far(part.moved))) return parts.push_back(std::move(part));
@@ -169,8 +169,8 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
   const std::int64_t size = part.mask.shape()[axis], half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
     Part piece = part;
-    piece.mask = part_along(part.mask, axis, begin, count, name);
-    if (moves) piece.moved = part_along(part.moved, axis, begin, count, name);
+    piece.mask = chunk_along(part.mask, axis, begin, count, name);
+    if (moves) piece.moved = chunk_along(part.moved, axis, begin, count, name);
     piece.begin[static_cast<std::size_t>(axis)] += begin;
     cut(capabilities, name, problem, std::move(piece), parts);
   }
@@ -184,7 +184,8 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   // A mask that is broadcast is shown as its caller has it; without one x is the mask.
   const bool masks = problem.form != Compaction::indices;
   const std::optional<View> chosen_by = masks ? std::optional(problem.mask) : std::nullopt;
-  check_memory(stream, name, {{"x", x}, {"mask", chosen_by, mask}}, {{"y", y}, {"count", problem.count}}, Sharing::none);
+  check_memory(stream, name, {{"x", x}, {"mask", chosen_by, mask}}, {{"y", y}, {"count", problem.count}},
+               Sharing::none);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
   if (stream.cpu()) return in_host_memory(name, [&] { compact_cpu(*stream.cpu(), problem); });
   if (problem.mask.count() > kMostCounted) {
@@ -197,7 +198,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   cut(capabilities, name, problem,
       {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}},
       parts);
-  const std::vector<ListWindow> windows = list_windows(capabilities, problem.list);
+  const std::vector<ListChunk> chunks = list_chunks(capabilities, problem.list);
   GpuScratch carries(commands);  // two places for what is carried from part to part
   const View both = carries.take(8);
   const auto carry = [&](std::size_t k) { return View(both.buffer, both.offset + k % 2 * 4, DType::u32, {1}); };
@@ -210,8 +211,8 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
     const View memory = scratch.take(static_cast<std::uint64_t>(groups) * 4);
     const View counts(memory.buffer, memory.offset, DType::u32, {groups});
     record(commands, problem, part, counts);
-    scan(commands, ScanOp::sum, counts, counts, 0, {.exclusive = true});
-    for (const ListWindow& w : windows) record(commands, problem, part, counts, &w);
+    scan(commands, ScanKind::sum, counts, counts, 0, {.exclusive = true});
+    for (const ListChunk& w : chunks) record(commands, problem, part, counts, &w);
   }
 }
 

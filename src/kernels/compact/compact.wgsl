@@ -63,7 +63,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% if staged %}
   for (var w = lane; w < {{ rounds * workgroup // per + 1 }}u; w += {{ workgroup }}u) { atomicStore(&stage[w], 0u); }
   let start = p.y_o + base;
-  let phase = start % {{ per }}u;
+  let misalignment = start % {{ per }}u;
   workgroupBarrier();
 {% endif %}
   if (group + 1u == p.groups && lane == 0u) { store_total(0u, base + before[kWords - 1u]); }
@@ -85,7 +85,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for b in range(batch) %}
     if (moves{{ b }}) {
 {% if staged %}
-      let to = phase + k{{ b }} - base;
+      let to = misalignment + k{{ b }} - base;
       atomicOr(&stage[to / {{ per }}u], v{{ b }} << (to % {{ per }}u * {{ bits }}u));
 {% elif form == "compress" %}
       store_y((k{{ b }} - p.list_first) * p.y_stride, v{{ b }});
@@ -103,7 +103,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   }
 {% if staged %}
   workgroupBarrier();
-  let end = phase + min(before[kWords - 1u], p.list_size - min(base, p.list_size));
+  let end = misalignment + min(before[kWords - 1u], p.list_size - min(base, p.list_size));
   for (var w = lane; w * {{ per }}u < end; w += {{ workgroup }}u) {
     let value = atomicLoad(&stage[w]);
 {{ put_word() }}

@@ -2,13 +2,13 @@
 // What a mask's element says, by its bits.
 fn is_true(v: mask_t) -> bool {
 {% if mask_kind == "float" %}
-  return is_not_zero_f32(v, p.nothing);
+  return is_not_zero_f32(v, p.opaque_zero);
 {% elif mask_kind == "f64" %}
   return (v.x | (v.y & 0x7fffffffu)) != 0u;
 {% elif mask_kind == "pair" %}
   return any(v != vec2<u32>(0u));
 {% elif mask_kind == "complex" %}
-  return is_not_zero_f32(v.x, p.nothing) || is_not_zero_f32(v.y, p.nothing);
+  return is_not_zero_f32(v.x, p.opaque_zero) || is_not_zero_f32(v.y, p.opaque_zero);
 {% else %}
   return v != mask_t(0);
 {% endif %}
@@ -18,7 +18,7 @@ fn is_true(v: mask_t) -> bool {
    element `start` on. The first and the last word may be other workgroups' too. #}
 {% macro put_word() -%}
     var mask = 0xffffffffu;
-    if (w == 0u) { mask <<= phase * {{ bits }}u; }
+    if (w == 0u) { mask <<= misalignment * {{ bits }}u; }
     if (end - w * {{ per }}u < {{ per }}u) { mask &= (1u << ((end - w * {{ per }}u) * {{ bits }}u)) - 1u; }
     if (mask == 0xffffffffu) {
       atomicStore(&y_buf[start / {{ per }}u + w], value);

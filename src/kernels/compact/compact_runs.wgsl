@@ -61,8 +61,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   }
   let base = load_counts(group){{ " + load_carry(0u)" if carried else "" }};
   let start = p.y_o + base;
-  let phase = start % {{ per }}u;
-  var k = phase + before;
+  let misalignment = start % {{ per }}u;
+  var k = misalignment + before;
 {% for i in range(rounds) %}
   if (c{{ i }}) {
     stage[place_of(k)] = x{{ i // 4 }}[{{ i % 4 }}];
@@ -71,7 +71,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endfor %}
   if (group + 1u == p.groups && lane == 0u) { store_total(0u, base + all); }
   workgroupBarrier();
-  let end = phase + min(all, p.list_size - min(base, p.list_size));
+  let end = misalignment + min(all, p.list_size - min(base, p.list_size));
   for (var w = lane; w * {{ per }}u < end; w += {{ workgroup }}u) {
     let value = {% for i in range(per) %}{{ " | " if i }}(stage[place_of(w * {{ per }}u + {{ i }}u)] << {{ i * bits }}u){% endfor %};
 {{ put_word() }}

@@ -4,10 +4,10 @@
 
 #include "core/str_cat.h"
 #include "kernels/call.h"
+#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/windows.h"
 #include "kernels/copy/bits.h"
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -160,8 +160,8 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
 
 void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y) {
   const View both[] = {x, y};
-  if (in_windows(commands.device().capabilities(), "copy", both, every_axis(),
-                 [&](std::span<const View> part) { copy_bits_gpu(commands, part[0], part[1]); })) {
+  if (in_chunks(commands.device().capabilities(), "copy", both, every_axis(),
+                [&](std::span<const View> part) { copy_bits_gpu(commands, part[0], part[1]); })) {
     return;
   }
   // Elements of 64 bits are turned around whole.

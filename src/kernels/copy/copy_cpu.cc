@@ -3,7 +3,7 @@
 
 #include "kernels/copy/bits.h"
 #include "kernels/copy/copy.h"
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/twin.h"
 #include "weft/kernels/copy.h"
 

@@ -1,7 +1,7 @@
 // Parts of tensors: slices are views, joining and splitting are copies into and out of them.
 #include "kernels/common/memory.h"
-#include "kernels/elementwise/map.h"
 #include "kernels/copy/bits.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/pad/remap.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
@@ -24,7 +24,7 @@ std::optional<View> part_of(const View& x, int axis, std::int64_t begin, std::in
 
 // Calls f(part, where it begins) for each part, checked against the whole.
 template <class F>
-void for_each_part(std::string_view name, const View& whole, std::span<const View> parts, int axis, F&& f) {
+void for_each_chunk(std::string_view name, const View& whole, std::span<const View> parts, int axis, F&& f) {
   std::int64_t begin = 0;
   const std::string_view whole_name = name == "split" ? "x" : "y";
   for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -78,9 +78,11 @@ void concat(Stream& stream, std::span<const View> parts, const View& y, int axis
   call(stream, CallKey("concat", axis), {parts, y}, [&](Stream& s) {
     axis = normalize_axis(axis, y.rank(), "concat");
     check_memory(s, "concat", {{"part", parts}}, {{"y", y}}, Sharing::none);
-    for_each_part("concat", y, parts, axis, [&](const View& part, std::int64_t begin) {
-      if (const auto target = part_of(y, axis, begin, part.shape()[axis])) copy(s, part, *target);
-      else place(s, "concat", Remap::keep, part, y, along(y, axis, begin));
+    for_each_chunk("concat", y, parts, axis, [&](const View& part, std::int64_t begin) {
+      if (const auto target = part_of(y, axis, begin, part.shape()[axis]))
+        copy(s, part, *target);
+      else
+        place(s, "concat", Remap::keep, part, y, along(y, axis, begin));
     });
   });
 }
@@ -89,9 +91,11 @@ void split(Stream& stream, const View& x, std::span<const View> parts, int axis)
   call(stream, CallKey("split", axis), {x, parts}, [&](Stream& s) {
     axis = normalize_axis(axis, x.rank(), "split");
     check_memory(s, "split", {{"x", x}}, {{"part", parts}}, Sharing::none);
-    for_each_part("split", x, parts, axis, [&](const View& part, std::int64_t begin) {
-      if (const auto source = part_of(x, axis, begin, part.shape()[axis])) copy(s, *source, part);
-      else place(s, "split", Remap::constant, x, part, along(x, axis, -begin));
+    for_each_chunk("split", x, parts, axis, [&](const View& part, std::int64_t begin) {
+      if (const auto source = part_of(x, axis, begin, part.shape()[axis]))
+        copy(s, *source, part);
+      else
+        place(s, "split", Remap::constant, x, part, along(x, axis, -begin));
     });
   });
 }
@@ -99,8 +103,9 @@ void split(Stream& stream, const View& x, std::span<const View> parts, int axis)
 void masked_copy(Stream& stream, const View& mask, const View& x, const View& y) {
   call(stream, CallKey("masked_copy"), {mask, x, y}, [&](Stream& s) {
     if (mask.dtype != DType::boolean || x.dtype != y.dtype) {
-      throw InvalidArgument("masked_copy: mask is {}, x is {}, y is {}; expected a boolean mask and one type for x and y",
-                            to_string(mask), to_string(x), to_string(y));
+      throw InvalidArgument(
+          "masked_copy: mask is {}, x is {}, y is {}; expected a boolean mask and one type for x and y",
+          to_string(mask), to_string(x), to_string(y));
     }
     check_memory(s, "masked_copy", {{"mask", mask}, {"x", x}}, {{"y", y}});
     const View target = as_unsigned(y);

@@ -128,13 +128,13 @@ std::string cast_text(DType from, DType to, const std::string& x) {
   const char f = family(from);
   if (f == 'c') {
     if (to == DType::boolean)
-      return std::format("u32(is_not_zero_f32({0}.x, p.nothing) || is_not_zero_f32({0}.y, p.nothing))", x);
+      return std::format("u32(is_not_zero_f32({0}.x, p.opaque_zero) || is_not_zero_f32({0}.y, p.opaque_zero))", x);
     return cast_text(DType::f32, to, x + ".x");
   }
   const char t = family(to);
   if (t == 'c') return std::format("vec2<f32>({}, 0.0)", from == DType::f32 ? x : cast_text(from, DType::f32, x));
   if (to == DType::boolean) {
-    if (f == 'f') return std::format("u32(is_not_zero_f32({}, p.nothing))", x);
+    if (f == 'f') return std::format("u32(is_not_zero_f32({}, p.opaque_zero))", x);
     return f == 'l' || f == 'm' ? std::format("u32(any({} != vec2<u32>(0u)))", x) : std::format("u32({} != 0)", x);
   }
   const int b = bits(to);
@@ -248,8 +248,8 @@ std::optional<Reporting> reporting_form(const Expression::Node& node, DType type
   if (!is_floating(node.type)) return {};
   const std::string_view text = info(node.op).f32;
   const std::string name(text.substr(0, text.find("_f32("))), narrow(narrow_function(node, type));
-  const Reporting r = narrow.empty() ? Reporting{name + "_f32", name + "_near"}
-                                     : Reporting{narrow + "_narrow", narrow + "_narrow_near"};
+  const Reporting r = narrow.empty() ? Reporting{name + "_f32", name + "_fast"}
+                                     : Reporting{narrow + "_narrow", narrow + "_narrow_fast"};
   if (!has_device_form(r.form) || !device_forms(r.form)) return {};
   return r;
 }
@@ -269,26 +269,26 @@ bool has_wide_arguments(const Expression& expression, const Expression::Node& no
 }
 
 // A function's form for narrow floats of which some arguments go a long way that is left to the caller.
-struct NearForm {
+struct FastPathForm {
   std::string suffix;  // of the function's name
   std::string far;     // the test of x for that way, with $ for x
 };
 
 // None where the function has no short form there, or one without exceptions.
-std::optional<NearForm> near_form(const Expression& expression, const Expression::Node& node, DType type,
-                                  const DeviceForms& device_forms) {
+std::optional<FastPathForm> fast_path_form(const Expression& expression, const Expression::Node& node, DType type,
+                                           const DeviceForms& device_forms) {
   const std::string f(narrow_function(node, type));
   if (f.empty()) return {};
   const bool bf16 = type == DType::bf16;
   if (device_forms(f + "_narrow")) {
-    if (bf16 && has_device_form(f + "_brief")) return NearForm{"_brief", f + "_brief_far($)"};
+    if (bf16 && has_device_form(f + "_brief")) return FastPathForm{"_brief", f + "_brief_far($)"};
     if (has_wide_arguments(expression, node, type) && has_device_form(f + "_wide_far")) {
-      return NearForm{"_narrow", f + "_wide_far($)"};
+      return FastPathForm{"_narrow", f + "_wide_far($)"};
     }
     if (has_device_form(f + "_narrow")) return {};
   }
-  if (!has_common_form(f + "_near")) return {};
-  return NearForm{"_near", std::format("is_beyond_f32($, {}_reach)", f)};
+  if (!has_common_form(f + "_fast")) return {};
+  return FastPathForm{"_fast", std::format("is_beyond_f32($, {}_reach)", f)};
 }
 
 std::vector<bool> live_nodes(const Expression& e) {
@@ -345,7 +345,7 @@ bool undoes(ScalarOp op, ScalarOp of) {
 // Nodes whose value compilers must not know, or not see the making of, since some drivers (Mesa's) compute with floats
 // as with real numbers: x · 0 and 0 / x are 0 to them and x + 0 is x whatever x is, (x + c) - c and (x - y) + y are x,
 // x · a · b is x · (a · b), sqrt(x)² is |x|.
-std::vector<bool> secret_nodes(const Expression& e, bool reorders) {
+std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
   const auto is_float = [&](int n) { return is_floating(nodes[n].type) || nodes[n].type == DType::c64; };
@@ -370,7 +370,7 @@ std::vector<bool> secret_nodes(const Expression& e, bool reorders) {
   const auto has_known = [&](const Expression::Node& x) {
     return std::ranges::any_of(x.args, [&](int a) { return a >= 0 && is_known(a); });
   };
-  std::vector<bool> secret(nodes.size(), false);
+  std::vector<bool> opaque(nodes.size(), false);
   for (const Expression::Node& node : nodes) {
     for (const int a : node.args) {
       if (a < 0 || !is_float(a)) continue;
@@ -378,18 +378,18 @@ std::vector<bool> secret_nodes(const Expression& e, bool reorders) {
       const bool sum = node.op == add || node.op == sub, of_sum = made == add || made == sub || made == neg;
       const bool alike = (sum && of_sum) || (node.op == mul && (made == mul || made == ScalarOp::div || made == neg));
       if ((is_arithmetic(node.op) && decides(a)) || undoes(node.op, made) ||
-          (alike && (reorders || (has_known(node) && has_known(nodes[a])))) ||
+          (alike && (reassociates_fp || (has_known(node) && has_known(nodes[a])))) ||
           ((alike || (sum && made == mul)) && shares(node, a))) {
-        secret[static_cast<std::size_t>(a)] = true;
+        opaque[static_cast<std::size_t>(a)] = true;
       }
     }
     // Two products with a common factor.
     if ((node.op == add || node.op == sub) && is_float(node.args[0])) {
       const int x = node.args[0], y = node.args[1];
-      if (nodes[x].op == mul && nodes[y].op == mul && shares(nodes[x], y)) secret[static_cast<std::size_t>(y)] = true;
+      if (nodes[x].op == mul && nodes[y].op == mul && shares(nodes[x], y)) opaque[static_cast<std::size_t>(y)] = true;
     }
   }
-  return secret;
+  return opaque;
 }
 
 // x - x and x / x, which are not always 0 and 1.
@@ -402,8 +402,8 @@ bool meets_itself(const Expression& e, const Expression::Node& node) {
 
 // A value as one that compilers cannot know.
 std::string secret_text(DType type, const std::string& value) {
-  if (type != DType::c64) return std::format("f32_from_bits(bitcast<u32>({}) ^ p.nothing)", value);
-  return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.nothing))", value);
+  if (type != DType::c64) return std::format("f32_from_bits(bitcast<u32>({}) ^ p.opaque_zero)", value);
+  return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.opaque_zero))", value);
 }
 
 // A comparison with a known float that holds for an interval of one sign, up to infinity: by its bits, which know NaN
@@ -464,22 +464,22 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;
 }
 
-// Of each live node its text; an empty one of the others. `used`: results are computed with, not only stored.
+// Of each live node its text; an empty one of the others. `feeds_compute`: results are computed with, not only stored.
 //
 // Casts to narrow floats that are only stored are left to the store, which rounds. To f16 values are packed and
 // unpacked, which NVIDIA's compiler (580.159) leaves out: where they are used a zero that it cannot know keeps the
 // rounding in.
-std::vector<std::string> node_texts(const Expression& e, bool used, bool reorders) {
+std::vector<std::string> node_texts(const Expression& e, bool feeds_compute, bool reassociates_fp) {
   const auto& nodes = e.nodes();
   const std::vector<bool> live = live_nodes(e);
-  std::vector<bool> rounds(nodes.size(), used);
+  std::vector<bool> rounds(nodes.size(), feeds_compute);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
     for (int a : nodes[i].args) {
       if (a >= 0) rounds[a] = true;
     }
   }
-  const std::vector<bool> secret = secret_nodes(e, reorders);
+  const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp);
   const std::vector<DType> types = computed_for(e);
   std::vector<std::string> texts(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -492,8 +492,8 @@ std::vector<std::string> node_texts(const Expression& e, bool used, bool reorder
       continue;
     }
     texts[i] = node_text(e, node, types[i]);
-    if (node.op == ScalarOp::cast && half && rounds[i]) texts[i].insert(texts[i].rfind(')'), " + p.nothing");
-    if (secret[i]) texts[i] = secret_text(node.type, texts[i]);
+    if (node.op == ScalarOp::cast && half && rounds[i]) texts[i].insert(texts[i].rfind(')'), " + p.opaque_zero");
+    if (opaque[i]) texts[i] = secret_text(node.type, texts[i]);
   }
   return texts;
 }
@@ -514,19 +514,20 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 
 }  // namespace
 
-bool names_nothing(const Expression& e, bool reorders) {
-  const std::vector<bool> secret = secret_nodes(e, reorders);
-  return std::ranges::find(secret, true) != secret.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
+bool names_opaque_zero(const Expression& e, bool reassociates_fp) {
+  const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp);
+  return std::ranges::find(opaque, true) != opaque.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
            return (node.op == ScalarOp::cast && (node.type == DType::f16 || node.type == DType::boolean)) ||
                   meets_itself(e, node) ||
                   (node.op == ScalarOp::reciprocal && node.type == DType::c64);
          });
 }
 
-std::string expression_wgsl(const Expression& e, int width, bool reorders, std::string_view name, bool used) {
+std::string expression_wgsl(const Expression& e, int width, bool reassociates_fp, std::string_view name,
+                            bool feeds_compute) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
-  const std::vector<std::string> texts = node_texts(e, used, reorders);
+  const std::vector<std::string> texts = node_texts(e, feeds_compute, reassociates_fp);
   std::vector<std::string> types(e.input_count());
   for (const auto& node : nodes) {
     if (node.op == ScalarOp::input) types[node.input] = compute_type(node.type);
@@ -579,17 +580,17 @@ std::string expression_wgsl(const Expression& e, int width, bool reorders, std::
   return s;
 }
 
-bool has_near(const Expression& e, const DeviceForms& device_forms) {
+bool has_fast_path(const Expression& e, const DeviceForms& device_forms) {
   if (e.outputs().size() != 1) return false;
   const std::vector<DType> types = computed_for(e);
   for (std::size_t i = 0; i < types.size(); ++i) {
     const Expression::Node& node = e.nodes()[i];
-    if (reporting_form(node, types[i], device_forms) || near_form(e, node, types[i], device_forms)) return true;
+    if (reporting_form(node, types[i], device_forms) || fast_path_form(e, node, types[i], device_forms)) return true;
   }
   return false;
 }
 
-bool ends_near(const Expression& e) {
+bool ends_without_ties(const Expression& e) {
   if (e.outputs().size() != 1) return false;
   const Expression::Node& last = e.nodes()[e.outputs()[0]];
   // Roots of sums may be exactly there.
@@ -597,7 +598,7 @@ bool ends_near(const Expression& e) {
 }
 
 // Values of the result's type before it is rounded: what others of it are chosen from, or whole parts.
-bool rounds_nothing(const Expression& e) {
+bool needs_no_rounding(const Expression& e) {
   using enum ScalarOp;
   if (e.outputs().size() != 1) return false;
   const DType type = e.output_type(0);
@@ -636,15 +637,15 @@ bool rounds_nothing(const Expression& e) {
   return is_of[static_cast<std::size_t>(e.outputs()[0])];
 }
 
-std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_forms, bool reorders) {
+std::string expression_fast_wgsl(const Expression& e, const DeviceForms& device_forms, bool reassociates_fp) {
   const auto& nodes = e.nodes();
-  const std::vector<std::string> texts = node_texts(e, false, reorders);
+  const std::vector<std::string> texts = node_texts(e, false, reassociates_fp);
   const std::vector<DType> types = computed_for(e);
   std::string body;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::string text = texts[i];
     if (text.empty()) continue;
-    if (const std::optional<NearForm> form = near_form(e, nodes[i], types[i], device_forms)) {
+    if (const std::optional<FastPathForm> form = fast_path_form(e, nodes[i], types[i], device_forms)) {
       const std::string_view f = narrow_function(nodes[i], types[i]);
       const std::size_t suffix = text.find('_', text.find(f) + f.size());
       text.replace(suffix, text.find('(', suffix) - suffix, form->suffix);
@@ -661,7 +662,7 @@ std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_
     }
     body += std::format("  let v{} = {};\n", i, text);
   }
-  std::string one = "fn near_1(", four = "fn expression_near(", calls;
+  std::string one = "fn fast_1(", four = "fn expression_fast(", calls;
   for (int k = 0; k < e.input_count(); ++k) {
     DType type = DType::f32;
     for (const auto& node : nodes) {
@@ -672,7 +673,7 @@ std::string expression_near_wgsl(const Expression& e, const DeviceForms& device_
   }
   const std::string_view result = compute_type(e.output_type(0));
   for (int lane = 0; lane < 4; ++lane) {
-    calls += std::format("  let r{} = near_1(", lane);
+    calls += std::format("  let r{} = fast_1(", lane);
     for (int k = 0; k < e.input_count(); ++k) calls += std::format("x{}[{}], ", k, lane);
     calls += "far);\n";
   }

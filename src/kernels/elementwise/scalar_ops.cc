@@ -37,7 +37,7 @@ constexpr ScalarOpInfo kOps[] = {
     {rsqrt, "rsqrt", 1, kFloat, same, 0.4f, "inverseSqrt($0)"},
     of_floats(ScalarOp::cbrt, "cbrt", 1, 3.8f, "cbrt_f32($0)", "cbrt_narrow($0)"),
     {reciprocal, "reciprocal", 1, kFloat | kComplex, same, kCheap, "(1.0 / $0)", "", "", "", "",
-     "div_c64(vec2<f32>(1.0, bitcast<f32>(p.nothing)), $0)"},
+     "div_c64(vec2<f32>(1.0, bitcast<f32>(p.opaque_zero)), $0)"},
     {square, "square", 1, kNumber | kComplex, same, kCheap, "($0 * $0)", "", "", "mul_64($0, $0)", "",
      "mul_c64($0, $0)"},
     {ScalarOp::exp, "exp", 1, kFloat | kComplex, same, 1, "exp_f32($0)", "", "", "", "", "exp_c64($0)",

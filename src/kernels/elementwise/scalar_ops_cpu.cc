@@ -153,7 +153,9 @@ double gated_f64(double x, double z) {
   return z < -800 ? -0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
 }
 double sigmoid_f64(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
-double gelu_erf_f64(double x) { return x == -wide::kInfinity ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
+double gelu_erf_f64(double x) {
+  return x == -wide::kInfinity ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+}
 double gelu_tanh_f64(double x) {
   return gated_f64(x, x * (1.5957691216057307117597842397375 + 0.071354816272600247526 * x * x));
 }

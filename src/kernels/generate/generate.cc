@@ -1,7 +1,7 @@
 // Tensors made of their indices: expressions over ramps, numbers that grow along the axes.
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/generate/generate_cpu.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"

@@ -43,8 +43,8 @@ void run(Stream& stream, std::string_view name, const Selection& s, const View& 
 }  // namespace
 
 void gather_gpu(gpu::Commands& commands, const Selection& selection, int unroll) {
-  in_index_windows(commands.device().capabilities(), "gather", selection,
-                   [&](const Selection& part) { record(commands, part, unroll); });
+  in_index_chunks(commands.device().capabilities(), "gather", selection,
+                  [&](const Selection& part) { record(commands, part, unroll); });
 }
 
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis) {

@@ -12,29 +12,29 @@
 namespace weft::kernels {
 namespace {
 
-ScalarOp scalar_op(ScatterOp op) {
+ScalarOp scalar_op(ScatterKind op) {
   switch (op) {
-    case ScatterOp::add: return ScalarOp::add;
-    case ScatterOp::mul: return ScalarOp::mul;
-    case ScatterOp::min: return ScalarOp::min;
-    case ScatterOp::max: return ScalarOp::max;
-    case ScatterOp::assign: break;
+    case ScatterKind::add: return ScalarOp::add;
+    case ScatterKind::mul: return ScalarOp::mul;
+    case ScatterKind::min: return ScalarOp::min;
+    case ScatterKind::max: return ScalarOp::max;
+    case ScatterKind::assign: break;
   }
   throw InternalError("scatter: assign has no scalar operation");
 }
 
-void check_type(std::string_view name, ScatterOp op, const View& y, bool on_gpu) {
+void check_type(std::string_view name, ScatterKind op, const View& y, bool on_gpu) {
   const DTypeKind kind = info(y.dtype).kind;
-  const bool compares = op == ScatterOp::min || op == ScatterOp::max;
-  if (op == ScatterOp::assign || (compares ? kind != DTypeKind::complex : kind != DTypeKind::boolean)) {
-    if (op == ScatterOp::assign || !on_gpu || y.dtype != DType::f64) return;
+  const bool compares = op == ScatterKind::min || op == ScatterKind::max;
+  if (op == ScatterKind::assign || (compares ? kind != DTypeKind::complex : kind != DTypeKind::boolean)) {
+    if (op == ScatterKind::assign || !on_gpu || y.dtype != DType::f64) return;
     throw Unsupported("{}: y is {}; {} of f64 runs on the CPU only, WGSL has no such type", name, to_string(y),
                       op_name(op));
   }
   throw InvalidArgument("{}: y is {}; there is no {} of such elements", name, to_string(y), op_name(op));
 }
 
-void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s, const View& indices,
+void run(Stream& stream, std::string_view name, ScatterKind op, const Selection& s, const View& indices,
          const View& updates, const View& y) {
   check_type(name, op, y, stream.gpu() != nullptr);
   check_memory(stream, name, {{"indices", indices}, {"updates", updates}}, {{"y", y}}, Sharing::none);
@@ -43,8 +43,8 @@ void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);
   if (bits(s.whole.dtype) < 64) {
     // Whole words of integers are added by one operation.
-    const bool adds = op == ScatterOp::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
-    if (op == ScatterOp::assign || adds || !has_long_rows(commands->device().capabilities(), s))
+    const bool adds = op == ScatterKind::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
+    if (op == ScatterKind::assign || adds || !has_long_rows(commands->device().capabilities(), s))
       return scatter_gpu(*commands, op, s);
   }
   scatter_chained_gpu(*commands, op, s);
@@ -52,15 +52,15 @@ void run(Stream& stream, std::string_view name, ScatterOp op, const Selection& s
 
 }  // namespace
 
-std::string_view op_name(ScatterOp op) {
+std::string_view op_name(ScatterKind op) {
   constexpr std::string_view kNames[] = {"assign", "add", "mul", "min", "max"};
   return kNames[static_cast<int>(op)];
 }
 
-std::string scatter_formula(ScatterOp op, DType type) {
-  if (op == ScatterOp::assign) return "b";
+std::string scatter_formula(ScatterKind op, DType type) {
+  if (op == ScatterKind::assign) return "b";
   if (type == DType::c64) {
-    return op == ScatterOp::add ? "a + b" : "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)";
+    return op == ScatterKind::add ? "a + b" : "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)";
   }
   const ScalarOpInfo& row = info(scalar_op(op));
   std::string_view text = row.f32;
@@ -81,12 +81,12 @@ std::string scatter_formula(ScatterOp op, DType type) {
 namespace {
 
 // What fits bindings.
-void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, int groups) {
+void record(gpu::Commands& commands, ScatterKind op, const Selection& selection, int groups) {
   // Of narrow elements four a thread are fewer words to change; words of neighbouring threads go out together.
   const bool each = bits(selection.whole.dtype) < 32;
-  const SelectedRows r = op == ScatterOp::assign ? rows_of_bits(selection, each) : rows_of(selection, each);
+  const SelectedRows r = op == ScatterKind::assign ? rows_of_bits(selection, each) : rows_of(selection, each);
   const View& whole = r.selection.whole;
-  const bool words = op != ScatterOp::assign || (r.width == 1 && bits(whole.dtype) < 32);
+  const bool words = op != ScatterKind::assign || (r.width == 1 && bits(whole.dtype) < 32);
   Call call(commands, "scatter");
   call.include("index_groups");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
@@ -109,18 +109,18 @@ void record(gpu::Commands& commands, ScatterOp op, const Selection& selection, i
 
 }  // namespace
 
-void scatter_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection, int unroll) {
-  in_index_windows(commands.device().capabilities(), "scatter", selection,
-                   [&](const Selection& part) { record(commands, op, part, unroll); });
+void scatter_gpu(gpu::Commands& commands, ScatterKind op, const Selection& selection, int unroll) {
+  in_index_chunks(commands.device().capabilities(), "scatter", selection,
+                  [&](const Selection& part) { record(commands, op, part, unroll); });
 }
 
-void scatter(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int axis) {
+void scatter(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis) {
   call(stream, CallKey("scatter", op, axis), {indices, updates, y}, [&](Stream& s) {
     run(s, "scatter", op, select_rows("scatter", y, indices, updates, axis), indices, updates, y);
   });
 }
 
-void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y,
+void scatter_elements(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y,
                       int axis) {
   call(stream, CallKey("scatter_elements", op, axis), {indices, updates, y}, [&](Stream& s) {
     const Selection selection = select_elements("scatter_elements", y, indices, updates, axis);
@@ -128,7 +128,7 @@ void scatter_elements(Stream& stream, ScatterOp op, const View& indices, const V
   });
 }
 
-void scatter_nd(Stream& stream, ScatterOp op, const View& indices, const View& updates, const View& y, int batch) {
+void scatter_nd(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int batch) {
   call(stream, CallKey("scatter_nd", op, batch), {indices, updates, y}, [&](Stream& s) {
     run(s, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y);
   });

@@ -4,7 +4,7 @@
 
 #include "core/str_cat.h"
 #include "kernels/call.h"
-#include "kernels/common/windows.h"
+#include "kernels/common/chunks.h"
 #include "kernels/copy/bits.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_rows.h"
@@ -69,15 +69,15 @@ bool in_fours(const Selection& s, const Chains& c) {
 }
 
 // What fits bindings.
-void record(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
+void record(gpu::Commands& commands, ScatterKind op, const Selection& selection) {
   const Chains c = chains(selection);
-  const int width = op != ScatterOp::assign && c.row > 1 && in_fours(selection, c) ? 4 : 1;
+  const int width = op != ScatterKind::assign && c.row > 1 && in_fours(selection, c) ? 4 : 1;
   GpuScratch scratch(commands);
   const View memory = scratch.take(static_cast<std::uint64_t>(c.head_count + c.tuples) * 4);
   const View links(memory.buffer, memory.offset, DType::u32, {c.head_count + c.tuples});
   fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));
   Selection s = selection;
-  if (op == ScatterOp::assign) {
+  if (op == ScatterKind::assign) {
     s.whole = as_unsigned(s.whole);
     s.part = as_unsigned(s.part);
   }
@@ -119,13 +119,12 @@ bool has_long_rows(const gpu::Capabilities& capabilities, const Selection& selec
   return chains(selection).row >= kLongRow;
 }
 
-void scatter_chained_gpu(gpu::Commands& commands, ScatterOp op, const Selection& selection) {
+void scatter_chained_gpu(gpu::Commands& commands, ScatterKind op, const Selection& selection) {
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const auto fits = [&](const Selection& part) {
-    return chain_words(part) * sizeof(std::uint32_t) <= window_limit(capabilities);
+    return chain_words(part) * sizeof(std::uint32_t) <= chunk_limit(capabilities);
   };
-  in_index_windows(
-      capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part); }, fits);
+  in_index_chunks(capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part); }, fits);
 }
 
 }  // namespace weft::kernels

@@ -1,7 +1,7 @@
 // Scatters on the CPU. What goes to one place is combined in the order of the updates, by one thread: threads share out
 // the places, not the updates.
 #include "kernels/elementwise/block_memory.h"
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/index/scatter.h"
 #include "kernels/twin.h"
 
@@ -9,29 +9,29 @@ namespace weft::kernels {
 namespace {
 
 template <class T>
-T combined(ScatterOp op, T a, T b) {
+T combined(ScatterKind op, T a, T b) {
   if constexpr (std::is_same_v<T, std::complex<float>>) {
-    return op == ScatterOp::add
+    return op == ScatterKind::add
                ? a + b
                : T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
   } else if constexpr (std::is_integral_v<T>) {
     // Integers wrap, so they compute unsigned.
     const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
     switch (op) {
-      case ScatterOp::add: return static_cast<T>(ua + ub);
-      case ScatterOp::mul: return static_cast<T>(ua * ub);
-      case ScatterOp::min: return std::min(a, b);
+      case ScatterKind::add: return static_cast<T>(ua + ub);
+      case ScatterKind::mul: return static_cast<T>(ua * ub);
+      case ScatterKind::min: return std::min(a, b);
       default: return std::max(a, b);
     }
   } else {
     using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const F x = a, y = b;
-    if (op == ScatterOp::add) return T(x + y);
-    if (op == ScatterOp::mul) return T(x * y);
+    if (op == ScatterKind::add) return T(x + y);
+    if (op == ScatterKind::mul) return T(x * y);
     if (x != x) return a;
     if (y != y) return b;
     const bool less = x < y || (x == y && std::signbit(x) && !std::signbit(y));
-    return less == (op == ScatterOp::min) ? a : b;
+    return less == (op == ScatterKind::min) ? a : b;
   }
 }
 
@@ -90,7 +90,7 @@ void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
 
 }  // namespace
 
-void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& s) {
+void scatter_cpu(cpu::Executor& executor, ScatterKind op, const Selection& s) {
   if (bits(s.whole.dtype) < 8) {
     const auto load = load_block(s.whole.dtype);
     std::byte* y = s.whole.buffer.data() + s.whole.offset;
@@ -100,14 +100,14 @@ void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& s) {
       std::int64_t a = 0, b = 0;
       load(y, to, 0, 1, &a);
       load(updates, from, 0, 1, &b);
-      const std::int64_t r = op == ScatterOp::assign ? b : combined(op, a, b);
+      const std::int64_t r = op == ScatterKind::assign ? b : combined(op, a, b);
       store_block(s.whole.dtype)(y, to, 0, 1, &r);
     });
     return;
   }
   with_type(s.whole.dtype, [&]<class T>() {
     // Booleans are bytes that stay as they are when they are only moved.
-    if (op == ScatterOp::assign) {
+    if (op == ScatterKind::assign) {
       using Bits = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
       return for_each_pair(executor, s,
                            [y = data<Bits>(s.whole), updates = data<const Bits>(s.part)](
@@ -117,7 +117,7 @@ void scatter_cpu(cpu::Executor& executor, ScatterOp op, const Selection& s) {
       for_each_pair(executor, s,
                     [op, y = data<std::uint8_t>(s.whole), updates = data<const std::uint8_t>(s.part)](
                         std::int64_t to, std::int64_t from) {
-                      y[to] = op == ScatterOp::min ? y[to] && updates[from] : y[to] || updates[from];
+                      y[to] = op == ScatterKind::min ? y[to] && updates[from] : y[to] || updates[from];
                     });
     } else {
       for_each_pair(executor, s,

@@ -2,7 +2,7 @@
 
 #include "core/str_cat.h"
 #include "kernels/copy/bits.h"
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace weft::kernels {
 

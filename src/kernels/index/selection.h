@@ -44,9 +44,9 @@ View reachable_indices(const Selection& selection);
 // Calls `run` with parts of the selection whose views each fit a binding: parts of the part, and windows of the indexed
 // axes, for elements whose indices lie there. With `chains_fit` parts must pass it too, and follow each other in
 // row-major order where they update the same places. Throws Unsupported, naming `kernel`, where nothing is left to cut.
-void in_index_windows(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& selection,
-                      const std::function<void(const Selection&)>& run,
-                      const std::function<bool(const Selection&)>& chains_fit = {});
+void in_index_chunks(const gpu::Capabilities& capabilities, std::string_view kernel, const Selection& selection,
+                     const std::function<void(const Selection&)>& run,
+                     const std::function<bool(const Selection&)>& chains_fit = {});
 
 // An index as it is stored: the one numbered `component` of the tuple at element `at`. u64 keeps its bits.
 std::int64_t raw_index_at(const Selection& selection, std::int64_t at, int component);

@@ -2,8 +2,8 @@
 
 #include "core/str_cat.h"
 #include "kernels/call.h"
+#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/windows.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/self_test.h"
 #include "kernels/plan_cache.h"
@@ -14,7 +14,7 @@ namespace weft::kernels {
 namespace {
 
 // Tile rows that neighbouring workgroups cover before they go to the next tile column.
-constexpr int kOrder = 8, kMatricesOrder = 16;
+constexpr int kRowsPerBand = 8, kSubgroupMatrixRows = 16;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
   const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
@@ -28,9 +28,9 @@ void add_operand(Call& call, std::string_view name, const View& view, bool k_is_
 std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabilities) {
   switch (v.kind) {
     case MatmulKind::tile: return "the largest tile that still gives every core work";
-    case MatmulKind::matrices: return "cooperative matrices, which have proved themselves here";
-    case MatmulKind::dot: return "few rows, few columns or little work: lanes split k";
-    case MatmulKind::columns: return "few rows, and b's rows are contiguous";
+    case MatmulKind::subgroup_matrix: return "cooperative matrices, which have proved themselves here";
+    case MatmulKind::gemv_k: return "few rows, few columns or little work: lanes split k";
+    case MatmulKind::gemv_n: return "few rows, and b's rows are contiguous";
     case MatmulKind::direct: break;
   }
   return capabilities.software ? "a software device: no workgroup memory" : "asked for";
@@ -82,26 +82,26 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& sums = {}) {
   GpuScratch scratch(commands);
-  static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_dot", "matmul_direct", "matmul_matrices",
-                                                   "matmul_columns"};
+  static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_gemv_k", "matmul_direct",
+                                                    "matmul_subgroup_matrix", "matmul_gemv_n"};
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
-  const bool matrices = v.kind == MatmulKind::matrices, columns = v.kind == MatmulKind::columns;
-  const bool tiles = matrices || columns || v.kind == MatmulKind::tile;
+  const bool subgroup_matrix = v.kind == MatmulKind::subgroup_matrix, gemv_n = v.kind == MatmulKind::gemv_n;
+  const bool tiles = subgroup_matrix || gemv_n || v.kind == MatmulKind::tile;
   // The direct form is for CPUs, which multiply bytes slower this way (llvmpipe: half the rate).
-  const bool by_words = v.kind == MatmulKind::tile || v.kind == MatmulKind::dot;
+  const bool by_words = v.kind == MatmulKind::tile || v.kind == MatmulKind::gemv_k;
   const std::optional<MatmulProblem> words = by_words ? in_words(call.capabilities(), problem) : std::nullopt;
   const MatmulProblem& p = words ? *words : problem;
-  const int wide = matrices ? matrix_load_width(p.a.dtype) : 4;
+  const int wide = subgroup_matrix ? matrix_load_width(p.a.dtype) : 4;
   LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
   if (!tiles) {  // these take fours along k only
     if (!a.along_k) a.width = 1;
     if (!b.along_k) b.width = 1;
   }
-  if (columns) {
+  if (gemv_n) {
     a.width = 1;
     if (b.along_k) b.width = 1;
   }
-  if (v.kind == MatmulKind::dot) {
+  if (v.kind == MatmulKind::gemv_k) {
     a.width = b.width = std::min(a.width, b.width);
     const bool half = p.b.dtype == DType::f16 || p.b.dtype == DType::bf16;
     const LoadForm wider = load_form(p.b, false, 8);
@@ -119,7 +119,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
   if (by_words) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
-  if (v.kind != MatmulKind::dot) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
+  if (v.kind != MatmulKind::gemv_k) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
 
   std::optional<View> partial = sums;
   if (v.splits > 1) {
@@ -132,20 +132,22 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.set("splits", v.splits > 1);
   if (tiles) {
     const std::int64_t step = v.tile_k * v.slices;
-    const int stages = matrices ? v.stages(a, b) : 1;
+    const int stages = subgroup_matrix ? v.stages(a, b) : 1;
     const std::int64_t slice_k = ceil_div(ceil_div(p.k, v.splits), step * stages) * step * stages;
-    call.include("matmul_order").set("tile_k", v.tile_k).set("order", matrices ? kMatricesOrder : kOrder);
+    call.include("matmul_layout")
+        .set("tile_k", v.tile_k)
+        .set("rows_per_band", subgroup_matrix ? kSubgroupMatrixRows : kRowsPerBand);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
     call.set("edge_k", p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k);
-    if (matrices) {
+    if (subgroup_matrix) {
       call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
       call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
-      const int scouts = a.along_k || b.along_k ? v.scouts : 0;  // they cost 2 % if none does
-      call.set("scouts", scouts).set("stages", stages);
+      const int prefetch_stagger = a.along_k || b.along_k ? v.prefetch_stagger : 0;  // they cost 2 % if none does
+      call.set("prefetch_stagger", prefetch_stagger).set("stages", stages);
       // Measured on an H200: loads among the products gain 1 to 4 % if both operands lie alike, and cost as much if
       // they do not and none scouts; a loss of a tenth if the loads of two long operands come in other than three
       // shares.
-      call.set("spread", scouts > 0 || a.along_k == b.along_k);
+      call.set("spread", prefetch_stagger > 0 || a.along_k == b.along_k);
       call.set("shares", stages == 2 && a.along_k && b.along_k ? 3 : v.thread_m / static_cast<int>(v.unit.m));
       call.set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
       call.set("inside", p.m % v.tile_m == 0 && p.n % v.tile_n == 0);
@@ -154,7 +156,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
           .set("sub_m", v.thread_m)
           .set("sub_n", v.thread_n);
       call.set("unit_m", v.unit.m).set("unit_n", v.unit.n).set("unit_k", v.unit.k);
-    } else if (!columns) {
+    } else if (!gemv_n) {
       call.set("double_buffer", v.double_buffer).set("slices", v.slices);
     }
     if (v.splits > 1) call.index_param("slice_k", slice_k).index_param("batches", p.batches());
@@ -165,7 +167,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const bool ends = epilogue && !partial;
   call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + (ends ? epilogue->operation_count() : 0)),
              .functions = ends ? products * epilogue->cost() : 0,
-             .arithmetic = matrices                     ? Arithmetic::matrix
+             .arithmetic = subgroup_matrix                     ? Arithmetic::matrix
                            : p.a.dtype == DType::f16 ? Arithmetic::f16
                                                       : Arithmetic::f32});
   call.variant(to_string(v), why(v, call.capabilities()));
@@ -188,7 +190,7 @@ struct AlignedProblem {
 AlignedProblem align(const MatmulProblem& p, MatmulKind kind, const Buffer& memory, std::uint64_t offset) {
   AlignedProblem result{.problem = p};
   for (View* view : {&result.problem.a, &result.problem.b}) {
-    const int width = kind == MatmulKind::matrices ? matrix_load_width(view->dtype) : 4, last = view->rank() - 1;
+    const int width = kind == MatmulKind::subgroup_matrix ? matrix_load_width(view->dtype) : 4, last = view->rank() - 1;
     const bool is_a = view == &result.problem.a;
     const LoadForm form = load_form(*view, is_a, width);
     if (form.width > 1 || bits(view->dtype) > 32) continue;
@@ -231,12 +233,12 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
   // tiles in f32; copies take about 3 µs each.
   const double flops = 2 * static_cast<double>(p.products()) * static_cast<double>(p.k);
   if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
-  for (const auto& [kind, worth] : {std::pair(MatmulKind::matrices, 1e8), {MatmulKind::tile, 2e10}}) {
+  for (const auto& [kind, worth] : {std::pair(MatmulKind::subgroup_matrix, 1e8), {MatmulKind::tile, 2e10}}) {
     if (flops < worth) break;
     AlignedProblem result = align(p, kind, nominal_memory(), 0);
     if (result.copies.empty()) break;  // what is aligned for matrices is for tiles
     if (choose_variant(result.problem, capabilities, 0).kind != kind) continue;
-    if (result.bytes > window_limit(capabilities)) break;
+    if (result.bytes > chunk_limit(capabilities)) break;
     return result;
   }
   return std::nullopt;
@@ -256,31 +258,31 @@ void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expre
 
 // The length of k's windows: all of k, unless an operand is past a binding and reaches past half of one along k.
 std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
-  std::int64_t window = problem.k;
+  std::int64_t chunk = problem.k;
   for (const View* view : {&problem.a, &problem.b}) {
-    if (span_bytes(*view) <= window_limit(capabilities)) continue;
+    if (span_bytes(*view) <= chunk_limit(capabilities)) continue;
     const std::int64_t stride = std::abs(view->strides()[view == &problem.a ? -1 : -2]);
-    const auto half = static_cast<std::int64_t>(window_limit(capabilities) / 2) * 8 / bits(view->dtype);
-    while (window > 1 && stride * (window - 1) + 1 > half) window = first_half(window);
+    const auto half = static_cast<std::int64_t>(chunk_limit(capabilities) / 2) * 8 / bits(view->dtype);
+    while (chunk > 1 && stride * (chunk - 1) + 1 > half) chunk = first_half(chunk);
   }
-  return window;
+  return chunk;
 }
 
-// The dimension to halve so that every operand, and the sums of `windows`, fit a binding; -1 if all fit.
-int dimension_to_halve(const MatmulProblem& problem, std::int64_t window, std::int64_t windows,
+// The dimension to halve so that every operand, and the sums of `chunks`, fit a binding; -1 if all fit.
+int dimension_to_halve(const MatmulProblem& problem, std::int64_t chunk, std::int64_t chunks,
                        const gpu::Capabilities& capabilities) {
   const int rank = problem.batch.rank();
-  MatmulProblem p = window < problem.k ? part(problem, rank + 2, 0, window) : problem;
+  MatmulProblem p = chunk < problem.k ? part(problem, rank + 2, 0, chunk) : problem;
   int result = -1;
   std::int64_t longest = 0;
-  if (windows > 1 && p.sums_bytes(windows) > window_limit(capabilities)) {
+  if (chunks > 1 && p.sums_bytes(chunks) > chunk_limit(capabilities)) {
     for (int d = 0; d < rank + 2; ++d) {
       const std::int64_t size = p.y.shape()[d];
       if (size > 1 && size > longest) longest = size, result = d;
     }
   }
   p.for_each_view([&](View& view) {
-    if (result >= 0 || span_bytes(view) <= window_limit(capabilities)) return;
+    if (result >= 0 || span_bytes(view) <= chunk_limit(capabilities)) return;
     for (int d = 0; d < rank + 2; ++d) {
       if ((&view == &p.a && d == rank + 1) || (&view == &p.b && d == rank)) continue;  // k
       const std::int64_t reach = std::abs(view.strides()[d]) * (view.shape()[d] - 1);
@@ -292,16 +294,16 @@ int dimension_to_halve(const MatmulProblem& problem, std::int64_t window, std::i
 
 // Calls f with parts of the product of which everything fits a binding where k goes in such windows.
 template <class F>
-void in_parts(const MatmulProblem& p, std::int64_t window, const gpu::Capabilities& capabilities, F&& f) {
-  const int d = dimension_to_halve(p, window, ceil_div(p.k, window), capabilities);
+void in_parts(const MatmulProblem& p, std::int64_t chunk, const gpu::Capabilities& capabilities, F&& f) {
+  const int d = dimension_to_halve(p, chunk, ceil_div(p.k, chunk), capabilities);
   if (d < 0) return f(p);
   const int rank = p.batch.rank();
   const std::int64_t size = d < rank ? p.batch[d] : d == rank ? p.m : p.n;
   // Parts start at multiples of 64, so that they vectorise and tile as the whole does.
   const std::int64_t unit = d < rank || size < 128 ? 1 : 64;
   const std::int64_t half = ceil_div(size / 2, unit) * unit;
-  in_parts(part(p, d, 0, half), window, capabilities, f);
-  in_parts(part(p, d, half, size - half), window, capabilities, f);
+  in_parts(part(p, d, 0, half), chunk, capabilities, f);
+  in_parts(part(p, d, half, size - half), chunk, capabilities, f);
 }
 
 void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
@@ -312,34 +314,34 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
     if (variant) return *variant;
     const MatmulVariant choice = choose_variant(p, capabilities, scratch);
-    const bool unproven = choice.kind == MatmulKind::matrices && !matrices_proven(commands.device(), choice, p);
+    const bool unproven = choice.kind == MatmulKind::subgroup_matrix && !matrices_proven(commands.device(), choice, p);
     return unproven ? choose_variant(p, capabilities, scratch, false) : choice;
   };
-  const std::int64_t window = window_of_k(problem, capabilities), windows = ceil_div(problem.k, window);
-  in_parts(problem, window, capabilities, [&](const MatmulProblem& p) {
-    if (windows == 1) {
+  const std::int64_t chunk = window_of_k(problem, capabilities), chunks = ceil_div(problem.k, chunk);
+  in_parts(problem, chunk, capabilities, [&](const MatmulProblem& p) {
+    if (chunks == 1) {
       const auto copies = variant ? std::nullopt : worth_aligning(p, capabilities);
       if (copies) {
         const MatmulVariant v = choose(copies->problem, 0);
-        const bool takes = v.kind == MatmulKind::matrices || v.kind == MatmulKind::tile;
+        const bool takes = v.kind == MatmulKind::subgroup_matrix || v.kind == MatmulKind::tile;
         if (takes) return record_aligned(commands, p, epilogue, v, copies->bytes);
       }
       return record(commands, p, epilogue, choose(p, capabilities.max_buffer));
     }
     GpuScratch scratch(commands);
-    const View memory = scratch.take(p.sums_bytes(windows));
+    const View memory = scratch.take(p.sums_bytes(chunks));
     const auto sums_of = [&](std::int64_t first, std::int64_t size) {
       return View(memory.buffer, memory.offset + p.sums_bytes(first), p.sum_type(),
                   {size * p.products()});
     };
-    for (std::int64_t w = 0; w < windows; ++w) {
-      const MatmulProblem q = part(p, p.batch.rank() + 2, w * window, std::min(window, p.k - w * window));
+    for (std::int64_t w = 0; w < chunks; ++w) {
+      const MatmulProblem q = part(p, p.batch.rank() + 2, w * chunk, std::min(chunk, p.k - w * chunk));
       MatmulVariant v = choose(q, 0);
       v.splits = 1;
       record(commands, q, nullptr, v, sums_of(w, 1));
     }
-    const View all = sums_of(0, windows);
-    record_reduce(commands, p, epilogue, &all, static_cast<int>(windows));
+    const View all = sums_of(0, chunks);
+    record_reduce(commands, p, epilogue, &all, static_cast<int>(chunks));
   });
 }
 

@@ -1,6 +1,6 @@
 // The matrix product on the CPU's cores: panels (panels_cpu.h) multiply blocks of y that stay in a core's cache, and
 // the epilogue runs over each block while it is there.
-#include "cpu/kept.h"
+#include "cpu/packed_weight_cache.h"
 #include "kernels/call.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
@@ -57,8 +57,8 @@ class RightSide {
       return panel_type(view_.dtype) >= 0 && (view_.strides()[inner] == 1 || view_.shape()[inner] == 1) &&
              (view_.strides()[outer] >= 0 || view_.shape()[outer] == 1);
     };
-    if (cpu::Kept* kept = executor.kept()) {
-      memory_ = kept->form(view_, "panels", [&] { return panels(executor); });
+    if (cpu::PackedWeightCache* packed_weights = executor.packed_weights()) {
+      memory_ = packed_weights->form(view_, "panels", [&] { return panels(executor); });
     }
     if (memory_) {
       use_panels();

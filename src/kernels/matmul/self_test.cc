@@ -57,7 +57,7 @@ Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a
     return tiles * tile - (of_problem % tile != 0 ? wide : 0);
   };
   const int step = v.tile_k * v.stages(a_form, b_form);
-  const std::int64_t m = size(p.m, v.tile_m), n = size(p.n, v.tile_n), k = size(p.k, step, 2 + v.scouts);
+  const std::int64_t m = size(p.m, v.tile_m), n = size(p.n, v.tile_n), k = size(p.k, step, 2 + v.prefetch_stagger);
   const View a = upload(device, v.unit.operand, m, k, a_form, true, a_value);
   const View b = upload(device, v.unit.operand, k, n, b_form, false, b_value);
   const auto count = static_cast<std::size_t>(m * n);
@@ -112,12 +112,12 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
     return std::format("{} {}", form.along_k ? "k" : other, form.width);
   };
   // The verdict is of this text of the kernel.
-  static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_matrices"));
+  static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_subgroup_matrix"));
   const auto edge = [](std::int64_t size, int tile, const char* name) { return size % tile != 0 ? name : ""; };
-  const std::string key =
-      std::format("{} {}, a along {}, b along {}, edges {}{}{}, scouts {}, kernel {:x}", to_string(v),
-                  name(v.unit.operand), text(a, "m"), text(b, "n"), edge(problem.m, v.tile_m, "m"),
-                  edge(problem.n, v.tile_n, "n"), edge(problem.k, v.tile_k * v.stages(a, b), "k"), v.scouts, kernel);
+  const std::string key = std::format("{} {}, a along {}, b along {}, edges {}{}{}, scouts {}, kernel {:x}",
+                                      to_string(v), name(v.unit.operand), text(a, "m"), text(b, "n"),
+                                      edge(problem.m, v.tile_m, "m"), edge(problem.n, v.tile_n, "n"),
+                                      edge(problem.k, v.tile_k * v.stages(a, b), "k"), v.prefetch_stagger, kernel);
   return gpu::proven(device, key, [&] {
     Trial trial = start(device, v, a, b, problem);
     return passes(device, trial);

@@ -14,9 +14,9 @@ constexpr MatmulVariant tile(int m, int n, int k, int thread_m, int thread_n, bo
 constexpr MatmulVariant sliced(int m, int n, int k, int thread_m, int thread_n, int slices) {
   return {MatmulKind::tile, m, n, k, thread_m, thread_n, m / thread_m * (n / thread_n) * slices, false, slices};
 }
-constexpr MatmulVariant dot(int m, int n, int threads) { return {MatmulKind::dot, m, n, 0, 0, 0, threads}; }
-constexpr MatmulVariant columns(int m, int threads) {
-  return {MatmulKind::columns, m, 128, threads / 32 * 4, 0, 0, threads};
+constexpr MatmulVariant gemv_k(int m, int n, int threads) { return {MatmulKind::gemv_k, m, n, 0, 0, 0, threads}; }
+constexpr MatmulVariant gemv_n(int m, int threads) {
+  return {MatmulKind::gemv_n, m, 128, threads / 32 * 4, 0, 0, threads};
 }
 constexpr MatmulVariant direct(int m, int n, int threads) {
   return {MatmulKind::direct, m, n * threads, 0, m, n, threads};
@@ -33,17 +33,17 @@ constexpr MatmulVariant kVariants[] = {
     tile(16, 32, 32, 4, 4),
     sliced(32, 32, 32, 4, 4, 2),
     sliced(16, 32, 32, 4, 4, 4),
-    dot(8, 4, 32),
-    dot(8, 4, 64),
-    dot(4, 8, 32),
-    dot(1, 4, 32),
-    dot(1, 4, 128),
-    dot(1, 2, 256),
-    columns(1, 256),
-    columns(2, 256),
-    columns(4, 256),
-    columns(1, 128),
-    columns(4, 128),
+    gemv_k(8, 4, 32),
+    gemv_k(8, 4, 64),
+    gemv_k(4, 8, 32),
+    gemv_k(1, 4, 32),
+    gemv_k(1, 4, 128),
+    gemv_k(1, 2, 256),
+    gemv_n(1, 256),
+    gemv_n(2, 256),
+    gemv_n(4, 256),
+    gemv_n(1, 128),
+    gemv_n(4, 128),
     direct(32, 4, 8),
     direct(16, 4, 8),
     direct(8, 4, 8),
@@ -90,7 +90,7 @@ int result_memory(const MatmulVariant& v) {
 
 int MatmulVariant::workgroup_memory() const {
   switch (kind) {
-    case MatmulKind::matrices: {
+    case MatmulKind::subgroup_matrix: {
       int most = 0;
       for (const auto& [a, b] : {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
         most = std::max(most, operand_memory(*this, a, b) + result_slots(a, b) * result_memory(*this));
@@ -98,8 +98,8 @@ int MatmulVariant::workgroup_memory() const {
       return most;
     }
     case MatmulKind::tile: return (tile_m + tile_n) * tile_k * 4 * (double_buffer ? 2 : 1) * slices;
-    case MatmulKind::dot: return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
-    case MatmulKind::columns: return threads * 16;
+    case MatmulKind::gemv_k: return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
+    case MatmulKind::gemv_n: return threads * 16;
     case MatmulKind::direct: return 0;
   }
   return 0;
@@ -131,12 +131,12 @@ std::string to_string(const MatmulVariant& v) {
       return str_cat("tile_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.thread_m, "x", v.thread_n,
                      v.double_buffer ? "_double" : "", v.slices > 1 ? str_cat("_slices", v.slices) : "",
                      v.splits > 1 ? str_cat("_split", v.splits) : "");
-    case MatmulKind::dot: return str_cat("dot_", v.tile_m, "x", v.tile_n, "_", v.threads);
-    case MatmulKind::columns:
+    case MatmulKind::gemv_k: return str_cat("dot_", v.tile_m, "x", v.tile_n, "_", v.threads);
+    case MatmulKind::gemv_n:
       return str_cat("columns_", v.tile_m, "x", v.tile_n, "_", v.threads,
                      v.splits > 1 ? str_cat("_split", v.splits) : "");
     case MatmulKind::direct: return str_cat("direct_", v.thread_m, "x", v.thread_n, "_", v.threads);
-    case MatmulKind::matrices:
+    case MatmulKind::subgroup_matrix:
       return str_cat("matrices_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.thread_m, "x", v.thread_n,
                      "_by_", v.unit.m, "x", v.unit.n, "x", v.unit.k, v.splits > 1 ? str_cat("_split", v.splits) : "");
   }
@@ -163,11 +163,11 @@ std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilitie
 MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int sub_n, const gpu::MatrixShape& unit,
                              const gpu::Capabilities& capabilities) {
   const int subgroups = tile_m / sub_m * (tile_n / sub_n);
-  MatmulVariant v{MatmulKind::matrices, tile_m, tile_n, tile_k, sub_m, sub_n,
+  MatmulVariant v{MatmulKind::subgroup_matrix, tile_m, tile_n, tile_k, sub_m, sub_n,
                   subgroups * static_cast<int>(capabilities.subgroup_max)};
   v.unit = unit;
   // Measured on an H200: they gain 6 to 20 % with large tiles.
-  if (tile_m >= 128 && tile_n >= 128) v.scouts = 8;
+  if (tile_m >= 128 && tile_n >= 128) v.prefetch_stagger = 8;
   return v;
 }
 
@@ -209,9 +209,9 @@ int matrix_load_width(DType operand) { return 128 / bits(operand); }
 bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabilities& capabilities) {
   if (static_cast<std::uint32_t>(v.threads) > capabilities.max_workgroup_size) return false;
   if (static_cast<std::uint32_t>(v.workgroup_memory()) > capabilities.max_workgroup_memory) return false;
-  if (v.kind == MatmulKind::dot) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
-  if (v.kind == MatmulKind::columns) return p.b.strides()[-1] == 1;
-  if (v.kind == MatmulKind::matrices) {
+  if (v.kind == MatmulKind::gemv_k) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
+  if (v.kind == MatmulKind::gemv_n) return p.b.strides()[-1] == 1;
+  if (v.kind == MatmulKind::subgroup_matrix) {
     if (p.a.dtype != v.unit.operand || p.b.dtype != v.unit.operand) return false;
     if (std::ranges::find(capabilities.matrix_shapes, v.unit) == capabilities.matrix_shapes.end()) return false;
     // They see memory as vectors of words, y as its elements.
@@ -241,8 +241,8 @@ std::int64_t groups_of(const MatmulVariant& v, const MatmulProblem& p) {
   return p.batches() * ceil_div(p.m, v.tile_m) * ceil_div(p.n, v.tile_n);
 }
 
-std::optional<MatmulVariant> choose_matrices(const MatmulProblem& p, const gpu::Capabilities& capabilities,
-                                             std::uint64_t scratch) {
+std::optional<MatmulVariant> choose_subgroup_matrix(const MatmulProblem& p, const gpu::Capabilities& capabilities,
+                                                    std::uint64_t scratch) {
   const auto unit = matrix_unit(capabilities, p.a.dtype);
   if (!unit || p.m < 16 || p.n < 16 || p.k < 32) return std::nullopt;
   const int deeper = 2 / element_bytes(*unit);
@@ -285,11 +285,11 @@ std::optional<MatmulVariant> choose_split(const MatmulProblem& p, const gpu::Cap
 }
 
 // Few rows of a and contiguous rows of b: split k until every core has enough in flight.
-std::optional<MatmulVariant> choose_columns(const MatmulProblem& p, const gpu::Capabilities& capabilities,
-                                            std::uint64_t scratch) {
+std::optional<MatmulVariant> choose_gemv_n(const MatmulProblem& p, const gpu::Capabilities& capabilities,
+                                           std::uint64_t scratch) {
   constexpr std::int64_t kEnough = 528, kLeastK = 128;
   const int threads = capabilities.max_workgroup_size >= 256 ? 256 : 128;
-  MatmulVariant v = columns(p.m == 1 ? 1 : p.m == 2 && threads == 256 ? 2 : 4, threads);
+  MatmulVariant v = gemv_n(p.m == 1 ? 1 : p.m == 2 && threads == 256 ? 2 : 4, threads);
   if (p.m > 8 || p.n < 32 || !can_run(v, p, capabilities)) return std::nullopt;
   while (groups_of(v, p) * v.splits < kEnough && p.k / v.splits >= 2 * kLeastK) v.splits *= 2;
   while (v.splits > 1 && scratch_bytes(v, p) > scratch) v.splits /= 2;
@@ -306,16 +306,16 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
     return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
   if (matrices) {
-    if (const auto v = choose_matrices(p, capabilities, scratch)) return *v;
+    if (const auto v = choose_subgroup_matrix(p, capabilities, scratch)) return *v;
   }
   // Few rows or columns: tiles would stand idle in one direction.
-  const MatmulVariant skinny = p.m == 1   ? p.k >= 8192 ? dot(1, 2, 256) : dot(1, 4, 32)
-                               : p.k >= 1024 && p.m <= 16 ? dot(8, 4, 64)
-                               : p.m <= 4 ? dot(4, 8, 32)
-                                          : dot(8, 4, 32);
+  const MatmulVariant skinny = p.m == 1   ? p.k >= 8192 ? gemv_k(1, 2, 256) : gemv_k(1, 4, 32)
+                               : p.k >= 1024 && p.m <= 16 ? gemv_k(8, 4, 64)
+                               : p.m <= 4 ? gemv_k(4, 8, 32)
+                                          : gemv_k(8, 4, 32);
   const MatmulVariant smallest = tile(32, 32, 32, 4, 4);
   if ((p.m <= 16 || p.n <= 8) && can_run(skinny, p, capabilities)) return skinny;
-  if (const auto v = choose_columns(p, capabilities, scratch)) return *v;
+  if (const auto v = choose_gemv_n(p, capabilities, scratch)) return *v;
   for (const auto& [v, least] : {Threshold{tile(256, 128, 16, 16, 8), 380}, {tile(128, 128, 32, 8, 8), 500},
                                  {tile(128, 64, 16, 8, 8), 500}}) {
     if (groups_of(v, p) >= least && can_run(v, p, capabilities)) return v;

@@ -13,10 +13,10 @@ namespace weft::kernels {
 
 enum class MatmulKind : std::uint8_t {
   tile,    // matmul_tile.wgsl: tiles in workgroup memory
-  dot,     // matmul_dot.wgsl: invocations split k; both operands contiguous along k
+  gemv_k,  // matmul_gemv_k.wgsl: invocations split k; both operands contiguous along k
   direct,  // matmul_direct.wgsl: no workgroup memory; for software devices
-  matrices,  // matmul_matrices.wgsl: cooperative matrices
-  columns,  // matmul_columns.wgsl: few rows, b's rows contiguous
+  subgroup_matrix,  // matmul_subgroup_matrix.wgsl: cooperative matrices
+  gemv_n,  // matmul_gemv_n.wgsl: few rows, b's rows contiguous
 };
 
 // How the elements of an operand are best taken from memory.
@@ -35,7 +35,8 @@ struct MatmulVariant {
   int slices = 1;  // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
   int splits = 1;              // kinds tile, matrices and columns: k in that many slices, summed by matmul_reduce.wgsl
   gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
-  int scouts = 0;  // kind matrices: workgroups that take turns in fetching what they share, if an operand lies along k
+  int prefetch_stagger =
+      0;  // kind matrices: workgroups that take turns in fetching what they share, if an operand lies along k
 
   int workgroup_memory() const;  // bytes; kind matrices: for the layouts that take most
   int stages(const LoadForm& a, const LoadForm& b) const;  // kind matrices: of a step of k
@@ -45,8 +46,8 @@ struct MatmulVariant {
   bool operator==(const MatmulVariant&) const = default;
 };
 
-// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "dot_8x4_32", "direct_16x2_8",
-// "columns_1x128_256", "matrices_128x128x32_64x64_by_16x16x16".
+// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "gemv_k_8x4_32", "direct_16x2_8",
+// "gemv_n_1x128_256", "subgroup_matrix_128x128x32_64x64_by_16x16x16".
 std::string to_string(const MatmulVariant& variant);
 
 // All there are without cooperative matrices, for tests and tuning.

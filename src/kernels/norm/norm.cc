@@ -64,10 +64,10 @@ View per_channel(std::string_view name, std::string_view operand, const View& we
 // The channels' axis split in two: [groups, channels of a group].
 View split_channels(const View& view, int axis, std::int64_t groups) {
   Layout layout = view.layout;
-  const std::int64_t members = layout.shape[axis] / groups;
+  const std::int64_t lanes = layout.shape[axis] / groups;
   layout.shape.insert(axis, groups);
-  layout.shape[axis + 1] = members;
-  layout.strides.insert(axis, layout.strides[axis] * members);
+  layout.shape[axis + 1] = lanes;
+  layout.strides.insert(axis, layout.strides[axis] * lanes);
   return view.with_layout(layout);
 }
 
@@ -160,10 +160,10 @@ void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale,
 }
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowWork& work) {
-  call(stream, CallKey(kLayerNorm, first_axis, epsilon, work.before, work.after),
-       {inputs, scale, bias, work.operands, outputs}, [&](Stream& s) {
-         RowViews views = row_views(kLayerNorm, inputs, outputs, work);
+                const RowFusion& fusion) {
+  call(stream, CallKey(kLayerNorm, first_axis, epsilon, fusion.prologue, fusion.epilogue),
+       {inputs, scale, bias, fusion.operands, outputs}, [&](Stream& s) {
+         RowViews views = row_views(kLayerNorm, inputs, outputs, fusion);
          row_norm(s, make_layer_norm(std::move(views), scale, bias, first_axis, epsilon));
        });
 }
@@ -175,10 +175,10 @@ void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, c
   });
 }
 void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowWork& work) {
-  call(stream, CallKey(kRmsNorm, first_axis, epsilon, work.before, work.after), {inputs, scale, work.operands, outputs},
-       [&](Stream& s) {
-         row_norm(s, make_rms_norm(row_views(kRmsNorm, inputs, outputs, work), scale, first_axis, epsilon));
+              std::span<const View> outputs, int first_axis, float epsilon, const RowFusion& fusion) {
+  call(stream, CallKey(kRmsNorm, first_axis, epsilon, fusion.prologue, fusion.epilogue),
+       {inputs, scale, fusion.operands, outputs}, [&](Stream& s) {
+         row_norm(s, make_rms_norm(row_views(kRmsNorm, inputs, outputs, fusion), scale, first_axis, epsilon));
        });
 }
 
@@ -194,10 +194,10 @@ void group_norm_by(std::string_view name, Stream& stream, const View& x, const s
 
 void group_norm_by(std::string_view name, Stream& stream, std::span<const View> inputs,
                    const std::optional<View>& scale, const std::optional<View>& bias, std::span<const View> outputs,
-                   int channel_axis, std::int64_t groups, float epsilon, const RowWork& work) {
-  call(stream, CallKey(name, channel_axis, groups, epsilon, work.before, work.after),
-       {inputs, scale, bias, work.operands, outputs}, [&](Stream& s) {
-         RowViews views = row_views(name, inputs, outputs, work);
+                   int channel_axis, std::int64_t groups, float epsilon, const RowFusion& fusion) {
+  call(stream, CallKey(name, channel_axis, groups, epsilon, fusion.prologue, fusion.epilogue),
+       {inputs, scale, bias, fusion.operands, outputs}, [&](Stream& s) {
+         RowViews views = row_views(name, inputs, outputs, fusion);
          row_norm(s, make_group_norm(name, std::move(views), scale, bias, channel_axis, groups, epsilon));
        });
 }
@@ -211,9 +211,9 @@ void group_norm(Stream& stream, const View& x, const std::optional<View>& scale,
 }
 void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowWork& work) {
+                float epsilon, const RowFusion& fusion) {
   check_groups(groups);
-  group_norm_by(kGroupNorm, stream, inputs, scale, bias, outputs, channel_axis, groups, epsilon, work);
+  group_norm_by(kGroupNorm, stream, inputs, scale, bias, outputs, channel_axis, groups, epsilon, fusion);
 }
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
@@ -222,8 +222,8 @@ void instance_norm(Stream& stream, const View& x, const std::optional<View>& sca
 }
 void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                    const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowWork& work) {
-  group_norm_by(kInstanceNorm, stream, inputs, scale, bias, outputs, channel_axis, -1, epsilon, work);
+                   const RowFusion& fusion) {
+  group_norm_by(kInstanceNorm, stream, inputs, scale, bias, outputs, channel_axis, -1, epsilon, fusion);
 }
 
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,

@@ -1,20 +1,20 @@
-{# Norms down columns of 16 bits in parts that wait for each other (common/column_words.wgsl), with weights that lie
+{# Norms down columns of 16 bits in parts that wait for each other (common/column_pairs.wgsl), with weights that lie
    still along a column. A thread sums up what its elements are above its first one, and the squares of that, which
    loses no digits, as the first one is among them; means and squared deviations from them then join pairwise
    (common/moments.wgsl). A mean is told as a number and what its rounding left out, since where a mean is large it is
    the latter that results near zero come from. #}
 {% set shares = workgroup // block %}
-{{ work_access() }}
+{{ operand_access() }}
 {{ weight_access() }}
-{{ column_words_functions() }}
+{{ column_pairs_functions() }}
 {{ elements_function() }}
-var<workgroup> member_bases: array<vec2<u32>, {{ workgroup }}>;
-var<workgroup> member_means: array<vec4<f32>, {{ workgroup }}>;   // less the bases
-var<workgroup> member_squares: array<vec4<f32>, {{ workgroup }}>;
-var<workgroup> found_means: array<f32, {{ workgroup }}>;
-var<workgroup> found_rests: array<f32, {{ workgroup }}>;
-var<workgroup> found_squares: array<f32, {{ workgroup }}>;
-var<workgroup> found_counts: array<f32, {{ workgroup }}>;
+var<workgroup> lane_bases: array<vec2<u32>, {{ workgroup }}>;
+var<workgroup> lane_means: array<vec4<f32>, {{ workgroup }}>;   // less the bases
+var<workgroup> lane_squares: array<vec4<f32>, {{ workgroup }}>;
+var<workgroup> joined_means: array<f32, {{ workgroup }}>;
+var<workgroup> joined_rests: array<f32, {{ workgroup }}>;
+var<workgroup> joined_squares: array<f32, {{ workgroup }}>;
+var<workgroup> joined_counts: array<f32, {{ workgroup }}>;
 var<workgroup> row_means: array<f32, {{ block }}>;
 var<workgroup> row_rests: array<f32, {{ block }}>;
 var<workgroup> row_factors: array<f32, {{ block }}>;
@@ -26,7 +26,7 @@ fn narrow4(v: vec4<f32>) -> vec2<u32> { return {{ quick_store[1:] }}_bf16x4(v); 
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return vec2<u32>(narrow_f16x2(v.x, v.y), narrow_f16x2(v.z, v.w)); }
 {% endif %}
 // What a sum was rounded to: drivers compute as with real numbers otherwise, where nothing is left of it, (a + b) - a - b.
-fn rounded(v: f32) -> f32 { return bitcast<f32>(bitcast<u32>(v) + p.nothing); }
+fn rounded(v: f32) -> f32 { return bitcast<f32>(bitcast<u32>(v) + p.opaque_zero); }
 // Elements, their mean as a distance from another number, and the squares of their distances from the mean.
 struct Moments { count: f32, mean: f32, squares: f32 }
 fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
@@ -35,31 +35,31 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   let step = mean - a.mean;
   return Moments(all, a.mean + step * share, a.squares + squares + step * step * (a.count * share));
 }
-{% macro look_at(k) -%}found_at(tile, {{ looked_part(k // 3, shares) }}, {{ k % 3 }}u, column){%- endmacro %}
-{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, column: u32", 3 * looks, look_at) }}
+{% macro look_at(k) -%}partial_at(tile, {{ looked_split(k // 3, shares) }}, {{ k % 3 }}u, column){%- endmacro %}
+{{ load_partials_function("load_partials_of_some", "PartialsOfSome", "tile: u32, q: u32, column: u32", 3 * looks, look_at) }}
 {# Joins what all parts found as row_means and row_factors, of which there are others before until a barrier. #}
-{% macro join_parts() %}
+{% macro join_splits() %}
   let column = tid % {{ block }}u;
-  var found = Moments();
-  var found_base = 0f;
-  for (var q = tid / {{ block }}u; q < {{ known_parts }}u; q += {{ looks * shares }}u) {
-    let f = load_found_of_some(tile, q, column);
-    if (found.count == 0f) { found_base = f.f0; }
+  var joined = Moments();
+  var joined_base = 0f;
+  for (var q = tid / {{ block }}u; q < {{ known_splits }}u; q += {{ looks * shares }}u) {
+    let f = load_partials_of_some(tile, q, column);
+    if (joined.count == 0f) { joined_base = f.f0; }
 {% for k in range(looks) %}
-    found = join(found, {{ looked(k, shares, "elements_of(" ~ looked_part(k, shares) ~ ")") }}, (f.f{{ 3 * k }} - found_base) + f.f{{ 3 * k + 1 }}, {{ looked(k, shares, "f.f" ~ (3 * k + 2)) }});
+    joined = join(joined, {{ looked(k, shares, "elements_of(" ~ looked_split(k, shares) ~ ")") }}, (f.f{{ 3 * k }} - joined_base) + f.f{{ 3 * k + 1 }}, {{ looked(k, shares, "f.f" ~ (3 * k + 2)) }});
 {% endfor %}
   }
-  let found_mean = rounded(found_base + found.mean);
-  found_means[tid] = found_mean;
-  found_rests[tid] = (found_base - found_mean) + found.mean;
-  found_squares[tid] = found.squares;
-  found_counts[tid] = found.count;
+  let joined_mean = rounded(joined_base + joined.mean);
+  joined_means[tid] = joined_mean;
+  joined_rests[tid] = (joined_base - joined_mean) + joined.mean;
+  joined_squares[tid] = joined.squares;
+  joined_counts[tid] = joined.count;
   workgroupBarrier();
   if (tid < {{ block }}u) {
-    let base = found_means[tid];
-    var all = Moments(found_counts[tid], found_rests[tid], found_squares[tid]);
+    let base = joined_means[tid];
+    var all = Moments(joined_counts[tid], joined_rests[tid], joined_squares[tid]);
     for (var at = {{ block }}u; at < {{ workgroup }}u; at += {{ block }}u) {
-      all = join(all, found_counts[tid + at], (found_means[tid + at] - base) + found_rests[tid + at], found_squares[tid + at]);
+      all = join(all, joined_counts[tid + at], (joined_means[tid + at] - base) + joined_rests[tid + at], joined_squares[tid + at]);
     }
     let variance = all.squares * p.inverse_length;
     let factor = inverseSqrt(select(variance, 0f, variance < 0f) + p.epsilon);   // max() may hide NaN
@@ -87,20 +87,20 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 
 {% macro finish_tile() %}
 {{ take_weights() }}
-{{ join_parts() }}
+{{ join_splits() }}
   workgroupBarrier();
 {{ row_values() }}
 {{ finish_steps(result) }}
 {% endmacro %}
 {{ finish_function(finish_tile) }}
 
-{{ parts_begin() }}
+{{ split_begin() }}
 {{ take_words("0u") }}
   let base = widen4_x(v0);
   var total = vec4<f32>(0);
   var squares = vec4<f32>(0);
   var count = 1f;
-{% for i in range(1, kept) %}
+{% for i in range(1, register_steps) %}
   let d{{ i }} = {{ masked("vec4<f32>(0)", "widen4_x(v" ~ i ~ ") - base", i) }};
   total += d{{ i }};
   squares = fma(d{{ i }}, d{{ i }}, squares);
@@ -110,41 +110,41 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   count = select(0f, count, inside0);
 {% endif %}
   let mean = total / max(count, 1f);
-  member_bases[member * {{ block // 4 }}u + slot / 4u] = v0;
-  member_means[member * {{ block // 4 }}u + slot / 4u] = mean;
-  member_squares[member * {{ block // 4 }}u + slot / 4u] = select(vec4<f32>(0), squares - mean * total, count > 0f);
-  if (slot == 0u) { found_counts[member] = count; }
+  lane_bases[lane * {{ block // 4 }}u + slot / 4u] = v0;
+  lane_means[lane * {{ block // 4 }}u + slot / 4u] = mean;
+  lane_squares[lane * {{ block // 4 }}u + slot / 4u] = select(vec4<f32>(0), squares - mean * total, count > 0f);
+  if (slot == 0u) { joined_counts[lane] = count; }
   workgroupBarrier();
   if (tid < {{ block }}u) {
-    let part_base = widen4_x(member_bases[tid / 4u])[tid % 4u];
-    var part = Moments();
-    for (var k = 0u; k < {{ team }}u; k++) {
+    let split_base = widen4_x(lane_bases[tid / 4u])[tid % 4u];
+    var split = Moments();
+    for (var k = 0u; k < {{ threads_per_row }}u; k++) {
       let at = k * {{ block // 4 }}u + tid / 4u;
-      let n = found_counts[k];
-      let mean = (widen4_x(member_bases[at])[tid % 4u] - part_base) + member_means[at][tid % 4u];
-      part = join(part, n, select(0f, mean, n > 0f), member_squares[at][tid % 4u]);
+      let n = joined_counts[k];
+      let mean = (widen4_x(lane_bases[at])[tid % 4u] - split_base) + lane_means[at][tid % 4u];
+      split = join(split, n, select(0f, mean, n > 0f), lane_squares[at][tid % 4u]);
     }
-    let mean = rounded(part_base + part.mean);
-    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "mean") }}
-    {{ leave_found("found_at(tile, part_of(tile), 1u, tid)", "(part_base - mean) + part.mean") }}
-    {{ leave_found("found_at(tile, part_of(tile), 2u, tid)", "part.squares") }}
+    let mean = rounded(split_base + split.mean);
+    {{ publish_partials("partial_at(tile, split_of(tile), 0u, tid)", "mean") }}
+    {{ publish_partials("partial_at(tile, split_of(tile), 1u, tid)", "(split_base - mean) + split.mean") }}
+    {{ publish_partials("partial_at(tile, split_of(tile), 2u, tid)", "split.squares") }}
   }
 {{ take_weights() }}
   workgroupBarrier();   // counts are found where members left theirs
-{{ join_parts() }}
+{{ join_splits() }}
 {% if rounds %}
   workgroupBarrier();
 {{ row_values() }}
 {# What is stored at once has no NaN. #}
-  if (not_finite_f32(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicMax(&gave_up, 1u); }
-{{ parts_found() }}
+  if (not_finite_f32(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicMax(&fallback_reason, 1u); }
+{{ split_joined() }}
 {% else %}
-{{ parts_found() }}
+{{ split_joined() }}
 {{ row_values() }}
 {% endif %}
 {{ results_begin() }}
-{% for i in range(kept) %}
-  v{{ i }} += vec2<u32>(p.nothing);
+{% for i in range(register_steps) %}
+  v{{ i }} += vec2<u32>(p.opaque_zero);
 {{ store_words(i, "narrow4(" ~ result("widen4_x(v" ~ i ~ ")") ~ ")") }}
 {% endfor %}
-{{ parts_end() }}
+{{ split_end() }}

@@ -1,7 +1,7 @@
 {# What kernels of norms share: two sums of a team at once; scale and bias. #}
-{% macro team_sums_function() %}
+{% macro row_sums_function() %}
 fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
-{{ team_function("team_sums", "vec2<f32>", "add_pairs") }}
+{{ row_reduction("row_sums", "vec2<f32>", "add_pairs") }}
 {% endmacro %}
 {% macro weight_access() %}
 {% if scaled %}
@@ -14,7 +14,7 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {# Of phased rows weights lie as the rows do, but not in words. #}
 {% macro one_weight_access(operand, is_wide) %}
 {{ row_access(operand) }}
-{% if phased and is_wide %}
+{% if unaligned and is_wide %}
 fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   let s = p.{{ operand }}_inner0;
   return {{ load_each(operand) }};

@@ -42,7 +42,7 @@ Problem problem_of(const RowNorm& norm) {
     check_floating(norm.name, name, view);
     strides.push_back(view.strides());
   }
-  if (element_count(p.views.shape()) > 0) p.rows = split_rows(p.views.shape(), norm.along, strides);
+  if (element_count(p.views.shape()) > 0) p.rows = rows_along(p.views.shape(), norm.along, strides);
   return p;
 }
 
@@ -52,10 +52,10 @@ RowPlanOptions options_of(const Problem& p) {
   for (const Weight& w : p.weights) {
     options.along4 &= vectorises_along(w.view, p.rows, k) || shared_by_four(p.rows, k, false);
     options.across4 &= vectorises_across(w.view, p.rows, k) || shared_by_four(p.rows, k, true);
-    options.words_across &= shared_by_four(p.rows, k, true);
+    options.packed_pairs &= shared_by_four(p.rows, k, true);
     ++k;
   }
-  options.words = keeps_words(p.views);
+  options.in_pairs = keeps_pairs(p.views);
   return options;
 }
 
@@ -78,47 +78,47 @@ RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
 // Whether no weight changes along a row.
 bool weights_lie_still(const Problem& p) {
   const std::vector<Strides>& strides = p.rows.inner.strides;
-  return std::all_of(strides.end() - static_cast<std::ptrdiff_t>(p.weights.size()), strides.end(), [](const Strides& s) {
-    return std::ranges::all_of(s, [](std::int64_t step) { return step == 0; });
-  });
+  return std::all_of(
+      strides.end() - static_cast<std::ptrdiff_t>(p.weights.size()), strides.end(),
+      [](const Strides& s) { return std::ranges::all_of(s, [](std::int64_t step) { return step == 0; }); });
 }
 
 // Windows: one, or several where a row is longer than a binding. A part's statistics: mean, what its rounding left out,
 // squares, and, of several windows, how many elements; or squares alone.
-std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, const RowNorm& norm,
-                                 std::span<const Problem> windows, const std::optional<PartsForm>& form = {}) {
+std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, const RowNorm& norm,
+                                   std::span<const Problem> chunks, const std::optional<SplitForm>& form = {}) {
   std::vector<Rows> rows;
   std::vector<RowPlanOptions> options;
-  for (const Problem& p : windows) {
+  for (const Problem& p : chunks) {
     rows.push_back(p.rows);
     options.push_back(options_of(p));
   }
-  const int words = !norm.centred ? 1 : windows.size() == 1 ? 3 : 4;
-  PartKind kind = part_kind(norm.views, words, windows[0].weights.size());
-  const Problem& p = windows[0];
-  if (windows.size() == 1 && norm.centred && p.rows.inner.shape.rank() <= 1 && in_column_words(p.views, options[0]) &&
+  const int words = !norm.centred ? 1 : chunks.size() == 1 ? 3 : 4;
+  SplitKind kind = split_kind(norm.views, words, chunks[0].weights.size());
+  const Problem& p = chunks[0];
+  if (chunks.size() == 1 && norm.centred && p.rows.inner.shape.rank() <= 1 && in_column_pairs(p.views, options[0]) &&
       weights_lie_still(p)) {
-    kind.column_words = 3;
+    kind.column_pairs = 3;
   }
-  return plan_parts(capabilities, rows, common_options(options), kind, form);
+  return plan_split_rows(capabilities, rows, common_options(options), kind, form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,
            std::int64_t length) {
   Call call(*stream.gpu(), kernel);
   std::vector<std::string> listed = add_views(call, p.views, p.rows, plan);
-  add_work(call, p.views, plan, norm_work(norm.centred, p.weights.size()));
+  add_fusion(call, p.views, plan, norm_work(norm.centred, p.weights.size()));
   for (const auto& [name, view] : p.weights) {
     if (view.dtype == DType::f64) throw Unsupported("{}: {} is f64, which runs on the CPU only", norm.name, name);
     const bool wide = plan.width == 4 && !shared_by_four(p.rows, listed.size(), plan.across);
-    call.read(name, view, wide && !plan.phased ? 4 : 1);
+    call.read(name, view, wide && !plan.unaligned ? 4 : 1);
     call.set(std::string(name) + "_wide", wide);
     listed.emplace_back(name);
   }
   const std::vector<std::string_view> names(listed.begin(), listed.end());
   add_rows(call, p.rows, plan, names);
   call.include("float_rows").include("norm_weights");
-  call.set("words_of_x", keeps_words(p.views) && steps_in_fours(p.views, p.rows, plan, 0));
+  call.set("pairs_of_x", keeps_pairs(p.views) && steps_are_vec4(p.views, p.rows, plan, 0));
   call.set("narrow_y", bits(p.views.result_type()) <= 16);
   // Of rows that are constant, say, a result is a weight, which may lie exactly between two of bf16.
   call.set("ties", std::ranges::any_of(p.weights, [](const Weight& w) { return w.view.dtype != DType::bf16; }));
@@ -133,23 +133,23 @@ bool rounds_at_once(const Problem& p) {
   const auto overwritten = [&](const View& v) { return v.buffer == views.results[0].buffer; };
   const bool again = !p.weights.empty() && (overwritten(views.inputs[0]) ||
                                             std::ranges::any_of(p.weights, overwritten, &Weight::view));
-  return rounds_only(views) && !views.before && !again;
+  return rounds_only(views) && !views.prologue && !again;
 }
 
-void run_in_parts(Stream& stream, const RowNorm& norm, std::span<const Problem> windows, const RowParts& parts) {
+void run_split(Stream& stream, const RowNorm& norm, std::span<const Problem> chunks, const SplitRows& splits) {
   std::int64_t length = 0;
-  for (const Problem& p : windows) length += p.rows.length;
-  run_parts(*stream.gpu(), norm.name, parts, [&](std::size_t window) {
-    const RowViews& views = windows[window].views;
-    const char* kernel = parts.column_words ? "norm_columns" : "row_norm_parts";
-    Call call = start(stream, kernel, norm, windows[window], parts.plan_of(window), length);
-    call.include("row_parts").include("tile_work");
-    if (parts.column_words) {
-      add_column_words(call, parts, views.inputs[0].dtype, views.result_type(), parts.plan.team / 4);
+  for (const Problem& p : chunks) length += p.rows.length;
+  run_split_rows(*stream.gpu(), norm.name, splits, [&](std::size_t chunk) {
+    const RowViews& views = chunks[chunk].views;
+    const char* kernel = splits.column_pairs ? "norm_columns" : "row_norm_split";
+    Call call = start(stream, kernel, norm, chunks[chunk], splits.plan_of(chunk), length);
+    call.include("split_rows").include("tile_fusion");
+    if (splits.column_pairs) {
+      add_column_pairs(call, splits, views.inputs[0].dtype, views.result_type(), splits.plan.threads_per_row / 4);
     } else {
-      call.set("rounds", rounds_at_once(windows[window]));
+      call.set("rounds", rounds_at_once(chunks[chunk]));
     }
-    call.set("counted", windows.size() > 1);
+    call.set("counted", chunks.size() > 1);
     return call;
   });
 }
@@ -159,24 +159,24 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   options.form = form;
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
-  call.include("moments").nothing().set("rounds", rounds_at_once(p));
-  if (plan.kept == 0 && norm.centred) {
+  call.include("moments").opaque_zero().set("rounds", rounds_at_once(p));
+  if (plan.register_steps == 0 && norm.centred) {
     add_batches(call, plan, uncut(plan), loads_at_once(call.capabilities(), plan, false, true), true);
   }
   call.dispatch_groups(norm.name, plan.groups);
 }
 
-std::vector<Problem> windows_of(const RowNorm& norm, RowWindows pieces) {
-  std::vector<Problem> windows;
-  for (const RowWindow& piece : pieces) windows.push_back(problem_of(norm_of(norm, piece.views)));
-  return windows;
+std::vector<Problem> chunks_of(const RowNorm& norm, RowChunks pieces) {
+  std::vector<Problem> chunks;
+  for (const RowChunk& piece : pieces) chunks.push_back(problem_of(norm_of(norm, piece.views)));
+  return chunks;
 }
 
 // The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
-  return [&capabilities, &norm](RowWindows pieces) -> std::uint64_t {
-    const auto parts = parts_of(capabilities, norm, windows_of(norm, pieces));
-    return parts ? parts->bytes() : 0;
+  return [&capabilities, &norm](RowChunks pieces) -> std::uint64_t {
+    const auto splits = splits_of(capabilities, norm, chunks_of(norm, pieces));
+    return splits ? splits->bytes() : 0;
   };
 }
 
@@ -192,11 +192,11 @@ void row_norm(Stream& stream, const RowNorm& norm) {
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, norm);
-  in_row_windows(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowWindows pieces) {
-    const std::vector<Problem> windows = windows_of(norm, pieces);
-    const auto parts = parts_of(capabilities, norm, windows);
-    if (parts) return run_in_parts(stream, norm, windows, *parts);
-    run_whole(stream, norm_of(norm, pieces[0].views), windows[0], {});
+  in_row_chunks(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowChunks pieces) {
+    const std::vector<Problem> chunks = chunks_of(norm, pieces);
+    const auto splits = splits_of(capabilities, norm, chunks);
+    if (splits) return run_split(stream, norm, chunks, *splits);
+    run_whole(stream, norm_of(norm, pieces[0].views), chunks[0], {});
   });
 }
 
@@ -206,12 +206,12 @@ void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form) 
   call_once(stream, {all}, [&](Stream& s) { run_whole(s, norm, p, form); });
 }
 
-void row_norm_in_parts(Stream& stream, const RowNorm& norm, const PartsForm& form) {
+void row_norm_split_rows(Stream& stream, const RowNorm& norm, const SplitForm& form) {
   const Problem p = problem_of(norm);
   const std::vector<View> all = views_of(p);
   call_once(stream, {all}, [&](Stream& s) {
-    const RowParts parts = *parts_of(s.gpu()->device().capabilities(), norm, std::span(&p, 1), form);
-    run_in_parts(s, norm, std::span(&p, 1), parts);
+    const SplitRows splits = *splits_of(s.gpu()->device().capabilities(), norm, std::span(&p, 1), form);
+    run_split(s, norm, std::span(&p, 1), splits);
   });
 }
 

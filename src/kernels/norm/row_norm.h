@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "kernels/common/row_parts.h"
-#include "kernels/common/row_work.h"
+#include "kernels/common/row_fusion.h"
+#include "kernels/common/split_rows.h"
 #include "weft/cpu.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -27,7 +27,7 @@ struct RowNorm {
 void row_norm(Stream& stream, const RowNorm& norm);
 // In a form of one's own, whole or in parts, for tests and benchmarks.
 void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form);
-void row_norm_in_parts(Stream& stream, const RowNorm& norm, const PartsForm& form);
+void row_norm_split_rows(Stream& stream, const RowNorm& norm, const SplitForm& form);
 // What the public functions make of their arguments. group_norm: groups < 0 for each channel a group.
 RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
                         int first_axis, float epsilon);

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/common/row_work_cpu.h"
+#include "kernels/common/row_fusion_cpu.h"
 
 namespace weft::kernels {
 namespace {

@@ -10,7 +10,7 @@
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
-#include "kernels/elementwise/map.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -210,7 +210,7 @@ bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProb
       .set("workgroup", workgroup)
       .index_param("count", count)
       .index_param("groups", groups)
-      .index_param("phase", y->before)
+      .index_param("misalignment", y->before)
       .param("x_first", static_cast<std::uint32_t>(x->before + problem.x_origin))
       .param("value", static_cast<std::uint32_t>(problem.value))
       .param("inverse", 1 / static_cast<float>(inner.period))
@@ -297,9 +297,9 @@ void remap_elements(gpu::Commands& commands, std::string_view name, const RemapP
   const bool flat = is_dense(problem) && problem.mode != Remap::keep && has_vectors(problem.y);
   const bool x_vec = problem.axes[rank - 1].x_stride == 1 && has_vectors(problem.x);
   const std::int64_t first = static_cast<std::int64_t>(problem.y.offset) * 8 / bits(problem.y.dtype);
-  const std::int64_t phase = flat ? first % 4 : 0;
+  const std::int64_t misalignment = flat ? first % 4 : 0;
   const std::int64_t count = count_of(problem);
-  const std::int64_t groups = ceil_div(count + phase, lanes);
+  const std::int64_t groups = ceil_div(count + misalignment, lanes);
 
   Call call(commands, "remap");
   call.include("remap_index");
@@ -314,7 +314,7 @@ void remap_elements(gpu::Commands& commands, std::string_view name, const RemapP
       .set("workgroup", workgroup)
       .index_param("count", count)
       .index_param("groups", groups)
-      .index_param("phase", phase)
+      .index_param("misalignment", misalignment)
       .param("x_first", static_cast<std::uint32_t>(problem.x_origin))
       .param("value_low", static_cast<std::uint32_t>(problem.value))
       .param("value_high", static_cast<std::uint32_t>(problem.value >> 32));
@@ -324,7 +324,7 @@ void remap_elements(gpu::Commands& commands, std::string_view name, const RemapP
 }  // namespace
 
 void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
-  in_remap_windows(commands.device().capabilities(), name, problem, [&](const RemapProblem& part) {
+  in_remap_chunks(commands.device().capabilities(), name, problem, [&](const RemapProblem& part) {
     if (!spread(commands, name, part) && !remap_words(commands, name, part)) remap_elements(commands, name, part);
   });
 }

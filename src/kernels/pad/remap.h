@@ -47,8 +47,8 @@ std::int64_t remapped(const RemapProblem& problem, const RemapAxis& axis, std::i
 
 void remap_gpu(gpu::Commands& commands, std::string_view name, const RemapProblem& problem);
 // Calls `run` with parts of the problem whose views fit bindings; x of each is the run of elements that it takes from.
-void in_remap_windows(const gpu::Capabilities& capabilities, std::string_view name, const RemapProblem& problem,
-                      const std::function<void(const RemapProblem&)>& run);
+void in_remap_chunks(const gpu::Capabilities& capabilities, std::string_view name, const RemapProblem& problem,
+                     const std::function<void(const RemapProblem&)>& run);
 void remap_cpu(cpu::Executor& executor, const RemapProblem& problem);
 
 // y[i] = x[i - before] (modes constant and keep; edge), where `before` has a number for each axis.

@@ -68,7 +68,8 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
                      }
                      c += run;
                    }
-                   store(y, target + first * row.y_stride, row.y_stride, static_cast<int>(end_of_piece - first), numbers);
+                   store(y, target + first * row.y_stride, row.y_stride, static_cast<int>(end_of_piece - first),
+                         numbers);
                  }
                  continue;
                }

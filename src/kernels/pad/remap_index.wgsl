@@ -41,8 +41,8 @@ fn row_of(c: Coords) -> Row {
 {% macro thread_place() -%}
   let group = group_index(wg, n) * {{ workgroup }}u + lane;
   if (group >= p.groups) { return; }
-  let first = select(0u, p.phase, group == 0u);
-  let start = group * {{ lanes }}u - p.phase;     // perhaps "before" 0
+  let first = select(0u, p.misalignment, group == 0u);
+  let start = group * {{ lanes }}u - p.misalignment;     // perhaps "before" 0
   let end = min({{ lanes }}u, p.count - start);
   let c = coords(start + first);
   let row = row_of(c);

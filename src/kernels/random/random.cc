@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "kernels/call.h"
+#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
-#include "kernels/common/windows.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
@@ -46,8 +46,8 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
   Call call(commands, "random");
   if (const int axis = axis_to_cut(call.capabilities(), name, y, outermost); axis >= 0) {
     const std::int64_t size = y.shape()[axis], half = first_half(size);
-    random_part(commands, problem, part_along(y, axis, 0, half), first);
-    return random_part(commands, problem, part_along(y, axis, half, size - half), first + y.count() / size * half);
+    random_part(commands, problem, chunk_along(y, axis, 0, half), first);
+    return random_part(commands, problem, chunk_along(y, axis, half, size - half), first + y.count() / size * half);
   }
   // Four of the stream's words at once: of bits, four elements if they are words.
   const bool whole = problem.form != Form::bits || bits(y.dtype) == 32;
@@ -144,8 +144,9 @@ void random_normal(Stream& stream, const View& key, float mean, float deviation,
   call(stream, CallKey("random_normal", mean, deviation), {key, y}, [&](Stream& s) {
     check_float("random_normal", y);
     if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean)) {
-      throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0",
-                            mean, deviation);
+      throw InvalidArgument(
+          "random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0", mean,
+          deviation);
     }
     run(s, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
   });

@@ -1,7 +1,7 @@
 #include "core/host_memory.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
-#include "kernels/common/row_parts.h"
+#include "kernels/common/split_rows.h"
 #include "kernels/reduce/arg_reduce_cpu.h"
 #include "kernels/reduce/reduction.h"
 #include "weft/error.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {"argmin", "argmax"};
 
-Rows check(ArgOp op, const View& x, const View& y, std::span<const int> axes) {
+Rows check(ArgKind op, const View& x, const View& y, std::span<const int> axes) {
   const std::string_view name = kNames[static_cast<int>(op)];
   if (!has_order(x.dtype)) throw InvalidArgument("{}: x is {}; expected a type with an order", name, to_string(x));
   if (!is_integer(y.dtype) || bits(y.dtype) < 32) {
@@ -43,13 +43,13 @@ struct RunsInRow {
 using IndexInRow = std::vector<RunsInRow>;
 
 // `whole` is the shape of all windows and rows together.
-IndexInRow index_in_row(const RowWindow& window, const Shape& whole, const AxisMask& along) {
+IndexInRow index_in_row(const RowChunk& chunk, const Shape& whole, const AxisMask& along) {
   IndexInRow index;
   std::int64_t behind = 1;
   for (int d = whole.rank() - 1; d >= 0; --d) {
     if (!along[d]) continue;
-    const std::int64_t size = window.views[0].shape()[d];
-    if (size < whole[d]) index.push_back({size * behind, whole[d] * behind, window.begin[d] * behind});
+    const std::int64_t size = chunk.views[0].shape()[d];
+    if (size < whole[d]) index.push_back({size * behind, whole[d] * behind, chunk.begin[d] * behind});
     behind *= whole[d];
   }
   // There is one run along the outermost axis.
@@ -58,97 +58,97 @@ IndexInRow index_in_row(const RowWindow& window, const Shape& whole, const AxisM
 }
 
 void record(Stream& stream, const KeyRule& rule, std::string_view name, const View& x, const View& y, const Rows& rows,
-            const RowPlan& plan, const Parts& parts, Stage stage, const IndexInRow& index = {}, int folds = 1) {
+            const RowPlan& plan, const RowSplits& splits, Stage stage, const IndexInRow& index = {}, int folds = 1) {
   Call call(*stream.gpu(), "arg_reduce");
-  call.read("x", x, plan.width, plan.width == 4 ? plan.apart() : 0).write("y", y);
+  call.read("x", x, plan.width, plan.width == 4 ? plan.pair_stride() : 0).write("y", y);
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
   rule.add_to(call);
-  add_parts(call, plan, parts, stage, words_of(x));
+  add_splits(call, plan, splits, stage, words_of(x));
   // bf16 shares its denormals with f32.
   call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
-  add_batches(call, plan, parts, loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
+  add_batches(call, plan, splits, loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
   call.set("long_result", bits(y.dtype) == 64).set("cuts", static_cast<int>(index.size())).set("folds", folds);
   for (std::size_t i = 0; i < index.size(); ++i) {
     call.index_param(std::format("run{}", i), index[i].length).index_param(std::format("step{}", i), index[i].step);
     call.index_param(std::format("begin{}", i), index[i].begin);
   }
-  call.dispatch_groups(name, plan.groups * parts.count);
+  call.dispatch_groups(name, plan.groups * splits.count);
 }
 
 // Rows: whole ones, or what a window holds of rows that are longer than a binding.
-struct Window {
+struct Chunk {
   View x, y;
   Rows rows;
   RowPlan plan;
-  Parts parts;
+  RowSplits splits;
   IndexInRow index;
   Stage stage = Stage::whole;
   int folds = 1;  // so many of `rows`, side by side, are one
 };
 
-std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
-                               RowWindows pieces) {
-  std::vector<Window> windows;
-  for (const RowWindow& piece : pieces) {
+std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
+                             RowChunks pieces) {
+  std::vector<Chunk> chunks;
+  for (const RowChunk& piece : pieces) {
     const View &x = piece.views[0], &y = piece.views[1];
-    Window w{x, y, split_rows(x.shape(), along, std::array{x.strides(), y.strides()})};
-    const auto plan = [&](Window& w) {
+    Chunk w{x, y, rows_along(x.shape(), along, std::array{x.strides(), y.strides()})};
+    const auto plan = [&](Chunk& w) {
       w.plan = plan_reduction(capabilities, w.x, w.rows, true);
-      w.parts = cut_window(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
-      w.stage = first_stage(capabilities, w.rows, w.plan, w.parts, {words_of(x), 2}, pieces.size());
+      w.splits = choose_chunk_splits(capabilities, w.rows, w.plan, pieces.size(), DType::u64, slots_of(x));
+      w.stage = first_stage(capabilities, w.rows, w.plan, w.splits, {words_of(x), 2}, pieces.size());
       if (w.stage != Stage::whole) return;
-      if (w.plan.cut) w.plan = plan_reduction(capabilities, w.x, w.rows, false);
-      w.parts = uncut(w.plan);
+      if (w.plan.split) w.plan = plan_reduction(capabilities, w.x, w.rows, false);
+      w.splits = uncut(w.plan);
     };
     if (const auto rows = pieces.size() == 1 ? folded_columns(x, w.rows) : std::nullopt) {
-      Window two{x, y, *rows};
+      Chunk two{x, y, *rows};
       two.folds = 2;
       plan(two);
       if (two.stage != Stage::first) return {two};
     }
     plan(w);
     w.index = index_in_row(piece, whole, along);
-    windows.push_back(std::move(w));
+    chunks.push_back(std::move(w));
   }
-  return windows;
+  return chunks;
 }
 
-Parts joined(std::span<const Window> windows) {
-  Parts all{0, 0};
-  for (const Window& w : windows) all.count += w.parts.count;
+RowSplits joined(std::span<const Chunk> chunks) {
+  RowSplits all{0, 0};
+  for (const Chunk& w : chunks) all.count += w.splits.count;
   return all;
 }
 
 // Parts leave accumulators in scratch, which a last call joins.
-void run_in_parts(Stream& stream, const KeyRule& rule, std::string_view name, std::span<const Window> windows) {
-  const Parts all = joined(windows);
-  const int slots = slots_of(windows[0].x);
-  const Rows& rows = windows[0].rows;
+void run_split(Stream& stream, const KeyRule& rule, std::string_view name, std::span<const Chunk> chunks) {
+  const RowSplits all = joined(chunks);
+  const int slots = slots_of(chunks[0].x);
+  const Rows& rows = chunks[0].rows;
   GpuScratch scratch(*stream.gpu());
   const View partial = partials(scratch, DType::u64, rows, all, slots);
   std::int64_t first = 0;
-  for (const Window& w : windows) {
+  for (const Chunk& w : chunks) {
     View y = partial;
     y.offset += byte_size(DType::u64, static_cast<std::uint64_t>(first * slots));
-    record(stream, rule, name, w.x, y, to_partials(w.rows, all, slots), w.plan, w.parts, w.stage, w.index);
-    first += w.parts.count;
+    record(stream, rule, name, w.x, y, to_partials(w.rows, all, slots), w.plan, w.splits, w.stage, w.index);
+    first += w.splits.count;
   }
   const Rows second = from_partials(rows, all, slots);
   const RowPlan last = plan_rows(stream.gpu()->device().capabilities(), second, {});
-  record(stream, rule, name, partial, windows[0].y, second, last, uncut(last), Stage::second);
+  record(stream, rule, name, partial, chunks[0].y, second, last, uncut(last), Stage::second);
 }
 
 // The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, const View& x, const AxisMask& along) {
-  return [&capabilities, &x, along](RowWindows pieces) -> std::uint64_t {
-    const std::vector<Window> windows = windows_of(capabilities, x.shape(), along, pieces);
-    if (windows[0].stage != Stage::first) return 0;
-    const std::int64_t parts = joined(windows).count;
-    return byte_size(DType::u64, static_cast<std::uint64_t>(windows[0].rows.count * parts * slots_of(x)));
+  return [&capabilities, &x, along](RowChunks pieces) -> std::uint64_t {
+    const std::vector<Chunk> chunks = chunks_of(capabilities, x.shape(), along, pieces);
+    if (chunks[0].stage != Stage::first) return 0;
+    const std::int64_t splits = joined(chunks).count;
+    return byte_size(DType::u64, static_cast<std::uint64_t>(chunks[0].rows.count * splits * slots_of(x)));
   };
 }
 
-void run(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes) {
+void run(Stream& stream, ArgKind op, const View& x, const View& y, std::span<const int> axes) {
   const std::string_view name = kNames[static_cast<int>(op)];
   const Rows rows = check(op, x, y, axes);
   check_memory(stream, name, {{"x", x}}, {{"y", y}}, Sharing::same_view);
@@ -161,21 +161,21 @@ void run(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   // NaN has the greatest key both ways.
-  const KeyRule rule(by_value(x.dtype) ? DType::f32 : x.dtype, op == ArgOp::min);
+  const KeyRule rule(by_value(x.dtype) ? DType::f32 : x.dtype, op == ArgKind::min);
   const AxisMask mask = reduced_axes(x.rank(), axes);
   const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
   const auto scratch = scratch_of(capabilities, x, mask);
-  in_row_windows(capabilities, name, views, mask, scratch, [&](RowWindows pieces) {
-    const std::vector<Window> windows = windows_of(capabilities, x.shape(), mask, pieces);
-    const Window& w = windows[0];
-    if (w.stage == Stage::first) return run_in_parts(stream, rule, name, windows);
-    record(stream, rule, name, w.x, w.y, w.rows, w.plan, w.parts, w.stage, {}, w.folds);
+  in_row_chunks(capabilities, name, views, mask, scratch, [&](RowChunks pieces) {
+    const std::vector<Chunk> chunks = chunks_of(capabilities, x.shape(), mask, pieces);
+    const Chunk& w = chunks[0];
+    if (w.stage == Stage::first) return run_split(stream, rule, name, chunks);
+    record(stream, rule, name, w.x, w.y, w.rows, w.plan, w.splits, w.stage, {}, w.folds);
   });
 }
 
 }  // namespace
 
-void arg_reduce(Stream& stream, ArgOp op, const View& x, const View& y, std::span<const int> axes) {
+void arg_reduce(Stream& stream, ArgKind op, const View& x, const View& y, std::span<const int> axes) {
   call(stream, CallKey("arg_reduce", op, axes), {x, y}, [&](Stream& s) { run(s, op, x, y, axes); });
 }
 

@@ -11,8 +11,8 @@ alias state_t = {{ "vec4<u32>" if state == "vec4" else "u32" }};   // of a team'
 {{ row_access("y") }}
 fn greater(a: state_t, b: state_t) -> state_t { return max(a, b); }
 fn lesser(a: state_t, b: state_t) -> state_t { return min(a, b); }
-{{ team_function("team_max", "state_t", "greater") }}
-{{ team_function("team_min", "state_t", "lesser") }}
+{{ row_reduction("row_max", "state_t", "greater") }}
+{{ row_reduction("row_min", "state_t", "lesser") }}
 
 // The best of a thread's steps: their key, and the first index that has it.
 struct Best { key: {{ "vec2<u32>" if words == 2 else "state_t" }}, at: state_t }
@@ -21,22 +21,22 @@ struct Best { key: {{ "vec2<u32>" if words == 2 else "state_t" }}, at: state_t }
 {% macro take_steps(take, single) %}
 {% set count = 1 if single else batch %}
   var k = first;
-  for (; k < {{ "end" if single else "stop" }}; k += {{ count * team }}u) {
+  for (; k < {{ "end" if single else "stop" }}; k += {{ count * threads_per_row }}u) {
 {% for i in range(count) %}
-    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * team ~ "u") }};
+    let v{{ i }} = {{ load_step("x", "x0", "k + " ~ i * threads_per_row ~ "u") }};
 {% endfor %}
 {% for i in range(count) %}
-{{ take("v" ~ i, "k + " ~ i * team ~ "u", "") }}
+{{ take("v" ~ i, "k + " ~ i * threads_per_row ~ "u", "") }}
 {% endfor %}
   }
 {% if left and not single %}
   if (stop < end) {
 {% for i in range(left) %}
-{% set at = "k + " ~ i * team ~ "u" %}
+{% set at = "k + " ~ i * threads_per_row ~ "u" %}
     let v{{ i }} = {{ load_step("x", "x0", at if i < left_whole else "min(" ~ at ~ ", end - 1u)") }};
 {% endfor %}
 {% for i in range(left) %}
-{% set at = "k + " ~ i * team ~ "u" %}
+{% set at = "k + " ~ i * threads_per_row ~ "u" %}
 {{ take("v" ~ i, at, at ~ " < end" if i >= left_whole) }}
 {% endfor %}
   }
@@ -122,8 +122,8 @@ fn best_by_value(x0: u32, first: u32, stop: u32, end: u32) -> Best {
 {% endif %}
 {% if along4 %}
   let v = {{ load_step("x", "x0", "min(at, p.steps - 1u)") }};
-  let lane = select(select(select(3u, 2u, v.z == best), 1u, v.y == best), 0u, v.x == best);
-  return Best(ordered_key(bitcast<u32>(best)), 4u * at + lane);
+  let component = select(select(select(3u, 2u, v.z == best), 1u, v.y == best), 0u, v.x == best);
+  return Best(ordered_key(bitcast<u32>(best)), 4u * at + component);
 {% else %}
   return Best(keys_of(best), at);
 {% endif %}
@@ -140,43 +140,43 @@ fn in_row(i: u32) -> u32 {
 }
 
 {# The best of a team's members, as <prefix>key, of 64 bits as <prefix>low and <prefix>high, and <prefix>at. #}
-{% macro best_of_team(best, prefix) %}
+{% macro best_of_row(best, prefix) %}
 {% if words == 2 %}
-  let {{ prefix }}high = team_max({{ best }}.key.y, tid);
-  let {{ prefix }}low = team_max(select(0u, {{ best }}.key.x, {{ best }}.key.y == {{ prefix }}high), tid);
-  let {{ prefix }}at = team_min(select(0xffffffffu, {{ best }}.at, all({{ best }}.key == vec2<u32>({{ prefix }}low, {{ prefix }}high))), tid);
+  let {{ prefix }}high = row_max({{ best }}.key.y, tid);
+  let {{ prefix }}low = row_max(select(0u, {{ best }}.key.x, {{ best }}.key.y == {{ prefix }}high), tid);
+  let {{ prefix }}at = row_min(select(0xffffffffu, {{ best }}.at, all({{ best }}.key == vec2<u32>({{ prefix }}low, {{ prefix }}high))), tid);
 {% else %}
-  let {{ prefix }}key = team_max({{ best }}.key, tid);
-  let {{ prefix }}at = team_min(select(state_t(0xffffffffu), {{ best }}.at, {{ best }}.key == {{ prefix }}key), tid);
+  let {{ prefix }}key = row_max({{ best }}.key, tid);
+  let {{ prefix }}at = row_min(select(state_t(0xffffffffu), {{ best }}.at, {{ best }}.key == {{ prefix }}key), tid);
 {% endif %}
 {% endmacro %}
-{% macro join_part(k) %}
+{% macro join_split(k) %}
 {% if words == 2 %}
       let key = vec2<u32>(left0_{{ k }}, left1_{{ k }});
-      if (less_u64(of_parts.key, key) || (all(of_parts.key == key) && left2_{{ k }} < of_parts.at)) {
-        of_parts = Best(key, left2_{{ k }});
+      if (less_u64(of_splits.key, key) || (all(of_splits.key == key) && left2_{{ k }} < of_splits.at)) {
+        of_splits = Best(key, left2_{{ k }});
       }
 {% else %}
-      let better = (left0_{{ k }} > of_parts.key) | ((left0_{{ k }} == of_parts.key) & (left1_{{ k }} < of_parts.at));
-      of_parts = Best(select(of_parts.key, left0_{{ k }}, better), select(of_parts.at, left1_{{ k }}, better));
+      let better = (left0_{{ k }} > of_splits.key) | ((left0_{{ k }} == of_splits.key) & (left1_{{ k }} < of_splits.at));
+      of_splits = Best(select(of_splits.key, left0_{{ k }}, better), select(of_splits.at, left1_{{ k }}, better));
 {% endif %}
 {% endmacro %}
-{% macro best_word(w, lane) -%}
+{% macro best_word(w, component) -%}
 {%- if words == 2 -%}{{ ["low", "high", "in_row(at)"][w] }}
-{%- else -%}{{ ["key" ~ lane, "in_row(at" ~ lane ~ ")"][w] }}
+{%- else -%}{{ ["key" ~ component, "in_row(at" ~ component ~ ")"][w] }}
 {%- endif -%}
 {%- endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
-{{ parts_place() }}
+{{ split_place() }}
   let x0 = x_row(row);
-  let begin = part * p.part_steps;
-  let end = min(begin + p.part_steps, p.steps);
-  let first = begin + member;
+  let begin = split * p.split_steps;
+  let end = min(begin + p.split_steps, p.steps);
+  let first = begin + lane;
 {% if partial_in %}
   var own = Best({{ "vec2<u32>(0u)" if words == 2 else "0u" }}, 0xffffffffu);
-  for (var k = first; k < end; k += {{ team }}u) {
+  for (var k = first; k < end; k += {{ threads_per_row }}u) {
     let v = load_x(x0 + {{ words }}u * k);
 {% if words == 2 %}
     let at = load_x(x0 + 2u * k + 1u).x;
@@ -186,18 +186,18 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   }
 {% else %}
-  let stop = end - (end - begin) % {{ batch * team }}u;
+  let stop = end - (end - begin) % {{ batch * threads_per_row }}u;
   let own = best_by_{{ "value" if by_value else "key" }}(x0, first, stop, end);
 {% endif %}
-{{ best_of_team("own", "") }}
+{{ best_of_row("own", "") }}
 {% if joins %}
-{{ leave_parts(best_word) }}
-  var of_parts = Best({{ "vec2<u32>(0u)" if words == 2 else "state_t(0u)" }}, state_t(0xffffffffu));
-{{ join_parts(join_part) }}
-{{ best_of_team("of_parts", "joined_") }}
+{{ publish_split(best_word) }}
+  var of_splits = Best({{ "vec2<u32>(0u)" if words == 2 else "state_t(0u)" }}, state_t(0xffffffffu));
+{{ join_splits(join_split) }}
+{{ best_of_row("of_splits", "joined_") }}
 {% endif %}
 {% set at = "joined_at" if joins else "at" %}
-  if (!live || member != 0u) { return; }
+  if (!live || lane != 0u) { return; }
 {% if folds == 2 %}
   // Lanes 0 and 2 have every other element of one row, 1 and 3 of the other.
 {% set key = "joined_key" if joins else "key" %}
@@ -207,18 +207,18 @@ fn main({{ thread_arguments() }}) {
   let folded_at = select(own_at, other_at, (other_key > {{ key }}) | ((other_key == {{ key }}) & (other_at < own_at)));
 {% set at = "folded_at" %}
 {% endif %}
-{% for i in range(rows_per_team // folds) %}
-{% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
+{% for i in range(rows_per_thread // folds) %}
+{% set component = "[" ~ i ~ "]" if rows_per_thread == 4 else "" %}
 {% if partial_out and words == 2 %}
-  let slot = y_row(row) + 2u * part;
+  let slot = y_row(row) + 2u * split;
   store_y(slot, vec2<u32>(low, high));
   store_y(slot + 1u, vec2<u32>(in_row(at), 0u));
 {% elif partial_out %}
-  store_y(y_row(row + {{ i }}u) + part, vec2<u32>(key{{ lane }}, in_row(at{{ lane }})));
+  store_y(y_row(row + {{ i }}u) + split, vec2<u32>(key{{ component }}, in_row(at{{ component }})));
 {% elif long_result %}
-  store_y(y_row(row + {{ i }}u), vec2<u32>({{ at }}{{ lane }}, 0u));
+  store_y(y_row(row + {{ i }}u), vec2<u32>({{ at }}{{ component }}, 0u));
 {% else %}
-  store_y(y_row(row + {{ i }}u), y_t({{ at }}{{ lane }}));
+  store_y(y_row(row + {{ i }}u), y_t({{ at }}{{ component }}));
 {% endif %}
 {% endfor %}
 }

@@ -75,8 +75,8 @@ void run(cpu::Executor& executor, bool max, Elements base, const View& y, const 
 
 }  // namespace
 
-void arg_reduce_cpu(cpu::Executor& executor, ArgOp op, const View& x, const View& y, const Rows& rows) {
-  const bool max = op == ArgOp::max;
+void arg_reduce_cpu(cpu::Executor& executor, ArgKind op, const View& x, const View& y, const Rows& rows) {
+  const bool max = op == ArgKind::max;
   const std::byte* packed = x.buffer.data() + x.offset;
   switch (x.dtype) {
     case DType::i4: return run<int>(executor, max, Packed<DType::i4>{packed}, y, rows);

@@ -8,6 +8,6 @@
 namespace weft::kernels {
 
 // `rows` holds the strides of x and y.
-void arg_reduce_cpu(cpu::Executor& executor, ArgOp op, const View& x, const View& y, const Rows& rows);
+void arg_reduce_cpu(cpu::Executor& executor, ArgKind op, const View& x, const View& y, const Rows& rows);
 
 }  // namespace weft::kernels

@@ -1,10 +1,10 @@
 {# y = log(sum(exp(x))) along rows, by a running maximum and the sum of exponentials below it. A maximum of +inf counts
    itself as exp(0), so that such rows come to +inf; a row of -inf comes to log(0). A row may be cut into parts, as in
    reduce.wgsl: they leave (maximum, sum). #}
-{{ work_access() }}
+{{ operand_access() }}
 {{ result_access() }}
-{{ team_function("team_max", "state_t", "larger") }}
-{{ team_function("team_sum", "state_t", "add") }}
+{{ row_reduction("row_max", "state_t", "larger") }}
+{{ row_reduction("row_sum", "state_t", "add") }}
 
 fn below(v: value_t, top: state_t) -> value_t { return select(exp(v - top), value_t(1), v == value_t(top)); }
 fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - next), state_t(1), top == next); }
@@ -12,13 +12,13 @@ fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - nex
 {# The next `count` steps of a thread, of which all but the first `whole` may lie behind `end`; `goes_on`: others come. #}
 {% macro take_batch(count, whole, goes_on) %}
 {% for i in range(count) %}
-{% set at = "k + " ~ i * team ~ "u" %}
+{% set at = "k + " ~ i * threads_per_row ~ "u" %}
 {% if i >= whole %}
     let in{{ i }} = {{ at }} < end;
 {% endif %}
 {{ take_ahead(i, at, "in" ~ i if i >= whole else "") }}
 {% if goes_on %}
-    ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
+    ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * threads_per_row ~ "u") }};
 {% endif %}
 {% endfor %}
     var next = top;
@@ -32,27 +32,27 @@ fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - nex
     total = total * rescale(top, next) + sum_of(sum);
     top = next;
 {% endmacro %}
-{% macro part_word(w, lane) -%}
-bitcast<u32>({{ ["part_top", "part_total"][w] ~ lane }})
+{% macro split_word(w, component) -%}
+bitcast<u32>({{ ["split_top", "split_total"][w] ~ component }})
 {%- endmacro %}
-{% macro result(lane) %}row_top{{ lane }} + log_f32(row_total{{ lane }}){% endmacro %}
-{% macro join_part(k) %}
-      let top_of_part = bitcast<state_t>(left0_{{ k }});
-      let next = max(top, top_of_part);
-      total = total * rescale(top, next) + bitcast<state_t>(left1_{{ k }}) * rescale(top_of_part, next);
+{% macro result(component) %}row_top{{ component }} + log_f32(row_total{{ component }}){% endmacro %}
+{% macro join_split(k) %}
+      let top_of_split = bitcast<state_t>(left0_{{ k }});
+      let next = max(top, top_of_split);
+      total = total * rescale(top, next) + bitcast<state_t>(left1_{{ k }}) * rescale(top_of_split, next);
       top = next;
 {% endmacro %}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
-{{ parts_place() }}
-{{ work_starts() }}
+{{ split_place() }}
+{{ operand_starts() }}
   var top = state_t(lowest);
   var total = state_t(0);
-  let begin = part * p.part_steps;
-  let end = min(begin + p.part_steps, p.steps);
-  var k = begin + member;
+  let begin = split * p.split_steps;
+  let end = min(begin + p.split_steps, p.steps);
+  var k = begin + lane;
 {% if partial_in %}
-  for (; k < end; k += {{ team }}u) {
+  for (; k < end; k += {{ threads_per_row }}u) {
     let v = {{ x_step("k") }};
     let next = max(top, v.x);
     total = total * rescale(top, next) + v.y * rescale(v.x, next);
@@ -62,7 +62,7 @@ fn main({{ thread_arguments() }}) {
 {{ batches_end(batch) }}
 {{ load_ahead(batch) }}
 {% if loops %}
-  for (; k < stop; k += {{ batch * team }}u) {
+  for (; k < stop; k += {{ batch * threads_per_row }}u) {
 {{ take_batch(batch, batch, true) }}
   }
 {% endif %}
@@ -73,20 +73,20 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 {% endif %}
 {% if joins %}
-  let part_top = team_max(top, tid);
-  let part_total = team_sum(total * rescale(top, part_top), tid);
-{{ leave_parts(part_word) }}
+  let split_top = row_max(top, tid);
+  let split_total = row_sum(total * rescale(top, split_top), tid);
+{{ publish_split(split_word) }}
   top = state_t(lowest);
   total = state_t(0);
-{{ join_parts(join_part) }}
+{{ join_splits(join_split) }}
 {% endif %}
-  let row_top = team_max(top, tid);
-  let row_total = team_sum(total * rescale(top, row_top), tid);
-  if (!live || member != 0u) { return; }
+  let row_top = row_max(top, tid);
+  let row_total = row_sum(total * rescale(top, row_top), tid);
+  if (!live || lane != 0u) { return; }
 {% if partial_out %}
-{% for i in range(rows_per_team) %}
-{% set lane = "[" ~ i ~ "]" if rows_per_team == 4 else "" %}
-  store_y(y_row(row + {{ i }}u) + part, vec2<f32>(row_top{{ lane }}, row_total{{ lane }}));
+{% for i in range(rows_per_thread) %}
+{% set component = "[" ~ i ~ "]" if rows_per_thread == 4 else "" %}
+  store_y(y_row(row + {{ i }}u) + split, vec2<f32>(row_top{{ component }}, row_total{{ component }}));
 {% endfor %}
 {% else %}
 {{ store_results(result) }}

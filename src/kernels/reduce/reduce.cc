@@ -6,7 +6,7 @@
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
-#include "kernels/common/row_parts.h"
+#include "kernels/common/split_rows.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "kernels/reduce/reduce_form.h"
 #include "weft/error.h"
@@ -16,7 +16,7 @@ namespace weft::kernels {
 namespace {
 
 enum class Takes : std::uint8_t { numbers, floats, anything };
-bool takes_complex(ReduceOp op) { return op == ReduceOp::sum || op == ReduceOp::mean || op == ReduceOp::prod; }
+bool takes_complex(ReduceKind op) { return op == ReduceKind::sum || op == ReduceKind::mean || op == ReduceKind::prod; }
 
 struct OpInfo {
   const char* name;
@@ -24,7 +24,7 @@ struct OpInfo {
   double start;     // what an accumulator starts with; integers take their range's end for an infinity
 };
 
-// In the order of ReduceOp.
+// In the order of ReduceKind.
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr OpInfo kOps[] = {
     {"sum", Takes::numbers, 0},
@@ -44,18 +44,18 @@ constexpr OpInfo kOps[] = {
     {"deviation", Takes::floats, 0},
 };
 // As messages and the table of kernels call it.
-std::string_view kernel_name(ReduceOp op) {
+std::string_view kernel_name(ReduceKind op) {
   constexpr std::string_view kNames[] = {"reduce_sum",         "reduce_mean", "reduce_prod",        "reduce_min",
                                          "reduce_max",         "reduce_sum_squares", "reduce_l1",   "reduce_l2",
                                          "reduce_log_sum",     "reduce_log_sum_exp", "reduce_any",  "reduce_all",
                                          "reduce_count",       "variance",    "deviation"};
   return kNames[static_cast<int>(op)];
 }
-const char* kernel_of(ReduceOp op) {
-  return is_moment(op) ? "variance" : op == ReduceOp::log_sum_exp ? "log_sum_exp" : "reduce";
+const char* kernel_of(ReduceKind op) {
+  return is_moment(op) ? "variance" : op == ReduceKind::log_sum_exp ? "log_sum_exp" : "reduce";
 }
 
-void check_types(ReduceOp reduction, DType x, DType y) {
+void check_types(ReduceKind reduction, DType x, DType y) {
   const OpInfo& op = kOps[static_cast<int>(reduction)];
   const auto fail = [&](std::string_view expected) {
     throw InvalidArgument("{}: x is {}, y is {}; expected {}", kernel_name(reduction), name(x), name(y), expected);
@@ -73,12 +73,12 @@ void check_types(ReduceOp reduction, DType x, DType y) {
   } else if (!is_integer(x)) {
     fail(x == DType::boolean ? "x to be integer or floating; `count` sums booleans" : "x to be integer or floating");
   } else if (y != x) {
-    if (!is_integer(y) || bits(y) != 32 || is_signed(x) != is_signed(y)) fail("y to have x's type, or the 32-bit one of its kind");
+    if (!is_integer(y) || bits(y) != 32 || is_signed(x) != is_signed(y))
+      fail("y to have x's type, or the 32-bit one of its kind");
   }
 }
 
-void check_expression(ReduceOp op, const Expression& e, std::span<const View> views, int first,
-                      std::size_t outputs) {
+void check_expression(ReduceKind op, const Expression& e, std::span<const View> views, int first, std::size_t outputs) {
   if (e.input_count() != static_cast<int>(views.size()) + first || e.outputs().size() != outputs) {
     throw InvalidArgument("{}: {} views for an expression of {} inputs, and {} for its {} outputs", kernel_name(op),
                           views.size(), e.input_count() - first, outputs, e.outputs().size());
@@ -92,36 +92,36 @@ void check_expression(ReduceOp op, const Expression& e, std::span<const View> vi
   }
 }
 
-ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-                    const ReduceWork& work, double correction = 0) {
+ReduceProblem check(ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+                    const ReduceFusion& fusion, double correction = 0) {
   const std::string_view kernel = kernel_name(op);
-  if (inputs.empty() || (!work.before && inputs.size() != 1)) {
+  if (inputs.empty() || (!fusion.prologue && inputs.size() != 1)) {
     throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
   }
-  ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .before = work.before, .y = y,
-                  .after = work.after, .correction = correction};
-  if (work.before) {
-    check_expression(op, *work.before, inputs, 0, work.beside.size() + 1);
-    r.dtype = work.before->output_type(0);
+  ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .prologue = fusion.prologue, .y = y,
+                  .epilogue = fusion.epilogue, .correction = correction};
+  if (fusion.prologue) {
+    check_expression(op, *fusion.prologue, inputs, 0, fusion.extra_outputs.size() + 1);
+    r.dtype = fusion.prologue->output_type(0);
     for (const View& v : inputs) r.shape = broadcast(r.shape, v.shape());
   }
-  if (!work.beside.empty() && (!work.before || is_moment(op))) {
-    throw InvalidArgument("{}: {} further results, expected none", kernel, work.beside.size());
+  if (!fusion.extra_outputs.empty() && (!fusion.prologue || is_moment(op))) {
+    throw InvalidArgument("{}: {} further results, expected none", kernel, fusion.extra_outputs.size());
   }
-  for (std::size_t k = 0; k < work.beside.size(); ++k) {
-    const View& v = work.beside[k];
-    const DType type = work.before->output_type(static_cast<int>(k) + 1);
+  for (std::size_t k = 0; k < fusion.extra_outputs.size(); ++k) {
+    const View& v = fusion.extra_outputs[k];
+    const DType type = fusion.prologue->output_type(static_cast<int>(k) + 1);
     if (v.shape() == r.shape && v.dtype == type) continue;
     throw InvalidArgument("{}: further result {} is {}, expected {} {}", kernel, k, to_string(v),
                           weft::name(type), to_string(r.shape));
   }
-  r.beside.assign(work.beside.begin(), work.beside.end());
-  if (work.after) {
-    check_expression(op, *work.after, work.operands, 1, 1);
+  r.extra_outputs.assign(fusion.extra_outputs.begin(), fusion.extra_outputs.end());
+  if (fusion.epilogue) {
+    check_expression(op, *fusion.epilogue, fusion.operands, 1, 1);
     check_types(op, r.dtype, DType::f32);
-    if (y.dtype != work.after->output_type(0)) {
+    if (y.dtype != fusion.epilogue->output_type(0)) {
       throw InvalidArgument("{}: y is {}, expected {}", kernel, to_string(y),
-                            weft::name(work.after->output_type(0)));
+                            weft::name(fusion.epilogue->output_type(0)));
     }
   } else {
     check_types(op, r.dtype, y.dtype);
@@ -155,15 +155,15 @@ ReduceProblem check(ReduceOp op, std::span<const View> inputs, const View& y, st
   std::vector<Strides> strides;
   for (const View& v : r.inputs) strides.push_back(v.strides());
   strides.push_back(spread(y.strides()));
-  for (const View& v : work.operands) {
+  for (const View& v : fusion.operands) {
     if (!broadcasts_to(v.shape(), y.shape())) {
       throw InvalidArgument("{}: operand {} does not broadcast to y {}", kernel, to_string(v), to_string(y));
     }
     r.operands.push_back(v.broadcast_to(y.shape()));
     strides.push_back(spread(r.operands.back().strides()));
   }
-  for (const View& v : r.beside) strides.push_back(v.strides());
-  r.rows = split_rows(r.shape, along, strides);
+  for (const View& v : r.extra_outputs) strides.push_back(v.strides());
+  r.rows = rows_along(r.shape, along, strides);
   return r;
 }
 
@@ -176,7 +176,7 @@ std::string_view kind_of(DType type) {
 }
 
 // The bits with which an accumulator of elements of type `x` starts, as the shader's type has them.
-std::uint64_t identity_bits(ReduceOp op, DType x) {
+std::uint64_t identity_bits(ReduceKind op, DType x) {
   const auto& [name, takes, start] = kOps[static_cast<int>(op)];
   if (takes == Takes::anything) return static_cast<std::uint64_t>(start);
   if (is_floating(x) || x == DType::c64) return std::bit_cast<std::uint32_t>(static_cast<float>(start));
@@ -191,23 +191,23 @@ struct Accumulator {
   DType type;
   int slots = 1;
 };
-Accumulator reduce_accumulator(ReduceOp op, DType x) {
+Accumulator reduce_accumulator(ReduceKind op, DType x) {
   if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl says what of
-  if (op == ReduceOp::log_sum_exp) return {DType::c64};  // maximum and sum
+  if (op == ReduceKind::log_sum_exp) return {DType::c64};  // maximum and sum
   if (kOps[static_cast<int>(op)].takes == Takes::anything) return {DType::u32};
   if (x == DType::c64) return {x};
   // Minima and maxima as integers of their order.
-  if (is_floating(x)) return {op == ReduceOp::min || op == ReduceOp::max ? DType::i32 : DType::f32};
+  if (is_floating(x)) return {op == ReduceKind::min || op == ReduceKind::max ? DType::i32 : DType::f32};
   if (bits(x) == 64) return {x};
   return {is_signed(x) ? DType::i32 : DType::u32};
 }
 
-// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four. `cut` and
+// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four. `may_split` and
 // `keep` as in RowPlanOptions.
-RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool cut, bool keep = false) {
+RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool may_split, bool keep = false) {
   // Fours do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
-  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .ahead = !keep, .cut = cut};
+  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .ahead = !keep, .split = may_split};
   if (r.form) options.form = r.form->rows;
   // The input with the most memory says which way threads had better go.
   std::int64_t most = -1;
@@ -223,58 +223,59 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
     }
   }
   const auto has_64_bits = [](const Expression::Node& node) { return bits(node.type) == 64; };
-  const bool wide = r.before && std::ranges::any_of(r.before->nodes(), has_64_bits);
+  const bool wide = r.prologue && std::ranges::any_of(r.prologue->nodes(), has_64_bits);
   if (wide) options.along4 = options.across4 = false;
   // What is stored takes its steps whole; rows that share words with others would have to wait for each other.
-  for (std::size_t k = 0; k < r.beside.size(); ++k) {
-    options.along4 &= vectorises_along(r.beside[k], r.rows, r.beside_index() + k);
-    options.across4 &= vectorises_across(r.beside[k], r.rows, r.beside_index() + k);
+  for (std::size_t k = 0; k < r.extra_outputs.size(); ++k) {
+    options.along4 &= vectorises_along(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k);
+    options.across4 &= vectorises_across(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k);
   }
   options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
-  options.words = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
-  options.words_across = options.halves_across = options.across && !wide && r.beside.empty();
+  options.in_pairs = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
+  options.packed_pairs = options.unaligned_pairs = options.across && !wide && r.extra_outputs.empty();
   // Short rows lose more at their ends than they win.
-  options.phases = phases_of(r.inputs[0].dtype);
-  options.phased = !options.across && !wide && r.rows.length >= (options.phases == 2 ? 128 : 512) && !keep &&
-                   !is_moment(r.op) && r.op != ReduceOp::log_sum_exp && r.beside.empty();
+  options.alignment_unit = alignment_unit_of(r.inputs[0].dtype);
+  options.unaligned = !options.across && !wide && r.rows.length >= (options.alignment_unit == 2 ? 128 : 512) && !keep &&
+                   !is_moment(r.op) && r.op != ReduceKind::log_sum_exp && r.extra_outputs.empty();
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
-    const bool taken = options.phases == 2 || last_group_is_whole(r.inputs[k]);  // words always are whole
-    options.phased &= (in_phase(r.inputs[k], r.inputs[0], r.rows, k, 0) && taken) ||
+    const bool taken = options.alignment_unit == 2 || last_group_is_whole(r.inputs[k]);  // words always are whole
+    options.unaligned &= (same_misalignment(r.inputs[k], r.inputs[0], r.rows, k, 0) && taken) ||
                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
     const bool splat = k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0;
-    options.words_across &= splat || words_across(r.inputs[k], r.rows, k);
-    options.halves_across &= splat || halves_across(r.inputs[k], r.rows, k);
+    options.packed_pairs &= splat || packed_pairs(r.inputs[k], r.rows, k);
+    options.unaligned_pairs &= splat || unaligned_pairs(r.inputs[k], r.rows, k);
   }
   // Rows that two threads work on must not be theirs to change.
   const auto is_stored = [&](const View& v) { return v.buffer == r.y.buffer && v.offset == r.y.offset; };
   if (std::ranges::any_of(r.inputs, is_stored) || std::ranges::any_of(r.operands, is_stored)) {
-    options.words_across = options.halves_across = false;
+    options.packed_pairs = options.unaligned_pairs = false;
   }
-  const RowPlan plan = plan_cut(capabilities, r.rows, options);
-  const bool one_part = r.form ? r.form->parts == 1 : cut_rows(capabilities, r.rows, plan).count == 1;
-  if (!plan.phased || one_part) return plan;
-  options.phased = false;
-  return plan_cut(capabilities, r.rows, options);
+  const RowPlan plan = plan_split_reduction(capabilities, r.rows, options);
+  const bool one_split = r.form ? r.form->splits == 1 : choose_splits(capabilities, r.rows, plan).count == 1;
+  if (!plan.unaligned || one_split) return plan;
+  options.unaligned = false;
+  return plan_split_reduction(capabilities, r.rows, options);
 }
 
 // `length`: elements of a whole row.
-void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const Parts& parts, Stage stage,
+void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, const RowSplits& splits, Stage stage,
                    std::int64_t length) {
   const OpInfo& info = kOps[static_cast<int>(r.op)];
   Call call(*stream.gpu(), kernel_of(r.op));
   std::vector<std::string> names, modes;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View v = r.inputs[k].dtype == DType::f64 ? as_raw(r.inputs[k]) : r.inputs[k];
-    const bool fours = steps_in_fours(plan, r.rows, v, k, r.inputs[0], 0);
-    names.push_back(r.before ? str_cat("in", k) : "x");
+    const bool fours = steps_are_vec4(plan, r.rows, v, k, r.inputs[0], 0);
+    names.push_back(r.prologue ? str_cat("in", k) : "x");
     modes.push_back(plan.width == 4 && !fours ? "splat" : "step");
-    call.read(names.back(), v, fours ? 4 : 1, fours ? plan.apart() : 0);
+    call.read(names.back(), v, fours ? 4 : 1, fours ? plan.pair_stride() : 0);
   }
   const std::vector<std::string> inputs = names;
   names.push_back("y");
   const int y_bits = bits(r.y.dtype);
-  const bool in_fours = plan.across && plan.width == 4 && plan.apart() == 0 && stage != Stage::first && r.folds == 1;
+  const bool in_fours =
+      plan.across && plan.width == 4 && plan.pair_stride() == 0 && stage != Stage::first && r.folds == 1;
   const bool stores_fours =
       in_fours && (y_bits == 8 || y_bits == 16) && vectorises_across(r.y, r.rows, r.y_index());
   call.write("y", r.y, stores_fours ? 4 : 1);
@@ -284,69 +285,73 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     names.push_back(operands.back());
     call.read(names.back(), r.operands[k]);
   }
-  std::vector<std::string> beside;
-  for (std::size_t k = 0; k < r.beside.size(); ++k) {
-    beside.push_back(str_cat("b", k));
-    names.push_back(beside.back());
-    call.write(names.back(), r.beside[k], plan.width);
+  std::vector<std::string> extra_outputs;
+  for (std::size_t k = 0; k < r.extra_outputs.size(); ++k) {
+    extra_outputs.push_back(str_cat("b", k));
+    names.push_back(extra_outputs.back());
+    call.write(names.back(), r.extra_outputs[k], plan.width);
   }
   const std::vector<std::string_view> listed(names.begin(), names.end());
   add_rows(call, r.rows, plan, listed);
   const auto [accumulator, slots] = reduce_accumulator(r.op, r.dtype);
-  add_parts(call, plan, parts, stage, bits(accumulator) / 32 * slots);
+  add_splits(call, plan, splits, stage, bits(accumulator) / 32 * slots);
   call.param("length", static_cast<float>(length));
-  call.include("row_work").include("reduce_result").set("before", r.before != nullptr).set("reads", inputs);
-  call.set("inputs", inputs).set("modes", modes).set("operands", operands).set("stores", beside).set("beside", beside);
-  call.set("phase_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
-  if (r.before) call.expression(*r.before, plan.width, false, true);
-  call.after(r.after, 1);
-  if (!is_moment(r.op) || (plan.kept == 0 && stage != Stage::second)) {
+  call.include("row_fusion").include("reduce_result").set("prologue", r.prologue != nullptr).set("reads", inputs);
+  call.set("inputs", inputs)
+      .set("modes", modes)
+      .set("operands", operands)
+      .set("stores", extra_outputs)
+      .set("extra_outputs", extra_outputs);
+  call.set("misalignment_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
+  if (r.prologue) call.expression(*r.prologue, plan.width, false, true);
+  call.epilogue(r.epilogue, 1);
+  if (!is_moment(r.op) || (plan.register_steps == 0 && stage != Stage::second)) {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });
     // Exponentials take registers, too.
-    const bool few = r.op == ReduceOp::log_sum_exp && !(plan.across && narrow);
+    const bool few = r.op == ReduceKind::log_sum_exp && !(plan.across && narrow);
     const int loads = few ? 4 : loads_at_once(call.capabilities(), plan, narrow, true);
-    add_batches(call, plan, parts, r.form ? r.form->loads : loads, true);
-    const bool fours = plan.width == 4 && (plan.phased || plan.apart() == 0);
-    call.set("loads_words", !r.before && fours && bits(r.inputs[0].dtype) == 16);
+    add_batches(call, plan, splits, r.form ? r.form->loads : loads, true);
+    const bool fours = plan.width == 4 && (plan.unaligned || plan.pair_stride() == 0);
+    call.set("loads_pairs", !r.prologue && fours && bits(r.inputs[0].dtype) == 16);
   }
   if (is_moment(r.op)) {
-    call.include("float_rows").include("moments").set("op", info.name).nothing();
+    call.include("float_rows").include("moments").set("op", info.name).opaque_zero();
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
-  } else if (r.op == ReduceOp::log_sum_exp) {
+  } else if (r.op == ReduceKind::log_sum_exp) {
     call.include("float_rows");
   } else {
     call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
-    const std::uint64_t of_parts = identity_bits(r.op, accumulator);
-    if (info.takes == Takes::anything) call.nothing();
+    const std::uint64_t of_splits = identity_bits(r.op, accumulator);
+    if (info.takes == Takes::anything) call.opaque_zero();
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("x_type", compute_type(r.dtype));
     call.param("identity_low", static_cast<std::uint32_t>(identity));
     call.param("identity_high", static_cast<std::uint32_t>(identity >> 32));
     if (stage == Stage::joins) {
-      call.param("joined_low", static_cast<std::uint32_t>(of_parts));
-      call.param("joined_high", static_cast<std::uint32_t>(of_parts >> 32));
+      call.param("joined_low", static_cast<std::uint32_t>(of_splits));
+      call.param("joined_high", static_cast<std::uint32_t>(of_splits >> 32));
     }
   }
   // What parts leave is joined as part of the same sum.
   const ElementWork own = stage == Stage::second ? ElementWork{} : reduce_work(r.op);
   const auto rows = static_cast<double>(r.rows.count);
-  call.cost(work_of(own, rows * static_cast<double>(r.rows.length), r.before, rows, r.after));
-  call.dispatch_groups(info.name, plan.groups * parts.count);
+  call.cost(work_of(own, rows * static_cast<double>(r.rows.length), r.prologue, rows, r.epilogue));
+  call.dispatch_groups(info.name, plan.groups * splits.count);
 }
 
 // What is reduced, whole or, where rows are longer than a binding, a window of it, and how.
-struct Window {
+struct Chunk {
   ReduceProblem problem;
   RowPlan plan;
-  Parts parts;
+  RowSplits splits;
   Stage stage = Stage::whole;
 };
 
 // Two columns side by side as four of half the length, which are read in fours; nothing if they are none.
 std::optional<ReduceProblem> folded(const ReduceProblem& r) {
-  if (is_moment(r.op) || r.op == ReduceOp::log_sum_exp) return {};
-  if (r.inputs.size() != 1 || r.before || !r.beside.empty()) return {};
+  if (is_moment(r.op) || r.op == ReduceKind::log_sum_exp) return {};
+  if (r.inputs.size() != 1 || r.prologue || !r.extra_outputs.empty()) return {};
   const std::optional<Rows> rows = folded_columns(r.inputs[0], r.rows);
   if (!rows) return {};
   ReduceProblem f = r;
@@ -356,75 +361,76 @@ std::optional<ReduceProblem> folded(const ReduceProblem& r) {
 }
 
 // One of so many.
-Window window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::size_t windows = 1) {
-  if (const auto f = windows == 1 && r.folds == 1 ? folded(r) : std::nullopt) {
-    const Window w = window_of(capabilities, *f);
+Chunk window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::size_t chunks = 1) {
+  if (const auto f = chunks == 1 && r.folds == 1 ? folded(r) : std::nullopt) {
+    const Chunk w = window_of(capabilities, *f);
     if (w.stage != Stage::first) return w;
   }
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
-  Window w{r, plan_reduce(capabilities, r, true)};
-  w.parts = r.form ? cut_into(w.plan, r.form->parts) : cut_window(capabilities, r.rows, w.plan, windows, type, slots);
-  const std::size_t bindings = r.inputs.size() + 1 + r.operands.size() + r.beside.size();
-  w.stage = first_stage(capabilities, r.rows, w.plan, w.parts, {bits(type) / 32 * slots, bindings}, windows);
+  Chunk w{r, plan_reduce(capabilities, r, true)};
+  w.splits = r.form ? split_into(w.plan, r.form->splits)
+                    : choose_chunk_splits(capabilities, r.rows, w.plan, chunks, type, slots);
+  const std::size_t bindings = r.inputs.size() + 1 + r.operands.size() + r.extra_outputs.size();
+  w.stage = first_stage(capabilities, r.rows, w.plan, w.splits, {bits(type) / 32 * slots, bindings}, chunks);
   if (w.stage == Stage::whole) {
-    if (w.plan.cut) w.plan = plan_reduce(capabilities, r, false);
-    w.parts = uncut(w.plan);
+    if (w.plan.split) w.plan = plan_reduce(capabilities, r, false);
+    w.splits = uncut(w.plan);
   }
   return w;
 }
 
-Parts joined(std::span<const Window> windows) {
-  Parts all{0, 0};
-  for (const Window& w : windows) all.count += w.parts.count;
+RowSplits joined(std::span<const Chunk> chunks) {
+  RowSplits all{0, 0};
+  for (const Chunk& w : chunks) all.count += w.splits.count;
   return all;
 }
 
-std::uint64_t scratch_bytes(std::span<const Window> windows) {
-  const ReduceProblem& r = windows[0].problem;
-  const std::int64_t parts = joined(windows).count;
+std::uint64_t scratch_bytes(std::span<const Chunk> chunks) {
+  const ReduceProblem& r = chunks[0].problem;
+  const std::int64_t splits = joined(chunks).count;
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
-  if (windows[0].stage != Stage::first) return 0;
-  return byte_size(type, static_cast<std::uint64_t>(r.rows.count * parts * slots));
+  if (chunks[0].stage != Stage::first) return 0;
+  return byte_size(type, static_cast<std::uint64_t>(r.rows.count * splits * slots));
 }
 
 // Parts leave accumulators in scratch, which a last call joins.
-void run_in_parts(Stream& stream, std::span<const Window> windows) {
-  const ReduceProblem& r = windows[0].problem;
-  const Parts all = joined(windows);
+void run_split(Stream& stream, std::span<const Chunk> chunks) {
+  const ReduceProblem& r = chunks[0].problem;
+  const RowSplits all = joined(chunks);
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
   GpuScratch scratch(*stream.gpu());
   const View partial = partials(scratch, type, r.rows, all, slots);
   // For each row, in row-major order, those of its parts.
   Strides listed = dense_strides(r.rows.outer.shape);
   for (auto& s : listed) s *= all.count * slots;
-  std::int64_t length = 0, before = 0;
-  for (const Window& w : windows) length += w.problem.rows.length;
-  for (const auto& [problem, plan, parts, stage] : windows) {
+  std::int64_t length = 0, prologue = 0;
+  for (const Chunk& w : chunks) length += w.problem.rows.length;
+  for (const auto& [problem, plan, splits, stage] : chunks) {
     ReduceProblem first = problem;
     first.y = partial;
-    first.y.offset += byte_size(type, static_cast<std::uint64_t>(before * slots));
-    first.after = nullptr;
+    first.y.offset += byte_size(type, static_cast<std::uint64_t>(prologue * slots));
+    first.epilogue = nullptr;
     first.operands.clear();
     const auto list_partial = [&](Collapsed& dims, const Strides& of_partial) {
       const auto y = dims.strides.begin() + static_cast<std::ptrdiff_t>(r.y_index());
       *y = of_partial;
-      dims.strides.erase(y + 1, dims.strides.begin() + static_cast<std::ptrdiff_t>(r.beside_index()));
+      dims.strides.erase(y + 1, dims.strides.begin() + static_cast<std::ptrdiff_t>(r.extra_outputs_index()));
     };
     list_partial(first.rows.outer, listed);
     list_partial(first.rows.inner, Strides::filled(first.rows.inner.shape.rank(), 0));
-    record_reduce(stream, first, plan, parts, stage, length);
-    before += parts.count;
+    record_reduce(stream, first, plan, splits, stage, length);
+    prologue += splits.count;
   }
   // y's rows stand where they stood; the partials' are a list.
   ReduceProblem second = r;
   second.inputs = {partial};
-  second.before = nullptr;
-  second.beside.clear();
+  second.prologue = nullptr;
+  second.extra_outputs.clear();
   second.form = {};
   second.rows.length = all.count;
   second.rows.outer = {r.rows.outer.shape, {listed}};
   second.rows.inner = {{all.count}, {{slots}}};
-  for (std::size_t k = r.y_index(); k < r.beside_index(); ++k) {
+  for (std::size_t k = r.y_index(); k < r.extra_outputs_index(); ++k) {
     second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
     second.rows.inner.strides.push_back({0});
   }
@@ -433,16 +439,16 @@ void run_in_parts(Stream& stream, std::span<const Window> windows) {
   record_reduce(stream, second, last, uncut(last), Stage::second, length);
 }
 
-void run_alone(Stream& stream, const Window& window) {
-  const ReduceProblem& r = window.problem;
-  if (window.stage == Stage::joins) {
-    return record_reduce(stream, r, window.plan, window.parts, Stage::joins, r.rows.length * r.folds);
+void run_alone(Stream& stream, const Chunk& chunk) {
+  const ReduceProblem& r = chunk.problem;
+  if (chunk.stage == Stage::joins) {
+    return record_reduce(stream, r, chunk.plan, chunk.splits, Stage::joins, r.rows.length * r.folds);
   }
-  RowPlan plan = window.plan;
+  RowPlan plan = chunk.plan;
   if (is_moment(r.op)) {
     // Reads rows more than once, so that they had better stay in registers.
     const RowPlan keeping = plan_reduce(stream.gpu()->device().capabilities(), r, false, true);
-    if (keeping.kept) plan = keeping;
+    if (keeping.register_steps) plan = keeping;
   }
   record_reduce(stream, r, plan, uncut(plan), Stage::whole, r.rows.length * r.folds);
 }
@@ -453,10 +459,10 @@ std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
   std::vector<View> views = r.inputs;
   views.push_back(over_all_axes(r.y, r.shape, kept));
   for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, kept));
-  views.insert(views.end(), r.beside.begin(), r.beside.end());
+  views.insert(views.end(), r.extra_outputs.begin(), r.extra_outputs.end());
   if (r.rows.length > 0) return views;
   for (std::size_t k = 0; k < views.size(); ++k) {
-    const bool has_elements = k >= r.inputs.size() && k < views.size() - r.beside.size();
+    const bool has_elements = k >= r.inputs.size() && k < views.size() - r.extra_outputs.size();
     if (!has_elements) views[k].layout.strides = Strides::filled(r.shape.rank(), 0);
     for (int d = 0; d < r.shape.rank(); ++d) {
       if (!kept[d]) views[k].layout.shape[d] = 1;
@@ -466,48 +472,49 @@ std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
 }
 
 // Windows of parts of views_of(…).
-std::vector<Window> windows_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes,
-                               RowWindows pieces) {
+std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes,
+                             RowChunks pieces) {
   const AxisMask kept = kept_axes(r.shape.rank(), axes);
-  const std::size_t inputs = r.inputs.size(), beside = r.beside_index();
-  std::vector<Window> windows;
-  for (const RowWindow& piece : pieces) {
+  const std::size_t inputs = r.inputs.size(), extra_outputs = r.extra_outputs_index();
+  std::vector<Chunk> chunks;
+  for (const RowChunk& piece : pieces) {
     std::vector<View> views = piece.views;
     for (std::size_t k = 0; k < views.size(); ++k) {
-      const bool is_result = k >= inputs && k < beside;
+      const bool is_result = k >= inputs && k < extra_outputs;
       if (!is_result && r.rows.length > 0) continue;
       for (int d = 0; d < r.shape.rank(); ++d) {
         if (!kept[d]) views[k].layout.shape[d] = is_result ? 1 : r.shape[d];
       }
     }
     const std::span<const View> all(views);
-    const ReduceWork work{r.before, r.after, all.subspan(inputs + 1, beside - inputs - 1), all.subspan(beside)};
-    const ReduceProblem part = check(r.op, all.first(inputs), all[inputs], axes, work, r.correction);
-    windows.push_back(window_of(capabilities, part, pieces.size()));
+    const ReduceFusion fusion{r.prologue, r.epilogue, all.subspan(inputs + 1, extra_outputs - inputs - 1),
+                              all.subspan(extra_outputs)};
+    const ReduceProblem chunk = check(r.op, all.first(inputs), all[inputs], axes, fusion, r.correction);
+    chunks.push_back(window_of(capabilities, chunk, pieces.size()));
   }
-  return windows;
+  return chunks;
 }
 
 // The scratch that chunks of such rows take.
 auto scratch_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes) {
-  return [&capabilities, &r, axes](RowWindows pieces) {
-    return scratch_bytes(windows_of(capabilities, r, axes, pieces));
+  return [&capabilities, &r, axes](RowChunks pieces) {
+    return scratch_bytes(chunks_of(capabilities, r, axes, pieces));
   };
 }
 
-void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-         const ReduceWork& work, double correction) {
-  const ReduceProblem r = check(op, inputs, y, axes, work, correction);
+void run(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+         const ReduceFusion& fusion, double correction) {
+  const ReduceProblem r = check(op, inputs, y, axes, fusion, correction);
   const OpInfo& info = kOps[static_cast<int>(op)];
-  const Operands from = work.before ? Operands("input", inputs) : Operands("x", inputs[0]),
-                 operands("operand", work.operands), beside("further result", work.beside);
-  check_memory(stream, kernel_name(op), {from, operands}, {{"y", y}, beside}, Sharing::same_view);
-  check_memory(stream, kernel_name(op), {operands}, {beside}, Sharing::none);
+  const Operands from = fusion.prologue ? Operands("input", inputs) : Operands("x", inputs[0]),
+                 operands("operand", fusion.operands), extra_outputs("further result", fusion.extra_outputs);
+  check_memory(stream, kernel_name(op), {from, operands}, {{"y", y}, extra_outputs}, Sharing::same_view);
+  check_memory(stream, kernel_name(op), {operands}, {extra_outputs}, Sharing::none);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return in_host_memory(kernel_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
   // Of an f64 its bits tell whether it is 0.
-  const bool by_bits = info.takes == Takes::anything && !work.before;
-  if ((r.dtype == DType::f64 && !by_bits) || (!r.after && y.dtype == DType::f64)) {
+  const bool by_bits = info.takes == Takes::anything && !fusion.prologue;
+  if ((r.dtype == DType::f64 && !by_bits) || (!r.epilogue && y.dtype == DType::f64)) {
     throw Unsupported("{}: x is {}, y is {}; f64 runs on the CPU only", kernel_name(op), name(r.dtype), to_string(y));
   }
 
@@ -515,34 +522,35 @@ void run(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& 
   const auto scratch = scratch_of(capabilities, r, axes);
   const int rank = r.shape.rank();
   const std::vector<View> views = views_of(r, kept_axes(rank, axes));
-  in_row_windows(capabilities, kernel_name(op), views, reduced_axes(rank, axes), scratch, [&](RowWindows pieces) {
-    const std::vector<Window> windows = windows_of(capabilities, r, axes, pieces);
-    if (windows[0].stage != Stage::first) return run_alone(stream, windows[0]);
-    run_in_parts(stream, windows);
+  in_row_chunks(capabilities, kernel_name(op), views, reduced_axes(rank, axes), scratch, [&](RowChunks pieces) {
+    const std::vector<Chunk> chunks = chunks_of(capabilities, r, axes, pieces);
+    if (chunks[0].stage != Stage::first) return run_alone(stream, chunks[0]);
+    run_split(stream, chunks);
   });
 }
 
 }  // namespace
 
-void reduce(Stream& stream, ReduceOp op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceWork& work, double correction) {
-  call(stream, CallKey("reduce", op, axes, correction, work.before, work.after), {inputs, work.operands, y, work.beside},
-       [&](Stream& s) { run(s, op, inputs, y, axes, work, correction); });
+void reduce(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
+            const ReduceFusion& fusion, double correction) {
+  call(stream, CallKey("reduce", op, axes, correction, fusion.prologue, fusion.epilogue),
+       {inputs, fusion.operands, y, fusion.extra_outputs},
+       [&](Stream& s) { run(s, op, inputs, y, axes, fusion, correction); });
 }
 
-void reduce(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes, double correction) {
+void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction) {
   call(stream, CallKey("reduce", op, axes, correction), {x, y},
        [&](Stream& s) { run(s, op, std::span(&x, 1), y, axes, {}, correction); });
 }
 
-void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
+void reduce_in_form(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes,
                     const ReduceForm& form) {
   call_once(stream, {x, y}, [&](Stream& s) {
     ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
     r.form = form;
-    const Window window = window_of(s.gpu()->device().capabilities(), r);
-    if (window.stage != Stage::first) return run_alone(s, window);
-    run_in_parts(s, std::span(&window, 1));
+    const Chunk chunk = window_of(s.gpu()->device().capabilities(), r);
+    if (chunk.stage != Stage::first) return run_alone(s, chunk);
+    run_split(s, std::span(&chunk, 1));
   });
 }
 

@@ -20,10 +20,10 @@ alias value_t = {{ of(wide, given) }};   // of a step
 alias own_t = {{ of(state, given) }};    // of a thread's steps
 alias state_t = {{ of(state, scalar) }};  // of a team
 alias result_t = {{ of(state, scalar if partial_out else number) }};
-{% if before %}
+{% if prologue %}
 alias x_t = {{ x_type }};
 {% endif %}
-{{ work_access() }}
+{{ operand_access() }}
 {{ result_access() }}
 
 {% macro combined(a, b) -%}
@@ -36,7 +36,7 @@ alias x_t = {{ x_type }};
 {%- endif -%}
 {%- endmacro %}
 fn combine(a: state_t, b: state_t) -> state_t { return {{ combined("a", "b") }}; }
-{{ team_function("team_combine", "state_t", "combine") }}
+{{ row_reduction("row_combine", "state_t", "combine") }}
 {% if ordered %}
 // Between a float's bits and an integer of its order, both ways; -0 is before 0.
 fn in_order(b: state_t) -> state_t { return b ^ ((b >> {{ of(state, "u32") }}(31u)) & state_t(0x7fffffff)); }
@@ -55,12 +55,12 @@ fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
 {% if kind == "double" %}
   return select(0u, 1u, any((v & vec2<u32>(0xffffffffu, 0x7fffffffu)) != vec2<u32>(0u)));
 {% elif kind == "complex" %}
-  return u32(is_not_zero_f32(v.x, p.nothing) || is_not_zero_f32(v.y, p.nothing));
+  return u32(is_not_zero_f32(v.x, p.opaque_zero) || is_not_zero_f32(v.y, p.opaque_zero));
 {% elif wide_integer %}
   return select(0u, 1u, any(v != vec2<u32>(0u)));
 {% elif kind == "float" %}
 {# As is_not_zero_f32(). #}
-  return select(value_t(0u), value_t(1u), ((bitcast<value_t>(v) ^ value_t(p.nothing)) & value_t(0x7fffffffu)) != value_t(0u));
+  return select(value_t(0u), value_t(1u), ((bitcast<value_t>(v) ^ value_t(p.opaque_zero)) & value_t(0x7fffffffu)) != value_t(0u));
 {% else %}
   return select(value_t(0u), value_t(1u), v != {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}(0));
 {% endif %}
@@ -102,18 +102,18 @@ fn finish(v: state_t) -> result_t {
 {% endif %}
 {% endmacro %}
 {% set joined = combined(combined("a0", "a1"), combined("a2", "a3")) if sums == 4 else combined("a0", "a1") %}
-{% macro accumulator_word(w, lane) -%}
-bitcast<u32>(all{{ lane }}{{ "[" ~ w ~ "]" if part_words == 2 }})
+{% macro accumulator_word(w, component) -%}
+bitcast<u32>(all{{ component }}{{ "[" ~ w ~ "]" if split_words == 2 }})
 {%- endmacro %}
-{% macro join_part(k) %}
-{% set left = "vec2<u32>(left0_" ~ k ~ ", left1_" ~ k ~ ")" if part_words == 2 else "left0_" ~ k %}
-      of_parts = combine(of_parts, bitcast<state_t>({{ left }}));
+{% macro join_split(k) %}
+{% set left = "vec2<u32>(left0_" ~ k ~ ", left1_" ~ k ~ ")" if split_words == 2 else "left0_" ~ k %}
+      of_splits = combine(of_splits, bitcast<state_t>({{ left }}));
 {% endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
-{{ parts_place() }}
-{{ work_starts() }}
+{{ split_place() }}
+{{ operand_starts() }}
 {% if wide_integer %}
   let identity = {{ "value_t(p.identity_low)" if scalar == "u32" else "vec2<u32>(p.identity_low, p.identity_high)" }};
 {% elif given == "vec2<f32>" %}
@@ -125,23 +125,23 @@ fn main({{ thread_arguments() }}) {
 {% if watches %}
   var magnitude = bits_t(0u);
 {% endif %}
-{% if phased %}
+{% if unaligned %}
   // In one part: in several, sums of f16 are a third slower so. What lies between a member's first step and its last
   // two is in the row.
-  let begin = {{ team }}u;
-  let end = (1u + p.between) * {{ team }}u;
+  let begin = {{ threads_per_row }}u;
+  let end = (1u + p.between) * {{ threads_per_row }}u;
 {% else %}
-  let begin = part * p.part_steps;
-  let end = min(begin + p.part_steps, p.steps);
+  let begin = split * p.split_steps;
+  let end = min(begin + p.split_steps, p.steps);
 {% endif %}
 {{ batches_end(batch) }}
-  var k = begin + member;
+  var k = begin + lane;
 {{ load_ahead(batch) }}
 {% if loops %}
 {% if blocks %}
   // In blocks, so that long sums lose few digits: what is small is added to what is small.
   while (k < stop) {
-    let block = min(stop, k + {{ 256 * team }}u);
+    let block = min(stop, k + {{ 256 * threads_per_row }}u);
 {% else %}
   {
     let block = stop;
@@ -149,25 +149,25 @@ fn main({{ thread_arguments() }}) {
 {% for i in range(sums) %}
     var a{{ i }} = identity;
 {% endfor %}
-    for (; k < block; k += {{ batch * team }}u) {
+    for (; k < block; k += {{ batch * threads_per_row }}u) {
 {% for i in range(batch) %}
-{{ take_ahead(i, "k + " ~ i * team ~ "u", "") }}
+{{ take_ahead(i, "k + " ~ i * threads_per_row ~ "u", "") }}
 {{ take("v" ~ i, "a" ~ (i % sums), "") }}
-      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * team ~ "u") }};
+      ahead{{ i }} = {{ step_ahead(i, "k + " ~ (batch + i) * threads_per_row ~ "u") }};
 {% endfor %}
     }
     total = {{ combined("total", joined) }};
   }
 {% endif %}
-{% if left or phased %}
+{% if left or unaligned %}
   {
 {% for i in range(edges) %}
-    let at{{ i }} = member{% if i %} + (p.between + {{ i }}u) * {{ team }}u{% endif %};
-    let edge{{ i }} = {{ x_step("at" ~ i if phases == 2 else "min(at" ~ i ~ ", (phase + p.row_length - 1u) / 4u)") }};
-    let in_edge{{ i }} = in_row(4u * at{{ i }}{{ " - 2u * member" if phases == 2 }} - phase);
+    let at{{ i }} = lane{% if i %} + (p.between + {{ i }}u) * {{ threads_per_row }}u{% endif %};
+    let edge{{ i }} = {{ x_step("at" ~ i if alignment_unit == 2 else "min(at" ~ i ~ ", (misalignment + p.row_length - 1u) / 4u)") }};
+    let in_edge{{ i }} = in_row(4u * at{{ i }}{{ " - 2u * lane" if alignment_unit == 2 }} - misalignment);
 {% endfor %}
 {% for i in range(left) %}
-{% set at = "k + " ~ i * team ~ "u" %}
+{% set at = "k + " ~ i * threads_per_row ~ "u" %}
 {% set inside = at ~ " < end" if i >= left_whole else "" %}
 {{ take_ahead(i, at, inside) }}
 {{ take("v" ~ i, "total", inside) }}
@@ -182,33 +182,33 @@ fn main({{ thread_arguments() }}) {
   // NaN in that order: before -inf, or behind inf.
   let nan = state_t({{ "bitcast<i32>(0x803fffffu)" if op == "min" else "0x7fc00000" }});
   let ordered = select(in_order(bitcast<state_t>(fold(total))), nan, greatest > {{ of(state, "u32") }}(0x7f800000u));
-  let all = team_combine(ordered, tid);
+  let all = row_combine(ordered, tid);
 {% else %}
-  let all = team_combine(fold(total), tid);
+  let all = row_combine(fold(total), tid);
 {% endif %}
 {% if joins %}
-{{ leave_parts(accumulator_word) }}
+{{ publish_split(accumulator_word) }}
 {% if scalar == "vec2<u32>" %}
-  var of_parts = state_t(p.joined_low, p.joined_high);
+  var of_splits = state_t(p.joined_low, p.joined_high);
 {% elif scalar == "vec2<f32>" %}
-  var of_parts = state_t(bitcast<f32>(p.joined_low), bitcast<f32>(p.joined_high));
+  var of_splits = state_t(bitcast<f32>(p.joined_low), bitcast<f32>(p.joined_high));
 {% else %}
-  var of_parts = state_t(bitcast<{{ scalar }}>(p.joined_low));
+  var of_splits = state_t(bitcast<{{ scalar }}>(p.joined_low));
 {% endif %}
-{{ join_parts(join_part) }}
-  let joined = team_combine(of_parts, tid);
+{{ join_splits(join_split) }}
+  let joined = row_combine(of_splits, tid);
 {% endif %}
-  if (!live || member != 0u) { return; }
+  if (!live || lane != 0u) { return; }
 {% set of_rows = "joined" if joins else "all" %}
   let y = finish({{ "combine(" ~ of_rows ~ ", " ~ of_rows ~ ".zwxy)" if folds == 2 else of_rows }});
-{% macro result(lane) -%}
-{% if op == "count" and not after %}{{ "vec2<u32>(y" ~ lane ~ ", 0u)" if long_result else "y_t(y" ~ lane ~ ")" }}
+{% macro result(component) -%}
+{% if op == "count" and not epilogue %}{{ "vec2<u32>(y" ~ component ~ ", 0u)" if long_result else "y_t(y" ~ component ~ ")" }}
 {%- elif wide_integer and not long_result and not logic %}y_t(y.x)
-{%- else %}y{{ lane }}{% endif %}
+{%- else %}y{{ component }}{% endif %}
 {%- endmacro %}
 {% if partial_out %}
-{% for i in range(rows_per_team) %}
-  store_y(y_row(row + {{ i }}u) + part, y{{ "[" ~ i ~ "]" if rows_per_team == 4 }});
+{% for i in range(rows_per_thread) %}
+  store_y(y_row(row + {{ i }}u) + split, y{{ "[" ~ i ~ "]" if rows_per_thread == 4 }});
 {% endfor %}
 {% else %}
 {{ store_results(result) }}

@@ -277,15 +277,15 @@ constexpr int kLanes = 8;
 template <class T>
 class Feed {
  public:
-  Feed(const ReduceProblem& problem, const Access<T>& access, const std::optional<CpuExpression>& before)
-      : problem_(problem), access_(access), before_(before) {
-    if (before) registers_.emplace(*before);
+  Feed(const ReduceProblem& problem, const Access<T>& access, const std::optional<CpuExpression>& prologue)
+      : problem_(problem), access_(access), prologue_(prologue) {
+    if (prologue) registers_.emplace(*prologue);
   }
 
   // `n` values from element `step` of row `row` on, along the row or across rows; the run stays in the last dimension.
   // What is beside them is stored.
   void load(std::int64_t row, std::int64_t step, bool along, std::int64_t n, T* values) {
-    if (!before_) {
+    if (!prologue_) {
       const auto [offset, stride] = place(0, row, step, along);
       return access_.load(memory(0), offset, stride, n, values);
     }
@@ -294,15 +294,15 @@ class Feed {
       const int count = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, n - at));
       for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
         const auto [offset, stride] = place(k, row, step, along);
-        before_->load(*registers_, static_cast<int>(k), 0, memory(k), offset + at * stride, stride, count);
+        prologue_->load(*registers_, static_cast<int>(k), 0, memory(k), offset + at * stride, stride, count);
       }
-      before_->run(*registers_, count);
-      before_->store(*registers_, before_->output_count() - 1, 0, made, 0, 1, count);
-      for (std::size_t k = 0; k < problem_.beside.size(); ++k) {
-        const auto [offset, stride] = place(problem_.beside_index() + k, row, step, along);
-        const View& v = problem_.beside[k];
-        before_->store(*registers_, static_cast<int>(k) + 1, 0, v.buffer.data() + v.offset, offset + at * stride,
-                       stride, count);
+      prologue_->run(*registers_, count);
+      prologue_->store(*registers_, prologue_->output_count() - 1, 0, made, 0, 1, count);
+      for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
+        const auto [offset, stride] = place(problem_.extra_outputs_index() + k, row, step, along);
+        const View& v = problem_.extra_outputs[k];
+        prologue_->store(*registers_, static_cast<int>(k) + 1, 0, v.buffer.data() + v.offset, offset + at * stride,
+                         stride, count);
       }
       access_.load(made, 0, 1, count, values + at);
     }
@@ -320,7 +320,7 @@ class Feed {
 
   const ReduceProblem& problem_;
   const Access<T>& access_;
-  const std::optional<CpuExpression>& before_;
+  const std::optional<CpuExpression>& prologue_;
   std::optional<CpuExpression::Registers> registers_;
 };
 
@@ -330,7 +330,7 @@ struct Reducer {
 
   const ReduceProblem& problem;
   Access<T> from;
-  std::optional<CpuExpression> before;
+  std::optional<CpuExpression> prologue;
 
   // Elements [begin, end) of one row.
   Acc along(Feed<T>& feed, std::int64_t row, std::int64_t begin, std::int64_t end) const {
@@ -378,7 +378,7 @@ struct Reducer {
     auto accs = host_list<Acc>(rows.count * pieces);  // [blocks, pieces, rows of the block]
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
-      Feed<T> feed(problem, from, before);
+      Feed<T> feed(problem, from, prologue);
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t first = task / pieces * block;
         const std::int64_t count = std::min(block, rows.count - first);
@@ -410,8 +410,8 @@ struct Reducer {
 
 // y = after(results, operands…), a run of rows at a time.
 void finish(const ReduceProblem& problem, const std::vector<float>& results) {
-  const CpuExpression after(*problem.after);
-  CpuExpression::Registers registers(after);
+  const CpuExpression epilogue(*problem.epilogue);
+  CpuExpression::Registers registers(epilogue);
   const Collapsed& outer = problem.rows.outer;
   const auto memory = [](const View& v) { return v.buffer.data() + v.offset; };
   for_each_run(outer.shape, 0, problem.rows.count, [&](std::int64_t run, std::int64_t length) {
@@ -421,14 +421,14 @@ void finish(const ReduceProblem& problem, const std::vector<float>& results) {
         return std::pair(offset_of({outer.shape, outer.strides[k]}, row),
                          outer.shape.empty() ? 0 : outer.strides[k].back());
       };
-      after.load(registers, 0, 0, reinterpret_cast<const std::byte*>(results.data()), row, 1, n);
+      epilogue.load(registers, 0, 0, reinterpret_cast<const std::byte*>(results.data()), row, 1, n);
       for (std::size_t k = 0; k < problem.operands.size(); ++k) {
         const auto [offset, stride] = place(problem.y_index() + 1 + k);
-        after.load(registers, static_cast<int>(k) + 1, 0, memory(problem.operands[k]), offset, stride, n);
+        epilogue.load(registers, static_cast<int>(k) + 1, 0, memory(problem.operands[k]), offset, stride, n);
       }
-      after.run(registers, n);
+      epilogue.run(registers, n);
       const auto [offset, stride] = place(problem.y_index());
-      after.store(registers, 0, 0, memory(problem.y), offset, stride, n);
+      epilogue.store(registers, 0, 0, memory(problem.y), offset, stride, n);
     }
   });
 }
@@ -436,22 +436,22 @@ void finish(const ReduceProblem& problem, const std::vector<float>& results) {
 template <template <class> class Op, class T>
 void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = false) {
   // Packed elements of neighbours share bytes.
-  const bool packed = std::ranges::any_of(problem.beside, [](const View& v) { return bits(v.dtype) < 8; });
+  const bool packed = std::ranges::any_of(problem.extra_outputs, [](const View& v) { return bits(v.dtype) < 8; });
   cpu::Executor one_core(1);
   cpu::Executor& executor = packed ? one_core : all_cores;
   Reducer<Op<T>, T> reducer{problem, access<T>(problem.dtype, truth), {}};
-  if (problem.before) {
+  if (problem.prologue) {
     // What is reduced is the last output: narrow floats as they were computed.
-    Expression before = *problem.before;
+    Expression prologue = *problem.prologue;
     const bool narrow = is_floating(problem.dtype) && bits(problem.dtype) < 32;
-    const int x = before.outputs()[0];
-    if (narrow) before.output(before.cast(x, DType::f32));
-    else if (!problem.beside.empty()) before.output(x);
-    reducer.before.emplace(before);
+    const int x = prologue.outputs()[0];
+    if (narrow) prologue.output(prologue.cast(x, DType::f32));
+    else if (!problem.extra_outputs.empty()) prologue.output(x);
+    reducer.prologue.emplace(prologue);
     if (narrow) reducer.from = access<T>(DType::f32, truth);
   }
   if constexpr (!std::is_same_v<T, Complex>) {
-    if (problem.after) {
+    if (problem.epilogue) {
       std::vector<float> results(problem.rows.count);
       reducer.run(executor, [&](std::int64_t row, T result) { results[row] = static_cast<float>(result); });
       return finish(problem, results);
@@ -482,22 +482,22 @@ void run_any(cpu::Executor& executor, const ReduceProblem& problem) {
 void reduce_cpu(cpu::Executor& executor, const ReduceProblem& problem) {
   const bool complex = problem.dtype == DType::c64;
   switch (problem.op) {
-    case ReduceOp::sum: return run_any<Sum>(executor, problem);
-    case ReduceOp::prod: return run_any<Product>(executor, problem);
-    case ReduceOp::min: return run_numbers<Min>(executor, problem);
-    case ReduceOp::max: return run_numbers<Max>(executor, problem);
-    case ReduceOp::sum_squares: return run_numbers<SumSquares>(executor, problem);
-    case ReduceOp::l1: return run_numbers<L1>(executor, problem);
-    case ReduceOp::mean:
+    case ReduceKind::sum: return run_any<Sum>(executor, problem);
+    case ReduceKind::prod: return run_any<Product>(executor, problem);
+    case ReduceKind::min: return run_numbers<Min>(executor, problem);
+    case ReduceKind::max: return run_numbers<Max>(executor, problem);
+    case ReduceKind::sum_squares: return run_numbers<SumSquares>(executor, problem);
+    case ReduceKind::l1: return run_numbers<L1>(executor, problem);
+    case ReduceKind::mean:
       return complex ? run<Mean, Complex>(executor, problem) : run<Mean, double>(executor, problem);
-    case ReduceOp::l2: return run<L2, double>(executor, problem);
-    case ReduceOp::log_sum: return run<LogSum, double>(executor, problem);
-    case ReduceOp::log_sum_exp: return run<LogSumExp, double>(executor, problem);
-    case ReduceOp::any: return run<Any, std::uint64_t>(executor, problem, true);
-    case ReduceOp::all: return run<All, std::uint64_t>(executor, problem, true);
-    case ReduceOp::count: return run<Sum, std::uint64_t>(executor, problem, true);
-    case ReduceOp::variance: return run<Variance, double>(executor, problem);
-    case ReduceOp::deviation: return run<Deviation, double>(executor, problem);
+    case ReduceKind::l2: return run<L2, double>(executor, problem);
+    case ReduceKind::log_sum: return run<LogSum, double>(executor, problem);
+    case ReduceKind::log_sum_exp: return run<LogSumExp, double>(executor, problem);
+    case ReduceKind::any: return run<Any, std::uint64_t>(executor, problem, true);
+    case ReduceKind::all: return run<All, std::uint64_t>(executor, problem, true);
+    case ReduceKind::count: return run<Sum, std::uint64_t>(executor, problem, true);
+    case ReduceKind::variance: return run<Variance, double>(executor, problem);
+    case ReduceKind::deviation: return run<Deviation, double>(executor, problem);
   }
 }
 

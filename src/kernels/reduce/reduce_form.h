@@ -6,7 +6,7 @@
 
 namespace weft::kernels {
 
-void reduce_in_form(Stream& stream, ReduceOp op, const View& x, const View& y, std::span<const int> axes,
+void reduce_in_form(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes,
                     const ReduceForm& form);
 
 }  // namespace weft::kernels

@@ -1,6 +1,6 @@
-{# What becomes of a row's result: y, or what `after` makes of it and of the row's operands. `stores_fours`: what becomes of
+{# What becomes of a row's result: y, or what `epilogue` makes of it and of the row's operands. `stores_fours`: what becomes of
    four rows lies in y as fours do. #}
-{% set result_count = 4 // folds if rows_per_team == 4 else 1 %}
+{% set result_count = 4 // folds if rows_per_thread == 4 else 1 %}
 {% macro result_access() %}
 {{ row_access("y") }}
 {% for operand in operands %}
@@ -8,7 +8,7 @@
 {% endfor %}
 {% endmacro %}
 {% macro result_of(row, v) -%}
-{% if after %}after({{ v }}{% for operand in operands %}, load_{{ operand }}({{ operand }}_row({{ row }})){% endfor %}){% else %}{{ v }}{% endif %}
+{% if epilogue %}epilogue({{ v }}{% for operand in operands %}, load_{{ operand }}({{ operand }}_row({{ row }})){% endfor %}){% else %}{{ v }}{% endif %}
 {%- endmacro %}
 {# The results of the team's rows; value(lane), a macro, says what each is, of row i of several with [i]. #}
 {% macro store_results(value) %}
@@ -18,7 +18,7 @@
   ));
 {% else %}
 {% for i in range(result_count) %}
-  store_y(y_row(row + {{ i }}u), {{ result_of("row + " ~ i ~ "u", value("[" ~ i ~ "]" if rows_per_team == 4 else "")) }});
+  store_y(y_row(row + {{ i }}u), {{ result_of("row + " ~ i ~ "u", value("[" ~ i ~ "]" if rows_per_thread == 4 else "")) }});
 {% endfor %}
 {% endif %}
 {% endmacro %}

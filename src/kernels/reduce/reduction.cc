@@ -1,8 +1,8 @@
 #include "kernels/reduce/reduction.h"
 
-#include "gpu/resting_words.h"
+#include "gpu/sync_flags.h"
+#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/windows.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -28,7 +28,7 @@ Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::sp
     if (!along[d]) y_strides[d] = y.strides()[ones ? d : at++];
   }
   const std::array<Strides, 2> strides{x.strides(), y_strides};
-  return split_rows(x.shape(), along, strides);
+  return rows_along(x.shape(), along, strides);
 }
 
 bool reduces_in_fours(const Shape& shape, std::span<const int> axes) {
@@ -37,7 +37,7 @@ bool reduces_in_fours(const Shape& shape, std::span<const int> axes) {
   View x;
   x.dtype = DType::f32;
   x.layout = Layout::dense(shape);
-  const Rows rows = split_rows(shape, along, std::span(&x.strides(), 1));
+  const Rows rows = rows_along(shape, along, std::span(&x.strides(), 1));
   return vectorises_along(x, rows, 0) || vectorises_across(x, rows, 0);
 }
 
@@ -73,71 +73,72 @@ std::optional<Rows> folded_columns(const View& x, const Rows& rows) {
   return vectorises_across(x, f, 0) ? std::optional(f) : std::nullopt;
 }
 
-RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {
-  if (options.cut) {
+RowPlan plan_split_reduction(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {
+  if (options.split) {
     // A second dispatch costs what a thread's few dozen steps do (H200).
-    options.cut = false;
+    options.split = false;
     const RowPlan whole = plan_rows(capabilities, rows, options);
-    if (whole.steps <= 32 * std::int64_t{whole.team}) return whole;
-    options.cut = true;
+    if (whole.steps <= 32 * std::int64_t{whole.threads_per_row}) return whole;
+    options.split = true;
   }
   return plan_rows(capabilities, rows, options);
 }
 
-RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut) {
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool may_split) {
   const bool across = runs_across(rows, 0);
-  return plan_cut(capabilities, rows,
-                  {.along4 = vectorises_along(x, rows, 0),
-                   .across4 = vectorises_across(x, rows, 0),
-                   .words_across = across && words_across(x, rows, 0),
-                   .halves_across = across && halves_across(x, rows, 0),
-                   .across = across,
-                   .cut = cut});
+  return plan_split_reduction(capabilities, rows,
+                              {.along4 = vectorises_along(x, rows, 0),
+                               .across4 = vectorises_across(x, rows, 0),
+                               .packed_pairs = across && packed_pairs(x, rows, 0),
+                               .unaligned_pairs = across && unaligned_pairs(x, rows, 0),
+                               .across = across,
+                               .split = may_split});
 }
 
-Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
-  if (plan.steps == 0 || !plan.cut) return uncut(plan);
-  const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.team;
+RowSplits choose_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
+  if (plan.steps == 0 || !plan.split) return uncut(plan);
+  const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.threads_per_row;
   // Half as many as an H200 holds at once; columns one by one, which have 16 loads on their way, again half of these.
   const bool singles = plan.across && plan.width == 1;
   const std::int64_t wanted = capabilities.software ? 256 : singles ? 1 << 16 : 1 << 17;
-  const std::int64_t least = std::int64_t{plan.team} * (capabilities.software ? 16 : 4);  // steps that are worth a part
-  const std::int64_t parts =
+  const std::int64_t least =
+      std::int64_t{plan.threads_per_row} * (capabilities.software ? 16 : 4);  // steps that are worth a part
+  const std::int64_t splits =
       std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
-  return cut_into(plan, parts);
+  return split_into(plan, splits);
 }
 
-Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, std::size_t windows,
-                 DType type, int slots) {
-  const Parts parts = cut_rows(capabilities, rows, plan);
-  const auto accumulators = static_cast<std::uint64_t>(rows.count * slots) * windows;
-  const auto fit = static_cast<std::int64_t>(window_limit(capabilities) / byte_size(type, accumulators));
+RowSplits choose_chunk_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan,
+                              std::size_t chunks, DType type, int slots) {
+  const RowSplits splits = choose_splits(capabilities, rows, plan);
+  const auto accumulators = static_cast<std::uint64_t>(rows.count * slots) * chunks;
+  const auto fit = static_cast<std::int64_t>(chunk_limit(capabilities) / byte_size(type, accumulators));
   const std::int64_t most = std::max<std::int64_t>(fit, 1);
-  return parts.count <= most ? parts : cut_into(plan, most);
+  return splits.count <= most ? splits : split_into(plan, most);
 }
 
-Parts cut_into(const RowPlan& plan, std::int64_t parts) {
-  const std::int64_t steps = ceil_div(ceil_div(plan.steps, parts), plan.team) * plan.team;
+RowSplits split_into(const RowPlan& plan, std::int64_t splits) {
+  const std::int64_t steps = ceil_div(ceil_div(plan.steps, splits), plan.threads_per_row) * plan.threads_per_row;
   return {ceil_div(plan.steps, steps), steps};
 }
 
 namespace {
 
 // A counter and what parts leave, of each workgroup's rows.
-std::int64_t joining_words(const RowPlan& plan, const Parts& parts, int words) {
-  const std::int64_t rows = plan.workgroup / plan.team * (plan.across ? plan.width : 1);
-  return plan.groups * (1 + parts.count * words * rows);
+std::int64_t joining_words(const RowPlan& plan, const RowSplits& splits, int words) {
+  const std::int64_t rows = plan.workgroup / plan.threads_per_row * (plan.across ? plan.width : 1);
+  return plan.groups * (1 + splits.count * words * rows);
 }
 
 }  // namespace
 
-Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const Parts& parts,
-                  const Joining& joining, std::size_t windows) {
-  if (windows > 1) return Stage::first;
-  if (parts.count == 1) return Stage::whole;
-  const auto bytes = static_cast<std::uint64_t>(joining_words(plan, parts, joining.words)) * 4;
+Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const RowSplits& splits,
+                  const Joining& joining, std::size_t chunks) {
+  if (chunks > 1) return Stage::first;
+  if (splits.count == 1) return Stage::whole;
+  const auto bytes = static_cast<std::uint64_t>(joining_words(plan, splits, joining.words)) * 4;
   // Where a thread would join many, a second dispatch has more threads for that.
-  const bool few = parts.count <= std::int64_t{plan.team} * 4;
+  const bool few = splits.count <= std::int64_t{plan.threads_per_row} * 4;
   if (few && bytes <= capabilities.max_binding && joining.bindings < capabilities.max_storage_buffers &&
       is_one_dispatch(capabilities, rows.count * rows.length, 8)) {
     return Stage::joins;
@@ -145,37 +146,37 @@ Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const
   return Stage::first;
 }
 
-void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words) {
-  call.include("last_part").set("joins", stage == Stage::joins).set("part_words", words);
+void add_splits(Call& call, const RowPlan& plan, const RowSplits& splits, Stage stage, int words) {
+  call.include("last_block").set("joins", stage == Stage::joins).set("split_words", words);
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
-  call.index_param("parts", parts.count).index_param("part_steps", parts.steps);
+  call.index_param("splits", splits.count).index_param("split_steps", splits.steps);
   if (stage != Stage::joins) return;
   // Of the members' parts, that are joined at once: as many as there are up to four, since they take registers.
-  call.set("at_once", std::clamp<std::int64_t>(ceil_div(parts.count, plan.team), 1, 4));
-  const auto rest = gpu::resting_words(call.device(), static_cast<std::uint64_t>(joining_words(plan, parts, words)));
-  call.raw("rest", rest, "atomic<u32>", 4, gpu::Access::read_write);
-  call.undivided().nothing().index_param("blocks", plan.groups);
+  call.set("at_once", std::clamp<std::int64_t>(ceil_div(splits.count, plan.threads_per_row), 1, 4));
+  const auto flags = gpu::sync_flags(call.device(), static_cast<std::uint64_t>(joining_words(plan, splits, words)));
+  call.raw("flags", flags, "atomic<u32>", 4, gpu::Access::read_write);
+  call.single_dispatch().opaque_zero().index_param("blocks", plan.groups);
 }
 
-View partials(GpuScratch& scratch, DType type, const Rows& rows, const Parts& parts, int slots) {
-  const Shape shape{rows.count, parts.count * slots};
+View partials(GpuScratch& scratch, DType type, const Rows& rows, const RowSplits& splits, int slots) {
+  const Shape shape{rows.count, splits.count * slots};
   const View memory = scratch.take(byte_size(type, static_cast<std::uint64_t>(element_count(shape))));
   return {memory.buffer, memory.offset, type, shape};
 }
 
-Rows to_partials(const Rows& rows, const Parts& parts, int slots) {
+Rows to_partials(const Rows& rows, const RowSplits& splits, int slots) {
   Rows first = rows;
   first.outer.strides[1] = dense_strides(first.outer.shape);
-  for (auto& s : first.outer.strides[1]) s *= parts.count * slots;
+  for (auto& s : first.outer.strides[1]) s *= splits.count * slots;
   return first;
 }
 
-Rows from_partials(const Rows& rows, const Parts& parts, int slots) {
+Rows from_partials(const Rows& rows, const RowSplits& splits, int slots) {
   Rows second;
   second.count = rows.count;
-  second.length = parts.count;
-  second.outer = {rows.outer.shape, {to_partials(rows, parts, slots).outer.strides[1], rows.outer.strides[1]}};
-  second.inner = {{parts.count}, {{slots}, {0}}};
+  second.length = splits.count;
+  second.outer = {rows.outer.shape, {to_partials(rows, splits, slots).outer.strides[1], rows.outer.strides[1]}};
+  second.inner = {{splits.count}, {{slots}, {0}}};
   return second;
 }
 

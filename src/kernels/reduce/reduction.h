@@ -1,5 +1,5 @@
 // What reductions share: x seen as rows, and how long rows are cut into parts for more threads. The last part to be done
-// joins what all have left (last_part.wgsl); parts of several windows leave it in scratch for a second call.
+// joins what all have left (last_block.wgsl); parts of several windows leave it in scratch for a second call.
 #pragma once
 
 #include <optional>
@@ -28,31 +28,30 @@ View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept);
 std::optional<Rows> folded_columns(const View& x, const Rows& rows);
 
 // The plan with `options`; where they allow cutting rows and that does not pay, the one without.
-RowPlan plan_cut(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
-// `cut`: rows may be cut.
-RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool cut);
+RowPlan plan_split_reduction(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
+// `may_split`: rows may be cut.
+RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool may_split);
 
 // How rows are reduced, for tests and benchmarks.
 struct ReduceForm {
   RowForm rows;
   int loads = 4;  // of a thread on their way at once
-  std::int64_t parts = 1;
+  std::int64_t splits = 1;
 };
 
 // Into how many parts, and of how many steps, a row is best cut.
-Parts cut_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan);
+RowSplits choose_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan);
 // Of one of so many windows, in no more parts than leave `slots` accumulators of `type` each that all fit a binding.
-Parts cut_window(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, std::size_t windows,
-                 DType type, int slots);
-Parts cut_into(const RowPlan& plan, std::int64_t parts);  // that many, or fewer
+RowSplits choose_chunk_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan,
+                              std::size_t chunks, DType type, int slots);
+RowSplits split_into(const RowPlan& plan, std::int64_t splits);  // that many, or fewer
 
 // Scratch as accumulators of `type`, `slots` for each part: [rows, parts · slots].
-View partials(GpuScratch& scratch, DType type, const Rows& rows, const Parts& parts,
-              int slots = 1);
+View partials(GpuScratch& scratch, DType type, const Rows& rows, const RowSplits& splits, int slots = 1);
 // Operand 1 is the partials: a row's own stand together.
-Rows to_partials(const Rows& rows, const Parts& parts, int slots = 1);
+Rows to_partials(const Rows& rows, const RowSplits& splits, int slots = 1);
 // Operand 0 is the partials, operand 1 y where it stood.
-Rows from_partials(const Rows& rows, const Parts& parts, int slots = 1);
+Rows from_partials(const Rows& rows, const RowSplits& splits, int slots = 1);
 
 // What a call does: rows whole, in parts that it joins itself, or one end of parts that another call joins.
 enum class Stage : std::uint8_t { whole, joins, first, second };
@@ -62,10 +61,10 @@ struct Joining {
   int words = 1;
   std::size_t bindings = 2;
 };
-// What is done first with one of so many `windows`.
-Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const Parts& parts,
-                  const Joining& joining, std::size_t windows);
+// What is done first with one of so many `chunks`.
+Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const RowSplits& splits,
+                  const Joining& joining, std::size_t chunks);
 // Tells `call` its parts, and how they join.
-void add_parts(Call& call, const RowPlan& plan, const Parts& parts, Stage stage, int words);
+void add_splits(Call& call, const RowPlan& plan, const RowSplits& splits, Stage stage, int words);
 
 }  // namespace weft::kernels

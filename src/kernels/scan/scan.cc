@@ -1,14 +1,14 @@
-// Scans: checks, and the launchers of scan.wgsl and, for few long rows, scan_parts.wgsl: the parts' totals, then the
+// Scans: checks, and the launchers of scan.wgsl and, for few long rows, scan_split.wgsl: the parts' totals, then the
 // scan of each part from those before it (reduce, then scan: no thread waits for another's result, since WGSL promises
 // no progress to threads that wait; of many floats both in one dispatch, which can do without).
 #include <limits>
 
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/row_parts.h"
+#include "kernels/common/split_rows.h"
 #include "kernels/plan_cache.h"
 #include "kernels/scan/scan_cpu.h"
-#include "kernels/scan/scan_parts.h"
+#include "kernels/scan/scan_split.h"
 #include "weft/error.h"
 #include "weft/kernels/scan.h"
 
@@ -16,21 +16,21 @@ namespace weft::kernels {
 namespace {
 
 constexpr std::string_view kNames[] = {"sum", "prod", "max", "min", "log_sum_exp"};
-std::string_view op_name(ScanOp op) { return kNames[static_cast<int>(op)]; }
+std::string_view op_name(ScanKind op) { return kNames[static_cast<int>(op)]; }
 // As messages and the table of kernels call it.
-std::string_view kernel_name(ScanOp op) {
+std::string_view kernel_name(ScanKind op) {
   constexpr std::string_view kKernels[] = {"scan_sum", "scan_prod", "scan_max", "scan_min", "scan_log_sum_exp"};
   return kKernels[static_cast<int>(op)];
 }
 
-Rows check(ScanOp op, const View& x, const View& y, int axis) {
+Rows check(ScanKind op, const View& x, const View& y, int axis) {
   const std::string_view name = kernel_name(op);
   const auto fail = [&](std::string_view expected) {
     throw InvalidArgument("{}: x is {}, y is {}; expected {}", name, to_string(x), to_string(y), expected);
   };
   if (x.shape() != y.shape()) fail("one shape");
   axis = normalize_axis(axis, x.rank(), name);
-  const bool adds = op == ScanOp::sum || op == ScanOp::prod;
+  const bool adds = op == ScanKind::sum || op == ScanKind::prod;
   for (const View* v : {&x, &y}) {
     if (bits(v->dtype) < 8) {
       throw Unsupported("{}: {} is {}; cast packed types first", name, v == &x ? "x" : "y", to_string(*v));
@@ -47,34 +47,34 @@ Rows check(ScanOp op, const View& x, const View& y, int axis) {
       if (!adds || !is_integer(y.dtype)) fail("a sum or product of booleans in an integer type");
       break;
     default:
-      if (op == ScanOp::log_sum_exp) fail("x to be floating");
+      if (op == ScanKind::log_sum_exp) fail("x to be floating");
       if (adds ? !is_integer(y.dtype) : y.dtype != x.dtype) fail(adds ? "y to be integer" : "y to have x's type");
   }
   AxisMask along{};
   along[axis] = true;
   const std::array<Strides, 2> strides{x.strides(), y.strides()};
-  return split_rows(x.shape(), along, strides);
+  return rows_along(x.shape(), along, strides);
 }
 
 // The type of an accumulator, as partials have it.
-DType accumulator(ScanOp op, DType y) {
-  if (op == ScanOp::log_sum_exp || y == DType::c64) return DType::c64;  // maximum and sum
+DType accumulator(ScanKind op, DType y) {
+  if (op == ScanKind::log_sum_exp || y == DType::c64) return DType::c64;  // maximum and sum
   if (is_floating(y)) return DType::f32;
   if (bits(y) == 64) return y;
   return is_signed(y) ? DType::i32 : DType::u32;
 }
 
 // The bits of what stands for no elements.
-std::uint64_t none_bits(ScanOp op, DType y) {
+std::uint64_t none_bits(ScanKind op, DType y) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const bool floats = is_floating(y) || y == DType::c64;
-  if (op == ScanOp::sum || op == ScanOp::prod) {
-    const int v = op == ScanOp::prod ? 1 : 0;
+  if (op == ScanKind::sum || op == ScanKind::prod) {
+    const int v = op == ScanKind::prod ? 1 : 0;
     return floats ? std::bit_cast<std::uint32_t>(static_cast<float>(v)) : static_cast<std::uint64_t>(v);
   }
-  if (floats) return std::bit_cast<std::uint32_t>(op == ScanOp::max ? -kInf : kInf);
+  if (floats) return std::bit_cast<std::uint32_t>(op == ScanKind::max ? -kInf : kInf);
   const std::uint64_t largest = ~std::uint64_t{0} >> (64 - bits(y) + (is_signed(y) ? 1 : 0));
-  return op == ScanOp::min ? largest : is_signed(y) ? ~largest : 0;
+  return op == ScanKind::min ? largest : is_signed(y) ? ~largest : 0;
 }
 
 RowPlanOptions options_of(const View& x, const View& y, const Rows& rows) {
@@ -91,58 +91,59 @@ gpu::Capabilities limited(const gpu::Capabilities& capabilities) {
 }
 
 // x and y, in one window or, where a row is longer than a binding, in several, in the order of the scan.
-struct Window {
+struct Chunk {
   View x, y;
   Rows rows;
 };
-std::vector<Window> windows_of(ScanOp op, RowWindows pieces, int axis, const ScanOptions& options) {
-  std::vector<Window> windows;
+std::vector<Chunk> chunks_of(ScanKind op, RowChunks pieces, int axis, const ScanOptions& options) {
+  std::vector<Chunk> chunks;
   for (const auto& [views, begin] : pieces) {
-    windows.push_back({views[0], views[1], check(op, views[0], views[1], axis)});
+    chunks.push_back({views[0], views[1], check(op, views[0], views[1], axis)});
   }
-  if (options.reverse) std::ranges::reverse(windows);
-  return windows;
+  if (options.reverse) std::ranges::reverse(chunks);
+  return chunks;
 }
 
-std::optional<RowParts> parts_of(const gpu::Capabilities& capabilities, ScanOp op, std::span<const Window> windows,
-                                 std::optional<PartsForm> form = {}) {
+std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKind op, std::span<const Chunk> chunks,
+                                   std::optional<SplitForm> form = {}) {
   std::vector<Rows> rows;
   std::vector<RowPlanOptions> each;
-  for (const Window& w : windows) {
+  for (const Chunk& w : chunks) {
     rows.push_back(w.rows);
     each.push_back(options_of(w.x, w.y, w.rows));
   }
   const RowPlanOptions options = common_options(each);
-  const View &x = windows[0].x, &y = windows[0].y;
+  const View &x = chunks[0].x, &y = chunks[0].y;
   if (!form) {
     // Parts cost another reading of x, so only what would leave most of the device idle is cut.
     const RowPlan whole = plan_rows(limited(capabilities), rows[0], options);
     const std::int64_t enough = capabilities.software ? 16 : (1 << 16) + 1;
-    const std::int64_t threads = rows[0].count / (whole.across ? whole.width : 1) * whole.team;
-    if (windows.size() == 1 && (threads >= enough || whole.steps < 32 * std::int64_t{whole.team})) return {};
+    const std::int64_t threads = rows[0].count / (whole.across ? whole.width : 1) * whole.threads_per_row;
+    if (chunks.size() == 1 && (threads >= enough || whole.steps < 32 * std::int64_t{whole.threads_per_row})) return {};
     form.emplace();
-    if (capabilities.software) *form = {.threads = 64, .kept = 16};
+    if (capabilities.software) *form = {.threads = 64, .register_steps = 16};
     // A tile reads the totals of all before it: fewer of them where they are many.
     else if (whole.steps > std::int64_t{1} << 22 && is_floating(y.dtype))
-      *form = {.threads = 256, .kept = 16, .waits = true};
+      *form = {.threads = 256, .register_steps = 16, .look_back = true};
     else if (whole.steps > std::int64_t{1} << 22) form->threads = 512;
   }
-  form->kept = (form->kept + 3) / 4 * 4;
-  auto parts = plan_parts(limited(capabilities), rows, options,
-                          {.element_bits = bits(x.dtype), .type = accumulator(op, y.dtype), .balances = false}, form);
-  if (parts) parts->runs = parts->plan.across;
-  return parts;
+  form->register_steps = (form->register_steps + 3) / 4 * 4;
+  auto splits =
+      plan_split_rows(limited(capabilities), rows, options,
+                      {.element_bits = bits(x.dtype), .type = accumulator(op, y.dtype), .balances = false}, form);
+  if (splits) splits->runs = splits->plan.across;
+  return splits;
 }
 
 // The scratch that chunks of such rows take.
-auto scratch_of(const gpu::Capabilities& capabilities, ScanOp op, int axis, const ScanOptions& options) {
-  return [&capabilities, op, axis, options](RowWindows pieces) {
-    const auto parts = parts_of(capabilities, op, windows_of(op, pieces, axis, options));
-    return parts ? parts->bytes() : 0;
+auto scratch_of(const gpu::Capabilities& capabilities, ScanKind op, int axis, const ScanOptions& options) {
+  return [&capabilities, op, axis, options](RowChunks pieces) {
+    const auto splits = splits_of(capabilities, op, chunks_of(op, pieces, axis, options));
+    return splits ? splits->bytes() : 0;
   };
 }
 
-Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const View& y, const Rows& rows,
+Call start(Stream& stream, const char* kernel, ScanKind op, const View& x, const View& y, const Rows& rows,
            const RowPlan& plan, const ScanOptions& options) {
   Call call(*stream.gpu(), kernel);
   call.read("x", x, plan.width).write("y", y, plan.width);
@@ -162,11 +163,11 @@ Call start(Stream& stream, const char* kernel, ScanOp op, const View& x, const V
   return call;
 }
 
-void run_in_parts(Stream& stream, ScanOp op, std::span<const Window> windows, const ScanOptions& options,
-                  const RowParts& parts) {
-  run_parts(*stream.gpu(), kernel_name(op), parts, [&](std::size_t window) {
-    const Window& w = windows[window];
-    return start(stream, "scan_parts", op, w.x, w.y, w.rows, parts.plan_of(window), options);
+void run_split(Stream& stream, ScanKind op, std::span<const Chunk> chunks, const ScanOptions& options,
+               const SplitRows& splits) {
+  run_split_rows(*stream.gpu(), kernel_name(op), splits, [&](std::size_t chunk) {
+    const Chunk& w = chunks[chunk];
+    return start(stream, "scan_split", op, w.x, w.y, w.rows, splits.plan_of(chunk), options);
   });
 }
 
@@ -176,7 +177,7 @@ AxisMask along(int axis, int rank) {
   return mask;
 }
 
-void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options) {
+void run(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options) {
   const Rows rows = check(op, x, y, axis);
   check_memory(stream, kernel_name(op), {{"x", x}}, {{"y", y}}, Sharing::same_view);
   if (x.count() == 0) return;
@@ -187,11 +188,11 @@ void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, cons
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, op, axis, options);
-  in_row_windows(capabilities, kernel_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowWindows pieces) {
-    const std::vector<Window> windows = windows_of(op, pieces, axis, options);
-    const auto parts = parts_of(capabilities, op, windows);
-    if (parts) return run_in_parts(stream, op, windows, options, *parts);
-    const Window& w = windows[0];
+  in_row_chunks(capabilities, kernel_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowChunks pieces) {
+    const std::vector<Chunk> chunks = chunks_of(op, pieces, axis, options);
+    const auto splits = splits_of(capabilities, op, chunks);
+    if (splits) return run_split(stream, op, chunks, options, *splits);
+    const Chunk& w = chunks[0];
     const RowPlan whole = plan_rows(limited(capabilities), w.rows, options_of(w.x, w.y, w.rows));
     start(stream, "scan", op, w.x, w.y, w.rows, whole, options).dispatch_groups(op_name(op), whole.groups);
   });
@@ -199,17 +200,17 @@ void run(Stream& stream, ScanOp op, const View& x, const View& y, int axis, cons
 
 }  // namespace
 
-void scan(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options) {
+void scan(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options) {
   call(stream, CallKey("scan", op, axis, options.reverse, options.exclusive), {x, y},
        [&](Stream& s) { run(s, op, x, y, axis, options); });
 }
 
-void scan_in_parts(Stream& stream, ScanOp op, const View& x, const View& y, int axis, const ScanOptions& options,
-                   const PartsForm& form) {
+void scan_split_rows(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options,
+                     const SplitForm& form) {
   call_once(stream, {x, y}, [&](Stream& s) {
-    const Window window{x, y, check(op, x, y, axis)};
-    const RowParts parts = *parts_of(s.gpu()->device().capabilities(), op, std::span(&window, 1), form);
-    run_in_parts(s, op, std::span(&window, 1), options, parts);
+    const Chunk chunk{x, y, check(op, x, y, axis)};
+    const SplitRows splits = *splits_of(s.gpu()->device().capabilities(), op, std::span(&chunk, 1), form);
+    run_split(s, op, std::span(&chunk, 1), options, splits);
   });
 }
 

@@ -1,19 +1,19 @@
 {# y = x joined with all before it along rows. In each round the members of a team take four steps each, join them, scan
-   the members' totals, and put what came before in front. Along a row the four steps stand `team` apart, and their
+   the members' totals, and put what came before in front. Along a row the four steps stand `threads_per_row` apart, and their
    totals are scanned side by side; across rows a member's steps follow one another. #}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}
   let x0 = x_row(row);
   let y0 = y_row(row);
-  var before = {{ "nothing()" if across else "none()" }};
-  for (var at = 0u; at < p.steps; at += {{ 4 * team }}u) {
+  var before = {{ "no_state()" if across else "none()" }};
+  for (var at = 0u; at < p.steps; at += {{ 4 * threads_per_row }}u) {
 {% for i in range(4) %}
-    let k{{ i }} = at + {{ "member * 4u + " ~ i ~ "u" if across else i * team ~ "u + member" }};
+    let k{{ i }} = at + {{ "lane * 4u + " ~ i ~ "u" if across else i * threads_per_row ~ "u + lane" }};
     let inside{{ i }} = k{{ i }} < p.steps;
     let e{{ i }} = {{ load_step("x", "x0", physical("min(k" ~ i ~ ", p.steps - 1u)")) }};
 {% endfor %}
 {{ lift_round() }}
-{{ store_round("lane" if mixed else "0u") }}
+{{ store_round("subgroup_lane" if mixed else "0u") }}
   }
 }

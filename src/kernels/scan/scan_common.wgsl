@@ -1,5 +1,5 @@
-{# What scan.wgsl and scan_parts.wgsl share: accumulators, and a team's scan of them. #}
-{% set lanes = rows_per_team if across else 4 %}
+{# What scan.wgsl and scan_split.wgsl share: accumulators, and a team's scan of them. #}
+{% set components = rows_per_thread if across else 4 %}
 {% set values = width if not across else 1 %}
 {{ row_access("x") }}
 {{ row_access("y") }}
@@ -84,62 +84,62 @@ fn run_of(a: acc_t, b: acc_t, c: acc_t, d: acc_t) -> Run {
 }
 {% endif %}
 
-struct State { {% for i in range(lanes) %}v{{ i }}: acc_t, {% endfor %} }
-fn nothing() -> State { return State({% for i in range(lanes) %}{{ ", " if i else "" }}none(){% endfor %}); }
+struct State { {% for i in range(components) %}v{{ i }}: acc_t, {% endfor %} }
+fn no_state() -> State { return State({% for i in range(components) %}{{ ", " if i else "" }}none(){% endfor %}); }
 fn combine(a: State, b: State) -> State {
-  return State({% for i in range(lanes) %}{{ ", " if i else "" }}join(a.v{{ i }}, b.v{{ i }}){% endfor %});
+  return State({% for i in range(components) %}{{ ", " if i else "" }}join(a.v{{ i }}, b.v{{ i }}){% endfor %});
 }
 
-{% set near = cluster // interleave if cluster > interleave else 1 %}
-{% if near > team %}{% set near = team %}{% endif %}
-{% if near > 1 %}
+{% set shuffled = cluster // interleave if cluster > interleave else 1 %}
+{% if shuffled > threads_per_row %}{% set shuffled = threads_per_row %}{% endif %}
+{% if shuffled > 1 %}
 fn from_before(v: State, distance: u32) -> State {
-  return State({% for i in range(lanes) %}{{ ", " if i else "" }}subgroupShuffleUp(v.v{{ i }}, distance){% endfor %});
+  return State({% for i in range(components) %}{{ ", " if i else "" }}subgroupShuffleUp(v.v{{ i }}, distance){% endfor %});
 }
 fn from_thread(v: State, thread: u32) -> State {
-  return State({% for i in range(lanes) %}{{ ", " if i else "" }}subgroupShuffle(v.v{{ i }}, thread){% endfor %});
+  return State({% for i in range(components) %}{{ ", " if i else "" }}subgroupShuffle(v.v{{ i }}, thread){% endfor %});
 }
 {% endif %}
-{% if team > near %}
-var<workgroup> slots: array<State, {{ workgroup // near }}>;
+{% if threads_per_row > shuffled %}
+var<workgroup> slots: array<State, {{ workgroup // shuffled }}>;
 {% endif %}
 // What stands before the thread's value in its team, and all of it. All threads of the workgroup call it together.
 struct Scanned { before: State, all: State }
-fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
-{% if team == 1 %}
-  return Scanned(nothing(), value);
+fn row_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
+{% if threads_per_row == 1 %}
+  return Scanned(no_state(), value);
 {% else %}
-  let lane = tid % {{ interleave }}u;
-  let member = tid / {{ interleave }}u;     // counted on through the teams that follow one another
-  var s = Scanned(nothing(), value);
+  let column = tid % {{ interleave }}u;
+  let lane = tid / {{ interleave }}u;     // counted on through the teams that follow one another
+  var s = Scanned(no_state(), value);
   var upto = value;                         // the thread's own value too
-{% if near > 1 %}
-  let place = member % {{ near }}u;
+{% if shuffled > 1 %}
+  let place = lane % {{ shuffled }}u;
 {% for k in [1, 2, 4, 8, 16] %}
-{% if k < near %}
+{% if k < shuffled %}
   let up{{ k }} = from_before(upto, {{ k * interleave }}u);
   if (place >= {{ k }}u) { upto = combine(up{{ k }}, upto); }
 {% endif %}
 {% endfor %}
   let left = from_before(upto, {{ interleave }}u);
   if (place > 0u) { s.before = left; }
-  s.all = from_thread(upto, subgroup_lane - place * {{ interleave }}u + {{ (near - 1) * interleave }}u);
+  s.all = from_thread(upto, subgroup_lane - place * {{ interleave }}u + {{ (shuffled - 1) * interleave }}u);
 {% endif %}
-{% if team > near %}
-  for (var span = {{ near }}u; span < {{ team }}u; span *= 16u) {
-    let radix = min(16u, {{ team }}u / span);
+{% if threads_per_row > shuffled %}
+  for (var span = {{ shuffled }}u; span < {{ threads_per_row }}u; span *= 16u) {
+    let radix = min(16u, {{ threads_per_row }}u / span);
     workgroupBarrier();
-    if (member % span == span - 1u) { slots[member / span * {{ interleave }}u + lane] = upto; }
+    if (lane % span == span - 1u) { slots[lane / span * {{ interleave }}u + column] = upto; }
     workgroupBarrier();
-    let first = member / (span * radix) * radix;
-    let own = member / span;
-    var sum = nothing();
+    let first = lane / (span * radix) * radix;
+    let own = lane / span;
+    var sum = no_state();
     for (var i = first; i < first + radix; i++) {
       if (i == own) {
         s.before = combine(sum, s.before);
         upto = combine(sum, upto);
       }
-      sum = combine(sum, slots[i * {{ interleave }}u + lane]);
+      sum = combine(sum, slots[i * {{ interleave }}u + column]);
     }
     s.all = sum;
   }
@@ -155,9 +155,9 @@ fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
 {% macro lift_round() %}
 {% for i in range(4) %}
 {% if across %}
-    var v{{ i }} = nothing();
+    var v{{ i }} = no_state();
     if (inside{{ i }}) {
-{% if lanes == 4 %}
+{% if components == 4 %}
       v{{ i }} = State(lift(e{{ i }}.x), lift(e{{ i }}.y), lift(e{{ i }}.z), lift(e{{ i }}.w));
 {% else %}
       v{{ i }} = State(lift(e{{ i }}));
@@ -186,11 +186,11 @@ fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
 {% endfor %}
 {% if across %}
 {% if op == "log_sum_exp" %}
-{% for l in range(lanes) %}
+{% for l in range(components) %}
     let run{{ l }} = run_of(v0.v{{ l }}, v1.v{{ l }}, v2.v{{ l }}, v3.v{{ l }});
 {% endfor %}
 {% for i in range(4) %}
-    v{{ i }} = State({% for l in range(lanes) %}{{ ", " if l }}run{{ l }}.v{{ i }}{% endfor %});
+    v{{ i }} = State({% for l in range(components) %}{{ ", " if l }}run{{ l }}.v{{ i }}{% endfor %});
 {% endfor %}
 {% else %}
     v1 = combine(v0, v1);
@@ -204,7 +204,7 @@ fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
 {% endmacro %}
 {# Then the round's results at its steps k0 … k3, after `before`, which goes on behind them. #}
 {% macro store_round(subgroup_lane) %}
-    let s = team_scan(t, tid, {{ subgroup_lane }});
+    let s = row_scan(t, tid, {{ subgroup_lane }});
 {% if across %}
     let base = combine(before, s.before);
     before = combine(before, s.all);
@@ -212,7 +212,7 @@ fn team_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
     if (live && inside{{ i }}) {
 {% set last = i - 1 if exclusive else i %}
       let r = {{ "combine(base, v" ~ last ~ ")" if last >= 0 else "base" }};
-{% if lanes == 4 %}
+{% if components == 4 %}
       let four = vec4<y_t>(result_of(r.v0), result_of(r.v1), result_of(r.v2), result_of(r.v3));
       {{ store_step("y", "y0", physical("k" ~ i), "four") }};
 {% else %}

@@ -178,25 +178,25 @@ T limit_of(DType y, bool least) {
 }
 
 template <class T>
-void run_ordered(cpu::Executor& executor, ScanOp op, const View& x, const View& y, const Rows& rows,
+void run_ordered(cpu::Executor& executor, ScanKind op, const View& x, const View& y, const Rows& rows,
                  const ScanOptions& options) {
   switch (op) {
-    case ScanOp::sum: return run<T>(executor, x, y, rows, options, Sum<T>());
-    case ScanOp::prod: return run<T>(executor, x, y, rows, options, Prod<T>());
-    case ScanOp::max: return run<T>(executor, x, y, rows, options, Max<T>{limit_of<T>(y.dtype, true)});
-    case ScanOp::min: return run<T>(executor, x, y, rows, options, Min<T>{limit_of<T>(y.dtype, false)});
-    case ScanOp::log_sum_exp: break;
+    case ScanKind::sum: return run<T>(executor, x, y, rows, options, Sum<T>());
+    case ScanKind::prod: return run<T>(executor, x, y, rows, options, Prod<T>());
+    case ScanKind::max: return run<T>(executor, x, y, rows, options, Max<T>{limit_of<T>(y.dtype, true)});
+    case ScanKind::min: return run<T>(executor, x, y, rows, options, Min<T>{limit_of<T>(y.dtype, false)});
+    case ScanKind::log_sum_exp: break;
   }
   if constexpr (std::is_same_v<T, double>) run<double>(executor, x, y, rows, options, LogSumExp());
 }
 
 }  // namespace
 
-void scan_cpu(cpu::Executor& executor, ScanOp op, const View& x, const View& y, const Rows& rows,
+void scan_cpu(cpu::Executor& executor, ScanKind op, const View& x, const View& y, const Rows& rows,
               const ScanOptions& options) {
   if (x.dtype == DType::c64) {
     using C = std::complex<double>;
-    if (op == ScanOp::sum) return run<C>(executor, x, y, rows, options, Sum<C>());
+    if (op == ScanKind::sum) return run<C>(executor, x, y, rows, options, Sum<C>());
     return run<C>(executor, x, y, rows, options, Prod<C>());
   }
   if (is_floating(x.dtype)) return run_ordered<double>(executor, op, x, y, rows, options);

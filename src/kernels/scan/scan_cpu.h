@@ -8,7 +8,7 @@
 namespace weft::kernels {
 
 // `rows` holds the strides of x and y. Floats accumulate in double.
-void scan_cpu(cpu::Executor& executor, ScanOp op, const View& x, const View& y, const Rows& rows,
+void scan_cpu(cpu::Executor& executor, ScanKind op, const View& x, const View& y, const Rows& rows,
               const ScanOptions& options);
 
 }  // namespace weft::kernels

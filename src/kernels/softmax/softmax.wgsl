@@ -4,63 +4,63 @@
    maximum starts at the least finite value, so that a row of -inf comes to 0 · (1 / 0), NaN, and no rescaling meets inf
    - inf. Of rows of 16 bits that begin anywhere, which may be long, words of two elements are kept (`packed`), and
    widened for each use: half the registers. #}
-{{ work_access() }}
-{{ team_function("team_max", "state_t", "larger") }}
-{{ team_function("team_sum", "state_t", "add") }}
+{{ operand_access() }}
+{{ row_reduction("row_max", "state_t", "larger") }}
+{{ row_reduction("row_sum", "state_t", "add") }}
 {% macro result(v) %}{% if logarithm %}({{ v }} - row_top) - less{% else %}exp({{ v }} - row_top) * scale{% endif %}{% endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}
-{{ work_starts() }}
-{% if kept %}
-{% set end = kept - 1 %}
-{{ kept_steps() }}
-{{ first_places() if phased }}
-{% macro spot(operand, i, inside) %}{{ kept_place(operand, i, inside) if phased else row_place(operand, i, inside) }}{% endmacro %}
+{{ operand_starts() }}
+{% if register_steps %}
+{% set end = register_steps - 1 %}
+{{ row_steps() }}
+{{ first_places() if unaligned }}
+{% macro spot(operand, i, inside) %}{{ register_place(operand, i, inside) if unaligned else row_place(operand, i, inside) }}{% endmacro %}
 {% if packed %}
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
   var v{{ i }} = words4_x({{ spot("x", i, "whole" if i == end else "") }});
 {% endfor %}
   var top = state_t(lowest);
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
   top = max(top, largest_of({{ in_step("value_t(lowest)", "widen4_x(v" ~ i ~ ")", i) }}));
 {% endfor %}
-  top = team_max(top, tid);
+  top = row_max(top, tid);
 {{ forget_values() }}
   var total = value_t(0);
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
   total += {{ in_step("value_t(0)", "exp(widen4_x(v" ~ i ~ ") - top)", i) }};
 {% endfor %}
 {{ forget_values() }}
 {% else %}
 {{ take_row("lowest", spot) }}
   var top = max(state_t(lowest), largest_of(v0));
-{% for i in range(1, kept) %}
+{% for i in range(1, register_steps) %}
   top = max(top, largest_of(v{{ i }}));
 {% endfor %}
-  top = team_max(top, tid);
-{% for i in range(kept) %}
+  top = row_max(top, tid);
+{% for i in range(register_steps) %}
   v{{ i }} -= top;
   let e{{ i }} = {{ in_step("value_t(0)", "exp(v" ~ i ~ ")", i) }};
 {% endfor %}
   var total = e0;
-{% for i in range(1, kept) %}
+{% for i in range(1, register_steps) %}
   total += e{{ i }};
 {% endfor %}
 {% endif %}
-  let row_total = team_sum(sum_of(total), tid);
+  let row_total = row_sum(sum_of(total), tid);
 {% if logarithm %}
   let less = {{ log_of("row_total") }};
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
   if (!live) { return; }
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
 {{ take_operands("r" ~ i ~ "_", spot, i, "" if i < end else "whole") }}
 {% endfor %}
 {% macro put_row(how) %}
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
   {{ "if (whole) {" if i == end else "{" }}
 {% if packed %}
 {% set below = "(widen4_x(v" ~ i ~ ") - top)" %}
@@ -81,23 +81,23 @@ fn main({{ thread_arguments() }}) {
 {% else %}
   var top = state_t(lowest);
   var total = state_t(0);
-  var k = member;
-  for (; k + {{ 3 * team }}u < p.steps; k += {{ 4 * team }}u) {
+  var k = lane;
+  for (; k + {{ 3 * threads_per_row }}u < p.steps; k += {{ 4 * threads_per_row }}u) {
 {% for i in range(4) %}
-    let v{{ i }} = {{ x_step("k + " ~ i * team ~ "u") }};
+    let v{{ i }} = {{ x_step("k + " ~ i * threads_per_row ~ "u") }};
 {% endfor %}
     let next = max(top, largest_of(max(max(v0, v1), max(v2, v3))));
     total = total * exp(top - next) + sum_of((exp(v0 - next) + exp(v1 - next)) + (exp(v2 - next) + exp(v3 - next)));
     top = next;
   }
-  for (; k < p.steps; k += {{ team }}u) {
+  for (; k < p.steps; k += {{ threads_per_row }}u) {
     let v = {{ x_step("k") }};
     let next = max(top, largest_of(v));
     total = total * exp(top - next) + sum_of(exp(v - next));
     top = next;
   }
-  let row_top = team_max(top, tid);
-  let row_total = team_sum(total * exp(top - row_top), tid);
+  let row_top = row_max(top, tid);
+  let row_total = row_sum(total * exp(top - row_top), tid);
 {% if logarithm %}
   let less = {{ log_of("row_total") }};
 {% else %}
@@ -106,21 +106,21 @@ fn main({{ thread_arguments() }}) {
   if (!live) { return; }
 {{ steps_left() }}
   for (; left >= 4u; left -= 4u) {
-    let last = member + (left - 1u) * {{ team }}u;
+    let last = lane + (left - 1u) * {{ threads_per_row }}u;
 {% for i in range(4) %}
-    let made{{ i }} = {{ made(loop_place, "last - " ~ i * team ~ "u", "") }};
-{{ take_operands("r" ~ i ~ "_", loop_place, "last - " ~ i * team ~ "u", "") }}
+    let made{{ i }} = {{ made(loop_place, "last - " ~ i * threads_per_row ~ "u", "") }};
+{{ take_operands("r" ~ i ~ "_", loop_place, "last - " ~ i * threads_per_row ~ "u", "") }}
 {% endfor %}
 {% for i in range(4) %}
-{{ put_beside("made" ~ i, loop_place, "last - " ~ i * team ~ "u") }}
-{{ put("r" ~ i ~ "_", loop_place, "last - " ~ i * team ~ "u", result("made" ~ i ~ x_of)) }}
+{{ put_extra_outputs("made" ~ i, loop_place, "last - " ~ i * threads_per_row ~ "u") }}
+{{ put("r" ~ i ~ "_", loop_place, "last - " ~ i * threads_per_row ~ "u", result("made" ~ i ~ x_of)) }}
 {% endfor %}
   }
   for (; left > 0u; left--) {
-    let last = member + (left - 1u) * {{ team }}u;
+    let last = lane + (left - 1u) * {{ threads_per_row }}u;
     let made = {{ made(loop_place, "last", "") }};
 {{ take_operands("r_", loop_place, "last", "") }}
-{{ put_beside("made", loop_place, "last") }}
+{{ put_extra_outputs("made", loop_place, "last") }}
 {{ put("r_", loop_place, "last", result("made" ~ x_of)) }}
   }
 {% endif %}

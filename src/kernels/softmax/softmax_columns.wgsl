@@ -1,24 +1,24 @@
-{# Softmax, or its logarithm, down columns of 16 bits in parts that wait for each other (common/column_words.wgsl). A
+{# Softmax, or its logarithm, down columns of 16 bits in parts that wait for each other (common/column_pairs.wgsl). A
    four's two words, and with them the block's columns, are gone through as two halves, the second of which is computed
    while the first waits. A part's maximum and sum, or the sum's logarithm where results are such, are told in one
    word. #}
 {% set half = block // 2 %}
 {% set shares = workgroup // half %}
-{% set eight = 8 if team > 8 else team %}
-{{ work_access() }}
+{% set eight = 8 if threads_per_row > 8 else threads_per_row %}
+{{ operand_access() }}
 {% for j in range(2) %}
-var<workgroup> member_tops{{ j }}: array<vec2<f32>, {{ workgroup }}>;
-var<workgroup> member_sums{{ j }}: array<vec2<f32>, {{ workgroup }}>;
+var<workgroup> lane_tops{{ j }}: array<vec2<f32>, {{ workgroup }}>;
+var<workgroup> lane_sums{{ j }}: array<vec2<f32>, {{ workgroup }}>;
 {% endfor %}
-var<workgroup> found_tops: array<f32, {{ workgroup }}>;
-var<workgroup> found_sums: array<f32, {{ workgroup }}>;
+var<workgroup> joined_tops: array<f32, {{ workgroup }}>;
+var<workgroup> joined_sums: array<f32, {{ workgroup }}>;
 var<workgroup> row_tops: array<f32, {{ half }}>;
 var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums, to base 2 unless results are such too
 
 const log2_of_e = 1.44269504f;
-{{ column_words_functions() }}
+{{ column_pairs_functions() }}
 fn widen(w: u32) -> vec2<f32> { return {{ "unpack2x16float(w)" if x_is_f16 else "vec2<f32>(bitcast<f32>(w << 16u), bitcast<f32>(w & 0xffff0000u))" }}; }
-fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
+fn narrow(v: vec2<f32>) -> u32 { return {{ "no_ties_bf16x4(vec4<f32>(v, 0f, 0f)).x" if rounds else "narrow_f16x2(v.x, v.y)" }}; }
 {% macro result(value, top, less, type) -%}
 {% if logarithm %}({{ value }} - {{ top }}) - {{ less }}
 {%- else %}exp2(fma({{ value }} - {{ top }}, {{ type }}(log2_of_e), -{{ less }}))
@@ -29,7 +29,7 @@ fn narrow(v: vec2<f32>) -> u32 { return {{ "near_bf16x4(vec4<f32>(v, 0f, 0f)).x"
    steps of 2^-12 from there to 7.7: what parts add in a sum is off by 2^-13 then, and so are results, of themselves. #}
 {% set floats = 9 * 4096 %}
 // A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on, or its logarithm.
-fn part_word(top: f32, sum: f32) -> u32 {
+fn split_word(top: f32, sum: f32) -> u32 {
 {% if x_is_f16 %}
   let high = pack2x16float(vec2<f32>(0f, top));
 {% else %}
@@ -58,48 +58,48 @@ fn sum_below(word: u32, top: f32) -> f32 {
   return sum * exp2((top_of(word) - top) * log2_of_e);
 {% endif %}
 }
-{% macro look_at(k) -%}found_at(tile, {{ looked_part(k, shares) }}, 0u, place){%- endmacro %}
-{{ load_found_function("load_found_of_some", "FoundOfSome", "tile: u32, q: u32, place: u32", looks, look_at) }}
+{% macro look_at(k) -%}partial_at(tile, {{ looked_split(k, shares) }}, 0u, place){%- endmacro %}
+{{ load_partials_function("load_partials_of_some", "PartialsOfSome", "tile: u32, q: u32, place: u32", looks, look_at) }}
 {# Joins what all parts found of half j as row_tops and row_less, which barriers around must guard. #}
-{% macro join_parts(j) %}
-  var found_top{{ j }} = lowest;
-  var found_sum{{ j }} = 0f;
-  for (var q = tid / {{ half }}u; q < {{ known_parts }}u; q += {{ looks * shares }}u) {
-    let f = load_found_of_some(tile, q, {{ j * half }}u + tid % {{ half }}u);
-    var next = found_top{{ j }};
+{% macro join_splits(j) %}
+  var joined_top{{ j }} = lowest;
+  var joined_sum{{ j }} = 0f;
+  for (var q = tid / {{ half }}u; q < {{ known_splits }}u; q += {{ looks * shares }}u) {
+    let f = load_partials_of_some(tile, q, {{ j * half }}u + tid % {{ half }}u);
+    var next = joined_top{{ j }};
 {% for k in range(looks) %}
     next = max(next, top_of(f.f{{ k }}));
 {% endfor %}
-    found_sum{{ j }} *= exp2((found_top{{ j }} - next) * log2_of_e);
+    joined_sum{{ j }} *= exp2((joined_top{{ j }} - next) * log2_of_e);
 {% for k in range(looks) %}
-    found_sum{{ j }} += {{ looked(k, shares, "sum_below(f.f" ~ k ~ ", next)") }};
+    joined_sum{{ j }} += {{ looked(k, shares, "sum_below(f.f" ~ k ~ ", next)") }};
 {% endfor %}
-    found_top{{ j }} = next;
+    joined_top{{ j }} = next;
   }
-  found_tops[tid] = found_top{{ j }};
-  found_sums[tid] = found_sum{{ j }};
+  joined_tops[tid] = joined_top{{ j }};
+  joined_sums[tid] = joined_sum{{ j }};
   workgroupBarrier();
   if (tid < {{ half }}u) {
     var top = lowest;
 {% if shares > 8 %}
-    for (var at = 0u; at < {{ workgroup }}u; at += {{ half }}u) { top = max(top, found_tops[tid + at]); }
+    for (var at = 0u; at < {{ workgroup }}u; at += {{ half }}u) { top = max(top, joined_tops[tid + at]); }
     var sum = 0f;
     for (var at = 0u; at < {{ workgroup }}u; at += {{ half }}u) {
-      sum += found_sums[tid + at] * exp2((found_tops[tid + at] - top) * log2_of_e);
+      sum += joined_sums[tid + at] * exp2((joined_tops[tid + at] - top) * log2_of_e);
     }
 {% else %}
 {% for k in range(shares) %}
-    top = max(top, found_tops[tid + {{ k * half }}u]);
+    top = max(top, joined_tops[tid + {{ k * half }}u]);
 {% endfor %}
     var sum = 0f;
 {% for k in range(shares) %}
-    sum += found_sums[tid + {{ k * half }}u] * exp2((found_tops[tid + {{ k * half }}u] - top) * log2_of_e);
+    sum += joined_sums[tid + {{ k * half }}u] * exp2((joined_tops[tid + {{ k * half }}u] - top) * log2_of_e);
 {% endfor %}
 {% endif %}
     row_tops[tid] = top;
     row_less[tid] = {{ "log_f32(sum)" if logarithm else "log2(sum)" }};
 {% if rounds %}
-    if (!is_positive_f32(sum)) { atomicMax(&gave_up, 1u); }   // what is stored at once has no NaN
+    if (!is_positive_f32(sum)) { atomicMax(&fallback_reason, 1u); }   // what is stored at once has no NaN
 {% endif %}
   }
 {% endmacro %}
@@ -110,7 +110,7 @@ fn sum_below(word: u32, top: f32) -> f32 {
 
 {% macro finish_tile() %}
 {% for j in range(2) %}
-{{ join_parts(j) }}
+{{ join_splits(j) }}
   workgroupBarrier();
 {{ row_values(j) }}
   workgroupBarrier();   // the next half joins there
@@ -122,37 +122,37 @@ fn sum_below(word: u32, top: f32) -> f32 {
 {% endmacro %}
 {{ finish_function(finish_tile) }}
 
-{{ parts_begin() }}
+{{ split_begin() }}
 {{ take_words("0xfc00fc00u" if x_is_f16 else "0xff80ff80u") }}
 {% for j in range(2) %}
 {% if in_f16 %}
   var narrow_top{{ j }} = bitcast<vec2<f16>>(v0[{{ j }}]);
-{% for i in range(1, kept) %}
+{% for i in range(1, register_steps) %}
   narrow_top{{ j }} = max(narrow_top{{ j }}, bitcast<vec2<f16>>(v{{ i }}[{{ j }}]));
 {% endfor %}
   let own_top{{ j }} = max(vec2<f32>(narrow_top{{ j }}), vec2<f32>(lowest));
 {% else %}
   var own_top{{ j }} = vec2<f32>(lowest);
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
   own_top{{ j }} = max(own_top{{ j }}, widen(v{{ i }}[{{ j }}]));
 {% endfor %}
-{% for i in range(kept) %}
-  v{{ i }}[{{ j }}] += p.nothing;
+{% for i in range(register_steps) %}
+  v{{ i }}[{{ j }}] += p.opaque_zero;
 {% endfor %}
 {% endif %}
   var total{{ j }} = vec2<f32>(0);
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
   total{{ j }} += exp2((widen(v{{ i }}[{{ j }}]) - own_top{{ j }}) * log2_of_e);
 {% endfor %}
-  member_tops{{ j }}[member * {{ block // 4 }}u + slot / 4u] = own_top{{ j }};
-  member_sums{{ j }}[member * {{ block // 4 }}u + slot / 4u] = total{{ j }};
+  lane_tops{{ j }}[lane * {{ block // 4 }}u + slot / 4u] = own_top{{ j }};
+  lane_sums{{ j }}[lane * {{ block // 4 }}u + slot / 4u] = total{{ j }};
   workgroupBarrier();
   if (tid / {{ half }}u == {{ j }}u) {
     var top = lowest;
     var sum = 0f;
     for (var k = tid % {{ half }}u / 2u; k < {{ workgroup }}u; k += {{ eight * block // 4 }}u) {
 {% for i in range(eight) %}
-      let top{{ i }} = member_tops{{ j }}[k + {{ i * block // 4 }}u][tid % 2u];
+      let top{{ i }} = lane_tops{{ j }}[k + {{ i * block // 4 }}u][tid % 2u];
 {% endfor %}
       var next = top;
 {% for i in range(eight) %}
@@ -160,31 +160,31 @@ fn sum_below(word: u32, top: f32) -> f32 {
 {% endfor %}
       sum *= exp2((top - next) * log2_of_e);
 {% for i in range(eight) %}
-      sum += member_sums{{ j }}[k + {{ i * block // 4 }}u][tid % 2u] * exp2((top{{ i }} - next) * log2_of_e);
+      sum += lane_sums{{ j }}[k + {{ i * block // 4 }}u][tid % 2u] * exp2((top{{ i }} - next) * log2_of_e);
 {% endfor %}
       top = next;
     }
-    {{ leave_found("found_at(tile, part_of(tile), 0u, tid)", "part_word(top, sum)") }}
+    {{ publish_partials("partial_at(tile, split_of(tile), 0u, tid)", "split_word(top, sum)") }}
   }
 {% endfor %}
 {% for j in range(2) %}
-{{ join_parts(j) }}
+{{ join_splits(j) }}
 {% if j == 0 %}
   workgroupBarrier();
 {% else %}
-{{ parts_found() }}
+{{ split_joined() }}
 {{ results_begin() }}
 {% endif %}
 {{ row_values(j) }}
 {# That the words do not change compilers cannot know: what they widen once more they need not keep. #}
-{% for i in range(kept) %}
-  v{{ i }}[{{ j }}] += p.nothing;
+{% for i in range(register_steps) %}
+  v{{ i }}[{{ j }}] += p.opaque_zero;
 {% endfor %}
-{% for i in range(kept) %}
+{% for i in range(register_steps) %}
   v{{ i }}[{{ j }}] = narrow({{ result("widen(v" ~ i ~ "[" ~ j ~ "])", "top" ~ j, "less" ~ j, "vec2<f32>") }});
 {% if j == 1 %}
 {{ store_words(i, "v" ~ i) }}
 {% endif %}
 {% endfor %}
 {% endfor %}
-{{ parts_end() }}
+{{ split_end() }}

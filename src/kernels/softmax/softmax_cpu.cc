@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/common/row_work_cpu.h"
+#include "kernels/common/row_fusion_cpu.h"
 #include "kernels/common/scratch_cpu.h"
 
 namespace weft::kernels {
@@ -113,7 +113,7 @@ void softmax_columns(float* x, std::int64_t n, bool log) {
 bool by_columns(cpu::Executor& executor, const RowViews& views, const Rows& rows, bool log) {
   const View &x = views.inputs[0], &y = views.results[0];
   const Collapsed &outer = rows.outer, &inner = rows.inner;
-  if (views.has_work() || !widens_to_f32(x.dtype) || !widens_to_f32(y.dtype) || inner.shape.rank() != 1 ||
+  if (views.is_fused() || !widens_to_f32(x.dtype) || !widens_to_f32(y.dtype) || inner.shape.rank() != 1 ||
       outer.shape.empty() || outer.strides[0].back() != 1 || outer.strides[1].back() != 1 || outer.shape.back() < 8) {
     return false;
   }

@@ -1,7 +1,7 @@
 // The CPU twin of softmax and, with `log`, log_softmax.
 #pragma once
 
-#include "kernels/common/row_work.h"
+#include "kernels/common/row_fusion.h"
 #include "weft/cpu.h"
 
 namespace weft::kernels {

@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "core/host_memory.h"
+#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
-#include "kernels/common/windows.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -86,18 +86,18 @@ std::uint64_t scratch_bytes(const gpu::Capabilities& can, const SortProblem& p) 
 
 Request part_of(const Request& r, int axis, std::int64_t begin, std::int64_t count) {
   Request part = r;
-  part.x = part_along(r.x, axis, begin, count, r.name);
-  if (r.values) part.values = part_along(*r.values, axis, begin, count, r.name);
-  if (r.indices) part.indices = part_along(*r.indices, axis, begin, count, r.name);
+  part.x = chunk_along(r.x, axis, begin, count, r.name);
+  if (r.values) part.values = chunk_along(*r.values, axis, begin, count, r.name);
+  if (r.indices) part.indices = chunk_along(*r.indices, axis, begin, count, r.name);
   return part;
 }
 
 // Whether the operands, all of one row, and what they need of scratch, fit a binding each.
 bool fits(const gpu::Capabilities& can, const Request& row, std::uint64_t scratch) {
   for (const auto& v : {std::optional(row.x), row.values, row.indices}) {
-    if (v && span_bytes(*v) > window_limit(can)) return false;
+    if (v && span_bytes(*v) > chunk_limit(can)) return false;
   }
-  return scratch <= window_limit(can);
+  return scratch <= chunk_limit(can);
 }
 
 // What a call is made of.
@@ -111,7 +111,7 @@ struct Steps {
 // its right one in turns, as often as there are windows (Baudet and Stevenson, "Optimal sorting algorithms for parallel
 // computers", 1978). Equal elements never pass each other. Goes on in what the first round wrote; where that is no
 // output, or not all of it, a list in scratch.
-void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
+void sort_in_chunks(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const std::int64_t length = r.x.shape()[r.axis];
   Request sorted = r;
   // Lists begin where a binding may, so that each can have its own.
@@ -125,9 +125,9 @@ void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View&
   };
   if (lists) sorted.values = list(r.x.dtype);
   if (r.indices && !r.all) sorted.indices = list(r.indices->dtype);
-  std::int64_t window = length;
+  std::int64_t chunk = length;
   const auto pair_at = [&](std::int64_t begin, bool first_round) {
-    Request part = part_of(sorted, r.axis, begin, std::min(2 * window, length - begin));
+    Request part = part_of(sorted, r.axis, begin, std::min(2 * chunk, length - begin));
     if (!first_round) part.x = *part.values;
     SortProblem p = problem_of(part);
     p.first_place = begin;
@@ -142,21 +142,21 @@ void sort_in_windows(const gpu::Capabilities& can, const Request& r, const View&
     return fits(can, pair_at(0, true).first, scratch_bytes(can, p));
   };
   do {
-    if (window == 1) {
+    if (chunk == 1) {
       throw Unsupported("{}: elements of {} that are neighbours along axis {} lie more than the {} bytes apart that "
                         "this device binds", r.name, to_string(r.x), r.axis, can.max_binding);
     }
-    window = first_half(window);
+    chunk = first_half(chunk);
   } while (!pair_fits());
-  const std::int64_t windows = ceil_div(length, window);
-  for (std::int64_t round = 0; round < windows; ++round) {
-    for (std::int64_t k = round % 2; k < windows; k += 2) {
-      if (round == 0 || k + 1 < windows) steps.sort(pair_at(k * window, round == 0).second, scratch_at);
+  const std::int64_t chunks = ceil_div(length, chunk);
+  for (std::int64_t round = 0; round < chunks; ++round) {
+    for (std::int64_t k = round % 2; k < chunks; k += 2) {
+      if (round == 0 || k + 1 < chunks) steps.sort(pair_at(k * chunk, round == 0).second, scratch_at);
     }
   }
   if (r.all) return;
   for (const auto& [from, to] : {std::pair(sorted.values, r.values), {sorted.indices, r.indices}}) {
-    if (to) steps.copy(part_along(*from, r.axis, 0, to->shape()[r.axis]), *to);
+    if (to) steps.copy(chunk_along(*from, r.axis, 0, to->shape()[r.axis]), *to);
   }
 }
 
@@ -168,17 +168,17 @@ View unknown_memory() {
 
 // The top of a row too long for a binding: that of each window, listed in scratch, and of the list; or, where
 // those are too many, the first of the sorted row.
-void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
+void top_in_chunks(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const SortProblem whole = problem_of(r);
   const View unknown = unknown_memory();
-  std::int64_t window = whole.length, windows = 0, listed = 0;
+  std::int64_t chunk = whole.length, chunks = 0, listed = 0;
   std::uint64_t places_at = 0, scratch_at = 0;
   const auto of_window = [&](const View& scratch, std::int64_t k) {
     SortProblem p = whole;
-    p.first_place = k * window;
-    p.length = std::min(window, whole.length - p.first_place);
+    p.first_place = k * chunk;
+    p.length = std::min(chunk, whole.length - p.first_place);
     p.keep = std::min(whole.keep, p.length);
-    p.x = as_raw(part_along(r.x, r.axis, p.first_place, p.length));
+    p.x = as_raw(chunk_along(r.x, r.axis, p.first_place, p.length));
     const auto from = static_cast<std::uint64_t>(k * whole.keep);
     p.values = View(scratch.buffer, scratch.offset + byte_size(p.x.dtype, from), p.x.dtype, {p.keep});
     p.indices = View(scratch.buffer, scratch.offset + places_at + from * 4, DType::u32, {p.keep});
@@ -194,16 +194,16 @@ void top_in_windows(const gpu::Capabilities& can, const Request& r, const View& 
     return p;
   };
   do {
-    if (window <= whole.keep || bits(whole.x.dtype) < 8) return sort_in_windows(can, r, scratch, steps);
-    window = first_half(window);
-    windows = ceil_div(whole.length, window);
-    listed = (windows - 1) * whole.keep + std::min(whole.keep, whole.length - (windows - 1) * window);
+    if (chunk <= whole.keep || bits(whole.x.dtype) < 8) return sort_in_chunks(can, r, scratch, steps);
+    chunk = first_half(chunk);
+    chunks = ceil_div(whole.length, chunk);
+    listed = (chunks - 1) * whole.keep + std::min(whole.keep, whole.length - (chunks - 1) * chunk);
     places_at = list_size(byte_size(whole.x.dtype, static_cast<std::uint64_t>(listed)));
     scratch_at = places_at + list_size(static_cast<std::uint64_t>(listed) * 4);
   } while (!fits(can, {.x = of_window(unknown, 0).x, .values = r.values, .indices = r.indices},
                  scratch_at +
                      std::max(scratch_bytes(can, of_window(unknown, 0)), scratch_bytes(can, of_list(unknown)))));
-  for (std::int64_t k = 0; k < windows; ++k) steps.sort(of_window(scratch, k), scratch_at);
+  for (std::int64_t k = 0; k < chunks; ++k) steps.sort(of_window(scratch, k), scratch_at);
   steps.sort(of_list(scratch), scratch_at);
 }
 
@@ -220,12 +220,12 @@ void in_parts(const gpu::Capabilities& can, const Request& r, const View& scratc
     }
   }
   const bool long_row = !fits(can, row, scratch_bytes(can, problem_of(row)));
-  if (long_row && p.rows == 1) return (r.all ? sort_in_windows : top_in_windows)(can, r, scratch, steps);
+  if (long_row && p.rows == 1) return (r.all ? sort_in_chunks : top_in_chunks)(can, r, scratch, steps);
   int axis = -1;
   for (const auto& v : {std::optional(r.x), r.values, r.indices}) {
     if (v && axis < 0 && !long_row) axis = axis_to_cut(can, r.name, *v, others);
   }
-  if (axis < 0 && (long_row || scratch_bytes(can, p) > window_limit(can))) {
+  if (axis < 0 && (long_row || scratch_bytes(can, p) > chunk_limit(can))) {
     for (int d = 0; d < r.x.rank(); ++d) {
       if (others[d] && r.x.shape()[d] > (axis < 0 ? 1 : r.x.shape()[axis])) axis = d;
     }

@@ -1,0 +1,190 @@
+#include "graph/ops/pad.h"
+
+#include "graph/graph.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/generate.h"
+#include "weft/kernels/pad.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
+
+// One number for each axis.
+Dims per_axis(std::string_view op, const Value& x, std::span<const std::int64_t> numbers) {
+  if (!x) throw InvalidArgument("{}: the operand is an empty Value", op);
+  if (static_cast<int>(numbers.size()) != x.rank()) {
+    throw InvalidArgument("{}: {} numbers for the axes of {}", op, numbers.size(), to_string(x.type()));
+  }
+  return Dims(numbers);
+}
+
+bool all_are(const Dims& dims, std::int64_t value) {
+  return std::ranges::all_of(dims, [value](auto d) { return d == value; });
+}
+
+Value multiplied(Value x, std::span<const std::int64_t> counts, bool tiles) {
+  Dims left = per_axis(tiles ? "tile" : "repeat", x, counts);
+  // An axis of one element is only seen more often.
+  Shape seen = x.shape();
+  for (int d = 0; d < x.rank(); ++d) {
+    if (left[d] < 0) throw InvalidArgument("{}: a count of {}", tiles ? "tile" : "repeat", left[d]);
+    if (seen[d] != 1) continue;
+    seen[d] = left[d];
+    left[d] = 1;
+  }
+  x = broadcast_to(x, seen);
+  return all_are(left, 1) ? x : apply(make_op<TileOp>(left, tiles), {x});
+}
+
+// A constant that a kernel makes on the host.
+template <class F>
+Value made(Graph& graph, DType dtype, const Shape& shape, F&& f) {
+  const std::uint64_t bytes = byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)));
+  const View y(Buffer::host(std::max<std::uint64_t>(bytes, 1)), 0, dtype, shape);
+  cpu::Executor executor;
+  f(executor, y);
+  return graph.constant(TensorData::copy_of(dtype, shape, {y.buffer.data(), static_cast<std::size_t>(bytes)}));
+}
+
+}  // namespace
+
+void PadOp::attributes(Attributes& f) const {
+  f.add("before", before_).add("after", after_).add("mode", kModes[static_cast<int>(mode_)]);
+  if (mode_ == kernels::PadMode::constant) f.add("value", value_);
+}
+
+std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
+  TensorType y = in[0];
+  for (int d = 0; d < y.shape.rank(); ++d) {
+    std::int64_t more;
+    if (__builtin_add_overflow(before_[d], after_[d], &more) || __builtin_add_overflow(y.shape[d], more, &y.shape[d])) {
+      throw InvalidArgument("pad: {} and {} around axis {} of {} are more than 2^63 elements", before_[d], after_[d], d,
+                            weft::to_string(in[0]));
+    }
+    if (y.shape[d] < 0) {
+      throw InvalidArgument("pad: {} and {} leave less than nothing of axis {} of {}", before_[d], after_[d], d,
+                            weft::to_string(in[0]));
+    }
+    if (mode_ != kernels::PadMode::constant && in[0].shape[d] == 0 && y.shape[d] > 0) {
+      throw InvalidArgument("pad: axis {} of {} is empty, there is nothing to fill {} elements with", d,
+                            weft::to_string(in[0]), y.shape[d]);
+    }
+  }
+  return {y};
+}
+
+void PadOp::lower(const Launch& call) const {
+  kernels::pad(call.stream, call.inputs[0], call.outputs[0], {before_.begin(), before_.end()}, mode_, value_);
+}
+
+std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
+  TensorType y = in[0];
+  for (int d = 0; d < y.shape.rank(); ++d) {
+    if (__builtin_mul_overflow(y.shape[d], counts_[d], &y.shape[d])) {
+      throw InvalidArgument("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat",
+                            counts_[d], d, weft::to_string(in[0]));
+    }
+  }
+  return {y};
+}
+
+void TileOp::lower(const Launch& call) const {
+  if (tiles_) kernels::tile(call.stream, call.inputs[0], call.outputs[0]);
+  else kernels::repeat(call.stream, call.inputs[0], call.outputs[0]);
+}
+
+void RollOp::lower(const Launch& call) const {
+  kernels::roll(call.stream, call.inputs[0], call.outputs[0], {shifts_.begin(), shifts_.end()});
+}
+
+std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {
+  if (in[0].shape.rank() < 2) {
+    throw InvalidArgument("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
+  }
+  return {in[0]};
+}
+
+void TriangleOp::lower(const Launch& call) const {
+  kernels::triangle(call.stream, part_, call.inputs[0], call.outputs[0], diagonal_);
+}
+
+void OneHotOp::attributes(Attributes& f) const {
+  f.add("classes", classes_).add("dtype", weft::name(dtype_)).add("axis", axis_).add("on", on_).add("off", off_);
+}
+
+std::vector<TensorType> OneHotOp::infer(std::span<const TensorType> in) const {
+  if (!is_integer(in[0].dtype) || bits(in[0].dtype) < 8) {
+    throw InvalidArgument("one_hot: indices are {}, expected an integer type of 8 to 64 bits", weft::to_string(in[0]));
+  }
+  if (classes_ < 0) throw InvalidArgument("one_hot: {} classes", classes_);
+  TensorType y{dtype_, in[0].shape};
+  y.shape.insert(axis_, classes_);
+  return {y};
+}
+
+void OneHotOp::lower(const Launch& call) const {
+  kernels::one_hot(call.stream, call.inputs[0], call.outputs[0], axis_, on_, off_);
+}
+
+Value pad(Value x, std::span<const std::int64_t> before, std::span<const std::int64_t> after, kernels::PadMode mode,
+          Number value) {
+  const Dims b = per_axis("pad", x, before), a = per_axis("pad", x, after);
+  const auto crops = [](auto n) { return n <= 0; };
+  if (!std::ranges::all_of(b, crops) || !std::ranges::all_of(a, crops)) {
+    return apply(make_op<PadOp>(b, a, mode, value), {x});
+  }
+  for (int d = 0; d < x.rank(); ++d) {
+    const std::int64_t n = x.shape()[d];
+    if (n + b[d] + a[d] < 0) PadOp(b, a, mode, value).infer(std::span(&x.type(), 1));  // says what is wrong
+    x = slice(x, d, -b[d], n + a[d]);
+  }
+  return x;
+}
+
+Value tile(Value x, std::span<const std::int64_t> counts) { return multiplied(x, counts, true); }
+
+Value repeat(Value x, std::int64_t count, int axis) {
+  if (!x) throw InvalidArgument("repeat: the operand is an empty Value");
+  Dims counts = Dims::filled(x.rank(), 1);
+  counts[normalize_axis(axis, x.rank(), "repeat")] = count;
+  return multiplied(x, {counts.begin(), counts.end()}, false);
+}
+
+Value roll(Value x, std::span<const std::int64_t> shifts) {
+  Dims s = per_axis("roll", x, shifts);
+  for (int d = 0; d < x.rank(); ++d) s[d] = x.shape()[d] ? (s[d] % x.shape()[d] + x.shape()[d]) % x.shape()[d] : 0;
+  return all_are(s, 0) ? x : apply(make_op<RollOp>(s), {x});
+}
+
+Value triangle(Value x, kernels::Triangle part, std::int64_t diagonal) {
+  if (!x) throw InvalidArgument("triangle: the operand is an empty Value");
+  return apply(make_op<TriangleOp>(part, diagonal), {x});
+}
+
+Value one_hot(Value indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
+  if (!indices) throw InvalidArgument("one_hot: the operand is an empty Value");
+  axis = normalize_axis(axis, indices.rank() + 1, "one_hot");
+  return apply(make_op<OneHotOp>(classes, dtype, axis, on, off), {indices});
+}
+
+Value arange(Graph& graph, Number start, Number step, std::int64_t count, DType dtype) {
+  return made(graph, dtype, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
+}
+
+Value linspace(Graph& graph, double start, double stop, std::int64_t count, DType dtype) {
+  return made(graph, dtype, {count}, [&](Stream& s, const View& y) { kernels::linspace(s, start, stop, y); });
+}
+
+Value eye(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal) {
+  return made(graph, dtype, {rows, columns}, [&](Stream& s, const View& y) { kernels::eye(s, y, diagonal); });
+}
+
+Value triangle(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part,
+               std::int64_t diagonal) {
+  return made(graph, dtype, {rows, columns},
+              [&](Stream& s, const View& y) { kernels::triangle(s, part, y, diagonal); });
+}
+
+}  // namespace weft

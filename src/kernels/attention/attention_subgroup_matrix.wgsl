@@ -1,0 +1,429 @@
+{#
+  Attention on cooperative-matrix units. A workgroup computes block_rows rows of y; its subgroups stand in subgroups_m ×
+  subgroups_n: each has sub_rows rows, and of the scores tile / subgroups_n keys, of y value_dim / subgroups_n columns. q
+  and the sums of y stay in matrices; scores leave them through workgroup memory, because nothing else gives access to
+  single elements, and come back as weights of f16.
+
+  The sums are not rescaled whenever a row's maximum grows, which would lead them through workgroup memory too: weights
+  refer to an older maximum until it is passed by so much (kGrowth) that they could leave f16's range.
+
+  Every variable in workgroup memory is a multiple of 16 bytes long, so that each begins at one wherever it is put: Vulkan
+  wants matrices there, and NVIDIA's driver (580.159) gives wrong ones elsewhere, since Tint says nothing of it.
+
+  q_dim, o_dim: heads' sizes as matrices have them. What is in q and the keys past dim is 0; what y has past value_dim is
+  not stored. q_round, o_round: columns of q that come in at once, and of y that go out.
+
+  buffers: 0: matrices of keys and values are loaded straight from storage; 1: keys, then values of a tile lie in the same
+  workgroup memory; 2: each have their own, and there are fewer barriers.
+#}
+{% set block_rows = subgroups_m * sub_rows %}
+{% set threads_per_row = threads // block_rows %}
+{# invocations of a row #}
+{% set own = tile // threads_per_row %}
+{# of its keys, an invocation's #}
+{% set share = tile // subgroups_n %}
+{# keys of a subgroup #}
+{% set columns = o_dim // subgroups_n %}
+{# of y, a subgroup's #}
+{% set pitch_s = share + 4 %}
+{% set pitch_w = tile + 8 %}
+{% set pitch_k = q_dim + 8 %}
+{% set pitch_v = columns + 8 %}
+{% set k_block = share * pitch_k %}
+{% set v_block = tile * pitch_v %}
+{% if buffers == 1 and k_block < v_block %}{% set k_block = v_block %}{% endif %}
+{% set v_tile = "keys_tile" if buffers == 1 else "values_tile" %}
+{% set row_units = sub_rows // unit_m %}
+{# matrices of a subgroup #}
+{% set key_units = tile // subgroups_n // unit_n %}
+{% set q_cols = q_dim // unit_k %}
+{% set o_cols = o_dim // subgroups_n // unit_n %}
+{% set o_share = o_round // subgroups_n %}
+const threads = {{ threads }}u;
+const tile = {{ tile }}u;
+const kGrowth = 5.0;    // e^5 = 148, and f16 ends at 65,504
+
+{% if buffers > 0 %}
+var<workgroup> keys_tile: array<array<f16, {{ k_block }}>, {{ subgroups_n }}>;
+{% endif %}
+{% if buffers == 2 %}
+var<workgroup> values_tile: array<array<f16, {{ v_block }}>, {{ subgroups_n }}>;
+{% endif %}
+var<workgroup> scores: array<array<f32, {{ sub_rows * pitch_s + 16 }}>, {{ subgroups_m * subgroups_n }}>;
+var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ subgroups_m }}>;
+var<workgroup> shrinks: array<f32, {{ block_rows }}>;
+var<workgroup> grown: array<atomic<u32>, 4>;    // the first counts; see above
+{% if threads_per_row > 1 %}
+var<workgroup> tops: array<f32, {{ threads }}>;
+{% endif %}
+{% if mask == "keys" %}
+var<workgroup> bias_tile: array<f32, {{ tile }}>;
+{% endif %}
+{% set left_type = "subgroup_matrix_left<f16, " ~ unit_k ~ ", " ~ unit_m ~ ">" %}
+{% set right_type = "subgroup_matrix_right<f16, " ~ unit_n ~ ", " ~ unit_k ~ ">" %}
+{% set result_type = "subgroup_matrix_result<f32, " ~ unit_n ~ ", " ~ unit_m ~ ">" %}
+
+{# A tile's keys or values to registers, and from there to workgroup memory. #}
+{% macro fetch(x, size, from) %}
+{% for i in range((tile * size // 8 + threads - 1) // threads) %}
+{% set id = "t + " ~ i * threads ~ "u" %}
+    next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, last_key(lengths)) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
+{% endfor %}
+{% endmacro %}
+{% macro stage(x) %}
+{% set size = dim if x == "k" else value_dim %}
+{% set name = "keys_tile" if x == "k" else v_tile %}
+{% set count = tile * size // 8 %}
+{% for i in range((count + threads - 1) // threads) %}
+    {{ "if (t + " ~ i * threads ~ "u < " ~ count ~ "u) " if (i + 1) * threads > count else "" }}{
+      let key = (t + {{ i * threads }}u) / {{ size // 8 }}u;
+      let column = (t + {{ i * threads }}u) % {{ size // 8 }}u * 8u;
+{% if x == "k" %}
+      let in_block = key / {{ share }}u;
+      let to = key % {{ share }}u * {{ pitch_k }}u + column;
+{% else %}
+      let in_block = column / {{ columns }}u;
+      let to = key * {{ pitch_v }}u + column % {{ columns }}u;
+{% endif %}
+{% for j in range(4) %}
+      let h{{ j }} = bitcast<vec2<f16>>(next_{{ x }}{{ i }}[{{ j }}]);
+{% endfor %}
+{% for j in range(8) %}
+      {{ name }}[in_block][to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+{% endfor %}
+    }
+{% endfor %}
+{% if x == "k" and q_dim > dim %}
+{% set chunks = (q_dim - dim) // 8 %}
+{% for i in range((tile * chunks + threads - 1) // threads) %}
+    {{ "if (t + " ~ i * threads ~ "u < " ~ tile * chunks ~ "u) " if (i + 1) * threads > tile * chunks else "" }}{
+      let key = (t + {{ i * threads }}u) / {{ chunks }}u;
+      let to = key % {{ share }}u * {{ pitch_k }}u + {{ dim }}u + (t + {{ i * threads }}u) % {{ chunks }}u * 8u;
+{% for j in range(8) %}
+      {{ name }}[key / {{ share }}u][to + {{ j }}u] = 0.0h;
+{% endfor %}
+    }
+{% endfor %}
+{% endif %}
+{% endmacro %}
+{% macro four(name, i) -%}
+vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u], {{ name }}[{{ i }} + 3u])
+{%- endmacro %}
+{# The row's highest score so far is `top`: whether weights refer to it from now on, and what that makes of old sums. #}
+{% macro follow() %}
+    var shrink = 1.0;
+    if (begun && top > m + kGrowth) {
+      shrink = exp(m - top);
+      m = top;
+      l *= shrink;
+{% if threads_per_row == 1 %}
+      atomicStore(&grown[0], 1u);
+{% endif %}
+    }
+    if (!begun && top > p.hidden) {
+      m = top;
+      begun = true;
+    }
+    if (part == 0u) { shrinks[row] = shrink; }
+{% endmacro %}
+{# The sums of y through workgroup memory, where scores are no longer needed. #}
+{% macro rescale() %}
+{% for c in range(o_dim // o_round) %}
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+      subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+      workgroupBarrier();
+      for (var i = 0u; i < {{ o_round // threads_per_row }}u; i++) { scores[own_scores][in_rows * {{ pitch_s }}u + part * {{ o_round // threads_per_row }}u % {{ o_share }}u + i] *= shrinks[row]; }
+      workgroupBarrier();
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+      o{{ i }}_{{ c * o_share // unit_n + j }} = subgroupMatrixLoad<{{ result_type }}, row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+      workgroupBarrier();
+{% endfor %}
+{% endmacro %}
+
+@compute @workgroup_size(threads)
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32, @builtin(subgroup_id) subgroup: u32) {
+  let block = group_index(wg, groups);
+  if (block >= p.blocks) { return; }
+{% if kv_splits %}
+  let key_part = block % p.kv_splits;
+  let at = block / p.kv_splits;
+{% else %}
+  let at = block;
+{% endif %}
+{% if right %}
+  let first_row = (p.row_blocks - 1u - at % p.row_blocks) * {{ block_rows }}u;    // those that see most come first
+{% else %}
+  let first_row = at % p.row_blocks * {{ block_rows }}u;
+{% endif %}
+  let batch = at / p.row_blocks / p.kv_heads;
+  let kv_head = at / p.row_blocks % p.kv_heads;
+  let k_start = batch * p.k_b + kv_head * p.k_h;
+  let v_start = batch * p.v_b + kv_head * p.v_h;
+{{ read_lengths(shared_lengths) }}
+  let last_row = min(first_row + {{ block_rows }}u, p.rows) - 1u;
+  let keys = {{ keys_of("last_row", "key_part", "tile") }};
+{% if kv_splits %}
+  let by_all = min(seen_by_all(first_row, last_row, lengths), vec2<u32>(0xffffffffu, keys.y));
+{% else %}
+  let by_all = seen_by_all(first_row, last_row, lengths);
+{% endif %}
+  let at_m = subgroup / {{ subgroups_n }}u % {{ subgroups_m }}u;
+  let at_n = subgroup % {{ subgroups_n }}u;
+
+  // This invocation's row, of which `threads_per_row` invocations each have a part.
+  let row = t / {{ threads_per_row }}u;
+  let part = t % {{ threads_per_row }}u;
+  let in_rows = row % {{ sub_rows }}u;    // of its subgroups
+  let own_scores = row / {{ sub_rows }}u * {{ subgroups_n }}u + part / {{ threads_per_row // subgroups_n }}u;
+  let own_row = min(first_row + row, p.rows - 1u);
+  let seen = seen_by_row(own_row, lengths);
+  let count = {% if kv_splits %}max(min(seen.y, keys.y), seen.x){% else %}seen.y{% endif %} - seen.x;
+  var m = lowest;
+  var l = 0.0;                // of the keys of this part
+  var begun = false;          // some key was seen
+{% if mask == "rows" %}
+  let mask_start = row_start(batch, kv_head, own_row, p.mask_b, p.mask_h, p.mask_i);
+{% elif mask == "keys" %}
+  let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
+{% endif %}
+  if (t == 0u) { atomicStore(&grown[0], 0u); }
+
+{% for i in range(row_units) %}
+{% for k in range(q_cols) %}
+  var q{{ i }}_{{ k }}: {{ left_type }};
+{% endfor %}
+{% for j in range(o_cols) %}
+  var o{{ i }}_{{ j }}: {{ result_type }};
+{% endfor %}
+{% endfor %}
+  let q_start = row_start(batch, kv_head, own_row, p.q_b, p.q_h, p.q_i);
+{% for c in range(q_dim // q_round) %}
+{% for e in range(q_round // threads_per_row // 8) %}
+  {
+    let d = part * {{ q_round // threads_per_row }}u + {{ e * 8 }}u;
+    let column = {{ c * q_round }}u + d;
+{% if q_dim > dim %}
+    var words = vec4<u32>();
+    if (column < {{ dim }}u) { words = q_buf[p.q_o + (q_start + column) / 8u]; }
+{% else %}
+    let words = q_buf[p.q_o + (q_start + column) / 8u];
+{% endif %}
+    let to = in_rows * {{ pitch_w }}u + d;
+{% for j in range(4) %}
+    let h{{ j }} = bitcast<vec2<f16>>(words[{{ j }}]);
+{% endfor %}
+{% for j in range(8) %}
+    weights[row / {{ sub_rows }}u][to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+{% endfor %}
+  }
+{% endfor %}
+  workgroupBarrier();
+{% for i in range(row_units) %}
+{% for k in range(q_round // unit_k) %}
+  q{{ i }}_{{ c * q_round // unit_k + k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[at_m], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
+{% endfor %}
+{% endfor %}
+  workgroupBarrier();
+{% endfor %}
+
+{% if buffers > 0 %}
+{% for i in range((tile * dim // 8 + threads - 1) // threads) %}
+  var next_k{{ i }}: vec4<u32>;
+{% endfor %}
+{% for i in range((tile * value_dim // 8 + threads - 1) // threads) %}
+  var next_v{{ i }}: vec4<u32>;
+{% endfor %}
+  if (keys.x < keys.y) {
+{{ fetch("k", dim, "keys.x") }}
+  }
+{% if buffers == 2 %}
+{{ stage("k") }}
+  workgroupBarrier();
+{% endif %}
+{% endif %}
+  for (var base = keys.x; base < keys.y; base += tile) {
+{% if buffers == 1 %}
+{{ stage("k") }}
+    workgroupBarrier();
+{% endif %}
+{% if buffers > 0 %}
+{{ fetch("v", value_dim, "base") }}
+    if (base + tile > keys.y) {   // behind the last key zeros: a weight of 0 times an infinity would be NaN
+{% for i in range((tile * value_dim // 8 + threads - 1) // threads) %}
+      if (base + (t + {{ i * threads }}u) / {{ value_dim // 8 }}u >= keys.y) { next_v{{ i }} = vec4<u32>(); }
+{% endfor %}
+    }
+{% endif %}
+{% if buffers == 2 %}
+    if (base + tile < keys.y) {
+{{ fetch("k", dim, "base + tile") }}
+    }
+{% endif %}
+{% if mask == "keys" %}
+    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(base + i, last_key(lengths)) * p.mask_k); }
+{% endif %}
+    {
+{% for i in range(row_units) %}
+{% for j in range(key_units) %}
+      var s{{ i }}_{{ j }} = {{ result_type }}();    // said, because a declaration alone does not clear it in a loop
+{% endfor %}
+{% endfor %}
+{% for k in range(q_cols) %}
+{% for j in range(key_units) %}
+      {
+{% if buffers == 0 %}
+        let key = at_n * {{ share }}u + {{ j * unit_n }}u;
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&k_buf, p.k_o + k_start + (base + key) * p.k_i + {{ k * unit_k }}u, p.k_i);
+{% else %}
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&keys_tile[at_n], {{ j * unit_n * pitch_k + k * unit_k }}u, {{ pitch_k }}u);
+{% endif %}
+{% for i in range(row_units) %}
+        s{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(q{{ i }}_{{ k }}, right, s{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+{% endfor %}
+{% for i in range(row_units) %}
+{% for j in range(key_units) %}
+      subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+    }
+    workgroupBarrier();
+
+    // The part's scores.
+    let own_key = part * {{ own }}u;
+{% for j in range(own // 4) %}
+    var s{{ j }} = {{ four("scores[own_scores]", "in_rows * " ~ pitch_s ~ "u + own_key % " ~ share ~ "u + " ~ 4 * j ~ "u") }} * p.scale{% if mask == "keys" %} + {{ four("bias_tile", "own_key + " ~ 4 * j ~ "u") }}{% endif %};
+{% endfor %}
+{% if mask == "rows" %}
+{% for j in range(own) %}
+    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(base + own_key + {{ j }}u, last_key(lengths)) * p.mask_k);
+{% endfor %}
+{% endif %}
+    if (base < by_all.x || base + tile > by_all.y) {    // some rows do not see all of the tile
+{% for j in range(own // 4) %}
+      {
+        let key = vec4<u32>(base + own_key) + vec4<u32>({{ 4 * j }}u, {{ 4 * j + 1 }}u, {{ 4 * j + 2 }}u, {{ 4 * j + 3 }}u);
+        s{{ j }} = select(vec4<f32>(p.hidden), s{{ j }}, key - vec4<u32>(seen.x) < vec4<u32>(count));
+      }
+{% endfor %}
+    }
+    let tops4 = {% for j in range(own // 4 - 1) %}max({% endfor %}s0{% for j in range(own // 4 - 1) %}, s{{ j + 1 }}){% endfor %};
+    var top = max(max(tops4.x, tops4.y), max(tops4.z, tops4.w));
+{% if threads_per_row > 1 %}
+    tops[t] = top;
+    if (top > select(p.hidden, m + kGrowth, begun)) { atomicStore(&grown[0], 1u); }
+    if (workgroupUniformLoad(&grown[0]) != 0u) {
+      top = {% for i in range(threads_per_row - 1) %}max({% endfor %}tops[row * {{ threads_per_row }}u]{% for i in range(threads_per_row - 1) %}, tops[row * {{ threads_per_row }}u + {{ i + 1 }}u]){% endfor %};
+{{ follow() }}
+      if (base > keys.x) {
+{{ rescale() }}
+      }
+      if (t == 0u) { atomicStore(&grown[0], 0u); }
+    }
+{% else %}
+{{ follow() }}
+{% endif %}
+{% for j in range(own // 4) %}
+    s{{ j }} = exp(s{{ j }} - m);
+    let w{{ j }} = vec4<f16>(s{{ j }});
+{% endfor %}
+    let sum4 = s0{% for j in range(own // 4 - 1) %} + s{{ j + 1 }}{% endfor %};
+    l += (sum4.x + sum4.y) + (sum4.z + sum4.w);
+{% for j in range(own) %}
+    weights[row / {{ sub_rows }}u][in_rows * {{ pitch_w }}u + own_key + {{ j }}u] = w{{ j // 4 }}[{{ j % 4 }}];
+{% endfor %}
+{% if buffers > 0 %}
+{{ stage("v") }}
+{% endif %}
+{% if buffers == 2 %}
+    if (base + tile < keys.y) {
+{{ stage("k") }}
+    }
+{% endif %}
+{% if threads_per_row > 1 %}
+    workgroupBarrier();
+{% else %}
+    if (workgroupUniformLoad(&grown[0]) != 0u) {
+{{ rescale() }}
+      if (t == 0u) { atomicStore(&grown[0], 0u); }
+    }
+{% endif %}
+{% if buffers == 1 %}
+    if (base + tile < keys.y) {
+{{ fetch("k", dim, "base + tile") }}
+    }
+{% endif %}
+{% for k in range(tile // unit_k) %}
+    {
+{% for i in range(row_units) %}
+      let left{{ i }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[at_m], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
+{% endfor %}
+{% for j in range(o_cols) %}
+      {
+{% if buffers == 0 %}
+        let column = at_n * {{ columns }}u + {{ j * unit_n }}u;
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&v_buf, p.v_o + v_start + (base + {{ k * unit_k }}u) * p.v_i + column, p.v_i);
+{% else %}
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&{{ v_tile }}[at_n], {{ k * unit_k * pitch_v + j * unit_n }}u, {{ pitch_v }}u);
+{% endif %}
+{% for i in range(row_units) %}
+        o{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left{{ i }}, right, o{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+    }
+{% endfor %}
+{% if buffers == 1 %}
+    workgroupBarrier();
+{% endif %}
+  }
+
+  workgroupBarrier();
+{% if threads_per_row > 1 %}
+  tops[t] = l;
+  workgroupBarrier();
+  l = {% for i in range(threads_per_row) %}{{ " + " if i else "" }}tops[row * {{ threads_per_row }}u + {{ i }}u]{% endfor %};
+  workgroupBarrier();
+{% endif %}
+{% if kv_splits %}
+  let to = partial_at(batch, kv_head, own_row, key_part);
+  if (part == 0u && first_row + row < p.rows) { partial_buf[to + {{ v4_all }}u] = vec4<f32>(m, l, 0.0, 0.0); }
+{% else %}
+  let f = select(1.0 / l, p.empty, l == 0.0);    // no key seen: zeros or NaN
+  let y = row_start(batch, kv_head, own_row, p.y_b, p.y_h, p.y_i);
+{% endif %}
+{% for c in range(o_dim // o_round) %}
+{% for i in range(row_units) %}
+{% for j in range(o_share // unit_n) %}
+  subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+  workgroupBarrier();
+  if (first_row + row < p.rows) {
+{% for e in range(o_round // threads_per_row // 4) %}
+    {
+      let x = part * {{ o_round // threads_per_row }}u + {{ e * 4 }}u;
+      let start = in_rows * {{ pitch_s }}u + x % {{ o_share }}u;
+      let column = x / {{ o_share }}u * {{ columns }}u + {{ c * o_share }}u + x % {{ o_share }}u;
+      let sum = {{ four("scores[own_scores]", "start") }};
+{% set guard = "if (column < " ~ value_dim ~ "u) " if o_dim > value_dim else "" %}
+{% if kv_splits %}
+      {{ guard }}{ partial_buf[to + column / 4u] = sum; }
+{% else %}
+      {{ guard }}{ store4_y(y + column, sum * f); }
+{% endif %}
+    }
+{% endfor %}
+  }
+  workgroupBarrier();
+{% endfor %}
+}

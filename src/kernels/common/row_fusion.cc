@@ -1,0 +1,292 @@
+#include "kernels/common/row_fusion.h"
+
+#include <algorithm>
+#include <format>
+
+#include "core/str_cat.h"
+#include "kernels/common/chunks.h"
+#include "kernels/common/memory.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+void check_floating_view(std::string_view kernel, std::string_view operand, const View& view) {
+  if (is_floating(view.dtype)) return;
+  throw InvalidArgument("{}: {} is {}; expected a floating type", kernel, operand, to_string(view));
+}
+
+// Inputs `first`… of the expression are `views`.
+void check_inputs(std::string_view kernel, std::string_view what, const Expression& e, std::size_t first,
+                  std::span<const View> views) {
+  if (static_cast<std::size_t>(e.input_count()) != first + views.size()) {
+    throw InvalidArgument("{}: the expression {} has {} inputs, got {} views", kernel, what, e.input_count(),
+                          first + views.size());
+  }
+  for (const Expression::Node& node : e.nodes()) {
+    const auto k = static_cast<std::size_t>(node.input);
+    if (node.op != ScalarOp::input || k < first || views[k - first].dtype == node.type) continue;
+    throw InvalidArgument("{}: input {} of the expression {} is {}, got {}", kernel, k, what, name(node.type),
+                          to_string(views[k - first]));
+  }
+}
+
+bool is_f64(const View& v) { return v.dtype == DType::f64; }
+bool names_64_bits(const Expression* e) {
+  return e && std::ranges::any_of(e->nodes(), [](const auto& node) { return bits(node.type) == 64; });
+}
+
+// Whether neighbours that a thread takes together are one element.
+bool same_for_four(const Rows& rows, std::size_t k, bool across) {
+  const Collapsed& fast = across ? rows.outer : rows.inner;
+  return !fast.shape.empty() && fast.strides[k].back() == 0;
+}
+
+std::int64_t distinct_elements(const View& v) {
+  std::int64_t n = 1;
+  for (int d = 0; d < v.rank(); ++d) n *= v.strides()[d] == 0 ? 1 : v.shape()[d];
+  return n;
+}
+
+// The input with the most memory; of several, one that vectorises, and else the first.
+std::size_t leading_input(const RowViews& views, const Rows& rows) {
+  std::size_t best = 0;
+  const auto rank = [&](std::size_t k) {
+    const View& v = views.inputs[k];
+    const bool fast = vectorises_along(v, rows, k) || vectorises_across(v, rows, k);
+    return std::pair(distinct_elements(v) * bits(v.dtype), fast);
+  };
+  for (std::size_t k = 1; k < views.inputs.size(); ++k) {
+    if (rank(k) > rank(best)) best = k;
+  }
+  return best;
+}
+
+}  // namespace
+
+DType RowViews::result_type() const {
+  if (!epilogue) return results[0].dtype;
+  const auto& nodes = epilogue->nodes();
+  return std::ranges::find(nodes, 0, &Expression::Node::input)->type;
+}
+
+bool RowViews::computes_in_f64() const { return x_type() == DType::f64 || result_type() == DType::f64; }
+
+std::vector<View> RowViews::all() const {
+  std::vector<View> list;
+  for (const auto* views : {&inputs, &operands, &results, &extra_outputs}) {
+    list.insert(list.end(), views->begin(), views->end());
+  }
+  return list;
+}
+
+RowViews RowViews::with(std::span<const View> views) const {
+  RowViews other = *this;
+  for (auto* list : {&other.inputs, &other.operands, &other.results, &other.extra_outputs}) {
+    std::copy_n(views.begin(), list->size(), list->begin());
+    views = views.subspan(list->size());
+  }
+  return other;
+}
+
+RowViews row_views(std::string_view kernel, const View& x, const View& y) {
+  if (x.shape() != y.shape()) {
+    throw InvalidArgument("{}: x is {}, y is {}; their shapes must be the same", kernel, to_string(x), to_string(y));
+  }
+  check_floating_view(kernel, "x", x);
+  check_floating_view(kernel, "y", y);
+  return {.inputs = {x}, .results = {y}};
+}
+
+RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs,
+                   const RowFusion& fusion) {
+  if (inputs.empty() || (!fusion.prologue && inputs.size() != 1)) {
+    throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
+  }
+  const std::size_t results = fusion.epilogue ? fusion.epilogue->outputs().size() : 1;
+  const std::size_t extra_outputs = fusion.prologue ? fusion.prologue->outputs().size() : 1;
+  if (results == 0 || extra_outputs == 0) throw InvalidArgument("{}: an expression has no output", kernel);
+  if (outputs.size() != results + extra_outputs - 1) {
+    throw InvalidArgument("{}: {} outputs, expected {}", kernel, outputs.size(), results + extra_outputs - 1);
+  }
+  Shape shape;
+  for (const View& v : inputs) shape = broadcast(shape, v.shape());
+  RowViews r{.prologue = fusion.prologue, .epilogue = fusion.epilogue};
+  if (fusion.prologue) {
+    check_inputs(kernel, "before it", *fusion.prologue, 0, inputs);
+    if (!is_floating(fusion.prologue->output_type(0))) {
+      throw InvalidArgument("{}: the expression before it yields {}; expected a floating type", kernel,
+                            name(fusion.prologue->output_type(0)));
+    }
+  } else {
+    check_floating_view(kernel, "x", inputs[0]);
+  }
+  if (fusion.epilogue) {
+    check_inputs(kernel, "after it", *fusion.epilogue, 1, fusion.operands);
+    for (const Expression::Node& node : fusion.epilogue->nodes()) {
+      if (node.op != ScalarOp::input || node.input != 0 || node.type == DType::f32 || node.type == DType::f64) continue;
+      throw InvalidArgument("{}: input 0 of the expression after it is {}, expected f32", kernel, name(node.type));
+    }
+  } else if (!fusion.operands.empty()) {
+    throw InvalidArgument("{}: {} operands without an expression after it", kernel, fusion.operands.size());
+  }
+  for (const View& v : inputs) r.inputs.push_back(v.broadcast_to(shape));
+  for (const View& v : fusion.operands) {
+    if (!broadcasts_to(v.shape(), shape)) {
+      throw InvalidArgument("{}: operand {} does not broadcast to {}", kernel, to_string(v), to_string(shape));
+    }
+    r.operands.push_back(v.broadcast_to(shape));
+  }
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const View& v = outputs[k];
+    const bool result = k < results;
+    const DType type = !result      ? fusion.prologue->output_type(static_cast<int>(k - results) + 1)
+                       : fusion.epilogue ? fusion.epilogue->output_type(static_cast<int>(k))
+                                    : v.dtype;
+    if (v.shape() != shape || v.dtype != type) {
+      throw InvalidArgument("{}: output {} is {}, expected {} {}", kernel, k, to_string(v), name(type),
+                            to_string(shape));
+    }
+    if (!fusion.epilogue && result) check_floating_view(kernel, "y", v);
+    (result ? r.results : r.extra_outputs).push_back(v);
+  }
+  return r;
+}
+
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const Operands& scale,
+                  const Operands& bias) {
+  const auto list = [](std::string_view name, const std::vector<View>& v, bool is_fused) {
+    return is_fused ? Operands(name, std::span<const View>(v)) : Operands(name, v[0]);
+  };
+  const Operands inputs = list(views.prologue ? "input" : "x", views.inputs, views.prologue != nullptr),
+                 operands("operand", std::span<const View>(views.operands)),
+                 results = list(views.epilogue ? "output" : "y", views.results, views.epilogue != nullptr),
+                 extra_outputs("further output", std::span<const View>(views.extra_outputs));
+  check_memory(stream, kernel, {inputs, operands, scale, bias}, {results, extra_outputs}, Sharing::same_view);
+  check_memory(stream, kernel, {operands, scale, bias}, {extra_outputs}, Sharing::none);
+}
+
+void refuse_f64(std::string_view kernel, const RowViews& views) {
+  for (const View& v : views.all()) {
+    if (is_f64(v)) throw Unsupported("{}: {} runs on the CPU only, WGSL has no such type", kernel, to_string(v));
+  }
+}
+
+RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
+  const std::size_t lead = leading_input(views, rows);
+  const View& x = views.inputs[lead];
+  RowPlanOptions options{.along4 = vectorises_along(x, rows, lead),
+                         .across4 = vectorises_across(x, rows, lead),
+                         .across = runs_across(rows, lead),
+                         .keep = true};
+  std::size_t k = views.inputs.size() + views.operands.size();
+  for (const auto* stored : {&views.results, &views.extra_outputs}) {
+    for (const View& v : *stored) {
+      options.along4 &= vectorises_along(v, rows, k);
+      options.across4 &= vectorises_across(v, rows, k);
+      ++k;
+    }
+  }
+  options.unaligned = !options.across && bits(views.results[0].dtype) == 16;
+  options.packed_pairs = options.across;
+  const std::size_t first = views.inputs.size() + views.operands.size();
+  k = first;
+  for (const auto* stored : {&views.results, &views.extra_outputs}) {
+    for (const View& v : *stored) {
+      options.unaligned &= same_misalignment(v, views.results[0], rows, k, first);
+      // Rows that two threads work on must not be theirs to change.
+      const auto is_stored = [&](const View& read) { return read.buffer == v.buffer; };
+      options.packed_pairs &= packed_pairs(v, rows, k) && std::ranges::none_of(views.inputs, is_stored) &&
+                              std::ranges::none_of(views.operands, is_stored);
+      ++k;
+    }
+  }
+  if (names_64_bits(views.prologue) || names_64_bits(views.epilogue)) {
+    options.along4 = options.across4 = options.unaligned = options.packed_pairs = false;
+  }
+  return options;
+}
+
+bool steps_are_vec4(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k) {
+  return steps_are_vec4(plan, rows, views.all()[k], k, views.results[0], views.inputs.size() + views.operands.size());
+}
+
+bool keeps_pairs(const RowViews& views) { return !views.prologue && bits(views.inputs[0].dtype) == 16; }
+
+bool rounds_only(const RowViews& views) { return !views.epilogue && views.result_type() == DType::bf16; }
+
+bool in_column_pairs(const RowViews& views, const RowPlanOptions& options) {
+  return options.across4 && !options.along4 && !views.is_fused() && bits(views.inputs[0].dtype) == 16 &&
+         bits(views.result_type()) == 16;
+}
+
+std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan) {
+  std::vector<std::string> names, reads, modes, stores, inputs, operands, results, extra_outputs;
+  std::size_t k = 0;
+  const auto read = [&](const View& v, std::string name, std::vector<std::string>& list) {
+    const bool fours = steps_are_vec4(views, rows, plan, k);
+    const bool same = same_for_four(rows, k, plan.across);
+    call.read(name, v, fours ? 4 : 1, fours ? plan.pair_stride() : 0);
+    modes.emplace_back(fours ? "step" : same ? "splat" : "each");
+    for (auto* l : {&names, &reads, &list}) l->push_back(name);
+    ++k;
+  };
+  const auto write = [&](const View& v, std::string name, std::vector<std::string>& list) {
+    call.write(name, v, plan.width, plan.pair_stride());
+    for (auto* l : {&names, &stores, &list}) l->push_back(name);
+    ++k;
+  };
+  for (const View& v : views.inputs) read(v, views.prologue ? str_cat("in", inputs.size()) : "x", inputs);
+  for (const View& v : views.operands) read(v, str_cat("e", operands.size()), operands);
+  for (const View& v : views.results) write(v, views.epilogue ? str_cat("y", results.size()) : "y", results);
+  for (const View& v : views.extra_outputs) write(v, str_cat("b", extra_outputs.size()), extra_outputs);
+  call.include("row_fusion").set("prologue", views.prologue != nullptr).set("several", results.size() > 1);
+  call.set("reads", reads).set("modes", modes).set("stores", stores).set("inputs", inputs).set("operands", operands);
+  call.set("results", results)
+      .set("extra_outputs", extra_outputs)
+      .set("store_how", "")
+      .set("misalignment_of", stores[0]);
+  return names;
+}
+
+void add_fusion(Call& call, const RowViews& views, const RowPlan& plan, const ElementWork& own) {
+  call.epilogue(views.epilogue, plan.width);
+  if (views.prologue) call.expression(*views.prologue, plan.width, false, true);
+  const auto elements = static_cast<double>(element_count(views.shape()));
+  call.cost(work_of(own, elements, views.prologue, elements, views.epilogue));
+}
+
+SplitKind split_kind(const RowViews& views, int words, std::size_t weights) {
+  SplitKind kind{.element_bits = bits(views.x_type()), .words = words, .operands = views.all().size() + weights};
+  // Loads of several inputs are on their way at once; what is stored beside x would be held until the row is known.
+  if (views.prologue) kind.max_register_steps = 16;
+  kind.can_look_back = views.extra_outputs.empty();
+  return kind;
+}
+
+RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along) {
+  View v;
+  v.dtype = type;
+  v.layout = Layout::dense(shape);
+  if (v.count() == 0) return {};
+  if (!capabilities) {
+    // Blocks of elements go through work and rows in turn there, at two thirds of the speed of both apart (layer norm
+    // of x + r, 4096 x 1024, two cores): it pays where steps are what takes the time.
+    constexpr std::int64_t kLittle = 1 << 16;
+    return {.fuses = v.count() <= kLittle};
+  }
+  const std::array<Strides, 2> strides{v.strides(), v.strides()};
+  const Rows rows = rows_along(shape, along, strides);
+  const RowViews views{.inputs = {v}, .results = {v}};
+  const RowPlanOptions options = plan_options(views, rows);
+  // A row that is past a binding, in itself or as an operand of 64 bits, goes in windows, whose parts do not wait.
+  View row = v;
+  row.dtype = DType::u64;
+  for (int d = 0; d < row.rank(); ++d) row.layout.shape[d] = along[d] ? shape[d] : 1;
+  const bool chunks = span_bytes(row) > chunk_limit(*capabilities);
+  const auto splits = plan_split_rows(*capabilities, std::span(&rows, 1), options, split_kind(views, 1));
+  if (splits && !chunks) return {.reads_once = splits->look_back, .extra_outputs = !splits->look_back, .scratch = true};
+  return {.reads_once = plan_rows(*capabilities, rows, options).register_steps > 0, .scratch = chunks};
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,70 @@
+// What a kernel of rows reads and stores, with elementwise work around it (weft/kernels/row_fusion.h). The WGSL half is
+// common/row_fusion.wgsl, the CPU's common/row_fusion_cpu.h.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/common/element_work.h"
+#include "kernels/common/memory.h"
+#include "kernels/common/split_rows.h"
+#include "weft/kernels/row_fusion.h"
+#include "weft/stream.h"
+
+namespace weft::kernels {
+
+// All views have one shape.
+struct RowViews {
+  std::vector<View> inputs;    // of `prologue`; without it x
+  std::vector<View> operands;  // of `epilogue`
+  std::vector<View> results;   // of `epilogue`; without it y
+  std::vector<View> extra_outputs;    // the further results of `prologue`
+  const Expression* prologue = nullptr;
+  const Expression* epilogue = nullptr;
+
+  const Shape& shape() const { return results[0].shape(); }
+  DType x_type() const { return prologue ? prologue->output_type(0) : inputs[0].dtype; }
+  DType result_type() const;  // of y, or of what `epilogue` takes for it
+  bool is_fused() const { return prologue || epilogue; }
+  bool computes_in_f64() const;
+  // In the order above, in which their strides stand in Rows; and the same with others in their place.
+  std::vector<View> all() const;
+  RowViews with(std::span<const View> views) const;
+};
+// Throw InvalidArgument, in the name of `kernel`, unless shapes and types fit.
+RowViews row_views(std::string_view kernel, const View& x, const View& y);
+RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs,
+                   const RowFusion& fusion);
+// check_memory() of them and of the kernel's weights.
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const Operands& scale,
+                  const Operands& bias);
+// Throws Unsupported if one of them is f64, which GPUs do not have.
+void refuse_f64(std::string_view kernel, const RowViews& views);
+
+RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
+// Whether the plan's steps of view k (in the order of all()) are fours of memory.
+bool steps_are_vec4(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k);
+// Whether x is an input of 16 bits as it is, so that rows may be kept as words of two elements.
+bool keeps_pairs(const RowViews& views);
+// Whether results are rounded to bf16, and nothing else becomes of them.
+bool rounds_only(const RowViews& views);
+// Whether columns go from words of 16 bits to such, in fours and with no work around them (column_pairs.wgsl).
+bool in_column_pairs(const RowViews& views, const RowPlanOptions& options);
+// Names the call's operands, in the order of all(), for add_rows(); add_fusion() gives it the rest.
+std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan);
+void add_fusion(Call& call, const RowViews& views, const RowPlan& plan, const ElementWork& own);
+
+// For rows in parts (split_rows.h), with so many words of statistics and `weights` operands more.
+SplitKind split_kind(const RowViews& views, int words, std::size_t weights = 0);
+
+// How a kernel would go through the rows of a dense tensor.
+struct RowReading {
+  bool fuses = true;    // with work around it, it goes as fast as without
+  bool reads_once = true;     // rows are kept, so that nothing is read or computed twice
+  bool extra_outputs = true;    // also if further results of the work before it are stored
+  bool scratch = false;  // it binds what parts tell each other, too
+};
+// `capabilities`: null for the CPU.
+RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along);
+
+}  // namespace weft::kernels

@@ -1,0 +1,316 @@
+{#
+  Matrix product on cooperative-matrix units. A workgroup computes tile_m × tile_n elements, each of its subgroups sub_m ×
+  sub_n of them as matrices of unit_m × unit_n; k is walked in steps of one stage or two, of tile_k each. The next stage's
+  operands are on their way to registers while this one's, in workgroup memory, are multiplied. With `spread` their loads
+  lie between the first products, in so many `shares`: all at once, they would keep the matrices' loads waiting.
+
+  type: of the operands, f16, i8 or u8. Workgroup memory holds them as `cell`s (f16; four bytes in a u32), the units of all
+  offsets and pitches there. A tile is cut into blocks, one for each row or column of subgroups: the place of a matrix
+  within its block is then a constant, and neither Tint's bounds checks nor a stride that they choose stand between the
+  matrix and the wide load that a GPU has for it. Blocks keep the order that the operand has in memory: rows of k
+  (x_along_k) or of m or n, each 16 bytes longer than its content, so that reads fall on all banks.
+
+  x_width: elements of a load: 16 bytes of them, or 1. NVIDIA's compiler stores eight f16 as two times 8 bytes, which
+  would meet on the same banks, 16 bytes apart. So workgroup memory has k in another order (`halves`; the sum does not
+  care, if a and b agree): the first four of every eight, then the last four. Then 8 bytes of neighbours are neighbours.
+  Invocations that store together (eight with 16 bytes each, sixteen with 8) take rows that fall on different banks.
+
+  stages: a row of tile_k elements may be half a line of memory, which takes a GPU nearly as long to load as a whole one.
+  So operands along k are loaded for a step of two stages: the first halves of all loads are multiplied in the first stage,
+  the second halves wait in registers for the second. Operands across k load the rows that belong to a stage (where their
+  loads are eight elements: k 0…3, 8…11, 16…19 and so on), in the stage before.
+
+  scouts: workgroups that share a tile row of a or a tile column of b walk over k side by side, and would all wait for
+  memory to give the same line. So of `prefetch_stagger` neighbours each takes one step in `prefetch_stagger` that many steps early, a
+  different one, and finds what the others took early in the cache. In the first round, which nobody has seen, each
+  begins elsewhere. Then loads are quick, and had better not stand before the stores of their own step, where NVIDIA's
+  compiler moves them: their address depends on a zero read from workgroup memory after the barrier.
+
+  Results leave through workgroup memory, since matrices give no access to single elements, and matrices stored to y as
+  they are take longer (on an H200). `columns` of matrices of `slots` subgroups leave at a time: more memory would leave
+  room for fewer workgroups (its driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
+
+  x_edge: tiles reach past m (a) or n (b). Such rows and columns are clamped (what they give is never stored), k past its
+  end gives zero. Loads of sixteen bytes may reach past m, n or k where rows are longer in memory, past k into zeros.
+#}
+{% set bytes = type != 'f16' %}
+{% set per_cell = 4 if bytes else 1 %}
+{% set cell = 'u32' if bytes else 'f16' %}
+{% set wide = 16 if bytes else 8 %}
+{# elements of 16 bytes #}
+{% set half = wide // 2 %}
+{% set halves = type == 'f16' and stages == 1 and a_width > 1 and b_width > 1 and (a_along_k or b_along_k) %}
+{% set depth = tile_k * stages %}
+{% set subgroups_n = tile_n // sub_n %}
+{% set subgroups = tile_m // sub_m * subgroups_n %}
+{% set rows = sub_m // unit_m %}
+{% set cols = sub_n // unit_n %}
+{% set span = columns * unit_n %}
+{% set pitch_a = ((tile_k if a_along_k else sub_m) + wide) // per_cell %}
+{% set pitch_b = ((tile_k if b_along_k else sub_n) + wide) // per_cell %}
+{% set pitch_sums = span + 4 %}
+var<workgroup> tile_a: array<array<{{ cell }}, {{ pitch_a * (sub_m if a_along_k else tile_k) }}>, {{ tile_m // sub_m }}>;
+var<workgroup> tile_b: array<array<{{ cell }}, {{ pitch_b * (sub_n if b_along_k else tile_k) }}>, {{ subgroups_n }}>;
+var<workgroup> sums: array<array<{{ sum }}, {{ unit_m * pitch_sums }}>, {{ slots }}>;
+{% if prefetch_stagger %}
+var<workgroup> zero: array<u32, 4>;
+
+// Which step of k a workgroup takes t-th. whole: steps in full rounds; what is left comes in order, the last in part.
+fn step_at(t: u32, turn: u32, whole: u32) -> u32 {
+  let at = select(t, (t + turn + 1u) % {{ prefetch_stagger }}u, t < min({{ prefetch_stagger }}u, whole));
+  let ahead = at + {{ prefetch_stagger }}u;
+  return select(at, select(ahead, ahead - whole, ahead >= whole), at % {{ prefetch_stagger }}u == turn && at < whole);
+}
+{% endif %}
+
+{# One subgroup after the other stores: which is uniform in each. #}
+@diagnostic(off, chromium.subgroup_matrix_uniformity)
+@compute @workgroup_size({{ threads }})
+fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>, @builtin(subgroup_id) subgroup: u32) {
+  let group = group_index(wg, groups);
+  if (group >= p.groups) { return; }
+  let at = place(group);
+  let c = coords(at.batch);
+{{ range_of_k("k_begin") }}
+  let length = k_end - k_begin;
+  let steps = (length + {{ depth - 1 }}u) / {{ depth }}u;
+
+{# Loads of an invocation for a stage. #}
+{% set loads = {'a': (tile_m * tile_k // a_width + threads - 1) // threads,
+                'b': (tile_n * tile_k // b_width + threads - 1) // threads} %}
+  // Where this invocation's part of each operand tile starts in memory, and where it goes in workgroup memory.
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set tile = tile_m if x == 'a' else tile_n %}
+{% set pitch = pitch_a if x == 'a' else pitch_b %}
+{% set sub = sub_m if x == 'a' else sub_n %}
+{% set origin = 'at.m0' if x == 'a' else 'at.n0' %}
+{% set extent = 'p.m' if x == 'a' else 'p.n' %}
+{% set edge = a_edge if x == 'a' else b_edge %}
+{% set chunks = (depth if along_k else tile) // width %}
+{# of a row #}
+{% set long = tile if along_k else tile_k %}
+{# rows #}
+{% set abreast = 16 if along_k and (halves or stages == 2) else 8 %}
+{% set near = abreast // chunks if chunks < abreast and width > 1 and long % 8 == 0 else 1 %}
+{# rows that store together, and how far they are apart #}
+{% set apart = 8 // near if near > 1 else 1 %}
+{% set parts = loads[x] * (stages if along_k else 1) %}
+{% set even = threads % (8 * chunks) == 0 %}
+{# then parts are whole groups of rows apart #}
+  // In units of loads: from a row in memory to the next, which may lie before it, and from a step to the next.
+  let {{ x }}_row = u32(i32(p.{{ x }}_{{ 'w' if along_k else 'k' }}){{ ' / ' ~ width if width > 1 else '' }});
+  let {{ x }}_step = {{ depth // width if along_k else depth }}u{{ ' * p.' ~ x ~ '_k' if along_k and width == 1 else '' if along_k else ' * ' ~ x ~ '_row' }};
+{% for t in range(parts) %}
+{% set s = x ~ t %}
+  let id_{{ s }} = lid + {{ t * threads }}u;
+{% if even and t > 0 %}
+  let line_{{ s }} = line_{{ x }}0 + {{ t * threads // chunks }}u;
+  let part_{{ s }} = part_{{ x }}0;
+{% else %}
+{% if near > 1 %}
+  let line_{{ s }} = id_{{ s }} / {{ 8 * chunks }}u * 8u + id_{{ s }} / {{ chunks }}u % {{ near }}u * {{ apart }}u + id_{{ s }} / {{ chunks * near }}u % {{ apart }}u;
+{% else %}
+  let line_{{ s }} = id_{{ s }} / {{ chunks }}u;
+{% endif %}
+  let part_{{ s }} = id_{{ s }} % {{ chunks }}u * {{ width }}u;
+{% endif %}
+{% if along_k %}
+  let k_{{ s }} = part_{{ s }};
+  let w_{{ s }} = line_{{ s }};
+  let to_{{ s }} = w_{{ s }} % {{ sub }}u * {{ pitch }}u + k_{{ s }} / {{ per_cell * (2 if halves or stages == 2 else 1) }}u;
+{% else %}
+  let k_{{ s }} = {{ 'line_' ~ s if stages == 1 else 'line_' ~ s ~ ' / ' ~ half ~ 'u * ' ~ wide ~ 'u + line_' ~ s ~ ' % ' ~ half ~ 'u' }};
+  let w_{{ s }} = part_{{ s }};
+  let row_{{ s }} = {{ 'line_' ~ s ~ ' / 4u % 2u * ' ~ tile_k // 2 ~ 'u + line_' ~ s ~ ' / 8u * 4u + line_' ~ s ~ ' % 4u' if halves else 'line_' ~ s }};
+  let to_{{ s }} = row_{{ s }} * {{ pitch }}u + w_{{ s }} % {{ sub }}u / {{ per_cell }}u;
+{% endif %}
+{% if edge or t == 0 or not even %}
+  let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ (extent ~ ' - 1u' if along_k or width == 1 else '(' ~ extent ~ ' - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u') if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
+{% endif %}
+  var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
+{% if along_k and stages == 2 %}
+  var rest_{{ s }}: vec2<u32>;
+{% endif %}
+{% endfor %}
+{% endfor %}
+{# Load t of operand x for stage g of a step. #}
+{% macro fetch(x, t, step, g, held) %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set edge = a_edge if x == 'a' else b_edge %}
+{% set chunks = (depth if along_k else tile_m if x == 'a' else tile_n) // width %}
+{% set own = edge or t == 0 or threads % (8 * chunks) != 0 %}
+{# Parts that are a certain number of rows apart share their address. #}
+{% set later = 0 if along_k else g * half %}
+{% set rows_on = later + (0 if own else t * threads // chunks * (1 if along_k else stages)) %}
+{% if edge_k %}
+{% set k = 'min(' ~ step ~ ' * ' ~ depth ~ 'u + k_' ~ x ~ t ~ (' + ' ~ later ~ 'u' if later else '') ~ ', ' ~ ('(length - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u' if along_k and width > 1 else 'length - 1u') ~ ')' %}
+{% set way = (k ~ ' / ' ~ width ~ 'u' if width > 1 else k ~ ' * p.' ~ x ~ '_k') ~ (' + ' ~ rows_on ~ 'u * ' ~ x ~ '_row' if rows_on else '') if along_k else k ~ ' * ' ~ x ~ '_row' %}
+{% else %}
+{% set way = step ~ ' * ' ~ x ~ '_step' ~ (' + ' ~ rows_on ~ 'u * ' ~ x ~ '_row' if rows_on else '') %}
+{% endif %}
+{% set at = 'at_' ~ x ~ (t if own else 0) ~ ' + ' ~ way ~ (' + held' if held else '') %}
+    next_{{ x }}{{ t }} = {{ x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
+{% endmacro %}
+{# The loads among the products of stage g, share `i` of `n`. Operands along k are loaded for a whole step, others for the
+   next stage, and so first. The conditions keep compilers from moving loads down to where they are used. #}
+{% macro share(g, i, n) %}
+{% set ns = namespace(before=0, open=false) %}
+{% set all = loads['a'] + loads['b'] %}
+{% for of_next in [false, true] %}
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set parts = loads[x] %}
+{% if (along_k or g + 1 == stages) == of_next %}
+{% for u in range(parts) %}
+{% if ns.before >= all * i // n and ns.before < all * (i + 1) // n %}
+{{ ('if (s + 1u < steps) {' if of_next else 'if (now * ' ~ depth ~ 'u + ' ~ half ~ 'u < length) {') if not ns.open else '' }}
+{% set ns.open = true %}
+{{ fetch(x, u + (g * parts if along_k else 0), 'next' if of_next else 'now', 0 if of_next else g + 1, prefetch_stagger) }}
+{% endif %}
+{% set ns.before = ns.before + 1 %}
+{% endfor %}
+{% endif %}
+{% endfor %}
+{{ '}' if ns.open else '' }}
+{% set ns.open = false %}
+{% endfor %}
+{% endmacro %}
+{% macro stage(g) %}
+{% for x in ['a', 'b'] %}
+{% set width = a_width if x == 'a' else b_width %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set sub = sub_m if x == 'a' else sub_n %}
+{% set count = (tile_m if x == 'a' else tile_n) * (depth if along_k else tile_k) // width %}
+{% set parts = loads[x] * (stages if along_k else 1) %}
+{% for t in range(parts) %}
+{% set s = x ~ t %}
+{% set rest = along_k and g > 0 %}
+{% if edge_k and not rest %}
+    if (s + 1u == steps) { next_{{ s }} = select({{ 'vec4<u32>()' if width > 1 else '0.0h' }}, next_{{ s }}, s * {{ depth }}u + k_{{ s }}{{ ' + ' ~ g * half ~ 'u' if g else '' }} < length); }
+{% endif %}
+{% set guarded = count % threads != 0 and t == parts - 1 %}
+    {{ 'if (id_' ~ s ~ ' < ' ~ count ~ 'u) ' if guarded else '' }}{
+{% set to = 'tile_' ~ x ~ '[w_' ~ s ~ ' / ' ~ sub ~ 'u][to_' ~ s %}
+{% set words = 2 if along_k and stages == 2 else 4 %}
+{% set value = 'rest_' ~ s if rest else 'next_' ~ s %}
+{% if width == 1 %}
+      {{ to }}] = next_{{ s }};
+{% elif bytes %}
+{% for j in range(words) %}
+      {{ to }} + {{ j }}u] = {{ value }}[{{ j }}];
+{% endfor %}
+{% else %}
+{% for j in range(words) %}
+      let h{{ j }} = bitcast<vec2<f16>>({{ value }}[{{ j }}]);
+{% endfor %}
+{% for j in range(2 * words) %}
+      {{ to }} + {{ j + (tile_k // 2 - 4 if halves and along_k and j > 3 else 0) }}u] = h{{ j // 2 }}[{{ j % 2 }}];
+{% endfor %}
+{% endif %}
+{% if along_k and stages == 2 and g == 0 %}
+      rest_{{ s }} = next_{{ s }}.zw;
+{% endif %}
+    }
+{% endfor %}
+{% endfor %}
+{% endmacro %}
+{% macro load(x, kind, block, across, k) %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set pitch = pitch_a if x == 'a' else pitch_b %}
+{% set shape = unit_k ~ ', ' ~ unit_m if x == 'a' else unit_n ~ ', ' ~ unit_k %}
+{% set order = 'row_major' if (x == 'a') == along_k else 'col_major' %}
+subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order }}>(&tile_{{ x }}[{{ block }}], {{ across * pitch + k // per_cell if along_k else k * pitch + across // per_cell }}u, {{ pitch }}u)
+{%- endmacro %}
+
+  let block_m = subgroup / {{ subgroups_n }}u % {{ tile_m // sub_m }}u;
+  let block_n = subgroup % {{ subgroups_n }}u;
+{% for i in range(rows) %}
+{% for j in range(cols) %}
+  var r{{ i }}_{{ j }}: subgroup_matrix_result<{{ sum }}, {{ unit_n }}, {{ unit_m }}>;
+{% endfor %}
+{% endfor %}
+{% if prefetch_stagger %}
+  let turn = (at.m0 / {{ tile_m }}u + at.n0 / {{ tile_n }}u) % {{ prefetch_stagger }}u;
+  let whole = length / {{ depth }}u / {{ prefetch_stagger }}u * {{ prefetch_stagger }}u;
+{% endif %}
+  var next = {{ 'step_at(0u, turn, whole)' if prefetch_stagger else '0u' }};
+  if (steps > 0u) {
+{% for x in ['a', 'b'] %}
+{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% for t in range(loads[x] * (stages if along_k else 1)) %}
+{{ fetch(x, t, 'next', 0, false) }}
+{% endfor %}
+{% endfor %}
+  }
+  for (var s = 0u; s < steps; s++) {
+{% if stages == 2 %}
+    let now = next;
+{% endif %}
+    next = {{ 'step_at(s + 1u, turn, whole)' if prefetch_stagger else 's + 1u' }};
+{% for g in range(stages) %}
+    workgroupBarrier();
+{{ stage(g) }}
+    workgroupBarrier();
+{% if prefetch_stagger %}
+{{ '    {' if stages == 2 else '' }}
+    let held = zero[0];
+{% endif %}
+{% if not spread %}
+{{ share(g, 0, 1) }}
+{% endif %}
+{% for k in range(tile_k // unit_k) %}
+    {
+{% for i in range(rows) %}
+      let a{{ i }} = {{ load('a', 'left', 'block_m', i * unit_m, k * unit_k) }};
+{% endfor %}
+{% for j in range(cols) %}
+      let b{{ j }} = {{ load('b', 'right', 'block_n', j * unit_n, k * unit_k) }};
+{% endfor %}
+{% for i in range(rows) %}
+{% for j in range(cols) %}
+      r{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}, b{{ j }}, r{{ i }}_{{ j }});
+{% endfor %}
+{% set slot = k * rows + i %}
+{% if spread and slot < shares %}
+{{ share(g, slot, shares) }}
+{% endif %}
+{% endfor %}
+    }
+{% endfor %}
+{{ '    }' if stages == 2 and prefetch_stagger else '' }}
+{% endfor %}
+  }
+
+  let out = outputs(c, {{ 'at.slice' if splits else '0u' }});
+{% for i in range(rows) %}
+{% for j in range(cols // columns) %}
+{% for g in range(subgroups // slots) %}
+  workgroupBarrier();
+  {{ 'if (subgroup / ' ~ slots ~ 'u == ' ~ g ~ 'u) ' if slots < subgroups else '' }}{
+{% for l in range(columns) %}
+  subgroupMatrixStore<row_major>(&sums[subgroup % {{ slots }}u], {{ l * unit_n }}u, r{{ i }}_{{ j * columns + l }}, {{ pitch_sums }}u);
+{% endfor %}
+  }
+  workgroupBarrier();
+{% set quads = slots * unit_m * span // 4 %}
+{% for first in range(0, quads, threads) %}
+  {{ 'if (lid < ' ~ (quads - first) ~ 'u) ' if first + threads > quads else '' }}{
+    let e = lid + {{ first }}u;
+    let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
+    let owner = slot + {{ g * slots }}u;
+    let row = e / {{ span // 4 }}u % {{ unit_m }}u;
+    let col = e % {{ span // 4 }}u * 4u;
+    let start = row * {{ pitch_sums }}u + col;
+    store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row,
+                 at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
+                 vec4<{{ product }}>(vec4<{{ sum }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u])));
+  }
+{% endfor %}
+{% endfor %}
+{% endfor %}
+{% endfor %}
+}
