@@ -86,7 +86,7 @@ struct Capabilities {
   bool timestamps_inside_passes = false;
   bool minimum = false;        // opened as a minimum device: no fast path, even where it could prove itself
   bool software = false;       // a CPU behind the adapter: no caches to stage for, barriers cost, lanes are SIMD
-  bool reassociates_fp = false;  // its compiler orders sums and products anew: OpenGL's, for want of a word against it
+  bool reassociates_fp = false;  // its compiler reorders sums and products, as OpenGL permits
   std::vector<MatrixShape> matrix_shapes;
   std::uint64_t max_binding = 0;         // bytes
   std::uint64_t max_buffer = 0;          // bytes

@@ -6,15 +6,15 @@
 // (shapes, types and axes that do not fit; the message names the kernel, the operand, expected and got) and Unsupported
 // (a type or size that this device cannot do).
 // Views may have any strides, zero (broadcast) and negative ones included, unless a kernel says otherwise; outputs may
-// not overlap themselves, and may share memory with an input only if both are the very same view; those of kernels that
-// move elements (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts, products
-// and attention with no input at all.
+// not overlap themselves. An output may share memory with an input only if both are the very same view; the outputs of
+// kernels that move elements (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts,
+// products and attention share memory with no input.
 //
 // A GPU may take denormal numbers (f32 magnitudes below 2^-126, which bf16 shares) for 0 wherever it computes with them:
-// in what it reads, in its results and in between. So results that are small themselves, or a function's value at
-// arguments that are, may be off by as much as 2^-126, on top of what the kernel's header says: gelu_erf(2^-126) in bf16
-// may be 2^-126, where 2^-127 is right. What only moves, compares, counts, sorts or tests numbers sees denormals as they
-// are. The CPU computes with them.
+// in inputs, results and intermediate values. Results that are small themselves, and a function's value at arguments
+// that are, may therefore be off by as much as 2^-126, in addition to what the kernel's header says: gelu_erf(2^-126) in
+// bf16 may be 2^-126, where 2^-127 is right. Kernels that only move, compare, count, sort or test numbers see denormals
+// as they are. The CPU computes with them.
 #pragma once
 
 #include "weft/kernels/attention.h"

@@ -1,4 +1,5 @@
-// Other forms of constants, such as a weight packed for a matrix product: kernels make them once and find them again.
+// Constants in the form that a kernel computes with, such as a weight packed for a matrix product: packed once, then
+// found again.
 #pragma once
 
 #include <functional>
@@ -13,11 +14,11 @@ namespace weft::cpu {
 
 class PackedWeightCache {
  public:
-  // The buffer's bytes stay as they are as long as all owners live.
+  // Registers a constant. Its bytes must not change while all owners live.
   void add(const Buffer& constant, const std::vector<std::weak_ptr<const void>>& owners);
-  // What `make` makes of the view, under the name `form`; made the first time. Empty if the view is not of a constant.
+  // The view's packed form of that name; the first call makes it by `make`. Empty if the view is not of a constant.
   Buffer form(const View& view, std::string_view form, const std::function<Buffer()>& make);
-  // Forgets constants whose owners are gone.
+  // Drops constants whose owners are gone.
   void drop_orphans();
 
  private:

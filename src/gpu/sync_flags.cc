@@ -8,11 +8,11 @@
 namespace weft::gpu {
 
 View sync_flags(const Device& device, std::uint64_t count) {
-  constexpr std::uint64_t kLeast = 1 << 14;  // most need few
+  constexpr std::uint64_t kLeast = 1 << 14;  // most kernels need fewer
   Buffer& buffer = device.impl().sync_flags;
   const std::uint64_t bytes = count * 4;
   if (!buffer || buffer.size() < bytes) {
-    // Who has the smaller one keeps it: both rest.
+    // Dispatches that were recorded with the smaller buffer keep it; both are all ones between dispatches.
     Buffer larger = device.allocate(std::bit_ceil(std::max(bytes, kLeast * 4)));
     device.upload(larger, 0, std::vector<std::byte>(larger.size(), std::byte{0xff}));
     buffer = std::move(larger);

@@ -25,7 +25,7 @@ class InputOp;
 class Op;
 using OpPtr = std::shared_ptr<const Op>;
 
-// An op's attributes as text, from which printing, hashing and equality come: "axis=1, keep_dims=true".
+// An op's attributes as text, "axis=1, keep_dims=true": for printing, hashing and comparing.
 class Attributes {
  public:
   Attributes() = default;
@@ -61,7 +61,7 @@ struct Placement {
   Layout layout;
 };
 
-// A kernel call in the making: the op's operands as memory.
+// One launch of an op's kernels: its operands as memory, and the stream that takes the calls.
 struct Launch {
   Stream& stream;
   std::span<const View> inputs;

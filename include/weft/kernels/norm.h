@@ -37,7 +37,7 @@ void group_norm(Stream& stream, const View& x, const std::optional<View>& scale,
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                    const View& y, int channel_axis, float epsilon);
 
-// The same with elementwise work around them (row_fusion.h): gelu(layer_norm(x + residual)) with the sum as a second
+// The same with a prologue and an epilogue (row_fusion.h), such as gelu(layer_norm(x + residual)) with the sum as a second
 // output.
 void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
                 const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,

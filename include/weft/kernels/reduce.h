@@ -41,20 +41,21 @@ constexpr bool is_moment(ReduceKind op) { return op == ReduceKind::variance || o
 void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes,
             double correction = 0);
 
-// Elementwise work on both sides of a reduction, done by its kernel.
+// Elementwise work fused into a reduction's kernel.
 struct ReduceFusion {
-  const Expression* prologue = nullptr;  // of the inputs: result 0 is what is reduced; none: the one input
-  const Expression* epilogue =
-      nullptr;  // input 0: a floating result, as f32; the others are `operands`; none: the result
-  std::span<const View> operands;      // broadcast to y
-  // Where further results of `prologue` are stored, of what is reduced's shape. Each may be the very same view as an
-  // input, not one of `operands`. Not of variance and deviation, which may read a row twice.
+  // Computes x, its result 0, from the inputs. Without a prologue there is one input, x.
+  const Expression* prologue = nullptr;
+  // Computes y from the reduction's result (input 0, a floating one as f32) and `operands`. Without one y is the result.
+  const Expression* epilogue = nullptr;
+  std::span<const View> operands;  // broadcast to y
+  // Where the prologue's further results are stored; they have x's shape. Each may be the very same view as an input,
+  // but not as one of `operands`. Not for variance and deviation, which may read a row twice.
   std::span<const View> extra_outputs = {};
 };
 
-// y = after(reduce(before(inputs…)), operands…). The inputs broadcast to one shape, over whose axes is reduced; what
-// was x above is of that shape and of the type that `prologue` yields, and y is of the type that `epilogue` yields. Narrow
-// floats between the steps are not rounded.
+// y = epilogue(reduce(prologue(inputs…)), operands…). The inputs broadcast to one shape, that of x, whose `axes` are
+// reduced. x has the type of the prologue's result, y that of the epilogue's. Narrow floats are not rounded between the
+// steps.
 void reduce(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
             const ReduceFusion& fusion, double correction = 0);
 

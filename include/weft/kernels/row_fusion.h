@@ -1,4 +1,4 @@
-// Elementwise work on both sides of the kernels of rows: softmax, log_softmax, layer, RMS, group and instance norm.
+// Elementwise work fused into the kernels of rows: softmax, log_softmax, layer, RMS, group and instance norm.
 #pragma once
 
 #include <span>
@@ -8,15 +8,15 @@
 
 namespace weft::kernels {
 
-// y = after(kernel(before(inputs…)), operands…), by the kernel itself: nothing between the steps goes through memory.
-//   inputs   of `prologue`, of any types, which broadcast to one shape: that of x, over which the kernel works. Result 0
-//            of `prologue` is x, of a floating type; further results are stored, too, as x + residual is that goes on
-//            past a norm. Without `prologue` there is one input, x.
-//   outputs  what `epilogue` yields, of any types; without it y, of a floating type. Then the further results of `prologue`.
-//            All of x's shape.
-// Narrow floats between the steps are not rounded. Rows that are too long to be kept in registers may be read twice,
-// and `prologue` be computed twice. An output may be the very same
-// view as an input; a further result of `prologue` must not be one of `operands` or of the weights.
+// y = epilogue(kernel(prologue(inputs…)), operands…), in one kernel: intermediate results do not go through memory.
+//   inputs   The prologue's, of any types; they broadcast to the shape of x, over which the kernel works. Result 0 of
+//            the prologue is x, of a floating type. Its further results are extra outputs, such as an x + residual that
+//            is needed after a norm. Without a prologue there is one input, x.
+//   outputs  What the epilogue yields, of any types; without one y, of a floating type. Then the extra outputs. All
+//            have x's shape.
+// Narrow floats are not rounded between the steps. Rows that do not fit in registers may be read twice, and the
+// prologue computed twice. An output may be the very same view as an input; an extra output must not be one of
+// `operands` or of the weights.
 struct RowFusion {
   const Expression* prologue = nullptr;
   const Expression* epilogue = nullptr;  // input 0: the kernel's result as f32, on the CPU also f64; then the operands

@@ -25,9 +25,9 @@ struct ScanOptions {
 // integer type for sum and prod, which wrap at its width; else of x's type. Complex: y complex.
 // NaN wins: all results from it on are NaN; of zeros of both signs max and min may give either. Of no elements sum is
 // 0, prod 1, max -inf, min +inf (integers: the type's least and largest), log_sum_exp -inf. The order of additions
-// depends on shapes and device only, so that a device repeats its results to the bit; each element takes part in at
-// most 40 + n / (16 · team) of them (team: the threads of a row, 1 to 1024; n its elements), which times 2^-24 bounds
-// the relative error of sums of positive numbers. On a GPU f64 is Unsupported.
+// depends only on shapes and device, so results are the same to the bit on every run. Each element takes part in at most
+// 40 + n / (16 · t) additions (n: the row's elements; t: the threads that share a row, 1 to 1024), which times 2^-24
+// bounds the relative error of sums of positive numbers. On a GPU f64 is Unsupported.
 void scan(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options = {});
 
 }  // namespace weft::kernels

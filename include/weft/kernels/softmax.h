@@ -20,7 +20,7 @@ void softmax(Stream& stream, const View& x, const View& y, int axis);
 // An element of -inf in a row that has others gives -inf.
 void log_softmax(Stream& stream, const View& x, const View& y, int axis);
 
-// With elementwise work around them (row_fusion.h): softmax(scale · x + mask), say, of inputs x and mask.
+// With a prologue and an epilogue (row_fusion.h), such as softmax(scale · x + mask) of inputs x and mask.
 void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
              const RowFusion& fusion);
 void log_softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,

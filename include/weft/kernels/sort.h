@@ -17,12 +17,12 @@ struct SortOptions {
 // values = x sorted along an axis, indices = where along it each of them stood; either may be left out. Stable both
 // ways: equal elements, -0 and 0 among them, stay in the order in which they stand in x. NaN comes last both ways, NaNs
 // in their order; their bits are kept. x is of any real type (f64 too), values of x's type and shape, indices i32, u32,
-// i64 or u64 of its shape. The outputs share no memory with x. On a GPU rows that
-// take more than the device binds (with their keys and indices on their way: about 20 bytes an element of up to 32
-// bits) are sorted in windows, in as many rounds as there are windows. Unsupported: neighbours along the axis farther
+// i64 or u64 of its shape. The outputs share no memory with x. On a GPU rows that take more than the device binds (with
+// their keys and indices on their way: about 20 bytes an element of up to 32 bits) are sorted in chunks, in as many
+// rounds as there are chunks. Unsupported: neighbours along the axis farther
 // apart than the device binds. Source: Batcher, "Sorting networks and their applications", 1968 (short rows); Satish,
 // Harris and Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009 (long rows: radix sort, eight
-// bits a pass); Baudet and Stevenson, "Optimal sorting algorithms for parallel computers", 1978 (windows).
+// bits a pass); Baudet and Stevenson, "Optimal sorting algorithms for parallel computers", 1978 (chunks).
 void sort(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
           const SortOptions& options);
 
