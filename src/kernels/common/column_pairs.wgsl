@@ -1,10 +1,9 @@
-{# For kernels of columns of 16 bits in parts that wait for each other (split_rows.h), x and y in fours of columns. What a
-   thread keeps are words, v0, v1, …, so many that they are nearly all of its registers: fewer and larger parts have less
-   to tell each other. Of how many parts a thread asks at a time is `looks`; `looks_end`: not all times there are so
-   many. #}
+{# For kernels of 16-bit columns in splits that look back (split_rows.h), x and y in groups of four columns. A thread holds
+   packed pairs, v0, v1, …, in nearly all of its registers, because fewer and larger splits exchange less. It reads the
+   partial statistics of `looks` splits at a time; `looks_end`: the last time there are fewer. #}
 {% macro column_pairs_functions() %}
 {% for operand in ["x", "y"] %}
-// Which four of {{ operand }} is the thread's first.
+// The index of the thread's first group of four of {{ operand }}.
 fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
 {{ split_place() }}
 {{ tile_place() }}
@@ -12,7 +11,7 @@ fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
 }
 {% endfor %}
 {% endmacro %}
-{# Loads the words, and says as inside0, … whether they are in the row, where they may not be: then they are `outside`. #}
+{# Loads the words; declares inside0, … where they may be past the row's end: there they are `outside`. #}
 {% macro take_words(outside) %}
   let x_first = first_four_of_x(tile, tid);
   let x_hop = bitcast<u32>(bitcast<i32>(p.x_jump) >> 2u);   // rows may run backwards
@@ -25,7 +24,7 @@ fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
 {% endif %}
 {% endfor %}
 {% endmacro %}
-{# Where y's fours are; found again, so that compilers keep nothing to find them. #}
+{# Indices of y's groups, computed again behind an opaque zero, so that compilers hold nothing for them. #}
 {% macro results_begin() %}
   let y_first = first_four_of_y(tile, tid + p.opaque_zero);
   let y_hop = bitcast<u32>(bitcast<i32>(p.y_jump) >> 2u);
@@ -33,8 +32,8 @@ fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
 {% macro store_words(i, words) %}
   {{ if_inside(i) }} store_four_y(y_first + {{ i }}u * y_hop, {{ words }}); }
 {% endmacro %}
-{# Part number k of those that a thread asks at a time, from q on, which has `shares` threads to ask; and `value` if there
-   is one, else 0. #}
+{# Split k of those that a thread reads at a time from q on, with `shares` threads reading; and `value` if there is such a
+   split, else 0. #}
 {% macro looked_split(k, shares) -%}
 {%- set q = "q + " ~ k * shares ~ "u" -%}
 {{ "min(" ~ q ~ ", " ~ (known_splits - 1) ~ "u)" if looks_end else q }}

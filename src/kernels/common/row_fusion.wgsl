@@ -1,9 +1,9 @@
-{# What a kernel of rows reads and stores: the WGSL half of common/row_fusion.h. x is an operand, or what `expression` makes
-   of `inputs`, whose further results are stored as `extra_outputs`; `results` are what becomes of it, or what `epilogue` makes of
-   that and of `operands`. `place`, in the macros below, is a macro that says where a step stands: loop_place(operand, k)
-   in a loop, row_place(operand, i) for the kept step k<i>, register_place(operand, i) for that too, by its distance from the
-   member's first; its last argument, if it is not empty, says whether the step is in the row. `store_how`: how fours of
-   bf16 are rounded, as accessors.cc names it. #}
+{# Operands, prologue and epilogue of a kernel of rows: the WGSL half of common/row_fusion.h. x is an operand, or result 0 of
+   the prologue, fn expression of `inputs`, whose further results are stored to `extra_outputs`. `results` are the kernel's
+   result, or what `epilogue` makes of it and of `operands`. The argument `place` of the macros below is a macro that gives
+   a step's index: loop_place(operand, k) in a loop, row_place(operand, i) of the register step k<i>, register_place(operand,
+   i) of the same by its distance from the lane's first step. Its last argument, if not empty, says whether the step is in
+   the row. `store_how`: the rounding of stores of four bf16, by accessors.cc's names. #}
 {% macro loop_place(operand, k, inside) -%}
 {{ operand }}_start + {{ operand }}_at({{ step_at(k) }})
 {%- endmacro %}
@@ -34,8 +34,8 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {{ epilogue }}
 {% endmacro %}
 
-{# Where the row, or, phased, its first word or four, starts in each operand; and, for register_place, where the member's
-   first step stands. #}
+{# Where the row (of unaligned rows its first aligned access) starts in each operand; and, for register_place, the lane's
+   first step. #}
 {% macro row_start(operand) -%}
 {{ operand }}_row(row){{ " - misalignment * p." ~ operand ~ "_inner0" if unaligned }}
 {%- endmacro %}
@@ -59,7 +59,7 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {% endfor %}
 {% endmacro %}
 
-{# What the inputs are made to be at a step: x, or a struct of it (y0) and of what is stored beside it (y1, …). #}
+{# The prologue's result at a step: x, or a struct of x (y0) and the extra outputs (y1, …). #}
 {% macro made(place, k, inside) -%}
 {%- if prologue -%}expression({%- endif -%}
 {%- for x in inputs -%}{{ "" if loop.first else ", " }}value_{{ x }}({{ place(x, k, inside) }}){%- endfor -%}
@@ -67,16 +67,16 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {%- endmacro %}
 {% set x_of = ".y0" if extra_outputs else "" %}
 {% macro x_step(k) -%}{{ made(loop_place, k, "") }}{{ x_of }}{%- endmacro %}
-{# Rows that are read once, in batches of a thread's steps: a batch is on its way as ahead0, …, and each step that is taken
-   makes room for one of the next. (Of loads at the top of a loop NVIDIA's compiler makes loads and sums in turn where that
-   takes fewer registers, and half as long again.) All but the first `left_whole` of the last batch may lie behind `end`:
-   then another step is loaded. `loads_pairs`: what is on its way are words of two 16-bit elements. #}
+{# Rows that are read once, in batches of a thread's steps. A batch is in flight as ahead0, …; each step that is consumed
+   loads one of the next batch. (Given loads at the top of a loop, NVIDIA's compiler alternates loads and sums where that
+   takes fewer registers, which takes half as long again.) All but the first `left_whole` of the last batch may be past
+   `end`: then a step within the row is loaded instead. `loads_pairs`: words of two 16-bit elements are in flight. #}
 {% macro step_ahead(i, k) -%}
 {%- set place = k if i < left_whole else "min(" ~ k ~ ", end - 1u)" -%}
 {{ "words4_x(" ~ loop_place("x", place, "") ~ ")" if loads_pairs else made(loop_place, place, "") }}
 {%- endmacro %}
-{# Where whole batches end of the steps from `begin` to `end`, the same number of them for all members; what is left,
-   a batch at most, they take together. #}
+{# Where the whole batches of the steps from `begin` to `end` end; their number is the same for all lanes. The rest is a
+   batch at most. #}
 {% macro batches_end(batch) %}
   let stop = end - min(end - begin, (end - begin - 1u) % {{ batch * threads_per_row }}u + 1u);
 {% endmacro %}
@@ -88,7 +88,7 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {% macro ahead_value(i) -%}
 {{ "widen4_x(ahead" ~ i ~ ")" if loads_pairs else "ahead" ~ i ~ x_of }}
 {%- endmacro %}
-{# Step number i of the batch, which is step k of the row, as v<i>; what is beside it is stored. #}
+{# Declares step i of the batch, which is step k of the row, as v<i>, and stores its extra outputs. #}
 {% macro take_ahead(i, k, inside) %}
       let v{{ i }} = {{ ahead_value(i) }};
 {% if extra_outputs %}
@@ -97,18 +97,18 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
       }
 {% endif %}
 {% endmacro %}
-{# Stores what is beside x in the variable `of`. #}
+{# Stores the extra outputs in the variable `of`. #}
 {% macro put_extra_outputs(of, place, k) %}
 {% for operand in extra_outputs %}
     {{ store(operand, "", place(operand, k, ""), of ~ ".y" ~ (loop.index0 + 1), k) }}
 {% endfor %}
 {% endmacro %}
-{# Stores step k's value, of phased rows what is in the row of it. #}
+{# Stores step k's value; of unaligned rows, those elements of it that are in the row. #}
 {% macro store(operand, how, place, value, k) -%}
 {% set edge = unaligned and is_edge(k) -%}
 store{{ "4" if width == 4 else "" }}{{ "_edge" if edge else how }}_{{ operand }}({{ place }}, {{ value }}{{ ", in" ~ k if edge }});
 {%- endmacro %}
-{# Of rows that are kept: x as v0, v1, …, `fill` past the row's end, and what is beside it stored. #}
+{# Rows in registers: declares x as v0, v1, …, `fill` past the row's end, and stores the extra outputs. #}
 {% macro take_row(fill, place) %}
 {% for i in range(register_steps) %}
   let made{{ i }} = {{ made(place, i, "" if i < register_steps - 1 else "whole") }};
@@ -128,7 +128,7 @@ store{{ "4" if width == 4 else "" }}{{ "_edge" if edge else how }}_{{ operand }}
 {% endfor %}
 {% endmacro %}
 
-{# The operands of `epilogue` at a step as <prefix><operand>; and what it makes of them and of `v`, stored. #}
+{# The epilogue's operands at a step as <prefix><operand>; and its results from them and `v`, stored. #}
 {% macro take_operands(prefix, place, k, inside) %}
 {% for operand in operands %}
   let {{ prefix }}{{ operand }} = value_{{ operand }}({{ place(operand, k, inside) }});

@@ -1,4 +1,4 @@
-{# Teams of threads that work on rows: the WGSL half of common/rows.h, where the variables are explained. #}
+{# How threads share rows: the WGSL half of common/rows.h, which explains the variables. #}
 {% set mixed = cluster > 1 %}
 
 {# Index functions of an operand: <name>_row(i), where row i starts, and <name>_at(j), element j from there. #}
@@ -27,15 +27,15 @@ fn {{ function }}(i: u32) -> u32 {
 {{ offset_function(operand + "_at", operand, "inner", inner_rank) }}
 {% endmacro %}
 
-{# What a step loads (`wide` values), and what a team has for a result (`state`: one row's, or four rows' values). #}
+{# The type of a step (`wide`) and of a row's result (`state`: one row's, or four rows'). #}
 {% set wide = "vec4" if width == 4 else "" %}
 {% set state = "vec4" if width == 4 and across else "" %}
 {% set rows_per_thread = 4 if width == 4 and across else 1 %}
-{# The logarithm of what a team has, a variable's. #}
+{# The logarithm of a variable of type state_t. #}
 {% macro log_of(v) -%}
 {% if state == "vec4" %}state_t(log_f32({{ v }}.x), log_f32({{ v }}.y), log_f32({{ v }}.z), log_f32({{ v }}.w)){% else %}log_f32({{ v }}){% endif %}
 {%- endmacro %}
-{# The index along a row at which step k stands, of phased rows the member's. #}
+{# The index along a row of step k; of unaligned rows, of the lane's step k. #}
 {% macro step_at(k) %}{% if width == 4 and not across %}4u * ({{ k }}){{ " - 2u * lane" if unaligned and alignment_unit == 2 }}{% else %}{{ k }}{% endif %}{% endmacro %}
 {# Step k of the row that starts at `start`. #}
 {% macro load_step(operand, start, k) -%}
@@ -45,8 +45,8 @@ load{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at
 store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}), {{ value }})
 {%- endmacro %}
 
-{# Of rows that are kept: the member's step i, which is step k<i> of the row, after first_place(operand, start); `inside`,
-   if given, says whether it is in the row: else a place is taken that is. #}
+{# The index of the lane's register step i, which is step k<i> of the row, after first_place(operand, start). `inside`, if
+   given, says whether the step is in the row; if it is not, the index is one that is. #}
 {% macro first_place(operand, start) %}
 {% if even or aligned %}
   let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ "2u * min(lane, p.row_length / 2u)" if unaligned else step_at("min(lane, p.steps - 1u)") }});
@@ -68,9 +68,9 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
 {%- endif -%}
 {%- endmacro %}
 
-{# Declares fn <name>(value, tid) -> type: `combine` over the members of the thread's team, the same in all of them and
-   in every run. By shuffles within clusters of threads, between clusters through workgroup memory, up to 32 values a
-   round. All threads of the workgroup call it together. #}
+{# Declares fn <name>(value, tid) -> type: `combine` over the threads that share the thread's row. All of them get the same
+   result, the same in every run. Uses shuffles within clusters of threads, and workgroup memory between clusters, up to 32
+   values a round. All threads of the workgroup must call it together. #}
 {% macro row_reduction(name, type, combine) %}
 {% set shuffled = cluster // interleave if cluster > interleave else 1 %}
 {% if shuffled > threads_per_row %}{% set shuffled = threads_per_row %}{% endif %}
@@ -86,7 +86,7 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 {% endfor %}
 {% if threads_per_row > shuffled %}
   let column = tid % {{ interleave }}u;
-  let lane = tid / {{ interleave }}u;     // counted on through the teams that follow one another
+  let lane = tid / {{ interleave }}u;     // continues over the rows that follow one another
   for (var span = {{ shuffled }}u; span < {{ threads_per_row }}u; span *= 32u) {
     let radix = min(32u, {{ threads_per_row }}u / span);
     workgroupBarrier();
@@ -101,13 +101,13 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
 }
 {% endmacro %}
 
-{# The entry point's head, and the thread's place: member of its team, first row of the team. #}
+{# The entry point's arguments, and the thread's place: its lane and its (first) row. #}
 {% macro thread_arguments() -%}
 @builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
 {%- if mixed %} @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) subgroup_lane: u32
 {%- else %} @builtin(local_invocation_index) tid: u32{% endif -%}
 {%- endmacro %}
-{# Which of its workgroup's teams the thread is of. #}
+{# Which of the workgroup's rows (or groups of four rows) is the thread's. #}
 {% macro row_in_group() -%}
 (tid / {{ threads_per_row * interleave }}u * {{ interleave }}u + tid % {{ interleave }}u)
 {%- endmacro %}
@@ -118,11 +118,11 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
   let lane = tid / {{ interleave }}u % {{ threads_per_row }}u;
   let wanted = ({{ group }} * {{ workgroup // threads_per_row }}u + {{ row_in_group() }}) * {{ rows_per_thread }}u;
   let live = wanted < p.rows;
-  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // teams past the end repeat the last row and store nothing
+  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // threads past the end repeat the last row and store nothing
 {% endmacro %}
-{# Phased rows: the kept steps that may lie outside of the row in part. #}
+{# Unaligned rows: the register steps of which a part may be outside of the row. #}
 {% macro is_edge(i) -%}{{ "yes" if unaligned and (i == 0 or i + 2 >= register_steps) }}{%- endmacro %}
-{# Where four elements of a step lie along the row, in strides; and each of them loaded on its own. #}
+{# Offsets of a step's four elements along the row, in strides; and a load of each of them by itself. #}
 {% set step_offsets = [0, 1, 2 * threads_per_row, 2 * threads_per_row + 1] if unaligned and alignment_unit == 2 else [0, 1, 2, 3] %}
 {% macro load_each(operand) -%}
 vec4<{{ operand }}_t>({% for l in step_offsets %}{{ ", " if l }}load_{{ operand }}(i + {{ l }}u * s){% endfor %})
@@ -133,8 +133,8 @@ fn in_row(i: u32) -> vec4<bool> {
   return vec4<u32>(i) + vec4<u32>({{ step_offsets | join("u, ") }}u) < vec4<u32>(p.row_length);
 }
 {% endif %}
-{# The steps of a row that an invocation keeps: k0, k1, …, and whether the last of them is within the row; phased, which
-   elements of those at its edges are: in0, … #}
+{# Declares the register steps k0, k1, … and `whole`, whether the last of them is in the row; of unaligned rows also in0, …,
+   which elements of the head and the tail are. #}
 {% macro row_steps() -%}
 {% for i in range(register_steps) %}
   let k{{ i }} = lane + {{ i * threads_per_row }}u;
@@ -148,12 +148,12 @@ fn in_row(i: u32) -> vec4<bool> {
   let whole = k{{ register_steps - 1 }} < p.steps;   // only the last step can lie past the row's end
 {% endif %}
 {%- endmacro %}
-{# `value` of the kept step i, or `other` where that is not in the row. #}
+{# `value` of register step i, or `other` where that is not in the row. #}
 {% macro in_step(other, value, i) -%}
 {% if is_edge(i) %}select({{ other }}, {{ value }}, in{{ i }}){% elif i == register_steps - 1 %}select({{ other }}, {{ value }}, whole){% else %}{{ value }}{% endif %}
 {%- endmacro %}
-{# How many steps are the member's, for a row's second reading, which goes backwards: what was read last is the
-   likeliest to be in a cache still. #}
+{# Declares the number of the lane's steps, for a second reading of the row, which goes backwards because what was read last
+   is the likeliest to be in a cache. #}
 {% macro steps_left() %}
   var left = 0u;
   if (lane < p.steps) { left = (p.steps - lane + {{ threads_per_row - 1 }}u) / {{ threads_per_row }}u; }

@@ -1,12 +1,15 @@
-// Few long rows, and rows longer than a binding, for kernels that read them twice (softmax, norms, scans): a row is
-// cut into parts, each of one workgroup, which reads it in tiles. In a first dispatch each workgroup leaves in the
-// scratch what its part adds to the row's statistics; in a second, each finishes its part with the statistics of all
-// of them, so that there should be no more parts than workgroups fill a GPU. Or, of parts that are single tiles, with
-// `look_back`, one dispatch does both: a workgroup keeps its tile in registers while it looks for the statistics of the
-// row's other parts, so that memory is read once. WGSL promises no progress to threads that wait for others: one that
-// has looked `spin_limit` times in vain gives its tile up, and the last workgroup to leave the row, which needs nobody,
-// finishes those. What parts find they then leave not in scratch but in words that rest (gpu/sync_flags.h),
-// which that last one lays to rest.
+// Split rows: few long rows, and rows longer than a binding, for kernels that read a row twice (softmax, norms, scans).
+// A row is cut into splits of one workgroup each, which reads its split in tiles. There are two ways:
+//
+// Two passes. The first dispatch writes each split's partial statistics to scratch; the second combines those of all
+// splits and finishes each split. There should be no more splits than workgroups fill a GPU.
+//
+// Look-back (single pass), for splits of one tile. A workgroup keeps its tile in registers, publishes its partial
+// statistics through sync flags (gpu/sync_flags.h) and waits for those of the row's other splits, so that memory is read
+// once. WGSL does not guarantee progress to waiting workgroups. So after `spin_limit` polls a workgroup marks its tile for
+// the fallback; the last workgroup of a block of rows to arrive, which waits for no other, finishes the marked tiles and
+// resets the flags.
+//
 // The WGSL half is common/split_rows.wgsl.
 #pragma once
 
@@ -18,76 +21,75 @@
 
 namespace weft::kernels {
 
-// Chosen by the kernels; tests and benchmarks force one.
+// How rows are split. The kernels choose a form; tests and benchmarks force one.
 struct SplitForm {
-  std::uint32_t threads = 256;    // of a workgroup, at most
-  std::uint32_t register_steps = 8;         // steps of each thread in a tile
-  std::uint32_t interleave = 8;   // teams of fours side by side where rows lie across
-  bool look_back = false;             // only rows in one window
-  std::uint32_t spin_limit = 256;
-  std::uint32_t tiles_per_split = 0;        // tiles of a part that does not wait; 0: so many that parts are just enough
-  bool late = false;              // for a test: what is waited for comes when everybody has given up
+  std::uint32_t threads = 256;        // of a workgroup, at most
+  std::uint32_t register_steps = 8;   // steps of each thread in a tile
+  std::uint32_t interleave = 8;       // groups of four rows side by side, where rows lie across
+  bool look_back = false;             // single pass; only for rows in one chunk
+  std::uint32_t spin_limit = 256;     // polls before a tile is left to the fallback
+  std::uint32_t tiles_per_split = 0;  // two passes only; 0: chosen so that the splits just fill the GPU
+  bool late = false;                  // for a test: partial statistics arrive only after every waiting one fell back
 };
 
-// Parts of rows that are longer than a binding lie in several windows, of which the longest decides the form.
+// Rows longer than a binding lie in several chunks, of which the longest decides the form.
 struct SplitRows {
-  RowPlan plan;               // of a tile, which are `register_steps` steps of its members
-  std::vector<std::int64_t> steps, splits;  // of a row, in each window
-  std::int64_t all_splits = 0;
-  std::int64_t block = 1;     // rows of a tile
-  std::int64_t tiles_per_split = 1;     // tiles of a part
-  DType type = DType::f32;    // of the statistics
-  int words = 0;              // of them a part's
-  bool look_back = false;         // as the form says; of floats only
+  RowPlan plan;                             // of a tile, which is `register_steps` steps of each thread
+  std::vector<std::int64_t> steps, splits;  // of a row, in each chunk
+  std::int64_t all_splits = 0;              // of a row, in all chunks
+  std::int64_t block = 1;                   // rows of a tile
+  std::int64_t tiles_per_split = 1;
+  DType type = DType::f32;                  // of the statistics
+  int words = 0;                            // statistics of a split, for each row
+  bool look_back = false;                   // as the form says; for statistics of floats only
   std::uint32_t spin_limit = 0;
   bool late = false;          // as the form says
-  bool exact = false;         // what waits has no tiles or rows in part
-  bool column_pairs = false;  // as the kind says, of tiles that wait
-  bool runs = false;          // a thread's steps lie four after another, not all a team apart
-  // Parts of all but one length, where rows do not end with a tile: they share rounds, a step of each member, in order.
+  bool exact = false;         // with look_back: no tile is partly past a row's end or the last row
+  bool column_pairs = false;  // with look_back: as SplitKind says
+  bool runs = false;          // a thread's steps are groups of four adjacent ones, else all threads_per_row apart
+  // Splits have equal lengths up to one step of each thread, where rows do not end with a tile.
   bool balanced = false;
   RowPlan plan_of(std::size_t chunk) const;
   std::int64_t split_steps() const;  // unless balanced
-  std::uint64_t bytes() const;  // of scratch
+  std::uint64_t bytes() const;       // of scratch; 0: none is needed
 };
 
-// What a kernel's parts are made of.
+// What a kernel needs of its splits.
 struct SplitKind {
   int element_bits = 32;    // of x
-  DType type = DType::f32;  // of a part's statistics, of which there are so many words
-  int words = 1;
-  std::size_t operands = 2;      // of the kernel, beside the scratch
-  std::uint32_t max_register_steps = 32;  // steps of each thread
-  bool by_columns = false;       // where rows lie across, what is found is joined column by column
-  // Columns of 16 bits, in fours of both x and y, go through a kernel of their own (column_pairs.wgsl) where they wait,
-  // with so many words of statistics; 0: there is none.
+  DType type = DType::f32;                // of the statistics
+  int words = 1;                          // statistics of a split, for each row
+  std::size_t operands = 2;               // of the kernel, beside the scratch
+  std::uint32_t max_register_steps = 32;  // steps of each thread in a tile, at most
+  bool by_columns = false;                // where rows lie across, partial statistics are joined column by column
+  // Words of statistics of the kernel for 16-bit columns, in groups of four of both x and y, that look back
+  // (column_pairs.wgsl); 0: there is no such kernel.
   int column_pairs = 0;
-  bool can_look_back = true;          // else rows are read twice
-  bool balances = true;          // its parts may be; else all but the last are whole tiles
+  bool can_look_back = true;  // else rows are read twice
+  bool balances = true;       // splits may be balanced; else all but the last are whole tiles
 };
 
-// `chunks`: the rows, one for each window. Nothing if rows had better stay whole, as they can only in one window.
+// `chunks`: the rows, for each chunk. Nothing if whole rows are faster, which is possible only for one chunk.
 std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, std::span<const Rows> chunks,
                                          const RowPlanOptions& options, const SplitKind& kind,
                                          const std::optional<SplitForm>& form = {});
 
-// Records the dispatches. `start` makes a call with a window's operands, after add_rows(…, parts.plan_of(window), …).
+// Records the dispatches. `start` makes a call with a chunk's operands, after add_rows(…, splits.plan_of(chunk), …).
 void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitRows& splits,
                     const std::function<Call(std::size_t chunk)>& start);
 
-// Gives a call whose kernel includes column_pairs.wgsl what that needs, `shares` threads asking for what the parts of a
-// column found.
+// Adds what a kernel that includes column_pairs.wgsl needs; `shares` threads read the partial statistics of a column.
 void add_column_pairs(Call& call, const SplitRows& splits, DType x, DType y, std::int64_t shares);
 
-// Part of rows that are longer than a binding: views of what it holds, and where that begins along a row's axes.
+// A chunk of rows that are longer than a binding: its views, and where it begins along the rows' axes.
 struct RowChunk {
   std::vector<View> views;
   Dims begin;
 };
 using RowChunks = std::span<const RowChunk>;
-// Calls `run` with `views` (of one shape) in pieces of fewer rows until all fit a binding; where single rows do not,
-// with each piece in windows, cut along the rows' axes, in row-major order. `along` marks those; `scratch` says how many
-// bytes the windows of a piece leave for each other, which must fit a binding too.
+// Calls `run` with `views` (of one shape) in pieces of fewer rows, so that all fit a binding. Where single rows do not, a
+// piece comes in chunks along the rows' axes, which `along` marks, in row-major order. `scratch` returns the bytes that
+// the chunks of a piece leave for each other, which must fit a binding too.
 void in_row_chunks(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                    const AxisMask& along, const std::function<std::uint64_t(RowChunks)>& scratch,
                    const std::function<void(RowChunks)>& run);

@@ -1,4 +1,4 @@
-{# What kernels of rows in parts (split_rows.wgsl) read and store: row_fusion.wgsl's for a tile. #}
+{# Operands, prologue and epilogue for tiles of split rows (split_rows.wgsl), as row_fusion.wgsl has them for rows. #}
 {# Of words results' places follow from each other, so that no more than one is held: registers for a core's fifth and
    sixth workgroup. Values fill three, and there it is slower. #}
 {% set goes_on = packed and tile_way == "even" %}
@@ -13,7 +13,7 @@
 {{ tile_of(inputs, "vec2<u32>" if packed else "expression_results" if extra_outputs else "value_t", step_of_inputs) }}
 {% endmacro %}
 
-{# Where what is finished starts, as compilers cannot know: else they keep each step's address from load to store. #}
+{# Row starts behind an opaque zero: otherwise compilers hold each step's address in registers from load to store. #}
 {% macro tile_starts() %}
 {% for operand in operands + stores %}
   let {{ operand }}_start = {{ operand }}_row(row){{ " + p.opaque_zero" if gathers else "" }};

@@ -1,16 +1,16 @@
-{# Rows in parts that one dispatch reduces and joins (reduction.h): each workgroup leaves what its part of its rows came to,
-   `split_words` words a row, and the last of a row's workgroups to do so joins what all have left. All that is left and
-   counted lies in words that rest (gpu/sync_flags.h). #}
+{# Split rows that one dispatch reduces (reduction.h): each workgroup publishes its partial result, `split_words` words a row,
+   and the last of a row's workgroups to arrive combines them. Partial results and counts are in sync flags
+   (gpu/sync_flags.h). #}
 {% set block = workgroup // threads_per_row * rows_per_thread %}
 {% if joins %}
 var<workgroup> is_last: u32;
-// Where word w of part q of a row's is, which is number `slot` of those that workgroups of `block` share.
+// The index of word w of split q, of row `slot` of the block.
 fn partial_at(block: u32, q: u32, w: u32, slot: u32) -> u32 {
   return p.flags_o + p.blocks + ((block * p.splits + q) * {{ split_words }}u + w) * {{ block }}u + slot;
 }
-// Leaves a word, and returns 0, which is known only when it is there: WGSL has no other order between two atomics.
+// Publishes a word and returns 0, which depends on the word's being there: WGSL orders two atomics in no other way.
 fn publish(at: u32, word: u32) -> u32 { return atomicExchange(&flags_buf[at], word) & p.opaque_zero; }
-// Whether no other workgroup of the block is still to come. `published`: what the thread's calls of leave() returned.
+// Whether all other workgroups of the block have arrived. `published`: what the thread's calls of publish() returned.
 fn arrives_last(block: u32, published: u32, tid: u32) -> bool {
   if (published != 0u) { atomicStore(&flags_buf[p.flags_o + block], published); }   // never
   workgroupBarrier();
@@ -22,7 +22,7 @@ fn arrives_last(block: u32, published: u32, tid: u32) -> bool {
   return workgroupUniformLoad(&is_last) != 0u;
 }
 {% endif %}
-{# The entry point's head, in one part or in several. #}
+{# The head of the entry point, for one split or several. #}
 {% macro split_place() %}
   let group = group_index(wg, grid);
   let split = group % p.splits;
@@ -32,8 +32,8 @@ fn arrives_last(block: u32, published: u32, tid: u32) -> bool {
 {% endif %}
   {{ thread_place("block") }}
 {% endmacro %}
-{# Leaves the words that `word`, a macro of a word's number and of [i] for row i of several, says; then only the last of
-   the block's workgroups goes on. #}
+{# Publishes the words that `word` gives, a macro of a word's number and of [i] for row i of several; all workgroups of the
+   block but the last to arrive return. #}
 {% macro publish_split(word) %}
   let slot = {{ row_in_group() }} * {{ rows_per_thread }}u;
   var published = 0u;
@@ -46,8 +46,8 @@ fn arrives_last(block: u32, published: u32, tid: u32) -> bool {
   }
   if (!arrives_last(block, published, tid)) { return; }
 {% endmacro %}
-{# Calls `join`, a macro of a number, for each of the member's parts, whose words are left0_<number>, … of each of the
-   team's rows; and lays them to rest. Some at once, since each takes as long as a wait for memory. #}
+{# Calls `join`, a macro of a number, for each of the lane's splits, whose words are left0_<number>, … of each row, and
+   resets the flags. Several at once, to overlap their memory latency. #}
 {% macro join_splits(join) %}
   for (var q = lane; q < p.splits; q += {{ at_once * threads_per_row }}u) {
 {% for k in range(at_once) %}
