@@ -52,18 +52,18 @@ struct AttentionCall {
     return attention_mean_keys(options, {first_query, queries, all_queries}, {first_key, keys, all_keys});
   }
 
-  // The part of it with `count` batches, heads of keys, heads of a group (of one head of keys), queries or keys from
-  // `begin` on. The results of a part of the keys are for attention_combine.wgsl to join.
+  // The call restricted to `count` batches, heads of keys, heads of a group (of one head of keys), queries or keys from
+  // `begin` on. attention_combine.wgsl combines the results of several ranges of keys.
   enum class Axis { batch, kv_heads, group, queries, keys };
   std::int64_t size(Axis axis) const;
   AttentionCall part(Axis axis, std::int64_t begin, std::int64_t count) const;
 };
 
 enum class AttentionKind : std::uint8_t {
-  thread_per_query,  // attention_thread_per_query.wgsl: an invocation a query, all in registers
-  tiled,  // attention_tiled.wgsl: any size
-  decode,    // attention_decode.wgsl: few rows over many keys, by subgroups
-  subgroup_matrix,  // attention_subgroup_matrix.wgsl: f16 on cooperative matrices
+  thread_per_query,  // attention_thread_per_query.wgsl: a thread computes a query in registers
+  tiled,             // attention_tiled.wgsl: any size, through workgroup memory
+  decode,            // attention_decode.wgsl: few queries over many keys, by subgroups
+  subgroup_matrix,   // attention_subgroup_matrix.wgsl: f16 on cooperative matrices
 };
 
 // A call's work but its bytes, of so many queries of heads.
@@ -72,19 +72,19 @@ Work attention_work(double queries, double mean_keys, std::int64_t dim, std::int
 // How a GPU computes it.
 struct AttentionVariant {
   AttentionKind kind = AttentionKind::thread_per_query;
-  bool staged = true;   // lanes: keys and values through workgroup memory
+  bool staged = true;   // thread_per_query: keys and values through workgroup memory
   int threads = 128;    // a workgroup
-  int rows = 1;         // of an invocation; few: of a workgroup; matrices: of a subgroup
-  int splits = 1;       // lanes: groups of invocations that share out the keys; a power of two
-  int threads_per_row =
-      1;                // lanes: neighbouring invocations that share out the columns of a row; a power of two up to 8
-  int chunk = 4;        // lanes, few: keys between two looks at the running maximum
-  int tile = 32;        // lanes: keys in workgroup memory, a multiple of splits · chunk; matrices: keys of a step
-  int lanes_per_key = 16;  // decode: invocations that share a key; a power of two
-  int subgroups_m = 1, subgroups_n = 1;  // matrices: subgroups along rows, and along keys and columns
-  int buffers = 1;      // matrices: of workgroup memory for keys and values: 0, 1 or 2
-  gpu::MatrixShape unit{};  // matrices: what a subgroup multiplies at once
-  int kv_splits = 1;        // workgroups that share out the keys; attention_combine.wgsl joins their results
+  int rows = 1;         // of a thread; decode: of a workgroup; subgroup_matrix: of a subgroup
+  int splits = 1;       // thread_per_query: groups of threads among which the keys are split; a power of two
+  int threads_per_row = 1;  // thread_per_query: adjacent threads that share a row's columns; a power of two up to 8
+  int chunk = 4;        // thread_per_query, decode: keys between two updates of the running maximum
+  // thread_per_query: keys in workgroup memory, a multiple of splits · chunk; subgroup_matrix: keys of a step.
+  int tile = 32;
+  int lanes_per_key = 16;  // decode: threads that share a key; a power of two
+  int subgroups_m = 1, subgroups_n = 1;  // subgroup_matrix: subgroups along rows, and along keys and columns
+  int buffers = 1;      // subgroup_matrix: of workgroup memory for keys and values: 0, 1 or 2
+  gpu::MatrixShape unit{};  // subgroup_matrix: what a subgroup multiplies at once
+  int kv_splits = 1;        // workgroups among which the keys are split; attention_combine.wgsl combines them
 };
 
 // "thread_per_query_128x1_split2", "tiled_128x2_kv_splits8".
@@ -93,27 +93,26 @@ std::string to_string(const AttentionVariant& variant);
 // One on cooperative matrices; nothing if the device has none that fit.
 std::optional<AttentionVariant> attention_subgroup_matrix(const gpu::Capabilities& capabilities, int subgroups_m,
                                                           int subgroups_n, int rows, int tile, int buffers);
-// True if the device has computed a small problem of the call's sizes rightly by this variant. Asked again, it
-// remembers.
+// True if this variant has computed a small problem of the call's sizes right on the device. The verdict is remembered.
 bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
 // True if the device and the operands allow it.
 bool attention_can_run(const AttentionVariant& variant, const AttentionCall& call,
                        const gpu::Capabilities& capabilities);
-// So many bytes of `scratch` may be used by parts.
+// Splits of the keys may use `scratch` bytes.
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
                                   std::uint64_t scratch, bool subgroup_matrix = true);
-// few: elements of keys or values in one load: 8 of 16 bits, or 4.
+// decode: elements of keys or values in one load: 8 of 16 bits, or 4.
 int attention_load_unit(const View& view, const AttentionCall& call);
 // Rows (AttentionCall::rows) of a workgroup.
 std::int64_t attention_block_rows(const AttentionVariant& variant);
 // Bytes of workgroup memory that it takes.
 std::int64_t attention_workgroup_memory(const AttentionVariant& variant, const AttentionCall& call);
-// matrices: heads' sizes as whole matrices and shares of them, and how many columns come in, and leave, at once.
+// subgroup_matrix: heads' sizes padded to whole matrices, and how many columns are loaded, and stored, at once.
 struct MatrixHeads {
   std::int64_t q_dim = 0, o_dim = 0, q_round = 0, o_round = 0;
 };
 MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const AttentionCall& call);
-// Bytes of scratch that a part leaves, and that the parts of a variant need.
+// Bytes of scratch of a split of the keys, and of all splits of a variant.
 std::uint64_t attention_split_bytes(const AttentionCall& call);
 std::uint64_t attention_scratch_bytes(const AttentionVariant& variant, const AttentionCall& call);
 

@@ -1,7 +1,7 @@
 {#
-  Attention of few rows over many keys, where reading keys and values is all that counts: a team of {{ lanes }} lanes takes
-  a key, each lane some of its elements; all rows of a workgroup share what is read. A team keeps its own running maximum,
-  so that nothing is exchanged but a score's parts, by subgroup shuffles; the teams' results are joined at the end.
+  Attention of few rows over many keys, which is bound by reading keys and values: {{ lanes_per_key }} lanes share a key, each some
+  of its elements, and all rows of a workgroup use what is read. Each group of lanes keeps a running maximum of its own, so
+  only partial scores are exchanged, by subgroup shuffles; the groups' results are combined at the end.
 
   x_unit: elements of a load: 8 of 16 bits in 16 bytes (x_buf is then an array of vec4<u32>), or 4.
   x_per: loads of a lane for one key.

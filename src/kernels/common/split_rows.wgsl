@@ -1,17 +1,18 @@
-{# Rows in parts: the WGSL half of common/split_rows.h. A kernel declares tile_of(…); its entry point begins with
-   split_head(). Then, if the dispatch `gathers`, a thread leaves the part's statistics by publish_partials(); if it
-   `finishes`, it gets those of all parts, `in_order` those of the parts before it, and between split_joined() and
-   split_end() it stores results, without barriers unless it is in_order. What it does with a tile stands between
-   tiles_begin() and tiles_end(), since `multi_tile` parts have several. Dispatches that do both wait; before the entry point
-   they declare by finish_function() how the tiles are finished that were given up. The last of a block's workgroups, the
-   tiles of the same rows, does that, and lays their words to rest. #}
+{# Split rows: the WGSL half of common/split_rows.h. A kernel declares tile_of(…); its entry point begins with split_head().
+   If the dispatch `gathers`, it publishes the split's partial statistics by publish_partials(); if it `finishes`, it loads
+   those of all splits (`in_order`: of the splits before its own), and stores results between split_joined() and
+   split_end(), where only kernels that are in_order may use barriers. What is done with a tile goes between tiles_begin()
+   and tiles_end(), since a split may have several (`multi_tile`). Dispatches that do both look back (`look_back`); they
+   declare before the entry point, by finish_function(), how tiles of the fallback are finished. A block is the tiles of the
+   same rows; the last of its workgroups to arrive does the fallback and resets the block's flags. #}
 {% set block = workgroup // threads_per_row * rows_per_thread %}
 {% set words_per_partial = 2 if pairs else 1 %}
-{# Of what waits there are no more; `known_splits`: how many a row has, for quotients by a number. #}
+{# `known_splits`: the number of a row's splits as a constant, for kernels that look back, so that quotients are by a
+   constant. #}
 {% set splits = known_splits ~ "u" if known_splits else "p.splits" %}
 {% set all_splits = known_splits ~ "u" if known_splits else "p.all_splits" %}
-// Where a word of part q of the tile's rows stands; slot: the row's place in the tile. A tile of this window is a part
-// of the whole row.
+// The index of a word of split q of the tile's rows; slot: the row's place in the tile. Splits are counted over all chunks
+// of a row.
 fn partial_at(tile: u32, q: u32, word: u32, slot: u32) -> u32 {
   return ((tile / {{ splits }} * {{ all_splits }} + q) * {{ words }}u + word) * {{ block }}u + slot;
 }
@@ -19,35 +20,36 @@ fn split_of(tile: u32) -> u32 { return p.first_split + tile % {{ splits }}; }
 
 {% if look_back %}
 alias partials_t = {{ "vec2<f32>" if pairs else "u32" if packed_partials else "f32" }};
-const kUnset = 0xffffffffu;   // no statistics have these bits, and words that rest do
-// Why the tile is given up: 1, that its results need the long way; 2, that it waited in vain.
+const kUnset = 0xffffffffu;   // the bits of a flag between dispatches; no statistics have them
+// Why the tile is left to the fallback: 1: its results need the slow path; 2: it reached the spin limit.
 var<workgroup> fallback_reason: atomic<u32>;
 var<workgroup> broadcast: u32;
-// Whether part q of a block's rows gave up.
+// The flag that split q of a block is left to the fallback.
 fn flag_at(block: u32, q: u32) -> u32 { return p.partials_o + p.flags + block * {{ splits }} + q; }
-// Whether any tile waited in vain, so that nobody need wait for long.
+// The flag that some tile reached the spin limit, after which others stop waiting early.
 fn abort_flag_at() -> u32 { return p.partials_o + p.flags + p.tiles; }
-// How many of the block's workgroups have left it, and in the upper half of how many of these the tile was given up.
+// The number of workgroups of the block that have arrived; in the upper half, how many of them left their tile to the
+// fallback.
 fn counter_at(block: u32) -> u32 { return abort_flag_at() + 1u + block; }
 const fallback = 0x10000u;
 {% if in_order %}
-// What was where the thread left words: known only when these are there.
+// Depends on what the thread's exchanges returned, and so on their being done.
 var<private> replaced: u32;
 {% endif %}
 {% if late %}
-// For a test: words are left when the workgroup has been counted already, the first part's long after it, so that all
-// give up and the last one must wait.
+// For a test: partial results are published after the workgroup was counted, those of the first split long after, so that
+// every waiting workgroup falls back and the last one must wait.
 var<private> late_words: array<vec2<u32>, 64>;
 var<private> late_count = 0u;
-fn leave_late_words(split: u32) {
+fn publish_late_words(split: u32) {
   if (split == 0u) {
     for (var n = 0u; n < 0x200000u; n++) { atomicAdd(&partials_buf[abort_flag_at()], p.opaque_zero); }
   }
   for (var k = 0u; k < late_count; k++) { atomicExchange(&partials_buf[p.partials_o + late_words[k].x], late_words[k].y); }
 }
 {% endif %}
-// By an exchange: a store would wait behind the results that other workgroups of the core are storing (a tenth of all
-// time). Where not all workgroups look for it, it must be there before this one is counted.
+// An exchange, because a store waits behind the results that other workgroups of the core are storing (a tenth of the
+// time on an H200). Where not all workgroups read the word, it must be there before this workgroup is counted.
 fn publish_word(i: u32, w: u32) {
 {% if late %}
   late_words[late_count] = vec2<u32>(i, w);
@@ -69,11 +71,11 @@ fn publish_partials(i: u32, v: partials_t) {
 {% endfor %}
 }
 {% endif %}
-// Counts the workgroup as one that needs the block's words no more, and returns what has been counted.
+// Counts the workgroup as arrived: it no longer needs the block's words. Returns the count.
 fn release_block(tile: u32, why: u32) -> u32 {
   var one = 1u;
   if (why != 0u) {
-    // WGSL has no other order between two atomics than that one needs the other's result.
+    // WGSL orders two atomics only if one needs the other's result.
     one += fallback + (atomicExchange(&partials_buf[p.partials_o + p.flags + tile], 0u) & p.opaque_zero);
     if (why == 2u) { one += atomicExchange(&partials_buf[abort_flag_at()], 0u) & p.opaque_zero; }
   }
@@ -81,9 +83,9 @@ fn release_block(tile: u32, why: u32) -> u32 {
 }
 fn first_of(block: u32) -> u32 { return p.partials_o + {{ words_per_partial }}u * partial_at(block * {{ splits }}, 0u, 0u, 0u); }
 const block_words = {{ words_per_partial * words * block }}u;
-// Waits until all that was left is there, which it may not be yet for who did not look for it. However long that takes:
-// each word was on its way before its workgroup was counted, and comes without anybody's progress. Who went on without
-// one would store wrong results, and lay words to rest which the late one then spoils for the next dispatch.
+// Waits until all partial results are visible to this workgroup, which may not have read all of them. The wait has no
+// limit: each word was on its way before its workgroup was counted, and arrives without anybody's progress. To go on
+// without one would store wrong results and reset flags that the late word then spoils for the next dispatch.
 fn wait_for_all(block: u32, tid: u32) {
   let first = first_of(block);
   for (var i = first + tid; i < first + {{ all_splits }} * block_words; i += {{ workgroup }}u) {
@@ -99,7 +101,7 @@ fn is_fallback(block: u32, q: u32, tid: u32) -> bool {
   if (tid == 0u) { broadcast = atomicLoad(&partials_buf[flag_at(block, q)]); }
   return workgroupUniformLoad(&broadcast) != kUnset;
 }
-// `finished`: that tiles were given up, and are no more.
+// `finished`: the fallback has finished tiles of the block.
 fn reset_flags(block: u32, finished: bool, tid: u32) {
   let first = first_of(block);
   for (var i = first + tid; i < first + {{ all_splits }} * block_words; i += {{ workgroup }}u) {
@@ -112,13 +114,12 @@ fn reset_flags(block: u32, finished: bool, tid: u32) {
   }
 }
 {% endif %}
-{# The thread's part leaves what it found. #}
+{# Publishes the split's value v. #}
 {% macro publish_partials(i, v) %}
 {{ "publish" if look_back else "store" }}_partials({{ i }}, {{ v }});
 {% endmacro %}
-{# Declares fn <name>(<arguments>) -> <type>, what was found at `count` places; place(k), a macro, says where. Where other
-   workgroups are still to leave statistics they are waited for, but not for ever, nor for long once a workgroup has
-   waited in vain. #}
+{# Declares fn <name>(<arguments>) -> <type>, the partial statistics at `count` indices; place(k), a macro, gives the index.
+   Polls those that other workgroups have not published yet, up to the spin limit, or less once the abort flag is set. #}
 {% macro load_partials_function(name, type, arguments, count, place) %}
 struct {{ type }} { {% for k in range(count) %}f{{ k }}: partials_t, {% endfor %} }
 fn {{ name }}({{ arguments }}) -> {{ type }} {
@@ -146,19 +147,18 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 }
 {% endmacro %}
 {% if finishes %}
-{# The statistics of part q, of each of the team's rows. #}
+{# The statistics of split q, of each of the thread's rows. #}
 {% macro place_in_split(k) %}partial_at(tile, q, {{ k // rows_per_thread }}u, slot + {{ k % rows_per_thread }}u){% endmacro %}
 {{ load_partials_function("load_partials_of", "Partials", "tile: u32, q: u32, slot: u32", words * rows_per_thread, place_in_split) }}
 {% endif %}
 
-{# Declares the thread's place: member of its team, the team's first row, its slot among the tile's; and the first step
-   of its tile. #}
+{# Declares the thread's place: its lane, its (first) row, its slot among the tile's rows; and the first step of its tile. #}
 {% macro split_place() %}
   let lane = tid / {{ interleave }}u % {{ threads_per_row }}u;
   let slot = {{ row_in_group() }} * {{ rows_per_thread }}u;
   let wanted = tile / {{ splits }} * {{ block }}u + slot;
   let live = wanted < p.rows;
-  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // teams past the end repeat the last row and store nothing
+  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // threads past the end repeat the last row and store nothing
 {% endmacro %}
 {% macro tile_place() %}
 {% if multi_tile %}
@@ -171,9 +171,9 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
   let first = tile % {{ splits }} * {{ register_steps * threads_per_row }}u + {{ "lane * 4u" if runs else "lane" }};
 {% endif %}
 {% endmacro %}
-{# Of `balanced` parts, in steps of a member: where part q begins. It has `register_steps` of them, or one less. #}
+{# The first step of each lane of split q, for `balanced` splits, which have `register_steps` of them or one less. #}
 {% macro rounds_before(q) %}({{ q }} * p.rounds / {{ splits }}){% endmacro %}
-{# Declares elements_of(q), of part q of the window. #}
+{# Declares elements_of(q), the number of elements of split q of the chunk. #}
 {% macro elements_function() %}
 fn elements_of(q: u32) -> f32 {
 {% if balanced %}
@@ -187,14 +187,14 @@ fn elements_of(q: u32) -> f32 {
   return f32((min(end, p.steps) - first) * {{ 1 if across else width }}u);
 }
 {% endmacro %}
-{# Whether step i is in the tile and in its row, where it may not be. #}
+{# The test that step i is in the tile and in its row; empty where it always is. #}
 {% macro tile_inside(i) -%}
 {% if not exact and (not balanced or i + 2 >= register_steps) %}{{ tile_step(i) }} < {{ "tile_end" if balanced else "p.steps" }}{% endif %}
 {%- endmacro %}
-{# The step i of the thread's tile: `threads_per_row` apart, or, with `runs`, four after another. #}
+{# Step i of the thread's tile: threads_per_row apart, or, with `runs`, in groups of four adjacent ones. #}
 {% macro tile_step(i) %}first + {{ (i // 4) * 4 * threads_per_row + i % 4 if runs else i * threads_per_row }}u{% endmacro %}
-{# Where an operand, whose row starts at <operand>_start, has the thread's first step, for operands of tiles that know a
-   way from step to step; and the step i: `inside`, if given, says whether it is in the row; else a place is taken that
+{# An operand's index of the thread's first step (its row starts at <operand>_start), for tiles with a constant stride from
+   step to step; and of step i. `inside`, if given, says whether the step is in the row; if it is not, the index is one that
    is. #}
 {% macro tile_first(operand) %}
 {% if tile_way != "none" %}
@@ -210,9 +210,9 @@ fn elements_of(q: u32) -> f32 {
 {{ operand }}_first + {{ "select(0u, " ~ way ~ ", " ~ inside ~ ")" if inside else "(" ~ way ~ ")" }}
 {%- endif -%}
 {%- endmacro %}
-{# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
+{# `packed`: registers hold words of two 16-bit elements, half as many registers. #}
 {% set packed = look_back and pairs_of_x %}
-{# What is read of a tile: `step`, a macro, says what of type `type` step i of the operands is. #}
+{# Declares load_tile(); `step`, a macro, loads step i of the operands as a `type`. #}
 {% macro tile_of(operands, type, step) %}
 struct Tile { {% for i in range(register_steps) %}v{{ i }}: {{ type }}, {% endfor %} }
 fn load_tile(tile: u32, tile_in_split: u32, tid: u32) -> Tile {
@@ -231,8 +231,8 @@ fn load_tile(tile: u32, tile_in_split: u32, tid: u32) -> Tile {
   );
 }
 {% endmacro %}
-{# Declares inside0, …, whether the row has the tile's steps, and what it has there, or `outside`, if they are `packed`
-   the words `outside_words`; then tile_value(i) is the value. #}
+{# Declares inside0, …, whether the tile's steps are in the row, and v0, …, their values, or `outside` past the row's end (if
+   `packed`, words and `outside_words`); tile_value(i) is the value. #}
 {% macro tile_values(outside, outside_words) %}
 {% for i in range(register_steps) %}
 {% if tile_inside(i) %}
@@ -241,7 +241,7 @@ fn load_tile(tile: u32, tile_in_split: u32, tid: u32) -> Tile {
   var v{{ i }} = {{ masked("vec2<u32>(" ~ outside_words ~ ")" if packed else "value_t(" ~ outside ~ ")", "loaded.v" ~ i ~ x_of, i) }};
 {% endfor %}
 {% endmacro %}
-{# `value` at step i, or `other` where the tile has no such step; `exact`: tiles end where rows do. #}
+{# `value` at step i, or `other` if that is not in the tile; `exact`: tiles end where rows do. #}
 {% macro masked(other, value, i) -%}
 {{ "select(" ~ other ~ ", " ~ value ~ ", inside" ~ i ~ ")" if tile_inside(i) else value }}
 {%- endmacro %}
@@ -252,14 +252,14 @@ fn load_tile(tile: u32, tile_in_split: u32, tid: u32) -> Tile {
 {{ "widen4_x(v" ~ i ~ ")" if packed else "v" ~ i if gathers else "loaded.v" ~ i ~ x_of }}
 {%- endmacro %}
 
-{# The part's word, of each of the team's rows. #}
+{# Publishes a word of the split, for each of the thread's rows. #}
 {% macro publish_rows(word, v) %}
 {% for i in range(rows_per_thread) %}
 {% set component = "[" ~ i ~ "]" if rows_per_thread == 4 else "" %}
   {{ publish_partials("partial_at(tile, split_of(tile), " ~ word ~ "u, slot + " ~ i ~ "u)", v ~ component) }}
 {% endfor %}
 {% endmacro %}
-{# A word of what load_partials_of gave as `f`, of the row or of four rows. #}
+{# A word of load_partials_of()'s result `f`, of the row or of four rows. #}
 {% macro statistic(word) -%}
 state_t(
 {%- for i in range(rows_per_thread) -%}
@@ -268,7 +268,7 @@ state_t(
 )
 {%- endmacro %}
 
-{# The entry point's head: the tile and the thread's place; and what it loaded. #}
+{# The entry point's head: the tile, the thread's place, and (split_head) the loaded tile. #}
 {% macro split_begin() %}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -276,7 +276,7 @@ fn main({{ thread_arguments() }}) {
   let tid = subgroup * subgroup_size + subgroup_lane;
 {% endif %}
   let tile = group_index(wg, grid);
-  if (tile >= p.tiles) { return; }   // others would count it
+  if (tile >= p.tiles) { return; }   // it would be counted as arrived
 {{ split_place() }}
 {% if not multi_tile %}
 {{ tile_place() }}
@@ -288,7 +288,7 @@ fn main({{ thread_arguments() }}) {
   let loaded = load_tile(tile, 0u, tid);
 {% endif %}
 {% endmacro %}
-{# Around what is done with each tile of a part. #}
+{# Around what is done with each tile of a split. #}
 {% macro tiles_begin() %}
 {% if multi_tile %}
   for (var tile_in_split = 0u; tile_in_split < p.tiles_per_split; tile_in_split++) {
@@ -302,7 +302,7 @@ fn main({{ thread_arguments() }}) {
   }
 {% endif %}
 {% endmacro %}
-{# Goes on to split_end() if some statistics were not found: the tile is given up. #}
+{# Counts the workgroup as arrived, and skips to split_end() if the tile is left to the fallback. #}
 {% macro split_joined() %}
 {% if look_back %}
 {% if in_order %}
@@ -318,7 +318,7 @@ fn main({{ thread_arguments() }}) {
   var released = 0u;
   if (tid == 0u) { released = release_block(tile, why); }
 {% if late %}
-  leave_late_words(tile % {{ splits }});
+  publish_late_words(tile % {{ splits }});
 {% endif %}
   if (why == 0u{{ " && live" if not in_order and not exact }}) {
 {% elif not in_order %}
@@ -328,7 +328,7 @@ fn main({{ thread_arguments() }}) {
 {% macro split_end() %}
 {% if look_back %}
   }
-  let thread = tid + p.opaque_zero;   // as compilers cannot know: else they keep registers for what is rarely asked
+  let thread = tid + p.opaque_zero;   // opaque, or compilers hold registers for the fallback
   let own_block = (tile + p.opaque_zero) / {{ splits }};
 {% if in_order %}
   workgroupBarrier();   // as in is_fallback()
@@ -345,8 +345,8 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 }
 {% endmacro %}
-{# Declares how a block's tiles are finished that were given up; `body`, a macro: that of one of them, all of whose
-   statistics are known. #}
+{# Declares how the fallback finishes a block's marked tiles; `body`, a macro, finishes one, all partial statistics being
+   known. #}
 {% macro finish_function(body) %}
 {% if look_back %}
 fn finish_fallback(block: u32, tid: u32{{ ", subgroup_lane: u32" if mixed }}) {

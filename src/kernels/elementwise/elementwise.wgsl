@@ -1,10 +1,10 @@
-{# outputs = expression(inputs), {{ width }} neighbours along the last axis a group, computed by `fours`; see map.cc for the
-   operands' modes. A thread takes `unroll` groups, a workgroup's size apart, and loads all of them before it computes.
-   `exact`: all groups are whole; `full`: no thread's groups lie past the end. `fast_path`: elements are tested together for
-   a function's long way; `sums`: or for NaN; `store_how`: what has none, or needs no rounding, is stored so
-   (accessors.cc). `row_misalignment`: rows of the output begin anywhere between multiples of four elements, each elsewhere;
-   "words": its words are merged where two rows share one. `one_row`: a workgroup's groups are all in one row, so that
-   what does not change along it is found and loaded once. #}
+{# outputs = expression(inputs). A group is {{ width }} adjacent elements along the last axis, computed four at a time (`fours`);
+   elementwise.cc explains the operands' modes. A thread takes `unroll` groups, a workgroup's size apart, and loads all of
+   them before it computes. `exact`: all groups are whole; `full`: no group is past the end. `fast_path`: a thread's
+   elements are tested together for a function's slow path; `sums`: and for NaN; `store_how`: the rounding of stores of
+   elements that need neither (accessors.cc). `row_misalignment`: each row of the output begins at its own offset between
+   multiples of four elements; "words": words that two rows share are merged. `one_row`: a workgroup's groups are all in
+   one row, so that what does not change along it is computed and loaded once. #}
 {% set partial = width == 4 and not exact %}
 {# Group u of the thread: where it lies. Groups past the end are taken as the first one, and not stored. #}
 {% macro place(u) %}

@@ -13,7 +13,7 @@ namespace weft::kernels {
 // fn expression(x0: T0, x1: T1, …) -> T, where a value of a data type has its compute_type() (call.h): f32, i32, u32,
 // vec2<u32> for 64-bit integers; booleans are u32, 0 or 1. Width 4 takes and gives vec4 of them (no 64-bit types then).
 // With several outputs the result is a struct <name>_results with members y0, y1, …
-// `feeds_compute`: the kernel computes with the results; else it only stores them. `reassociates_fp`: Capabilities::reorders.
+// `feeds_compute`: the kernel computes with the results; else it only stores them. `reassociates_fp`: as in Capabilities.
 // The text calls functions of the library and may name p.opaque_zero; Call has both. Throws Unsupported for f64.
 std::string expression_wgsl(const Expression& expression, int width, bool reassociates_fp,
                             std::string_view name = "expression", bool feeds_compute = false);

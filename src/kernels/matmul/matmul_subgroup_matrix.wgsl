@@ -20,11 +20,11 @@
   the second halves wait in registers for the second. Operands across k load the rows that belong to a stage (where their
   loads are eight elements: k 0…3, 8…11, 16…19 and so on), in the stage before.
 
-  scouts: workgroups that share a tile row of a or a tile column of b walk over k side by side, and would all wait for
-  memory to give the same line. So of `prefetch_stagger` neighbours each takes one step in `prefetch_stagger` that many steps early, a
-  different one, and finds what the others took early in the cache. In the first round, which nobody has seen, each
-  begins elsewhere. Then loads are quick, and had better not stand before the stores of their own step, where NVIDIA's
-  compiler moves them: their address depends on a zero read from workgroup memory after the barrier.
+  prefetch_stagger: workgroups that share a tile row of a or a tile column of b walk over k in step, and would all miss the
+  same cache line at once. So of every `prefetch_stagger` workgroups each takes one step in `prefetch_stagger` that many
+  steps early, each a different one: its miss is the others' hit. In the first round each begins at a different step. Loads
+  then are quick, and must not be moved before the stores of their own step, as NVIDIA's compiler does: their address
+  depends on a zero read from workgroup memory after the barrier.
 
   Results leave through workgroup memory, since matrices give no access to single elements, and matrices stored to y as
   they are take longer (on an H200). `columns` of matrices of `slots` subgroups leave at a time: more memory would leave
@@ -55,7 +55,7 @@ var<workgroup> sums: array<array<{{ sum }}, {{ unit_m * pitch_sums }}>, {{ slots
 {% if prefetch_stagger %}
 var<workgroup> zero: array<u32, 4>;
 
-// Which step of k a workgroup takes t-th. whole: steps in full rounds; what is left comes in order, the last in part.
+// The step of k that a workgroup takes t-th. whole: the steps of full rounds; the rest comes in order, the last in part.
 fn step_at(t: u32, turn: u32, whole: u32) -> u32 {
   let at = select(t, (t + turn + 1u) % {{ prefetch_stagger }}u, t < min({{ prefetch_stagger }}u, whole));
   let ahead = at + {{ prefetch_stagger }}u;

@@ -13,7 +13,7 @@ namespace weft::kernels {
 
 enum class MatmulKind : std::uint8_t {
   tile,    // matmul_tile.wgsl: tiles in workgroup memory
-  gemv_k,  // matmul_gemv_k.wgsl: invocations split k; both operands contiguous along k
+  gemv_k,  // matmul_gemv_k.wgsl: threads split k; both operands contiguous along k
   direct,  // matmul_direct.wgsl: no workgroup memory; for software devices
   subgroup_matrix,  // matmul_subgroup_matrix.wgsl: cooperative matrices
   gemv_n,  // matmul_gemv_n.wgsl: few rows, b's rows contiguous
@@ -28,19 +28,20 @@ struct LoadForm {
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
   int tile_m = 0, tile_n = 0;  // a workgroup's part of y
-  int tile_k = 0;              // step of k (kinds tile, matrices and columns)
-  int thread_m = 0, thread_n = 0;  // an invocation's part of y (kinds tile and direct), a subgroup's (matrices)
+  int tile_k = 0;              // step of k (kinds tile, subgroup_matrix and gemv_n)
+  int thread_m = 0, thread_n = 0;  // a thread's part of y (kinds tile and direct), a subgroup's (subgroup_matrix)
   int threads = 0;             // invocations of a workgroup
   bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
   int slices = 1;  // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
-  int splits = 1;              // kinds tile, matrices and columns: k in that many slices, summed by matmul_reduce.wgsl
-  gpu::MatrixShape unit{};     // kind matrices: what a subgroup multiplies at once
-  int prefetch_stagger =
-      0;  // kind matrices: workgroups that take turns in fetching what they share, if an operand lies along k
+  int splits = 1;              // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
+  gpu::MatrixShape unit{};     // kind subgroup_matrix: what a subgroup multiplies at once
+  // Kind subgroup_matrix, if an operand lies along k: workgroups that share operands and start k at different steps, so
+  // that one's cache miss is the others' hit. 0: none.
+  int prefetch_stagger = 0;
 
-  int workgroup_memory() const;  // bytes; kind matrices: for the layouts that take most
-  int stages(const LoadForm& a, const LoadForm& b) const;  // kind matrices: of a step of k
-  // Kind matrices: what leaves through workgroup memory at once, columns of matrices and subgroups.
+  int workgroup_memory() const;  // bytes; kind subgroup_matrix: for the layouts that take most
+  int stages(const LoadForm& a, const LoadForm& b) const;  // kind subgroup_matrix: of a step of k
+  // Kind subgroup_matrix: columns of matrices, and subgroups, that store through workgroup memory at once.
   int result_columns() const;
   int result_slots(bool a_along_k, bool b_along_k) const;
   bool operator==(const MatmulVariant&) const = default;
