@@ -1,8 +1,8 @@
-// One GPU kernel call in the making: the helper that all kernel families share.
+// One launch of a GPU kernel: builds the shader's head and records the dispatch, for all kernel families.
 //
-// A launcher names its operands, template variables and parameters; from them Call writes the head of the shader, and
-// puts it in front of the rendered template (Jinja: {{ variable }}, {% if … %}), so that the host and the WGSL can
-// never disagree. The template starts at @compute fn main. What the head declares:
+// A launcher names its operands, template variables and parameters. Call writes the head of the shader from them, in
+// front of the rendered template (Jinja: {{ variable }}, {% if … %}), so that host and WGSL cannot disagree. The template
+// starts at @compute fn main. The head declares:
 //
 //   for an operand `a`            alias a_t (the type a value computes in: f32, i32, u32; vec2<u32> for 64-bit integers
 //                                 and f64's bits; vec2<f32> for complex),
@@ -10,30 +10,31 @@
 //                                 fn word_a(i: u32) -> u32          the word that element i is in, of narrow types
 //                                 fn load4_a(i: u32) -> vec4<a_t>   elements i…i+3 (width 4; offset + i divisible by 4)
 //                                 fn words4_a(i: u32) -> vec2<u32>, fn widen4_a(w: vec2<u32>) -> vec4<a_t>: the same in
-//                                 two steps, for types of 16 bits
-//                                 fn four_a(k: u32) -> vec2<u32>, fn store_four_a(k: u32, w: vec2<u32>): words of them,
-//                                 by k = (p.a_o + i) / 4, which costs fewer operations (not with `pair_stride`)
-//                                 fn words_a(i: u32) -> vec4<u32>, fn four0_a(words) -> vec4<a_t>, fn four1_a, …: 8 or
-//                                 16 at once (which have no load_a), all their words (vec2 of 8 of 8 bits) and each
-//                                 four of them
+//                                 two steps, for 16-bit types
+//                                 fn four_a(k: u32) -> vec2<u32>, fn store_four_a(k: u32, w: vec2<u32>): the words of
+//                                 four elements, by k = (p.a_o + i) / 4, which takes fewer operations (not with
+//                                 `pair_stride`)
+//                                 fn words_a(i: u32) -> vec4<u32>, fn four0_a(words) -> vec4<a_t>, fn four1_a, …: of
+//                                 widths 8 and 16 (which have no load_a), all words (a vec2 for 8 elements of 8 bits),
+//                                 and each four elements of them
 //                                 fn store_a(i: u32, v: a_t), fn store4_a(i: u32, v: vec4<a_t>)   if it is written
-//                                 fn store_wide_a(i: u32, v0: vec4<a_t>, v1: …)   of width 8 or 16
-//                                 fn store4_edge_a(i, v, inside: vec4<bool>)   if it is, with `pair_stride`: some of the four
+//                                 fn store_wide_a(i: u32, v0: vec4<a_t>, v1: …)   of widths 8 and 16
+//                                 fn store4_edge_a(i, v, inside: vec4<bool>)   with `pair_stride`: those of the four
+//                                 elements that are inside
 //   for a parameter `n`           p.n
 //   after iterate(shape)          alias Coords = array<u32, rank>; fn coords(i: u32) -> Coords   row-major split of i
 //   after strides("a", strides)   fn at_a(c: Coords) -> u32         for load_a and store_a
-//                                 for bf16 also store4_near_a, for values of which none is NaN or halfway between two
-//                                 (store_wide_near_a), and store4_number_a, for values of which none is NaN
+//                                 for bf16 also store4_no_ties_a (store_wide_no_ties_a), for values of which none is
+//                                 NaN or halfway between two bf16, and store4_no_nan_a, for values without NaN
 //   after expression(e, width)    fn expression(x0: …, x1: …) -> …   (elementwise/expression_wgsl.h)
 //   the functions of common/*.wgsl that the text calls (exp_f32, narrow_bits, add_64, …)
 //   always                        fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32, from @builtin(workgroup_id) and
 //                                 @builtin(num_workgroups): undoes the folding of grids past 65,535 workgroups
 //
-// Stores of types narrower than 32 bits: store4 owns whole words, store4_part too (it keeps the other lanes' bits, but
-// not atomically); store4_edge and width 1 stores merge their bits into the word atomically, and width 4 has no store
-// of one element. An operand that is read and shares its buffer with one that is written is reached through the same
-// binding, since WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the
-// very same view.
+// Stores of types narrower than 32 bits: store4 owns whole words; so does store4_part, which keeps the other elements'
+// bits, but not atomically. store4_edge and stores of width 1 merge their bits into the word atomically. Width 4 has no
+// store of one element. An operand that is read and shares its buffer with one that is written uses the same binding,
+// since WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
 #pragma once
 
 #include <array>
@@ -60,8 +61,9 @@ class Call {
 
   // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view); 8 or 16, of types of 8 and 16 bits and
   // at most 16 bytes, the same with multiples of so many.
-  // `pair_stride`, of types of 16 bits at width 4: fours are two words so many words apart, the first of them anywhere that
-  // offset + i is even, also before the view's first element; kUnaligned: fours lie together, and begin where they will.
+  // `pair_stride`, for 16-bit types at width 4: a group of four elements is loaded as two 32-bit words `pair_stride` words
+  // apart; the first word need only be 4-byte aligned, and may be before the view's first element. kUnaligned: a group is
+  // contiguous and begins anywhere.
   static constexpr std::uint32_t kUnaligned = ~0u;
   Call& read(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
   Call& write(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
@@ -72,9 +74,9 @@ class Call {
   // fn widen_<name>(bits: u32) -> <name>_t takes the low bits of a word, fn narrow_<name>(v: <name>_t) -> u32 gives
   // them. Named first of the operands, so that the buffer's variable is its own.
   Call& update(std::string_view name, const View& view);
-  // Said before the operands: those of widths above 1 begin, and have strides, of multiples of so many elements in every
-  // call of this form. Compilers that know it need not divide each offset + i. p.<name>_o is p.<name>_o4 then, in fours,
-  // p.<name>_o8, in eights, or p.<name>_o16.
+  // Called before the operands are named: operands of widths above 1 begin at, and have strides of, multiples of that many
+  // elements in every launch of this form, so that compilers need not divide each offset + i. Instead of p.<name>_o there is
+  // then p.<name>_o4, in units of four elements, or p.<name>_o8, or p.<name>_o16.
   Call& assume_aligned(int elements);
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
@@ -91,9 +93,9 @@ class Call {
   // Adds another template's text in front of the kernel's own (helpers that several families share).
   Call& include(std::string_view kernel);
   // Declares fn expression, and with `fast_path` fn expression_fast. `expression` must live until the call is recorded.
-  // `feeds_compute`: what it gives is computed with, not only stored.
+  // `feeds_compute`: the kernel computes with the results, and does not only store them.
   Call& expression(const Expression& expression, int width = 1, bool fast_path = false, bool feeds_compute = false);
-  // Sets `epilogue`, the text of fn after, whose results are stored; empty for null.
+  // Sets the template variable `epilogue` to the text of fn epilogue, whose results are stored; empty for null.
   Call& epilogue(const Expression* expression, int width);
   // An `enable …;` directive.
   Call& enable(std::string_view extension);
@@ -102,7 +104,7 @@ class Call {
   Call& param(std::string_view name, std::uint32_t value);
   Call& param(std::string_view name, std::int32_t value);
   Call& param(std::string_view name, float value);
-  // Adds p.opaque_zero, a zero that compilers cannot know, if it is not there.
+  // Adds p.opaque_zero, a zero that compilers cannot know, unless it is there.
   Call& opaque_zero();
   // A count, size or stride as u32; strides may be negative (two's complement; WGSL's u32 arithmetic wraps).
   // Throws Unsupported past 2³².
@@ -114,7 +116,7 @@ class Call {
   // For profiles and estimates. What the call does: unless said, it touches its operands' bytes once and does the
   // expression's operations once for each element of the largest operand written.
   Call& cost(const Work& work);
-  // Whose workgroups tell each other what they found: dispatch_groups leaves them in one dispatch.
+  // Workgroups exchange partial results: dispatch_groups must not cut the launch into several dispatches.
   Call& single_dispatch();
   // The form of the kernel, and why this one: "tile_64x64x16_8x4", "the largest tile that fills the GPU".
   Call& variant(std::string_view name, std::string_view why);
@@ -186,8 +188,8 @@ class Call {
   int multiple_ = 1;
 };
 
-// Whether work on so many elements is little enough for one dispatch, as it must be where workgroups tell each other what
-// they found. Operations count as if elements had that many more bytes.
+// Whether work on that many elements is small enough for one dispatch, as it must be where workgroups exchange partial
+// results. Operations count as `bytes_each` bytes an element.
 bool is_one_dispatch(const gpu::Capabilities& capabilities, std::int64_t elements, int bytes_each);
 
 // True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all

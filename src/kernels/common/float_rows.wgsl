@@ -1,6 +1,6 @@
 {# Sums and maxima of rows of floats, for softmax, layer norm and log-sum-exp. #}
 alias value_t = {{ "vec4<f32>" if wide == "vec4" else "f32" }};   // of a step
-alias state_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};  // of a team
+alias state_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};  // of a row
 const lowest = -0x1.fffffep+127f;                                 // the least f32 that is finite
 
 {% if width == 4 and not across %}

@@ -1,4 +1,4 @@
-// What a kernel of rows reads and stores, with elementwise work around it (weft/kernels/row_fusion.h). The WGSL half is
+// The operands of a kernel of rows with a prologue and an epilogue (weft/kernels/row_fusion.h). The WGSL half is
 // common/row_fusion.wgsl, the CPU's common/row_fusion_cpu.h.
 #pragma once
 
@@ -27,7 +27,7 @@ struct RowViews {
   DType result_type() const;  // of y, or of what `epilogue` takes for it
   bool is_fused() const { return prologue || epilogue; }
   bool computes_in_f64() const;
-  // In the order above, in which their strides stand in Rows; and the same with others in their place.
+  // All views in the order above, which is also the order of the strides in Rows; and these with other views.
   std::vector<View> all() const;
   RowViews with(std::span<const View> views) const;
 };
@@ -42,19 +42,19 @@ void check_memory(Stream& stream, std::string_view kernel, const RowViews& views
 void refuse_f64(std::string_view kernel, const RowViews& views);
 
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows);
-// Whether the plan's steps of view k (in the order of all()) are fours of memory.
+// Whether the plan's steps of view k (in the order of all()) are vectors of four in memory.
 bool steps_are_vec4(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k);
-// Whether x is an input of 16 bits as it is, so that rows may be kept as words of two elements.
+// Whether x is a 16-bit input without a prologue, so that registers may hold words of two elements.
 bool keeps_pairs(const RowViews& views);
-// Whether results are rounded to bf16, and nothing else becomes of them.
+// Whether results are rounded to bf16, without an epilogue.
 bool rounds_only(const RowViews& views);
-// Whether columns go from words of 16 bits to such, in fours and with no work around them (column_pairs.wgsl).
+// Whether columns are 16-bit, in and out, in groups of four and without prologue and epilogue (column_pairs.wgsl).
 bool in_column_pairs(const RowViews& views, const RowPlanOptions& options);
 // Names the call's operands, in the order of all(), for add_rows(); add_fusion() gives it the rest.
 std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan);
 void add_fusion(Call& call, const RowViews& views, const RowPlan& plan, const ElementWork& own);
 
-// For rows in parts (split_rows.h), with so many words of statistics and `weights` operands more.
+// For split rows (split_rows.h) with that many words of statistics and `weights` more operands.
 SplitKind split_kind(const RowViews& views, int words, std::size_t weights = 0);
 
 // How a kernel would go through the rows of a dense tensor.

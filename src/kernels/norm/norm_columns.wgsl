@@ -1,8 +1,7 @@
-{# Norms down columns of 16 bits in parts that wait for each other (common/column_pairs.wgsl), with weights that lie
-   still along a column. A thread sums up what its elements are above its first one, and the squares of that, which
-   loses no digits, as the first one is among them; means and squared deviations from them then join pairwise
-   (common/moments.wgsl). A mean is told as a number and what its rounding left out, since where a mean is large it is
-   the latter that results near zero come from. #}
+{# Norms down 16-bit columns in splits that look back (common/column_pairs.wgsl), with weights that are constant along a
+   column. A thread sums its elements' differences from its first one, and their squares, which loses no digits because
+   the first one is one of them. Means and squared deviations then combine pairwise (common/moments.wgsl). A mean is
+   published with its rounding error, since results near zero depend on it where the mean is large. #}
 {% set shares = workgroup // block %}
 {{ operand_access() }}
 {{ weight_access() }}

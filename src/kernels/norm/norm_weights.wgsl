@@ -1,4 +1,4 @@
-{# What kernels of norms share: two sums of a team at once; scale and bias. #}
+{# What kernels of norms share: two sums of a row at once; scale and bias. #}
 {% macro row_sums_function() %}
 fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {{ row_reduction("row_sums", "vec2<f32>", "add_pairs") }}

@@ -3,10 +3,10 @@
    Rows that fit are read once: the mean, then sums of deviations from it; the deviations' own sum takes out the mean's
    rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque, "Algorithms for computing the sample
    variance", 1983). Longer rows are read twice: their moments first (common/moments.wgsl). #}
-{# `packed`: what is kept of types of 16 bits are their words, half as many registers. #}
+{# `packed`: registers hold words of two 16-bit elements, half as many registers. #}
 {% set packed = pairs_of_x and register_steps > 4 %}
 {% set short = packed and centred and narrow_y %}
-{# `checked` (norm_weights.wgsl): of other rows, and with other weights, a thread stores its results once more. #}
+{# `checked` (norm_weights.wgsl): for rows and weights that fail the check, a thread stores its results a second time. #}
 {% set checked = rounds and register_steps and width == 4 and not unaligned %}
 {% if packed and unaligned %}
 // The bits of two words of 16-bit elements that are in the row.

@@ -1,10 +1,10 @@
-{# row_norm.wgsl's of rows in parts (common/split_rows.h). A part's statistics are its mean, what the mean's rounding left
-   out, the sum of squared deviations from it, and, if they are `counted` because they may lie in another window, its
-   elements; they join by the pairwise update of common/moments.wgsl, as distances from one part's mean, so that a large
-   mean costs no digits. Not `centred`: the sum of squares. #}
+{# row_norm.wgsl for split rows (common/split_rows.h). A split's statistics are its mean, the mean's rounding error, the sum
+   of squared deviations from it, and, if `counted` because splits may be in other chunks, its number of elements. They
+   combine by the pairwise update of common/moments.wgsl, as distances from one split's mean, so that a large mean costs no
+   digits. Not `centred`: the sum of squares. #}
 {% set short = packed and centred and narrow_y %}
-{# `checked` (norm_weights.wgsl): other rows are given up, and with other weights a thread stores its results once
-   more. #}
+{# `checked` (norm_weights.wgsl): rows that fail the check take the fallback; for weights that do, a thread stores its
+   results a second time. #}
 {% set checked = packed and rounds %}
 {{ operand_access() }}
 {{ weight_access() }}

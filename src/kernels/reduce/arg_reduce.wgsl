@@ -1,12 +1,11 @@
-{# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A member of a
-   team keeps the first of its own best; the team agrees on the best key, then on the least index that has it. A row may
-   be cut into parts, as in reduce.wgsl: they leave (key, index), in the words of a row in several windows keys of 64 bits
-   apart from it. x may be a window of longer rows, cut along so many axes as `cuts` says. `folds` 2: two rows side by
-   side are taken as four of half the length. #}
+{# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A lane keeps the first
+   of its own best; the row's lanes agree on the best key, then on the least index that has it. A row may be split, as in
+   reduce.wgsl: splits publish (key, index); with several chunks, 64-bit keys are stored apart from the index. x may be a
+   chunk of longer rows, cut along `cuts` axes. `folds` 2: two adjacent rows are taken as four of half the length. #}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys
-alias state_t = {{ "vec4<u32>" if state == "vec4" else "u32" }};   // of a team's
+alias state_t = {{ "vec4<u32>" if state == "vec4" else "u32" }};   // of a row
 {{ row_access("x") }}
 {{ row_access("y") }}
 fn greater(a: state_t, b: state_t) -> state_t { return max(a, b); }

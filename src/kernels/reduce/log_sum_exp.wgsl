@@ -1,6 +1,6 @@
 {# y = log(sum(exp(x))) along rows, by a running maximum and the sum of exponentials below it. A maximum of +inf counts
-   itself as exp(0), so that such rows come to +inf; a row of -inf comes to log(0). A row may be cut into parts, as in
-   reduce.wgsl: they leave (maximum, sum). #}
+   itself as exp(0), so that such rows become +inf; a row of -inf becomes log(0). A row may be split, as in reduce.wgsl:
+   splits publish (maximum, sum). #}
 {{ operand_access() }}
 {{ result_access() }}
 {{ row_reduction("row_max", "state_t", "larger") }}

@@ -1,7 +1,7 @@
-{# y = x reduced along rows. A member of a team folds its steps four at a time, the team folds its members. `lift` turns
-   an element into an accumulator, `combine` joins two, `finish` turns the last into the result. A row may be cut into
-   parts for more threads: then `partial_out` stores accumulators, and a second call with `partial_in` folds them.
-   64-bit integers compute as vec2<u32>, low word first; of an f64 only whether it is 0 is asked. #}
+{# y = x reduced along rows. A lane folds its steps four at a time, then the row's lanes are folded. `lift` turns an element
+   into an accumulator, `combine` joins two, `finish` turns the last into the result. A row may be split for more threads:
+   then `partial_out` stores accumulators, and a second call with `partial_in` folds them. 64-bit integers compute as
+   vec2<u32>, low word first; f64 is only tested for 0. #}
 {% set logic = op == "any" or op == "all" or op == "count" %}
 {% set wide_integer = kind == "long" or kind == "ulong" or kind == "double" %}
 {% set integer_64 = "i64" if kind == "long" else "u64" %}

@@ -1,5 +1,5 @@
-{# What becomes of a row's result: y, or what `epilogue` makes of it and of the row's operands. `stores_fours`: what becomes of
-   four rows lies in y as fours do. #}
+{# Stores a row's result: y, or the epilogue's result from it and the row's operands. `stores_fours`: four rows' results are a
+   vector of four in y. #}
 {% set result_count = 4 // folds if rows_per_thread == 4 else 1 %}
 {% macro result_access() %}
 {{ row_access("y") }}

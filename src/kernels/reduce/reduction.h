@@ -1,5 +1,5 @@
-// What reductions share: x seen as rows, and how long rows are cut into parts for more threads. The last part to be done
-// joins what all have left (last_block.wgsl); parts of several windows leave it in scratch for a second call.
+// What reductions share: x seen as rows, and how long rows are split for more threads. The last workgroup of a row to
+// arrive combines the partial results (last_block.wgsl); those of several chunks go through scratch to a second call.
 #pragma once
 
 #include <optional>
@@ -20,51 +20,51 @@ bool reduces_in_fours(const Shape& shape, std::span<const int> axes);
 // Which axes of `rank` are not reduced, and which are.
 AxisMask kept_axes(int rank, std::span<const int> axes);
 AxisMask reduced_axes(int rank, std::span<const int> axes);
-// What lies as a reduction's y does, over the axes of `shape`: with strides of 0 along reduced ones.
+// A view that lies as a reduction's y does, over the axes of `shape`: with strides of 0 along the reduced ones.
 View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept);
 
-// Two columns of x, operand 0, of an even length, as four of half of it, where fours of elements are two of each; nothing
-// for others.
+// Two columns of x, operand 0, of an even length as four columns of half that length, so that vectors of four elements
+// hold two of each column; nothing for other shapes.
 std::optional<Rows> folded_columns(const View& x, const Rows& rows);
 
-// The plan with `options`; where they allow cutting rows and that does not pay, the one without.
+// The plan with `options`, or, where they allow splitting rows and that does not pay, the plan without splits.
 RowPlan plan_split_reduction(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options);
-// `may_split`: rows may be cut.
+// `may_split`: rows may be split.
 RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool may_split);
 
 // How rows are reduced, for tests and benchmarks.
 struct ReduceForm {
   RowForm rows;
-  int loads = 4;  // of a thread on their way at once
+  int loads = 4;  // of a thread in flight
   std::int64_t splits = 1;
 };
 
-// Into how many parts, and of how many steps, a row is best cut.
+// The best number and length of splits for a row.
 RowSplits choose_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan);
-// Of one of so many windows, in no more parts than leave `slots` accumulators of `type` each that all fit a binding.
+// The same for one of several chunks, with so few splits that `slots` accumulators of `type` of each fit a binding.
 RowSplits choose_chunk_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan,
                               std::size_t chunks, DType type, int slots);
 RowSplits split_into(const RowPlan& plan, std::int64_t splits);  // that many, or fewer
 
-// Scratch as accumulators of `type`, `slots` for each part: [rows, parts · slots].
+// Scratch as accumulators of `type`, `slots` for each split: [rows, splits · slots].
 View partials(GpuScratch& scratch, DType type, const Rows& rows, const RowSplits& splits, int slots = 1);
-// Operand 1 is the partials: a row's own stand together.
+// Operand 1 is the partials; a row's are contiguous.
 Rows to_partials(const Rows& rows, const RowSplits& splits, int slots = 1);
-// Operand 0 is the partials, operand 1 y where it stood.
+// Operand 0 is the partials, operand 1 is y.
 Rows from_partials(const Rows& rows, const RowSplits& splits, int slots = 1);
 
-// What a call does: rows whole, in parts that it joins itself, or one end of parts that another call joins.
+// What a call does: whole rows; splits that its last workgroup combines; or one of two calls for splits.
 enum class Stage : std::uint8_t { whole, joins, first, second };
 
-// What parts that join by themselves leave of each row, and the bindings of a call without those words.
+// For splits that the last workgroup combines: words of a row's partial result, and the call's other bindings.
 struct Joining {
   int words = 1;
   std::size_t bindings = 2;
 };
-// What is done first with one of so many `chunks`.
+// The first call's stage for one of several `chunks`.
 Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const RowSplits& splits,
                   const Joining& joining, std::size_t chunks);
-// Tells `call` its parts, and how they join.
+// Adds the splits to `call`, and how they are combined.
 void add_splits(Call& call, const RowPlan& plan, const RowSplits& splits, Stage stage, int words);
 
 }  // namespace weft::kernels

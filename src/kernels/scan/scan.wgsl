@@ -1,6 +1,6 @@
-{# y = x joined with all before it along rows. In each round the members of a team take four steps each, join them, scan
-   the members' totals, and put what came before in front. Along a row the four steps stand `threads_per_row` apart, and their
-   totals are scanned side by side; across rows a member's steps follow one another. #}
+{# y = the scan of x along rows. In each round the lanes of a row take four steps each, combine them, scan the lanes' totals,
+   and prepend the total of earlier rounds. Along a row a lane's four steps are threads_per_row apart, and their totals are
+   scanned in parallel; across rows they are adjacent. #}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}

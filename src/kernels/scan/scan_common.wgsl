@@ -1,4 +1,4 @@
-{# What scan.wgsl and scan_split.wgsl share: accumulators, and a team's scan of them. #}
+{# What scan.wgsl and scan_split.wgsl share: accumulators, and their scan over a row's lanes. #}
 {% set components = rows_per_thread if across else 4 %}
 {% set values = width if not across else 1 %}
 {{ row_access("x") }}

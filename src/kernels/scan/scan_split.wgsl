@@ -1,5 +1,5 @@
-{# scan.wgsl's of rows in parts (common/split_rows.h). A part's statistics is what its elements join to; before a tile
-   come those of the parts before it, joined in an order that depends on their places only. #}
+{# scan.wgsl for split rows (common/split_rows.h). A split's statistics are its elements' total. Before a tile come the totals
+   of the splits before it, combined in an order that depends only on their positions. #}
 alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {% macro step_of_x(i) -%}
 {{ load_step("x", "x_start", physical("min(" ~ tile_step(i) ~ ", p.steps - 1u)")) }}

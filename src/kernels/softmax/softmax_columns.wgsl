@@ -1,7 +1,6 @@
-{# Softmax, or its logarithm, down columns of 16 bits in parts that wait for each other (common/column_pairs.wgsl). A
-   four's two words, and with them the block's columns, are gone through as two halves, the second of which is computed
-   while the first waits. A part's maximum and sum, or the sum's logarithm where results are such, are told in one
-   word. #}
+{# Softmax, or log softmax, down 16-bit columns in splits that look back (common/column_pairs.wgsl). The columns of a block
+   are processed in two halves, the first and the second words of each group of four, and the second half is computed while
+   the first waits. A split publishes its maximum and its sum (log softmax: the sum's logarithm) in one word. #}
 {% set half = block // 2 %}
 {% set shares = workgroup // half %}
 {% set eight = 8 if threads_per_row > 8 else threads_per_row %}

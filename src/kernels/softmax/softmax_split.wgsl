@@ -1,12 +1,12 @@
-{# Softmax, or its logarithm, of rows in parts (common/split_rows.h). A part's statistics are its maximum and its sum of
-   exponentials below that, which join as in softmax.wgsl. What waits keeps the exponentials, below its thread's
-   maximum, unless it keeps words: then, where y has 16 bits too, the sum is taken off in the exponent, an operation less
-   and a rounding more. #}
+{# Softmax, or log softmax, of split rows (common/split_rows.h). A split's statistics are its maximum and its sum of
+   exponentials below that, which combine as in softmax.wgsl. With look-back, registers hold the exponentials below the
+   thread's maximum, or, if `packed`, words of x. Then, where y has 16 bits too, division by the sum is a subtraction in
+   the exponent: an operation less and a rounding more. #}
 {% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
-{# `checked`: rows whose sum is no positive number are given up, so that what is stored at once has no NaN, which
-   makes rounding to bf16 short: a fifth of the time. #}
+{# `checked`: rows whose sum is not a positive number take the fallback, so that all other results are known not to be NaN,
+   which saves a fifth of the time by a shorter rounding to bf16 (H200). #}
 {% set checked = packed and rounds %}
-{# Where a tile's rows are columns they are joined column by column: by a thread of each four members, then by one. #}
+{# Where a tile's rows are columns, lanes are combined column by column: one thread for each four lanes, then one for all. #}
 {% set by_columns = state == "vec4" and threads_per_row % 4 == 0 %}
 {{ operand_access() }}
 {% if by_columns %}
