@@ -57,12 +57,12 @@ void add_fusion(Call& call, const RowViews& views, const RowPlan& plan, const El
 // For split rows (split_rows.h) with that many words of statistics and `weights` more operands.
 SplitKind split_kind(const RowViews& views, int words, std::size_t weights = 0);
 
-// How a kernel would go through the rows of a dense tensor.
+// How a kernel would read the rows of a dense tensor.
 struct RowReading {
-  bool fuses = true;    // with work around it, it goes as fast as without
-  bool reads_once = true;     // rows are kept, so that nothing is read or computed twice
+  bool fuses = true;    // prologue and epilogue cost no speed
+  bool reads_once = true;  // rows stay in registers, so that nothing is read or computed twice
   bool extra_outputs = true;    // also if further results of the work before it are stored
-  bool scratch = false;  // it binds what parts tell each other, too
+  bool scratch = false;  // it also binds what splits exchange
 };
 // `capabilities`: null for the CPU.
 RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const Shape& shape, const AxisMask& along);
