@@ -61,7 +61,7 @@ SplitKind split_kind(const RowViews& views, int words, std::size_t weights = 0);
 struct RowReading {
   bool fuses = true;    // prologue and epilogue cost no speed
   bool reads_once = true;  // rows stay in registers, so that nothing is read or computed twice
-  bool extra_outputs = true;    // also if further results of the work before it are stored
+  bool extra_outputs = true;    // also with extra outputs
   bool scratch = false;  // it also binds what splits exchange
 };
 // `capabilities`: null for the CPU.
