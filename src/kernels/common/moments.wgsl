@@ -15,7 +15,7 @@
   var k = begin + lane;
 {{ load_ahead(batch) }}
 {% if batch > 2 %}
-  // The middle one of three: an outlier at the row's start must not be what means are told by.
+  // The median of three, so that an outlier at the row's start is not the base.
   let base0 = {{ ahead_value(0) }};
   let base1 = {{ ahead_value(1) }};
   let base = max(min(base0, base1), min(max(base0, base1), {{ ahead_value(2) }}));
@@ -103,8 +103,8 @@
 {{ join_moments(to, size, "(" ~ b ~ " - base) + own", "deviations") }}
     }
 {% endmacro %}
-{# Joins the team's as `mean_of`, what its rounding left out, `rest_of`, and `squares_of`, all of `elements`. The rest is
-   taken out of the squares, too. #}
+{# Combines the lanes' moments: the mean `mean_of`, its rounding error `rest_of` and `squares_of`, of `elements` elements. The
+   squares are corrected for the rounding error. #}
 {% macro join_lanes(mean_of, rest_of, squares_of, elements) %}
   let {{ mean_of }} = row_sum(sum_of((base + mean) * (count / max({{ elements }}, 1f))), tid);
   let off = (base - {{ mean_of }}) + mean;

@@ -11,10 +11,10 @@ namespace {
 // Measured on an H200 and on lavapipe; what is flat there was chosen for less compiled code.
 // Threads that fill a large GPU; with fewer, rows are spread over more threads each.
 constexpr std::int64_t kManyThreads = 1 << 17;
-// Threads of a workgroup where one team needs fewer.
+// Threads of a workgroup where one row needs fewer.
 constexpr std::int64_t kUsualWorkgroup = 256;
-// Teams side by side where rows lie across: as many as there are lines of memory to read whole, fewer where that would
-// leave a large GPU's cores without a workgroup.
+// Rows (or groups of four) side by side where rows lie across: enough to read whole lines of memory, fewer where that
+// would leave cores of a large GPU without a workgroup.
 struct Interleaving {
   std::uint32_t most, least;
 };
@@ -72,8 +72,8 @@ Collapsed collapse_axes(const Shape& shape, std::span<const Strides> strides, co
   return collapse(sizes, own_strides);
 }
 
-// Members of a team that reads along a row: enough steps each to have loads in flight, enough neighbours to read whole
-// lines, and one subgroup as long as the row can be kept by it.
+// Threads that read along a row: enough steps each to have loads in flight, enough adjacent threads to read whole lines,
+// and one subgroup as long as its registers hold the row.
 std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options,
                             std::int64_t register_steps, bool software, std::uint32_t largest) {
   const bool keep = options.keep;
@@ -82,7 +82,7 @@ std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPla
   if (software) return std::min({neighbours, plan.cluster, largest});
 
   const bool words = options.in_pairs && !keep, short_steps = plan.width == 1 || words;
-  // Rows that are kept are waited for as a whole: more threads with half as many steps.
+  // A row in registers is loaded before anything else happens: more threads with half as many steps each.
   const int each = (short_steps ? 16 : 8) / (keep && !plan.unaligned ? 2 : 1);
   std::uint32_t threads_per_row = std::max(power_of_two_at_least(ceil_div(plan.steps, each)), neighbours);
   // Many steps each, in a cluster if they can: max of 32,768 rows of 4,096 in f16 takes 65 µs with 16 or 32 threads a
@@ -93,7 +93,7 @@ std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPla
   const bool one_cluster = plan.cluster > 1 && plan.steps <= plan.cluster * register_steps;
   if (keep && threads_per_row > plan.cluster)
     threads_per_row = one_cluster ? plan.cluster : power_of_two_at_least(ceil_div(plan.steps, register_steps));
-  // Half of the largest workgroup leaves each thread the registers for a kept row.
+  // Half of the largest workgroup leaves each thread the registers for a row.
   const bool keeps = keep && plan.steps <= largest / 2 * register_steps;
   threads_per_row = std::min(threads_per_row, keeps  ? largest / 2
                                               : keep ? largest
@@ -107,8 +107,8 @@ std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPla
   return threads_per_row;
 }
 
-// Members and interleaving of teams whose rows lie across: neighbouring teams cover lines of memory, and members split
-// the way along rows, until the row can be kept, or until there are threads enough.
+// Threads a row and interleaving where rows lie across: adjacent rows cover lines of memory, and threads split the way
+// along a row until registers hold it, or until there are enough threads.
 void lay_across(RowPlan& plan, std::int64_t row_groups, const RowPlanOptions& options, std::int64_t register_steps,
                 bool software, std::uint32_t largest) {
   if (software) {
@@ -120,7 +120,7 @@ void lay_across(RowPlan& plan, std::int64_t row_groups, const RowPlanOptions& op
   while (!options.split && plan.interleave > limits.least && row_groups < plan.interleave * kManyWorkgroups)
     plan.interleave /= 2;
   const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, register_steps));
-  // Narrower still, so that longer rows could be kept, is three times as slow (8192 rows of 8192, H200).
+  // Even narrower, so that registers hold longer rows, is three times as slow (8192 rows of 8192, H200).
   const std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
   if (options.keep && plan.steps >= 16 && whole * narrow <= largest / 2) {
     plan.threads_per_row = whole;
@@ -227,8 +227,8 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   const std::uint32_t unit = plan.threads_per_row * plan.interleave;
   const bool small =
       options.in_pairs && !options.keep && !plan.across && plan.steps >= 16 * std::int64_t{plan.threads_per_row};
-  // Teams of kept rows that take barriers had better not wait for each other: softmax of rows of 16,384 in f16 takes
-  // 130 µs in workgroups of 128 threads, 183 of twice 128.
+  // Rows in registers that need barriers get a workgroup each, so as not to wait for each other: softmax of rows of 16,384
+  // in f16 takes 130 µs in workgroups of 128 threads, 183 µs in workgroups of two such rows (H200).
   const bool alone = options.keep && !plan.across && plan.threads_per_row >= 64;
   const std::int64_t usual = capabilities.software ? 64 : small || alone ? 0 : kUsualWorkgroup;
   const std::int64_t all = power_of_two_at_least(row_groups) * std::int64_t{plan.threads_per_row};
@@ -297,8 +297,8 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
     if (run) flat.emplace_back(names[k]);
   }
   call.set("flat", flat);
-  // From a member's step to its next: the same way everywhere if it keeps its place along the fastest axis, or
-  // (`aligned`) stays on that axis for as many steps as all others do.
+  // The stride from a lane's step to its next: constant if the lane keeps its position along the fastest axis, or
+  // (`aligned`) if all lanes stay on that axis for the same number of steps.
   const std::int64_t ahead = std::int64_t{plan.threads_per_row} * (plan.across ? 1 : plan.width);
   const std::int64_t fastest = rank == 2 ? std::max<std::int64_t>(rows.inner.shape.back(), 1) : 1;  // rows may be empty
   const bool even = rank <= 1 || (rank == 2 && ahead % fastest == 0);

@@ -14,12 +14,12 @@ namespace {
 
 // Measured on an H200. Threads that leave most of a large GPU idle.
 constexpr std::int64_t kFewThreads = 1 << 15;
-// Rows side by side in short runs share lines of memory: from this size on a dispatch more costs less than reading a
-// line for each of them.
+// Adjacent rows in short runs share lines of memory: from this size on (bytes) a second dispatch costs less than reading a
+// line for each row.
 constexpr std::int64_t kSharedLines = std::int64_t{32} << 20;
-// Parts of a row that may wait for each other: all must be on the GPU at a time, of which there are smaller ones.
+// Splits of a row that may wait for each other: all must be resident at once, also on smaller GPUs.
 constexpr std::int64_t kMaxLookBack = 64;
-// Parts that fill a large GPU, where each looks for what all of its row found.
+// Splits that fill a large GPU. Each reads the partial statistics of all of its row's splits.
 constexpr std::int64_t kEnoughSplits = 512;
 
 // Numbers of `type`.
@@ -55,22 +55,22 @@ RowPlan SplitRows::plan_of(std::size_t chunk) const {
 
 namespace {
 
-// What rows of such a plan take if they are cut; nothing if they had better stay whole.
+// The form for splitting rows of such a plan; nothing if whole rows are faster.
 std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::span<const Rows> chunks,
                                     const RowPlanOptions& options, const SplitKind& kind, const RowPlan& plan) {
   const Rows& rows = chunks[0];
   const int element_bits = kind.element_bits;
-  // A second dispatch, and another reading of x, pay where whole rows leave most of a GPU idle …
+  // A second dispatch, and reading x twice, pay where whole rows leave most of a GPU idle …
   const bool idle = plan.register_steps == 0 && plan.groups * plan.workgroup <= kFewThreads &&
                     plan.steps >= 64 * std::int64_t{plan.threads_per_row};
-  // … or, of columns one by one, some of it …
+  // … or, for single columns, some of it …
   const bool singles = plan.across && plan.width == 1;
   const bool few = singles && plan.register_steps == 0 && plan.groups * plan.workgroup <= 1 << 17 && plan.steps >= 4096;
-  // … or read lines for a part of what these hold.
+  // … or use a fraction of each line that they read.
   const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
                      rows.count * rows.length * element_bits / 8 >= kSharedLines;
-  // Waiting spares rows that do not fit a workgroup their second reading, if registers hold much of them: 16 bits as
-  // words only. Whole rows that crowd one, and columns that are few to a line of memory, are slower, too.
+  // Look-back saves rows that do not fit a workgroup the second read, if registers hold much of them (16-bit types only as
+  // words). Rows that take nearly all registers of a workgroup, and columns that use few of a line, gain too.
   const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
   const std::int64_t registers = plan.steps * plan.width / (options.in_pairs || plan.packed ? 2 : 1);
   const bool crowds = registers > (element_bits == 16 ? 1 << 14 : 1 << 15);
@@ -82,13 +82,13 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
   SplitForm f;
   if (lines || twice)
     f = {.threads = 128, .register_steps = element_bits == 16 || options.keep ? 32u : 16u, .look_back = true};
-  // Single elements make small tiles: of few threads there would be hundreds, each looking for what all others found
-  // (softmax down 333 columns of 50,257: 134 ms).
+  // Single elements make small tiles. With few threads there would be hundreds of them, each reading all partial statistics
+  // (softmax down 333 columns of 50,257: 134 ms, H200).
   if (twice && plan.width == 1) f = {.threads = 256, .register_steps = 32, .look_back = true};
   if (few) f = {.threads = 512, .register_steps = 32, .interleave = element_bits == 32 ? 4u : 8u};
   f.register_steps = std::min(f.register_steps, kind.max_register_steps);
-  // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many: each looks
-  // for what all others found.
+  // Wide tiles, since runs of 256 bytes of a row are read faster than of 128, unless there would be many tiles, each of
+  // which reads all partial statistics.
   if (f.look_back && plan.across && plan.width == 4) {
     const auto tiles = [&](const SplitForm& form) {
       return ceil_div(plan.steps, std::int64_t{form.threads / form.interleave} * form.register_steps);
@@ -109,7 +109,7 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
   return f;
 }
 
-// The team and the interleaving of `plan` as tiles of such a form have them.
+// Sets the plan's threads a row and interleaving for tiles of that form.
 void lay_tile(RowPlan& plan, const gpu::Capabilities& capabilities, const Rows& rows, int element_bits,
               const SplitForm& f) {
   // A thread's two values of 16 bytes may go through workgroup memory.
@@ -136,7 +136,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
                                          const std::optional<SplitForm>& form) {
   const Rows& rows = *std::ranges::max_element(chunks, {}, &Rows::length);  // scans may begin with the shortest
   RowPlanOptions whole = options;
-  whole.unaligned &= !form;  // parts are not
+  whole.unaligned &= !form;  // splits are not
   SplitRows p;
   p.plan = plan_rows(capabilities, rows, whole);
   RowPlan& plan = p.plan;
@@ -188,7 +188,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
   p.look_back = f.look_back;
   p.spin_limit = f.spin_limit;
   p.late = f.late;
-  // With smaller teams what is told takes more workgroup memory than lay_tile() counts on; a word tells of sums below
+  // With fewer threads a row, combining takes more workgroup memory than lay_tile() counts on. A word holds sums below
   // 2^11.
   p.column_pairs = kind.column_pairs > 0 && p.look_back && plan.across && plan.width == 4 &&
                    plan.threads_per_row >= 8 && std::int64_t{plan.threads_per_row} * f.register_steps < 1 << 11;
@@ -214,7 +214,7 @@ void set_splits(Call& call, const SplitRows& p, std::size_t chunk, std::int64_t 
 
 void run_look_back(gpu::Commands& commands, std::string_view name, const SplitRows& p,
                    const std::function<Call(std::size_t chunk)>& start) {
-  // Behind the words: which tiles gave up, whether any waited in vain; and how many of a block's workgroups have left it.
+  // Behind the partial statistics: a fallback flag for each tile, the abort flag, and each block's count of arrivals.
   const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = p.plan.groups * p.all_splits;
   const auto count = static_cast<std::uint64_t>(words + tiles + 1 + p.plan.groups);
   Call call = start(0);

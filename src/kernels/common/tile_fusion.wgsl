@@ -23,7 +23,7 @@
 {% endif %}
 {% endfor %}
 {% endmacro %}
-{# Stores what becomes of `value`, the result at step i, and what is beside x there. Operands of the work after it are
+{# Stores the epilogue's results from `value`, the result at step i, and the step's extra outputs. The epilogue's operands are
    loaded for four steps at once. #}
 {% macro store_tile(i, value) %}
 {% if i % 4 == 0 %}
@@ -39,8 +39,8 @@
   {{ operand }}_next += p.{{ operand }}_jump;
 {% endfor %}
 {% endmacro %}
-{# All of a tile, read once more: what becomes of result(value) at its steps, one after the other. Few tiles are given up,
-   and few registers must be enough for these. `more`: text, what a result takes at step k beside what it is made of. #}
+{# The fallback for a tile: reads it again and stores result(value) step by step, in few registers, since few tiles need it.
+   `more`: text of what a result needs at step k beside x. #}
 {% macro finish_steps(result, more="") %}
 {% for operand in reads + stores %}
   let {{ operand }}_start = {{ operand }}_row(row);

@@ -36,7 +36,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 }
 {% macro look_at(k) -%}partial_at(tile, {{ looked_split(k // 3, shares) }}, {{ k % 3 }}u, column){%- endmacro %}
 {{ load_partials_function("load_partials_of_some", "PartialsOfSome", "tile: u32, q: u32, column: u32", 3 * looks, look_at) }}
-{# Joins what all parts found as row_means and row_factors, of which there are others before until a barrier. #}
+{# Combines the statistics of all splits into row_means and row_factors, which may be in use until the barrier before. #}
 {% macro join_splits() %}
   let column = tid % {{ block }}u;
   var joined = Moments();
@@ -129,7 +129,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
     {{ publish_partials("partial_at(tile, split_of(tile), 2u, tid)", "split.squares") }}
   }
 {{ take_weights() }}
-  workgroupBarrier();   // counts are found where members left theirs
+  workgroupBarrier();   // joined_counts is reused below
 {{ join_splits() }}
 {% if rounds %}
   workgroupBarrier();

@@ -11,7 +11,7 @@ fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {{ one_weight_access("bias", bias_wide) }}
 {% endif %}
 {% endmacro %}
-{# Of phased rows weights lie as the rows do, but not in words. #}
+{# Weights of unaligned rows lie as the rows do, but are not read in words. #}
 {% macro one_weight_access(operand, is_wide) %}
 {{ row_access(operand) }}
 {% if unaligned and is_wide %}

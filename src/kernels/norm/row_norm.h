@@ -25,7 +25,7 @@ struct RowNorm {
 };
 // The launcher: on the CPU or a Planner.
 void row_norm(Stream& stream, const RowNorm& norm);
-// In a form of one's own, whole or in parts, for tests and benchmarks.
+// In a forced form, of whole or split rows: for tests and benchmarks.
 void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form);
 void row_norm_split_rows(Stream& stream, const RowNorm& norm, const SplitForm& form);
 // What the public functions make of their arguments. group_norm: groups < 0 for each channel a group.

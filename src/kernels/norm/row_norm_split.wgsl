@@ -14,7 +14,7 @@
 {{ tile_of_inputs() }}
 
 {% macro put_moments() %}
-  if (lane == 0u) {   // teams past the end too: what they found is waited for
+  if (lane == 0u) {   // also for rows past the end, which others wait for
 {{ publish_rows(0, "split_mean") }}
 {{ publish_rows(1, "rest") }}
 {{ publish_rows(2, "deviations") }}
@@ -31,7 +31,8 @@
   let f = load_partials_of(tile, 0u, slot);
   let reference = {{ statistic(0) }};
 {% endmacro %}
-{# Joins what all parts found, as distances from `reference`; a part to each member, or all to each thread. #}
+{# Combines the statistics of all splits, as distances from `reference`: each lane takes a split (`together`), or each thread
+   takes all. #}
 {% macro join_partials(together) %}
 {% macro of_row(v) %}{{ "row_sum(" ~ v ~ ", tid)" if together else "(" ~ v ~ ")" }}{% endmacro %}
 {% set splits_of_thread = "var q = " ~ ("lane" if together else "0u") ~ "; q < p.all_splits; q += " ~ (threads_per_row if together else 1) ~ "u" %}
@@ -152,7 +153,7 @@
 {% endfor %}
 {{ tiles_end() }}
   let sum = row_sum(sum_of(split_squares), tid);
-  if (lane == 0u) {   // teams past the end too: what they found is waited for
+  if (lane == 0u) {   // also for rows past the end, which others wait for
 {{ publish_rows(0, "sum") }}
   }
 {% endif %}

@@ -15,8 +15,8 @@ fn lesser(a: state_t, b: state_t) -> state_t { return min(a, b); }
 
 // The best of a thread's steps: their key, and the first index that has it.
 struct Best { key: {{ "vec2<u32>" if words == 2 else "state_t" }}, at: state_t }
-{# Takes the steps first, first + team, … before `end`: one after the other, or in batches and what is left of them
-   together. `take` is a macro of a value, where it stands, and what says whether that is in the part, if not all is. #}
+{# Takes the steps first, first + threads_per_row, … before `end`, in batches and then the rest together. `take` is a macro of
+   a value, its step, and the test that the step is in the split, if some may not be. #}
 {% macro take_steps(take, single) %}
 {% set count = 1 if single else batch %}
   var k = first;
@@ -129,7 +129,7 @@ fn best_by_value(x0: u32, first: u32, stop: u32, end: u32) -> Best {
 }
 {% endif %}
 
-// The place in the row of a window's element i.
+// The index in the row of a chunk's element i.
 fn in_row(i: u32) -> u32 {
   var at = i;
 {% for c in range(cuts) %}
@@ -138,7 +138,7 @@ fn in_row(i: u32) -> u32 {
   return at;
 }
 
-{# The best of a team's members, as <prefix>key, of 64 bits as <prefix>low and <prefix>high, and <prefix>at. #}
+{# The best of a row's lanes, as <prefix>key (64 bits: <prefix>low and <prefix>high) and <prefix>at. #}
 {% macro best_of_row(best, prefix) %}
 {% if words == 2 %}
   let {{ prefix }}high = row_max({{ best }}.key.y, tid);

@@ -18,7 +18,7 @@
 {% macro of(shape, type) %}{{ "vec4<" ~ type ~ ">" if shape == "vec4" else type }}{% endmacro %}
 alias value_t = {{ of(wide, given) }};   // of a step
 alias own_t = {{ of(state, given) }};    // of a thread's steps
-alias state_t = {{ of(state, scalar) }};  // of a team
+alias state_t = {{ of(state, scalar) }};  // of a row
 alias result_t = {{ of(state, scalar if partial_out else number) }};
 {% if prologue %}
 alias x_t = {{ x_type }};
@@ -41,8 +41,8 @@ fn combine(a: state_t, b: state_t) -> state_t { return {{ combined("a", "b") }};
 // Between a float's bits and an integer of its order, both ways; -0 is before 0.
 fn in_order(b: state_t) -> state_t { return b ^ ((b >> {{ of(state, "u32") }}(31u)) & state_t(0x7fffffff)); }
 {% endif %}
-{# WGSL's own min, max and comparisons may ignore NaN. So a thread looks at the greatest magnitude beside, as bits. (A
-   sum beside that is NaN where a value is costs fewer instructions, and a fifth more time down columns, on an H200.) #}
+{# WGSL's min, max and comparisons may ignore NaN, so a thread also computes the greatest magnitude, as bits. (A sum that is
+   NaN where a value is takes fewer instructions, but a fifth more time down columns, on an H200.) #}
 {% set watches = ordered and not partial_in %}
 {% if watches %}
 alias bits_t = {{ of(wide, "u32") }};
@@ -126,8 +126,8 @@ fn main({{ thread_arguments() }}) {
   var magnitude = bits_t(0u);
 {% endif %}
 {% if unaligned %}
-  // In one part: in several, sums of f16 are a third slower so. What lies between a member's first step and its last
-  // two is in the row.
+  // In one split: in several, sums of f16 are a third slower. All steps between a lane's first one and its last two are in
+  // the row.
   let begin = {{ threads_per_row }}u;
   let end = (1u + p.between) * {{ threads_per_row }}u;
 {% else %}

@@ -1,4 +1,4 @@
-// Reductions in a form of one's own, of rows that fit a binding: for tests and benchmarks.
+// Reductions in a forced form, of rows that fit a binding: for tests and benchmarks.
 #pragma once
 
 #include "kernels/reduce/reduction.h"

@@ -10,7 +10,7 @@
 {% macro result_of(row, v) -%}
 {% if epilogue %}epilogue({{ v }}{% for operand in operands %}, load_{{ operand }}({{ operand }}_row({{ row }})){% endfor %}){% else %}{{ v }}{% endif %}
 {%- endmacro %}
-{# The results of the team's rows; value(lane), a macro, says what each is, of row i of several with [i]. #}
+{# Stores the results of the thread's rows; value(component), a macro, gives each, with [i] for row i of several. #}
 {% macro store_results(value) %}
 {% if stores_fours %}
   store4_y(y_row(row), vec4<y_t>(

@@ -69,13 +69,13 @@ fn main({{ thread_arguments() }}) {
 {{ join_lanes(of ~ "_mean", of ~ "_rest", of ~ "_squares", "elements") }}
 {% if joins %}
 {{ publish_split(split_word) }}
-{# A member's first part, of which there are few more, tells what the others are distances from. #}
+{# A lane's few splits are combined as distances from its first one. #}
   var reference = state_t(0);
   var some = 0f;
   var mean_of_splits = state_t(0);   // less `reference`
   var squares_of_splits = state_t(0);
 {{ join_splits(join_split) }}
-{# Those of the first member, which has a part. #}
+{# Distances from those of the first lane, which always has a split. #}
   let first_mean = row_sum(select(state_t(0), reference, lane == 0u), tid);
   let from_first = (reference - first_mean) + mean_of_splits;
   let row_mean = row_sum(select(state_t(0), from_first * some, some > 0f), tid) / p.length;

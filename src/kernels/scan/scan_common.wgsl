@@ -103,14 +103,14 @@ fn from_thread(v: State, thread: u32) -> State {
 {% if threads_per_row > shuffled %}
 var<workgroup> slots: array<State, {{ workgroup // shuffled }}>;
 {% endif %}
-// What stands before the thread's value in its team, and all of it. All threads of the workgroup call it together.
+// The total of the row's lanes before this one, and of all of them. All threads of the workgroup must call it together.
 struct Scanned { before: State, all: State }
 fn row_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
 {% if threads_per_row == 1 %}
   return Scanned(no_state(), value);
 {% else %}
   let column = tid % {{ interleave }}u;
-  let lane = tid / {{ interleave }}u;     // counted on through the teams that follow one another
+  let lane = tid / {{ interleave }}u;     // continues over the rows that follow one another
   var s = Scanned(no_state(), value);
   var upto = value;                         // the thread's own value too
 {% if shuffled > 1 %}

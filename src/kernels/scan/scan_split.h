@@ -1,4 +1,4 @@
-// Scans of rows in parts, in a form of one's own: for tests and benchmarks.
+// Scans of split rows in a forced form: for tests and benchmarks.
 #pragma once
 
 #include "kernels/common/split_rows.h"

@@ -57,7 +57,7 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {% endfor %}
 {{ tiles_end() }}
   let all = row_scan(own, tid, {{ subgroup_lane }}).all;
-  if (lane == 0u) {   // teams past the end too: what they found is waited for
+  if (lane == 0u) {   // also for rows past the end, which others wait for
 {% for i in range(states) %}
 {% set total = "all.v" ~ i if across else "join(join(all.v0, all.v1), join(all.v2, all.v3))" %}
     {{ publish_partials("partial_at(tile, split_of(tile), 0u, slot + " ~ i ~ "u)", total) }}

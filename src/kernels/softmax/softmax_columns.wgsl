@@ -23,11 +23,12 @@ fn narrow(v: vec2<f32>) -> u32 { return {{ "no_ties_bf16x4(vec4<f32>(v, 0f, 0f))
 {%- else %}exp2(fma({{ value }} - {{ top }}, {{ type }}(log2_of_e), -{{ less }}))
 {%- endif %}
 {%- endmacro %}
-{# Of the sum, 13 bits: what is lost is a quarter of f16's last place at most. It is at least 1, what the maximum adds, or
-   0, where all is -Inf. Of its logarithm, which results near 0 show all digits of, 13 bits of it and 2^-9 below 1, and
-   steps of 2^-12 from there to 7.7: what parts add in a sum is off by 2^-13 then, and so are results, of themselves. #}
+{# The sum has 13 bits, which lose at most a quarter of f16's last place. It is at least 1, from the maximum's own term, or 0
+   where all is -Inf. The sum's logarithm, all digits of which show in results near 0, has 13 bits of itself + 2^-9 below 1,
+   and steps of 2^-12 from there to 7.7: a relative error of 2^-13 in a split's sum, and so in results. #}
 {% set floats = 9 * 4096 %}
-// A part's maximum, which has 16 bits as x has, above the sum of exponentials below it, from 1 on, or its logarithm.
+// A split's word: the maximum, of 16 bits like x, in the upper half; the sum of exponentials below it, or its logarithm, in
+// the lower.
 fn split_word(top: f32, sum: f32) -> u32 {
 {% if x_is_f16 %}
   let high = pack2x16float(vec2<f32>(0f, top));
@@ -45,7 +46,7 @@ fn split_word(top: f32, sum: f32) -> u32 {
   return select(odd, word, is_positive_f32(sum));
 }
 fn top_of(word: u32) -> f32 { return {{ "unpack2x16float(word).y" if x_is_f16 else "bitcast<f32>(word & 0xffff0000u)" }}; }
-// The part's sum as one of exponentials below `top`.
+// The split's sum, as one of exponentials below `top`.
 fn sum_below(word: u32, top: f32) -> f32 {
 {% if logarithm %}
   let code = word & 0xffffu;
@@ -59,7 +60,7 @@ fn sum_below(word: u32, top: f32) -> f32 {
 }
 {% macro look_at(k) -%}partial_at(tile, {{ looked_split(k, shares) }}, 0u, place){%- endmacro %}
 {{ load_partials_function("load_partials_of_some", "PartialsOfSome", "tile: u32, q: u32, place: u32", looks, look_at) }}
-{# Joins what all parts found of half j as row_tops and row_less, which barriers around must guard. #}
+{# Combines the statistics of all splits for half j into row_tops and row_less, which need barriers before and after. #}
 {% macro join_splits(j) %}
   var joined_top{{ j }} = lowest;
   var joined_sum{{ j }} = 0f;

@@ -1,4 +1,4 @@
-// Softmax in a form of one's own, of whole rows or in parts: for tests and benchmarks.
+// Softmax in a forced form, of whole or split rows: for tests and benchmarks.
 #pragma once
 
 #include "kernels/common/row_fusion.h"

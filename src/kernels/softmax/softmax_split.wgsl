@@ -45,7 +45,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
 {% endfor %}
 {% endmacro %}
 
-{# Joins what all parts found: of columns by two steps, the second behind a barrier. #}
+{# Combines the statistics of all splits; for columns in two steps, the second behind a barrier. #}
 {% macro join_columns() %}
   var joined_top = lowest;
   var joined_sum = 0f;
@@ -72,7 +72,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
   let row_top = vec4<f32>(joined_tops[slot], joined_tops[slot + 1u], joined_tops[slot + 2u], joined_tops[slot + 3u]);
   let row_total = vec4<f32>(joined_sums[slot], joined_sums[slot + 1u], joined_sums[slot + 2u], joined_sums[slot + 3u]);
 {% endmacro %}
-{# Of rows, a part to each member, or all to each thread. #}
+{# For rows: each lane takes a split (`together`), or each thread takes all. #}
 {% macro join_rows(together) %}
   var split_top = state_t(lowest);
   var split_total = state_t(0);
@@ -168,7 +168,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
 {% else %}
   let top = row_max(own_top, tid);
   let sum = row_sum(sum_of(total) * exp(own_top - top), tid);
-  if (lane == 0u) {   // teams past the end too: what they found is waited for
+  if (lane == 0u) {   // also for rows past the end, which others wait for
 {{ publish_rows(0, "top") }}
 {{ publish_rows(1, "sum") }}
   }
