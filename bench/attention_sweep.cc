@@ -89,26 +89,26 @@ struct Problem {
   AttentionCall call() const { return AttentionCall(q, k, v, mask, y, options); }
 };
 
-// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile, sides of lanes (staged, direct), lanes, chunk,
-// parts of few, and parts of tiles. "matrices:4:1:16:32:1:2": subgroups along rows and columns, rows of a subgroup,
-// tile, buffers, parts.
+// "staged:128:2:4:8:64": form, threads, rows, then splits, chunk, tile and threads of a row (staged, direct), lanes, chunk
+// and splits (decode), or splits (tiled). "subgroup_matrix:4:1:16:32:1:2": subgroups along rows and columns, rows of a
+// subgroup, tile, buffers, splits.
 AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& capabilities) {
   AttentionVariant v;
-  char form[9] = "";
+  char form[17] = "";
   int more[4] = {0, 0, 0, 0};
-  const int read = std::sscanf(s.c_str(), "%8[a-z]:%d:%d:%d:%d:%d:%d", form, &v.threads, &v.rows, &more[0], &more[1],
+  const int read = std::sscanf(s.c_str(), "%16[a-z_]:%d:%d:%d:%d:%d:%d", form, &v.threads, &v.rows, &more[0], &more[1],
                                &more[2], &more[3]);
   const std::string kind = form;
   const auto take = [&](int& target, int i) {
     if (read > 3 + i) target = more[i];
   };
-  if (kind == "tiles") {
+  if (kind == "tiled") {
     v.kind = AttentionKind::tiled;
     take(v.kv_splits, 0);
-  } else if (kind == "few") {
+  } else if (kind == "decode") {
     v.kind = AttentionKind::decode;
     take(v.lanes_per_key, 0), take(v.chunk, 1), take(v.kv_splits, 2);
-  } else if (kind == "matrices") {
+  } else if (kind == "subgroup_matrix") {
     const auto found = kernels::attention_subgroup_matrix(capabilities, v.threads, v.rows, more[0], more[1], more[2]);
     if (!found) throw Unsupported("--variants: {}: no cooperative matrices of f16 here", s);
     v = *found;
@@ -117,7 +117,7 @@ AttentionVariant parse_variant(const std::string& s, const gpu::Capabilities& ca
     v.staged = kind == "staged";
     take(v.splits, 0), take(v.chunk, 1), take(v.tile, 2), take(v.threads_per_row, 3);
   } else {
-    throw InvalidArgument("--variants: '{}' is not staged|direct|tiles|few|matrices:…", s);
+    throw InvalidArgument("--variants: '{}' is not staged|direct|tiled|decode|subgroup_matrix:…", s);
   }
   return v;
 }
@@ -316,8 +316,8 @@ int main(int argc, char** argv) try {
   bench::add_seconds_option(app, o.timing);
   bench::add_warm_up_option(app, o.timing);
   app.add_option("--variants", o.variants,
-                 "These only: staged|direct:threads:rows:splits:chunk:tile:sides, few:threads:rows:lanes:chunk:parts, "
-                 "tiles:threads:rows:parts, matrices:m:n:rows:tile:buffers:parts")
+                 "These only: staged|direct:threads:rows:splits:chunk:tile:row_threads, decode:threads:rows:lanes:chunk:splits, "
+                 "tiled:threads:rows:splits, subgroup_matrix:m:n:rows:tile:buffers:splits")
       ->delimiter(',');
   app.add_flag("--causal", o.causal);
   app.add_flag("--all", o.all, "More variants on a software adapter");

@@ -155,7 +155,7 @@ TEST_P(ScalarAccuracy, Unary) {
 std::vector<float> by_library(gpu::Device& device, const std::string& call, const std::vector<float>& x,
                               bool devices_own, const std::string& declarations = "") {
   const std::string main = declarations + std::format(R"(
-struct Params {{ count: u32, nothing: u32 }}
+struct Params {{ count: u32, opaque_zero: u32 }}
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;

@@ -265,7 +265,7 @@ RowPlanOptions common_options(std::span<const RowPlanOptions> chunks) {
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names) {
   if (plan.cluster > 1) call.enable("subgroups");
   call.include("row_reduce");
-  call.variant(str_cat(plan.across ? "across" : "along", "_team", plan.threads_per_row, "_width", plan.width,
+  call.variant(str_cat(plan.across ? "across" : "along", "_threads", plan.threads_per_row, "_width", plan.width,
                        plan.register_steps ? "_registers" : "", plan.unaligned ? "_unaligned" : ""),
                str_cat(rows.count, " rows of ", rows.length));
   call.set("across", plan.across)

@@ -131,13 +131,13 @@ std::string to_string(const MatmulVariant& v) {
       return str_cat("tile_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.thread_m, "x", v.thread_n,
                      v.double_buffer ? "_double" : "", v.slices > 1 ? str_cat("_slices", v.slices) : "",
                      v.splits > 1 ? str_cat("_split", v.splits) : "");
-    case MatmulKind::gemv_k: return str_cat("dot_", v.tile_m, "x", v.tile_n, "_", v.threads);
+    case MatmulKind::gemv_k: return str_cat("gemv_k_", v.tile_m, "x", v.tile_n, "_", v.threads);
     case MatmulKind::gemv_n:
-      return str_cat("columns_", v.tile_m, "x", v.tile_n, "_", v.threads,
+      return str_cat("gemv_n_", v.tile_m, "x", v.tile_n, "_", v.threads,
                      v.splits > 1 ? str_cat("_split", v.splits) : "");
     case MatmulKind::direct: return str_cat("direct_", v.thread_m, "x", v.thread_n, "_", v.threads);
     case MatmulKind::subgroup_matrix:
-      return str_cat("matrices_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.thread_m, "x", v.thread_n,
+      return str_cat("subgroup_matrix_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.thread_m, "x", v.thread_n,
                      "_by_", v.unit.m, "x", v.unit.n, "x", v.unit.k, v.splits > 1 ? str_cat("_split", v.splits) : "");
   }
   return {};
