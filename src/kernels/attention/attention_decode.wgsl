@@ -124,18 +124,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endfor %}
 {% for c in range(chunk) %}
 {% for s in range(v_per) %}
-    var v{{ c }}_{{ s }} = {{ load("v", v_unit, value_dim, "v_start + read" ~ c ~ " * p.v_i", s) }};
+    let v{{ c }}_{{ s }} = {{ load("v", v_unit, value_dim, "v_start + read" ~ c ~ " * p.v_i", s) }};
 {% endfor %}
 {% endfor %}
-    if (base + {{ key_groups * chunk }}u > keys.y) {   // behind the last key zeros: a weight of 0 times an infinity would be NaN
-{% for c in range(chunk) %}
-      if (key{{ c }} >= keys.y) {
-{% for s in range(v_per) %}
-        v{{ c }}_{{ s }} = {{ "vec4<u32>()" if v_unit == 8 else "vec4<f32>()" }};
-{% endfor %}
-      }
-{% endfor %}
-    }
 {% for c in range(chunk) %}
 {% for r in range(rows) %}
     var s{{ r }}_{{ c }} = 0.0;
@@ -189,8 +180,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for c in range(chunk) %}
 {% for s in range(v_per) %}
 {% for h in range(v_unit // 4) %}
-    {
-      let e = {{ four("v", "v" ~ c ~ "_" ~ s, h) }};
+    {   // zeros past the last key: a weight of 0 times an infinite value would be NaN
+      let e = select(vec4<f32>(), {{ four("v", "v" ~ c ~ "_" ~ s, h) }}, key{{ c }} < keys.y);
 {% for r in range(rows) %}
       o{{ r }}_{{ s }}_{{ h }} = fma(vec4<f32>(s{{ r }}_{{ c }}), e, o{{ r }}_{{ s }}_{{ h }});
 {% endfor %}
@@ -201,7 +192,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   }
 
 {% if key_groups > 1 %}
-  // All teams' results on the scale of the highest maximum, then summed by the first team.
+  // The groups' results, scaled to the highest maximum and summed by the first group.
   if (lane == 0u) {
 {% for r in range(rows) %}
     group_highest[key_group * {{ rows }}u + {{ r }}u] = vec2<f32>(m{{ r }}, l{{ r }});
