@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "kernel_types.h"
 #include "weft/error.h"
 #include "weft/kernels/table.h"
 
@@ -17,27 +16,97 @@ struct Options {
   bool json = false;
 };
 
+using Json = nlohmann::ordered_json;
+
+Json json(const AttributeValue& value) {
+  if (const auto* n = std::get_if<Number>(&value)) return n->as_int64() ? Json(*n->as_int64()) : Json(n->value());
+  if (const auto* s = std::get_if<std::string>(&value)) return *s;
+  return std::get<std::vector<std::int64_t>>(value);
+}
+
+Json json(const std::vector<OperandSchema>& operands) {
+  constexpr const char* kArities[] = {"one", "optional", "repeated"};
+  Json all = Json::array();
+  for (const OperandSchema& o : operands) {
+    all.push_back({{"name", o.name}, {"arity", kArities[static_cast<int>(o.arity)]}, {"min_rank", o.min_rank},
+                   {"max_rank", o.max_rank}});
+  }
+  return all;
+}
+
+Json json(const Schema& s, const TypeSignature& signature) {
+  Json all;
+  const auto operand = [&](std::size_t i) {
+    return i < s.inputs.size() ? s.inputs[i].name : s.outputs[i - s.inputs.size()].name;
+  };
+  for (std::size_t i = 0; i < signature.size(); ++i) {
+    if (signature[i].same_as >= 0) {
+      all[operand(i)] = {{"as", operand(static_cast<std::size_t>(signature[i].same_as))}};
+      continue;
+    }
+    Json types = Json::array();
+    for (int t = 0; t < kDTypeCount; ++t) {
+      if (signature[i].set.contains(static_cast<DType>(t))) types.push_back(name(static_cast<DType>(t)));
+    }
+    all[operand(i)] = std::move(types);
+  }
+  return all;
+}
+
+Json json(const Schema& s) {
+  Json attributes = Json::array(), signatures = Json::array();
+  for (const AttributeSchema& a : s.attributes) {
+    Json one{{"name", a.name}, {"type", name(a.kind)}};
+    if (a.default_value && a.kind == AttributeKind::boolean) one["default"] = json(*a.default_value) != 0;
+    else if (a.default_value) one["default"] = json(*a.default_value);
+    if (!a.choices.empty()) one["choices"] = a.choices;
+    one["text"] = to_string(a);
+    attributes.push_back(std::move(one));
+  }
+  for (const TypeSignature& t : s.signatures) signatures.push_back(json(s, t));
+  return {{"name", s.name},
+          {"other_names", s.other_names},
+          {"family", s.family},
+          {"summary", s.summary},
+          {"inputs", json(s.inputs)},
+          {"outputs", json(s.outputs)},
+          {"signatures", std::move(signatures)},
+          {"types", s.types_text()},
+          {"attributes", std::move(attributes)}};
+}
+
+template <class List>
+std::string joined(const List& list, std::string_view between) {
+  std::string text;
+  for (const auto& item : list) text += (text.empty() ? "" : std::string(between)) + item;
+  return text;
+}
+
+void print(const Schema& s) {
+  std::vector<std::string> attributes;
+  for (const AttributeSchema& a : s.attributes) attributes.push_back(to_string(a));
+  std::printf("  %-20s %-22s -> %-6s %s\n", s.name.c_str(), s.inputs_text().c_str(), s.outputs_text().c_str(),
+              s.summary.c_str());
+  if (!attributes.empty()) std::printf("  %-20s %s\n", "", joined(attributes, ", ").c_str());
+  std::printf("  %-20s %s\n", "", s.types_text().c_str());
+  if (!s.other_names.empty()) std::printf("  %-20s also %s\n", "", joined(s.other_names, " ").c_str());
+}
+
 void run(const Options& o) {
-  auto all = nlohmann::ordered_json::array();
+  Json all = Json::array();
   std::string family;
   int shown = 0;
   for (const kernels::KernelInfo& k : kernels::table()) {
-    const bool named = (k.name + ' ' + k.other_names).find(o.filter) != std::string::npos;
+    const bool named = (k.name + ' ' + joined(k.other_names, " ")).find(o.filter) != std::string::npos;
     if (!named && k.family != o.filter) continue;
     ++shown;
-    const std::string types = kernel_types(k);
     if (o.json) {
-      all.push_back({{"name", k.name}, {"other_names", k.other_names}, {"family", k.family}, {"inputs", k.inputs},
-                     {"outputs", k.outputs}, {"types", types}, {"attributes", k.attributes},
-                     {"summary", k.summary}});
+      all.push_back(json(k));
       continue;
     }
     if (k.family != family) std::printf("%s%s\n", family.empty() ? "" : "\n", k.family.c_str());
     family = k.family;
-    std::printf("  %-20s %-22s -> %-6s %s\n", k.name.c_str(), k.inputs.c_str(), k.outputs.c_str(), k.summary.c_str());
-    if (!k.attributes.empty()) std::printf("  %-20s %s\n", "", k.attributes.c_str());
-    std::printf("  %-20s %s\n", "", types.c_str());
-    if (!k.other_names.empty()) std::printf("  %-20s also %s\n", "", k.other_names.c_str());
+    print(k);
   }
   if (shown == 0) {
     throw InvalidArgument("no kernel's name holds '{}' and no family is called so; 'weft kernels' lists all", o.filter);

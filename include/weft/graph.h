@@ -22,15 +22,9 @@
 #include "weft/kernels/scan.h"
 #include "weft/shape.h"
 #include "weft/tensor_data.h"
+#include "weft/tensor_type.h"
 
 namespace weft {
-
-struct TensorType {
-  DType dtype = DType::f32;
-  Shape shape;
-  bool operator==(const TensorType&) const = default;
-};
-std::string to_string(const TensorType& type);  // "f32 [2, 3]"
 
 using kernels::PadMode;
 using kernels::ReduceKind;

@@ -21,6 +21,13 @@ std::optional<std::uint64_t> Number::integer() const {
   return v < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) : static_cast<std::uint64_t>(v);
 }
 
+std::optional<std::int64_t> Number::as_int64() const {
+  if (const auto* i = std::get_if<std::int64_t>(&value_)) return *i;
+  const auto* u = std::get_if<std::uint64_t>(&value_);
+  if (u && *u <= static_cast<std::uint64_t>(INT64_MAX)) return static_cast<std::int64_t>(*u);
+  return {};
+}
+
 std::uint64_t Number::bits(DType type) const {
   const double v = value();
   const auto odd = [this] { return std::visit([](auto exact) { return round_to_odd(exact); }, value_); };

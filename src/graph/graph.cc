@@ -8,8 +8,6 @@
 
 namespace weft {
 
-std::string to_string(const TensorType& type) { return std::format("{} {}", name(type.dtype), to_string(type.shape)); }
-
 std::vector<TensorType> Node::input_types() const {
   std::vector<TensorType> types;
   for (const Value& v : inputs_) types.push_back(v.type());

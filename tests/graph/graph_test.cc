@@ -72,7 +72,7 @@ TEST_F(GraphTest, InfersTheRest) {
   EXPECT_EQ(gather(x, input(DType::i64, {5, 6}), 1).shape(), (Shape{2, 5, 6, 4}));
   EXPECT_EQ(gather(x, input(DType::i32, {}), -1).shape(), (Shape{2, 3}));
   EXPECT_THAT(test::refused_by([&] { gather(x, f32({5})); }),
-              HasSubstr("gather: indices are f32 [5], expected an integer"));
+              HasSubstr("gather: indices is f32 [5]; expected integers"));
   EXPECT_THAT(test::refused_by([&] { gather(f32({0, 2}), input(DType::i32, {1})); }),
               HasSubstr("nothing to pick from"));
 
@@ -84,9 +84,8 @@ TEST_F(GraphTest, InfersTheRest) {
   EXPECT_EQ(reduce(ReduceKind::sum, x, {-1, 0}).shape(), (Shape{3}));
   EXPECT_EQ(reduce(ReduceKind::max, x, {1}, true).shape(), (Shape{2, 1, 4}));
   EXPECT_THAT(test::refused_by([&] { reduce(ReduceKind::mean, input(DType::i32, {2}), {0}); }),
-              HasSubstr("reduce_mean: x is i32 [2], expected a float type"));
-  EXPECT_THAT(test::refused_by([&] { reduce(ReduceKind::any, x, {0}); }),
-              HasSubstr("reduce_any: x is f32 [2, 3, 4], expected bool"));
+              HasSubstr("reduce_mean: x is i32 [2]; expected floats"));
+  EXPECT_EQ(reduce(ReduceKind::any, x, {0}).type(), (TensorType{DType::boolean, {3, 4}}));
   EXPECT_THAT(test::refused_by([&] { reduce(ReduceKind::sum, x, {0, -3}); }),
               HasSubstr("reduce_sum: an axis is named twice"));
 
@@ -96,18 +95,18 @@ TEST_F(GraphTest, InfersTheRest) {
   EXPECT_EQ(layer_norm(x, f32({4}), f32({4}), 1e-5).type(), x.type());
   EXPECT_EQ(layer_norm(x, {}, f32({3, 4}), 1e-5).type(), x.type());
   EXPECT_EQ(test::refused_by([&] { layer_norm(x, f32({4}), f32({3}), 1e-5); }),
-            "layer_norm: bias is f32 [3], expected a float type and [4] for x f32 [2, 3, 4]");
+            "layer_norm: bias is f32 [3], expected the shape [4] for x f32 [2, 3, 4]");
 }
 
 TEST_F(GraphTest, InfersProducts) {
   EXPECT_EQ(matmul(f32({5, 1, 2, 3}), f32({6, 3, 4})).shape(), (Shape{5, 6, 2, 4}));
   EXPECT_EQ(test::refused_by([&] { matmul(f32({2, 3}), f32({4, 5})); }),
             "matmul: a [2, 3] and b [4, 5]: inner sizes 3 and 4 differ");
-  EXPECT_THAT(test::refused_by([&] { matmul(f32({3}), f32({3, 5})); }), HasSubstr("both need two dimensions or more"));
+  EXPECT_THAT(test::refused_by([&] { matmul(f32({3}), f32({3, 5})); }), HasSubstr("matmul: a is f32 [3]; expected rank 2 or more"));
   EXPECT_THAT(test::refused_by([&] { matmul(f32({2, 3, 4}), f32({5, 4, 6})); }),
               HasSubstr("leading dimensions: shapes [2] and [5]"));
   EXPECT_THAT(test::refused_by([&] { matmul(f32({2, 3}), input(DType::i32, {3, 2})); }),
-              HasSubstr("expected float types"));
+              HasSubstr("matmul: a is f32 [2, 3], b is i32 [3, 2]; expected a, b, y: floats or"));
 
   const Value q = f32({2, 8, 5, 16});
   const Value k = f32({2, 4, 7, 16});
@@ -118,7 +117,7 @@ TEST_F(GraphTest, InfersProducts) {
   EXPECT_THAT(attention(q, k, v, {}, {.window_left = 3, .top_left = true}, {}, lengths).node()->op().to_string(),
               HasSubstr("window_left=3, top_left=true, mask=false, query_lengths=false, key_lengths=true"));
   EXPECT_THAT(test::refused_by([&] { attention(q, k, v, {}, {}, f32({2})); }),
-              HasSubstr("lengths are f32 [2], expected i32 or u32 [2]"));
+              HasSubstr("query_lengths is f32 [2]; expected i32 u32"));
   EXPECT_THAT(test::refused_by([&] { attention(k, q, v, {}, {}); }),
               HasSubstr("k and v have different numbers of heads"));
   EXPECT_THAT(test::refused_by([&] { attention(q, k, v, f32({3, 1, 1, 7}), {}); }),

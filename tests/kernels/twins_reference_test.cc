@@ -3,7 +3,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "support/generated.h"
 #include "support/kernel_test.h"
@@ -43,11 +42,11 @@ class TwinsReference : public testing::Test {
     }
     return views;
   }
-  static kernels::Attributes attributes(const json& c) {
-    kernels::Attributes result;
+  static AttributeMap attributes(const json& c) {
+    AttributeMap result;
     if (!c.contains("attributes")) return result;
     for (const auto& [name, value] : c.at("attributes").items()) {
-      if (value.is_array()) result[name] = value.get<std::vector<int>>();
+      if (value.is_array()) result[name] = value.get<std::vector<std::int64_t>>();
       else if (value.is_string()) result[name] = value.get<std::string>();
       else if (value.is_number_integer()) result[name] = value.get<std::int64_t>();
       else result[name] = value.get<double>();
@@ -57,9 +56,9 @@ class TwinsReference : public testing::Test {
 
   // What a call is of: not what it goes by.
   static DType type_of_data(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs) {
-    std::istringstream names(kernels::find(kernel)->inputs);
-    std::string name;
-    for (std::size_t k = 0; names >> name && k < inputs.size(); ++k) {
+    const Schema& schema = kernels::kernel(kernel);
+    for (std::size_t k = 0; k < schema.inputs.size() && k < inputs.size(); ++k) {
+      const std::string& name = schema.inputs[k].name;
       if (name != "condition" && name != "mask" && name != "key" && name != "indices") return inputs[k].dtype;
     }
     return outputs[0].dtype;
@@ -123,11 +122,11 @@ TEST_F(TwinsReference, EveryKernel) {
 // The same calls with attributes that do not fit: refused by a typed error, or done; nothing is touched but the
 // outputs.
 TEST_F(TwinsReference, HostileAttributes) {
-  const kernels::Attribute hostile[] = {std::int64_t{INT64_MIN},
-                                        std::int64_t{INT64_MAX},
+  const AttributeValue hostile[] = {INT64_MIN,
+                                        INT64_MAX,
                                         std::int64_t{1} << 32,
-                                        std::int64_t{-9},
-                                        std::int64_t{8},
+                                        -9,
+                                        8,
                                         1e300,
                                         -1e300,
                                         std::nan(""),
@@ -135,23 +134,24 @@ TEST_F(TwinsReference, HostileAttributes) {
                                         0.5,
                                         std::string(),
                                         std::string("sum"),
-                                        std::vector<int>{},
-                                        std::vector<int>{INT32_MIN},
-                                        std::vector<int>{0, 0},
-                                        std::vector<int>{INT32_MAX, INT32_MIN, -1}};
+                                        std::vector<std::int64_t>{},
+                                        std::vector<std::int64_t>{INT32_MIN},
+                                         std::vector<std::int64_t>{INT64_MIN, INT64_MAX},
+                                        std::vector<std::int64_t>{0, 0},
+                                        std::vector<std::int64_t>{INT32_MAX, INT32_MIN, -1}};
   cpu::Executor cpu;
   Rng rng(2);
   std::map<std::string, int> taken;
   for (const json& c : cases) {
     const std::string kernel = c.at("kernel");
-    const kernels::Attributes own = attributes(c);
+    const AttributeMap own = attributes(c);
     if (own.empty() || ++taken[kernel] > 4) continue;
     const std::vector<View> inputs = operands(c, "inputs"), expected = operands(c, "outputs");
     for (const auto& [name, value] : own) {
-      for (const kernels::Attribute& a : hostile) {
+      for (const AttributeValue& a : hostile) {
         std::vector<View> outputs;
         for (const View& y : expected) outputs.push_back(random_view(rng, y.shape(), y.dtype));
-        kernels::Attributes changed = own;
+        AttributeMap changed = own;
         changed[name] = a;
         try {
           kernels::call(cpu, kernel, {.inputs = inputs, .outputs = outputs, .attributes = changed});

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -33,7 +34,7 @@ void random_normal(Stream& stream, const View& key, float mean, float deviation,
 
 // y an integer in [low, high): low plus the upper part of (w[2i] + 2^32 · w[2i + 1]) · (high - low) / 2^64. A number's
 // probability differs from its neighbours' by at most (high - low) · 2^-64 of 1 / (high - low). high - low is at most
-// 2^32; both ends fit y's type, of 8 to 64 bits.
-void random_integers(Stream& stream, const View& key, std::int64_t low, std::int64_t high, const View& y);
+// 2^32; low and high - 1 are integers of y's type, of 8 to 64 bits.
+void random_integers(Stream& stream, const View& key, const Number& low, const Number& high, const View& y);
 
 }  // namespace weft::kernels

@@ -1,53 +1,40 @@
 // The kernel library by name: for frameworks that keep a table of operations, and for bindings of other languages. Each
-// row says what a kernel takes; its contract stands in the header of its family.
+// row is a schema (weft/schema.h) and how the kernel is called; its contract is in the header of its family.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <variant>
-#include <vector>
 
+#include "weft/schema.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
 namespace weft::kernels {
 
-// An integer also stands for a number or a truth value (0, 1).
-using Attribute = std::variant<std::int64_t, double, std::string, std::vector<int>>;
-using Attributes = std::map<std::string, Attribute, std::less<>>;
-
 struct Arguments {
-  // In the order that the row names. An optional operand that is not given is left out at the end, or an empty View.
+  // In the order of the schema. An optional operand that is not given is left out at the end, or an empty View.
   std::span<const View> inputs;
   std::span<const View> outputs;
-  Attributes attributes;
+  AttributeMap attributes;
 };
 
-struct KernelInfo {
-  std::string name;        // "softmax"
-  std::string family;      // "softmax": its header is weft/kernels/softmax.h
-  std::string inputs;      // "x scale? bias?": names, optional ones with a question mark, "x..." for any number
-  std::string outputs;     // "y"
-  std::string attributes;  // "axis:integer epsilon:number=1e-5 axes:integers op:text": a default makes it optional
-  std::string summary;     // a line
-  // Other names that find() and call() know: "rint round_even". A form of the kernel that has a name of its own, such
-  // as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
-  std::string other_names;
-  std::function<void(Stream&, const Arguments&)> run;
+// A kernel's row. family "softmax": its header is weft/kernels/softmax.h. A form of a kernel that has a name of its own,
+// such as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
+struct KernelInfo : Schema {
+  std::function<void(Stream&, const Arguments&)> run;  // takes arguments that call() has checked and completed
 };
 
 // All kernels, by family.
 std::span<const KernelInfo> table();
 // By its name or another one; null if there is none of that name.
 const KernelInfo* find(std::string_view name);
+// The same; throws InvalidArgument, with the nearest name, if there is none.
+const KernelInfo& kernel(std::string_view name);
 
-// Runs a kernel. Throws InvalidArgument if there is none of that name (the message names the nearest), if operands are
-// too few or too many, if an attribute is missing, unknown or of another kind, and whatever the kernel itself throws.
+// Runs a kernel. Throws InvalidArgument if there is none of that name (the message names the nearest), for operands that
+// are too few or too many or of types and ranks that do not fit its schema, for an attribute that is missing, unknown or
+// of another kind, and whatever the kernel itself throws.
 void call(Stream& stream, std::string_view name, const Arguments& arguments);
 
 }  // namespace weft::kernels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "kernels/attention/attention.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
@@ -15,10 +16,12 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
     throw InvalidArgument("attention: q {}, k {}, v {}: {}", weft::to_string(q), weft::to_string(k), weft::to_string(v),
                           why);
   };
-  if (q.shape.rank() != 4 || k.shape.rank() != 4 || v.shape.rank() != 4) {
-    fail("each is [batch, heads, length, dim]");
-  }
-  if (!is_floating(q.dtype) || !is_floating(k.dtype) || !is_floating(v.dtype)) fail("expected float types");
+  std::size_t next = 3;
+  const auto given = [&](bool there) { return there ? &in[next++] : nullptr; };
+  const TensorType* mask = given(operands_.mask);
+  const TensorType* query_lengths = given(operands_.query_lengths);
+  const TensorType* key_lengths = given(operands_.key_lengths);
+  const DType type = infer_dtype("attention", {&q, &k, &v, mask, query_lengths, key_lengths}, result_);
   if (k.shape[0] != q.shape[0] || v.shape[0] != q.shape[0]) fail("batch sizes differ");
   if (k.shape[1] != v.shape[1]) fail("k and v have different numbers of heads");
   if (k.shape[1] == 0 ? q.shape[1] != 0 : q.shape[1] % k.shape[1] != 0) {
@@ -26,28 +29,21 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
   }
   if (k.shape[2] != v.shape[2]) fail("k and v have different lengths");
   if (k.shape[3] != q.shape[3]) fail("q and k have different head sizes");
-  std::size_t next = 3;
-  if (operands_.mask) {
+  if (mask) {
     const Shape scores{q.shape[0], q.shape[1], q.shape[2], k.shape[2]};
-    const TensorType& mask = in[next++];
-    if (mask.dtype != DType::boolean && !is_floating(mask.dtype)) {
-      fail(std::format("the mask is {}, expected bool or a float type", weft::to_string(mask)));
-    }
-    bool fits = mask.shape.rank() <= 4;
-    for (int i = 1; fits && i <= mask.shape.rank(); ++i) fits = mask.shape[-i] == 1 || mask.shape[-i] == scores[-i];
+    bool fits = mask->shape.rank() <= 4;
+    for (int i = 1; fits && i <= mask->shape.rank(); ++i) fits = mask->shape[-i] == 1 || mask->shape[-i] == scores[-i];
     if (!fits) {
-      fail(std::format("the mask {} does not broadcast to the scores {}", weft::to_string(mask.shape),
+      fail(std::format("the mask {} does not broadcast to the scores {}", weft::to_string(mask->shape),
                        weft::to_string(scores)));
     }
   }
-  for (const bool there : {operands_.query_lengths, operands_.key_lengths}) {
-    if (!there) continue;
-    const TensorType& lengths = in[next++];
-    if ((lengths.dtype != DType::i32 && lengths.dtype != DType::u32) || lengths.shape != Shape{q.shape[0]}) {
-      fail(std::format("lengths are {}, expected i32 or u32 [{}]", weft::to_string(lengths), q.shape[0]));
+  for (const TensorType* lengths : {query_lengths, key_lengths}) {
+    if (lengths && lengths->shape != Shape{q.shape[0]}) {
+      fail(std::format("lengths are {}, expected the shape [{}]", weft::to_string(*lengths), q.shape[0]));
     }
   }
-  return {{result_.value_or(q.dtype), {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
+  return {{type, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
 }
 
 void AttentionOp::attributes(Attributes& f) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "graph/ops/view.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -65,9 +66,6 @@ Shape tuples_of(std::string_view op, const TensorType& x, const TensorType& indi
 }
 
 Shape selected(std::string_view op, Selecting form, const TensorType& x, const TensorType& indices, int axis) {
-  if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
-    throw InvalidArgument("{}: indices are {}, expected an integer type of 8 to 64 bits", op, to_string(indices));
-  }
   switch (form) {
     case Selecting::rows: return rows_of(op, x, indices, axis);
     case Selecting::elements: return elements_of(op, x, indices, axis);
@@ -79,7 +77,8 @@ Shape selected(std::string_view op, Selecting form, const TensorType& x, const T
 }  // namespace
 
 std::vector<TensorType> GatherOp::infer(std::span<const TensorType> in) const {
-  return {{in[0].dtype, selected("gather", Selecting::rows, in[0], in[1], axis_)}};
+  const DType type = infer_dtype("gather", {&in[0], &in[1]});
+  return {{type, selected("gather", Selecting::rows, in[0], in[1], axis_)}};
 }
 
 void GatherOp::lower(const Launch& call) const {
@@ -127,7 +126,8 @@ OpPtr ConcatOp::with_types(std::span<const TensorType>, std::span<const TensorTy
 void ConcatOp::lower(const Launch& call) const { kernels::concat(call.stream, call.inputs, call.outputs[0], axis_); }
 
 std::vector<TensorType> SelectOp::infer(std::span<const TensorType> in) const {
-  return {{in[0].dtype, selected(name(), form_, in[0], in[1], axis_)}};
+  const DType type = infer_dtype(name(), {&in[0], &in[1]});
+  return {{type, selected(name(), form_, in[0], in[1], axis_)}};
 }
 
 void SelectOp::lower(const Launch& call) const {
@@ -149,6 +149,7 @@ void ScatterOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> ScatterOp::infer(std::span<const TensorType> in) const {
   const auto& [x, indices, updates] = std::tie(in[0], in[1], in[2]);
+  infer_dtype(name(), {&x, &indices, &updates});
   const TensorType expected{x.dtype, selected(name(), form_, x, indices, axis_)};
   if (updates != expected) {
     throw InvalidArgument("{}: updates are {}, expected {} for x {} and indices {}", name(), weft::to_string(updates),

@@ -1,6 +1,7 @@
 #include "graph/ops/matmul.h"
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "weft/error.h"
 #include "weft/kernels/matmul.h"
 
@@ -8,22 +9,11 @@ namespace weft {
 
 namespace {
 
-bool is_summed_as_i32(DType type) { return is_integer(type) && bits(type) >= 8 && bits(type) <= 32; }
-
-// The type of a product that is not asked for another; nothing if the types don't go together.
-std::optional<DType> usual_result(DType a, DType b) {
-  if (is_summed_as_i32(a) && is_summed_as_i32(b)) return DType::i32;
-  const auto complex_or_float = [](DType t) { return t == DType::c64 || (is_floating(t) && t != DType::f64); };
-  if ((a == DType::c64 && complex_or_float(b)) || (b == DType::c64 && complex_or_float(a))) return DType::c64;
-  if (!is_floating(a) || !is_floating(b)) return std::nullopt;
-  if (a == b) return a;
-  return a == DType::f64 || b == DType::f64 ? std::nullopt : std::optional(DType::f32);
-}
-
-// Whether sums of that type can be stored as `asked`.
-bool stores(DType usual, DType asked) {
-  if (usual == DType::i32) return asked == DType::i32 || asked == DType::u32;
-  return usual == DType::c64 ? asked == usual : is_floating(asked);
+// The type of a product that is not asked for another, of types that go together: that of both operands, or that of the
+// sums.
+DType usual_result(DType a, DType b) {
+  if (a == DType::c64 || b == DType::c64) return DType::c64;
+  return is_floating(a) && a == b ? a : kernels::product_type(a, b);
 }
 
 }  // namespace
@@ -34,21 +24,8 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   const auto fail = [&](std::string_view why) {
     throw InvalidArgument("matmul: a {} and b {}: {}", weft::to_string(a), weft::to_string(b), why);
   };
-  if (a.rank() < 2 || b.rank() < 2) fail("both need two dimensions or more");
-  const std::optional<DType> usual = usual_result(in[0].dtype, in[1].dtype);
-  if (!usual) {
-    throw InvalidArgument(
-        "matmul: a is {} and b is {}; expected float types, integers of 8 to 32 bits, or c64 with c64 or "
-        "a float type",
-        weft::to_string(in[0]), weft::to_string(in[1]));
-  }
-  if (result_ && !stores(*usual, *result_)) {
-    throw InvalidArgument("matmul: of {} and {} as {}; expected {}", weft::name(in[0].dtype), weft::name(in[1].dtype),
-                          weft::name(*result_),
-                          *usual == DType::i32   ? "i32 or u32"
-                          : *usual == DType::c64 ? "c64"
-                                                 : "a float type");
-  }
+  infer_dtype("matmul", {&in[0], &in[1]}, result_);
+  const DType usual = usual_result(in[0].dtype, in[1].dtype);
   if (a[-1] != b[-2]) fail(std::format("inner sizes {} and {} differ", a[-1], b[-2]));
   Shape shape;
   try {
@@ -58,8 +35,8 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   }
   shape.push_back(a[-2]);
   shape.push_back(b[-1]);
-  if (!epilogue_) return {{result_.value_or(*usual), shape}};
-  if (*usual == DType::c64) throw InvalidArgument("matmul: c64 takes no epilogue");
+  if (!epilogue_) return {{result_.value_or(usual), shape}};
+  if (usual == DType::c64) throw InvalidArgument("matmul: c64 takes no epilogue");
   if (epilogue_->input_count() != static_cast<int>(in.size()) - 1) {
     throw InvalidArgument("matmul: {} operands for an epilogue of {}", in.size() - 2, epilogue_->input_count() - 1);
   }
@@ -135,8 +112,7 @@ std::string MatmulOp::label(std::span<const TensorType> in) const {
 
 Value matmul(Value a, Value b, std::optional<DType> result) {
   if (!a || !b) throw InvalidArgument("matmul: an operand is an empty Value");
-  const std::optional<DType> usual = usual_result(a.dtype(), b.dtype());
-  return apply(!result || result == usual ? make_op<MatmulOp>() : make_op<MatmulOp>(*result), {a, b});
+  return apply(!result || result == usual_result(a.dtype(), b.dtype()) ? make_op<MatmulOp>() : make_op<MatmulOp>(*result), {a, b});
 }
 
 }  // namespace weft

@@ -1,26 +1,33 @@
 #include "graph/ops/norm.h"
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/row_fusion.h"
 #include "weft/error.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/softmax.h"
+#include "weft/kernels/table.h"
 
 namespace weft {
 namespace {
 
-void check_float(std::string_view name, const TensorType& x) {
-  if (!is_floating(x.dtype)) throw InvalidArgument("{}: x is {}, expected a float type", name, to_string(x));
-}
-
-// Weights of a norm have the shape that it says; any float type.
+// Weights of a norm have the shape that it says.
 void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape,
                   const TensorType& x) {
-  if (is_floating(weight.dtype) && weight.shape == shape) return;
-  throw InvalidArgument("{}: {} is {}, expected a float type {} for x {}", name, operand, to_string(weight),
+  if (weight.shape == shape) return;
+  throw InvalidArgument("{}: {} is {}, expected the shape {} for x {}", name, operand, to_string(weight),
                         to_string(shape), to_string(x));
+}
+
+// The result's type of a norm whose operands behind x are scale and bias, as far as they are given.
+DType norm_dtype(std::string_view name, std::span<const TensorType> in, bool has_scale,
+                 std::optional<DType> asked = {}) {
+  const TensorType* scale = has_scale ? &in[1] : nullptr;
+  const TensorType* bias = in.size() > (has_scale ? 2u : 1u) ? &in.back() : nullptr;
+  if (!scale && !bias) return infer_dtype(name, {&in[0]}, asked);
+  return bias ? infer_dtype(name, {&in[0], scale, bias}, asked) : infer_dtype(name, {&in[0], scale}, asked);
 }
 
 Value per_channel(std::string_view name, std::string_view operand, Value weight, Value x, int axis, DType type) {
@@ -43,8 +50,7 @@ Value grouped(std::string_view name, Value x, Value scale, Value bias, int chann
 }  // namespace
 
 std::vector<TensorType> LogSoftmaxOp::infer(std::span<const TensorType> in) const {
-  check_float(name(), in[0]);
-  return {in[0]};
+  return {{infer_dtype(name(), {&in[0]}), in[0].shape}};
 }
 
 void RmsNormOp::attributes(Attributes& f) const {
@@ -54,10 +60,10 @@ void RmsNormOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  check_float(name(), x);
+  const DType type = norm_dtype(name(), in, in.size() > 1, result_);
   if (in.size() > 1)
     check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
-  return {{result_.value_or(x.dtype), x.shape}};
+  return {{type, x.shape}};
 }
 
 void GroupNormOp::attributes(Attributes& f) const {
@@ -69,7 +75,7 @@ void GroupNormOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  check_float(name(), x);
+  const DType type = norm_dtype(name(), in, has_scale_);
   const std::int64_t channels = x.shape[channel_axis_];
   if (channel_axis_ == 0)
     throw InvalidArgument("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
@@ -82,7 +88,7 @@ std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const
   }
   for (std::size_t i = 1; i < in.size(); ++i)
     check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], {channels}, x);
-  return {x};
+  return {{type, x.shape}};
 }
 
 void SoftmaxOp::attributes(Attributes& f) const {
@@ -91,10 +97,7 @@ void SoftmaxOp::attributes(Attributes& f) const {
 }
 
 std::vector<TensorType> SoftmaxOp::infer(std::span<const TensorType> in) const {
-  if (!is_floating(in[0].dtype)) {
-    throw InvalidArgument("softmax: x is {}, expected a float type", weft::to_string(in[0]));
-  }
-  return {{result_.value_or(in[0].dtype), in[0].shape}};
+  return {{infer_dtype(name(), {&in[0]}, result_), in[0].shape}};
 }
 
 void LayerNormOp::attributes(Attributes& f) const {
@@ -106,15 +109,11 @@ void LayerNormOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  if (!is_floating(x.dtype)) throw InvalidArgument("layer_norm: x is {}, expected a float type", weft::to_string(x));
+  const DType type = norm_dtype(name(), in, has_scale_, result_);
   const Shape expected(std::span(x.shape.begin() + first_axis_, x.shape.end()));
-  for (std::size_t i = 1; i < in.size(); ++i) {
-    if (is_floating(in[i].dtype) && in[i].shape == expected) continue;
-    throw InvalidArgument("layer_norm: {} is {}, expected a float type and {} for x {}",
-                          i == 1 && has_scale_ ? "scale" : "bias", weft::to_string(in[i]), weft::to_string(expected),
-                          weft::to_string(x));
-  }
-  return {{result_.value_or(x.dtype), x.shape}};
+  for (std::size_t i = 1; i < in.size(); ++i)
+    check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], expected, x);
+  return {{type, x.shape}};
 }
 
 namespace {
@@ -328,7 +327,9 @@ Value instance_norm(Value x, Value scale, Value bias, double epsilon, int channe
 Value batch_norm(Value x, Value mean, Value variance, Value scale, Value bias, double epsilon, int channel_axis) {
   constexpr std::string_view kName = "batch_norm";
   if (!x || !mean || !variance) throw InvalidArgument("batch_norm: x, the mean or the variance is an empty Value");
-  check_float(kName, x.type());
+  const auto given = [](const Value& v) { return v ? &v.type() : nullptr; };
+  check_inputs(kernels::kernel(kName), kName,
+               std::array{given(x), given(mean), given(variance), given(scale), given(bias)});
   const int axis = normalize_axis(channel_axis, x.rank(), kName);
   const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const auto weight = [&](std::string_view operand, Value v) { return per_channel(kName, operand, v, x, axis, type); };

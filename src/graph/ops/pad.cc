@@ -1,6 +1,7 @@
 #include "graph/ops/pad.h"
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
@@ -103,7 +104,7 @@ std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const 
   if (in[0].shape.rank() < 2) {
     throw InvalidArgument("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
   }
-  return {in[0]};
+  return {{infer_dtype(name(), {&in[0]}), in[0].shape}};
 }
 
 void TriangleOp::lower(const Launch& call) const {
@@ -115,11 +116,8 @@ void OneHotOp::attributes(Attributes& f) const {
 }
 
 std::vector<TensorType> OneHotOp::infer(std::span<const TensorType> in) const {
-  if (!is_integer(in[0].dtype) || bits(in[0].dtype) < 8) {
-    throw InvalidArgument("one_hot: indices are {}, expected an integer type of 8 to 64 bits", weft::to_string(in[0]));
-  }
   if (classes_ < 0) throw InvalidArgument("one_hot: {} classes", classes_);
-  TensorType y{dtype_, in[0].shape};
+  TensorType y{infer_dtype(name(), {&in[0]}, dtype_), in[0].shape};
   y.shape.insert(axis_, classes_);
   return {y};
 }

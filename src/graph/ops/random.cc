@@ -1,6 +1,7 @@
 #include "graph/ops/random.h"
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
 
@@ -32,14 +33,7 @@ std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
   if (in[0] != TensorType{DType::u32, {2}}) {
     throw InvalidArgument("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
   }
-  const bool integer = form_ == Form::bits || form_ == Form::integers;
-  const bool fits = integer ? is_integer(type_.dtype) && bits(type_.dtype) >= 8
-                            : type_.dtype == DType::f32 || type_.dtype == DType::f16 || type_.dtype == DType::bf16;
-  if (!fits) {
-    throw InvalidArgument("{}: {} is asked for, expected {}", name(), weft::name(type_.dtype),
-                          integer ? "an integer of 8 to 64 bits" : "f32, f16 or bf16");
-  }
-  return {type_};
+  return {{infer_dtype(name(), {&in[0]}, type_.dtype), type_.shape}};
 }
 
 void RandomOp::lower(const Launch& call) const {

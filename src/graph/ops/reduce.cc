@@ -1,6 +1,7 @@
 #include "graph/ops/reduce.h"
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/common/element_work.h"
 #include "kernels/reduce/reduction.h"
@@ -9,34 +10,6 @@
 
 namespace weft {
 namespace {
-
-struct Row {
-  ReduceKind op;
-  std::string_view name;
-  bool floats_only, booleans_only, complex = false;
-};
-constexpr Row kRows[] = {
-    {ReduceKind::sum, "reduce_sum", false, false, true},
-    {ReduceKind::mean, "reduce_mean", true, false, true},
-    {ReduceKind::prod, "reduce_prod", false, false, true},
-    {ReduceKind::min, "reduce_min", false, false},
-    {ReduceKind::max, "reduce_max", false, false},
-    {ReduceKind::sum_squares, "reduce_sum_squares", false, false},
-    {ReduceKind::l1, "reduce_l1", false, false},
-    {ReduceKind::l2, "reduce_l2", true, false},
-    {ReduceKind::log_sum, "reduce_log_sum", true, false},
-    {ReduceKind::log_sum_exp, "reduce_log_sum_exp", true, false},
-    {ReduceKind::any, "reduce_any", false, true},
-    {ReduceKind::all, "reduce_all", false, true},
-    {ReduceKind::variance, "variance", true, false},
-    {ReduceKind::deviation, "deviation", true, false},
-};
-
-const Row& row(ReduceKind op) {
-  const auto found = std::ranges::find(kRows, op, &Row::op);
-  if (found == std::end(kRows)) throw InternalError("reduce: no row for operation {}", static_cast<int>(op));
-  return *found;
-}
 
 Shape reduced(const Shape& shape, const std::vector<int>& axes, bool keep_dims) {
   Shape result;
@@ -61,7 +34,7 @@ std::vector<int> sorted_axes(std::string_view what, Value x, std::span<const int
 }
 
 Value moment(ReduceKind op, Value x, std::span<const int> axes, double correction, bool keep_dims) {
-  return apply(make_op<ReduceOp>(op, sorted_axes(row(op).name, x, axes), keep_dims, correction), {x});
+  return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims, correction), {x});
 }
 
 Value arg_reduce(kernels::ArgKind op, Value x, std::span<const int> axes, bool keep_dims) {
@@ -71,7 +44,7 @@ Value arg_reduce(kernels::ArgKind op, Value x, std::span<const int> axes, bool k
 
 }  // namespace
 
-std::string_view ReduceOp::name() const { return row(op_).name; }
+std::string_view ReduceOp::name() const { return kernels::reduce_name(op_); }
 
 void ReduceOp::attributes(Attributes& f) const {
   if (prologue_) f.add("x", prologue_->to_string());
@@ -88,16 +61,7 @@ std::vector<TensorType> ReduceOp::infer(std::span<const TensorType> in) const {
     x = {prologue_->output_type(0), {}};
     for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
   }
-  const bool boolean = x.dtype == DType::boolean;
-  const bool takes = x.dtype == DType::c64 ? row(op_).complex : !row(op_).floats_only || is_floating(x.dtype);
-  if (row(op_).booleans_only != boolean || (!boolean && !takes)) {
-    throw InvalidArgument("{}: x is {}, expected {}", name(), weft::to_string(x),
-                          row(op_).booleans_only ? "bool"
-                          : row(op_).floats_only ? "a float type"
-                          : row(op_).complex     ? "numbers"
-                                                 : "real numbers");
-  }
-  TensorType y{x.dtype, reduced(x.shape, axes_, keep_dims_)};
+  TensorType y{infer_dtype(name(), {&x}), reduced(x.shape, axes_, keep_dims_)};
   const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
   if (in.size() != input_count() + more) {
     throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + more);
@@ -195,7 +159,7 @@ Value reduce(ReduceKind op, Value x, std::span<const int> axes, bool keep_dims) 
     if (x.dtype() != DType::boolean) x = binary(ScalarOp::not_equal, x, x.graph().scalar(0, x.dtype()));
     return reduce(ReduceKind::sum, cast(x, DType::i32), axes, keep_dims);
   }
-  return apply(make_op<ReduceOp>(op, sorted_axes(row(op).name, x, axes), keep_dims), {x});
+  return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims), {x});
 }
 
 Value variance(Value x, std::initializer_list<int> axes, double correction, bool keep_dims) {
@@ -221,14 +185,12 @@ void ArgReduceOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  if (info(x.dtype).kind == DTypeKind::complex) {
-    throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
-  }
+  const DType type = infer_dtype(name(), {&x});
   const Shape shape = reduced(x.shape, axes_, keep_dims_);
   if (element_count(x.shape) == 0 && element_count(shape) > 0) {
     throw InvalidArgument("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));
   }
-  return {{DType::i32, shape}};
+  return {{type, shape}};
 }
 
 void ArgReduceOp::lower(const Launch& call) const {

@@ -1,27 +1,18 @@
 #include "graph/ops/scan.h"
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "kernels/common/element_work.h"
+#include "kernels/scan/scan.h"
 #include "weft/error.h"
 #include "weft/kernels/scan.h"
 
 namespace weft {
 
-std::string_view ScanOp::name() const {
-  constexpr std::string_view kNames[] = {"scan_sum", "scan_prod", "scan_max", "scan_min", "scan_log_sum_exp"};
-  return kNames[static_cast<int>(op_)];
-}
+std::string_view ScanOp::name() const { return kernels::scan_name(op_); }
 
 std::vector<TensorType> ScanOp::infer(std::span<const TensorType> in) const {
-  const TensorType& x = in[0];
-  const bool adds = op_ == kernels::ScanKind::sum || op_ == kernels::ScanKind::prod;
-  const bool fits = is_floating(x.dtype) || (adds && x.dtype == DType::c64) ||
-                    (op_ != kernels::ScanKind::log_sum_exp && is_integer(x.dtype) && bits(x.dtype) >= 8);
-  if (!fits) {
-    throw InvalidArgument("{}: x is {}, expected {}", name(), weft::to_string(x),
-                          op_ == kernels::ScanKind::log_sum_exp ? "a float type" : "numbers of 8 bits or more");
-  }
-  return {x};
+  return {{infer_dtype(name(), {&in[0]}), in[0].shape}};
 }
 
 void ScanOp::lower(const Launch& call) const {

@@ -1,6 +1,7 @@
 #include "graph/ops/sort.h"
 
 #include "graph/graph.h"
+#include "graph/op_schemas.h"
 #include "weft/error.h"
 #include "weft/kernels/sort.h"
 
@@ -15,17 +16,16 @@ void SortOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> SortOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  if (info(x.dtype).kind == DTypeKind::complex) {
-    throw InvalidArgument("{}: x is {}, which has no order", name(), weft::to_string(x));
-  }
+  const TensorType* inputs[] = {&x};
+  const std::vector<DType> types = infer_dtypes(keep_ < 0 ? "sort" : "top_k", inputs);
   Shape shape = x.shape;
   if (keep_ > shape[axis_]) {
     throw InvalidArgument("{}: k is {}, more than axis {} of x {} has", name(), keep_, axis_, weft::to_string(x));
   }
   if (keep_ >= 0) shape[axis_] = keep_;
   std::vector<TensorType> results;
-  if (values_) results.push_back({x.dtype, shape});
-  if (indices_) results.push_back({DType::i32, shape});
+  if (values_) results.push_back({types[0], shape});
+  if (indices_) results.push_back({types[1], shape});
   return results;
 }
 

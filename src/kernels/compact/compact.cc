@@ -1,6 +1,7 @@
 // Compaction: count in blocks, scan, place.
 #include "core/host_memory.h"
 #include "kernels/call.h"
+#include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/compact/compact_cpu.h"
@@ -224,9 +225,9 @@ View over(std::string_view name, const View& mask, const View& shape_of) {
 }
 
 void check_list(std::string_view name, const View& list, const View& moved) {
-  if (list.rank() != 1 || list.dtype != moved.dtype) {
-    throw InvalidArgument("{}: {} for the chosen elements of {}; expected one dimension of its type", name,
-                          to_string(list), to_string(moved));
+  if (list.rank() != 1) {
+    throw InvalidArgument("{}: {} for the chosen elements of {}; expected one dimension", name, to_string(list),
+                          to_string(moved));
   }
 }
 
@@ -234,6 +235,7 @@ void check_list(std::string_view name, const View& list, const View& moved) {
 
 void compress(Stream& stream, const View& x, const View& mask, const View& y, const View& count) {
   call(stream, CallKey("compress"), {x, mask, y, count}, [&](Stream& s) {
+    check_views("compress", {&x, &mask}, {&y, &count});
     check_list("compress", y, x);
     run(s, "compress", {Compaction::compress, over("compress", mask, x), x, y, count}, x, mask, y);
   });
@@ -241,6 +243,7 @@ void compress(Stream& stream, const View& x, const View& mask, const View& y, co
 
 void expand(Stream& stream, const View& x, const View& mask, const View& y, const View& count) {
   call(stream, CallKey("expand"), {x, mask, y, count}, [&](Stream& s) {
+    check_views("expand", {&x, &mask}, {&y, &count});
     check_list("expand", x, y);
     run(s, "expand", {Compaction::expand, over("expand", mask, y), y, x, count}, x, mask, y);
   });
@@ -248,9 +251,9 @@ void expand(Stream& stream, const View& x, const View& mask, const View& y, cons
 
 void nonzero(Stream& stream, const View& x, const View& y, const View& count) {
   call(stream, CallKey("nonzero"), {x, y, count}, [&](Stream& s) {
-    if (y.rank() != 2 || y.shape()[1] != x.rank() || !is_integer(y.dtype) || bits(y.dtype) < 32) {
-      throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] of integers of 32 or 64 bits for x {}",
-                            to_string(y), x.rank(), to_string(x));
+    check_views("nonzero", {&x}, {&y, &count});
+    if (y.shape()[1] != x.rank()) {
+      throw InvalidArgument("nonzero: y is {}; expected [capacity, {}] for x {}", to_string(y), x.rank(), to_string(x));
     }
     run(s, "nonzero", {Compaction::indices, x, x, y, count}, x, {}, y);
   });

@@ -1,4 +1,5 @@
 // Parts of tensors: slices are views, joining and splitting are copies into and out of them.
+#include "kernels/check.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/elementwise.h"
@@ -102,11 +103,7 @@ void split(Stream& stream, const View& x, std::span<const View> parts, int axis)
 
 void masked_copy(Stream& stream, const View& mask, const View& x, const View& y) {
   call(stream, CallKey("masked_copy"), {mask, x, y}, [&](Stream& s) {
-    if (mask.dtype != DType::boolean || x.dtype != y.dtype) {
-      throw InvalidArgument(
-          "masked_copy: mask is {}, x is {}, y is {}; expected a boolean mask and one type for x and y",
-          to_string(mask), to_string(x), to_string(y));
-    }
+    check_views("masked_copy", {&mask, &x}, {&y});
     check_memory(s, "masked_copy", {{"mask", mask}, {"x", x}}, {{"y", y}});
     const View target = as_unsigned(y);
     Expression e;

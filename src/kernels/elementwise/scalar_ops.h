@@ -11,8 +11,8 @@
 
 namespace weft::kernels {
 
-// Sets of operand types.
-enum TypeSet : unsigned {
+// Sets of operand types, by kind.
+enum : unsigned {
   kFloat = 1,
   kSigned = 2,
   kUnsigned = 4,

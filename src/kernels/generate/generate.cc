@@ -1,4 +1,5 @@
 // Tensors made of their indices: expressions over ramps, numbers that grow along the axes.
+#include "kernels/check.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
 #include "kernels/elementwise/elementwise.h"
@@ -10,11 +11,8 @@
 namespace weft::kernels {
 namespace {
 
-void check_range(std::string_view name, Stream& stream, const View& y, bool integers) {
-  if (y.rank() != 1 || !(is_floating(y.dtype) || (integers && is_integer(y.dtype)))) {
-    throw InvalidArgument("{}: y is {}; expected one dimension of a {} type", name, to_string(y),
-                          integers ? "floating or integer" : "floating");
-  }
+void check_range(std::string_view name, Stream& stream, const View& y) {
+  check_views(name, {}, {&y});
   if (stream.gpu() && y.dtype == DType::f64) {
     throw Unsupported("{}: y is {}; WGSL has no f64, it runs on the CPU only", name, to_string(y));
   }
@@ -39,10 +37,8 @@ Virtual diagonals(const View& y, std::int64_t diagonal) {
 // y = x, or 1, where (c - r - diagonal) compares with 0, else 0.
 void band(Stream& stream, std::string_view name, ScalarOp compare, std::span<const View> x, const View& y,
           std::int64_t diagonal) {
-  if (y.rank() < 2) throw InvalidArgument("{}: y is {}; expected rank 2 or more", name, to_string(y));
-  if (!x.empty() && x[0].dtype != y.dtype) {
-    throw InvalidArgument("{}: x is {}, y is {}; expected one type", name, to_string(x[0]), to_string(y));
-  }
+  if (x.empty()) check_views(name, {}, {&y});
+  else check_views(name, {&x[0]}, {&y});
   const std::optional<View> from = x.empty() ? std::nullopt : std::optional(x[0]);
   check_memory(stream, name, {{"x", from}}, {{"y", y}});
   // Diagonals further out than the matrix are all alike; so the difference fits 32 bits.
@@ -79,7 +75,7 @@ void integers(Stream& stream, std::uint64_t start, std::uint64_t step, const Vie
 
 void arange(Stream& stream, Number start, Number step, const View& y) {
   call(stream, CallKey("arange", start, step), {y}, [&](Stream& s) {
-    check_range("arange", s, y, true);
+    check_range("arange", s, y);
     const auto first_integer = start.integer(), step_integer = step.integer();
     if (is_integer(y.dtype) && !(first_integer && step_integer)) {
       throw InvalidArgument("arange: from {} by {} in {}; expected numbers that 64 bits hold", start.value(),
@@ -100,7 +96,7 @@ void arange(Stream& stream, Number start, Number step, const View& y) {
 
 void linspace(Stream& stream, double start, double stop, const View& y) {
   call(stream, CallKey("linspace", start, stop), {y}, [&](Stream& s) {
-    check_range("linspace", s, y, false);
+    check_range("linspace", s, y);
     check_memory(s, "linspace", {}, {{"y", y}});
     if (!s.gpu()) return linspace_cpu(*s.cpu(), start, stop, y);
     const std::int64_t n = y.count();
@@ -142,9 +138,7 @@ void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagona
 void one_hot(Stream& stream, const View& indices, const View& y, int axis, Number on, Number off) {
   call(stream, CallKey("one_hot", axis, on, off), {indices, y}, [&](Stream& s) {
     axis = normalize_axis(axis, y.rank(), "one_hot");
-    if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
-      throw InvalidArgument("one_hot: indices are {}, expected an integer type of 8 to 64 bits", to_string(indices));
-    }
+    check_views("one_hot", {&indices}, {&y});
     Shape rest = y.shape();
     rest.erase(axis);
     if (indices.shape() != rest) {

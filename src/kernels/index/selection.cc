@@ -1,4 +1,5 @@
 #include "kernels/index/selection.h"
+#include "kernels/check.h"
 
 #include "weft/error.h"
 
@@ -10,13 +11,8 @@ std::string_view part_name(std::string_view kernel) { return kernel.starts_with(
 namespace {
 
 void check_types(std::string_view name, const View& whole, const View& indices, const View& part) {
-  if (!is_integer(indices.dtype) || bits(indices.dtype) < 8) {
-    throw InvalidArgument("{}: indices are {}, expected an integer type of 8 to 64 bits", name, to_string(indices));
-  }
-  if (part.dtype != whole.dtype) {
-    throw InvalidArgument("{}: {} is {}, {} is {}; expected one type", name, part_name(name), to_string(part),
-                          whole_name(name), to_string(whole));
-  }
+  if (name.starts_with("scatter")) check_views(name, {&indices, &part}, {&whole});
+  else check_views(name, {&whole, &indices}, {&part});
 }
 
 void check_part(std::string_view name, const Selection& s, const View& whole, const View& indices,

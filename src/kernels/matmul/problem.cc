@@ -1,21 +1,11 @@
 #include "kernels/matmul/problem.h"
 
 #include "kernels/common/memory.h"
+#include "kernels/check.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
 namespace {
-
-bool is_small_integer(DType dtype) { return is_integer(dtype) && bits(dtype) >= 8 && bits(dtype) <= 32; }
-
-void check_operand(std::string_view name, const View& view) {
-  if (view.rank() < 2) {
-    throw InvalidArgument("matmul: {} is {}, expected at least two dimensions", name, to_string(view));
-  }
-  if (!is_floating(view.dtype) && !is_small_integer(view.dtype)) {
-    throw InvalidArgument("matmul: {} is {}, expected a float type or integers of 8 to 32 bits", name, to_string(view));
-  }
-}
 
 // The leading dimensions of `view` broadcast to `batch`; the last two stay.
 View broadcast_batch(std::string_view name, const View& view, const Shape& batch) {
@@ -84,12 +74,10 @@ DType product_type(DType a, DType b) {
 }
 
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue) {
-  check_operand("a", a);
-  check_operand("b", b);
-  if (is_floating(a.dtype) != is_floating(b.dtype)) {
-    throw InvalidArgument("matmul: a is {} and b is {}; floats and integers don't mix", to_string(a), to_string(b));
-  }
-  if (y.rank() < 2) throw InvalidArgument("matmul: y is {}, expected at least two dimensions", to_string(y));
+  // An epilogue gives y any type.
+  View sums = y;
+  if (epilogue.expression) sums.dtype = product_type(a.dtype, b.dtype);
+  check_views("matmul", {&a, &b}, {&sums});
   const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
   if (b.shape()[-2] != k) {
     throw InvalidArgument("matmul: a is {} and b is {}; b's second last size should be a's last, {}", to_string(a),
@@ -122,10 +110,6 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
   } else {
     if (!epilogue.operands.empty()) throw InvalidArgument("matmul: epilogue operands without an expression");
-    if (is_floating(product) ? !is_floating(y.dtype) : y.dtype != DType::i32 && y.dtype != DType::u32) {
-      throw InvalidArgument("matmul: y is {}, expected {}", to_string(y),
-                            is_floating(product) ? "a floating type" : "i32 or u32, as sums of integers are");
-    }
   }
 
   for (const View* operand : {&a, &b}) {

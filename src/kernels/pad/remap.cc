@@ -2,6 +2,7 @@
 //
 // Where y is one run of memory, a thread takes four elements that lie in one vec4 of it, whatever rows they belong to,
 // and stores them together; else it stores each. Four that come from neighbours of x are loaded as one or two vec4s.
+#include "kernels/check.h"
 #include "kernels/pad/remap.h"
 
 #include <bit>
@@ -65,8 +66,9 @@ void run(Stream& stream, std::string_view name, Remap mode, const View& x, const
 std::int64_t shift_within(const RemapAxis& a, std::int64_t before) { return -std::clamp(before, -a.from, a.to); }
 
 std::vector<RemapAxis> axes_of(std::string_view name, const View& x, const View& y) {
-  if (x.dtype != y.dtype || x.rank() != y.rank()) {
-    throw InvalidArgument("{}: x is {}, y is {}; expected one type and one rank", name, to_string(x), to_string(y));
+  check_views(name, {&x}, {&y});
+  if (x.rank() != y.rank()) {
+    throw InvalidArgument("{}: x is {}, y is {}; expected one rank", name, to_string(x), to_string(y));
   }
   std::vector<RemapAxis> axes;
   for (int d = 0; d < y.rank(); ++d) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/call.h"
+#include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
@@ -93,7 +94,7 @@ void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
 void run(Stream& stream, const RandomProblem& problem) {
   const View& key = problem.key;
   const std::string name = std::string("random_") += kForms[static_cast<int>(problem.form)];
-  if (key.dtype != DType::u32 || key.shape() != Shape{2}) {
+  if (key.shape() != Shape{2}) {
     throw InvalidArgument("{}: key is {}; expected u32 [2]", name, to_string(key));
   }
   check_memory(stream, name, {{"key", key}}, {{"y", problem.y}}, Sharing::none);
@@ -102,30 +103,18 @@ void run(Stream& stream, const RandomProblem& problem) {
   random_gpu(*stream.gpu(), problem);
 }
 
-void check_float(std::string_view name, const View& y) {
-  if (y.dtype != DType::f32 && y.dtype != DType::f16 && y.dtype != DType::bf16) {
-    throw InvalidArgument("{}: y is {}; expected f32, f16 or bf16", name, to_string(y));
-  }
-}
-
-void check_integer(std::string_view name, const View& y) {
-  if (!is_integer(y.dtype) || bits(y.dtype) < 8) {
-    throw InvalidArgument("{}: y is {}; expected an integer of 8 to 64 bits", name, to_string(y));
-  }
-}
-
 }  // namespace
 
 void random_bits(Stream& stream, const View& key, const View& y) {
   call(stream, CallKey("random_bits"), {key, y}, [&](Stream& s) {
-    check_integer("random_bits", y);
+    check_views("random_bits", {&key}, {&y});
     run(s, {Form::bits, key, y});
   });
 }
 
 void random_uniform(Stream& stream, const View& key, float low, float high, const View& y) {
   call(stream, CallKey("random_uniform", low, high), {key, y}, [&](Stream& s) {
-    check_float("random_uniform", y);
+    check_views("random_uniform", {&key}, {&y});
     const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
     if (!(first < last) || !std::isfinite(last - first)) {
       throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low,
@@ -142,7 +131,7 @@ void random_uniform(Stream& stream, const View& key, float low, float high, cons
 
 void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y) {
   call(stream, CallKey("random_normal", mean, deviation), {key, y}, [&](Stream& s) {
-    check_float("random_normal", y);
+    check_views("random_normal", {&key}, {&y});
     if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean)) {
       throw InvalidArgument(
           "random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0", mean,
@@ -152,24 +141,43 @@ void random_normal(Stream& stream, const View& key, float mean, float deviation,
   });
 }
 
-void random_integers(Stream& stream, const View& key, std::int64_t low, std::int64_t high, const View& y) {
+namespace {
+
+// A bound as 64 bits in two's complement, and its sign.
+struct Bound {
+  std::uint64_t bits = 0;
+  bool negative = false;
+  auto operator<=>(const Bound& other) const {
+    return negative == other.negative ? bits <=> other.bits : other.negative <=> negative;
+  }
+};
+
+std::optional<Bound> bound(const Number& n) {
+  const auto bits = n.integer();
+  if (!bits || std::trunc(n.value()) != n.value()) return {};
+  return Bound{*bits, n.value() < 0};
+}
+
+}  // namespace
+
+void random_integers(Stream& stream, const View& key, const Number& low, const Number& high, const View& y) {
   call(stream, CallKey("random_integers", low, high), {key, y}, [&](Stream& s) {
-    check_integer("random_integers", y);
-    const int b = bits(y.dtype);
-    const std::int64_t least = is_signed(y.dtype) ? -1 - static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - b)) : 0;
-    const std::int64_t most =
-        b == 64 ? INT64_MAX : static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - b + (is_signed(y.dtype) ? 1 : 0)));
-    const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-    if (low >= high || range > std::uint64_t{1} << 32 || low < least || high - 1 > most) {
+    check_views("random_integers", {&key}, {&y});
+    const std::uint64_t most = ~std::uint64_t{0} >> (64 - bits(y.dtype) + (is_signed(y.dtype) ? 1 : 0));
+    const Bound least{is_signed(y.dtype) ? ~most : 0, is_signed(y.dtype)};
+    const auto from = bound(low), to = bound(high);
+    const std::uint64_t range = from && to ? to->bits - from->bits : 0;
+    if (!from || !to || *from >= *to || range > std::uint64_t{1} << 32 || *from < least ||
+        (!to->negative && to->bits != 0 && to->bits - 1 > most)) {
       throw InvalidArgument(
-          "random_integers: from {} to {} in {}; expected low < high, at most 2^32 apart, within the type", low, high,
-          name(y.dtype));
+          "random_integers: from {} to {} in {}; expected integers low < high, at most 2^32 apart, within the type",
+          to_string(low), to_string(high), name(y.dtype));
     }
     run(s, {.form = Form::integers,
-                 .key = key,
-                 .y = y,
-                 .low = static_cast<std::uint64_t>(low),
-                 .range = static_cast<std::uint32_t>(range)});
+            .key = key,
+            .y = y,
+            .low = from->bits,
+            .range = static_cast<std::uint32_t>(range)});
   });
 }
 

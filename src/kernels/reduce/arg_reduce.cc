@@ -1,5 +1,6 @@
 #include "core/host_memory.h"
 #include "kernels/common/memory.h"
+#include "kernels/check.h"
 #include "kernels/common/ordered_key.h"
 #include "kernels/common/split_rows.h"
 #include "kernels/reduce/arg_reduce_cpu.h"
@@ -14,10 +15,7 @@ constexpr std::string_view kNames[] = {"argmin", "argmax"};
 
 Rows check(ArgKind op, const View& x, const View& y, std::span<const int> axes) {
   const std::string_view name = kNames[static_cast<int>(op)];
-  if (!has_order(x.dtype)) throw InvalidArgument("{}: x is {}; expected a type with an order", name, to_string(x));
-  if (!is_integer(y.dtype) || bits(y.dtype) < 32) {
-    throw InvalidArgument("{}: y is {}; expected an integer of 32 or 64 bits", name, to_string(y));
-  }
+  check_views(name, {&x}, {&y});
   Rows rows = reduced_rows(name, x, y, axes);
   if (rows.length == 0 && rows.count > 0) {
     throw InvalidArgument("{}: x is {}; there is nothing to choose from", name, to_string(x));

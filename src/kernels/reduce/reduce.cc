@@ -11,90 +11,62 @@
 #include "kernels/reduce/reduce_form.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
+#include "weft/kernels/table.h"
 
 namespace weft::kernels {
 namespace {
 
-enum class Takes : std::uint8_t { numbers, floats, anything };
-bool takes_complex(ReduceKind op) { return op == ReduceKind::sum || op == ReduceKind::mean || op == ReduceKind::prod; }
-
 struct OpInfo {
   const char* name;
-  Takes takes;
-  double start;     // what an accumulator starts with; integers take their range's end for an infinity
+  double start;         // what an accumulator starts with; integers take their range's end for an infinity
+  bool tests = false;   // elements are only compared with 0
 };
 
 // In the order of ReduceKind.
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr OpInfo kOps[] = {
-    {"sum", Takes::numbers, 0},
-    {"mean", Takes::floats, 0},
-    {"prod", Takes::numbers, 1},
-    {"min", Takes::numbers, kInf},
-    {"max", Takes::numbers, -kInf},
-    {"sum_squares", Takes::numbers, 0},
-    {"l1", Takes::numbers, 0},
-    {"l2", Takes::floats, 0},
-    {"log_sum", Takes::floats, 0},
-    {"log_sum_exp", Takes::floats, 0},
-    {"any", Takes::anything, 0},
-    {"all", Takes::anything, 1},
-    {"count", Takes::anything, 0},
-    {"variance", Takes::floats, 0},
-    {"deviation", Takes::floats, 0},
+    {"sum", 0},
+    {"mean", 0},
+    {"prod", 1},
+    {"min", kInf},
+    {"max", -kInf},
+    {"sum_squares", 0},
+    {"l1", 0},
+    {"l2", 0},
+    {"log_sum", 0},
+    {"log_sum_exp", 0},
+    {"any", 0, true},
+    {"all", 1, true},
+    {"count", 0, true},
+    {"variance", 0},
+    {"deviation", 0},
 };
-// As messages and the table of kernels call it.
-std::string_view kernel_name(ReduceKind op) {
-  constexpr std::string_view kNames[] = {"reduce_sum",         "reduce_mean", "reduce_prod",        "reduce_min",
-                                         "reduce_max",         "reduce_sum_squares", "reduce_l1",   "reduce_l2",
-                                         "reduce_log_sum",     "reduce_log_sum_exp", "reduce_any",  "reduce_all",
-                                         "reduce_count",       "variance",    "deviation"};
-  return kNames[static_cast<int>(op)];
-}
 const char* kernel_of(ReduceKind op) {
   return is_moment(op) ? "variance" : op == ReduceKind::log_sum_exp ? "log_sum_exp" : "reduce";
 }
 
-void check_types(ReduceKind reduction, DType x, DType y) {
-  const OpInfo& op = kOps[static_cast<int>(reduction)];
-  const auto fail = [&](std::string_view expected) {
-    throw InvalidArgument("{}: x is {}, y is {}; expected {}", kernel_name(reduction), name(x), name(y), expected);
-  };
-  if (op.name == std::string_view("count")) {
-    if (!is_integer(y) || bits(y) < 32) fail("y to be an integer of 32 or 64 bits");
-  } else if (op.takes == Takes::anything) {
-    if (y != DType::boolean) fail("y to be bool");
-  } else if (x == DType::c64 && takes_complex(reduction)) {
-    if (y != x) fail("y to be c64 as x is");
-  } else if (is_floating(x)) {
-    if (!is_floating(y)) fail("y to be floating as x is");
-  } else if (op.takes == Takes::floats) {
-    fail("x to be floating");
-  } else if (!is_integer(x)) {
-    fail(x == DType::boolean ? "x to be integer or floating; `count` sums booleans" : "x to be integer or floating");
-  } else if (y != x) {
-    if (!is_integer(y) || bits(y) != 32 || is_signed(x) != is_signed(y))
-      fail("y to have x's type, or the 32-bit one of its kind");
-  }
+void check_types(ReduceKind op, const TensorType& x, const TensorType& y) {
+  const TensorType *inputs[] = {&x}, *outputs[] = {&y};
+  check_operands(kernel(reduce_name(op)), reduce_name(op), inputs, outputs);
 }
 
 void check_expression(ReduceKind op, const Expression& e, std::span<const View> views, int first, std::size_t outputs) {
   if (e.input_count() != static_cast<int>(views.size()) + first || e.outputs().size() != outputs) {
-    throw InvalidArgument("{}: {} views for an expression of {} inputs, and {} for its {} outputs", kernel_name(op),
+    throw InvalidArgument("{}: {} views for an expression of {} inputs, and {} for its {} outputs", reduce_name(op),
                           views.size(), e.input_count() - first, outputs, e.outputs().size());
   }
   for (const Expression::Node& node : e.nodes()) {
     if (node.op != ScalarOp::input) continue;
     const DType given = node.input < first ? DType::f32 : views[node.input - first].dtype;
     if (given == node.type) continue;
-    throw InvalidArgument("{}: input {} of the expression is {}, expected {}", kernel_name(op), node.input,
+    throw InvalidArgument("{}: input {} of the expression is {}, expected {}", reduce_name(op), node.input,
                           weft::name(node.type), weft::name(given));
   }
 }
 
 ReduceProblem check(ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
                     const ReduceFusion& fusion, double correction = 0) {
-  const std::string_view kernel = kernel_name(op);
+  const std::string_view kernel = reduce_name(op);
   if (inputs.empty() || (!fusion.prologue && inputs.size() != 1)) {
     throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
   }
@@ -118,13 +90,13 @@ ReduceProblem check(ReduceKind op, std::span<const View> inputs, const View& y, 
   r.extra_outputs.assign(fusion.extra_outputs.begin(), fusion.extra_outputs.end());
   if (fusion.epilogue) {
     check_expression(op, *fusion.epilogue, fusion.operands, 1, 1);
-    check_types(op, r.dtype, DType::f32);
+    check_types(op, {r.dtype, r.shape}, {DType::f32, y.shape()});
     if (y.dtype != fusion.epilogue->output_type(0)) {
       throw InvalidArgument("{}: y is {}, expected {}", kernel, to_string(y),
                             weft::name(fusion.epilogue->output_type(0)));
     }
   } else {
-    check_types(op, r.dtype, y.dtype);
+    check_types(op, {r.dtype, r.shape}, {y.dtype, y.shape()});
   }
   for (const View& v : inputs) r.inputs.push_back(v.broadcast_to(r.shape));
 
@@ -177,8 +149,8 @@ std::string_view kind_of(DType type) {
 
 // The bits with which an accumulator of elements of type `x` starts, as the shader's type has them.
 std::uint64_t identity_bits(ReduceKind op, DType x) {
-  const auto& [name, takes, start] = kOps[static_cast<int>(op)];
-  if (takes == Takes::anything) return static_cast<std::uint64_t>(start);
+  const auto& [name, start, tests] = kOps[static_cast<int>(op)];
+  if (tests) return static_cast<std::uint64_t>(start);
   if (is_floating(x) || x == DType::c64) return std::bit_cast<std::uint32_t>(static_cast<float>(start));
   const std::uint64_t largest = ~std::uint64_t{0} >> (64 - bits(x) + (is_signed(x) ? 1 : 0));
   if (start == kInf) return largest;
@@ -194,7 +166,7 @@ struct Accumulator {
 Accumulator reduce_accumulator(ReduceKind op, DType x) {
   if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl says what of
   if (op == ReduceKind::log_sum_exp) return {DType::c64};  // maximum and sum
-  if (kOps[static_cast<int>(op)].takes == Takes::anything) return {DType::u32};
+  if (kOps[static_cast<int>(op)].tests) return {DType::u32};
   if (x == DType::c64) return {x};
   // Minima and maxima as integers of their order.
   if (is_floating(x)) return {op == ReduceKind::min || op == ReduceKind::max ? DType::i32 : DType::f32};
@@ -323,7 +295,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
     call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
     const std::uint64_t of_splits = identity_bits(r.op, accumulator);
-    if (info.takes == Takes::anything) call.opaque_zero();
+    if (info.tests) call.opaque_zero();
     call.set("op", info.name).set("kind", kind_of(r.dtype)).set("long_result", bits(r.y.dtype) == 64);
     call.set("x_type", compute_type(r.dtype));
     call.param("identity_low", static_cast<std::uint32_t>(identity));
@@ -508,21 +480,21 @@ void run(Stream& stream, ReduceKind op, std::span<const View> inputs, const View
   const OpInfo& info = kOps[static_cast<int>(op)];
   const Operands from = fusion.prologue ? Operands("input", inputs) : Operands("x", inputs[0]),
                  operands("operand", fusion.operands), extra_outputs("further result", fusion.extra_outputs);
-  check_memory(stream, kernel_name(op), {from, operands}, {{"y", y}, extra_outputs}, Sharing::same_view);
-  check_memory(stream, kernel_name(op), {operands}, {extra_outputs}, Sharing::none);
+  check_memory(stream, reduce_name(op), {from, operands}, {{"y", y}, extra_outputs}, Sharing::same_view);
+  check_memory(stream, reduce_name(op), {operands}, {extra_outputs}, Sharing::none);
   if (r.rows.count == 0) return;
-  if (stream.cpu()) return in_host_memory(kernel_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
+  if (stream.cpu()) return in_host_memory(reduce_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
   // Of an f64 its bits tell whether it is 0.
-  const bool by_bits = info.takes == Takes::anything && !fusion.prologue;
+  const bool by_bits = info.tests && !fusion.prologue;
   if ((r.dtype == DType::f64 && !by_bits) || (!r.epilogue && y.dtype == DType::f64)) {
-    throw Unsupported("{}: x is {}, y is {}; f64 runs on the CPU only", kernel_name(op), name(r.dtype), to_string(y));
+    throw Unsupported("{}: x is {}, y is {}; f64 runs on the CPU only", reduce_name(op), name(r.dtype), to_string(y));
   }
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, r, axes);
   const int rank = r.shape.rank();
   const std::vector<View> views = views_of(r, kept_axes(rank, axes));
-  in_row_chunks(capabilities, kernel_name(op), views, reduced_axes(rank, axes), scratch, [&](RowChunks pieces) {
+  in_row_chunks(capabilities, reduce_name(op), views, reduced_axes(rank, axes), scratch, [&](RowChunks pieces) {
     const std::vector<Chunk> chunks = chunks_of(capabilities, r, axes, pieces);
     if (chunks[0].stage != Stage::first) return run_alone(stream, chunks[0]);
     run_split(stream, chunks);

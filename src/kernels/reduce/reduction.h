@@ -7,9 +7,13 @@
 #include "kernels/common/rows.h"
 #include "kernels/plan_cache.h"
 #include "weft/cpu.h"
+#include "weft/kernels/reduce.h"
 #include "weft/view.h"
 
 namespace weft::kernels {
+
+// The name of the kernel: "reduce_sum", "variance".
+std::string_view reduce_name(ReduceKind op);
 
 // x and y as operands 0 and 1. y has x's shape with the sizes of `axes` 1, or without them. Throws InvalidArgument in
 // the name of `kernel`.

@@ -3,10 +3,12 @@
 // no progress to threads that wait; of many floats both in one dispatch, which can do without).
 #include <limits>
 
+#include "kernels/check.h"
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/split_rows.h"
 #include "kernels/plan_cache.h"
+#include "kernels/scan/scan.h"
 #include "kernels/scan/scan_cpu.h"
 #include "kernels/scan/scan_split.h"
 #include "weft/error.h"
@@ -17,39 +19,13 @@ namespace {
 
 constexpr std::string_view kNames[] = {"sum", "prod", "max", "min", "log_sum_exp"};
 std::string_view op_name(ScanKind op) { return kNames[static_cast<int>(op)]; }
-// As messages and the table of kernels call it.
-std::string_view kernel_name(ScanKind op) {
-  constexpr std::string_view kKernels[] = {"scan_sum", "scan_prod", "scan_max", "scan_min", "scan_log_sum_exp"};
-  return kKernels[static_cast<int>(op)];
-}
-
 Rows check(ScanKind op, const View& x, const View& y, int axis) {
-  const std::string_view name = kernel_name(op);
-  const auto fail = [&](std::string_view expected) {
-    throw InvalidArgument("{}: x is {}, y is {}; expected {}", name, to_string(x), to_string(y), expected);
-  };
-  if (x.shape() != y.shape()) fail("one shape");
+  const std::string_view name = scan_name(op);
+  check_views(name, {&x}, {&y});
+  if (x.shape() != y.shape()) {
+    throw InvalidArgument("{}: x is {}, y is {}; expected one shape", name, to_string(x), to_string(y));
+  }
   axis = normalize_axis(axis, x.rank(), name);
-  const bool adds = op == ScanKind::sum || op == ScanKind::prod;
-  for (const View* v : {&x, &y}) {
-    if (bits(v->dtype) < 8) {
-      throw Unsupported("{}: {} is {}; cast packed types first", name, v == &x ? "x" : "y", to_string(*v));
-    }
-  }
-  switch (info(x.dtype).kind) {
-    case DTypeKind::floating:
-      if (!is_floating(y.dtype)) fail("y to be floating as x is");
-      break;
-    case DTypeKind::complex:
-      if (!adds || y.dtype != x.dtype) fail("a sum or product of complex numbers");
-      break;
-    case DTypeKind::boolean:
-      if (!adds || !is_integer(y.dtype)) fail("a sum or product of booleans in an integer type");
-      break;
-    default:
-      if (op == ScanKind::log_sum_exp) fail("x to be floating");
-      if (adds ? !is_integer(y.dtype) : y.dtype != x.dtype) fail(adds ? "y to be integer" : "y to have x's type");
-  }
   AxisMask along{};
   along[axis] = true;
   const std::array<Strides, 2> strides{x.strides(), y.strides()};
@@ -165,7 +141,7 @@ Call start(Stream& stream, const char* kernel, ScanKind op, const View& x, const
 
 void run_split(Stream& stream, ScanKind op, std::span<const Chunk> chunks, const ScanOptions& options,
                const SplitRows& splits) {
-  run_split_rows(*stream.gpu(), kernel_name(op), splits, [&](std::size_t chunk) {
+  run_split_rows(*stream.gpu(), scan_name(op), splits, [&](std::size_t chunk) {
     const Chunk& w = chunks[chunk];
     return start(stream, "scan_split", op, w.x, w.y, w.rows, splits.plan_of(chunk), options);
   });
@@ -179,16 +155,16 @@ AxisMask along(int axis, int rank) {
 
 void run(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options) {
   const Rows rows = check(op, x, y, axis);
-  check_memory(stream, kernel_name(op), {{"x", x}}, {{"y", y}}, Sharing::same_view);
+  check_memory(stream, scan_name(op), {{"x", x}}, {{"y", y}}, Sharing::same_view);
   if (x.count() == 0) return;
   if (stream.cpu()) return scan_cpu(*stream.cpu(), op, x, y, rows, options);
   for (const View* v : {&x, &y}) {
     if (v->dtype != DType::f64) continue;
-    throw Unsupported("{}: {} is {}, which runs on the CPU only", kernel_name(op), v == &x ? "x" : "y", to_string(*v));
+    throw Unsupported("{}: {} is {}, which runs on the CPU only", scan_name(op), v == &x ? "x" : "y", to_string(*v));
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, op, axis, options);
-  in_row_chunks(capabilities, kernel_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowChunks pieces) {
+  in_row_chunks(capabilities, scan_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowChunks pieces) {
     const std::vector<Chunk> chunks = chunks_of(op, pieces, axis, options);
     const auto splits = splits_of(capabilities, op, chunks);
     if (splits) return run_split(stream, op, chunks, options, *splits);

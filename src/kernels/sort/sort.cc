@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/host_memory.h"
+#include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/plan_cache.h"
@@ -23,9 +24,8 @@ struct Request {
 };
 
 Request checked(Request r) {
-  if (!has_order(r.x.dtype)) {
-    throw InvalidArgument("{}: x is {}; expected a type with an order", r.name, to_string(r.x));
-  }
+  const auto given = [](const std::optional<View>& v) { return v ? &*v : nullptr; };
+  check_views(r.name, {&r.x}, {given(r.values), given(r.indices)});
   r.axis = normalize_axis(r.axis, r.x.rank(), r.name);
   if (!r.values && !r.indices) throw InvalidArgument("{}: neither values nor indices are wanted", r.name);
   const View& y = r.values ? *r.values : *r.indices;
@@ -39,13 +39,6 @@ Request checked(Request r) {
                             v == &r.values ? "values" : "indices", to_string(**v), to_string(expected), to_string(r.x),
                             r.axis);
     }
-  }
-  if (r.values && r.values->dtype != r.x.dtype) {
-    throw InvalidArgument("{}: values is {}; expected x's type, {}", r.name, to_string(*r.values),
-                          weft::name(r.x.dtype));
-  }
-  if (r.indices && (!is_integer(r.indices->dtype) || bits(r.indices->dtype) < 32)) {
-    throw InvalidArgument("{}: indices is {}; expected an integer of 32 or 64 bits", r.name, to_string(*r.indices));
   }
   return r;
 }

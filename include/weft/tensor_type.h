@@ -1,0 +1,18 @@
+// The data type and shape of a tensor.
+#pragma once
+
+#include <string>
+
+#include "weft/dtype.h"
+#include "weft/shape.h"
+
+namespace weft {
+
+struct TensorType {
+  DType dtype = DType::f32;
+  Shape shape;
+  bool operator==(const TensorType&) const = default;
+};
+std::string to_string(const TensorType& type);  // "f32 [2, 3]"
+
+}  // namespace weft

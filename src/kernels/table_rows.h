@@ -1,0 +1,98 @@
+// What the rows of the kernel table are written with: each family has its own in <family>/<family>_rows.cc, and a line
+// in table.cc.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/error.h"
+#include "weft/kernels/table.h"
+
+namespace weft::kernels {
+
+using TableRows = std::vector<KernelInfo>;
+
+// ---- Attributes
+inline AttributeSchema boolean(std::string name, bool default_value) {
+  return {std::move(name), AttributeKind::boolean, Number(default_value ? 1 : 0), {}};
+}
+inline AttributeSchema integer(std::string name, std::optional<AttributeValue> default_value = {}) {
+  return {std::move(name), AttributeKind::integer, std::move(default_value), {}};
+}
+inline AttributeSchema number(std::string name, std::optional<AttributeValue> default_value = {}) {
+  return {std::move(name), AttributeKind::number, std::move(default_value), {}};
+}
+inline AttributeSchema integers(std::string name) { return {std::move(name), AttributeKind::integers, {}, {}}; }
+// One of the names; the first is the default.
+template <std::size_t n>
+AttributeSchema choice(std::string name, const std::string_view (&names)[n]) {
+  return {std::move(name), AttributeKind::text, std::string(names[0]), {std::begin(names), std::end(names)}};
+}
+
+// ---- Operands
+inline OperandSchema optional(std::string name) { return {.name = std::move(name), .arity = Arity::optional}; }
+inline OperandSchema repeated(std::string name) { return {.name = std::move(name), .arity = Arity::repeated}; }
+inline OperandSchema ranked(std::string name, int least, int most = kMaxRank) {
+  return {.name = std::move(name), .min_rank = least, .max_rank = most};
+}
+inline OperandTypes as(int operand) { return OperandTypes::as(operand); }
+
+// ---- Calling: what a row's function reads of arguments that fit its schema.
+class Reader {
+ public:
+  explicit Reader(const Arguments& arguments) : a_(arguments) {}
+
+  std::span<const View> inputs() const { return a_.inputs; }
+  std::span<const View> outputs() const { return a_.outputs; }
+  const View& in(std::size_t i) const { return a_.inputs[i]; }
+  const View& out(std::size_t i) const { return a_.outputs[i]; }
+  std::optional<View> maybe_in(std::size_t i) const { return there(a_.inputs, i); }
+  std::optional<View> maybe_out(std::size_t i) const { return there(a_.outputs, i); }
+
+  const Number& number(std::string_view name) const { return get<Number>(name); }
+  double real(std::string_view name) const { return number(name).value(); }
+  float single(std::string_view name) const { return static_cast<float>(real(name)); }
+  bool flag(std::string_view name) const { return real(name) != 0; }
+  std::int64_t integer(std::string_view name) const { return *number(name).as_int64(); }
+  int axis(std::string_view name = "axis") const { return narrowed(integer(name)); }
+  const std::vector<std::int64_t>& integers(std::string_view name) const {
+    return get<std::vector<std::int64_t>>(name);
+  }
+  std::vector<int> axes(std::string_view name = "axes") const {
+    std::vector<int> all;
+    for (const std::int64_t a : integers(name)) all.push_back(narrowed(a));
+    return all;
+  }
+  // An enumerator by its name in `names`, which are in the enumeration's order.
+  template <class Enum, std::size_t n>
+  Enum choice(std::string_view name, const std::string_view (&names)[n]) const {
+    return static_cast<Enum>(std::ranges::find(names, get<std::string>(name)) - std::begin(names));
+  }
+
+ private:
+  static std::optional<View> there(std::span<const View> views, std::size_t i) {
+    if (i >= views.size() || !views[i].buffer) return {};
+    return views[i];
+  }
+  // An axis that no int holds is outside of every tensor, and so is the nearest that one does.
+  static int narrowed(std::int64_t i) { return static_cast<int>(std::clamp<std::int64_t>(i, INT32_MIN, INT32_MAX)); }
+  template <class T>
+  const T& get(std::string_view name) const {
+    const auto found = a_.attributes.find(name);
+    const T* value = found == a_.attributes.end() ? nullptr : std::get_if<T>(&found->second);
+    if (!value) throw InternalError("no attribute {} of the kind that is read", name);
+    return *value;
+  }
+
+  const Arguments& a_;
+};
+
+template <class Run>
+KernelInfo row(Schema schema, Run run) {
+  return {std::move(schema), [run = std::move(run)](Stream& s, const Arguments& a) { run(s, Reader(a)); }};
+}
+
+}  // namespace weft::kernels
