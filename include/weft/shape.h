@@ -66,7 +66,7 @@ bool broadcasts_to(const Shape& from, const Shape& to);
 // Turns an axis that may be negative into [0, rank). Throws InvalidArgument outside [-rank, rank).
 int normalize_axis(int axis, int rank, std::string_view where);
 
-// A shape with the strides that lead through memory. Strides may be zero (broadcast) or negative (reversed).
+// A shape and its strides in memory. Strides may be zero (broadcast) or negative (reversed).
 struct Layout {
   Shape shape;
   Strides strides;
@@ -84,14 +84,14 @@ struct Layout {
   Layout permuted(std::span<const int> order) const;
   // The same elements seen as `target` by NumPy's broadcast (stride 0). Throws InvalidArgument.
   Layout broadcast_to(const Shape& target) const;
-  // The same elements in the same order under another shape, if strides can say it.
+  // The same elements in the same order under another shape; false if strides cannot express it.
   bool reshaped(const Shape& target, Layout& result) const;
 
   bool operator==(const Layout&) const = default;
 };
 
-// Merges neighbouring dimensions that all of `strides` walk as one, and drops sizes of 1, so that kernels loop over
-// as few dimensions as there are. All lists share `shape`.
+// Merges neighbouring dimensions that are contiguous with each other under all of `strides`, and drops sizes of 1, so
+// that kernels loop over as few dimensions as possible. All lists share `shape`.
 //   shape [2, 3, 4], strides {[12, 4, 1], [0, 0, 1]}  →  shape [6, 4], strides {[4, 1], [0, 1]}
 struct Collapsed {
   Shape shape;

@@ -1,5 +1,5 @@
-// The kernel library by name: for frameworks that keep a table of operations, and for bindings of other languages. Each
-// row says what a kernel takes; its contract stands in the header of its family.
+// The kernel library by name: for frameworks with a table of operations, and for bindings to other languages. Each row
+// lists what a kernel takes; its contract is in the header of its family.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ struct KernelInfo {
   std::string outputs;     // "y"
   std::string attributes;  // "axis:integer epsilon:number=1e-5 axes:integers op:text": a default makes it optional
   std::string summary;     // a line
-  // Other names that find() and call() know: "rint round_even". A form of the kernel that has a name of its own, such
-  // as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
+  // Other names that find() and call() accept: "rint round_even". A form of the kernel with a name of its own, such as
+  // argsort for sort, has its own operands and attributes, which are in the row that find() returns for it.
   std::string other_names;
   std::function<void(Stream&, const Arguments&)> run;
 };
 
 // All kernels, by family.
 std::span<const KernelInfo> table();
-// By its name or another one; null if there is none of that name.
+// By its name or an alias; null if there is none of that name.
 const KernelInfo* find(std::string_view name);
 
 // Runs a kernel. Throws InvalidArgument if there is none of that name (the message names the nearest), if operands are
