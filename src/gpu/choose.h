@@ -1,4 +1,4 @@
-// Which adapter a name means.
+// Selects an adapter by name.
 #pragma once
 
 #include "gpu/instance.h"
