@@ -65,7 +65,7 @@ void transpositions(KernelBench& b) {
   }
 }
 
-// An elementwise function on operands as large as --size says.
+// An elementwise function on operands of --mebibytes.
 void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::MapForm& form,
              const std::string& label) {
   const Tensor x = b.tensor(type, {-1});

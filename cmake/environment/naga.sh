@@ -6,7 +6,7 @@ readonly naga_version=30.0.1
 
 # fetch_naga: builds the program naga in the user's cache, once, with the host's cargo. Only its test needs it: without
 # it that test is skipped, with the reason. With WEFT_REQUIRE_NAGA=on, as CI sets it, the test fails instead, and Debian
-# testing's cargo is used if the host has none that is new enough.
+# testing's cargo is used if the host's cannot build it.
 fetch_naga() {
   local directory=$cache/naga log=$cache/naga.log required='' program
   # The places where the test looks; the host's own programs are not visible in a root.

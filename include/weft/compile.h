@@ -78,7 +78,7 @@ struct CompileOptions {
   std::shared_ptr<ConstantStore> constants;  // none: the executable's own
   std::optional<Precision> precision;  // none: Flag::precision, which is strict by default
   std::optional<double>
-      f16_error_bound;  // of automatic; none: what Flag::f16_error_bound says, kF16ErrorBound by default
+      f16_error_bound;  // of automatic; none: Flag::f16_error_bound, kF16ErrorBound by default
   // For weights whose name contains the text, decides without measuring: true is f16. The first match decides;
   // Flag::force_f16 is appended to the list.
   std::vector<std::pair<std::string, bool>> force_f16;

@@ -61,7 +61,7 @@ struct FlagInfo {
 std::span<const FlagInfo> flags();
 const FlagInfo& info(Flag flag);
 
-// The current value, read anew each time. Throws InvalidArgument, naming the variable, when it does not parse.
+// The current value, read again on each call. Throws InvalidArgument, naming the variable, when it does not parse.
 std::string flag_text(Flag flag);
 bool flag_on(Flag flag);
 double flag_number(Flag flag);

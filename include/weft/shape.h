@@ -1,4 +1,5 @@
-// Shapes, strides and layouts: where the elements of a tensor lie. Sizes and strides count elements, not bytes.
+// Shapes, strides and layouts: the places of a tensor's elements in memory. Sizes and strides count elements, not
+// bytes.
 #pragma once
 
 #include <array>
@@ -75,7 +76,7 @@ struct Layout {
 
   int rank() const { return shape.rank(); }
   std::int64_t count() const { return element_count(shape); }
-  // True if the elements lie one after the other in row-major order (sizes of 1 may have any stride).
+  // True if the elements are contiguous in row-major order (sizes of 1 may have any stride).
   bool is_dense() const;
   // Smallest and largest element offset that any index reaches; {0, 0} when there is no element.
   std::array<std::int64_t, 2> offset_range() const;

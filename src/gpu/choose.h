@@ -10,7 +10,7 @@ struct Choice {
   std::string reason;  // "NVIDIA H200 (vulkan): best of 3 adapters"
 };
 
-// As DeviceOptions::adapter says. Throws NoDevice, InvalidArgument.
+// `asked` is a name as in DeviceOptions::adapter. Throws NoDevice, InvalidArgument.
 Choice choose(const std::string& asked);
 
 // "0: NVIDIA H200 (vulkan), 1: llvmpipe … (vulkan, software)", for messages.
