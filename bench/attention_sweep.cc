@@ -1,4 +1,4 @@
-// Times the variants of the attention kernel over the shapes of sentence encoders on one adapter, each result checked
+// Times the variants of the attention kernel for the shapes of sentence encoders on one adapter. Each result is checked
 // against the CPU's on the first and last sequence of the batch.
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -44,8 +44,9 @@ std::vector<std::byte> random_values(DType type, std::int64_t count) {
   return bytes;
 }
 
-// Packed [batch, length, heads + 2·kv_heads, dim] seen as q, k and v, as a QKV projection leaves it; y like it. With
-// --queries: caches of keys and values [batch, kv_heads, length, dim] one after the other, then that many queries.
+// Packed [batch, length, heads + 2·kv_heads, dim] viewed as q, k and v, as a QKV projection stores it; y has q's
+// layout. With --queries: caches of keys and values [batch, kv_heads, length, dim] one after the other, then that many
+// queries.
 struct Problem {
   std::int64_t batch, length, queries;
   DType type;
@@ -206,7 +207,7 @@ double value(const std::vector<std::byte>& bytes, DType type, std::size_t i) {
   return reinterpret_cast<const bfloat16*>(bytes.data())[i];
 }
 
-// Largest distance; a NaN on one side only is infinitely far.
+// The largest difference; a NaN on only one side counts as infinite.
 double distance(const std::vector<std::byte>& a, const std::vector<std::byte>& b, DType type) {
   double worst = 0;
   const std::size_t count = a.size() * 8 / static_cast<std::size_t>(bits(type));
@@ -227,7 +228,7 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
                 static_cast<long long>(length), static_cast<unsigned long long>(bytes));
     return;
   }
-  // All sequences hold the same numbers; their masks differ, so a wrong batch shows.
+  // All sequences hold the same numbers but have different masks, so that a wrong batch is noticed.
   const std::vector<std::byte> packed = random_values(type, one);
   std::vector<std::byte> mask(static_cast<std::size_t>((batch * length + 3) / 4 * 4));
   for (std::int64_t b = 0; b < batch; ++b) {
@@ -244,7 +245,7 @@ void sweep(gpu::Device& device, const Options& o, std::int64_t batch, std::int64
   }
   device.upload(mask_gpu, 0, mask);
 
-  // What the CPU says of the first and the last sequence.
+  // The CPU's results for the first and the last sequence.
   cpu::Executor executor;
   std::vector<std::vector<std::byte>> expected;
   for (std::int64_t b : {std::int64_t{0}, batch - 1}) {

@@ -1,8 +1,9 @@
-// What the parts of weft_bench and of the tuning programs share: options, reports, and measuring a kernel call.
+// Shared by the parts of weft_bench and the tuning programs: options, reports, and measuring a kernel call.
 //
 // A family of cases is a function in bench/cases that calls measure() for each case, registered by a line
 //   const bool registered = register_cases("copy", copy_cases);
-// A case's name says kernel, type and shape as "softmax f32 [65536, 1024]": bench/torch_kernels.py uses the same names.
+// A case's name gives kernel, type and shape, as "softmax f32 [65536, 1024]": bench/torch_kernels.py uses the same
+// names.
 #pragma once
 
 #include <format>
@@ -21,27 +22,27 @@ namespace weft::bench {
 struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
   std::vector<std::string> families;  // of kernels; none: all
-  int calls = 192;                    // of a submit, of which the host's time is taken
+  int calls = 192;                    // of a submit, for measuring the host's time
   Timing timing;
   std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;
   std::string output, compare, plot;  // files
 };
-// --device, --seconds, and what becomes of results.
+// --device, --seconds, and the options for results.
 void add_report_options(CLI::App& app, Options& options);
 // --only, by these names.
 void add_only_option(CLI::App& app, Options& options, const std::string& names = "--only");
-// Which kernels, of which size. `only`: the names of that option.
+// Which kernels, and their size. `only`: the names of that option.
 void add_kernel_options(CLI::App& app, Options& options, const std::string& only = "--only");
 
-// Prints each result as it comes, as text or as a JSON line, beside the result of the same name in --compare's file,
-// and writes it to --output; at the end draws --plot's picture. Throws IoError, for files that cannot be written at
-// once.
+// Prints each result when it is ready, as text or as a JSON line, with the result of the same name in --compare's file,
+// and writes it to --output; at the end draws --plot's picture. Throws IoError at once for files that cannot be
+// written.
 class Report {
  public:
   explicit Report(const Options& options);
   std::size_t size() const { return results_.size(); }
-  // `name` joins results of different runs; `value` in `unit` is what is compared and drawn.
+  // `name` matches results of different runs; `value` in `unit` is compared and drawn.
   void add(const std::string& name, double value, const std::string& unit, bool larger_is_better,
            const nlohmann::ordered_json& details, const std::string& text);
   void draw() const;
@@ -60,14 +61,15 @@ class Report {
 bool close(double got, double expected, double tolerance);  // relative, or absolute below 1
 
 struct Tolerance {
-  double relative = 0;  // times the greatest magnitude there
+  double relative = 0;  // times the greatest magnitude in the result
   double absolute = 0;
 };
 using Operation = std::function<void(Stream&, std::span<const View> inputs, const View& y)>;
-// Whether y, which an operation has made, is what the CPU twin makes of copies of the inputs, as f32; says so if not.
+// True if y, the result of an operation, agrees with the CPU's result on copies of the inputs, as f32; reports it if
+// not.
 bool agrees(const Device& device, std::span<const View> inputs, const View& y, const Operation& operation,
             const Tolerance& tolerance);
-// Whether --only's texts want a case of that name.
+// True if --only selects a case of that name.
 bool asked(const Options& options, std::string_view name);
 
 enum class Unit { bytes, flop };
@@ -78,14 +80,14 @@ struct Tensor {
   std::uint64_t bytes() const { return byte_size(type, static_cast<std::uint64_t>(element_count(shape))); }
 };
 
-// A call whose operands come from memory, not from a cache: they have copies that calls take turns over.
+// A call whose operands come from memory, not from a cache: calls rotate through copies of them.
 struct ColdCase {
   using Operands = std::span<const View>;  // inputs, then outputs
   std::string name;
   std::vector<Tensor> inputs, outputs;
   double moved;                            // bytes, in sizes of the first input
   std::function<void(Stream&, Operands)> call;
-  float low = -1, high = 1;                // between which floats lie
+  float low = -1, high = 1;                // the range of random floats
 };
 
 class KernelBench {
@@ -96,7 +98,7 @@ class KernelBench {
   View random(const Shape& shape, DType type = DType::f32, float low = -1, float high = 1);
   // Every byte 0xff: NaN, or -1.
   View poisoned(const Shape& shape, DType type = DType::f32);
-  // Makes a dense view so, to the end of its last word.
+  // Fills a dense view with 0xff, to the end of its last word.
   void poison(const View& view);
   // Elements of a dense view, counted in row-major order.
   std::vector<double> read(const View& view, std::int64_t first, std::int64_t count);
@@ -108,25 +110,25 @@ class KernelBench {
     return bench::agrees(device_, inputs, y, operation, tolerance);
   }
 
-  // Whether measure() would do anything for a case of that name.
+  // True if measure() would run a case of that name.
   bool asked(std::string_view name) const { return bench::asked(options_, name); }
-  // Runs the call, warms up, times it, and checks what it left, if there is a check. `amount` in bytes or FLOP; `more`:
-  // what else the call does, for the cpu's estimate (a GPU's dispatches say it themselves); `turns`: how many times it
-  // does all that.
+  // Runs the call, warms up, times it, and checks its result, if there is a check. `amount` in bytes or FLOP; `more`:
+  // additional work of the call, for the cpu's estimate (a GPU's dispatches declare theirs); `turns`: how many times
+  // the call does all that.
   void measure(const std::string& name, Unit unit, double amount, const Call& call, const std::function<bool()>& check,
                const Work& more = {}, int turns = 1);
-  // Without a check; calls take turns over copies of their operands.
+  // Without a check; calls rotate through copies of their operands.
   void measure(const ColdCase& cold);
 
   void run(const Call& call) { bench::run(device_, call); }
   std::int64_t bytes() const;  // of the large tensors
-  // bytes(), and of 1, 4, 16 and 64 MiB those below it.
+  // bytes(), and those of 1, 4, 16 and 64 MiB that are smaller.
   std::vector<std::int64_t> sizes() const;
-  // Of so many bytes, or of bytes(): what its dimension of -1 stands for.
+  // A tensor of that many bytes, or of bytes(): they determine its dimension of -1.
   Tensor tensor(DType type, Shape shape, std::int64_t bytes = 0) const;
   const Device& device() const { return device_; }
   bool wrong() const { return wrong_; }
-  // How far the cost model's estimates were off: the median of the larger of estimate / time and time / estimate.
+  // The error of the cost model's estimates: the median of the larger of estimate / time and time / estimate.
   void report_estimates();
 
  private:

@@ -1,4 +1,4 @@
-// How long graphs take to compile, in shapes that were not met before, when their kernels are compiled already.
+// How long graphs of new shapes take to compile when their kernels are compiled already.
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kColumns = 256, kFirstRows = 65, kShapes = 16;
 
-// Of steps that do not become one. Weights are inputs, so that nothing is uploaded or folded.
+// A graph of steps that are not fused into one. Weights are inputs, so that nothing is uploaded or folded.
 Graph chain(int kernels, std::int64_t rows) {
   Graph graph;
   Value x = graph.input("x", DType::f32, {rows, kColumns});
@@ -40,7 +40,7 @@ class Laps {
   Clock::time_point last_ = Clock::now();
 };
 
-// Shapes are met again and again here, and a device keeps plans and bind groups of those that it knows.
+// A device caches plans and bind groups of known shapes. They are cleared, because shapes repeat here.
 void forget_shapes(const Device& device) {
   if (!device.is_gpu()) return;
   device.gpu().impl().plans = nullptr;
@@ -66,7 +66,7 @@ class CompileBench {
       const Executable executable = compile(graph, device_, options_);
       const double us = laps.lap();
       steps = executable.report().steps.size();
-      if (i < kShapes) continue;  // kernels are compiled
+      if (i < kShapes) continue;  // their kernels are compiled first
       whole.push_back(us);
       in_parts(graph, parts, passes);
     }
@@ -94,12 +94,12 @@ class CompileBench {
   }
 
  private:
-  using Samples = std::map<std::string_view, std::vector<double>>;  // µs, by what took them
+  using Samples = std::map<std::string_view, std::vector<double>>;  // µs, by phase
 
   static constexpr std::string_view kPasses = "passes", kSchedule = "schedule", kPlans = "plans",
                                     kMemory = "memory plan";
 
-  // What compile() does first, part by part.
+  // The first phases of compile(), one by one.
   void in_parts(const Graph& graph, Samples& parts, Samples& passes) const {
     forget_shapes(device_);
     CompileOptions options = options_;

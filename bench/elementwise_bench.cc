@@ -1,4 +1,4 @@
-// Copies that weft_bench does not have, and all forms of a transposition.
+// Copies that are not in weft_bench, and all forms of a transposition.
 #include <array>
 
 #include "bench.h"
@@ -65,14 +65,14 @@ void transpositions(KernelBench& b) {
   }
 }
 
-// An elementwise function of operands as large as the bench's.
+// An elementwise function on operands of --mebibytes.
 void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::MapForm& form,
              const std::string& label) {
   const Tensor x = b.tensor(type, {-1});
   const std::vector<Tensor> inputs(static_cast<std::size_t>(f.operands), x);
   const Expression e = function_expression(f.name, std::vector<DType>(inputs.size(), type));
   const Tensor y{e.output_type(0), x.shape};
-  // Where these have values.
+  // The range in which these functions have values.
   const bool above_0 = f.name.starts_with("log") || f.name == "sqrt" || f.name == "rsqrt" || f.name == "pow";
   b.measure({.name = std::format("{} {} {}{}", f.name, name(type), to_string(x.shape), label),
              .inputs = inputs, .outputs = {y},
@@ -95,7 +95,7 @@ void functions(KernelBench& b) {
   }
 }
 
-// Some in the forms that a thread may take elements in.
+// Some functions with all choices of elements for each thread.
 void forms(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::i64}) {
     for (const char* name : {"relu", "max", "add", "complex", "gelu_erf", "tanh", "silu", "asinh", "sin", "lgamma",
@@ -112,7 +112,7 @@ void forms(KernelBench& b) {
   }
 }
 
-// Of five operands, four of which are rows: batch norm with the channels last, in such forms.
+// Five operands, four of which are rows: batch norm with the channels last, in these forms.
 void affine(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
     const Tensor x = b.tensor(type, {-1, 64}), row{type, {64}};

@@ -1,4 +1,4 @@
-// A sentence encoder: ids in, embeddings out; and the first vector of a new process.
+// A sentence encoder: from ids to embeddings; and the time to the first vector of a new process.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>

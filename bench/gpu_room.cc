@@ -1,4 +1,4 @@
-// What the gpu room itself costs: opening, compiling, recording, submitting, uploading, reading back.
+// The overhead of the GPU layer itself: opening, compiling, recording, submitting, uploading, reading back.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What a kernel call costs the host that was made before, beside the same dispatches encoded with Dawn alone.
+// The host's time for a kernel call that was made before, compared with the same dispatches encoded with Dawn alone.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,7 +18,7 @@ using Views = std::vector<View>;  // inputs, then y
 constexpr std::int64_t kRows = 64, kColumns = 256;
 constexpr int kSets = 16, kSample = 16;  // calls
 
-// Adds µs of a call to `samples`, kSample calls at a time: what else the machine does then spoils few of them.
+// Adds µs of a call to `samples`, kSample calls at a time, so that disturbances spoil few samples.
 void time_calls(int calls, const auto& call, std::vector<double>& samples) {
   for (int i = 0; i < calls; i += kSample) {
     const auto start = Clock::now();
@@ -90,8 +90,8 @@ class BareDispatches {
 
   std::size_t size() const { return dispatches_.size(); }
 
-  // Adds µs of all dispatches of a call, of so many that take turns over views. `new_groups`: with a bind group made
-  // for each, else with those that were made before.
+  // Adds µs of all dispatches of a call, for `calls` calls that rotate through the views. `new_groups`: makes a bind
+  // group for each dispatch, else uses those that were made before.
   void time(std::span<const Views> turns, int calls, bool new_groups, std::vector<double>& samples) const {
     std::vector<wgpu::BindGroup> groups;
     if (!new_groups) {
@@ -124,7 +124,7 @@ class BareDispatches {
   }
 
  private:
-  static constexpr std::uint32_t kWindows = 64;  // of parameters, which dynamic offsets name in turn
+  static constexpr std::uint32_t kWindows = 64;  // ranges of parameters, selected in rotation by dynamic offsets
 
   struct Dispatch {
     wgpu::ComputePipeline pipeline;
@@ -132,7 +132,7 @@ class BareDispatches {
     std::span<const kernels::Plan::State::Binding> bindings;
     std::array<std::uint32_t, 3> workgroups;
     wgpu::Buffer params = {};
-    std::uint32_t window = 0;  // bytes; 0: without parameters
+    std::uint32_t window = 0;  // bytes; 0: no parameters
   };
 
   wgpu::BindGroup group(const Dispatch& d, const Views& views) const {
@@ -181,7 +181,7 @@ class HostBench {
         report_(report),
         calls_(options.calls / kSample * kSample),
         flush_(device.impl().flush) {
-    device.impl().flush = {~0u, ~0u};  // a submit among the calls would be counted
+    device.impl().flush = {~0u, ~0u};  // a submit among the calls would be timed with them
   }
   ~HostBench() { device_.impl().flush = flush_; }
   HostBench(const HostBench&) = delete;
@@ -201,7 +201,7 @@ class HostBench {
     bool right = true;
     const double warm_up = std::min(options_.timing.seconds, 0.1);
     const auto start = Clock::now();
-    // By turns, so that what disturbs one disturbs the other.
+    // Alternates, so that disturbances affect both alike.
     for (int turn = 0; own.empty() || seconds_since(start) < warm_up + options_.timing.seconds; ++turn) {
       const bool warm = turn > 0 && seconds_since(start) >= warm_up;
       time(c, turns(c, met, known, large), turn == 0 ? &right : nullptr, own);
@@ -233,15 +233,15 @@ class HostBench {
     return result;
   }
 
-  // The operands of --calls calls and one, which is as long as they are new.
+  // Operands for --calls calls and one more, so that all of them are new.
   Turns turns(const HostCase& c, Met met, const Turns& known, const Turns& large) const {
     if (met == Met::seen) return known;
     const int count = calls_ + 1;
     if (met == Met::new_buffers) {
-      device_.trim();  // those of calls before: what the pool finds again is not new
+      device_.trim();  // frees those of earlier calls, which the pool would reuse
       return sets(c, count, kRows);
     }
-    // The same sizes are met again and again, and forgotten before; pipelines stay.
+    // The same sizes repeat, so plans and bind groups are cleared; pipelines stay.
     device_.impl().plans = nullptr;
     device_.impl().bind_groups.clear();
     Turns result;
@@ -255,7 +255,7 @@ class HostBench {
     return result;
   }
 
-  // Adds µs of a call. `right`: whether the last one's result is, if somebody wants to know.
+  // Adds µs of a call. `right`, if not null: set to whether the last call's result is correct.
   void time(const HostCase& c, const Turns& turns, bool* right, std::vector<double>& samples) const {
     const Views& last = turns[static_cast<std::size_t>(calls_) % turns.size()];
     if (right) fill(last);
@@ -265,7 +265,7 @@ class HostBench {
       c.call(encoder, turns[turn]);
       turn = turn + 1 == turns.size() ? 0 : turn + 1;
     };
-    call();  // opens a command encoder and a pass
+    call();  // also opens a command encoder and a pass
     time_calls(calls_, call, samples);
     encoder.submit();
     device_.wait();

@@ -87,7 +87,7 @@ Tensor KernelBench::tensor(DType type, Shape shape, std::int64_t bytes) const {
 }
 
 View KernelBench::random(const Shape& shape, DType type, float low, float high) {
-  constexpr std::uint64_t kBlock = 16 << 20;  // repeated; larger than what caches keep of one tensor
+  constexpr std::uint64_t kBlock = 16 << 20;  // repeated; larger than caches hold of one tensor
   const std::uint64_t bytes = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
   std::vector<std::byte> block(std::min(bytes, kBlock));
   std::mt19937 rng(7);
@@ -189,7 +189,7 @@ bool agrees(const Device& device, std::span<const View> inputs, const View& y, c
 void KernelBench::measure(const std::string& name, Unit unit, double amount, const Call& call,
                           const std::function<bool()>& check, const Work& more, int turns) {
   if (!asked(name)) return;
-  // While the call is compiled; for longer if it slept while the host computed what the last one should give.
+  // Load while the call is compiled; longer if the GPU slept while the host computed the last expected result.
   occupy(device_, seconds_since(busy_until_) > 0.3 ? 1 : options_.timing.warm_up);
   run(call);
   const double ms = time_call(device_, call, options_.timing).wall / turns * 1e3;

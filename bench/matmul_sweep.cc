@@ -1,5 +1,5 @@
-// Runs forms of the matrix product over shapes on one GPU and prints TFLOP/s: what choose_variant() is tuned by.
-// Results are checked against entries computed on the host.
+// Runs variants of the matrix product over shapes on one GPU and prints TFLOP/s, for tuning choose_variant(). Results
+// are checked against elements computed on the host.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -41,7 +41,7 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, DType res
   Operands o;
   std::mt19937 random(7);
   std::uniform_real_distribution<float> value(-1, 1);
-  // Multiples of 2^-6 are exact in every type, so that the host's entries need no rounding of the inputs.
+  // Multiples of 2^-6 are exact in every type, so that the host need not round the inputs.
   const auto fill = [&](std::vector<float>& v, std::int64_t count) {
     v.resize(static_cast<std::size_t>(count));
     for (float& x : v) x = type == DType::i8   ? std::round(value(random) * 127)
@@ -62,7 +62,7 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, DType res
   return o;
 }
 
-// Largest error over some entries, in units of sqrt(k) · 2^-24, the scale of the rounding of k products of size ≤ 1.
+// The largest error of some elements, in units of sqrt(k) · 2^-24, the scale of the rounding of k products of size ≤ 1.
 double error(gpu::Device& device, const Case& c, const Operands& o) {
   std::vector<std::byte> bytes(o.vy.buffer.size());
   device.read(o.vy.buffer, 0, bytes.size()).get(bytes);
@@ -183,11 +183,12 @@ int main(int argc, char** argv) try {
     for (const MatmulVariant& v : list) {
       const std::string name = to_string(v);
       if (!can_run(v, problem, device.capabilities()) || (!keep(name) && !chosen)) continue;
-      // Tiles far larger or forms far slower than the shape deserves only cost time.
+      // Skips tiles that are far too large and forms that are far too slow for the shape, to save time.
       const std::int64_t work = c.m * c.n * c.k;
       if (v.kind == MatmulKind::gemv_k && work > (std::int64_t{1} << 33)) continue;
       const View words(o.vy.buffer, 0, DType::u32, {static_cast<std::int64_t>(o.vy.buffer.size() / 4)});
-      bench::run(device, [&](Stream& s) { kernels::fill(s, 0xffffffff, words); });  // nothing is left of another form
+      // Overwrites the results of other forms.
+      bench::run(device, [&](Stream& s) { kernels::fill(s, 0xffffffff, words); });
       const bench::Time time =
           bench::time_call(device, [&](Stream& s) { matmul_by(*s.gpu(), problem, epilogue, v); }, timing);
       const double e = error(device, c, o);

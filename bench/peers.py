@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times ONNX Runtime on a sentence encoder: the peer that ./dev bench sets beside Weft in the same run.
+"""Times ONNX Runtime on a sentence encoder: the peer with which ./dev bench compares Weft in the same run.
 
 Builds the encoder as an ONNX graph (opset 21, with LayerNormalization and Gelu as single nodes, so that the peer has
-its own fused kernels) straight from the model's safetensors, and prints a JSON line a shape:
+its own fused kernels) directly from the model's safetensors, and prints a JSON line for each shape:
   {"provider": "cpu", "batch": 32, "length": 128, "ms": 330.1, "runs": 5}
 "ms" is the median of a call: ids in, embeddings out.
 """
@@ -111,7 +111,7 @@ def session(model, provider, threads):
     if threads:
         options.intra_op_num_threads = threads
     if provider == "webgpu":
-        # Without a hardware GPU the provider offers itself only if it is told that a software adapter will do.
+        # Without a hardware GPU the provider is available only if a software adapter is allowed explicitly.
         os.environ.setdefault("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", "1")
         import onnxruntime_ep_webgpu as ep
 
@@ -149,7 +149,7 @@ def measure(args):
 
 
 def lines_of(command):
-    """Runs a command and yields its JSON lines; what else it says is shown if it fails."""
+    """Runs a command and yields its JSON lines; other output is shown if it fails."""
     process = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
     if process.returncode:
         sys.stderr.write(process.stderr)

@@ -72,7 +72,7 @@ void Report::add(const std::string& name, double value, const std::string& unit,
     const double ratio = larger_is_better ? value / before->value : before->value / value;
     line += std::format("   {:.2f}x of {:.4g}", ratio, before->value);
     json["before"] = before->value;
-    json["ratio"] = ratio;  // above 1 is better
+    json["ratio"] = ratio;  // above 1: faster than the other
   }
   results_.push_back({name, unit, value});
   std::printf("%s\n", options_.json ? json.dump().c_str() : line.c_str());
@@ -84,7 +84,7 @@ void Report::add(const std::string& name, double value, const std::string& unit,
 
 void Report::draw() const {
   if (options_.plot.empty()) return;
-  // Bars, a scale for each unit; a thin line marks the result compared with.
+  // Bars, with a scale for each unit; a thin line marks the result compared with.
   constexpr int kRow = 22, kLeft = 330, kBar = 480, kTop = 34;
   std::ofstream svg(options_.plot);
   svg << std::format(

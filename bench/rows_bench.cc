@@ -1,5 +1,5 @@
-// Softmax, norms, reductions, scans and sorts: over more shapes than weft_bench has, with elementwise work in their
-// kernels and apart, and in the forms that they may take.
+// Softmax, norms, reductions, scans and sorts: in more shapes than weft_bench has, with elementwise work fused and
+// separate, and in all their forms.
 #include <array>
 
 #include "bench.h"
@@ -35,7 +35,7 @@ void layer_norm(KernelBench& b, const Tensor& x) {
              .call = [](Stream& s, Operands v) { kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f); }});
 }
 
-// Of the last axis.
+// Group norm along the last axis.
 void group_norm(KernelBench& b, std::string_view what, const Tensor& x, std::int64_t groups) {
   const Tensor weights{x.type, {x.shape[-1]}};
   const int axis = x.shape.rank() - 1;
@@ -103,7 +103,7 @@ void rows(KernelBench& b) {
   }
 }
 
-// Elementwise work around softmax and norms: by their kernels, and by a dispatch of its own.
+// Elementwise work before and after softmax and norms: fused, and in dispatches of its own.
 void work(KernelBench& b, const Tensor& x) {
   const DType type = x.type;
   const Tensor row{type, {x.shape[1]}};
@@ -199,7 +199,7 @@ std::string text(const SplitForm& f) {
                      f.tiles_per_split ? std::format(", {} turns", f.tiles_per_split) : "");
 }
 
-// Forms that rows may take, beside each other.
+// Compares the forms of row plans and split rows.
 void forms(KernelBench& b) {
   if (!b.device().is_gpu()) return;
   const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<SplitForm>& splits) {
@@ -271,7 +271,7 @@ void forms(KernelBench& b) {
     }
   };
   for (const ReduceKind op : {ReduceKind::sum, ReduceKind::max}) {
-    // The first of each is what reduce() takes on an H200.
+    // The first of each is the one that reduce() chooses on an H200.
     for (const DType type : {DType::f16, DType::bf16}) {
       reduce(op, type, {8192, -1}, 0,
              {{{16, 16}, 8, 2},
@@ -333,7 +333,7 @@ void forms(KernelBench& b) {
       reduce(ReduceKind::sum, type, {-1, n}, 1, forms);
     }
   }
-  // Columns one by one.
+  // Single columns.
   for (const std::int64_t n : {384, 768, 1000}) {
     std::vector<RowForm> forms{{8, 64, 0}, {16, 32, 0}, {4, 64, 0}};
     for (const std::uint32_t kept : {16, 24, 32, 48, 64}) {
@@ -367,7 +367,7 @@ void forms(KernelBench& b) {
     softmax(type, {8192, -1}, 0, waiting16);
     softmax(type, {-1, 262144}, 1, waiting16);
   }
-  // The same tiles with nothing to wait for: each is a row.
+  // The same tiles without look-back: each is a whole row.
   softmax(DType::f32, {16, 512, -1}, 1, {waiting[0]});
   softmax(DType::f32, {-1, 16384}, 1, {waiting[0]});
   softmax(DType::f16, {16, 512, -1}, 1, {waiting16[0], waiting16[2]});

@@ -2,9 +2,9 @@
 //
 //   scalar_accuracy [--cpu] [--samples 24] [--only NAME…] [--json docs/data/accuracy-DEVICE.json]
 //
-// docs/generate.py makes docs/accuracy.md of the files. The reference is the CPU twin in f64, which is tested against
-// mpmath and SciPy. Arguments are all bit patterns of f32 at even distances (--samples 32: all of them), so every
-// exponent has as many of them as any other.
+// docs/generate.py makes docs/accuracy.md from the files. The reference is the CPU's function in f64, which is tested
+// against mpmath and SciPy. Arguments are bit patterns of f32 at equal distances (--samples 32: all of them), so that
+// every exponent has the same number of them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -26,15 +26,15 @@ using namespace weft;
 namespace {
 
 constexpr std::int64_t kChunk = std::int64_t{1} << 22;
-constexpr double kSmallest = 0x1p-126;  // what WGSL may flush to 0 is not counted
+constexpr double kSmallest = 0x1p-126;  // smaller magnitudes, which WGSL may flush to 0, are not counted
 
 struct Function {
   std::string name;
   int operands = 1;
-  bool negative = false;  // a part of its own: the arguments below 0
+  bool negative = false;  // listed separately: the arguments below 0
 };
 
-// Functions that are more than one rounding: from the tables.
+// Functions with more than one rounding, from the tables.
 std::vector<Function> measured() {
   std::vector<Function> list;
   for (const FunctionInfo& f : functions()) {
@@ -43,7 +43,7 @@ std::vector<Function> measured() {
         op == ScalarOp::sqrt || op == ScalarOp::rsqrt || op == ScalarOp::reciprocal || op == ScalarOp::div;
     if (op && !kernels::info(*op).function() && !root) continue;
     if (op && !(kernels::info(*op).types & kernels::kFloat)) continue;
-    if (op == ScalarOp::floor_divide) continue;  // it jumps
+    if (op == ScalarOp::floor_divide) continue;  // not continuous
     list.push_back({std::string(f.name), f.operands});
     if (op == ScalarOp::lgamma || op == ScalarOp::digamma) list.push_back({std::string(f.name), f.operands, true});
   }
@@ -57,7 +57,7 @@ std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// Argument number i of 2^log2. Functions of two numbers: pairs whose results are spread over f32's range.
+// Argument number i of 2^log2. Functions of two numbers get pairs whose results are spread over f32's range.
 std::array<float, 2> argument(const Function& f, std::uint64_t i, int log2) {
   if (f.operands == 1) {
     const std::uint64_t low = log2 == 32 ? 0 : mix(i) >> (32 + log2);
@@ -73,13 +73,13 @@ std::array<float, 2> argument(const Function& f, std::uint64_t i, int log2) {
     return {static_cast<float>(base), static_cast<float>((176 * v - 88) / std::log(base))};
   }
   if (f.name == "logaddexp") return {static_cast<float>(40 * u - 20), static_cast<float>(40 * v - 20)};
-  // Of one order of magnitude.
+  // Two numbers of similar magnitude.
   return {a, static_cast<float>(a * std::exp2(24 * u - 12))};
 }
 
 double ulp(double x) { return std::ldexp(1.0, std::max(std::ilogb(x), -126) - 23); }
 
-// The bound is 4 ULP of the result, or of the terms that cancel in it where scalar_ops.h says so.
+// The bound is 4 ULP of the result, or of the terms that cancel in it where scalar_ops.h lists the function.
 double scale(const Function& f, double want, std::array<float, 2> x) {
   const double y = std::abs(want);
   if (f.name == "logaddexp") {

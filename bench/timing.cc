@@ -14,7 +14,7 @@ namespace {
 
 bool is_software(const Device& device) { return device.is_gpu() && device.gpu().capabilities().software; }
 
-// The call, recorded once: submits it so often.
+// Records the call once; the result submits it the given number of times.
 std::function<void(int)> submitted(const gpu::Device& device, const Call& call) {
   const auto recording = std::make_shared<gpu::Recording>(device);
   call(*recording);
@@ -25,7 +25,7 @@ std::function<void(int)> submitted(const gpu::Device& device, const Call& call) 
   };
 }
 
-// The call, recorded once: runs it so often, and waits.
+// Records the call once; the result runs it the given number of times, and waits.
 std::function<void(int)> repeated(const Device& device, const Call& call) {
   if (!device.is_gpu()) {
     return [&call](int times) {
@@ -90,8 +90,8 @@ Time time_call(const Device& device, const Call& call, const Timing& timing) {
     const double wall = seconds_since(start), processor = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     return Time{wall / times, is_software(device) ? processor / times : 0};
   };
-  // GPUs raise their clocks only under load, and lower them while the host makes a case's tensors; others have none to
-  // raise. The load also says how many calls make a sample.
+  // GPUs raise their clocks only under load, and lower them while the host generates a case's tensors; other devices do
+  // not. The time under load also gives the number of calls of a sample.
   constexpr double kSample = 0.02;
   const double load = timing.warm_up * (device.is_gpu() && !is_software(device) ? 1 : 0.25);
   int warm = 1;

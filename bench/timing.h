@@ -1,5 +1,4 @@
-// How long a kernel call takes: the one way of timing of weft_bench and of the tuning programs, whose figures thereby
-// compare.
+// Times a kernel call. weft_bench and the tuning programs all use it, so that their figures can be compared.
 #pragma once
 
 #include <chrono>
@@ -25,11 +24,12 @@ double median(std::vector<double> values);
 
 using Call = std::function<void(Stream&)>;
 
-// Runs the call so often, and waits.
+// Runs the call that many times, and waits.
 void run(const Device& device, const Call& call, int times = 1);
-// Gives a GPU work for about so long, and does not wait: it lowers its clocks while the host compiles or computes.
+// Gives a GPU work for about that long without waiting, because it lowers its clocks while the host compiles or
+// computes.
 void occupy(const Device& device, double seconds);
-// Works for a second: a GPU that slept takes that long to raise its clocks.
+// Works for a second: an idle GPU takes that long to raise its clocks.
 void wake(const Device& device);
 
 struct Timing {
@@ -41,12 +41,13 @@ void add_warm_up_option(CLI::App& app, Timing& timing);
 // Seconds of a call.
 struct Time {
   double wall = 0;
-  // Of all threads of the process, on a software GPU only: other work on the machine disturbs that less.
+  // Of all threads of the process, on a software GPU only, where other work on the machine disturbs it less than
+  // `wall`.
   double processor = 0;
 };
 std::string to_string(const Time& time);
 
-// Warms up, then times calls back to back, many in a submit so that its fixed cost is lost among them; medians.
+// Warms up, then times calls back to back, many in a submit so that its fixed cost is negligible; medians.
 Time time_call(const Device& device, const Call& call, const Timing& timing);
 
 }  // namespace weft::bench

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Times PyTorch on the cases of weft_bench, under the same names: results to give to weft_bench --compare.
+"""Times PyTorch on the cases of weft_bench, under the same names, for weft_bench --compare.
 
   torch_kernels.py [--compile] [--mebibytes 256] [--families copy,rows] > torch.jsonl
 
 Each result is a JSON line {"name", "value", "unit"}. --compile times torch.compile's kernels instead of eager ones.
-Seven samples a case, of work queued for --milliseconds between CUDA events, after five times that of warming up.
+Takes seven samples of each case, of work queued for --milliseconds between CUDA events, after a warm-up of five times
+that.
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ def sample(call, calls):
     return begin.elapsed_time(end) / calls
 
 
-# As in weft_bench: a method of Bench each, for these types.
+# As in weft_bench: a method of Bench for each family, and its types.
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "move": ("f32", "f16"),
@@ -68,7 +69,7 @@ class Bench:
                           "torch": torch.__version__, "compiled": self.args.compile}), flush=True)
 
     def sizes(self, kind):
-        """Counts of elements: of the large tensors, and of 1, 4, 16 and 64 MiB those below them."""
+        """Numbers of elements: of the large tensors, and of those of 1, 4, 16 and 64 MiB that are smaller."""
         mebibytes = [self.args.mebibytes, *(m for m in (1, 4, 16, 64) if m < self.args.mebibytes)]
         return [(m << 20) // TYPES[kind].itemsize for m in mebibytes]
 
@@ -202,7 +203,7 @@ class Bench:
                          F.scaled_dot_product_attention, q, k, v)
 
     def moving(self, name, kind, x, moved, function):
-        """A case that moves so many times x."""
+        """A case that moves the bytes of x that many times."""
         self.measure(f"{name} {kind} {list(x.shape)}", "GB/s", moved * x.nbytes, function, x)
 
     def softmax(self, kind, rows, columns):

@@ -1,4 +1,4 @@
-// The program around the cases of elementwise_bench and rows_bench.
+// The main program of elementwise_bench and rows_bench.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -16,7 +16,7 @@ int main(int argc, char** argv) try {
                "are not checked.");
   add_report_options(app, o);
   add_kernel_options(app, o, "only,--only");
-  app.get_option("--families")->allow_extra_args(false);  // what follows them is `only`
+  app.get_option("--families")->allow_extra_args(false);  // positional arguments after them are `only`
   app.add_option("--cold", o.cold, "MiB of operands that calls take turns over; 0: no turns, as in weft_bench")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -1,6 +1,6 @@
-// weft_bench: how fast kernels, their calls on the host, compiling, a sentence encoder and start-up are on a device.
+// weft_bench: measures kernels, their calls on the host, compiling, a sentence encoder and start-up on a device.
 // Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
-// docs/performance.md says how its table was made.
+// docs/performance.md describes how its tables were made.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

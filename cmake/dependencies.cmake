@@ -1,4 +1,4 @@
-# What Weft stands on. weft_dependencies gathers what only the implementation needs.
+# Weft's dependencies. weft_dependencies collects those that only the implementation needs.
 include(GNUInstallDirs)
 
 if(WEFT_FETCH_DAWN)

@@ -27,19 +27,19 @@ def table(head, rows):
 
 def kernels(weft):
     text = MARK.format("the table in src/kernels/table.cc") + (
-        "# Kernels\n\nEvery kernel of the library, as `weft kernels` lists them. Each is a function of its family's header, which says "
-        "what it does in every case, and can be called by its name, or one of its other names (`weft/kernels/table.h`). Operands "
-        "with a question mark may be left out, attributes with a default too.\n\n"
-        "Types are those that a kernel takes on the CPU, with attributes at their defaults. \"floats\", \"integers\", \"signed\" and "
-        "\"unsigned\" are all types of that kind (`weft/dtype.h`), the packed ones among the integers; \"numbers\" are floats and "
-        "integers; \"as x\" is the type that x has. Which of several types go together is in the headers. A GPU refuses as "
-        "Unsupported what it cannot do: it moves f64, but computes nothing with it.\n\n"
-        "A GPU binds only so many bytes of a tensor at once (`weft devices` says how many). Kernels take larger ones in windows by "
-        "themselves; where rows, operands of `matmul` along k, or the keys or values of one head of `attention` reach farther than "
-        "that, they go through scratch. What remains is refused as Unsupported, with the tensor, its bytes and the limit: elements of one "
-        "query, key or value of `attention`, or neighbours along the axis that `sort` and `top_k` order, that lie too far apart; masks "
-        "of `compress` and its like that take more than 1,024 parts; parts of packed types that begin inside a byte; operands of "
-        "custom kernels; and more than 2^32 elements in what one dispatch counts.\n")
+        "# Kernels\n\nAll kernels of the library, as `weft kernels` lists them. Each is a function of its family's header, which "
+        "specifies it completely, and can be called by its name or an alias (`weft/kernels/table.h`). Operands with a question "
+        "mark and attributes with a default may be omitted.\n\n"
+        "Types are those that a kernel supports on the CPU, with attributes at their defaults. \"floats\", \"integers\", \"signed\" "
+        "and \"unsigned\" are all types of that kind (`weft/dtype.h`), with the packed ones among the integers; \"numbers\" are "
+        "floats and integers; \"as x\" is the type of x. The headers list which types can be combined. A GPU throws Unsupported "
+        "for what it cannot do: it moves f64, but does not compute with it.\n\n"
+        "The size of a binding is limited (`weft devices` shows the limit). Kernels process larger tensors in chunks; chunks of rows, "
+        "of operands of `matmul` along k, and of the keys or values of one head of `attention` exchange partial results through "
+        "scratch. The following are Unsupported, with a message that names the tensor, its bytes and the limit: elements of one "
+        "query, key or value of `attention`, or adjacent elements along the axis of `sort` and `top_k`, whose distance exceeds a "
+        "binding; masks of `compress` and similar kernels that need more than 1,024 chunks; chunks of packed types that would begin "
+        "inside a byte; larger operands of custom kernels; and more than 2^32 elements that one dispatch counts.\n")
     rows = json.loads(run(weft, "kernels", "--json"))
 
     def names(row):
@@ -49,7 +49,7 @@ def kernels(weft):
     for family in dict.fromkeys(row["family"] for row in rows):
         text += f"\n## {family} ([`weft/kernels/{family}.h`](../include/weft/kernels/{family}.h))\n\n"
         if family == "elementwise":
-            text += ("What each does at the edges (NaN, zeros, what overflows) is in "
+            text += ("Special values (NaN, zeros, overflow) are described in "
                      "[`weft/expression.h`](../include/weft/expression.h).\n\n")
         text += table(["kernel", "inputs", "outputs", "types", "attributes", "what it computes"],
                       [[names(r), f"`{r['inputs']}`" if r["inputs"] else "", f"`{r['outputs']}`", r["types"],
@@ -62,8 +62,8 @@ def ops(_):
     header = (ROOT / "include/weft/graph.h").read_text()
     header = header[header.index("// ---- Elementwise"):]
     text = MARK.format("include/weft/graph.h") + (
-        "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several that the compiler fuses again. "
-        "Types and shapes are inferred at once; what does not fit throws InvalidArgument.\n")
+        "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several nodes that the compiler fuses. "
+        "Types and shapes are inferred at once; operands that do not fit throw InvalidArgument.\n")
     comment, rows, section = [], [], []
 
     def flush():
@@ -108,8 +108,8 @@ def settings(weft):
     usage = run(weft, "--help")
     text = MARK.format("the table in src/core/flags.cc") + (
         "# Settings\n\nEach has one name: a flag of every command of `weft`, an environment variable, and in a program `set_flag` "
-        "(`weft/flags.h`) or an option of what it concerns (`gpu::DeviceOptions`, `CompileOptions`). The option wins over the flag, "
-        "that over the variable, that over the default.\n\n")
+        "(`weft/flags.h`) or an option (`gpu::DeviceOptions`, `CompileOptions`). The option takes precedence over the flag, the flag "
+        "over the variable, the variable over the default.\n\n")
     rows = []
     for match in re.finditer(r"^ +(--[\w-]+) ([\w|]+)\s+(.*?) ?\[(WEFT_\w+)\]", re.sub(r"\n {30,}", " ", usage), re.MULTILINE):
         rows.append([f"`{match[1]}`", f"`{match[4]}`", f"`{match[2]}`", re.sub(r"\s+", " ", match[3].strip())])
@@ -120,14 +120,15 @@ def settings(weft):
 
 def accuracy(_):
     text = MARK.format("docs/data/accuracy-*.json, which bench/scalar_accuracy.cc writes") + (
-        "# Accuracy of scalar functions\n\nThe largest error found, in units in the last place of f32, and the argument where it is. "
-        "The reference is the CPU twin in f64. Arguments are bit patterns of f32 at even distances: all exponents, both signs, infinities "
-        "and NaN. What WGSL lets a GPU flush (denormal arguments and results) is not counted. 0 is correctly rounded everywhere.\n\n"
+        "# Accuracy of scalar functions\n\nThe largest error found, in units in the last place of f32, and its argument. The "
+        "reference is the CPU's function in f64. Arguments are bit patterns of f32 at equal distances: all exponents, both signs, "
+        "infinities and NaN. Denormal arguments and results, which WGSL lets a GPU flush, are not counted. 0 is correctly rounded "
+        "everywhere.\n\n"
         "Where terms cancel the unit is that of the largest of them: for `logaddexp` (its two terms), `hardsigmoid` (½), and `lgamma` and "
-        "`digamma` of negative arguments (at least 1), whose zeros there no f32 comes near. An empty place: not measured there since the "
-        "function changed. Numbers of arguments are the least; functions that were measured again by themselves had more.\n\n"
-        "Functions of f16, bf16 and 8-bit floats compute in f32, and by shorter forms where a device's own exp2, log2 and roots have "
-        "proved themselves: within 2^-14 of the result (2^-12 for bf16) before it is rounded. A test takes all numbers of 16 bits.\n\n")
+        "`digamma` of negative arguments (at least 1), whose zeros f32 cannot represent closely. An empty cell was not measured since "
+        "the function changed. Numbers of arguments are minima; functions that were measured again separately had more.\n\n"
+        "Functions of f16, bf16 and 8-bit floats compute in f32, by shorter forms if a device's own exp2, log2 and roots pass a "
+        "self-test: within 2^-14 of the result (2^-12 for bf16) before it is rounded. A test covers all 16-bit numbers.\n\n")
     devices = [json.loads(path.read_text()) for path in sorted((ROOT / "docs/data").glob("accuracy-*.json"))]
     names = dict.fromkeys(name for d in devices for name in d["functions"])
 

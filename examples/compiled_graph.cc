@@ -1,4 +1,4 @@
-// A graph is built once, compiled once and run often: gelu(a · wᵀ + bias).
+// Builds a graph once, compiles it once and runs it often: gelu(a · wᵀ + bias).
 #include <cstdio>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// A kernel of one's own in a graph: WGSL with declared operands, fused with nothing, planned and scheduled as any
-// other.
+// A custom kernel in a graph: WGSL with declared operands. It is not fused, but planned and scheduled like any other
+// op.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -27,7 +27,7 @@ fn kernel(row: u32) {
     return std::vector<TensorType>{in[0], {DType::f32, {in[0].shape[0]}}};
   };
   kernel->threads = [](std::span<const TensorType> in, std::span<const TensorType>) { return in[0].shape[0]; };
-  // For the device `cpu`; without it, compiling for that device says so.
+  // For the device `cpu`; without it, compiling for that device throws Unsupported.
   kernel->cpu = [](std::span<const View> in, std::span<const View> out) {
     const auto* x = reinterpret_cast<const float*>(in[0].buffer.data() + in[0].offset);
     auto* y = reinterpret_cast<float*>(out[0].buffer.data() + out[0].offset);
@@ -62,7 +62,7 @@ int main() {
   for (const ScheduleStep& step : exe.report().steps) std::printf("  %s\n", step.label.c_str());
   std::printf("row 0: %g %g %g, divided by %g\n", scaled[0], scaled[1], scaled[2], tops[0]);
 
-  // A mistake is reported with the compiler's words and the line of the text above.
+  // An error is reported with the compiler's message and the line of the text above.
   auto wrong = std::make_shared<CustomKernel>(*scale_rows());
   wrong->wgsl = "fn kernel(i: u32) {\n  store_y(i, loud_x(i));\n}";
   Graph broken;

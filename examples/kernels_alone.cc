@@ -1,5 +1,5 @@
-// The kernels alone, on a WebGPU device and buffers that this program owns: a row is added to each row of a matrix.
-// Exit status 77: there is no adapter.
+// Uses the kernels alone, on the program's own WebGPU device and buffers: adds a row to each row of a matrix. Exit
+// status 77: there is no adapter.
 #include <webgpu/webgpu_cpp.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@ using namespace weft;
 
 namespace {
 
-// The program's own device, made with nothing but WebGPU; null if there is no adapter.
+// The program's own device, made with WebGPU alone; null if there is no adapter.
 wgpu::Device make_device(const wgpu::Instance& instance) {
   wgpu::Adapter adapter;
   const wgpu::RequestAdapterOptions options{};
@@ -52,7 +52,7 @@ int main() {
   const wgpu::Buffer buf_a = make_buffer(my_device, a), buf_b = make_buffer(my_device, b),
                      buf_y = make_buffer(my_device, y);
 
-  auto device = gpu::Device::adopt(my_device);             // Weft makes no second one
+  auto device = gpu::Device::adopt(my_device);             // uses the program's device
   gpu::Encoder encoder(device);
   kernels::binary(encoder, ScalarOp::add,
                   View{buf_a, 0, DType::f32, {64, 128}, {128, 1}},

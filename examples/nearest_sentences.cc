@@ -1,5 +1,5 @@
-// The demo: embeds the sentences of a text file on every device at hand, shows for a few queries the nearest ones,
-// how closely the devices agree, and how fast each is.
+// The demo: embeds the sentences of a text file on every available device, and shows the nearest ones for a few
+// queries, how closely the devices agree, and how fast each is.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -59,7 +59,7 @@ Run embed_on(const Device& device, const std::string& model, const std::vector<s
   using Clock = std::chrono::steady_clock;
   auto encoder = models::load(model, device);
   Run run{.device = device.name(), .sentences = {}, .queries = encoder.embed(kQueries).read<float>()};
-  run.sentences = encoder.embed(sentences).read<float>();  // warm: everything is compiled now
+  run.sentences = encoder.embed(sentences).read<float>();  // everything is compiled now
   std::vector<double> times;
   const auto begin = Clock::now();
   while (times.size() < 3 || (Clock::now() - begin < std::chrono::seconds(1) && times.size() < 50)) {

@@ -1,4 +1,4 @@
-// Runs a fuzz target over the files and directories given, without libFuzzer. A failing input ends the process.
+// Runs a fuzz target on the given files and directories, without libFuzzer. A failing input ends the process.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Any bytes are a well-formed file whose tensors lie inside it, or a typed error.
+// Any bytes must be a well-formed file whose tensors lie inside it, or cause a typed error.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string input(reinterpret_cast<const char*>(data), size);
   parse(std::make_shared<const std::string>(input));
 
-  // Again with the length put before it that makes everything up to the first line feed the header.
+  // Again with a length before it that makes everything up to the first line feed the header.
   const std::size_t end = std::min(input.find('\n'), size);
   std::string file;
   for (int i = 0; i < 8; ++i) file += static_cast<char>(end >> (8 * i));

@@ -1,4 +1,4 @@
-// Any bytes as tokenizer.json are a tokenizer that can encode, or a typed error.
+// Any bytes as tokenizer.json must give a tokenizer that can encode, or cause a typed error.
 #include <cstdint>
 #include <string_view>
 

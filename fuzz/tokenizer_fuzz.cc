@@ -1,5 +1,5 @@
-// Any text through small tokenizers with every kind of added token: valid ids within the limit, or an error for bytes
-// that are not UTF-8.
+// Any text through small tokenizers with every kind of added token must give valid ids within the limit, or an error
+// for bytes that are not UTF-8.
 #include <algorithm>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// weft devices: what can compute here.
+// weft devices: lists the devices of this machine.
 
 #include <oneapi/tbb/info.h>
 
@@ -113,7 +113,7 @@ void print(const Calibration& c) {
   std::printf("   %-22s %10.2f s\n\n", "measured in", c.measured_seconds);
 }
 
-// Of the devices that `name` means; all if it is empty.
+// Selects the devices that `name` matches; all if it is empty.
 struct Chosen {
   std::string name;
   bool all() const { return name.empty(); }
@@ -123,7 +123,7 @@ struct Chosen {
 struct DevicesArguments {
   bool json = false, calibrate = false, again = false;
   Chosen device;
-  std::string model;  // ranks devices for it
+  std::string model;  // if set, devices are ranked for it
   int batch = 1, length = 32;
 };
 
@@ -142,7 +142,7 @@ std::vector<gpu::AdapterInfo> adapters_of(const DevicesArguments& a) {
 
 Device open(const gpu::AdapterInfo& info) { return gpu::Device::open({.adapter = std::to_string(info.index)}); }
 
-// The devices by how long they would take for a model's graph.
+// Ranks the devices by their estimated time for a model's graph.
 void rank(const DevicesArguments& a) {
   const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu());
   std::vector<Device> devices;

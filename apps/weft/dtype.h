@@ -1,4 +1,4 @@
-// --dtype: what a model is stored in.
+// --dtype: the type in which a model is stored.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -30,7 +30,7 @@ struct EmbedArguments : SentenceArguments {
 // Vectors to JSON lines or .npy, in order.
 class VectorWriter {
  public:
-  // `advice`: what to do about numbers that are none.
+  // `advice`: what to try if values are not finite.
   VectorWriter(const std::string& path, int dimension, std::string advice)
       : out_(path), npy_(path.ends_with(".npy")), dimension_(dimension), advice_(std::move(advice)) {
     if (npy_) out_.write(npy_header());
@@ -65,7 +65,7 @@ class VectorWriter {
   }
 
  private:
-  // NumPy's format 1.0: 128 bytes, so that the count can be put in at the end.
+  // NumPy's format 1.0: 128 bytes, so that the count can be filled in at the end.
   std::string npy_header() const {
     std::string head =
         std::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", count_, dimension_);
@@ -83,13 +83,13 @@ class VectorWriter {
 };
 
 void run(const EmbedArguments& a) {
-  // A window is sorted by length and runs as batches; while the device works on one, the last one's vectors are
-  // written.
+  // A window of sentences is sorted by length and runs as batches; while the device works on one window, the vectors of
+  // the last one are written.
   const auto window = static_cast<std::size_t>(a.batch) * 16;
   SentenceQueue sentences(a.input, 2 * window);
   CompileOptions options;
   options.precision = precision_of(a.dtype);
-  // The driver takes as long to wake as the model to load: side by side.
+  // Initialising the driver takes as long as loading the model: both run in parallel.
   auto opening = std::async(std::launch::async, [&] { return Device::open(a.device); });
   auto encoder = models::SentenceEncoder::load(a.model, std::move(opening),
                                                {.batch = a.batch, .progress = {}, .compile = options});
@@ -112,11 +112,11 @@ void run(const EmbedArguments& a) {
     DeviceTensor vectors = encoder.embed(next);
     finish();
     running = std::move(vectors);
-    if (next.size() < window) finish();  // the input ends or pauses: somebody may wait for these
+    if (next.size() < window) finish();  // the input has ended or paused: write these vectors now
   }
   finish();
   writer.commit();
-  // What Dawn still has to keep of new pipelines, it keeps when the device goes.
+  // Dawn stores new pipelines in the cache only when the device is destroyed.
   const gpu::DiskCache* cache = encoder.device().is_gpu() ? encoder.device().gpu().impl().cache : nullptr;
   if (!cache || cache->figures().stores == 0) leave();
 }

@@ -1,4 +1,4 @@
-// weft graph: draws what a model computes.
+// weft graph: draws the graph of a model.
 
 #include <sys/wait.h>
 #include <unistd.h>

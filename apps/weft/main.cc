@@ -1,4 +1,4 @@
-// weft: the command line. Exit codes: 0, 1 (something failed: a line on standard error says what), 2 (usage).
+// weft: the command line. Exit codes: 0, 1 (something failed; a line on standard error gives the reason), 2 (usage).
 
 #include <cerrno>
 #include <csignal>
@@ -29,7 +29,7 @@ constexpr const char* kExamples = R"(Examples
 MODEL is a directory in Hugging Face's layout. Every command explains itself: weft COMMAND --help.
 Exit codes: 0 done, 1 failed (standard error says why), 2 the command line is wrong.)";
 
-// Every switch of the library, from its own table.
+// Adds every switch of the library from its own table.
 void add_flags(CLI::App& app) {
   for (const weft::FlagInfo& flag : weft::flags()) {
     app.add_option_function<std::string>(
@@ -52,7 +52,7 @@ void add_flags(CLI::App& app) {
   }
 }
 
-// What is wrong with the command line. CLI11 only misses a command where a word is none.
+// The message for an error of the command line. CLI11 only reports a missing command if a word is not one.
 std::string message(const CLI::App& at, const std::vector<std::string>& rest, const std::string& command,
                     const CLI::ParseError& e) {
   std::string commands;
@@ -68,7 +68,7 @@ std::string message(const CLI::App& at, const std::vector<std::string>& rest, co
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A closed pipe is an error like any other: write() reports it, and the message says so.
+  // Without this a closed pipe would end the process; so write() reports it, like any other error.
   std::signal(SIGPIPE, SIG_IGN);
   weft::gpu::allow_surfaceless();
   CLI::App app("Weft: tensors and neural networks on any GPU, through WebGPU", "weft");
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kExamples);
   app.get_formatter()->column_width(34);
-  app.get_formatter()->enable_footer_formatting(false);  // examples keep their lines
+  app.get_formatter()->enable_footer_formatting(false);  // keeps the line breaks of examples
   app.fallthrough();
   add_flags(app);
   weft::app::add_embed(app);
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    // The command as far as it was understood: "weft profile graph".
+    // The command as far as it was parsed: "weft profile graph".
     const CLI::App* at = &app;
     std::string command = "weft";
     while (!at->get_subcommands().empty()) {

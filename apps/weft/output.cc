@@ -20,7 +20,7 @@ Output::Output(const std::string& path) {
   }
   path_ = path;
   if (std::filesystem::exists(path_) && !std::filesystem::is_regular_file(path_)) {
-    // A device or a pipe (/dev/null, a FIFO) cannot be replaced by renaming: it is written as it is.
+    // A device or a pipe (/dev/null, a FIFO) cannot be replaced by renaming, so it is written directly.
     if (std::filesystem::is_directory(path_)) throw IoError("{}: is a directory; --output takes a file", path);
     file_ = std::fopen(path.c_str(), "wb");
     if (!file_) fail("cannot be opened");
@@ -105,7 +105,7 @@ void Progress::update(std::uint64_t position, std::uint64_t items) {
 
 void leave() {
   log_mark("done");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which look at what is left
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // the sanitizers check for leaks at exit
   std::fflush(nullptr);
   std::_Exit(0);
 #endif

@@ -1,4 +1,4 @@
-// Where results go: standard output, or a file that appears whole or not at all.
+// The target of results: standard output, or a file that is written completely or not at all.
 #pragma once
 
 #include <cstdio>
@@ -10,8 +10,8 @@
 
 namespace weft::app {
 
-// Bytes to standard output ("-") or to a temporary file beside `path` that commit() moves there; without commit()
-// nothing is left behind. Throws IoError (full disk, closed pipe, no such directory).
+// Writes bytes to standard output ("-") or to a temporary file in the directory of `path`, which commit() renames to
+// `path`; without commit() it is removed. Throws IoError (full disk, closed pipe, no such directory).
 class Output {
  public:
   explicit Output(const std::string& path);
@@ -49,8 +49,8 @@ class Progress {
 
 double seconds_now();
 
-// Ends the process with success: the system takes a GPU's memory back in a moment, where doing it buffer by buffer
-// takes longer than to embed a sentence. All output must be committed.
+// Ends the process with success. The system frees a GPU's memory at once, while freeing it buffer by buffer takes
+// longer than embedding a sentence. All output must be committed.
 void leave();
 
 }  // namespace weft::app

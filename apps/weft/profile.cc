@@ -1,4 +1,4 @@
-// weft profile: where the time goes.
+// weft profile: times every kernel call.
 
 #include <cstdio>
 #include <filesystem>
@@ -49,7 +49,7 @@ std::string model_name(const std::string& directory) {
   return std::filesystem::weakly_canonical(directory).filename().string();
 }
 
-// The files that were asked for, opened before the work: a name that cannot be written costs no time.
+// The requested files, opened before the work, so that a name that cannot be written costs no time.
 struct Files {
   explicit Files(const ProfileArguments& a) {
     if (!a.trace.empty()) trace.emplace(a.trace);
@@ -65,7 +65,7 @@ models::EmbedOptions options_of(const ProfileArguments& a) {
   return options;
 }
 
-// Nothing, with a word about it, where measuring it takes more than the device gives: the profile is worth having.
+// Returns nothing, with a warning, if calibration needs more than the device has: the profile is useful without it.
 Calibration limits_of(const Device& device) {
   try {
     return Calibration::load_or_measure(device);

@@ -1,5 +1,5 @@
-// The page of `weft profile --html`: everything in one file, nothing loaded from elsewhere. /*DATA*/ is where
-// profile_page() puts the profile.
+// The page of `weft profile --html`: a single file that loads nothing from elsewhere. profile_page() replaces /*DATA*/
+// by the profile.
 
 namespace weft::app {
 

@@ -13,7 +13,7 @@ using nlohmann::ordered_json;
 
 double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
-// Characters, not bytes, decide how wide a cell is.
+// The width of a cell is counted in characters, not bytes.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -197,7 +197,7 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
                         mebibytes(r.compiled->planned_bytes), mebibytes(r.compiled->liveness_bound),
                         mebibytes(r.compiled->constant_bytes));
   }
-  // A tenth more may be noise, and rows that take next to nothing always are.
+  // A tenth more may be noise, and rows that take almost no time always are.
   constexpr double kPast = 1.2, kShare = 0.05;
   if (std::ranges::any_of(r.rows, [](const ProfileRow& row) { return row.of_limit > kPast && row.share > kShare; })) {
     text += "past 100%: the calibration was slower than this run, so the machine may have been busy then; "
@@ -216,7 +216,7 @@ std::string profile_json(const ProfileReport& r) {
 extern const char* const kProfilePage;  // profile_page.cc
 
 std::string profile_page(const ProfileReport& r) {
-  // A browser draws tens of thousands of spans smoothly, not millions.
+  // A browser draws tens of thousands of spans smoothly, but not millions.
   constexpr std::size_t kMostRuns = 20000;
   ordered_json json = summary(r);
   json["rows"] = ordered_json::array();
@@ -234,7 +234,7 @@ std::string profile_page(const ProfileReport& r) {
   json["memory"] = ordered_json::array();
   for (const MemorySample& m : r.profile.memory) json["memory"].push_back({m.at * 1e6, m.live});
   std::string data = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  // Inside of a script element no text may close it, or begin a comment.
+  // Text inside a script element must not close it or begin a comment.
   for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos; ++at) data.replace(at, 1, "\\u003c");
   std::string page = kProfilePage;
   constexpr std::string_view kMark = "/*DATA*/";

@@ -1,4 +1,5 @@
-// A profile as people read it: calls of one form of one step added up, as a table, as JSON, as a page.
+// A profile for people: the calls of one step by one form of a kernel are added up, and shown as a table, JSON or a
+// page.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@ struct ProfileRow {
   double seconds = 0;
   Work work;           // of all calls
   double share = 0;    // of all kernels' time
-  double of_limit = 0; // the least time by the calibration, over the time taken
+  double of_limit = 0; // the least time by the calibration, divided by the time taken
 };
 
 struct ProfileReport {
@@ -29,13 +30,13 @@ struct ProfileReport {
   std::vector<std::size_t> row_of;  // of each run
   double kernel_seconds = 0;
   Work work;
-  std::optional<CompileReport> compiled;  // of the graph, if it was one
+  std::optional<CompileReport> compiled;  // of the graph, if one was profiled
   bool dispatches = false;                // whether each one is listed
 };
 
 ProfileReport make_report(Profile profile, const Calibration& limits, std::string title, int repeats);
 
-// At most `rows` lines; 0: all. Above them the dispatches of the first run, if they are listed.
+// At most `rows` lines; 0: all. The dispatches of the first run come first, if they are listed.
 std::string profile_table(const ProfileReport& report, std::size_t rows);
 std::string profile_json(const ProfileReport& report);
 // One self-contained HTML page: timeline, roofline, memory over time, table.

@@ -1,4 +1,4 @@
-// What `embed` and `tokenize` read, and their options in common.
+// The input of `embed` and `tokenize`, and their common options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,22 +24,23 @@ inline constexpr const char* kInputHelp =
     "FILE holds a sentence a line; '-' or none reads standard input. A file named .jsonl holds a JSON string,\n"
     "or an object with \"text\", a line, so that a sentence may hold any character, line breaks too.\n";
 
-// Sentences read on a thread of their own, handed out in windows.
+// Reads sentences on a thread of its own and returns them in windows.
 class SentenceQueue {
  public:
-  // Throws IoError when the input cannot be opened. At most `capacity` sentences wait.
+  // Throws IoError when the input cannot be opened. At most `capacity` sentences are buffered.
   SentenceQueue(const std::string& path, std::size_t capacity);
   ~SentenceQueue();
 
-  // Up to `most` sentences, in order; fewer when the input ends or pauses (a pipe that somebody types into). Empty at
-  // the end. An error of the input is thrown after the sentences before it were handed out.
+  // Up to `most` sentences, in order; fewer if the input ends or pauses (a pipe with interactive input). Empty at the
+  // end. An error of the input is thrown after the sentences before it were returned.
   std::vector<std::string> take(std::size_t most);
-  // Bytes handed out so far and in all (0: unknown), for a progress bar.
+  // Bytes returned so far and in all (0: unknown), for a progress bar.
   std::uint64_t position() const { return position_; }
   std::uint64_t total() const { return total_; }
 
  private:
-  // Shared with the reading thread, which may outlive the queue: nobody can wake it from a read of standard input.
+  // Shared with the reading thread, which may outlive the queue, because a read of standard input cannot be
+  // interrupted.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;

@@ -1,4 +1,4 @@
-// weft tokenize: the ids that a model gets.
+// weft tokenize: prints token ids as a model receives them.
 
 #include "commands.h"
 #include "output.h"

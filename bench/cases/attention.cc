@@ -18,7 +18,7 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
                       : s.causal      ? 0.5 * static_cast<double>(s.keys)
                                       : static_cast<double>(s.keys);
   const double flop = 4.0 * static_cast<double>(s.batch * s.heads * s.queries * s.dim) * seen;
-  // Software devices and CPUs would take minutes for what a GPU does in one.
+  // Software devices and CPUs would take minutes for the work of a minute on a GPU.
   if (b.bytes() < 256 << 20 && flop > 2e10) return;
   const View q = b.random({s.batch, s.heads, s.queries, s.dim}, type),
              k = b.random({s.batch, s.kv_heads, s.keys, s.dim}, type);

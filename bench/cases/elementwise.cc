@@ -44,7 +44,7 @@ class Cases {
     return types;
   }
 
-  // The last element against the twin.
+  // Compares the last element with the CPU's.
   bool right(const Expression& e, const std::vector<View>& inputs, const View& y) {
     const auto one = [&](DType type) { return View(Buffer::host(16), 0, type, {1}); };
     cpu::Executor cpu;
@@ -79,7 +79,7 @@ void cases(KernelBench& b) {
   for (const DType type : {DType::u8, DType::i16, DType::i32}) c.measure("add", type);
   c.measure("max", DType::i8);
 
-  // f16 beside f32: f32 results of both, and half of the traffic narrow.
+  // f16 and f32 operands: f32 results of both, with half of the traffic in f16.
   const std::int64_t columns = 1024, rows = b.bytes() / 4 / columns;
   const std::vector<View> mixed = {b.random({rows, columns}, DType::f16), b.random({rows, columns}, DType::f32)};
   const double elements = static_cast<double>(rows * columns);

@@ -1,4 +1,4 @@
-// What only writes: fills and random numbers.
+// Kernels that only write: fills and random numbers.
 #include <cmath>
 #include <cstring>
 #include <numeric>

@@ -6,13 +6,13 @@
 namespace weft::bench {
 namespace {
 
-// `rows`: w lies as [k, n], else as [n, k].
+// `rows`: w is stored as [k, n], else as [n, k].
 void product(KernelBench& b, DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool rows = false) {
   const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  // Software devices and CPUs would take minutes for what a GPU does in one.
+  // Software devices and CPUs would take minutes for the work of a minute on a GPU.
   if (b.bytes() < 256 << 20 && flop > 2e10) return;
   constexpr std::array<int, 2> kTransposed{1, 0};
-  // Matrices past a binding are cut, but not a single row's along k.
+  // Matrices that exceed a binding are split, except those of a single row along k.
   if (rows && m < 16 && b.device().is_gpu() &&
       byte_size(type, static_cast<std::uint64_t>(n * k)) > b.device().gpu().capabilities().max_binding) return;
   const View a = b.random({m, k}, type), w = b.random(rows ? Shape{k, n} : Shape{n, k}, type);

@@ -1,4 +1,4 @@
-// Movement: pad, tile, roll, parts, indices, compaction; scans.
+// Kernels that move elements: pad, tile, roll, concat and split, indices, compaction; scans.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -33,7 +33,7 @@ void moves(KernelBench& b, DType type) {
     return p;
   };
   const std::int64_t half = rows / 2;
-  // An image's border: rows that are no multiples of four.
+  // An image's border: rows whose lengths are no multiples of four.
   const View small(x.buffer, 0, type, {rows - 2, columns - 2});
   for (const auto& [mode, text] :
        {std::pair{kernels::PadMode::constant, "pad"}, {kernels::PadMode::reflect, "pad reflect"}}) {
@@ -59,7 +59,7 @@ void moves(KernelBench& b, DType type) {
       [&](Stream& s) { kernels::triangle(s, kernels::Triangle::lower, x, y); },
       [&] { return at(y, 5, 3) == at(x, 5, 3) && at(y, 3, 5) == 0; });
 
-  // A permutation that no cache foresees.
+  // A permutation that caches cannot prefetch.
   const View lines = numbers(b, {rows}, [&](std::int64_t i) { return i * 7919 % rows; });
   const auto line = [&](std::int64_t r) { return static_cast<std::int64_t>(b.read(lines, r, 1)[0]); };
   b.measure(label("gather rows"), Unit::bytes, 2 * bytes, [&](Stream& s) { kernels::gather(s, x, lines, y, 0); },
@@ -70,7 +70,7 @@ void moves(KernelBench& b, DType type) {
               [&] { return at(y, line(77), 5) == at(x, 77, 5); });
     const auto add = [&](Stream& s) { kernels::scatter(s, kernels::ScatterKind::add, lines, x, y, 0); };
     b.measure(label("scatter add rows"), Unit::bytes, 3 * bytes, add, [&] {
-      b.run([&](Stream& s) {  // what has been added until now is nothing to compare with
+      b.run([&](Stream& s) {  // sums accumulated so far cannot be compared
         kernels::fill(s, 0, y);
         add(s);
       });

@@ -1,4 +1,4 @@
-// Softmax, norms and reductions: along rows and columns, and of channels.
+// Softmax, norms and reductions: along rows, columns and channels.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -23,13 +23,13 @@ double mean_square(Numbers v, double origin) {
   return mean(v);
 }
 
-double log_softmax(Numbers v) {  // of the last
+double log_softmax(Numbers v) {  // of the last element
   const double last = v.back();
   for (double& x : v) x = std::exp(x);
   return last - std::log(sum(v));
 }
 
-// The cases of one type. All read the same x: while the host made another, the GPU would lower its clocks.
+// The cases of one type. All read the same x: while the host generates another, the GPU would lower its clocks.
 class Rows {
  public:
   Rows(KernelBench& b, DType type)
@@ -42,7 +42,7 @@ class Rows {
     b.run([&](Stream& s) { kernels::fill(s, kVariance, variances_); });
   }
 
-  // With an x of so many bytes.
+  // With an x of that many bytes.
   void cases(std::int64_t bytes) {
     const std::int64_t count = bytes * 8 / bits(type_);
     const Shape rows{count / kColumns, kColumns};
@@ -58,7 +58,7 @@ class Rows {
     if (square != rows) reductions("columns", square, 0);
   }
 
-  // Rows, and columns, of the lengths of vocabularies, classes, hidden states and sequences; and few, but long ones.
+  // Rows and columns of the lengths of vocabularies, classes, hidden states and sequences; and a few long ones.
   void lengths(std::int64_t bytes) {
     for (const std::int64_t length : kLengths) {
       const std::int64_t others = bytes * 8 / bits(type_) / length;
@@ -84,10 +84,10 @@ class Rows {
   struct Case {
     std::string name;
     View x, y;
-    double moved, functions;                         // bytes, in sizes of x; an element
-    View line;                                       // the last line of x that the kernel works on
+    double moved, functions;                         // bytes, in sizes of x; functions of an element
+    View line;                                       // the last line of x that the kernel processes
     std::function<double(const Numbers&)> expected;  // the last element of y, of that line
-    double unit = 1;                                 // in which expected is of the order of 1
+    double unit = 1;                                 // magnitude of `expected`
     bool exact = false;
     Call call;
   };
@@ -120,7 +120,7 @@ class Rows {
              .functions = 0.6,
              .line = last_line(x, axis),
              .expected = [&](const Numbers& v) { return logarithm ? log_softmax(v) : std::exp(log_softmax(v)); },
-             // Of an f16 no less than its least normal one.
+             // For f16, at least its smallest normal number.
              .unit = logarithm ? 1
                                : std::max(1 / static_cast<double>(shape[axis]), type_ == DType::f16 ? 0x1p-14 : 0.0),
              .call = [&](Stream& s) {
@@ -128,7 +128,7 @@ class Rows {
              }});
   }
 
-  // A norm whose last line is the last so many elements.
+  // A norm whose last line is the last `line` elements.
   void norm(const char* name, const Shape& shape, std::int64_t line,
             const std::function<double(const Numbers&)>& expected,
             const std::function<void(Stream&, const View&, const View&)>& call) {
@@ -143,7 +143,7 @@ class Rows {
              .call = [&](Stream& s) { call(s, x, y); }});
   }
 
-  // Of a line with weights like these, as scale and bias.
+  // The norm of a line with these weights as scale and bias.
   auto normalised(const View& weights) {
     return [weight = b_.read(weights).back()](const Numbers& v) {
       return (v.back() - mean(v)) / std::sqrt(mean_square(v, mean(v)) + kEpsilon) * weight + weight;
@@ -169,7 +169,7 @@ class Rows {
     norm(
         "batch norm", images, 1,
         [&](const Numbers& v) {
-          const double weight = b_.read(c).back();  // the mean, too
+          const double weight = b_.read(c).back();  // the mean as well
           return (v.back() - weight) / std::sqrt(kVariance + kEpsilon) * weight + weight;
         },
         [&](Stream& s, auto& x, auto& y) { kernels::batch_norm(s, x, c, variances_, c, c, y, 1, kEpsilon); });
@@ -238,7 +238,7 @@ Expression scaled_sum(DType type, double scale, bool both) {
   return e;
 }
 
-// With elementwise work before them, in one dispatch.
+// With a prologue, in one dispatch.
 void row_fusion(KernelBench& b, DType type, std::int64_t rows, std::int64_t columns) {
   const View x = b.random({rows, columns}, type), more = b.random({rows, columns}, type),
              row = b.random({columns}, type);

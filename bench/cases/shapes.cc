@@ -1,5 +1,5 @@
-// What other families have in multiples of four, in the shapes that models and people have: rows of 1,001, images of
-// three channels, pictures of 7 x 7, heads of 80.
+// Shapes of real models that are not multiples of four, as the other families have: rows of 1,001, images of three
+// channels, pictures of 7 x 7, heads of 80.
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -9,8 +9,8 @@
 namespace weft::bench {
 namespace {
 
-// Some roundings of the greatest result, and those of sums in f32: of some thousand terms a few units in the last place
-// of what their magnitudes sum up to, `magnitude`, which results near zero are far below.
+// A few roundings of the greatest result, and of sums in f32. A sum of some thousand terms errs by a few units in the
+// last place of the sum of its terms' magnitudes, `magnitude`, which can be far larger than results near zero.
 Tolerance tolerance_of(DType type, double magnitude = 1) {
   return {.relative = type == DType::f32 ? 2e-6 : 2e-3, .absolute = 2e-7 * magnitude};
 }
@@ -35,7 +35,7 @@ class Shapes {
   View first(const View& v, const Shape& shape) const { return {v.buffer, 0, type_, shape}; }
   View x(const Shape& shape) const { return first(x_, shape); }
   View y(const Shape& shape) const { return first(y_, shape); }
-  // As many lines of this shape as x holds.
+  // As many lines of this shape as fit in x.
   Shape lines_of(Shape line) const {
     const std::int64_t n = count_ / element_count(line);
     Shape all{n};
@@ -133,7 +133,7 @@ class Shapes {
     }
   }
 
-  // Of rows that lie in the middle: classes of pixels, tokens.
+  // Rows along a middle axis: classes of pixels, tokens.
   void lines() {
     for (const Shape& line : {Shape{21, 4096}, {19, 1001}, {197, 768}, {77, 80}}) {
       const Shape shape = lines_of(line);
@@ -177,7 +177,7 @@ void products(KernelBench& b, DType type) {
       if (!b.asked(label)) continue;
       b.measure(label, Unit::flop, 2.0 * static_cast<double>(m * k * n),
                 [&](Stream& s) { kernels::matmul(s, a, right, y); }, [&] {
-                  // The twin of all rows takes seconds.
+                  // The CPU would take seconds for all rows.
                   const std::int64_t first = std::max<std::int64_t>(m - 40, 0);
                   const std::array inputs{kernels::slice(a, 0, first), right};
                   return b.agrees(inputs, kernels::slice(y, 0, first), [](Stream& s, auto in, auto& out) {
@@ -195,8 +195,8 @@ void products(KernelBench& b, DType type) {
     const kernels::AttentionOptions options{.scale = 1 / std::sqrt(static_cast<float>(dim))};
     const std::string label = std::format("attend {} {}", name(type), to_string(shape));
     if (!b.asked(label)) continue;
-    // Weights are 1 in sum, but a score's error, of a magnitude of a quarter of dim times scale, is a relative one of
-    // its weight, and of the sum that weights are divided by.
+    // Weights sum to 1. An absolute error of a score, whose magnitude is a quarter of dim times scale, is a relative
+    // error of its weight, and of the sum by which weights are divided.
     b.measure(label, Unit::flop, 4.0 * static_cast<double>(batch * heads * tokens * tokens * dim),
               [&](Stream& s) { kernels::attention(s, q, k, v, {}, y, options); }, [&] {
                 const auto last = [&](const View& v) { return kernels::slice(v, 0, batch - 1); };
@@ -210,7 +210,7 @@ void products(KernelBench& b, DType type) {
 void cases(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16}) {
     Shapes(b, type).cases();
-    // Software devices and CPUs would take minutes for what a GPU does in one.
+    // Software devices and CPUs would take minutes for the work of a minute on a GPU.
     if (b.bytes() >= 256 << 20) products(b, type);
   }
 }

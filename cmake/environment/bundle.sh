@@ -14,8 +14,8 @@ project=$1
 build=$2
 directory=$3
 model=${4:-}
-# Opened by name at run time, so no program lists them: Vulkan's loader, what GPU drivers of the host
-# ask for, and the C library's parts, which must be of one version.
+# Opened by name at run time, so no program lists them: Vulkan's loader, libraries that GPU drivers of the host
+# need, and the parts of the C library, which must have one version.
 opened=(libvulkan.so.1 libEGL.so.1 libGLdispatch.so.0 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1
   libdl.so.2 libpthread.so.0 librt.so.1 libm.so.6 libresolv.so.2 libutil.so.1 libnss_files.so.2 libnss_dns.so.2)
 
@@ -37,7 +37,7 @@ while read -r path; do
 done < <(find "$build"/{apps,bench,examples,tests} -maxdepth 2 -type f -perm -u+x ! -path '*/CMakeFiles/*' ! -name '*.so*' 2>/dev/null)
 [[ -n $(ls -A "$partial/bin") ]] || fail "$build holds no programs"
 
-# The libraries, by the name that is asked for, and what they load in turn.
+# The libraries by the requested name, and their own dependencies.
 known=$(ldconfig -p)
 wanted=()
 for name in "${opened[@]}"; do
@@ -59,7 +59,7 @@ for path in "${libraries[@]}"; do
 done
 [[ -n $loader ]] || fail "the programs name no loader; are they linked statically?"
 
-# The licences of what is passed on.
+# The licences of everything in the bundle.
 cp "$project/LICENSE" "$partial/share/licenses/weft"
 if command -v dpkg-query >/dev/null; then
   for path in "${libraries[@]}"; do readlink -f "$path"; done | xargs -r dpkg-query -S 2>/dev/null |
@@ -101,8 +101,8 @@ for directory in /usr/local/nvidia/lib64 /usr/local/nvidia/lib /run/opengl-drive
   if [ -e "\$directory/libGLX_nvidia.so.0" ]; then nvidia=yes; fi
 done
 
-# A driver manifest outside the places that Vulkan's loader searches is named to it; where NVIDIA's
-# driver came without one, the bundle's serves.
+# A driver manifest outside the directories that Vulkan's loader searches is passed to it explicitly; if NVIDIA's
+# driver has none, the bundle's is used.
 if [ -n "\$nvidia" ] && [ -z "\${VK_DRIVER_FILES:-}\${VK_ICD_FILENAMES:-}\${VK_ADD_DRIVER_FILES:-}" ]; then
   manifest=\$here/share/nvidia_icd.json
   for file in /run/opengl-driver/share/vulkan/icd.d/nvidia*.json /usr/local/nvidia/share/vulkan/icd.d/nvidia*.json; do
@@ -123,8 +123,8 @@ if [ -z "\${WEFT_MODEL_DIR:-}" ] && [ -d "\$here/share/model" ]; then
 fi
 exec "\$here/lib/$loader" --library-path "\$libraries" --argv0 "\$here/\$program" "\$here/bin/\$program" "\$@"
 END
-# A launcher a program. Its path is the name the program knows itself by, so that one that starts itself
-# again, as death tests do, comes through the bundled loader too.
+# A launcher for each program. The program sees the launcher's path as its own name, so that programs that start
+# themselves again, as death tests do, use the bundled loader too.
 for path in "$partial"/bin/*; do
   program=${path##*/}
   cat >"$partial/$program" <<END

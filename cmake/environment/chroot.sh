@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # chroot.sh ROOT DIRECTORY [FROM TO]... -- COMMAND...
-# Runs COMMAND in ROOT with each FROM of the host seen at TO, where bubblewrap is refused.
-# Needs root, and a mount namespace of its own (unshare --mount): its mounts end with it.
+# Runs COMMAND in ROOT with each FROM of the host mounted at TO, for hosts that do not allow bubblewrap.
+# Needs root, and a separate mount namespace (unshare --mount), with which its mounts end.
 set -euo pipefail
 
 root=$1

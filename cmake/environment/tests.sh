@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # Selects tests by name. Part of ./dev, which sources it.
 #
-# ctest knows a few programs, and weft_tests as parts that run side by side. The tests in weft_tests, more than a
-# thousand, are not ctest's: each would open its devices again. GTEST_FILTER selects them.
+# ctest runs a few programs, and weft_tests as several parts in parallel. The more than a thousand tests in weft_tests
+# are not tests of ctest, because each would open its devices again. GTEST_FILTER selects them.
 
-# fitting REGEX: of the names on standard input those in which the extended regular expression is found; -v: the others.
-# Case and underscores do not count: layer_norm finds LayerNormTest, and LayerNorm finds layer_norm.
+# fitting REGEX: prints the names on standard input that contain the extended regular expression; -v: the others. Case
+# and underscores are ignored: layer_norm finds LayerNormTest, and LayerNorm finds layer_norm.
 fitting() (
   wanted=yes
   if [[ $1 == -v ]]; then
@@ -23,7 +23,7 @@ fitting() (
   done
 )
 
-# check_regex REGEX: ends with a message where it is none.
+# check_regex REGEX: exits with a message if it is not valid.
 check_regex() {
   local status=0
   [[ '' =~ $1 ]] 2>/dev/null || status=$?
@@ -48,8 +48,8 @@ gtest_names() {
 # ctest_names: the names of the tests that ctest -N has written to standard input.
 ctest_names() { sed -n 's/^ *Test *#[0-9]*: *//p'; }
 
-# gtest_filter ALL SELECTED: GTEST_FILTER for the selected names, one a line, of all. Where most are selected it names
-# the others: a variable holds 128 KiB.
+# gtest_filter ALL SELECTED: GTEST_FILTER for the selected names of all, one a line. If most are selected it excludes
+# the others, because a variable is limited to 128 KiB.
 gtest_filter() {
   if ((2 * ${#2} <= ${#1})); then
     paste -sd : <<<"$2"
@@ -72,15 +72,15 @@ select_tests() {
     tests=$(fitting -v "$excluded" <<<"$tests")
   fi
   parts=$(grep -E '^weft_tests_' <<<"$programs") || true
-  # What prepares others is run for them by ctest.
+  # ctest runs fixtures for the tests that need them.
   programs=$(grep -vE '^(weft_tests_|wgsl_cleared$)' <<<"$programs") || true
   if [[ -n $selected ]]; then
     programs=$(fitting "$selected" <<<"$programs")
-    # The name of weft_tests or of a part of it selects all that it runs.
+    # The name of weft_tests or of a part of it selects all of its tests.
     named=$(fitting "$selected" <<<"$parts")
     if [[ -n $named ]]; then parts=$named; else tests=$(fitting "$selected" <<<"$tests"); fi
   fi
-  # Parts take the selected tests in turns, so the last of them have nothing to do where there are fewer tests.
+  # Selected tests are dealt to the parts in turn, so the last parts have none if there are fewer tests than parts.
   count=$(lines "$tests" | wc -l)
   [[ -n $named ]] || parts=$(head -n "$count" <<<"$parts")
   [[ -n $parts ]] || tests=''
@@ -94,5 +94,5 @@ select_tests() {
   [[ $tests == "$all" || -z $tests ]] || filter=$(gtest_filter "$all" "$tests")
 }
 
-# lines TEXT...: those that are not empty.
+# lines TEXT...: prints those that are not empty.
 lines() { printf '%s\n' "$@" | grep . || true; }

@@ -1,5 +1,5 @@
-// From a graph to something that runs: passes, memory plan, pipelines, bind groups. Compile once, run often; runs after
-// the first make no buffer, bind group, pipeline or shader module.
+// Compiles a graph to an executable: passes, memory plan, pipelines, bind groups. Compile once, run often; runs after
+// the first create no buffer, bind group, pipeline or shader module.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace weft {
 
-// A typed piece of a device's memory: what an executable reads from and writes to.
+// A tensor in a device's memory: what an executable reads from and writes to.
 class DeviceTensor {
  public:
   DeviceTensor() = default;
   // Content undefined. Throws OutOfMemory.
   DeviceTensor(Device device, DType dtype, const Shape& shape);
-  // Uses memory of the caller's: `view` is dense and on `device`.
+  // Uses the caller's memory: `view` is dense and on `device`.
   DeviceTensor(Device device, View view);
 
   const View& view() const { return view_; }
@@ -35,14 +35,15 @@ class DeviceTensor {
   // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since
   // (Flag::always_upload: always). Throws InvalidArgument unless the bytes are exactly the tensor's.
   void write(std::span<const std::byte> bytes);
-  // Waits for what writes it, and copies it out. T's size must be the element's. Throws InvalidArgument, DeviceLost.
+  // Waits for pending writes and copies the elements to the host. T's size must be the element's. Throws
+  // InvalidArgument, DeviceLost.
   template <class T>
   std::vector<T> read() const {
     std::vector<T> values(checked_count(sizeof(T)));
     read_bytes(std::as_writable_bytes(std::span(values)));
     return values;
   }
-  // With Flag::dispatch_only it waits and gives zeros.
+  // With Flag::dispatch_only it waits and returns zeros.
   void read_bytes(std::span<std::byte> target) const;
 
  private:
@@ -52,12 +53,13 @@ class DeviceTensor {
 };
 
 // Constants on a device: each is uploaded (or folded, or prepacked) once and shared by all executables that use the
-// same store. Known by their TensorData's address and kept while its owner lives (without an owner: not shared).
-// The executables of a store also share the memory of their intermediates, and so run one after the other.
+// same store. A constant is identified by the address of its TensorData's bytes and stored while their owner lives
+// (without an owner: not shared). The executables of a store also share the memory of their intermediates, and so run
+// one after the other.
 class ConstantStore;
 
-// Whether what is f32 in a graph may be stored as f16: weights, and the results of products, attention, norms, lookups
-// and of elementwise work on them. Inputs, outputs and reductions keep their types, and all arithmetic stays f32.
+// Whether f32 values of a graph may be stored as f16: weights, and the results of products, attention, norms, lookups
+// and of elementwise operations on them. Inputs, outputs and reductions keep their types, and all arithmetic stays f32.
 enum class Precision : std::uint8_t {
   strict,     // no
   f16,        // yes, except for weights past f16's range
@@ -65,8 +67,8 @@ enum class Precision : std::uint8_t {
 };
 
 // What automatic promises by default for each product with constant weights: for inputs that vary smoothly, and for
-// random ones, no column of the result is further from the f32 result than this part of its root mean square. Where a
-// product cannot keep it, the product and all that comes before it stay f32.
+// random ones, no column of the result differs from the f32 result by more than this fraction of its root mean square.
+// A product that cannot meet the bound, and all that comes before it, stays f32.
 inline constexpr double kF16ErrorBound = 1.0 / 128;
 
 struct CompileOptions {
@@ -74,13 +76,13 @@ struct CompileOptions {
   bool constant_folding = true;
   bool packed_qkv = true;     // products of one tensor with several weights, such as q, k and v, run as one
   std::shared_ptr<ConstantStore> constants;  // none: the executable's own
-  std::optional<Precision> precision;  // none: what Flag::precision says, strict by default
+  std::optional<Precision> precision;  // none: Flag::precision, which is strict by default
   std::optional<double>
-      f16_error_bound;  // of automatic; none: what Flag::f16_error_bound says, kF16ErrorBound by default
-  // Decides for the weights whose name holds the text, before anything is measured: true is f16. What Flag::force_f16
-  // says comes after these.
+      f16_error_bound;  // of automatic; none: Flag::f16_error_bound, kF16ErrorBound by default
+  // For weights whose name contains the text, decides without measuring: true is f16. The first match decides;
+  // Flag::force_f16 is appended to the list.
   std::vector<std::pair<std::string, bool>> force_f16;
-  bool restorable = true;  // keep what constants are made from, so that restore() works
+  bool restorable = true;  // keep the sources of constants, so that restore() works
 };
 
 std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
@@ -90,7 +92,7 @@ struct NamedTensor {
   const DeviceTensor& tensor;
 };
 
-// What was compiled, for people and tests.
+// What was compiled, for reports and tests.
 struct ScheduleStep {
   std::string label;         // "matmul+bias+gelu_erf [4096, 1536]"
   std::vector<int> reads, writes;  // buffers of the memory plan
@@ -119,17 +121,17 @@ class Executable {
   explicit operator bool() const { return impl_ != nullptr; }
 
   // Records the work and submits it; returns before it is done. Every input and output is named once, has the graph's
-  // type and lies on the executable's device; an output shares no buffer with another tensor. Throws InvalidArgument,
+  // type and is on the executable's device; an output shares no buffer with another tensor. Throws InvalidArgument,
   // DeviceLost, OutOfMemory.
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
   void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) {
     run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
   }
 
-  // Goes on on another device after its own was lost, with all executables of its constant store: constants are
-  // uploaded again from their sources (files, or the caller's memory), kernels are compiled anew. Input and output
-  // tensors are to be made anew. If it fails it can be tried again. Throws InvalidArgument (a GPU for the cpu or the
-  // other way, not restorable, a constant whose memory has no owner), Unsupported, OutOfMemory, DeviceLost.
+  // Moves to another device after its own was lost, with all executables of its constant store: constants are uploaded
+  // again from their sources (files, or the caller's memory) and kernels are compiled again. The caller must make input
+  // and output tensors again. If it fails it can be called again. Throws InvalidArgument (from a GPU to the cpu or the
+  // reverse, not restorable, a constant whose memory has no owner), Unsupported, OutOfMemory, DeviceLost.
   void restore(const Device& device);
 
   const CompileReport& report() const;
@@ -142,15 +144,15 @@ class Executable {
   std::shared_ptr<Impl> impl_;
 };
 
-// Throws Unsupported (naming op, type and shape) when the device cannot run the graph; nothing goes to the CPU
-// silently. WEFT_LOG=schedule prints what was compiled, WEFT_LOG=passes the graph after each pass.
+// Throws Unsupported (naming op, type and shape) when the device cannot run the graph; there is no silent fallback to
+// the CPU. WEFT_LOG=schedule prints what was compiled, WEFT_LOG=passes the graph after each pass.
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
 // The graph after the compiler's passes, as it would run on that device: what `weft graph` draws.
 Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
-// Executables by graph: compiles on the first request, hands out the same one afterwards. At most `capacity` are kept,
-// the least recently used goes first.
+// Executables by graph: compiles on the first request and returns the same executable afterwards. Holds at most
+// `capacity`; the least recently used is dropped first.
 class ExecutableCache {
  public:
   explicit ExecutableCache(Device device, std::size_t capacity = 64);

@@ -14,7 +14,7 @@ class Executor final : public Stream {
   Executor* cpu() override { return this; }
   int threads() const { return threads_; }
 
-  // Where kernels keep constants in the form that they compute with (cpu/packed_weight_cache.h); null: nowhere.
+  // Where kernels cache constants in packed form (cpu/packed_weight_cache.h); null: nowhere.
   PackedWeightCache* packed_weights() const { return packed_weights_; }
   void use_packed_weights(PackedWeightCache* packed_weights) { packed_weights_ = packed_weights; }
 

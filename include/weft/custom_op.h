@@ -1,4 +1,4 @@
-// Kernels of one's own: a piece of WGSL with declared operands becomes an operation of a graph.
+// Custom kernels: a piece of WGSL with declared operands becomes an operation of a graph.
 //
 //   auto kernel = std::make_shared<CustomKernel>();
 //   kernel->name = "scale_rows";
@@ -30,18 +30,19 @@ struct CustomKernel {
   std::vector<std::string> inputs, outputs;  // the operands' names in the text: identifiers of WGSL
 
   // The text declares fn kernel(i: u32), which runs once for each i below `threads`; or, where `workgroups` is set, the
-  // entry point itself: @compute @workgroup_size(…) fn main(…). Before it stand, for each operand `a`:
+  // entry point itself: @compute @workgroup_size(…) fn main(…). Text generated before it declares, for each operand
+  // `a`:
   //   alias a_t                       the type that an element computes in: f32 for all floats up to 32 bits, i32, u32
   //                                   (also booleans, 0 or 1), vec2<u32> for 64-bit integers (low word first),
   //                                   vec2<f32> for complex
   //   fn load_a(i: u32) -> a_t        of inputs: element i in row-major order
   //   fn store_a(i: u32, v: a_t)      of outputs: the same, converted to the tensor's type
   //   p.a_count, p.a_n0, p.a_n1, …    how many elements it has, and its sizes (u32)
-  // and p.<name> for each of `numbers`, whose names are none of these. Indices are not checked: WebGPU keeps them
-  // within the buffer, no more.
+  // and p.<name> for each of `numbers`, whose names must differ from these. Indices are not checked: WebGPU only keeps
+  // them within the buffer.
   std::string wgsl;
-  // WGSL's extensions that the text uses, "f16" and "subgroups" (it stands behind where `enable` may stand; subgroup
-  // operations take an entry point of one's own). Compiling for a device without them throws Unsupported.
+  // WGSL extensions that the text uses, "f16" and "subgroups". (It cannot enable them itself, because declarations come
+  // before it. Subgroup operations need an entry point main().) Compiling for a device without them throws Unsupported.
   std::vector<std::string> enables;
   std::vector<std::pair<std::string, std::variant<std::uint32_t, std::int32_t, float>>> numbers;
 
@@ -57,9 +58,9 @@ struct CustomKernel {
   std::function<void(std::span<const View> inputs, std::span<const View> outputs)> cpu;
 };
 
-// A custom kernel's text that the WGSL compiler refuses: when a graph is compiled. `message` is the compiler's, `line`
-// counts from 1 in the text given (0: it is about no line of it). What only shows when a pipeline is made of it (no
-// main(), a workgroup larger than the device's) is a ValidationError that names the kernel.
+// Thrown when a graph is compiled whose custom kernel the WGSL compiler rejects. `message` is the compiler's, `line`
+// counts from 1 in the text given (0: the error is in no line of it). Errors that appear only when the pipeline is
+// created (no main(), a workgroup larger than the device's limit) are a ValidationError that names the kernel.
 class KernelError : public ValidationError {
  public:
   KernelError(const std::string& kernel, int line, const std::string& message)
@@ -72,9 +73,9 @@ class KernelError : public ValidationError {
   std::string message_;
 };
 
-// The results of the kernel on the operands, which all devices see dense. It must be a function of its operands: equal
-// calls are computed once. There is at least one input. Throws InvalidArgument: names or counts that do not fit, no
-// inputs, unknown extensions, text that is not UTF-8, negative `threads`, and what `infer` throws.
+// The results of the kernel on the operands, which are dense on all devices. It must be a pure function of its
+// operands: equal calls are computed once. There is at least one input. Throws InvalidArgument: names or counts that do
+// not fit, no inputs, unknown extensions, text that is not UTF-8, negative `threads`, and what `infer` throws.
 std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs);
 
 }  // namespace weft

@@ -15,8 +15,8 @@ namespace weft {
 class Device {
  public:
   // "cpu"; "gpu", the best hardware GPU; an adapter's number, backend or part of its name, as gpu::DeviceOptions takes
-  // them. Empty: what WEFT_ADAPTER and WEFT_BACKEND ask for, else the best hardware GPU, else the cpu. A software
-  // adapter is only taken when asked for, since the cpu is much faster; reason() says what was taken and why.
+  // them. Empty: the device of WEFT_ADAPTER and WEFT_BACKEND, else the best hardware GPU, else the cpu. A software
+  // adapter is only chosen if asked for, because the cpu is much faster; reason() gives the choice and the reason.
   // Throws NoDevice, InvalidArgument.
   static Device open(std::string_view name = {});
   static Device cpu();

@@ -40,7 +40,7 @@ WEFT_DECLARE_ERROR(NoDevice);
 WEFT_DECLARE_ERROR(DeviceLost);
 // WebGPU refused a command or a shader. Carries Dawn's own message.
 WEFT_DECLARE_ERROR(ValidationError);
-// A promise inside Weft is broken. Please report it.
+// An internal invariant of Weft does not hold. Please report it.
 WEFT_DECLARE_ERROR(InternalError);
 
 #undef WEFT_DECLARE_ERROR

@@ -1,6 +1,6 @@
 // Scalar expressions: what an elementwise kernel computes for each element, and what a matrix product's epilogue does
-// to each result. A small list of operations in SSA form; from it come the WGSL, the CPU twin's code and the key of the
-// pipeline.
+// to each result. A short list of operations in SSA form, from which the WGSL, the CPU code and the key of the pipeline
+// are generated.
 #pragma once
 
 #include <array>
@@ -19,40 +19,40 @@ namespace weft {
 // Operations on scalars. Comparisons, logic and tests yield boolean; real, imag, abs and angle of a complex number
 // yield f32, complex makes one of two floats. `weft kernels` and docs/kernels.md say which types each one takes.
 //
-// What the operations do where WGSL, C++ and habit differ, on every device alike:
+// Semantics where WGSL, C++ and convention differ, the same on every device:
 //   - A GPU may drop the sign of an f16's NaN when it loads it; signbit and copysign then see a positive one.
 //   - Comparisons with NaN are false, `not_equal` true. min, max and clamp give NaN if an operand is NaN; fmin and fmax
 //     give the other operand (IEEE 754's minimumNumber and maximumNumber). For all of them -0 is less than +0.
 //     relu(NaN) = NaN, relu(-0) = +0, sign(±0) = +0, sign(NaN) = NaN.
 //   - round (rint) goes to the nearest even integer. rem (fmod) has the sign of the dividend, remainder (Python's %)
-//     that of the divisor; both are exact but for remainder's one rounding. floor_divide is the quotient that goes with
-//     remainder: exact below 2^21, above it as exact as division is. Of floats, x / 0 is ±infinity or NaN.
+//   that of the divisor; both are exact but for remainder's one rounding. floor_divide is the quotient that belongs to
+//   remainder: exact below 2^21, above it as exact as division is. Of floats, x / 0 is ±infinity or NaN.
 //   - Integer division truncates; x / 0, x rem 0, floor_divide(x, 0) and remainder(x, 0) are 0; the most negative
 //     integer divided by -1 is itself. Integer arithmetic wraps at the width of the node's type. pow of integers wraps;
 //     with a negative exponent it is 1 or -1 for the bases 1 and -1, else 0. gcd and lcm are of the magnitudes;
 //     gcd(0, 0) = 0, lcm(x, 0) = 0.
 //   - Shifts by the width or more (also by a negative amount) give 0; shift_right of a negative integer gives -1.
 //     clz(0) is the width.
-//   - Floats narrower than f32 compute in f32 and are rounded where they are cast or stored; exp, log, sin, … then keep
-//     2^-14 of the result (2^-12 for bf16), not 2^-22, also those of f32 whose result becomes such a float by choices
-//     and constant factors alone. nextafter steps in the node's own type.
-//   - Operations that follow one another in one kernel give what they give apart: x - x is NaN for infinities,
-//     (x + c) - c what rounding leaves of x. Only a product and the sum it goes into may be rounded once, as fma is.
-//   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands, in results and in between (weft/kernels.h
-//     says what that does). Comparisons, min, max and tests go by bits and see them.
-//   - Zeros have the same sign on every device: that of the formula, of what goes to 0 from below -0 (silu(-300)). Of
-//     complex products and quotients it is as compilers order the sums.
-//   - At -infinity and infinity sigmoid is 0 and 1, softplus 0 and infinity, logsigmoid -infinity and -0; silu, mish and
-//     the gelus are -0 and infinity.
-//   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md has what is measured): they
+//   - Floats narrower than f32 are computed in f32 and rounded where they are cast or stored. exp, log, sin, … then
+//     have a relative error of 2^-14 (2^-12 for bf16) instead of 2^-22, also f32 ones whose result becomes such a float
+//     through nothing but selections and constant factors. nextafter steps in the node's own type.
+//   - Operations fused into one kernel give the results of separate kernels: x - x is NaN for infinities, (x + c) - c
+//     is what rounding leaves of x. Only a product and the sum that it goes into may be rounded once, as in fma.
+//   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands, results and intermediate values
+//     (weft/kernels.h describes the effect). Comparisons, min, max and tests work on bits and see them.
+//   - Zeros have the same sign on every device: that of the formula; a negative value that underflows is -0
+//     (silu(-300)). In complex products and quotients the sign depends on the compiler's order of sums.
+//   - At -infinity and infinity sigmoid is 0 and 1, softplus 0 and infinity, logsigmoid -infinity and -0; silu, mish
+//     and the gelus are -0 and infinity.
+//   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md lists measured errors): they
 //     are computed by functions of Weft's own, not by WGSL's builtins, which promise less (sin and cos: an absolute
 //     error of 2^-11). Near the zeros of lgamma and digamma at negative arguments, and of logaddexp, the error is 4 ULP
 //     of 1 or of the largest of the terms, if that is more.
 //   - lerp(a, b, t) = a + t (b - a), as b - (b - a) (1 - t) from t = ½ up: exact at both ends.
 //   - lgamma of 0 and of negative integers is +infinity, digamma of ±0 is -±infinity, of negative integers NaN.
 //   - Products and quotients of complex numbers are the plain formulas (an infinite part times 0 is NaN); x / 0 divides
-//     both parts by 0. They are ordered by nothing; abs is the magnitude, angle is in (-π, π]. exp(-inf + iy) is 0 and
-//     exp(inf + iy) inf + i NaN where y is infinite or NaN.
+//     both parts by 0. Complex numbers have no order; abs is the magnitude, angle is in (-π, π]. exp(-inf + iy) is 0
+//     and exp(inf + iy) inf + i NaN where y is infinite or NaN.
 enum class ScalarOp : std::uint8_t {
   // leaves
   input, constant,
@@ -73,8 +73,8 @@ inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::lerp) + 1;
 
 std::string_view name(ScalarOp op);
 int arity(ScalarOp op);
-// The operation of that name, or of another name that the field has for it ("rint" and "round", "fmod" and "rem", …).
-// Functions that are made of several operations have names too: weft/expressions.h.
+// The operation of that name or of a common alias ("rint" and "round", "fmod" and "rem", …). Functions that are made of
+// several operations have names too: weft/expressions.h.
 std::optional<ScalarOp> scalar_op(std::string_view name);
 
 class Expression {
@@ -102,9 +102,9 @@ class Expression {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
   DType output_type(int i) const { return nodes_[outputs_[i]].type; }
-  int operation_count() const;  // what it does for an element: leaves and casts are free
-  // How long an element takes beside its way from and to memory, in exponentials of f32, measured on CPUs: 0.08 for a
-  // sum, 4 for erfinv, 0.4 for a packed operand; functions of f64 ten times as long.
+  int operation_count() const;  // operations for an element; leaves and casts do not count
+  // The time of an element without its memory traffic, in units of an f32 exponential, measured on CPUs: 0.08 for a
+  // sum, 4 for erfinv, 0.4 for a packed operand; functions of f64 take ten times as long.
   double cost() const;
 
   // Unambiguous text: the key of generated code, and what logs show: "(x0:f32, x1:f32) gelu_erf(add(x0, x1))".

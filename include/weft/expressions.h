@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// A number that a function takes beside its operands, such as the slope of leaky_relu.
+// A number that a function takes in addition to its operands, such as the slope of leaky_relu.
 struct FunctionParameter {
   std::string_view name;
-  double otherwise;  // what it is if it is not given
+  double otherwise;  // the default
 };
 
 struct FunctionInfo {
@@ -20,14 +20,14 @@ struct FunctionInfo {
   std::span<const FunctionParameter> parameters;
 };
 
-// All that have a name of their own, operations first.
+// All named functions, operations first.
 std::span<const FunctionInfo> functions();
-// By its name, or by another name of an operation (scalar_op); null if there is none.
+// By its name or an alias of an operation (scalar_op); null if there is none.
 const FunctionInfo* find_function(std::string_view name);
 
-// The function as an expression: input i has types[i] (one for each operand), parameters in the order of its table,
-// fewer leave the last ones at their defaults. Throws InvalidArgument: no such name, wrong counts, types that it does
-// not take.
+// The function as an expression: input i has types[i] (one for each operand); parameters are in the order of its table,
+// and missing ones at the end take their defaults. Throws InvalidArgument: no such name, wrong counts, types that it
+// does not take.
 Expression function_expression(std::string_view name, std::span<const DType> types,
                                std::span<const double> parameters = {});
 

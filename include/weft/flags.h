@@ -1,6 +1,6 @@
-// Everything that a person may want to force, in one table: each switch has a name, an environment variable, a flag of
-// the command line and an option in the API. The option wins over the command line, that over the environment, that
-// over the default.
+// All settings in one table: each has a name, an environment variable, a flag of the command line and an option in the
+// API. The option takes precedence over the command line, the command line over the environment, the environment over
+// the default.
 #pragma once
 
 #include <cstdint>
@@ -61,16 +61,16 @@ struct FlagInfo {
 std::span<const FlagInfo> flags();
 const FlagInfo& info(Flag flag);
 
-// The value in force, read anew each time. Throws InvalidArgument, naming the variable, when it does not parse.
+// The current value, read again on each call. Throws InvalidArgument, naming the variable, when it does not parse.
 std::string flag_text(Flag flag);
 bool flag_on(Flag flag);
 double flag_number(Flag flag);
 std::optional<std::uint64_t> flag_bytes(Flag flag);  // none: no value given
 std::optional<std::uint64_t> flag_count(Flag flag);  // likewise
 
-// What the command line says, from here on; checked at once. Throws InvalidArgument.
+// Sets the value of the command line, which is checked at once. Throws InvalidArgument.
 void set_flag(Flag flag, std::string_view value);
-// Forgets what set_flag() was told.
+// Forgets all values from set_flag().
 void reset_flags();
 
 }  // namespace weft

@@ -35,7 +35,7 @@ struct AdapterInfo {
   std::string name;         // "NVIDIA H200", "llvmpipe (LLVM 21, 256 bits)"
   std::string vendor;
   std::string architecture;
-  std::string driver;       // name and version, as the driver says it
+  std::string driver;       // name and version, as the driver reports it
   std::string backend;      // "vulkan", "metal", "d3d12", "opengles", "opengl"
   std::string type;         // "discrete", "integrated", "cpu", "unknown"
   bool compatibility = false;  // only WebGPU's compatibility level
@@ -46,37 +46,37 @@ struct AdapterInfo {
   std::vector<MatrixShape> matrix_shapes;
 };
 
-// What can compute here, best first. Order: discrete, integrated, unknown, software; then Vulkan, Metal, Direct3D 12 as
-// the platform has them, OpenGL ES and OpenGL at compatibility level last; then, where that leaves different hardware
-// equal, the one that moves memory faster, which is measured once and remembered.
+// The adapters of this machine, best first. Order: discrete, integrated, unknown, software; then Vulkan, Metal,
+// Direct3D 12 (whichever the platform has), and last OpenGL ES and OpenGL at compatibility level; different hardware
+// that is still equal is ordered by memory bandwidth, which is measured once and remembered.
 std::vector<AdapterInfo> adapters();
 
-// What is not said here is as the flags (weft/flags.h) and the environment say.
+// Options that are not set come from the flags (weft/flags.h) and the environment.
 struct DeviceOptions {
   // Which adapter: its index in adapters(), a backend's name, or a part of the adapter's name, case ignored. "gpu" or
   // empty: $WEFT_ADAPTER and $WEFT_BACKEND, else the best hardware adapter, else a software one.
   std::string adapter;
-  // No optional feature and the compatibility level's limits: what a phone or a browser gives.
+  // No optional feature and the compatibility level's limits: what a phone or a browser offers.
   bool minimum = flag_on(Flag::minimum_device);
-  bool f16 = flag_on(Flag::f16);                // use shader-f16 where there is
+  bool f16 = flag_on(Flag::f16);                // use shader-f16 if the device has it
   bool subgroups = flag_on(Flag::subgroups);
   bool matrices = flag_on(Flag::matrices);      // cooperative matrices; they need f16 and subgroups
   bool timestamps = true;
-  bool validation = flag_on(Flag::validation);  // Dawn's validation of every call; off: trusted, faster
+  bool validation = flag_on(Flag::validation);  // Dawn validates every call; off is faster
   bool robustness = flag_on(Flag::robustness);  // Dawn's bounds checks in shaders
   bool debug_labels = flag_on(Flag::debug_labels);  // a debug group around each dispatch
   std::string cache_dir = flag_text(Flag::cache_dir);  // of compiled shaders; "off": none; empty: the user's
-  // Bytes that the pool may hold; none: what the device has.
+  // Bytes that the pool may hold; none: all that the device has.
   std::optional<std::uint64_t> memory_limit = flag_bytes(Flag::memory_limit);
-  // Bytes of a buffer that one dispatch may see at most, 4096 or more (less: InvalidArgument); none: what the device
-  // has. Kernels take larger tensors in parts.
+  // The largest binding in bytes, at least 4096 (less: InvalidArgument); none: the device's limit. Kernels process
+  // larger tensors in chunks.
   std::optional<std::uint64_t> binding_limit = flag_bytes(Flag::binding_limit);
-  // Work (FLOP, a byte moved counting ten) after which a dispatch or a submit is cut, for drivers that reset a GPU
-  // which does not answer; none: by the kind of GPU.
+  // Work (FLOP; a byte moved counts as ten) above which dispatches and submits are split, because some drivers reset a
+  // GPU that does not respond; none: by the kind of GPU.
   std::optional<std::uint64_t> dispatch_limit = flag_count(Flag::dispatch_limit);
 };
 
-// What a device can do, as kernels ask for it.
+// The features and limits of a device by which kernels choose their form.
 struct Capabilities {
   bool f16 = false;
   bool subgroups = false;
@@ -84,24 +84,25 @@ struct Capabilities {
   bool packed_dot = false;     // WGSL's packed dot products of four integers of 8 bits
   bool timestamps = false;
   bool timestamps_inside_passes = false;
-  bool minimum = false;        // opened as a minimum device: no fast path, even where it could prove itself
-  bool software = false;       // a CPU behind the adapter: no caches to stage for, barriers cost, lanes are SIMD
+  bool minimum = false;        // opened as a minimum device: no fast path, even if it would pass its self-test
+  // A CPU behind the adapter: staging in workgroup memory gains nothing, barriers are expensive, lanes are SIMD.
+  bool software = false;
   bool reassociates_fp = false;  // its compiler reorders sums and products, as OpenGL permits
   std::vector<MatrixShape> matrix_shapes;
   std::uint64_t max_binding = 0;         // bytes
   std::uint64_t max_buffer = 0;          // bytes
   std::uint32_t max_workgroup_memory = 0;  // bytes
   std::uint32_t max_workgroup_size = 0;    // invocations
-  std::uint32_t max_storage_buffers = 0;   // a dispatch
-  std::uint32_t max_workgroups = 0;        // a dimension
+  std::uint32_t max_storage_buffers = 0;   // of a dispatch
+  std::uint32_t max_workgroups = 0;        // in one dimension of a dispatch
   std::uint32_t storage_alignment = 256;   // of a binding's offset, bytes
-  double max_dispatch_work = 0;            // what DeviceOptions::dispatch_limit says
+  double max_dispatch_work = 0;            // as DeviceOptions::dispatch_limit
 };
 
 enum class Access : std::uint8_t { read, read_write };
 
-// A storage binding. Bindings of a dispatch get @group(0) @binding(1), (2), … in order; (0) holds the parameters. Parts
-// of one buffer must either all be read, or all be read_write and not overlap.
+// A storage binding. Bindings of a dispatch get @group(0) @binding(1), (2), … in order; (0) holds the parameters.
+// Bindings of one buffer must either all be read, or all be read_write and not overlap.
 struct Binding {
   Buffer buffer;
   std::uint64_t offset = 0;  // a multiple of Capabilities::storage_alignment
@@ -118,25 +119,26 @@ struct Dispatch {
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
   std::string_view label;                     // the kernel's name in a GPU debugger and the profiler
   Work work;                                  // what the profiler compares the time with
-  std::string_view variant, why;              // the kernel's form, and why this one was taken
+  std::string_view variant, why;              // the kernel's form, and why this one was chosen
 };
 
 class Device;
 struct PreparedDispatch;  // src/gpu/prepared.h
 
-// Something that takes dispatches: an Encoder that submits them or a Recording that is replayed.
+// A stream of dispatches: an Encoder submits them, a Recording is replayed.
 class Commands : public Stream {
  public:
   Commands* gpu() override { return this; }
   virtual Device& device() = 0;
   // Records a dispatch. A grid with a zero is dropped. Throws InvalidArgument (limits), ValidationError.
   virtual void dispatch(const Dispatch& dispatch) = 0;
-  // The same with a pipeline that was found before and arguments that were checked then, but for the buffers.
+  // The same for a prepared dispatch: its pipeline is known and its arguments, all but the buffers, are checked
+  // already.
   virtual void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) = 0;
-  // Memory that only the dispatches recorded next use, until the next call: they run in order, so calls share it.
-  // Throws OutOfMemory.
+  // Scratch memory for the dispatches recorded from here on until the next call. Dispatches run in order, so all kernel
+  // calls share it. Throws OutOfMemory.
   virtual Buffer scratch(std::uint64_t bytes) = 0;
-  // True while a plan is made (weft/kernels/plan.h): dispatches are taken down and not run.
+  // True while a plan is made (weft/kernels/plan.h): dispatches are recorded in the plan and not run.
   virtual bool planning() const { return false; }
   // Dispatches from here on belong to this step of a schedule, for the profiler.
   void begin_step(std::string_view label, std::uint64_t live_bytes = 0) {
@@ -149,7 +151,7 @@ class Commands : public Stream {
   std::uint64_t live_bytes_ = 0;
 };
 
-// Bytes on their way from the GPU.
+// A read of GPU memory in progress.
 class Readback {
  public:
   Readback();
@@ -162,8 +164,8 @@ class Readback {
   std::vector<std::byte> get();
   // Waits, and copies into `target`, whose size must be that of the read.
   void get(std::span<std::byte> target);
-  // Calls back when the bytes are there or the read failed (then `error` is set), from Device::poll(), wait() or any
-  // get(). Throws InvalidArgument if a callback was set already.
+  // Calls back when the bytes have arrived or the read has failed (then `error` is set), from Device::poll(), wait() or
+  // any get(). Throws InvalidArgument if a callback is set already.
   void then(std::function<void(std::span<const std::byte> bytes, std::exception_ptr error)> callback);
   // The same as a future: it becomes ready in Device::poll() or wait(), so do not block on it in the thread that would
   // call those. Throws as then() does.
@@ -185,18 +187,18 @@ struct MemoryFigures {
 // A GPU. A handle: copies refer to the same device. All calls on one device come from one thread at a time.
 class Device {
  public:
-  // Throws NoDevice, InvalidArgument (a name that fits nothing; the message lists what there is).
+  // Throws NoDevice, InvalidArgument (no adapter matches the name; the message lists the adapters).
   static Device open(const DeviceOptions& options = {});
-  // Uses a device of the caller's with the features and limits that it has. `timed_wait`: its instance was made with
-  // the feature TimedWaitAny, so that waiting can block; without it, it polls. Callbacks of the caller's own futures
-  // may be called from poll() and wait(). Throws InvalidArgument.
+  // Uses the caller's device with the features and limits that it has. `timed_wait`: its instance was made with the
+  // feature TimedWaitAny, so that waiting can block; without it, waiting polls. poll() and wait() may also call
+  // callbacks of the caller's own futures. Throws InvalidArgument.
   static Device adopt(wgpu::Device device, bool timed_wait = false);
 
   const wgpu::Device& webgpu() const;
   const wgpu::Queue& queue() const;
   const AdapterInfo& adapter() const;
   const Capabilities& capabilities() const;
-  // Why this adapter was taken, in a line: "NVIDIA H200 (vulkan): best of 3 adapters".
+  // Why this adapter was chosen, in a line: "NVIDIA H200 (vulkan): best of 3 adapters".
   const std::string& reason() const;
 
   // A storage buffer from the pool, its content undefined. Throws OutOfMemory.
@@ -209,15 +211,16 @@ class Device {
   void wait() const;
   // Delivers callbacks without waiting.
   void poll() const;
-  // True once the device is known to be lost: everything but closing it throws DeviceLost.
+  // True once the device is known to be lost: everything but destroying it throws DeviceLost.
   bool lost() const;
   // Calls back once with the reason when the device is lost, from poll() or from the first call that throws DeviceLost
-  // (at once if it is lost already); whoever owns buffers learns there that they are gone. Keep the handle while you
-  // want to be told.
+  // (at once if it is lost already), so that owners of its buffers learn that these are gone. Destroying the returned
+  // handle cancels the callback.
   std::shared_ptr<void> on_lost(std::function<void(const std::string& reason)> callback) const;
 
   MemoryFigures memory() const;
-  // Bytes that the pool may hold, cached ones included; none: what the device has. Takes effect at the next allocation.
+  // Bytes that the pool may hold, cached ones included; none: all that the device has. Takes effect at the next
+  // allocation.
   void set_memory_limit(std::optional<std::uint64_t> bytes) const;
   // Gives cached memory back to the driver.
   void trim() const;
@@ -232,7 +235,7 @@ class Device {
   std::shared_ptr<Impl> impl_;
 };
 
-// Dispatches kept to run again and again: pipelines, bind groups and parameters are made once.
+// Dispatches that can be replayed any number of times: pipelines, bind groups and parameters are made once.
 class Recording final : public Commands {
  public:
   explicit Recording(Device device);
@@ -246,8 +249,8 @@ class Recording final : public Commands {
   Buffer scratch(std::uint64_t bytes) override;
   std::size_t size() const;  // dispatches
   std::span<const KernelRun> dispatches() const;  // as reports show them
-  // Waits until every pipeline is compiled; they compile side by side while dispatches are recorded. The first replay
-  // does this by itself. Throws ValidationError.
+  // Waits until every pipeline is compiled; they compile in parallel while dispatches are recorded. The first replay
+  // calls it. Throws ValidationError.
   void finish();
 
  private:
@@ -262,11 +265,11 @@ struct Substitution {
   Buffer buffer;
 };
 
-// Batches dispatches in one compute pass; submits when asked, or by itself when very many wait.
+// Batches dispatches in one compute pass; submits them in submit(), or earlier if very many are pending.
 class Encoder final : public Commands {
  public:
   explicit Encoder(Device device);
-  ~Encoder() override;  // what was not submitted is dropped
+  ~Encoder() override;  // dispatches that were not submitted are dropped
 
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;

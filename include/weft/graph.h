@@ -1,6 +1,6 @@
-// The intermediate representation: a graph of operations on typed tensors. Front doors build it, the compiler turns it
-// into an Executable (weft/compile.h). Recording a value computes nothing; shapes and types are inferred and checked at
-// once, so that an error points at the line that made it.
+// The intermediate representation: a graph of operations on typed tensors. Frontends build it, the compiler turns it
+// into an Executable (weft/compile.h). Adding a value computes nothing; its shape and type are inferred and checked at
+// once, so that an error points at the line that caused it.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ class Graph {
  public:
   Graph();
   ~Graph();
-  // What was moved from can be assigned to; all else that is asked of it throws InvalidArgument.
+  // A graph that was moved from can be assigned to; everything else on it throws InvalidArgument.
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
 
@@ -78,7 +78,7 @@ class Graph {
   std::string to_string() const;
   // Graphviz source: what `weft graph` draws.
   std::string to_dot() const;
-  // Of structure, types, fields and constants' identity: equal graphs compile to the same.
+  // A hash of structure, types, fields and the identity of constants: equal graphs compile to the same executable.
   std::uint64_t hash() const;
   // Throws InternalError if a node's recorded types are not what its op infers, an edge leaves the graph or there is a
   // cycle. The compiler runs it after every pass in debug builds and tests.
@@ -91,8 +91,8 @@ class Graph {
   std::unique_ptr<Impl> impl_;
 };
 
-// ---- Elementwise. Operands broadcast by NumPy's rules and have one dtype. Throw InvalidArgument. What each does at
-// the edges is in weft/expression.h.
+// ---- Elementwise. Operands broadcast by NumPy's rules and have one dtype. Throw InvalidArgument. Special values are
+// described in weft/expression.h.
 Value unary(ScalarOp op, Value x);
 Value binary(ScalarOp op, Value a, Value b);
 Value ternary(ScalarOp op, Value a, Value b, Value c);
@@ -222,35 +222,35 @@ Value reshape(Value x, const Shape& shape);  // one size may be -1
 Value permute(Value x, std::initializer_list<int> order);
 Value permute(Value x, std::span<const int> order);
 Value broadcast_to(Value x, const Shape& shape);
-// Elements begin, begin + step, … before `end`. With a negative step they go down from `begin` to after `end`, which is
-// -1 to reach element 0.
+// Elements begin, begin + step, … before `end`. With a negative step they go down from `begin` to the element after
+// `end`, which is -1 to reach element 0.
 Value slice(Value x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
-// The parts along an axis, of sizes that make up the whole.
+// Consecutive pieces of x along an axis; `sizes` add up to its size.
 std::vector<Value> split(Value x, std::span<const std::int64_t> sizes, int axis);
 Value expand_dims(Value x, int axis);
 Value squeeze(Value x, int axis);
 
-// ---- Constants made of indices.
+// ---- Constants computed from indices.
 Value arange(Graph& graph, Number start, Number step, std::int64_t count, DType dtype);
 Value linspace(Graph& graph, double start, double stop, std::int64_t count, DType dtype);
 Value eye(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal = 0);
 Value triangle(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, Triangle part,
                std::int64_t diagonal = 0);
 
-// ---- The rest, as the kernels of the same name (weft/kernels.h) define them. Kernels whose result's size is
-// data (compress, nonzero) have no op: a graph's shapes are known when it is made.
+// ---- All other operations, as the kernels of the same name (weft/kernels.h) define them. Kernels whose result size
+// depends on data (compress, nonzero) have no op, because the shapes of a graph are known when it is made.
 Value gather(Value x, Value indices, int axis = 0);
 Value gather_elements(Value x, Value indices, int axis);   // take_along_axis
 Value gather_nd(Value x, Value indices, int batch = 0);
-// x with the chosen elements combined with the updates; x itself stays.
+// A copy of x in which the chosen elements are combined with the updates.
 Value scatter(ScatterKind op, Value x, Value indices, Value updates, int axis = 0);
 Value scatter_elements(ScatterKind op, Value x, Value indices, Value updates, int axis);  // assign: put_along_axis
 Value scatter_nd(ScatterKind op, Value x, Value indices, Value updates, int batch = 0);
 Value concat(std::span<const Value> parts, int axis);
-// `before` and `after` have a number for each axis; negative ones cut off, and where all are, the result is a view.
+// `before` and `after` have a number for each axis. Negative ones crop; if none is positive, the result is a view.
 Value pad(Value x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
           PadMode mode = PadMode::constant, Number value = 0);
-Value tile(Value x, std::span<const std::int64_t> counts);   // a number for each axis; an axis of 1 is only a view
+Value tile(Value x, std::span<const std::int64_t> counts);   // a number for each axis; axes of size 1 are broadcast
 Value repeat(Value x, std::int64_t count, int axis);         // each element `count` times
 Value roll(Value x, std::span<const std::int64_t> shifts);   // a number for each axis
 Value triangle(Value x, Triangle part, std::int64_t diagonal = 0);
@@ -262,24 +262,27 @@ Value reduce(ReduceKind op, Value x, std::initializer_list<int> axes, bool keep_
 Value reduce(ReduceKind op, Value x, std::span<const int> axes, bool keep_dims = false);
 Value variance(Value x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
 Value deviation(Value x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
-// i32: where along the axes, in row-major order over them.
+// The index of the largest or smallest element over the axes, in row-major order, as i32.
 Value argmax(Value x, std::initializer_list<int> axes, bool keep_dims = false);
 Value argmin(Value x, std::initializer_list<int> axes, bool keep_dims = false);
 Value softmax(Value x, int axis = -1);
 Value log_softmax(Value x, int axis = -1);
-// Over the last axes: those of scale, else of bias, else the last one, or from `first_axis` on. Both may be empty.
+// Over the last axes: as many as scale has, else as bias has, else one; or those from `first_axis` on. scale and bias
+// may be empty.
 Value layer_norm(Value x, Value scale, Value bias, double epsilon);
 Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis);
-// Of one float type: that type, of two: f32; of integers of 8 to 32 bits: i32, sums wrap; of c64, with c64 or floats:
-// c64. `result` may be any float type for floats, i32 or u32 for integers: the sums are converted once.
+// The result's type: that of a and b if both have one float type; f32 for two float types; i32 for integers of 8 to 32
+// bits, whose sums wrap; c64 for c64 with c64 or floats. `result` may be any float type for floats, i32 or u32 for
+// integers: the sums are converted once.
 Value matmul(Value a, Value b, std::optional<DType> result = {});
-// Over the last axes, those of scale, which may be empty: then over the last one.
+// Over the last axes: as many as scale has, or one if scale is empty.
 Value rms_norm(Value x, Value scale, double epsilon);
-// Scale and bias, of a value a channel, may be empty. Batch norm is elementwise operations, which fuse with others.
+// scale and bias, with a value for each channel, may be empty. Batch norm becomes elementwise operations, which fuse
+// with others.
 Value group_norm(Value x, Value scale, Value bias, std::int64_t groups, double epsilon, int channel_axis = 1);
 Value instance_norm(Value x, Value scale, Value bias, double epsilon, int channel_axis = 1);
 Value batch_norm(Value x, Value mean, Value variance, Value scale, Value bias, double epsilon, int channel_axis = 1);
-// From a key, u32 [2].
+// Random numbers of a key, u32 [2] (weft/kernels/random.h).
 Value random_bits(Value key, DType dtype, const Shape& shape);
 Value random_uniform(Value key, DType dtype, const Shape& shape, double low = 0, double high = 1);
 Value random_normal(Value key, DType dtype, const Shape& shape, double mean = 0, double deviation = 1);
@@ -291,9 +294,9 @@ struct TopK {
 };
 TopK top_k(Value x, std::int64_t k, int axis = -1, bool largest = true);
 // mask and the lengths (i32 or u32 [batch]) may be empty. A query that sees no key gives zeros, or NaN if
-// options.empty_is_nan; attention written out gives what softmax of -inf does, NaN, also when it is fused. Fused, NaN
-// and infinities in keys and values that a mask hides may reach the result where they did not, or the other way round;
-// and x - log_sum_exp(x), which becomes log_softmax, is NaN for all of a row that holds +inf.
+// options.empty_is_nan. Attention written as separate operations gives NaN there, as softmax of -inf does, also after
+// the compiler has fused it. Fusion may change whether NaN and infinities in masked keys and values reach the result;
+// and x - log_sum_exp(x), which is fused to log_softmax, is NaN for a whole row that holds +inf.
 Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options,
                 Value query_lengths = {}, Value key_lengths = {});
 

@@ -1,20 +1,20 @@
-// The kernel library: tensor kernels on caller's memory, usable alone. A call takes a stream and views; on a GPU
+// The kernel library: tensor kernels on the caller's memory, usable alone. A call takes a stream and views; on a GPU
 // stream it records dispatches, on a CPU stream it computes at once, with the same result up to rounding.
 //
-// Kernels read nothing back. A call is planned once for its operands' layouts and its options, and the plan is kept with
-// the device (weft/kernels/plan.h); scratch that it needs comes from the stream. All of them throw InvalidArgument
-// (shapes, types and axes that do not fit; the message names the kernel, the operand, expected and got) and Unsupported
-// (a type or size that this device cannot do).
-// Views may have any strides, zero (broadcast) and negative ones included, unless a kernel says otherwise; outputs may
-// not overlap themselves. An output may share memory with an input only if both are the very same view; the outputs of
-// kernels that move elements (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts,
-// products and attention share memory with no input.
+// Kernels read nothing back to the host. A call is planned once for its operands' layouts and its options, and the plan
+// is cached with the device (weft/kernels/plan.h); scratch that it needs comes from the stream. All of them throw
+// InvalidArgument (shapes, types and axes that do not fit; the message names the kernel and the operand, what was
+// expected and what was given) and Unsupported (a type or size that this device cannot do). Views may have any strides,
+// zero (broadcast) and negative ones included, unless a kernel says otherwise; outputs may not overlap themselves. An
+// output may share memory with an input only if both are the very same view; the outputs of kernels that move elements
+// (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts, products and attention
+// share memory with no input.
 //
-// A GPU may take denormal numbers (f32 magnitudes below 2^-126, which bf16 shares) for 0 wherever it computes with them:
-// in inputs, results and intermediate values. Results that are small themselves, and a function's value at arguments
-// that are, may therefore be off by as much as 2^-126, in addition to what the kernel's header says: gelu_erf(2^-126) in
-// bf16 may be 2^-126, where 2^-127 is right. Kernels that only move, compare, count, sort or test numbers see denormals
-// as they are. The CPU computes with them.
+// A GPU may treat denormal numbers (f32 magnitudes below 2^-126, a range that bf16 shares) as 0 wherever it computes
+// with them: in inputs, results and intermediate values. Results that are small themselves, and function values at
+// denormal arguments, may therefore be off by as much as 2^-126, in addition to the error in the kernel's header:
+// gelu_erf(2^-126) in bf16 may be 2^-126, where 2^-127 is right. Kernels that only move, compare, count, sort or test
+// numbers keep denormals. So does the CPU.
 #pragma once
 
 #include "weft/kernels/attention.h"

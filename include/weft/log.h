@@ -16,7 +16,7 @@ bool log_enabled(LogLevel level);
 // True if WEFT_LOG names the topic ("schedule", "precision", …; `weft --help` lists them) or is "debug".
 bool log_topic(std::string_view topic);
 
-// With the topic "start": the time since the process began, and what it has come to.
+// Logs the time since the process began, with `what` was reached, if the topic "start" is on.
 void log_mark(std::string_view what);
 
 template <class... Args>

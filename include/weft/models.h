@@ -17,8 +17,8 @@
 namespace weft::models {
 
 struct EmbedOptions {
-  // Sentences that run together. They are sorted by length first, so that little is padding; large batches are split
-  // where a tensor would pass the device's binding limit.
+  // Sentences in a batch. They are sorted by length first, so that there is little padding; large batches are split
+  // where a tensor would exceed the device's binding limit.
   int batch = 32;
   // Called after each batch with the number of sentences done so far.
   std::function<void(std::size_t done)> progress;
@@ -26,14 +26,14 @@ struct EmbedOptions {
 };
 
 // A transformer encoder (BERT, DistilBERT) with the pooling, dense layers and normalisation that its
-// sentence-transformers files ask for; without such files: mean pooling, normalised, as sentence-transformers does with
-// a bare checkpoint, less the normalisation. Calls on one object come from one thread at a time.
+// sentence-transformers files define; without such files: mean pooling without normalisation, as sentence-transformers
+// does with a bare checkpoint. Calls on one object come from one thread at a time.
 class SentenceEncoder {
  public:
   // Throws IoError (a file is missing or cannot be read), FormatError (it is malformed, or a weight has another type
   // or shape than config.json implies), Unsupported (an architecture, activation or module that Weft does not have).
   static SentenceEncoder load(const std::filesystem::path& model_dir, Device device, EmbedOptions options = {});
-  // The same while the device still opens on another thread: what needs none is done meanwhile.
+  // The same while another thread is still opening the device: work that needs no device is done meanwhile.
   static SentenceEncoder load(const std::filesystem::path& model_dir, std::future<Device> device,
                               EmbedOptions options = {});
 
@@ -44,11 +44,11 @@ class SentenceEncoder {
   // Embeddings [sentences, dimension] in f32, on the device, in the order given. Returns when the work is submitted.
   // Throws FormatError (a sentence that is not UTF-8), OutOfMemory, DeviceLost.
   DeviceTensor embed(std::span<const std::string> sentences);
-  // The same for token ids that are there already, each at most the model's length.
+  // The same for token ids, each list at most the model's length.
   DeviceTensor embed_ids(std::span<const text::Ids> ids);
 
-  // Goes on on another device, for one that was lost: weights are read again from their file. What embed() returned
-  // before is gone with the lost device. Throws OutOfMemory, DeviceLost.
+  // Moves to another device after the device was lost: weights are read again from their file. Results of embed() are
+  // lost with the old device. Throws OutOfMemory, DeviceLost.
   void restore(Device device);
 
   // The graph for batches of that shape: what `weft graph` draws. Throws InvalidArgument past the model's positions.
@@ -62,7 +62,7 @@ class SentenceEncoder {
   std::shared_ptr<Impl> impl_;
 };
 
-// The model in that directory, on the best device unless told otherwise.
+// The model in that directory, by default on the best device.
 inline SentenceEncoder load(const std::filesystem::path& model_dir, Device device = Device::open(),
                             EmbedOptions options = {}) {
   return SentenceEncoder::load(model_dir, std::move(device), std::move(options));

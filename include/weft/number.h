@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// A double, or an integer of up to 64 bits of which no digit is lost: where a function takes a Number, pass either.
+// A double, or an integer of up to 64 bits without rounding: a parameter of type Number accepts either.
 class Number {
  public:
   Number() : value_(std::int64_t{0}) {}
@@ -24,12 +24,12 @@ class Number {
 
   // The nearest double.
   double value() const;
-  // Its integer part modulo 2^64, in two's complement; none if that is no number of 64 bits, signed or unsigned.
+  // Its integer part modulo 2^64, in two's complement; none if it does not fit 64 bits, signed or unsigned.
   std::optional<std::uint64_t> integer() const;
   // The integer that it was made of; none if it was made of a floating number, or one past the range.
   std::optional<std::int64_t> as_int64() const;
-  // The element of `type` nearest to it, low end first: floats round to even, of integers fractions are cut off and
-  // what is out of range becomes the nearest that is in it, NaN 0; boolean: whether it is not 0.
+  // The bits of the element of `type` nearest to it, in the low end of the result: floats round to even; for integers
+  // fractions are cut off, values out of range saturate and NaN becomes 0; boolean: whether it is not 0.
   std::uint64_t bits(DType type) const;
 
   friend std::string to_string(const Number& number);  // all its digits

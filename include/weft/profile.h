@@ -1,4 +1,4 @@
-// Where the time goes: every kernel call on a device, timed while a Profiler lives.
+// Times every kernel call on a device while a Profiler exists.
 #pragma once
 
 #include <functional>
@@ -43,9 +43,9 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Runs `work` and notes the host's time that it took.
+  // Runs `work` and records the host time that it took.
   void span(std::string_view name, const std::function<void()>& work);
-  // Waits for the device; what happened since the last call. Throws DeviceLost.
+  // Waits for the device and returns what was recorded since the last call. Throws DeviceLost.
   Profile finish();
 
  private:

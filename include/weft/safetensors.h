@@ -20,8 +20,8 @@ class SafeTensors {
  public:
   using Metadata = std::map<std::string, std::string, std::less<>>;
 
-  // Opens `path`: a .safetensors file, an index (*.index.json) whose shards lie beside it, or a model's directory with
-  // model.safetensors or model.safetensors.index.json.
+  // Opens `path`: a .safetensors file, an index (*.index.json) with its shards in the same directory, or a model's
+  // directory with model.safetensors or model.safetensors.index.json.
   // Throws IoError when a file cannot be opened or mapped, FormatError when its contents are malformed, Unsupported
   // for a well-formed tensor of a type or rank that Weft does not have.
   static SafeTensors open(const std::filesystem::path& path);
@@ -37,7 +37,7 @@ class SafeTensors {
   // The tensor of that name; its bytes stay mapped after this object is gone. Throws InvalidArgument, naming the file
   // and the nearest name that it has.
   const TensorData& at(std::string_view name) const;
-  // The same, and refuses (FormatError: file, tensor, expected, got) any other shape.
+  // The same; throws FormatError (file, tensor, expected, got) if it has another shape.
   const TensorData& at(std::string_view name, const Shape& expected) const;
 
   // The strings under "__metadata__".

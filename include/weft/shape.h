@@ -1,4 +1,5 @@
-// Shapes, strides and layouts: where the elements of a tensor lie. Sizes and strides count elements, not bytes.
+// Shapes, strides and layouts: the places of a tensor's elements in memory. Sizes and strides count elements, not
+// bytes.
 #pragma once
 
 #include <array>
@@ -66,7 +67,7 @@ bool broadcasts_to(const Shape& from, const Shape& to);
 // Turns an axis that may be negative into [0, rank). Throws InvalidArgument outside [-rank, rank).
 int normalize_axis(int axis, int rank, std::string_view where);
 
-// A shape with the strides that lead through memory. Strides may be zero (broadcast) or negative (reversed).
+// A shape and its strides in memory. Strides may be zero (broadcast) or negative (reversed).
 struct Layout {
   Shape shape;
   Strides strides;
@@ -75,7 +76,7 @@ struct Layout {
 
   int rank() const { return shape.rank(); }
   std::int64_t count() const { return element_count(shape); }
-  // True if the elements lie one after the other in row-major order (sizes of 1 may have any stride).
+  // True if the elements are contiguous in row-major order (sizes of 1 may have any stride).
   bool is_dense() const;
   // Smallest and largest element offset that any index reaches; {0, 0} when there is no element.
   std::array<std::int64_t, 2> offset_range() const;
@@ -84,14 +85,14 @@ struct Layout {
   Layout permuted(std::span<const int> order) const;
   // The same elements seen as `target` by NumPy's broadcast (stride 0). Throws InvalidArgument.
   Layout broadcast_to(const Shape& target) const;
-  // The same elements in the same order under another shape, if strides can say it.
+  // The same elements in the same order under another shape; false if strides cannot express it.
   bool reshaped(const Shape& target, Layout& result) const;
 
   bool operator==(const Layout&) const = default;
 };
 
-// Merges neighbouring dimensions that all of `strides` walk as one, and drops sizes of 1, so that kernels loop over
-// as few dimensions as there are. All lists share `shape`.
+// Merges neighbouring dimensions that are contiguous with each other under all of `strides`, and drops sizes of 1, so
+// that kernels loop over as few dimensions as possible. All lists share `shape`.
 //   shape [2, 3, 4], strides {[12, 4, 1], [0, 0, 1]}  →  shape [6, 4], strides {[4, 1], [0, 1]}
 struct Collapsed {
   Shape shape;

@@ -1,5 +1,5 @@
-// A stream takes kernel calls: on a GPU an Encoder that batches them or a Recording that keeps them, on the CPU an
-// Executor that runs them. A kernel call is the same for all.
+// A stream takes kernel calls: on a GPU an Encoder batches them or a Recording stores them for replay, on the CPU an
+// Executor runs them at once. A kernel is called the same way on all of them.
 #pragma once
 
 namespace weft {

@@ -1,4 +1,4 @@
-// The bytes of a tensor in the host's memory, wherever they lie: a mapped file, a vector, somebody else's array.
+// The bytes of a tensor in host memory, wherever they are: a mapped file, a vector, an array of the caller's.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct TensorData {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 
-  // Its own copy of `values`. Throws InvalidArgument unless they are exactly the bytes that the shape takes.
+  // A copy of `bytes`. Throws InvalidArgument unless they are exactly as many as the shape takes.
   static TensorData copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
   template <class T>
   static TensorData of(DType dtype, const Shape& shape, std::span<const T> values) {

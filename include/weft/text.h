@@ -1,7 +1,7 @@
-// Text to token ids, as the model's own files say. Weft reads the tokenizers of BERT's family: WordPiece with BERT's
-// normalisation. The ids are those of the reference, Hugging Face's `tokenizers` library (Unicode version for Unicode
-// version, see src/text/unicode.h), with the sequence length that sentence-transformers uses.
-// Source: https://github.com/huggingface/tokenizers (tokenizer.json), https://arxiv.org/abs/1609.08144 (WordPiece).
+// Text to token ids, as the model's own files define it. Weft reads the tokenizers of BERT's family: WordPiece with
+// BERT's normalisation. The ids are those of the reference, Hugging Face's `tokenizers` library, with its Unicode
+// versions (src/text/unicode.h) and with the sequence length that sentence-transformers uses. Source:
+// https://github.com/huggingface/tokenizers (tokenizer.json), https://arxiv.org/abs/1609.08144 (WordPiece).
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ class Tokenizer {
   // encode() for each, on all cores. An error names the index of its text.
   std::vector<Ids> encode_batch(std::span<const std::string> texts) const;
 
-  // Token type (segment) ids of an encoding of that many ids. They depend on nothing but the length, since the special
-  // tokens stand at both ends. has_type_ids() is false when they are all 0 for every length.
+  // Token type (segment) ids of an encoding of that many ids. They depend only on the length, since the special tokens
+  // are at both ends. has_type_ids() is false when they are all 0 for every length.
   Ids type_ids(std::size_t length) const;
   bool has_type_ids() const;
 

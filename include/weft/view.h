@@ -20,16 +20,17 @@ class Buffer {
  public:
   Buffer() = default;
 
-  // Wraps a buffer of the caller's, or nothing if it is none; kernels need its usage to hold Storage, reads CopySrc,
-  // writes CopyDst. Of its bytes they see whole words: a size that is no multiple of four hides the last ones.
+  // Wraps the caller's buffer; the handle is empty if it is null. Its usage must include Storage for kernels, CopySrc
+  // for reads and CopyDst for writes. Kernels see whole 32-bit words: if its size is no multiple of four bytes, they do
+  // not see the last ones.
   Buffer(wgpu::Buffer buffer);  // NOLINT: implicit, so that views of a caller's buffers read well
   // `on_release` runs when the last handle goes (a pool takes its memory back there).
   Buffer(wgpu::Buffer buffer, std::uint64_t size, std::function<void()> on_release);
 
   // Uninitialised host memory, aligned to 64 bytes. Throws OutOfMemory.
   static Buffer host(std::uint64_t size);
-  // Host memory of somebody else's, kept alive by `owner`. Kernels never write to a view they only read, so a
-  // read-only mapping is fine there.
+  // Host memory of the caller's, kept alive by `owner`. Kernels never write to a view they only read, so it may be a
+  // read-only mapping there.
   static Buffer borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   // No memory yet: stands in for an input or output of a recording until it is replayed with a real buffer, of at least
   // that size and that capacity().
@@ -40,15 +41,15 @@ class Buffer {
   bool on_host() const;
   bool is_placeholder() const;
   std::uint64_t size() const;
-  // Bytes from its start that kernels may read: size(), or more where the memory behind it goes on. They write to views
-  // only.
+  // Bytes from its start that kernels may read: size(), or more if the memory behind it continues. They write only to
+  // elements of views.
   std::uint64_t capacity() const;
-  // Never used twice in a process, so it can stand for the buffer in a cache's key.
+  // Unique in the process and never reused, so that it can stand for the buffer in a cache's key.
   std::uint64_t id() const;
 
-  // What is known of content that the host wrote, so that the same need not be uploaded again. changed(): something
-  // else may have been written; every kernel, copy and upload of Weft's says so. A buffer of the caller's is never
-  // known.
+  // A digest of content that the host wrote, so that the same bytes need not be uploaded again. changed() forgets it,
+  // because something else may have been written; every kernel, copy and upload of Weft calls it. The caller's own
+  // buffers never have one.
   struct Digest {
     std::uint64_t size = 0, low = 0, high = 0;
     bool operator==(const Digest&) const = default;
@@ -57,7 +58,7 @@ class Buffer {
   bool holds(std::uint64_t offset, const Digest& digest) const;
   void holds_now(std::uint64_t offset, const Digest& digest) const;
 
-  // Throws InternalError when the memory is not there.
+  // Throws InternalError if the buffer has no memory of that kind.
   std::byte* data() const;
   const wgpu::Buffer& gpu() const;
 
@@ -100,7 +101,7 @@ std::string to_string(const View& view);
 // Bytes of its elements; those of a broadcast axis count once.
 std::uint64_t touched_bytes(const View& view);
 
-// Equal bytes have equal digests, and others do with a chance of about 2⁻¹²⁸.
+// Equal bytes have equal digests; different ones have equal digests with a probability of about 2⁻¹²⁸.
 Buffer::Digest digest_of(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// All of Weft's public face.
+// All public headers of Weft.
 #pragma once
 
 #include "weft/calibration.h"

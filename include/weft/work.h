@@ -10,14 +10,15 @@ namespace weft {
 // The units of a device that floating-point work runs on; each has a rate of its own (weft/calibration.h).
 enum class Arithmetic : std::uint8_t { f32, f16, matrix };
 
-// What a kernel call does at least, whatever the device.
+// The least work of a kernel call, on any device.
 struct Work {
   std::uint64_t bytes = 0;  // read and written, each element once
   double flops = 0;         // floating-point operations; a multiply-add is two
   double functions = 0;     // of that, what is computed for single elements, in exponentials of f32 (Expression::cost)
   Arithmetic arithmetic = Arithmetic::f32;
 
-  // In one number, for bounds: a GPU moves a byte in the time of about ten operations, an exponential is about twenty.
+  // As one number, for bounds: a GPU moves a byte in the time of about ten operations, an exponential takes about
+  // twenty.
   double amount() const { return flops + 10 * static_cast<double>(bytes) + 20 * functions; }
 };
 
@@ -25,7 +26,7 @@ struct Work {
 struct KernelRun {
   std::string step;          // the step of a compiled graph: "matmul+bias [4096, 1152]"; empty outside of one
   std::string kernel;        // "matmul"
-  std::string variant, why;  // the kernel's form, and why this one was taken; may be empty
+  std::string variant, why;  // the kernel's form, and why it was chosen; may be empty
   Work work;
   std::array<std::uint32_t, 3> workgroups{};
   std::uint64_t live_bytes = 0;   // of the graph's intermediates that are alive during the step

@@ -11,9 +11,9 @@
 namespace weft::compiler {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 26;  // elements that are worth looking at while compiling
+constexpr std::int64_t kMost = std::int64_t{1} << 26;  // a larger mask takes too long to examine
 
-// Calls f(element) with each as a double, or a truth as 0 or 1; false if the type is none of a mask's.
+// Calls f(element) with each as a double, or a boolean as 0 or 1; false if the type is not a mask's.
 template <class F>
 bool each_element(const TensorData& data, F&& f) {
   const auto all = [&]<class T>(auto&& value) {
@@ -47,7 +47,7 @@ Seen seen_through(const Band& band, std::int64_t query, std::int64_t queries, st
           band.right < 0 ? keys : std::clamp<std::int64_t>(place + band.right + 1, 0, keys)};
 }
 
-// The band that the rows of one mask are.
+// The band that the rows of one mask form.
 std::optional<Band> band_of(const std::vector<Seen>& rows, std::int64_t keys) {
   const auto queries = static_cast<std::int64_t>(rows.size());
   for (const bool top_left : {false, true}) {
@@ -100,7 +100,7 @@ std::optional<Band> look(const Constant& constant, std::int64_t queries, std::in
     if (here != first) return std::nullopt;
   }
   const auto band = band_of(first, keys);
-  // Where a query sees no key, one that is merely far below the others would count after all.
+  // If finite numbers hide all keys of a query, softmax still gives these keys weights, which a window would not.
   if (band && finite && !band->every_query_sees) return std::nullopt;
   return band;
 }

@@ -1,5 +1,5 @@
-// Constant masks that hide what a window over the keys hides, and nothing else: attention need not read them then, nor
-// the keys outside of the window.
+// Constant masks that are exactly a window over the keys. Attention with that window need not read the mask, nor the
+// keys outside of it.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@ struct Band {
   bool every_query_sees = true;  // at least one key
 };
 
-// True of what added to a score hides its key: -inf, or so little that no score of any use makes up for it.
+// True if adding this to a score hides its key: -inf, or a number so low that no realistic score makes up for it.
 bool hides(double added);
 
-// Looks at every element of a mask, of each constant once.
+// Examines every element of a mask, once for each constant.
 class BandMasks {
  public:
-  // Of a mask over scores [queries, keys] (its last two axes; those before them must all say the same), boolean or
-  // added: nothing unless it is made of constants alone and is exactly a window.
+  // The window of a mask over scores [queries, keys] (its last two axes; all leading axes must have the same mask),
+  // boolean or added. Nothing unless the mask consists of constants alone and is exactly a window.
   std::optional<Band> find(Value mask, std::int64_t queries, std::int64_t keys);
 
  private:

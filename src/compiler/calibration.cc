@@ -1,4 +1,4 @@
-// Measuring: every rate is a slope, the time of many calls in a submit less the time of one, so that submitting,
+// Measures rates. Every rate is a slope, the time of many calls in a submit minus the time of one, so that submitting,
 // waiting and reading back cancel out.
 #include "weft/calibration.h"
 
@@ -30,7 +30,7 @@ double seconds_of(F&& work) {
   return seconds_since(start);
 }
 
-// A call that is measured. On a GPU it is recorded, and its kernels compile from here on, side by side with others'.
+// A call that is measured. On a GPU it is recorded, and its kernels compile from then on, in parallel with others'.
 struct Measured {
   Call call;
   std::shared_ptr<gpu::Recording> recording;
@@ -41,7 +41,7 @@ class Meter {
   explicit Meter(const Device& device) : device_(device) {}
   bool software() const { return !device_.is_gpu() || device_.gpu().capabilities().software; }
 
-  // For WEFT_LOG=calibration: what took how long.
+  // For WEFT_LOG=calibration: the time of each part.
   void mark(std::string_view part) {
     if (log_topic("calibration")) {
       log_message(LogLevel::info, std::format("{:7.1f} ms  {}", seconds_since(start_) * 1e3, part));
@@ -64,7 +64,7 @@ class Meter {
     return m;
   }
 
-  // The time of `times` runs in one submit, waited for.
+  // The time of `times` runs in one submit, including the wait.
   double run(const Measured& m, int times) {
     if (!m.recording) {
       cpu::Executor executor;
@@ -82,13 +82,14 @@ class Meter {
     });
   }
 
-  // The time of a run among many: what `span` seconds hold, at least three. Measured until two agree.
+  // The time of a run among many: as many as take `span` seconds, at least three. Measured until two measurements
+  // agree.
   double slope(const Measured& m, double span = 0.02) {
     constexpr double kAgree = 0.02;
     double once = std::min(run(m, 1), run(m, 1));
     const int times = static_cast<int>(std::clamp(span / std::max(once, 1e-9), 3.0, 4000.0));
     double many = run(m, times), error = 1;
-    // What disturbs a measurement only makes it longer.
+    // Disturbances only make a measurement longer.
     for (int i = 0; i < 3 && error > kAgree && many < 2 * span; ++i) {
       once = std::min(once, run(m, 1));
       const double again = run(m, times);
@@ -117,7 +118,7 @@ std::vector<Product> products(const Device& device) {
     list.push_back({"products, f16", DType::f16, usual, &Calibration::f16_rate});
     return list;
   }
-  // Without the matrix units: the form that a device without them would take.
+  // Without the matrix units: the variant that a device without them would use.
   gpu::Capabilities plain = device.gpu().capabilities();
   plain.matrix_shapes.clear();
   const auto by_plain = [plain](Stream& s, const View& a, const View& b, const View& y) {
@@ -125,12 +126,12 @@ std::vector<Product> products(const Device& device) {
     kernels::matmul_by(*s.gpu(), problem, nullptr, kernels::choose_variant(problem, plain, 0));
   };
   list.push_back({"products, f16", DType::f16, by_plain, &Calibration::f16_rate});
-  // Last: its self-test is waited for, while the others' kernels compile.
+  // Last, because waiting for its self-test overlaps with compiling the others' kernels.
   list.push_back({"cooperative matrices", DType::f16, usual, &Calibration::matrix_rate});
   return list;
 }
 
-// exp(-x), so many times, of elements that are read and written once.
+// exp(-x), repeated many times, of elements that are read and written once.
 Expression exponentials() {
   Expression e;
   int v = e.input(DType::f32);
@@ -139,7 +140,7 @@ Expression exponentials() {
   return e;
 }
 
-// Copying, functions, and products: all kernels compile side by side before the clocks are raised and times are taken.
+// Copying, functions, and products: all kernels compile in parallel before the clocks are raised and times are taken.
 void measure_rates(Meter& meter, const Device& device, Calibration& c) {
   std::uint64_t bytes = meter.software() ? 32 << 20 : 256 << 20;
   if (device.is_gpu()) bytes = std::min(bytes, device.gpu().capabilities().max_binding);
@@ -147,8 +148,8 @@ void measure_rates(Meter& meter, const Device& device, Calibration& c) {
   const View x = meter.tensor({count}), y = meter.tensor({count});
   const Measured copy = meter.prepare([&](Stream& s) { kernels::copy(s, x, y); });
   const auto bandwidth = [&](double seconds) { return 2 * static_cast<double>(bytes) / seconds; };
-  // Sizes that take long enough to tell: on a software device they are tried, which costs no new kernel; a GPU's is
-  // guessed from how fast it copies, for each size is another tile, and another kernel to compile.
+  // Sizes that take long enough to measure. A software device tries several, which needs no new kernel. On a GPU each
+  // size uses another tile and so another kernel to compile; its size is estimated from the copy bandwidth instead.
   std::vector<std::int64_t> sizes{256, 512, 1024, 2048, 4096};
   if (!meter.software()) {
     meter.run(copy, 1);

@@ -48,7 +48,7 @@ std::string cpu_model() {
   return "cpu";
 }
 
-// Anything wrong with the text: nothing.
+// Returns nothing if anything is wrong with the text.
 std::optional<Calibration> parse(const std::string& text, const std::string& device, const std::string& driver) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || json.value("weft", nlohmann::json()) != WEFT_VERSION ||
@@ -92,7 +92,7 @@ std::pair<std::string, std::string> compiler::identity_of(const Device& device) 
   if (!device.is_gpu()) return {cpu_model(), std::format("{} cores", tbb::info::default_concurrency())};
   const gpu::AdapterInfo& a = device.gpu().adapter();
   const gpu::Capabilities& c = device.gpu().capabilities();
-  // What was switched off, or limited, makes it another device.
+  // Features that are switched off, and limits, make it another device.
   return {a.name,
           std::format("{} {}{}{}{}{}, bindings of {} bytes, dispatches of {:.3g}", a.backend, a.driver,
                       c.f16 ? " f16" : "", c.subgroups ? " subgroups" : "", c.matrix_shapes.empty() ? "" : " matrices",

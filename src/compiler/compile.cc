@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-// What the options leave open, the flags say.
+// Options that are not set, taken from the flags.
 CompileOptions resolved(CompileOptions options) {
   if (!options.precision) {
     const std::string text = flag_text(Flag::precision);
@@ -39,7 +39,7 @@ CompileOptions resolved(CompileOptions options) {
   return options;
 }
 
-// Settings that do nothing are mostly mistyped: told, once each.
+// Settings without an effect are mostly mistyped: warns about each once.
 void tell_idle_forces(const CompileOptions& options, std::span<const PrecisionDecision> decisions) {
   static std::mutex mutex;
   static std::set<std::string> told;
@@ -59,7 +59,7 @@ void tell_idle_forces(const CompileOptions& options, std::span<const PrecisionDe
   }
 }
 
-// By options that are resolved.
+// Takes resolved options.
 Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options,
                 std::vector<PrecisionDecision>* decisions) {
   return compiler::run_passes(graph, {compiler::Target::of(device), options, decisions});
@@ -98,7 +98,7 @@ struct ExecutableCache::State {
   };
   Device device;
   std::size_t capacity;
-  std::list<Entry> entries;  // the one used last is first
+  std::list<Entry> entries;  // the most recently used first
 };
 
 ExecutableCache::ExecutableCache(Device device, std::size_t capacity)

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Bindings are whole words, so buffers are too, and none is empty.
+// Bindings are whole words, so buffer sizes are too, and none is 0.
 std::uint64_t buffer_size(std::uint64_t bytes) { return std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16); }
 
 }  // namespace
@@ -97,7 +97,7 @@ std::vector<Buffer> ConstantStore::scratch(std::span<const std::uint64_t> sizes)
     const std::uint64_t size = sizes[order[k]];
     if (k == scratch_.size()) scratch_.emplace_back();
     if (scratch_[k].size() < size) {
-      // The old one goes back to the pool before the new one is made.
+      // The old buffer goes back to the pool before the new one is allocated.
       for (User* user : users_) user->drop_scratch();
       scratch_[k] = Buffer();
       scratch_[k] = device_.allocate(size);

@@ -15,37 +15,38 @@ class ConstantStore {
   explicit ConstantStore(Device device) : device_(std::move(device)) {}
   const Device& device() const { return device_; }
 
-  // The constant's memory on the device; on the CPU the host's own where it is aligned. On a GPU the bytes come with
-  // fill(), so that kernels may be compiled meanwhile. Throws OutOfMemory.
+  // The constant's memory on the device; on the CPU the host's own memory if that is aligned. On a GPU fill() uploads
+  // the bytes, so that kernels can be compiled meanwhile. Throws OutOfMemory.
   Buffer get(const ConstantPtr& constant);
-  // Computes the recipes among the constants that were asked for, and uploads. If it throws, or if drop_unfilled() is
-  // called instead, those that have no bytes yet are forgotten. Throws OutOfMemory, DeviceLost.
+  // Computes recipes among the constants that were requested, and uploads. If it throws, or if drop_unfilled() is
+  // called instead, the constants that have no bytes yet are forgotten. Throws OutOfMemory, DeviceLost.
   void fill();
   void drop_unfilled();
-  // Forgets constants whose owners are gone: their addresses say nothing any more. Comes before get().
+  // Forgets constants whose owners are gone, because their addresses may be reused. Call it before get().
   void drop_orphans();
-  // Other forms of constants, which the CPU's kernels make.
+  // Packed forms of constants that the CPU's kernels make.
   cpu::PackedWeightCache& packed_weights() { return packed_weights_; }
-  // What f16 would cost the constant (compiler/precision.h): measured at the first request.
+  // The error of storing the constant as f16 (compiler/precision.h): measured at the first request.
   double f16_error(const Constant& constant, const std::function<double()>& measure);
-  // Of what is kept for later requests.
+  // Bytes of all stored constants.
   std::uint64_t bytes() const { return bytes_; }
 
-  // What uses the store's scratch memory.
+  // A user of the store's scratch memory.
   class User {
    public:
     virtual ~User() = default;
-    // Larger buffers are about to take the place of those that it got: it lets go of them and asks anew when it runs.
+    // Called before larger buffers replace those of scratch(): drops the old ones and requests new ones when it runs
+    // next.
     virtual void drop_scratch() = 0;
-    // All memory of the store's device goes: it lets go of everything there.
+    // Called when the store moves to another device: drops everything that is in the old device's memory.
     virtual void leave(const Device& next) = 0;
   };
   void add(User& user) { users_.push_back(&user); }
   void remove(User& user) { std::erase(users_, &user); }
-  // Buffers of at least these sizes for intermediates. Executables run one after the other, so that all that share the
-  // store use the same ones, and together take what the largest takes. Throws OutOfMemory.
+  // Buffers of at least these sizes for intermediates. Executables run one after the other, so all that share the store
+  // use the same buffers, and together take as much memory as the largest. Throws OutOfMemory.
   std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
-  // To another device: nothing is there yet, each user asks anew.
+  // Moves to another device: nothing is there yet, and each user requests its buffers again.
   void move_to(const Device& device);
   // Held while an executable of the store is made or runs.
   std::mutex& running() { return running_; }

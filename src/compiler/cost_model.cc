@@ -1,4 +1,4 @@
-// A graph's time from a calibration: the steps that it would run as, each by its work.
+// Estimates a graph's time from a calibration: the sum over the steps that it would run as, each by its work.
 #include <algorithm>
 #include <format>
 
@@ -11,9 +11,9 @@ namespace weft {
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options) {
   compiler::Schedule schedule = compiler::make_schedule(optimized(graph, device, options));
-  // Throws what compile() would, but compiles nothing.
+  // Throws what compile() would, but compiles no kernel.
   compiler::plan_calls(schedule, device, kernels::PlanFor::inspection);
-  cpu::Executor none;  // work depends on shapes alone
+  cpu::Executor none;  // work depends only on shapes
   Estimate e;
   for (const compiler::ScheduledCall& call : schedule.calls) {
     const std::vector<View> inputs = compiler::placeholder_views(schedule, call.inputs);

@@ -15,7 +15,7 @@ std::uint64_t bytes_of(const TensorType& t) {
   return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape)));
 }
 
-// The tensor where the twins can read it; copied if it lies at an odd address.
+// The tensor as a view for the CPU's kernels; copied if its address is not aligned.
 View view_of(const TensorData& data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
   const std::uintptr_t element = std::max(bits(data.dtype) / 8, 1);

@@ -1,4 +1,4 @@
-// Computes nodes one by one on the CPU twins: the constant folder, and the tests' reference for everything the
+// Computes nodes one by one on the CPU: used by the constant folder, and by tests as the reference for everything the
 // compiler does.
 #pragma once
 

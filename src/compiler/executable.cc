@@ -21,8 +21,7 @@ using compiler::Storage;
 
 namespace {
 
-// Tensors that lie otherwise in their buffers than before are recorded anew; more different ones than this are
-// forgotten.
+// Tensors at other offsets in their buffers need another recording; at most this many are cached.
 constexpr std::size_t kMaxRecordings = 8;
 
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
@@ -45,7 +44,8 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   if (log_topic("schedule")) log_schedule();
 }
 
-// Everything that belongs to the device; also compiles the pipelines, and finds out what the device cannot do.
+// Sets up everything that belongs to the device: compiles the pipelines, and finds out what the device does not
+// support.
 void Executable::Impl::set_up() {
   schedule_.storages.resize(own_storages_);
   CompileReport fresh;
@@ -117,12 +117,12 @@ void Executable::Impl::plan() {
     if (storage.kind != Storage::Kind::constant) continue;
     memory_[i] = {store_->get(storage.constant), 0};
     report.constant_bytes += storage.bytes;
-    // What it was computed from is needed no more, or not there for long.
+    // The recipe is not needed any more, or will not be available for long.
     if (!restorable_ || !storage.constant->shareable()) schedule_.storages[i].constant.reset();
   }
 }
 
-// Gives intermediates their memory, and makes what refers to it.
+// Allocates the intermediates' memory and makes everything that refers to it.
 void Executable::Impl::place() {
   const std::vector<Buffer> buffers = store_->scratch(planned_.plan.buffers);
   for (std::size_t i = 0; i < memory_.size(); ++i) {
@@ -142,7 +142,7 @@ void Executable::Impl::place() {
   }
 }
 
-// For reports: what a step does, as the cpu runs it.
+// For reports: the work of a step as the cpu runs it.
 KernelRun Executable::Impl::describe_step(const Step& step) const {
   KernelRun run;
   const auto index = static_cast<std::size_t>(step.call - schedule_.calls.data());
@@ -182,7 +182,7 @@ int Executable::Impl::port(const Storage& storage) const {
   return -1;
 }
 
-// The calls on real memory. `memory` yields that of inputs and outputs; without a buffer it is filled in later.
+// The calls on real memory. `memory` returns that of inputs and outputs; an empty buffer is filled in later.
 std::vector<Executable::Impl::Step> Executable::Impl::steps(
     const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const {
   const auto view = [&](const Operand& o) {
@@ -224,15 +224,14 @@ void Executable::Impl::record(gpu::Recording& recording, const Step& step) const
   views.insert(views.end(), step.outputs.begin(), step.outputs.end());
   const kernels::Plan& plan = step.call->plan;
   if (plan.fits(views)) return plan.record(recording, views, step.scratch);
-  // Tensors that lie otherwise in their buffers than was planned, such as those that begin where no four elements lie
-  // together.
+  // Tensors whose offsets differ from the planned ones, such as those at which four elements are not aligned.
   const kernels::Plan other = compiler::plan_call(*step.call, device, views, kernels::PlanFor::recording);
   const bool enough = other.scratch() <= plan.scratch();
   other.record(recording, views, enough ? step.scratch : std::nullopt);
 }
 
-// The recording for the offsets of the tensors that are bound now, and for what of their buffers may be read; while
-// none are, for what this library allocates.
+// The recording for the offsets of the tensors that are bound now and for the readable ends of their buffers; without
+// bound tensors, for those of Weft's own allocations.
 Executable::Impl::Recorded& Executable::Impl::recorded() {
   const auto offset = [&](std::size_t p) { return bound_[p] ? bound_[p]->view().offset : 0; };
   struct Ends {
@@ -242,7 +241,7 @@ Executable::Impl::Recorded& Executable::Impl::recorded() {
     const bool input = p < schedule_.inputs.size();
     const TensorType& type = (input ? schedule_.inputs[p] : schedule_.outputs[p - schedule_.inputs.size()]).type;
     const std::uint64_t end = offset(p) + byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)));
-    // Kernels take sixteen bytes at once if the last ones are whole.
+    // Kernels load sixteen bytes at once if the last ones are readable.
     const std::uint64_t size = rounded_up(end, 4), whole = rounded_up(end, 16);
     return Ends{size, !bound_[p] || bound_[p]->view().buffer.capacity() >= whole ? whole : size};
   };
@@ -304,7 +303,7 @@ void Executable::Impl::check_ports(std::span<const NamedTensor> given, const std
 
 void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
   const std::lock_guard lock(store_->running());
-  if (!ready_) set_up();  // its store has moved
+  if (!ready_) set_up();  // its store has moved to another device
   std::ranges::fill(bound_, nullptr);
   const std::span bound(bound_);
   check_ports(inputs, schedule_.inputs, "input", bound.first(schedule_.inputs.size()));
@@ -351,7 +350,7 @@ void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const 
   }
 }
 
-// Step by step, with the largest absolute value of each result on standard error.
+// Runs step by step, and prints the largest absolute value of each result on standard error.
 void Executable::Impl::run_and_dump(std::span<Step> steps) {
   for (const Step& step : steps) {
     if (device.is_gpu()) {

@@ -1,4 +1,4 @@
-// What compile() makes.
+// The implementation of Executable.
 #pragma once
 
 #include "compiler/constant_store.h"
@@ -27,7 +27,7 @@ struct Executable::Impl final : ConstantStore::User {
     std::vector<View> inputs, outputs;
     std::optional<View> scratch;
   };
-  // The recording for tensors that start at these offsets of their buffers; most start at 0.
+  // The recording for tensors with these offsets in their buffers; most offsets are 0.
   struct Recorded {
     std::vector<std::uint64_t> offsets;       // of inputs, then outputs
     std::vector<gpu::Substitution> ports;     // likewise; the buffers are set at each run
@@ -55,7 +55,7 @@ struct Executable::Impl final : ConstantStore::User {
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
   compiler::PlannedSchedule planned_;
-  std::size_t own_storages_;   // those of the graph; scratch follows
+  std::size_t own_storages_;   // storages of the graph; those of scratch follow
   bool restorable_;
   bool ready_ = false;         // set up for this device
   bool placed_ = false;

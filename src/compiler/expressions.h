@@ -1,24 +1,24 @@
-// Expressions of several nodes together.
+// Merges the expressions of several nodes.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace weft::compiler {
 
-// True if computing it twice costs less than a trip through memory: a few operations, none of them a function.
+// True if computing it twice costs less than storing and loading its result: a few operations, none of them a function.
 bool is_cheap(const Expression& expression);
 
-// An expression that grows by elementwise nodes. What they read from outside becomes its inputs, each once.
+// An expression that grows by elementwise nodes. Values from outside become its inputs, each once.
 class Region {
  public:
-  // The node of the expression that `v` is: what was computed or read already, or a new input.
+  // The expression's node for `v`: one that was computed or read already, or a new input.
   int at(Value v);
   std::vector<int> at(std::span<const Value> values);
-  // That `v` is this node, without being computed here.
+  // Sets the node for `v`, so that it is not computed here.
   void set(Value v, int node) { nodes_.emplace_back(v, node); }
-  // Computes what `from` does of `operands`. Returns the nodes of its outputs.
+  // Adds the operations of `from`, applied to `operands`. Returns the nodes of its outputs.
   std::vector<int> add(const Expression& from, std::span<const Value> operands);
-  // The same of nodes, in order, whose results are there from then on. Inputs come before what they compute.
+  // Adds the nodes in order; at() finds their results afterwards. Inputs come before what they compute.
   void add(std::span<const Node* const> nodes);
 
   Expression expression;

@@ -1,4 +1,4 @@
-// An op and the elementwise nodes that go into its kernel (graph/fusion.h), as one group of a Grouping.
+// An op and the elementwise nodes fused into its kernel (graph/fusion.h), as one group of a Grouping.
 #pragma once
 
 #include "compiler/grouping.h"
@@ -12,20 +12,20 @@ struct FusedGroup {
   // `repeated`: a node that the anchor computes again, though it is in another group.
   explicit FusedGroup(const Grouping::Group& group, const Node* repeated = nullptr);
 
-  // What is read from outside before the op's own work, and what the epilogue reads, each once.
+  // The values from outside that the prologue reads, and those that the epilogue reads, each once.
   std::vector<Value> prologue_operands() const;
   std::vector<Value> epilogue_operands() const;
   // The op's own other operands.
   std::size_t own_operands() const;
-  // False if the op or its epilogue reads, as an operand from memory, what the group is only about to store.
+  // False if the op or its epilogue reads, as an operand from memory, a value that the group itself computes.
   bool is_sound(const Grouping::Group& group) const;
 
-  // The op with that work around it, as Grouping::Make. `epilogue_input` is the spec's.
+  // The op with its prologue and epilogue, as Grouping::Make. `epilogue_input` is the spec's.
   std::vector<Value> make(DType epilogue_input, Graph& to, std::span<const Value> results,
                           const Grouping::At& at) const;
 };
 
-// How many nodes the expressions of elementwise nodes have together.
+// The number of nodes in the expressions of all these elementwise nodes.
 std::size_t operation_count(std::span<const Node* const> nodes);
 
 }  // namespace weft::compiler

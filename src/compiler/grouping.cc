@@ -26,7 +26,8 @@ bool Grouping::may_join(int a, int b) const {
   return !path_outside(a, b, last) && !path_outside(b, a, last);
 }
 
-// No path from beyond this node leads to `last` or before it: groups that reach across are within.
+// The last node that needs to be searched: no path from a later node leads back to `last` or before it, because groups
+// that span this node are included.
 int Grouping::horizon(int last) const {
   for (int id = std::max(0, last - widest_); id <= last; ++id) {
     const Group& group = groups_[group_[id]];
@@ -37,7 +38,7 @@ int Grouping::horizon(int last) const {
   return last;
 }
 
-// True if something else lies on a path from group `a` to group `b`.
+// True if a path from group `a` to group `b` goes through another group.
 bool Grouping::path_outside(int a, int b, int last) const {
   std::set<int> seen;
   std::vector<int> open{a};

@@ -1,4 +1,4 @@
-// Putting nodes together that become one node each: which may be joined, and the graph built anew from them.
+// Groups nodes that become one node each: decides which may be joined, and builds the graph again from the groups.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace weft::compiler {
 
-// Elementwise operations of one kernel: registers are not endless, and results that lie far apart would have to be kept
-// long.
+// Elementwise operations of one kernel at most: registers are limited, and results that are used far apart would occupy
+// them for long.
 inline constexpr std::size_t kMostOperations = 64;
 
 class Grouping {
@@ -27,18 +27,18 @@ class Grouping {
   Group joined(int a, int b) const;
   static bool member(const Group& group, const Node& node) { return std::ranges::find(group, &node) != group.end(); }
 
-  // True unless something outside of the two would have to come between them, or they are too far apart to tell soon.
+  // True unless a path between the two goes through a node outside of them, or they are too far apart to check quickly.
   bool may_join(int a, int b) const;
   void join(int from, int into);
-  // A group of one node is made by build()'s `make`, too.
+  // build() calls `make` for this group even if it has only one node.
   void remake(int group) { remade_.insert(group); }
 
-  // What a group reads from outside, each once, and what of its values something outside needs.
+  // The values from outside that a group reads, each once, and its values that something outside needs.
   static std::vector<Value> operands(const Group& group);
   std::vector<Value> results(const Group& group) const;
 
-  // The graph with each group of more than one node, or to be remade, made by `make`: of the new graph's values for the
-  // operands it makes those for the results.
+  // The graph with each group of more than one node, or to be remade, made by `make`, which computes the new graph's
+  // values for the results from those for the operands.
   using At = std::function<Value(Value old)>;
   using Make =
       std::function<std::vector<Value>(Graph& to, const Group& group, std::span<const Value> results, const At& at)>;

@@ -15,7 +15,7 @@ struct Repeated {
   std::int64_t count = 1;
 };
 
-// What has each element of v's axis once that v has `count` times in a row.
+// The value that v repeats along the axis, each element `count` times in a row.
 Repeated without_repeats(Value v, int axis) {
   const Op& op = v.node()->op();
   if (is(v, "permute")) {
@@ -54,7 +54,7 @@ Repeated without_repeats(Value v, int axis) {
   return {v};
 }
 
-// Where a value's elements lie; what strides cannot say is copied first.
+// The layout of a value's elements; a copy is inserted first where strides cannot express it.
 Layout layout_of(Value v) {
   if (!v.node()->op().is_view()) return Layout::dense(v.shape());
   const auto place = v.node()->op().place(layout_of(input_of(v)));
@@ -70,7 +70,7 @@ Shape folded(const Shape& heads, int batch_end, int end, const Shape& last) {
   return {product(heads, 0, batch_end), product(heads, batch_end, end), last[0], last[1]};
 }
 
-// The last axis in two, of which the second is `count` long.
+// The last axis split in two, of which the second is `count` long.
 Shape split(Shape heads, std::int64_t count) {
   const bool one = heads.back() == 1;
   if (!one) heads[-1] /= count;
@@ -78,7 +78,7 @@ Shape split(Shape heads, std::int64_t count) {
   return heads;
 }
 
-// An operand whose axes in front of the last two are seen as `heads`.
+// An operand whose axes before the last two are seen as `heads`.
 struct Operand {
   Value value;
   Shape heads, last;
@@ -89,7 +89,7 @@ struct Operand {
     heads = Shape(std::span(shape.begin(), shape.end() - 2));
     last = Shape(std::span(shape.end() - 2, shape.end()));
   }
-  // Axes that are all there, or all broadcast, can be one axis.
+  // Axes that are all present, or all broadcast, can be merged into one.
   bool merges(const Shape& all, int begin, int end) const {
     const bool there = std::equal(heads.begin() + begin, heads.begin() + end, all.begin() + begin);
     return there || product(heads, begin, end) == 1;
@@ -107,7 +107,7 @@ struct Operand {
 std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, const Shape& heads) {
   const int rank = heads.rank() + 2;
   Value k = operands.k, v = operands.v;
-  std::int64_t count = 1;  // of heads of queries that share one of keys, seen in k and v
+  std::int64_t count = 1;  // heads of queries that share one head of keys, as k and v show
   if (heads.rank() > 0 && rank < kMaxRank && k.rank() == rank && v.rank() == rank) {
     const Repeated keys = without_repeats(k, rank - 3), values = without_repeats(v, rank - 3);
     if (keys.count == values.count && keys.count > 1) {
@@ -123,12 +123,13 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
     for (Shape* shape : {&keys.heads, &values.heads}) shape->push_back(1);
   }
   const int n = all.rank();
-  // A head's weights that several heads of values share would be computed for each.
+  // The weights of a head that several heads of values share would be computed once for each of these.
   for (int i = 0; i < n; ++i) {
     if (q.heads[i] != all[i] && keys.heads[i] != all[i]) return std::nullopt;
   }
 
-  // Axes 0…batch_end-1 become the batch, those up to kv_end the heads of keys, the rest the heads that share one.
+  // Axes 0…batch_end-1 become the batch, those up to kv_end the heads of keys, the rest the heads that share one of
+  // those.
   const auto fold = [&](int batch_end, int kv_end) -> std::optional<AttentionOperands> {
     if (!q.folds(all, batch_end, n) || !mask.folds(all, batch_end, n)) return std::nullopt;
     if (!keys.folds(all, batch_end, kv_end) || !values.folds(all, batch_end, kv_end)) return std::nullopt;

@@ -1,4 +1,4 @@
-// For looking for the step where numbers go wrong.
+// Helps to find the step in which numbers go wrong.
 #pragma once
 
 #include <string>

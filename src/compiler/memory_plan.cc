@@ -9,13 +9,14 @@
 namespace weft::compiler {
 namespace {
 
-// Orders of placement that are tried beyond the two natural ones. The sizes of real networks settle at once; a graph of
-// many odd sizes gains from shuffles, and then from moves of single items, as long as there is more than this to gain.
+// Orders of placement that are tried beyond the two natural ones. The sizes of real networks need none of them; a graph
+// of many odd sizes gains from shuffles, and then from moves of single items, until the plan is within kGoodEnough of
+// the bound.
 constexpr int kShuffles = 24;
 constexpr int kMoves = 3000;
-constexpr double kTolerance = 0.02;  // at first, of what a move may lose
+constexpr double kTolerance = 0.02;  // initially, by how much a move may worsen the plan
 constexpr double kGoodEnough = 1.02;
-// Placements compared with one another, over all moves: what a compilation may spend.
+// Comparisons of two placements, over all moves: bounds the time of a compilation.
 constexpr std::size_t kMostComparisons = 20'000'000;
 
 std::uint64_t aligned(std::uint64_t bytes) {
@@ -42,7 +43,7 @@ class Planner {
     }
   }
 
-  // Places items one after the other where they make the plan grow least.
+  // Places items one after the other where they increase the plan least.
   MemoryPlan place(std::span<const int> order) {
     MemoryPlan plan;
     plan.places.resize(items_.size());
@@ -71,7 +72,7 @@ class Planner {
   }
 
  private:
-  struct Gap {  // of a buffer: the first that holds the item for all of its life
+  struct Gap {  // of a buffer: the first gap that holds the item for all of its life
     std::uint64_t begin = 0;
     bool found = false, forbidden = false;
   };
@@ -157,7 +158,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   // Deterministic: one graph has one plan.
   std::mt19937 random(1);
   for (int i = 0; i < kShuffles && !good(1); ++i) {
-    // Large items first, in an order that is a little off.
+    // Large items first, with some noise in the order.
     std::vector<std::pair<double, int>> keyed;
     std::uniform_real_distribution<double> noise(0.5, 1.5);
     for (const int item : by_time) keyed.emplace_back(-noise(random) * static_cast<double>(items[item].bytes), item);
@@ -166,8 +167,8 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
     for (const auto& k : keyed) order.push_back(k.second);
     consider(std::move(order));
   }
-  // Then single items move within the order, or two change places. Steps that lose a little are taken too, less and
-  // less of them: they lead out of corners.
+  // Then simulated annealing: a single item moves within the order, or two are swapped. Moves that worsen the plan a
+  // little are accepted too, less and less of them, to leave local minima.
   const std::size_t affordable = kMostComparisons / (items.size() * items.size());
   const int moves = static_cast<int>(std::min<std::size_t>(kMoves, affordable));
   std::uniform_int_distribution<std::size_t> any(0, items.size() - 1);

@@ -1,6 +1,6 @@
-// Where intermediates lie. WebGPU forbids one buffer as read and as read_write in one dispatch, so there is no single
-// arena: a few buffers, and the values of a step are spread over them such that no step reads a buffer that it writes,
-// but for a value that it computes in place.
+// Places intermediates in memory. WebGPU forbids one buffer as read and as read_write in one dispatch, so there is no
+// single arena: values are spread over a few buffers so that no step reads a buffer that it writes, except for a value
+// that it computes in place.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft::compiler {
 
-// One intermediate, or several of which each takes the place of the one before: `first` is the step that writes it,
+// One intermediate, or a chain of them that replace each other in the same memory: `first` is the step that writes it,
 // `last` the last step that reads it.
 struct PlanItem {
   std::uint64_t bytes = 0;
@@ -34,11 +34,11 @@ struct MemoryPlan {
 
 inline constexpr std::uint64_t kPlanAlignment = 256;
 
-// Items alive at the same time never overlap, what a step writes shares no buffer with anything else of the step, and
-// no buffer is larger than `max_buffer`. Throws OutOfMemory when an item alone is.
+// Items alive at the same time never overlap, the buffer of what a step writes holds nothing else of that step, and no
+// buffer is larger than `max_buffer`. Throws OutOfMemory if a single item is.
 MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep> steps, std::uint64_t max_buffer);
 
-// The largest sum of items alive at once: no plan takes less.
+// The largest sum of items alive at once: a lower bound for every plan.
 std::uint64_t liveness_bound(std::span<const PlanItem> items, std::size_t steps);
 
 }  // namespace weft::compiler

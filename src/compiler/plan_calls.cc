@@ -34,7 +34,7 @@ std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, 
   return views;
 }
 
-// Why the device cannot run the call, which else gets its plan.
+// The reason why the device cannot run the call; if it can, the call gets its plan.
 std::optional<std::string> unsupported(ScheduledCall& call, const Device& device, std::span<const View> views,
                                        kernels::PlanFor purpose) {
   const auto inputs = views.first(call.inputs.size()), outputs = views.subspan(call.inputs.size());

@@ -17,9 +17,9 @@ namespace {
 
 constexpr int kSmooth = 8;            // inputs of each kind
 constexpr int kProbes = 2 * kSmooth;
-constexpr int kColumns = 16;          // taken together, so that memory is read in lines
+constexpr int kColumns = 16;          // processed together, so that whole lines of memory are read
 constexpr float kLargest = 65504.0f;  // of f16
-constexpr float kHeadroom = 64;       // activations are not of size 1 everywhere
+constexpr float kHeadroom = 64;       // activations may be larger than 1
 
 float rounded(float x) { return float16(x); }
 
@@ -44,7 +44,7 @@ std::vector<Probe> probes(std::int64_t k) {
   return list;
 }
 
-// Root mean square of the error over that of the result, for probes [first, first + kSmooth).
+// The root mean square of the error relative to that of the result, for probes [first, first + kSmooth).
 double relative(const float* exact, const float* narrow, int first) {
   double size = 0, error = 0;
   for (int j = first; j < first + kSmooth; ++j) {
@@ -99,7 +99,7 @@ double f16_error(const TensorData& weights, const Placement& place) {
       for (std::int64_t c = 0; c < count; ++c) {
         for (const int kind : {0, kSmooth}) own = std::max(own, relative(exact[c], narrow[c], kind));
         for (const float y : exact[c]) {
-          // NaN too: what it was, it had better stay.
+          // Infinite for NaN too: such weights stay f32.
           if (!(std::abs(y) * kHeadroom <= kLargest)) own = std::numeric_limits<double>::infinity();
         }
       }
@@ -113,7 +113,7 @@ double f16_error(const TensorData& weights, const Placement& place) {
 bool stays_in_range(const Expression& e, int node) {
   using enum ScalarOp;
   constexpr double kGrowth = 16, kAdded = 4096;
-  // |value| <= growth · (the largest |input|) + added; or nothing is known.
+  // |value| <= growth · (the largest |input|) + added; nothing if no bound is known.
   struct Bound {
     double growth = 0, added = 0;
   };

@@ -80,7 +80,7 @@ Graph Rewriter::run(const Rule& rule) {
     for (std::size_t i = 0; i < node->types().size(); ++i) values.push_back(made.value(static_cast<int>(i)));
   }
   for (const NamedValue& o : from_.impl().outputs) to_.output(o.name, at(o.value));
-  // A rule that gave up may have left nodes too.
+  // A rule that returned no value may have added nodes too.
   const bool clean = !replaced && to_.impl().nodes.size() == copies_;
   return clean ? std::move(to_) : live_part(to_);
 }

@@ -1,4 +1,4 @@
-// The tools of the passes: who uses a value, and building a graph anew.
+// Tools for passes: the users of a value, and rewriting a graph.
 #pragma once
 
 #include "graph/graph.h"
@@ -14,7 +14,7 @@ class Uses {
   // Nodes that have the value as an operand, each once, in order.
   const std::vector<const Node*>& of(Value v) const { return users_[v.node()->id()][v.index()]; }
   bool is_output(Value v) const;
-  // True if `user` is all that the value is computed for.
+  // True if `user` is the only use of the value.
   bool only(Value v, const Node& user) const { return of(v).size() == 1 && of(v)[0] == &user && !is_output(v); }
 
  private:
@@ -23,27 +23,27 @@ class Uses {
   std::vector<std::vector<std::vector<const Node*>>> users_;
 };
 
-// What a view of views is a view of.
+// The value behind a chain of views.
 Value root_of(Value v);
 
-// Copies a graph node by node, in order, except where a rule puts something else in a node's place. What nothing needs
-// afterwards is left out, which makes a rule simple: it puts the new form where the pattern ends, and the rest of the
-// pattern falls away by itself.
+// Copies a graph node by node, in order, except where a rule replaces a node. Nodes that no output needs afterwards are
+// dropped, which makes rules simple: a rule replaces the last node of its pattern, and the rest of the pattern becomes
+// dead.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& from);
 
   const Graph& from() const { return from_; }
   const Uses& uses() const { return uses_; }
-  // The new graph's value for one of the old graph's that was reached already.
+  // The new graph's value for a value of the old graph that was reached already.
   Value at(Value old) const { return map_[old.node()->id()][old.index()]; }
   std::vector<Value> at(std::span<const Value> old) const;
   Graph& to() { return to_; }
-  // Like at(), for a constant or a view of one that the walk has perhaps not reached yet.
+  // Like at(), for a constant or a view of one that may not have been reached yet.
   Value constant_at(Value old);
 
-  // Returns what takes the place of the node's first result, as its neighbours do of further ones, or an empty Value to
-  // copy the node.
+  // Returns the replacement of the node's first result, or an empty Value to copy the node. Further results are
+  // replaced by the results that follow it in its node.
   using Rule = std::function<Value(const Node&)>;
   Graph run(const Rule& rule);
 
@@ -55,10 +55,10 @@ class Rewriter {
   std::size_t copies_ = 0;
 };
 
-// The graph with those that its ops own (Op::subgraphs) rewritten by `f`.
+// The graph with the subgraphs of its ops (Op::subgraphs) rewritten by `f`.
 Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f);
 
-// The graph without what no output needs, nor in those that its ops own.
+// The graph without nodes that no output needs, in the subgraphs of its ops too.
 Graph without_dead(const Graph& graph);
 
 }  // namespace weft::compiler

@@ -28,7 +28,7 @@ class Lowering {
 
   Schedule run() {
     for (const NamedValue& o : graph_.impl().outputs) {
-      // The kernel writes the output's own memory.
+      // The kernel writes directly to the output's memory.
       Value root = o.value;
       if (root.node()->op().is_view()) root = input_of(root);
       add_storage(root, Storage::Kind::output, static_cast<int>(schedule_.outputs.size()));
@@ -79,7 +79,7 @@ class Lowering {
     Value root = v;
     if (v.node()->op().is_view()) {
       root = input_of(v);
-      place = *v.node()->op().place({});  // resolved: it lies so whatever its root is stored as
+      place = *v.node()->op().place({});  // resolved: its layout does not depend on how its root is stored
     } else if (v.index() == 0) {
       place.layout = storage_layout(*v.node());
     }
@@ -94,7 +94,7 @@ class Lowering {
   std::map<std::pair<const Node*, int>, int> storage_;
 };
 
-// Of each storage the last step that reads it, or -1.
+// For each storage the last step that reads it, or -1.
 std::vector<int> last_readers(const Schedule& schedule) {
   std::vector<int> last(schedule.storages.size(), -1);
   for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
@@ -103,8 +103,9 @@ std::vector<int> last_readers(const Schedule& schedule) {
   return last;
 }
 
-// The intermediate whose place `result` may take, or -1: the call reads it in the very same way and in no other, `free`
-// says that nobody reads it later, and it is as large. Of one type: two would not be read four elements at a time.
+// The intermediate whose memory `result` may take, or -1. The call must read it in the same layout and only so, `free`
+// says that no later step reads it, and it must have the same size and type; with two types, four elements could not be
+// read at once.
 int replaced_by(const Schedule& schedule, const ScheduledCall& call, const Operand& result,
                 const std::function<bool(int storage)>& free) {
   const Storage& target = schedule.storages[result.storage];

@@ -49,22 +49,22 @@ struct Schedule {
   std::vector<Port> inputs, outputs;
 };
 
-// Operands as views of placeholders, for what needs layouts but no memory.
+// Operands as views of placeholders, for code that needs layouts but no memory.
 std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Operand> operands);
 
-// For each storage the intermediate whose place it takes, since its kernel may compute it there, or -1.
+// For each storage the intermediate whose memory it takes, because its kernel may compute it in place, or -1.
 std::vector<int> results_in_place(const Schedule& schedule);
 
-// Of a graph that went through resolve_views. Calls whose results have no elements are left out.
+// Requires a graph after resolve_views. Calls whose results have no elements are omitted.
 Schedule make_schedule(const Graph& graph);
 
-// Whether two operands are the same elements in the same order, were they in one place.
+// True if two operands would be the same elements in the same order if they were in the same storage.
 bool same_view(const Operand& a, const Operand& b);
 
 // The intermediates of a schedule, placed. A result that its kernel may compute in place takes the item of the operand
-// that dies there; else no step reads and writes one buffer.
+// that is read there for the last time; otherwise no step reads and writes one buffer.
 struct PlannedSchedule {
-  std::vector<int> item_of;     // of each storage, -1 if it is none that is planned
+  std::vector<int> item_of;     // of each storage, -1 if it is not planned
   std::vector<PlanItem> items;
   std::vector<PlanStep> steps;  // of each call
   MemoryPlan plan;

@@ -1,4 +1,4 @@
-// What the compiler needs to know of a device.
+// Properties of a device that the compiler depends on.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace weft::compiler {
 struct Target {
   int max_operands = 64;  // storage buffers that one dispatch can bind
   std::uint64_t max_buffer = std::numeric_limits<std::uint64_t>::max();  // bytes
-  std::optional<gpu::Capabilities> able;  // none: the cpu
+  std::optional<gpu::Capabilities> able;  // none on the cpu
 
   const gpu::Capabilities* capabilities() const { return able ? &*able : nullptr; }
 

@@ -52,7 +52,7 @@ void Term::enter(Value v) {
   if (!v.node()->op().elementwise()) return;
   const Expression& e = expression(*v.node());
   const int output = e.outputs()[v.index()];
-  // A Map that only copies may broadcast: what it copies is another value.
+  // A Map that only copies may broadcast, so that its operand is another value.
   if (e.nodes()[output].op == ScalarOp::input) return;
   map_ = v.node();
   node_ = output;
@@ -92,7 +92,7 @@ const Node* spread_reduction(Value v, const Shape& shape) {
   if (x.shape() != shape) return nullptr;
   Shape ones = shape;
   for (const int axis : reduction->axes) ones[axis] = 1;
-  // NumPy's broadcast puts sizes of 1 in front.
+  // NumPy's broadcast inserts sizes of 1 in front.
   Shape padded = spread;
   while (padded.rank() < ones.rank()) padded.insert(0, 1);
   return padded == ones && sizes(v.shape()) == sizes(ones) ? v.node() : nullptr;

@@ -1,28 +1,28 @@
-// For passes that look for formulas: the operations that make a value, wherever the borders between nodes lie.
+// For passes that recognise formulas: the operations that compute a value, across the borders between nodes.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace weft::compiler {
 
-// Whether the value comes from an op of that name; whether the node is one with no attributes.
+// True if the value comes from an op of that name; true if the node is one without attributes.
 bool is(Value v, std::string_view op);
 bool is_plain(const Node& node, std::string_view op);
 
-// An operation of a Map's expression, or a value that something else makes.
+// An operation of a Map's expression, or a value that another op computes.
 class Term {
  public:
   explicit Term(Value v);
 
-  // What an elementwise operation computed it, if one did; its operands.
+  // The elementwise operation that computed it, if one did; its operands.
   std::optional<ScalarOp> op() const;
   Term arg(int i) const;
   bool is(ScalarOp wanted) const { return op() == wanted; }
-  // The number that it is, if it is one.
+  // The number, if the term is one.
   std::optional<double> number() const;
-  // The value in the graph that it is; empty in the middle of an expression.
+  // The term's value in the graph; empty in the middle of an expression.
   Value value() const { return value_; }
-  // The same operation on the same operands.
+  // True for the same operation on the same operands.
   bool operator==(const Term& other) const;
 
  private:
@@ -35,11 +35,11 @@ class Term {
   int node_ = -1;  // of the map's expression
 };
 
-// What a constant node holds as a number, for the float types.
+// The number in a constant node, for the float types.
 std::optional<double> number(const Expression::Node& node);
 
-// The reduction whose result `v` is, spread over `shape` again: kept or put back as sizes of 1, or broadcast. Null if
-// it is none, or spread in another way.
+// The reduction whose result `v` is, expanded to `shape` again: axes kept or inserted as sizes of 1, or broadcast. Null
+// if it is no reduction, or expanded in another way.
 const Node* spread_reduction(Value v, const Shape& shape);
 
 }  // namespace weft::compiler

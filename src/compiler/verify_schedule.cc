@@ -8,7 +8,7 @@
 namespace weft::compiler {
 namespace {
 
-// A storage in the memory of a plan, or in a caller's tensor, which is a buffer of its own.
+// A storage in the memory of a plan, or in a caller's tensor, which has a buffer of its own.
 struct Region {
   int buffer;
   std::uint64_t begin, end;
@@ -57,7 +57,7 @@ class Verifier {
   }
 
  private:
-  // Inputs, outputs and constants count below zero.
+  // Inputs, outputs and constants have negative numbers.
   Region region(int id) {
     const Storage& storage = schedule_.storages[id];
     if (storage.kind != Storage::Kind::intermediate) return {-1 - id, 0, std::max<std::uint64_t>(storage.bytes, 1), id};
@@ -71,8 +71,8 @@ class Verifier {
     }
     return r;
   }
-  // Whether the step may write `w` over `r`: one and the same piece of memory, all of whose operands are the same view,
-  // and an op that can bear it.
+  // True if the step may write `w` over `r`: the same range of memory, all of whose operands are the same view, and an
+  // op that supports it.
   bool in_place(const Region& r, const Region& w) const {
     if (!call_->op->works_in_place() || r.begin != w.begin || r.end != w.end) return false;
     std::vector<const Operand*> views;

@@ -29,7 +29,7 @@ constexpr std::array<DTypeInfo, kDTypeCount> kInfo = {{
     {"f8e5m2", 8, DTypeKind::floating},
 }};
 
-// Other people's names, beside our own: NumPy's, safetensors'.
+// Other libraries' names in addition to our own: NumPy's, safetensors'.
 constexpr std::pair<std::string_view, DType> kAliases[] = {
     {"float32", DType::f32},   {"F32", DType::f32},          {"float16", DType::f16}, {"F16", DType::f16},
     {"bfloat16", DType::bf16}, {"BF16", DType::bf16},        {"float64", DType::f64}, {"F64", DType::f64},

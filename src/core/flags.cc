@@ -96,7 +96,7 @@ bool parse_toggle(const FlagInfo& flag, std::string_view value) {
   throw InvalidArgument("{} (--{}) is '{}'; it takes on or off", flag.environment, flag.name, value);
 }
 
-// A whole number with a suffix: of bytes K is 1024, of other things 1000.
+// A whole number with a suffix: K is 1024 for bytes and 1000 for other units.
 std::optional<std::uint64_t> parse_count(const FlagInfo& flag, std::string_view value) {
   if (value.empty()) return std::nullopt;
   const bool bytes = flag.kind == FlagKind::bytes;
@@ -158,7 +158,7 @@ std::string flag_text(Flag flag) {
     std::lock_guard lock(overrides().mutex);
     if (const auto& value = overrides().values[static_cast<std::size_t>(flag)]) return *value;
   }
-  // An empty variable is one that is not set.
+  // An empty variable counts as not set.
   const char* value = std::getenv(std::string(f.environment).c_str());
   if (!value || !*value) return std::string(f.default_value);
   if (f.kind == FlagKind::choice) check_choice(f, value);

@@ -1,4 +1,4 @@
-// Lists in host memory whose length a caller's tensor decides: views of stride 0 have elements without end.
+// Lists in host memory whose length depends on a caller's tensor: views of stride 0 can have any number of elements.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace weft {
 
-// Bytes of this machine's memory. A system that promises more than it has would only tell when the bytes are touched.
+// Bytes of this machine's memory. A system that overcommits memory reports a shortage only when the bytes are touched.
 std::uint64_t physical_memory();
 
-// `count` elements. Throws std::bad_alloc where the machine cannot hold so many.
+// `count` elements. Throws std::bad_alloc if the machine cannot hold that many.
 template <class T>
 std::vector<T> host_list(std::int64_t count, const T& value = T()) {
   if (static_cast<double>(count) * sizeof(T) > static_cast<double>(physical_memory())) throw std::bad_alloc();
   return std::vector<T>(static_cast<std::size_t>(count), value);
 }
 
-// Runs f; where host memory runs out, throws OutOfMemory in the kernel's name.
+// Runs f; if host memory runs out, throws OutOfMemory in the kernel's name.
 template <class F>
 void in_host_memory(std::string_view kernel, F&& f) {
   try {

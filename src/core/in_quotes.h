@@ -1,4 +1,4 @@
-// Names from outside, fit for a line of a message.
+// Quotes names from outside for a line of a message.
 #pragma once
 
 #include <string>

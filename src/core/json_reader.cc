@@ -14,7 +14,7 @@ json parse_json(std::string_view text, std::string_view source) {
   try {
     return json::parse(text);
   } catch (const json::parse_error& error) {
-    // `byte` counts from 1 and stands behind the last character read.
+    // `byte` counts from 1 and is the position after the last character read.
     const auto end = std::min<std::size_t>(error.byte ? error.byte - 1 : 0, text.size());
     const auto before = text.substr(0, end);
     const auto line = std::ranges::count(before, '\n') + 1;
@@ -67,7 +67,7 @@ std::int64_t JsonReader::integer(std::int64_t lowest, std::int64_t highest) cons
     expected(any ? "an integer" : std::format("an integer from {} to {}", lowest, highest));
   };
   if (!value_->is_number_integer()) refuse();
-  // Past 2⁶³ nlohmann's conversion would wrap around.
+  // Above 2⁶³ nlohmann's conversion would wrap around.
   if (value_->is_number_unsigned() &&
       value_->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
     refuse();

@@ -15,13 +15,13 @@ namespace weft {
 // Parses a whole text. Throws FormatError with line and column.
 nlohmann::json parse_json(std::string_view text, std::string_view source);
 
-// A value and where it stands. Cheap to copy; the json must outlive it. Every accessor throws FormatError on a value of
+// A value and its path. Cheap to copy; the json must outlive it. Every accessor throws FormatError on a value of
 // another type.
 class JsonReader {
  public:
   JsonReader(const nlohmann::json& value, std::string source) : value_(&value), source_(std::move(source)) {}
 
-  // The member of an object; at() throws when it is absent, find() gives nothing when it is absent or null.
+  // The member of an object; at() throws if it is absent, find() returns nothing if it is absent or null.
   JsonReader at(std::string_view key) const;
   std::optional<JsonReader> find(std::string_view key) const;
   bool has(std::string_view key) const;  // also when it is null

@@ -68,7 +68,7 @@ void log_message(LogLevel level, std::string_view message) {
 void log_mark(std::string_view what) {
   static const bool wanted = log_topic("start");
   if (!wanted) return;
-  // What came before main() too, to the 10 ms that Linux keeps of it.
+  // Includes the time before main(), with the resolution of 10 ms that Linux records.
   static const auto [first, age] = [] {
     double began = 0, now = 0;
     std::ifstream stat("/proc/self/stat"), uptime("/proc/uptime");

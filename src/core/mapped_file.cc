@@ -20,7 +20,7 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// What is there instead of a regular file, as the end of a sentence.
+// The kind of file that is not a regular one, as the end of a sentence.
 std::string_view kind_of(fs::file_type type) {
   switch (type) {
     case fs::file_type::directory: return "a directory";
@@ -59,7 +59,7 @@ MappedFile MappedFile::open(const fs::path& path) {
   struct stat status {};
   if (::fstat(file.fd, &status) != 0) throw IoError("cannot stat {}: {}", path.string(), reason(errno));
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return {};  // mmap refuses a length of 0
+  if (size == 0) return {};  // mmap rejects a length of 0
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (address == MAP_FAILED) throw IoError("cannot map {} ({} bytes): {}", path.string(), size, reason(errno));
   return {{static_cast<const std::byte*>(address), size},
@@ -70,7 +70,7 @@ void prefetch(std::span<const std::byte> bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
   const std::size_t size = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size() - first;
-  // Where the system cannot, it is as it was.
+  // Systems without it only lose the prefetch.
 #ifdef MADV_POPULATE_READ
   if (::madvise(reinterpret_cast<void*>(first), size, MADV_POPULATE_READ) == 0) return;
 #endif

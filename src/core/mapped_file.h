@@ -12,15 +12,15 @@ namespace weft {
 
 struct MappedFile {
   std::span<const std::byte> bytes;
-  std::shared_ptr<const void> owner;  // unmaps when the last copy goes
+  std::shared_ptr<const void> owner;  // unmaps when the last copy is destroyed
 
-  // Throws IoError, saying why, when `path` is not a regular file that can be read.
+  // Throws IoError with the reason when `path` is not a regular file that can be read.
   static MappedFile open(const std::filesystem::path& path);
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-// Reads the pages of mapped memory, so that the first access does not wait for each.
+// Reads the pages of mapped memory, so that the first access does not wait for each page.
 void prefetch(std::span<const std::byte> bytes);
 
 // The contents of a small file. Throws IoError like MappedFile::open, and for a file over `limit` bytes.

@@ -49,7 +49,7 @@ std::uint64_t Number::bits(DType type) const {
   const std::uint64_t most = is_signed(type) ? mask >> 1 : mask, least = is_signed(type) ? most + 1 : 0;  // as bits
   const std::optional<std::uint64_t> whole = integer();
   if (!whole) return v < 0 ? least : most;
-  // A double says on which side of 0 it is, and the integer how far.
+  // The double gives the sign, and the integer the magnitude.
   if (v < 0) {
     const auto magnitude = ~*whole + 1;
     return magnitude > (is_signed(type) ? most + 1 : 0) ? least : *whole & mask;

@@ -15,12 +15,11 @@
 
 namespace weft {
 
-// Runs f(begin, end) for pieces of [0, count) of at least `grain`, on as many cores as there are. What a piece throws
-// is passed on.
+// Runs f(begin, end) for pieces of [0, count) of at least `grain`, on all cores. Exceptions of a piece are passed on.
 template <class F>
 void in_pieces(std::int64_t count, std::int64_t grain, F&& f) {
 #if defined(__SANITIZE_THREAD__)
-  // TBB is not built for the sanitizer, which would take the order of its tasks for none. Plain threads it understands.
+  // TBB is not built for the sanitizer, which would not see the order of its tasks. Plain threads work with it.
   constexpr std::int64_t kPieces = 4;
   const std::int64_t piece = std::max(grain, (count + kPieces - 1) / kPieces);
   std::exception_ptr thrown;

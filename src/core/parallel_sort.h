@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// On one core under the thread sanitizer, for which TBB is not built (core/parallel.h).
+// Runs on one core under the thread sanitizer, for which TBB is not built (core/parallel.h).
 template <class Iterator>
 void sort_on_all_cores(Iterator begin, Iterator end) {
 #if defined(__SANITIZE_THREAD__)

@@ -1,6 +1,6 @@
-// f32 on the way to a narrower float. What f32 has no room for is rounded to odd: towards zero, and then the last bit is
-// set if anything was lost. A further rounding, to a type of at least two bits less, comes out as if it were the only
-// one. Source: Boldo and Melquiond, "When double rounding is odd", 2005.
+// Rounds to f32 as an intermediate step to a narrower float. Values that f32 cannot hold are rounded to odd: towards
+// zero, and then the last bit is set if anything was lost. A further rounding, to a type of at least two bits less,
+// then gives the result of a single rounding. Source: Boldo and Melquiond, "When double rounding is odd", 2005.
 #pragma once
 
 #include <bit>

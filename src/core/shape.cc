@@ -155,7 +155,8 @@ bool Layout::reshaped(const Shape& target, Layout& result) const {
     result = dense(target);
     return true;
   }
-  // Each run of old dimensions that memory walks as one can be cut anew; a cut may not cross runs.
+  // Each run of old dimensions that is contiguous in memory can be split in another way; a new dimension may not cross
+  // runs.
   const std::array<Strides, 1> own{strides};
   const Collapsed runs = collapse(shape, own);
   result = {target, Strides::filled(target.rank(), 0)};

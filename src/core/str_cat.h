@@ -1,4 +1,4 @@
-// Text put together piece by piece, where std::format would take most of the time.
+// Builds texts piece by piece, where std::format would take most of the time.
 #pragma once
 
 #include <charconv>

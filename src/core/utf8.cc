@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Lead bytes from `first` on: how many bytes follow, and where the first of those must lie.
+// Lead bytes from `first` to `last`: how many bytes follow, and the range of the first of those.
 struct Lead {
   unsigned char first, last;
   int following;
@@ -18,7 +18,7 @@ constexpr Lead kLeads[] = {
     {0xf1, 0xf3, 3, 0x80, 0xbf}, {0xf4, 0xf4, 3, 0x80, 0x8f},
 };
 
-// Bytes of the non-ASCII character at the start of `text`; 0 when it is not one.
+// Bytes of the non-ASCII character at the start of `text`; 0 if there is none.
 std::size_t character_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   for (const Lead& lead : kLeads) {

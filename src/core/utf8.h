@@ -1,4 +1,4 @@
-// UTF-8, as Unicode's table 3-7 has it: no surrogates, no overlong forms, nothing above U+10FFFF.
+// UTF-8 as defined by Unicode's table 3-7: no surrogates, no overlong forms, nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-// Position of the first byte that begins no valid character; text.size() when there is none.
+// Position of the first byte that begins no valid character; text.size() if there is none.
 std::size_t find_invalid_utf8(std::string_view text);
 
-// The character at `at`, which is moved behind it. `text` must be valid.
+// The character at `at`, which is advanced past it. `text` must be valid.
 inline char32_t decode_utf8(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[at + i])); };
   const char32_t lead = byte(0);
@@ -42,7 +42,7 @@ inline void append_utf8(std::string& out, char32_t c) {
   }
 }
 
-// True for a byte that continues a character.
+// True for a continuation byte.
 inline bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 }  // namespace weft

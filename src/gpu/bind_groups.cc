@@ -64,8 +64,8 @@ wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamWindow&
   descriptor.layout = layout.group;
   descriptor.entries = bound.data();
   descriptor.entryCount = bound.size();
-  // What is bound was checked. Scopes cost more than a bind group does: on a device of Weft's own its callback hears of
-  // errors, too.
+  // The bindings were checked, and an error scope costs more than a bind group. On a device that Weft opened, its own
+  // callback reports errors as well.
   std::optional<ErrorScope> scope;
   if (!context_->owned) scope.emplace(*context_);
   wgpu::BindGroup group = context_->device.CreateBindGroup(&descriptor);

@@ -1,4 +1,4 @@
-// Bind groups, found again by what they bind.
+// A cache of bind groups, by what they bind.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace weft::gpu {
 
-// The parameters' part of a bind group: a window of a uniform buffer that a dynamic offset moves.
+// The parameters' part of a bind group: a range of a uniform buffer that a dynamic offset moves.
 struct ParamWindow {
   wgpu::Buffer buffer;       // null without parameters
   std::uint32_t size = 0;    // bytes
@@ -20,9 +20,9 @@ struct BoundRange {
   std::uint64_t offset = 0, size = 0;
 };
 
-// Keyed by WebGPU's buffers, not by Weft's handles: a pool buffer used again under a new handle finds its bind group.
-// Groups of a buffer leave when the pool destroys it; groups with a caller's buffer leave when they were not used for
-// kForeignAge submits, so that a caller's memory is not kept long after the caller dropped it.
+// Keyed by WebGPU's buffers, not by Weft's handles: a pool buffer that is reused under a new handle finds its bind
+// group. Groups of a pool buffer are removed when the pool destroys it; groups with a caller's buffer when they were
+// not used for kForeignAge submits, so that a caller's memory is not held long after the caller dropped it.
 class BindGroupCache {
  public:
   BindGroupCache(std::shared_ptr<Context> context, std::shared_ptr<BufferPool> pool);
@@ -30,7 +30,7 @@ class BindGroupCache {
   wgpu::BindGroup get(const BindLayout& layout, const ParamWindow& params, std::span<const BoundRange> ranges);
   void forget(const wgpu::Buffer& buffer);
   void clear() { entries_.clear(); }
-  // A submit has passed.
+  // Called after each submit.
   void age();
   std::size_t size() const { return entries_.size(); }
 

@@ -27,9 +27,10 @@ std::uint64_t BufferPool::capacity_for(std::uint64_t bytes) {
 
 wgpu::Buffer BufferPool::take_cached(std::uint64_t capacity) {
   auto found = free_.lower_bound(capacity);
-  // A much larger one would be wasted on this.
+  // A much larger buffer would be wasted on this request.
   if (found == free_.end() || found->first > capacity + capacity / 4) return nullptr;
-  // The one freed last: a loop that allocates and frees gets the same buffers again, and with them its bind groups.
+  // The one freed last, so that a loop that allocates and frees gets the same buffers again, and with them their bind
+  // groups.
   found = std::prev(free_.upper_bound(found->first));
   wgpu::Buffer buffer = std::move(found->second);
   figures_.cached -= found->first;
@@ -61,7 +62,7 @@ wgpu::Buffer BufferPool::create(std::uint64_t capacity, std::uint64_t requested)
 
 Buffer BufferPool::allocate(std::uint64_t bytes) {
   const std::uint64_t largest = context_->capabilities.max_buffer;
-  // What rounding adds must not push a request over the device's limit.
+  // Rounding up must not push a request over the device's limit.
   const std::uint64_t capacity = bytes <= largest ? std::min(capacity_for(bytes), largest / 4 * 4) : bytes;
   if (bytes > largest || capacity < bytes) {
     throw OutOfMemory("a buffer of {} bytes was asked for; this GPU's largest is {}", bytes, largest);

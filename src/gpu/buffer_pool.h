@@ -1,5 +1,5 @@
-// Storage buffers by size, taken back when their last handle goes. The queue runs in order, so a buffer that is free
-// on the CPU may be used again at once.
+// Storage buffers by size, returned to the pool when their last handle is destroyed. The queue runs in order, so a
+// buffer that is free on the CPU can be reused at once.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   void trim();
   // Called with each buffer that is given back to the driver.
   std::function<void(const wgpu::Buffer&)> on_destroy;
-  // Called with the bytes in use after each change, from the thread that made it; null: no more.
+  // Called with the bytes in use after each change, on the thread that made it; null stops the calls.
   void watch(std::function<void(std::uint64_t live)> watcher);
   bool owns(const wgpu::Buffer& buffer) const;
 

@@ -1,4 +1,4 @@
-// Which adapter a name means.
+// Selects an adapter by name.
 #pragma once
 
 #include "gpu/instance.h"
@@ -10,7 +10,7 @@ struct Choice {
   std::string reason;  // "NVIDIA H200 (vulkan): best of 3 adapters"
 };
 
-// As DeviceOptions::adapter says. Throws NoDevice, InvalidArgument.
+// `asked` is a name as in DeviceOptions::adapter. Throws NoDevice, InvalidArgument.
 Choice choose(const std::string& asked);
 
 // "0: NVIDIA H200 (vulkan), 1: llvmpipe … (vulkan, software)", for messages.

@@ -24,8 +24,8 @@ void Failure::raise(std::string_view what) const {
 }
 
 void Context::wait(wgpu::Future future) {
-  // A thread that the kernel puts to sleep wakes about 20 µs late, as much as a small kernel takes; so short waits are
-  // spun through. Not where the GPU is software and needs the core itself.
+  // A sleeping thread wakes about 20 µs late, which is as long as a small kernel; so short waits spin. Not on a
+  // software GPU, which needs the core itself.
   constexpr auto kSpin = std::chrono::microseconds(200);
   const auto start = std::chrono::steady_clock::now();
   while (!capabilities.software && std::chrono::steady_clock::now() - start < kSpin) {
@@ -49,7 +49,8 @@ bool Context::done(wgpu::Future future) {
   return info.completed;
 }
 
-// The instance's events are those of all devices, which other threads may be using: of our own device, only its own.
+// The instance's events belong to all devices, which other threads may be using. So a device that Weft opened processes
+// only its own.
 void Context::process_events() {
   if (owned) device.Tick();
   else instance.ProcessEvents();

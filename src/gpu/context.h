@@ -1,4 +1,4 @@
-// What every part of the gpu room shares: the WebGPU device, how to wait for it, and what went wrong with it.
+// State shared by all parts of a GPU device: the WebGPU device, waiting for it, and its errors.
 #pragma once
 
 #include <webgpu/webgpu_cpp.h>
@@ -16,11 +16,11 @@ namespace weft::gpu {
 struct Failure {
   wgpu::ErrorType type = wgpu::ErrorType::NoError;
   std::string message;
-  // Throws ValidationError, OutOfMemory or InternalError. `what` says what was being done.
+  // Throws ValidationError, OutOfMemory or InternalError. `what` names the operation that failed.
   [[noreturn]] void raise(std::string_view what) const;
 };
 
-// Outlives the Device where a Readback still waits.
+// Outlives the Device while a Readback is pending.
 class Context {
  public:
   wgpu::Instance instance;
@@ -29,7 +29,7 @@ class Context {
   wgpu::Limits limits;
   Capabilities capabilities;
   bool validation = true;
-  bool owned = false;       // Weft opened it: its callbacks are ours
+  bool owned = false;       // opened by Weft, which set its callbacks
   bool timed_wait = false;  // the instance can block
 
   void wait(wgpu::Future future);
@@ -38,8 +38,8 @@ class Context {
 
   // Throws DeviceLost, or an error that Dawn reported outside any scope since the last call.
   void check();
-  // The same without asking a caller's device, which takes as long as a dispatch does; for what ends in a submit
-  // anyway.
+  // The same without polling a caller's device, which takes as long as a dispatch; for operations that are followed by
+  // a submit anyway.
   void check_known() {
     if (lost_ || has_uncaptured_) check();
   }
@@ -47,10 +47,10 @@ class Context {
   void set_lost(std::string message);
   void set_uncaptured(Failure failure);
   [[noreturn]] void raise_lost();
-  // Calls those back who want to know of the loss, if there is one, each once.
+  // Calls each callback of on_lost() once if the device is lost.
   void tell_lost();
   std::shared_ptr<void> on_lost(std::function<void(const std::string&)> callback);
-  // What Dawn said, or `otherwise`.
+  // Dawn's message, or `otherwise`.
   std::string failure_text(std::string_view otherwise);
 
  private:
@@ -63,16 +63,16 @@ class Context {
   std::vector<std::weak_ptr<LostCallback>> lost_callbacks_;
 };
 
-// Catches what Dawn reports between construction and take(). Works on devices whose callbacks are not ours.
+// Catches errors that Dawn reports between construction and take(). Works on devices whose callbacks Weft did not set.
 class ErrorScope {
  public:
   explicit ErrorScope(Context& context);
   ~ErrorScope();
   ErrorScope(const ErrorScope&) = delete;
   ErrorScope& operator=(const ErrorScope&) = delete;
-  // Ends the scope: what was caught first, validation before memory.
+  // Ends the scope and returns the first error, validation errors before memory errors.
   std::optional<Failure> take();
-  // take(), raised.
+  // Calls take() and raises the error, if any.
   void check(std::string_view what);
 
  private:

@@ -21,7 +21,7 @@ Device::Impl::Impl(std::shared_ptr<Context> c, AdapterInfo info, std::string why
       bind_groups(context, pool),
       pages(context),
       uploads(context) {
-  // Where the CPU can write a buffer itself, the queue does so.
+  // Where the CPU can write to GPU memory, the queue does so itself.
   if (adapter.type != "discrete") ring_from = std::numeric_limits<std::uint64_t>::max();
   pool->on_destroy = [this](const wgpu::Buffer& buffer) { bind_groups.forget(buffer); };
 }
@@ -29,7 +29,7 @@ Device::Impl::Impl(std::shared_ptr<Context> c, AdapterInfo info, std::string why
 Device::Impl::~Impl() {
   pool->on_destroy = nullptr;
   if (context->owned) context->device.Destroy();
-  // Reads that still wait fail now; whoever asked to be called is told.
+  // Pending reads fail now, and their callbacks are called.
   try {
     context->process_events();
     for (const auto& state : callbacks) {

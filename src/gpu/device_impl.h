@@ -15,9 +15,9 @@
 
 namespace weft::gpu {
 
-// When an encoder submits by itself. A submit costs about 10 µs of CPU time, and dispatches that wait for one leave the
-// GPU idle: so the first goes early and later ones hold more. bench/gpu_room measures it; on an H200, 80 dependent
-// dispatches took 257 µs this way and 319 in one submit, 1000 took 2.46 ms and 4.23.
+// When an encoder submits by itself. A submit costs about 10 µs of CPU time, and the GPU is idle while dispatches wait
+// for one: so the first submit comes early, and later ones hold more. Measured by bench/gpu_room on an H200: 80
+// dependent dispatches took 257 µs this way and 319 µs in one submit, 1000 took 2.46 ms and 4.23 ms.
 struct FlushPolicy {
   std::uint32_t first = 32, later = 64;  // dispatches
 };
@@ -40,12 +40,12 @@ struct Device::Impl {
   BindGroupCache bind_groups;
   ParamPages pages;
   UploadRing uploads;
-  // Bytes of an upload from which the ring is faster than the queue: measured 9.6 against 6.4 GB/s at 1 MiB on an H200.
+  // Bytes of an upload from which the ring is faster than the queue: 9.6 against 6.4 GB/s at 1 MiB on an H200.
   std::uint64_t ring_from = 1 << 20;
   FlushPolicy flush;
   std::shared_ptr<DispatchTimer> timer;  // while the device is profiled
   std::shared_ptr<void> plans;  // of kernel calls (kernels/plan_cache.h)
-  // Reads whose callback waits to be called.
+  // Reads whose callback is still to be called.
   std::vector<std::shared_ptr<Readback::State>> callbacks;
 
   void deliver_callbacks();
@@ -56,7 +56,7 @@ KernelRun run_of(const PreparedDispatch& dispatch, std::string_view step, std::u
 
 // Throws InvalidArgument if the dispatch breaks the contract or this device's limits.
 void check_dispatch(const Context& context, const Dispatch& dispatch);
-// The part of it that depends on the real buffers. `label` names the dispatch.
+// The part of check_dispatch() that depends on the real buffers. `label` names the dispatch.
 void check_ranges(const Context& context, std::string_view label, std::span<const BoundRange> ranges,
                   std::uint32_t writes);
 

@@ -27,7 +27,7 @@ struct Header {
 };
 constexpr char kMagic[8] = {'W', 'E', 'F', 'T', 'P', 'S', 'O', '1'};
 
-// FNV-1a over 64-bit words with a final avalanche: guards against torn and rotten files, not against malice.
+// FNV-1a over 64-bit words with a final avalanche: detects truncated and corrupt files, not malice.
 std::uint64_t digest(std::span<const std::byte> bytes, std::uint64_t seed) {
   std::uint64_t h = seed ^ 0xCBF29CE484222325ull ^ bytes.size();
   while (!bytes.empty()) {
@@ -51,10 +51,10 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-// Pruning asks the file system for each file's age and size, which takes a fraction of a second for tens of thousands of
-// files, and half a minute where nothing of them is in memory yet. So it goes on in a thread of its own, beside the
-// callers. A process that ends stops it, and waits for the file that it is at. (Atomics, and not for ever: a forked child
-// has no such thread.)
+// Pruning asks the file system for each file's age and size, which takes a fraction of a second for tens of thousands
+// of files, and half a minute if none of their metadata is in memory yet. So it runs on a thread of its own. A process
+// that exits stops it and waits for the file that is being removed. (Atomics, and a bounded wait, because a forked
+// child does not have that thread.)
 std::atomic<bool> ends = false;
 std::atomic<int> pruning = 0;
 
@@ -71,11 +71,11 @@ void prune_beside(const fs::path& root, std::uint64_t most) {
     std::thread([root, most] {
       try {
         DiskCache::prune(root, most, &ends);
-      } catch (const std::exception&) {  // a cache may grow: no more than that
+      } catch (const std::exception&) {  // then the cache grows
       }
       --pruning;
     }).detach();
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread is available
     --pruning;
   }
 }
@@ -162,7 +162,7 @@ void DiskCache::store(std::span<const std::byte> key, std::span<const std::byte>
       fs::create_directories(directory_);
       prune_beside(root_, kMostBytes);
     });
-    // Another process may write the same entry: each has its own file, and renaming is atomic.
+    // Another process may write the same entry: each writes a file of its own, and renaming is atomic.
     static const std::uint64_t process = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;
     static std::atomic<std::uint64_t> count = 0;
     const fs::path path = file_of(key);
@@ -179,7 +179,7 @@ void DiskCache::store(std::span<const std::byte> key, std::span<const std::byte>
     fs::rename(temporary, path);
     ++stores_;
   } catch (const std::exception& e) {
-    // A full or read-only disk will be so for the next entry as well.
+    // A full or read-only disk will fail for the next entry as well.
     writable_ = false;
     log(LogLevel::debug, "shader cache: nothing is stored any more: {}", e.what());
     std::error_code ignored;
@@ -206,7 +206,7 @@ void DiskCache::prune(const fs::path& root, std::uint64_t most, const std::atomi
     File f{it->path(), it->last_write_time(ignored), it->file_size(ignored)};
     if (ignored) continue;
     if (f.path.extension() == ".tmp" && now - f.time > std::chrono::hours(1)) {
-      fs::remove(f.path, ignored);  // its writer did not live to rename it
+      fs::remove(f.path, ignored);  // its writer ended before renaming it
       continue;
     }
     total += f.size;
@@ -218,7 +218,7 @@ void DiskCache::prune(const fs::path& root, std::uint64_t most, const std::atomi
     if (stopped() || total <= most / 4 * 3) break;
     std::error_code failed;
     fs::remove(f.path, failed);
-    if (!failed) total -= f.size;  // also where another process was first
+    if (!failed) total -= f.size;  // also if another process removed it first
   }
 }
 

@@ -1,5 +1,5 @@
-// Compiled shaders on disk, behind Dawn's blob cache. A file that is corrupt, foreign or out of reach counts as absent,
-// and nothing that goes wrong here is more than a debug message: a cache may cost time, never a result.
+// Compiled shaders on disk, behind Dawn's blob cache. A file that is corrupt, foreign or not readable counts as absent,
+// and every error here is only a debug message: a cache may cost time, never a result.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ class DiskCache {
   // The cache of one device identity (adapter, driver) under `root`; the same object for the same arguments. It lives
   // as long as the process, since Dawn's threads call it.
   static DiskCache& of(const std::filesystem::path& root, std::string_view identity);
-  // What Flag::cache_dir means: `setting`, or weft in the user's cache directory if it is empty. Empty for "off", or
-  // where there is no home.
+  // The directory that Flag::cache_dir names: `setting`, or weft in the user's cache directory if it is empty. Empty
+  // for "off", or if the user has no home directory.
   static std::filesystem::path root_of(std::string_view setting);
 
   // Empty if there is none.
@@ -32,9 +32,9 @@ class DiskCache {
   };
   Figures figures() const { return {hits_, misses_, stores_}; }
 
-  // If more than `most` bytes are under the root, removes the files that were not used for the longest time until three
-  // quarters of that are left, or until `stop` says so. Several processes may do so at once. The first store() of a
-  // process has it done in the background.
+  // If the files under the root exceed `most` bytes, removes the least recently used until three quarters of that
+  // remain, or until `stop` is true. Several processes may do so at once. The first store() of a process starts it in
+  // the background.
   static void prune(const std::filesystem::path& root, std::uint64_t most, const std::atomic<bool>* stop = nullptr);
   static constexpr std::uint64_t kMostBytes = 256 << 20;
 

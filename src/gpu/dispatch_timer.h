@@ -20,9 +20,9 @@ struct TimedBatch {
   std::vector<KernelRun> runs;
   HostClock::time_point submitted_at;
 
-  // The two queries that go around the dispatch.
+  // The two queries at the start and end of the dispatch.
   wgpu::PassTimestampWrites add(KernelRun run);
-  // Without timestamps each dispatch goes alone.
+  // Without timestamps a batch is one dispatch.
   bool full() const { return runs.size() >= (queries ? kMost : 1); }
   void submitted_now() { submitted_at = HostClock::now(); }
 };
@@ -39,13 +39,14 @@ class DispatchTimer {
   Method method() const { return method_; }
   HostClock::time_point began() const { return began_; }
 
-  // For an encoder: an empty batch; commands that bring its timestamps home; what to do once those are submitted.
+  // For an encoder: take() returns an empty batch, resolve() encodes the commands that read its timestamps back, and
+  // submitted() is called after they are submitted.
   std::unique_ptr<TimedBatch> take();
   void resolve(const TimedBatch& batch, const wgpu::CommandEncoder& commands) const;
   void submitted(std::unique_ptr<TimedBatch> batch);
 
-  // Waits for everything submitted; the runs since the last call, in order. The GPU's clock is laid onto the host's
-  // such that no dispatch starts before it was submitted.
+  // Waits for everything submitted and returns the runs since the last call, in order. The GPU's clock is aligned with
+  // the host's so that no dispatch starts before it was submitted.
   std::vector<KernelRun> collect();
 
  private:

@@ -42,7 +42,7 @@ void check_ranges(const Context&, std::string_view label, std::span<const BoundR
       const BoundRange& q = ranges[k];
       const std::uint32_t writing = (writes >> i & 1) + (writes >> k & 1);
       if (q.buffer.Get() != r.buffer.Get() || writing == 0) continue;
-      // WebGPU takes parts of a buffer that all may write, if they do not overlap.
+      // WebGPU allows several read_write bindings of one buffer if they do not overlap.
       if (writing == 1 || (q.offset < r.offset + r.size && r.offset < q.offset + q.size)) {
         throw InvalidArgument("dispatch '{}': bindings {} and {} are one buffer, and {}", label, k + 1, i + 1,
                               writing == 1 ? "one of them writes" : "overlap");
@@ -83,10 +83,10 @@ struct Encoder::State {
   bool flushed = false;          // since the last submit()
   std::vector<std::unique_ptr<ParamPage>> pages;
   std::vector<std::shared_ptr<Readback::State>> reads;
-  // What the recorded commands use: a pool buffer freed now must not be uploaded to before they ran.
+  // What the recorded commands use: a pool buffer that is freed now must not be uploaded to before they have run.
   std::vector<Buffer> held, written;
   std::vector<std::shared_ptr<void>> held_recordings;
-  std::vector<BoundRange> ranges;  // of the dispatch at hand
+  std::vector<BoundRange> ranges;  // of the current dispatch
   Buffer scratch;                  // of kernels
   std::unique_ptr<TimedBatch> timed;  // of the dispatches not yet submitted, while the device is profiled
 
@@ -115,7 +115,7 @@ struct Encoder::State {
     pass = nullptr;
   }
 
-  // `make_run` names the dispatch for the profiler; called only if there is one.
+  // `make_run` describes the dispatch for the profiler; called only if there is one.
   template <class MakeRun>
   void encode(std::string_view label, const MakeRun& make_run, const wgpu::ComputePipeline& pipeline,
               const wgpu::BindGroup& group, bool params, std::uint32_t param_offset,
@@ -144,7 +144,7 @@ struct Encoder::State {
     if (timer && !inside) close_pass();
   }
 
-  // Where the parameters will be, and the page that holds them.
+  // The offset of the parameters and the page that holds them.
   std::pair<ParamPage*, std::uint32_t> place_params(std::span<const std::byte> params, std::uint32_t window) {
     const std::uint32_t alignment = impl->context->limits.minUniformBufferOffsetAlignment;
     std::uint32_t offset = pages.empty() ? 0 : (pages.back()->used + alignment - 1) / alignment * alignment;
@@ -208,13 +208,14 @@ struct Encoder::State {
     count_dispatch();
   }
 
-  // Its content is known no more, and will not be when this has run, whatever the host writes until then.
+  // Forgets the buffer's digest now and again at the submit, because the host may write to it before this dispatch
+  // runs.
   void writes(const Buffer& buffer) {
     buffer.changed();
     written.push_back(buffer);
   }
 
-  // True if that filled a submit, which then went.
+  // True if the dispatch completed a batch, which was then submitted.
   bool count_dispatch() {
     const bool full = ++dispatches >= (flushed ? impl->flush.later : impl->flush.first) ||
                       work >= impl->context->capabilities.max_dispatch_work;
@@ -241,11 +242,11 @@ struct Encoder::State {
       encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, step.group, step.param_window != 0,
              step.param_offset, run.workgroups);
       work += run.work.amount();
-      if (count_dispatch()) hold();  // for the rest
+      if (count_dispatch()) hold();  // again for the dispatches after the submit
     }
   }
 
-  // Submits what is recorded; reads wait for submit().
+  // Submits what is recorded, except reads, which wait for submit().
   void flush() {
     close_pass();
     if (!commands) return;
@@ -325,7 +326,7 @@ void Encoder::dispatch(const PreparedDispatch& dispatch, std::span<const Binding
 
 Buffer Encoder::scratch(std::uint64_t bytes) {
   Buffer& buffer = state_->scratch;
-  // The smaller one is held by the dispatches that use it.
+  // Dispatches that use the smaller buffer hold it.
   if (!buffer || buffer.size() < bytes) buffer = state_->device.allocate(bytes);
   return buffer;
 }
@@ -343,7 +344,7 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
   }
   if (!source.on_gpu() || !target.on_gpu()) throw InvalidArgument("copy: both buffers must be in GPU memory");
   for (const auto& [buffer, offset] : {std::pair(&source, source_offset), std::pair(&target, target_offset)}) {
-    // Pool buffers have padding behind their end; sizes are rounded up to words there.
+    // Pool buffers have padding after their end; sizes are rounded up to words there.
     const std::uint64_t size = buffer->gpu().GetSize();
     if (offset > size || bytes > size - offset) {
       throw InvalidArgument("copy: bytes {} to {} of a buffer of {}", offset, offset + bytes, buffer->size());

@@ -21,7 +21,7 @@ dawn::native::Instance& native_instance() {
     wgpu::DawnTogglesDescriptor chained;
     chained.enabledToggles = toggles;
     chained.enabledToggleCount = std::size(toggles);
-    // Drivers that are not there are no news; what Dawn would print goes to the log.
+    // Missing drivers are no error; Dawn's messages go to the log.
     dawn::native::DawnInstanceDescriptor native;
     native.SetLoggingCallback([](wgpu::LoggingType, wgpu::StringView message) {
       log(LogLevel::debug, "WebGPU: {}", std::string_view(message));
@@ -47,7 +47,7 @@ constexpr BackendName kBackends[] = {
     {wgpu::BackendType::D3D12, "d3d12"},       {wgpu::BackendType::OpenGLES, "opengles"},
     {wgpu::BackendType::OpenGL, "opengl"},
 };
-// The first three, which have WebGPU's core level; starting OpenGL only to look takes tens of milliseconds.
+// The first three have WebGPU's core level; starting OpenGL only to list its adapters takes tens of milliseconds.
 constexpr std::span<const BackendName> kCoreBackends = std::span(kBackends).first(3);
 
 std::string_view backend_name(wgpu::BackendType type) {
@@ -101,7 +101,7 @@ int rank(const AdapterInfo& info) {
   return type * 16 + backend;
 }
 
-// OpenGL does not say that a CPU computes; the name does.
+// OpenGL does not report that a renderer runs on the CPU, but its name shows it.
 bool is_software_renderer(std::string_view name) {
   for (const std::string_view known : {"llvmpipe", "lavapipe", "softpipe", "SwiftShader", "Microsoft Basic Render"}) {
     if (name.find(known) != std::string_view::npos) return true;
@@ -205,7 +205,7 @@ const std::vector<FoundAdapter>& found_adapters() {
 
 const FoundAdapter* best_hardware() {
   static const auto& core = *new std::vector<FoundAdapter>(look_quietly(kCoreBackends));
-  // A discrete GPU there cannot be outranked by what OpenGL would add.
+  // No adapter of OpenGL ranks above a discrete GPU of these backends.
   const auto& found = !core.empty() && core.front().info.type == "discrete" ? core : found_adapters();
   return found.empty() || found.front().info.software() ? nullptr : &found.front();
 }

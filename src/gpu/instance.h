@@ -1,4 +1,4 @@
-// The process's one Dawn instance and what it finds.
+// The process's one Dawn instance and its adapters.
 #pragma once
 
 #include <dawn/native/DawnNative.h>
@@ -10,14 +10,14 @@
 
 namespace weft::gpu {
 
-// An adapter as it was found. WebGPU opens one device from an adapter object, so each device gets a new one.
+// An adapter. WebGPU opens one device from an adapter object, so each device requests a new one.
 struct FoundAdapter {
   AdapterInfo info;
   wgpu::BackendType backend;
-  // Where the enumeration of each level has it; negative: nowhere.
+  // Its index in the enumeration of each level; negative: not there.
   int core = -1, compatibility = -1;
 
-  // At compatibility level if asked for and there is one. Null if the adapter is gone.
+  // At compatibility level if asked for and available. Null if the adapter is gone.
   wgpu::Adapter request(bool at_compatibility_level) const;
 };
 
@@ -26,7 +26,7 @@ wgpu::Instance process_instance();
 // Best first; looked up once in the process. `info.index` is the position.
 const std::vector<FoundAdapter>& found_adapters();
 
-// The first of them if it is hardware, else null; does not start OpenGL when it need not.
+// The first of them if it is hardware, else null; does not start OpenGL unless it has to.
 const FoundAdapter* best_hardware();
 
 AdapterInfo describe(const wgpu::Adapter& adapter);

@@ -37,7 +37,7 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
   c.max_storage_buffers = std::min(limits.maxStorageBuffersPerShaderStage, 32u);
   c.max_workgroups = limits.maxComputeWorkgroupsPerDimension;
   c.storage_alignment = limits.minStorageBufferOffsetAlignment;
-  // About a second on the slowest of each kind; drivers wait two and more. Software has no watchdog.
+  // About a second on the slowest GPU of each kind; drivers' watchdogs wait two seconds or more. Software has none.
   c.max_dispatch_work = adapter.software()            ? std::numeric_limits<double>::infinity()
                         : adapter.type == "discrete" ? 2e13
                                                       : 2e11;
@@ -70,7 +70,7 @@ void on_error(const wgpu::Device&, wgpu::ErrorType type, wgpu::StringView messag
   context->set_uncaptured({type, to_string(message)});
 }
 
-// Dawn asks twice: for the size, then for the bytes.
+// Dawn calls twice: for the size, then for the bytes.
 std::size_t load_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, std::uint8_t* out,
                       void* cache, void*) noexcept {
   thread_local std::vector<std::byte> key_found, value;
@@ -114,7 +114,7 @@ DiskCache* disk_cache_of(const AdapterInfo& adapter, std::string_view cache_dir)
 
 std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::string reason,
                                            const DeviceOptions& options) {
-  // At least one aligned window, so that anything at all can be bound.
+  // At least one aligned range, so that anything can be bound at all.
   if (options.binding_limit && *options.binding_limit < kLeastBinding) {
     const FlagInfo& flag = info(Flag::binding_limit);
     throw InvalidArgument("the binding limit ({}, --{}, DeviceOptions::binding_limit) is {} bytes, expected {} or more",
@@ -122,7 +122,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   }
   const wgpu::Adapter adapter = found.request(options.minimum);
   if (!adapter) throw NoDevice("{} is gone", found.info.name);
-  // Content of a new buffer is undefined here, so Dawn need not clear it.
+  // The content of a new buffer is undefined, so Dawn need not clear it.
   std::vector<const char*> enabled = {"allow_unsafe_apis"};
   std::vector<const char*> disabled = {"timestamp_quantization", "lazy_clear_resource_on_first_use"};
   if (!options.validation) enabled.push_back("skip_validation");
@@ -133,7 +133,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   toggles.enabledToggleCount = enabled.size();
   toggles.disabledToggles = disabled.data();
   toggles.disabledToggleCount = disabled.size();
-  // The C form: the C++ one cannot set these callbacks.
+  // The C descriptor: the C++ one cannot set these callbacks.
   WGPUDawnCacheDeviceDescriptor blobs = WGPU_DAWN_CACHE_DEVICE_DESCRIPTOR_INIT;
   DiskCache* const cache = disk_cache_of(found.info, options.cache_dir);
   if (cache) {

@@ -1,4 +1,4 @@
-// Making a device: of an adapter that was found, or of a caller's.
+// Makes a device from an adapter, or from a caller's WebGPU device.
 #pragma once
 
 #include "gpu/device_impl.h"
@@ -13,7 +13,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& adapter, std::str
 // Throws InvalidArgument.
 std::shared_ptr<Device::Impl> adopt_device(wgpu::Device device, bool timed_wait);
 
-// The adapter's part of the cache on disk; null if `cache_dir` (as Flag::cache_dir) says that there is none.
+// The adapter's part of the cache on disk; null if `cache_dir` (as Flag::cache_dir) turns it off.
 DiskCache* disk_cache_of(const AdapterInfo& adapter, std::string_view cache_dir);
 
 }  // namespace weft::gpu

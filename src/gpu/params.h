@@ -7,7 +7,8 @@
 
 namespace weft::gpu {
 
-// Rounds a parameter block up to one of few window sizes, so that bind groups are shared. Throws InvalidArgument.
+// Rounds the size of a parameter block up to one of a few sizes, so that bind groups are shared. Throws
+// InvalidArgument.
 std::uint32_t param_window(const Context& context, std::size_t bytes);
 
 // A uniform buffer and the bytes it will get at the next submit.
@@ -17,7 +18,7 @@ struct ParamPage {
   std::uint32_t used = 0;
 };
 
-// Pages that encoders borrow until they submit. The queue's order makes a page free again at once after that.
+// Pages that encoders borrow until they submit. The queue runs in order, so a page can be reused right after that.
 class ParamPages {
  public:
   static constexpr std::uint32_t kPageBytes = 64 << 10;

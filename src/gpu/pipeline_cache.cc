@@ -72,11 +72,11 @@ const BindLayout& PipelineCache::layout(const Signature& signature) {
 
 namespace {
 
-// Keys may hold whole texts.
+// Keys may contain whole shader texts.
 std::string shortened(const std::string& key) {
   std::size_t shown = 160;
   if (key.size() <= shown) return key;
-  while ((key[shown] & 0xC0) == 0x80) --shown;  // not inside of a character
+  while ((key[shown] & 0xC0) == 0x80) --shown;  // not inside a character
   return key.substr(0, shown) + "…";
 }
 
@@ -84,7 +84,7 @@ std::string doing(const Pipeline& p) {
   return std::format("compiling {}{}kernel '{}'", p.label, p.label.empty() ? "" : ", ", shortened(p.key));
 }
 
-// For people who want to see what is compiled, and for tests that give it to other compilers.
+// For inspection of what is compiled, and for tests that pass it to other compilers.
 void dump(const std::string& directory, const std::string& key, const std::string& wgsl) {
   std::error_code ignored;
   std::filesystem::create_directories(directory, ignored);

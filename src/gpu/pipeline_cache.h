@@ -38,7 +38,7 @@ class PipelineCache {
 
   // Ready to use. Throws ValidationError with the compiler's message.
   Pipeline& get(const Dispatch& dispatch);
-  // Starts compiling on Dawn's threads if it is not there yet; finish() before its use. Throws ValidationError.
+  // Starts compiling on Dawn's threads if it is not cached; call finish() before its use. Throws ValidationError.
   Pipeline& request(const Dispatch& dispatch);
   void finish(Pipeline& pipeline);
 

@@ -1,4 +1,5 @@
-// A dispatch that is recorded again and again with other buffers: what does not depend on them, found and checked once.
+// A dispatch that is recorded repeatedly with different buffers: everything that does not depend on them, computed and
+// checked once.
 #pragma once
 
 #include "gpu/pipeline_cache.h"
@@ -6,7 +7,7 @@
 namespace weft::gpu {
 
 struct PreparedDispatch {
-  Pipeline* pipeline = nullptr;   // perhaps still being compiled
+  Pipeline* pipeline = nullptr;   // may still be compiling
   std::vector<std::byte> params;  // the uniform block
   KernelRun run;                  // its name, grid and work; step and live_bytes are set when it is recorded
 };

@@ -24,7 +24,7 @@ bool proven(const Device& device, std::string_view key, const std::function<bool
     } catch (const DeviceLost&) {
       throw;
     } catch (const OutOfMemory& e) {
-      lasting = false;  // says nothing about the device
+      lasting = false;  // says nothing about the kind of device
       log(LogLevel::debug, "{}: {}", name, e.what());
     } catch (const Error& e) {
       log(LogLevel::debug, "{}: {}", name, e.what());

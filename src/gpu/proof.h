@@ -1,4 +1,4 @@
-// A fast path is used on a device only after it has proved itself there.
+// A fast path is used on a device only after it has passed a self-test there.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace weft::gpu {
 
-// What `test` said when it was first asked on this kind of device (adapter, driver) under `key`, in this process or,
-// with a cache on disk, an earlier one. `key` names everything that the verdict depends on. A test that throws has
+// The result of `test` when it first ran on this kind of device (adapter, driver) under `key`, in this process or, with
+// a cache on disk, an earlier one. `key` names everything that the verdict depends on. A test that throws counts as
 // failed.
 bool proven(const Device& device, std::string_view key, const std::function<bool()>& test);
 

@@ -43,7 +43,7 @@ void StagingPool::give_back(wgpu::Buffer buffer) {
   std::lock_guard lock(mutex_);
   cached_ += buffer.GetSize();
   free_.emplace(buffer.GetSize(), std::move(buffer));
-  // The largest go first: they are the rarest, and one more is cheap beside filling it.
+  // The largest go first: they are the rarest, and allocating one is cheap compared with filling it.
   while (cached_ > kMostCached && free_.size() > 1) {
     const auto largest = std::prev(free_.end());
     cached_ -= largest->first;
@@ -81,14 +81,14 @@ ReadBatch::~ReadBatch() {
     if (staging) pool->give_back(std::move(staging));
     return;
   }
-  // Unmapping ends a map that is still pending; its callback must not find the batch gone.
+  // Unmapping ends a pending map, whose callback must still find the batch.
   const bool was_done = done;
   staging.Unmap();
   try {
     if (!was_done) context->wait(future);
     if (!error || !was_done) pool->give_back(std::move(staging));
   } catch (...) {
-    // The device is beyond waiting for; the buffer goes with it.
+    // The device cannot be waited for; the buffer is gone with it.
   }
 }
 
@@ -111,7 +111,7 @@ std::span<const std::byte> Readback::State::wait_for_bytes() {
   const std::uint64_t start = offset / 8 * 8;
   const void* p = batch->staging.GetConstMappedRange(start, (offset - start + size + 3) / 4 * 4);
   if (!p && batch->staging.GetMapState() != wgpu::BufferMapState::Mapped) {
-    // Only the end of its device takes a mapped buffer away.
+    // A mapped buffer is unmapped only when its device is destroyed.
     throw DeviceLost("reading back: the device was closed before the values were read");
   }
   if (!p) throw InternalError("reading back: the staging buffer is not mapped");
@@ -141,7 +141,7 @@ std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const
                                                      std::span<const std::shared_ptr<Readback::State>> reads) {
   const std::uint64_t most = device.context->limits.maxBufferSize;
   std::vector<std::shared_ptr<ReadBatch>> batches;
-  // Two passes a batch: how much it holds, then the copies.
+  // Two passes over a batch: first its size, then the copies.
   for (std::size_t first = 0, next = 0; first < reads.size(); first = next) {
     auto batch = std::make_shared<ReadBatch>();
     batch->context = device.context;

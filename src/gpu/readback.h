@@ -1,4 +1,4 @@
-// Staging buffers on their way back, shared by the reads of one submit.
+// Staging buffers for reads, shared by the reads of one submit.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class StagingPool {
   std::uint64_t cached_ = 0;
 };
 
-// One staging buffer's copies: mapped once, given back when its last Readback is gone.
+// The copies into one staging buffer: mapped once, returned to the pool when its last Readback is destroyed.
 struct ReadBatch {
   std::shared_ptr<Context> context;
   std::shared_ptr<StagingPool> pool;
@@ -59,8 +59,8 @@ struct Readback::State {
   void fail(std::exception_ptr why);
 };
 
-// Encodes the copies of `reads` into as few staging buffers as the device's largest allows; map the batches after
-// submitting.
+// Encodes the copies of `reads` into as few staging buffers as the device's largest buffer size allows; map the batches
+// after submitting.
 std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const wgpu::CommandEncoder& encoder,
                                                      std::span<const std::shared_ptr<Readback::State>> reads);
 

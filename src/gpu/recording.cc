@@ -26,7 +26,7 @@ void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
                            KernelRun run) {
   Device::Impl& impl = device.impl();
   impl.context->check_known();
-  // Mesa's software drivers map memory for every bind group, and crash where the system maps no more.
+  // Mesa's software drivers map memory for every bind group, and crash when the system's limit of mappings is reached.
   constexpr std::size_t kMostInSoftware = 1 << 15;
   if (impl.context->capabilities.software && steps.size() == kMostInSoftware) {
     throw Unsupported("more than {} dispatches in one recording on a software device; with larger bindings "

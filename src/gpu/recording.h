@@ -1,4 +1,4 @@
-// A recording's inside, which an encoder replays.
+// The state of a recording, which an encoder replays.
 #pragma once
 
 #include "gpu/device_impl.h"
@@ -14,7 +14,7 @@ struct Recording::State {
     std::uint32_t param_offset = 0, param_window = 0;
     std::uint32_t first_range = 0;
   };
-  // A placeholder, what stands in for it now, and where it is bound.
+  // A placeholder, its current substitute, and where it is bound.
   struct Slot {
     std::uint64_t id, size, capacity;
     bool written = false;
@@ -37,7 +37,7 @@ struct Recording::State {
 
   void add(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
   void add(Pipeline& pipeline, std::span<const std::byte> params, std::span<const Binding> bindings, KernelRun run);
-  // Compiles, uploads parameters, puts the substitutes in place and finds their bind groups. Returns those of the
+  // Finishes pipelines, uploads parameters, binds the substitutes and looks up their bind groups. Returns the
   // substitutes that are written.
   std::vector<Buffer> prepare(std::span<const Substitution> substitutions);
   void finish();

@@ -79,7 +79,7 @@ void order_by_score(std::vector<FoundAdapter>& adapters, const std::function<dou
   };
   for (std::size_t first = 0, last = 0; first < adapters.size(); first = last) {
     for (last = first + 1; last < adapters.size() && alike(adapters[first].info, adapters[last].info);) ++last;
-    // Several of one model are equal: one measurement serves them all.
+    // Adapters of one model are equal: one measurement is enough for all of them.
     std::map<std::string, double> scores;
     for (std::size_t i = first; i < last; ++i) scores.emplace(adapters[i].info.name, 0);
     if (scores.size() < 2) continue;

@@ -26,7 +26,7 @@ std::optional<ShaderProblem> shader_problem(const Device& device, const std::str
       &found));
   auto failure = scope.take();
   if (context.lost()) context.raise_lost();
-  // Refused without a line, such as a text without the entry point.
+  // Errors without a line, such as a missing entry point.
   if (!found && failure) found = ShaderProblem{0, failure->message};
   return found;
 }

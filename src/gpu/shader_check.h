@@ -1,4 +1,4 @@
-// What the WGSL compiler says about a text.
+// Checks a WGSL text with the WGSL compiler.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 namespace weft::gpu {
 
 struct ShaderProblem {
-  std::uint64_t line = 0;  // from 1; 0: about no line
+  std::uint64_t line = 0;  // from 1; 0: in no line
   std::string message;     // the compiler's own
 };
 
-// The first error of a text with an entry point "main", if it has one. Nothing is cached. Throws DeviceLost.
+// The first error of a text with an entry point "main", or nothing. Nothing is cached. Throws DeviceLost.
 std::optional<ShaderProblem> shader_problem(const Device& device, const std::string& wgsl);
 
 }  // namespace weft::gpu

@@ -1,4 +1,4 @@
-// A stream that runs nothing: it has shaders written, which tells what a device cannot do.
+// A stream that runs nothing: it only generates shaders, which shows what a device does not support.
 #pragma once
 
 #include <string>

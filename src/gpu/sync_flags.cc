@@ -12,7 +12,7 @@ View sync_flags(const Device& device, std::uint64_t count) {
   Buffer& buffer = device.impl().sync_flags;
   const std::uint64_t bytes = count * 4;
   if (!buffer || buffer.size() < bytes) {
-    // Dispatches that were recorded with the smaller buffer keep it; both are all ones between dispatches.
+    // Dispatches recorded with the smaller buffer still use it; both are all ones between dispatches.
     Buffer larger = device.allocate(std::bit_ceil(std::max(bytes, kLeast * 4)));
     device.upload(larger, 0, std::vector<std::byte>(larger.size(), std::byte{0xff}));
     buffer = std::move(larger);

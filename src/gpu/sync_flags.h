@@ -1,5 +1,5 @@
 // Sync flags: 32-bit words through which workgroups of one dispatch exchange partial results and counts. They are all
-// ones, 0xffffffff, between dispatches, because each dispatch resets the ones that it used; so nothing has to be cleared
+// ones, 0xffffffff, between dispatches, because each dispatch resets those that it used; so nothing has to be cleared
 // before a dispatch.
 #pragma once
 

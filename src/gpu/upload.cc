@@ -24,7 +24,7 @@ struct Params { index: u32, mask: u32, value: u32, padding: u32 }
 )";
 }
 
-// Puts `bytes` (at most 3, inside one word) at `offset`.
+// Writes `bytes` (at most 3, inside one word) at `offset`.
 void merge(const Device& device, const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
   const std::uint64_t alignment = device.capabilities().storage_alignment;
   const std::uint64_t word = offset / 4 * 4, base = word / alignment * alignment;
@@ -57,7 +57,7 @@ UploadRing::~UploadRing() {
 void UploadRing::trim() {
   for (const auto& slot : slots_) {
     if (slot->mapped) continue;
-    slot->buffer.Destroy();  // ends a map that is pending, whose callback writes into the slot
+    slot->buffer.Destroy();  // ends a pending map, whose callback writes into the slot
     context_->wait(slot->mapping);
   }
   slots_.clear();
@@ -136,7 +136,7 @@ void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offs
     offset += words.size();
     bytes = bytes.subspan(words.size());
   }
-  // Behind the end of a pool buffer's handle there is padding, which may be written.
+  // After the end of a pool buffer's handle there is padding, which may be overwritten.
   if (!bytes.empty() && offset + bytes.size() == target.size() && offset + 4 <= buffer.GetSize()) {
     std::array<std::byte, 4> tail{};
     std::ranges::copy(bytes, tail.begin());

@@ -1,4 +1,4 @@
-// Bytes on their way to the GPU.
+// Uploads to the GPU.
 #pragma once
 
 #include <deque>
@@ -8,8 +8,8 @@
 
 namespace weft::gpu {
 
-// Staging memory that is mapped again and again, for uploads that are large: each is one copy by the CPU, however large
-// it is, and no more than kMost bytes of staging memory exist.
+// Mapped staging memory that is reused for large uploads: each takes one copy by the CPU, whatever its size, and there
+// are at most kMost bytes of staging memory.
 class UploadRing {
  public:
   static constexpr std::uint64_t kSlot = 8 << 20, kMost = 64 << 20;  // bytes
@@ -30,10 +30,10 @@ class UploadRing {
   Slot& next();
 
   std::shared_ptr<Context> context_;
-  std::deque<std::unique_ptr<Slot>> slots_;  // the one used longest ago first
+  std::deque<std::unique_ptr<Slot>> slots_;  // the least recently used first
 };
 
-// Writes any bytes at any offset: whole words by the queue or the ring, the words at ragged edges by a kernel that
+// Writes any bytes at any offset: whole words by the queue or the ring, the partial words at both ends by a kernel that
 // keeps their other bytes. Takes effect before anything submitted later. Throws InvalidArgument, OutOfMemory.
 void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes);
 

@@ -19,7 +19,7 @@ struct Buffer::State {
   std::uint64_t id = next_id();
   std::shared_ptr<const void> owner;
   std::function<void()> on_release;
-  // What the host wrote last, if nothing was written since.
+  // The digest of what the host wrote last, if nothing was written since.
   std::mutex mutex;
   std::atomic<bool> known = false;
   std::uint64_t known_offset = 0;
@@ -89,7 +89,7 @@ std::uint64_t Buffer::capacity() const {
 std::uint64_t Buffer::id() const { return state_ ? state_->id : 0; }
 
 void Buffer::changed() const {
-  // Most buffers never hold anything that is known.
+  // Most buffers never have a digest.
   if (state_ && state_->known.load(std::memory_order_relaxed)) state_->known = false;
 }
 
@@ -100,7 +100,7 @@ bool Buffer::holds(std::uint64_t offset, const Digest& digest) const {
 }
 
 void Buffer::holds_now(std::uint64_t offset, const Digest& digest) const {
-  if (!state_ || !state_->on_release) return;  // a caller's: others may write to it
+  if (!state_ || !state_->on_release) return;  // a caller's buffer: others may write to it
   const std::lock_guard lock(state_->mutex);
   state_->known_offset = offset;
   state_->known_digest = digest;
@@ -150,7 +150,7 @@ std::string to_string(const View& view) {
 }
 
 Buffer::Digest digest_of(std::span<const std::byte> bytes) {
-  // Multiply and fold, four streams side by side; each word goes through products of 128 bits.
+  // Multiply and fold, four independent streams; each word goes through products of 128 bits.
   const auto fold = [](std::uint64_t a, std::uint64_t b) {
     __extension__ using Wide = unsigned __int128;
     const Wide p = Wide{a} * b;

@@ -190,7 +190,7 @@ SentenceConfig read_sentence_config(const fs::path& model_dir) {
   SentenceConfig config;
   const fs::path modules = model_dir / "modules.json";
   if (!fs::exists(modules)) {
-    config.pooling = {Pooling::mean};  // what sentence-transformers makes of a bare checkpoint
+    config.pooling = {Pooling::mean};  // as sentence-transformers does with a bare checkpoint
     return config;
   }
   const ConfigFile file(modules);

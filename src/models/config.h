@@ -1,4 +1,4 @@
-// What the JSON files of a model's directory say, checked.
+// The settings in the JSON files of a model's directory, checked.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +30,7 @@ struct DenseModule {
   std::optional<ScalarOp> activation;  // none: identity
 };
 
-// modules.json and what it leads to.
+// modules.json and the files that it refers to.
 struct SentenceConfig {
   std::vector<Pooling> pooling;  // their results are concatenated in this order
   std::vector<DenseModule> dense;

@@ -8,9 +8,9 @@
 namespace weft::models {
 namespace {
 
-// What each architecture calls its weights. A layer's names follow "<layers>.<index>.".
+// The names of weights in each architecture. A layer's names follow "<layers>.<index>.".
 struct Names {
-  const char* prefix;  // that some checkpoints put in front of everything
+  const char* prefix;  // that some checkpoints put before all names
   const char* words;
   const char* positions;
   const char* token_types;
@@ -85,7 +85,7 @@ class WeightReader {
   std::string prefix_;
 };
 
-// The graph under construction with its few building blocks.
+// The graph under construction, with methods for its building blocks.
 class Builder {
  public:
   explicit Builder(Graph& graph) : graph_(graph) {}
@@ -192,7 +192,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   x = x + slice(b.weight(weights.positions, "positions"), 0, 0, length);
   x = b.norm(x, weights.embedding_norm, config.epsilon, "embedding_norm");
 
-  // Layers: attention and feed-forward, each with its residual and norm after it.
+  // Layers: attention and feed-forward, each followed by its residual and norm.
   const double scale = 1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads));
   const Value hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
                                    graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));

@@ -7,7 +7,7 @@
 
 namespace weft::models {
 
-// A model's weights under names of our own, each checked against the shape that config.json implies.
+// A model's weights under Weft's names, each checked against the shape that config.json implies.
 struct LinearWeights {
   TensorData weight, bias;  // [out, in], [out]
 };

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kMaxHeader = 100'000'000;  // the format's own bound
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // limit of the format
 constexpr std::string_view kIndexSuffix = ".index.json";
 
 // Safetensors' spelling of each type. It has no 2- and 4-bit integers.
@@ -26,7 +26,7 @@ constexpr std::pair<std::string_view, DType> kDTypes[] = {
     {"BF16", DType::bf16},    {"I32", DType::i32}, {"U32", DType::u32}, {"F32", DType::f32},
     {"F64", DType::f64},      {"I64", DType::i64}, {"U64", DType::u64}, {"C64", DType::c64},
 };
-// Types of the format that Weft has no counterpart for.
+// Types of the format that Weft does not have.
 constexpr std::string_view kForeignDTypes[] = {"F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
 
 DType dtype_of(const SafeTensorsEntry& entry, std::string_view source) {
@@ -41,7 +41,7 @@ DType dtype_of(const SafeTensorsEntry& entry, std::string_view source) {
                     in_quotes(entry.name), in_quotes(entry.dtype));
 }
 
-// Bytes of shape × dtype; throws when the product passes 2⁶⁴, or when there are more axes than a Shape holds.
+// Bytes of shape × dtype; throws if the product exceeds 2⁶⁴, or if there are more axes than a Shape holds.
 std::uint64_t checked_bytes(const SafeTensorsEntry& entry, DType dtype, std::string_view source) {
   if (entry.shape.size() > kMaxRank) {
     throw Unsupported("{}: tensor {} has {} dimensions, Weft has at most {}", source, in_quotes(entry.name),
@@ -65,7 +65,7 @@ Shape shape_of(const SafeTensorsEntry& entry) {
   return shape;
 }
 
-// The format wants the data covered from its first byte to its last, by each byte's one tensor.
+// The format requires that tensors cover the data from its first byte to its last without holes or overlaps.
 void check_layout(std::vector<SafeTensorsEntry>& entries, std::uint64_t data_size, std::string_view source) {
   std::ranges::sort(entries, {}, [](const SafeTensorsEntry& e) { return std::pair(e.begin, e.end); });
   std::uint64_t covered = 0;
@@ -87,7 +87,8 @@ void check_layout(std::vector<SafeTensorsEntry>& entries, std::uint64_t data_siz
   }
 }
 
-// The name in `tensors` that shares the longest end with `name`: prefixes such as "bert." are what differs usually.
+// The name in `tensors` with the longest common suffix with `name`, because names usually differ in prefixes such as
+// "bert.".
 std::string_view nearest(const std::map<std::string, TensorData, std::less<>>& tensors, std::string_view name) {
   std::string_view best;
   std::size_t length = 0;
@@ -151,7 +152,7 @@ SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr
 
 namespace {
 
-// Opens one file, and lets an error say what else may be wrong.
+// Opens one file; an error also mentions what else may be wrong.
 SafeTensors open_file(const fs::path& path) {
   const MappedFile file = MappedFile::open(path);
   return SafeTensors::parse(file.bytes, file.owner, path.string());

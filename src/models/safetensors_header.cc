@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr std::size_t kMaxDimensions = 64;  // far above what anybody stores, so that a header cannot eat memory
+constexpr std::size_t kMaxDimensions = 64;  // far above real tensors; bounds the memory of a header
 
 // A strict reader of
 //   {"__metadata__": {"key": "value", …}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …}
@@ -168,7 +168,7 @@ class HeaderReader : public json::json_sax_t {
   bool metadata_seen_ = false;
 };
 
-// A reader that knows the path to the value it stands at, for {"weight_map": {"tensor": "file", …}, …}.
+// A reader that tracks the path of the current value, for {"weight_map": {"tensor": "file", …}, …}.
 class IndexReader : public json::json_sax_t {
  public:
   explicit IndexReader(std::string_view source) : source_(source) {}
@@ -218,7 +218,7 @@ class IndexReader : public json::json_sax_t {
 
   bool in_weight_map() const { return depth_ == 2 && section_ == kWeightMap; }
 
-  // Anything but an object of strings where the map should be.
+  // For values that are not an object of strings where the map should be.
   bool scalar() const {
     if (depth_ == 0) fail("expected a JSON object");
     if (depth_ == 1 && section_ == kWeightMap) fail("expected an object as \"weight_map\"");

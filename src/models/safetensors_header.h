@@ -1,5 +1,5 @@
-// The JSON parts of the safetensors format, read as a stream: memory is bounded by what is kept, whatever the file
-// holds, and a name that is there twice is seen.
+// The JSON parts of the safetensors format, read as a stream, so that memory is bounded by what is stored, whatever the
+// file contains, and duplicate names are detected.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// One tensor as the header describes it; nothing is checked yet but the JSON types.
+// One tensor as the header describes it; only the JSON types have been checked.
 struct SafeTensorsEntry {
   std::string name;
   std::string dtype;

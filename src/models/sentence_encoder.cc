@@ -52,8 +52,8 @@ struct SentenceEncoder::Impl {
   EncoderWeights weights;
   ExecutableCache executables;
   std::int64_t dimension = 0;
-  // Memory of the batch in flight; grows to the largest batch. The device's queue is in order, so that the next
-  // batch may be written while the last one runs.
+  // Buffers of the current batch; they grow to the largest batch. The device's queue is in order, so the next batch may
+  // be written while the last one runs.
   Buffer ids, lengths, result;
 
   Graph graph(std::int64_t batch, std::int64_t length) const {
@@ -79,7 +79,7 @@ struct SentenceEncoder::Impl {
     return {device, View(buffer, 0, dtype, shape)};
   }
 
-  // Sentences of `length` that fit into one batch: no tensor may pass the device's binding limit.
+  // Sentences of `length` that fit into one batch: no tensor may exceed the device's binding limit.
   std::int64_t batch_limit(std::int64_t length) const {
     std::int64_t limit = options.batch;
     if (device.is_gpu()) {
@@ -89,7 +89,7 @@ struct SentenceEncoder::Impl {
     return std::max<std::int64_t>(limit, 1);
   }
 
-  // Runs rows [first, first + batch) of `order` and puts their embeddings into the same rows of `sorted`.
+  // Runs rows [first, first + batch) of `order` and writes their embeddings to the same rows of `sorted`.
   void run_batch(std::span<const text::Ids> all, std::span<const std::int32_t> order, std::int64_t first,
                  std::int64_t batch, std::int64_t length, const View& sorted) {
     std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch * length), tokenizer.pad_id());
@@ -135,7 +135,7 @@ SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, st
     throw FormatError("{}: sentences of {} tokens, but config.json has {} positions", model_dir.string(),
                       tokenizer.max_length(), encoder.positions);
   }
-  // The last that needs no device: the pages of the weights, while it opens.
+  // The last step that needs no device: reads the pages of the weights while it opens.
   if (device.wait_for(std::chrono::seconds(0)) != std::future_status::ready) prefetch(weights);
   log_mark("waiting for the device");
   auto impl = std::make_shared<Impl>(device.get(), std::move(tokenizer), std::move(options));
@@ -177,7 +177,7 @@ DeviceTensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
   DeviceTensor result(m.device, DType::f32, {count, m.dimension});
   if (count == 0) return result;
 
-  // Longest first: the largest buffers are made once, and rows of one batch are of nearly one length.
+  // Longest first: the largest buffers are allocated once, and rows of one batch have nearly the same length.
   std::vector<std::int32_t> order(ids.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int32_t i) { return ids[i].size(); });

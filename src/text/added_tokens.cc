@@ -24,7 +24,7 @@ bool ends_with_word(std::string_view text) {
   return !text.empty() && first_properties(text.substr(last_character(text))) & kWord;
 }
 
-// Where the white space begins that `text` ends with.
+// The start of the white space at the end of `text`.
 std::size_t trailing_space(std::string_view text) {
   while (!text.empty()) {
     const std::size_t at = last_character(text);
@@ -34,7 +34,7 @@ std::size_t trailing_space(std::string_view text) {
   return text.size();
 }
 
-// Where the white space ends that `text` begins with.
+// The end of the white space at the start of `text`.
 std::size_t leading_space(std::string_view text) {
   std::size_t end = 0;
   for (std::size_t at = 0; at < text.size(); end = at) {
@@ -58,7 +58,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, std::string_v
 }
 
 void AddedTokenFinder::split(std::string_view text, std::vector<Part>& parts) const {
-  std::size_t done = 0;  // everything before is in `parts`
+  std::size_t done = 0;  // everything before it is in `parts`
   for (std::size_t at = 0; at < text.size();) {
     if (!begins_[static_cast<unsigned char>(text[at])]) {
       ++at;

@@ -1,6 +1,6 @@
-// Tokens that are found in the text itself, before it is split into words: special ones such as "[SEP]", and whatever
-// was added to a vocabulary after training. Behaves as Hugging Face's AddedVocabulary: leftmost, then longest; a match
-// that is refused for its neighbours still uses up its text.
+// Tokens that are matched in the text itself, before it is split into words: special ones such as "[SEP]", and those
+// added to a vocabulary after training. Behaves as Hugging Face's AddedVocabulary: leftmost, then longest; a match that
+// is rejected because of its neighbours still consumes its text.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace weft::text {
 struct AddedToken {
   std::string content;
   std::int32_t id = 0;
-  bool single_word = false;  // not beside a word character
-  bool lstrip = false;       // takes the white space before it along
-  bool rstrip = false;       // and after it
-  bool normalized = false;   // looked for in the normalised text, as its own normalised content
+  bool single_word = false;  // not next to a word character
+  bool lstrip = false;       // includes the white space before it
+  bool rstrip = false;       // includes the white space after it
+  bool normalized = false;   // matched in the normalised text, by its normalised content
 };
 
 class AddedTokenFinder {
  public:
-  // A stretch of the text: a token (id ≥ 0) or ordinary text between tokens (id -1).
+  // A piece of the text: a token (id ≥ 0) or ordinary text between tokens (id -1).
   struct Part {
     std::string_view text;
     std::int32_t id;

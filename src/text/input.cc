@@ -68,7 +68,7 @@ SentenceReader SentenceReader::open(const fs::path& path, InputFormat format) {
   return reader;
 }
 
-// A file's buffer throws when reading fails; standard input, which shares its buffer with C's, only ends.
+// A file's buffer throws if reading fails; standard input, which shares its buffer with C's stdin, only ends.
 int SentenceReader::next_byte() {
   errno = 0;
   const auto fail = [&] { throw IoError("cannot read {}: {}", name_, std::generic_category().message(errno)); };
@@ -82,7 +82,7 @@ int SentenceReader::next_byte() {
   return std::char_traits<char>::eof();
 }
 
-// The next line without its end, in buffer_.
+// Reads the next line, without its line end, into buffer_.
 bool SentenceReader::read_line() {
   buffer_.clear();
   while (true) {

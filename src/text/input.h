@@ -25,8 +25,8 @@ class SentenceReader {
 
   // Puts the next sentence into `sentence`; false at the end. A line may end in LF, in CRLF, or with the input; a byte
   // order mark at the start is skipped. Throws FormatError, naming input and line, for bytes that are not UTF-8, JSON
-  // that is broken or of another form, and lines over kMaxLine bytes; IoError when reading fails. After a FormatError
-  // the next call reads on behind the faulty line, except where that was too long.
+  // that is malformed or of another form, and lines over kMaxLine bytes; IoError when reading fails. After a
+  // FormatError the next call continues after the faulty line, unless that line was too long.
   bool next(std::string& sentence);
 
   // Lines read so far.

@@ -28,7 +28,7 @@ Normalizer::Normalizer(const NormalizerOptions& options)
 
 void Normalizer::normalize(std::string_view text, std::string& out) const {
   out.reserve(out.size() + text.size() + text.size() / 2);
-  // Characters that decomposition may change or move, gathered until one comes that it cannot.
+  // Characters that decomposition may change or reorder, collected until one comes that it cannot.
   std::vector<char32_t> run;
   const auto emit = [&](char32_t c) {
     if (lowercase_ && properties(c) & kChangesCase) append_lower(out, c);

@@ -26,7 +26,7 @@ class Normalizer {
 
  private:
   bool clean_text_, handle_chinese_chars_, strip_accents_, lowercase_;
-  char ascii_[128];  // what an ASCII character becomes; kDropped when it goes
+  char ascii_[128];  // the replacement of an ASCII character; kDropped if it is dropped
 };
 
 }  // namespace weft::text

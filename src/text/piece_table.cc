@@ -9,7 +9,7 @@
 namespace weft::text {
 namespace {
 
-// Eight bytes a step, each multiplied in and folded; good enough for the short strings of a vocabulary.
+// Eight bytes a step, multiplied and folded; good enough for the short strings of a vocabulary.
 std::uint32_t hash_of(std::string_view piece) {
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;
   std::uint64_t hash = piece.size() * kOdd;

@@ -1,4 +1,4 @@
-// Byte strings to ids: a hash table made for finding the longest entry that a text begins with, without allocating.
+// Byte strings to ids: a hash table that finds the longest entry at the start of a text without allocating.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class PieceTable {
   // Room for `count` entries before it grows.
   explicit PieceTable(std::size_t count);
 
-  // False when `piece` is there already; the first id stays. `piece` must not be empty.
+  // False if `piece` is present already; the first id stays. `piece` must not be empty.
   bool insert(std::string_view piece, std::int32_t id);
   // The id of exactly this piece, or -1.
   std::int32_t find(std::string_view piece) const;
-  // The longest entry that `text` begins with and that does not end inside one of its UTF-8 characters.
+  // The longest entry at the start of `text` that does not end inside a UTF-8 character.
   Match longest(std::string_view text) const;
 
   bool empty() const { return count_ == 0; }

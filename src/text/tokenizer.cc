@@ -17,10 +17,10 @@ namespace weft::text {
 namespace {
 
 constexpr std::string_view kPadToken = "[PAD]";
-constexpr std::size_t kKeptBytes = 1 << 20;  // scratch above this is given back after use
+constexpr std::size_t kKeptBytes = 1 << 20;  // scratch above this is freed after use
 
-// BERT's pre-tokenizer: calls `word` for each stretch without white space, and for each punctuation character by
-// itself, until it returns false.
+// BERT's pre-tokenizer: calls `word` for each run without white space, and for each punctuation character separately,
+// until it returns false.
 template <class Word>
 void for_each_word(std::string_view text, Word&& word) {
   std::size_t begin = 0;
@@ -41,7 +41,7 @@ std::vector<AddedToken> tokens_where(const std::vector<AddedToken>& tokens, bool
   return result;
 }
 
-// A token that is looked for in normalised text has normalised content itself.
+// A token that is matched in normalised text has normalised content itself.
 std::vector<AddedToken> normalized_tokens(const TokenizerSpec& spec) {
   const Normalizer normalizer(spec.normalizer);
   auto tokens = tokens_where(spec.added_tokens, true);
@@ -101,7 +101,7 @@ Ids Tokenizer::Impl::encode(std::string_view text) const {
   if (const std::size_t bad = find_invalid_utf8(text); bad < text.size()) {
     throw FormatError("the text is not valid UTF-8 at byte {} (0x{:02x})", bad, static_cast<unsigned char>(text[bad]));
   }
-  // PackedWeightCache from call to call, so that a short text allocates nothing but its result.
+  // Reused from call to call, so that a short text allocates nothing but its result.
   thread_local std::vector<AddedTokenFinder::Part> parts, normalized_parts;
   thread_local std::string normalized;
   thread_local Ids ids;

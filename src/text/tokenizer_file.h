@@ -1,4 +1,4 @@
-// What a model's files say about its tokenizer, as plain data.
+// A tokenizer's settings from a model's files, as plain data.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace weft::text {
 
-// What stands around the text: special tokens before and after, and the token type of each part.
+// Special tokens before and after the text, and the token type of each part.
 struct Template {
   struct Special {
     std::int32_t id, type;
@@ -31,14 +31,14 @@ struct TokenizerSpec {
   NormalizerOptions normalizer;
   std::vector<AddedToken> added_tokens;
   Template post_processor;
-  std::int32_t pad_id = -1;  // -1: not said
+  std::int32_t pad_id = -1;  // -1: not given
   int max_length;            // special tokens included
 };
 
-// Reads a tokenizer.json. Throws FormatError, and Unsupported for what is not BERT's.
+// Reads a tokenizer.json. Throws FormatError, and Unsupported for everything but BERT's settings.
 TokenizerSpec read_tokenizer_json(std::string_view json, std::string_view source);
 
-// Reads all that concerns the tokenizer in a model's directory; the rules are those of Tokenizer::load.
+// Reads everything about the tokenizer in a model's directory, by the rules of Tokenizer::load.
 TokenizerSpec read_tokenizer_files(const std::filesystem::path& model_dir);
 
 }  // namespace weft::text

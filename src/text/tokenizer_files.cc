@@ -1,4 +1,4 @@
-// The files beside tokenizer.json: tokenizer_config.json, vocab.txt, sentence_bert_config.json, config.json.
+// The files in addition to tokenizer.json: tokenizer_config.json, vocab.txt, sentence_bert_config.json, config.json.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace weft::text {
 namespace fs = std::filesystem;
 namespace {
 
-// A JSON file of the model, or an empty object where there is none.
+// A JSON file of the model, or an empty object if there is none.
 struct OptionalFile {
   nlohmann::json json = nlohmann::json::object();
   JsonReader reader;
@@ -26,7 +26,7 @@ struct OptionalFile {
   OptionalFile(const OptionalFile&) = delete;  // reader points at json
 };
 
-// A special token in tokenizer_config.json: its text, or an object that holds it.
+// A special token in tokenizer_config.json: its text, or an object that contains it.
 std::optional<std::string> special_token(const JsonReader& config, std::string_view name) {
   const auto token = config.find(name);
   if (!token) return std::nullopt;
@@ -41,7 +41,7 @@ bool is_bert(const JsonReader& config) {
   return std::ranges::find(kBert, name->text()) != std::end(kBert);
 }
 
-// The library that loads a BERT tokenizer sets these again from tokenizer_config.json, over tokenizer.json.
+// The reference takes these settings from tokenizer_config.json, which overrides tokenizer.json.
 void override_normalizer(const JsonReader& config, NormalizerOptions& options) {
   if (!is_bert(config)) return;
   if (const auto value = config.find("do_lower_case")) options.lowercase = value->boolean();
@@ -52,7 +52,7 @@ void override_normalizer(const JsonReader& config, NormalizerOptions& options) {
   }
 }
 
-// vocab.txt: a token a line, its id is the line's number from 0. A token that is there twice has the later id.
+// vocab.txt: a token a line; its id is the line's number from 0. A token on two lines has the later id.
 Vocabulary read_vocab_txt(const fs::path& path) {
   const std::string text = read_file(path);
   if (const auto bad = find_invalid_utf8(text); bad < text.size()) {
@@ -80,7 +80,7 @@ std::int32_t find_id(const TokenizerSpec& spec, std::string_view token) {
   return -1;
 }
 
-// A tokenizer of the time before tokenizer.json: everything else is BERT's default.
+// A tokenizer without tokenizer.json: all other settings are BERT's defaults.
 TokenizerSpec read_vocab_files(const fs::path& dir, const JsonReader& config) {
   const fs::path path = dir / "vocab.txt";
   if (!is_bert(config)) {
@@ -114,7 +114,7 @@ TokenizerSpec read_vocab_files(const fs::path& dir, const JsonReader& config) {
   return spec;
 }
 
-// Names that sentence-transformers has given this file over time.
+// Names that sentence-transformers has used for this file.
 constexpr const char* kSentenceConfigs[] = {
     "sentence_bert_config.json",      "sentence_roberta_config.json",     "sentence_distilbert_config.json",
     "sentence_camembert_config.json", "sentence_albert_config.json",      "sentence_xlm-roberta_config.json",
@@ -124,7 +124,7 @@ void read_sentence_config(const fs::path& dir, const JsonReader& tokenizer_confi
   const auto named = std::ranges::find_if(kSentenceConfigs, [&](const char* name) { return fs::exists(dir / name); });
   const OptionalFile file(dir, named == std::end(kSentenceConfigs) ? kSentenceConfigs[0] : *named);
   if (const auto lower = file.reader.find("do_lower_case"); lower && lower->boolean() && !spec.normalizer.lowercase) {
-    // Lower-cases on top of the normaliser, which keeps its own rule for accents.
+    // Converts to lower case on top of the normaliser, which keeps its own rule for accents.
     spec.normalizer.strip_accents = spec.normalizer.strip_accents.value_or(false);
     spec.normalizer.lowercase = true;
   }

@@ -11,9 +11,9 @@
 namespace weft::text {
 namespace {
 
-constexpr std::int64_t kMaxId = (1 << 24) - 1;  // vocabularies end at some hundred thousands
+constexpr std::int64_t kMaxId = (1 << 24) - 1;  // real vocabularies have a few hundred thousand tokens
 
-// Refuses every kind but the ones in `known`, by name.
+// Throws Unsupported for every kind but those in `known`.
 std::string kind_of(const JsonReader& part, std::string_view what, std::initializer_list<std::string_view> known) {
   const std::string kind = part.at("type").text();
   if (std::ranges::find(known, kind) != known.end()) return kind;
@@ -23,7 +23,7 @@ std::string kind_of(const JsonReader& part, std::string_view what, std::initiali
 }
 
 Vocabulary read_vocabulary(const JsonReader& vocab) {
-  // Tens of thousands of entries: a reader with a path for each would take longer than the JSON itself.
+  // Tens of thousands of entries: a reader with a path for each would take longer than parsing the JSON.
   if (!vocab.value().is_object()) vocab.expected("an object of tokens and ids");
   Vocabulary result;
   result.reserve(vocab.value().size());
@@ -37,7 +37,7 @@ Vocabulary read_vocabulary(const JsonReader& vocab) {
 }
 
 void read_model(const JsonReader& model, TokenizerSpec& spec) {
-  // Files of the format's first years leave the type out where the fields tell it.
+  // The first versions of the format omit the type if the fields identify it.
   if (model.has("type") || !model.has("max_input_chars_per_word")) kind_of(model, "model", {"WordPiece"});
   spec.word_piece.unk_token = model.at("unk_token").text();
   spec.word_piece.continuing_subword_prefix = model.at("continuing_subword_prefix").text();
@@ -56,8 +56,8 @@ NormalizerOptions read_normalizer(const JsonReader& normalizer) {
   return options;
 }
 
-// [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, …]; the ids of a special
-// token are listed apart.
+// [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, …]; the ids of special
+// tokens are in a separate list.
 Template read_template(const JsonReader& processor) {
   Template result;
   bool text_seen = false;
@@ -103,7 +103,7 @@ AddedToken read_added_token(const JsonReader& token) {
           .normalized = token.at("normalized").boolean()};
 }
 
-// An added token is one of the vocabulary or follows it; the reference numbers them so, whatever the file says.
+// An added token is in the vocabulary or follows it; the reference numbers them so, whatever the file says.
 void check_ids(const TokenizerSpec& spec, const nlohmann::json& vocabulary) {
   auto next = static_cast<std::int32_t>(vocabulary.size());
   for (const auto& token : spec.added_tokens) {

@@ -19,7 +19,7 @@ constexpr int kCategoryVersion = 8;
 constexpr int kDecompositionVersion = 9;
 constexpr int kWordVersion = 16;
 
-// Characters whose category in Unicode 8.0 was another than today's: set when they had it, cleared when not.
+// Characters with another category in Unicode 8.0 than now: properties to set and to clear.
 struct Change {
   char32_t c;
   std::uint8_t set, clear;
@@ -33,7 +33,7 @@ constexpr Change kChanged[] = {
 struct Range {
   char32_t first, last;
 };
-// The reference begins one block at 2B920 instead of 2B820; vocabularies were made with that.
+// The reference begins one block at 2B920 instead of 2B820, and vocabularies were made with it.
 constexpr Range kIdeographs[] = {
     {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},   {0x20000, 0x2a6df},
     {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b920, 0x2ceaf}, {0x2f800, 0x2fa1f},
@@ -60,7 +60,7 @@ const icu::Normalizer2& nfd() {
   return instance;
 }
 
-// All properties of all characters, a byte each. Made once, from ICU's ranges of equal category.
+// All properties of all characters, a byte each. Built once, from ICU's ranges of equal category.
 class PropertyTable {
  public:
   PropertyTable() : table_(new std::uint8_t[kCodePoints]()) {
@@ -92,7 +92,7 @@ class PropertyTable {
     if (mask & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK)) by_category = kControl;
     if (mask & U_GC_P_MASK) by_category = kPunctuation;
     if (mask & U_GC_MN_MASK) by_category = kNonspacing;
-    if (category == U_PRIVATE_USE_CHAR) {  // 137,468 characters, all as old as Unicode 2.0, with nothing else to ask
+    if (category == U_PRIVATE_USE_CHAR) {  // 137,468 characters since Unicode 2.0, without further properties
       std::fill(&table_[first], &table_[limit], by_category);
       return;
     }
@@ -127,7 +127,7 @@ class PropertyTable {
     return does && in_version(c, kDecompositionVersion);
   }
 
-  // Most characters are of these blocks, old, and plain letters: not worth asking.
+  // Most characters are in these blocks, and all of them are old and plain letters, so ICU need not be asked.
   static bool plain_ideograph(char32_t c) {
     return contains({0x3400, 0x4db5}, c) || contains({0x4e00, 0x9fa5}, c) || contains({0x20000, 0x2a6d6}, c);
   }
@@ -159,7 +159,7 @@ void decompose(std::vector<char32_t>& run) {
       result.push_back(static_cast<char32_t>(parts.char32At(i)));
     }
   }
-  // Canonical order: each stretch of combining characters by class, equal classes in their order.
+  // Canonical order: each run of combining characters is sorted by class, stably.
   const auto combining_class = [](char32_t c) { return u_getCombiningClass(static_cast<UChar32>(c)); };
   for (auto begin = result.begin(); begin != result.end();) {
     if (!combining_class(*begin)) {

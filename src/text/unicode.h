@@ -1,9 +1,9 @@
-// What BERT's normalisation asks of a character, and canonical decomposition.
+// The properties of characters that BERT's normalisation needs, and canonical decomposition.
 //
-// The reference library takes its answers from several Unicode versions at once: general categories from 8.0,
-// decomposition from 9.0, white space and lower case from a current one. Ids differ where the versions do, so we follow
-// each. ICU knows all of it: a character younger than the version counts as unassigned. The few characters whose
-// category changed since 8.0 stand in a table in unicode.cc. tests/text/unicode_test.cc compares every code point.
+// The reference library combines several Unicode versions: general categories from 8.0, decomposition from 9.0, white
+// space and lower case from a current one. Ids differ where the versions do, so Weft follows each. ICU provides all of
+// it: a character newer than the version counts as unassigned. The few characters whose category changed since 8.0 are
+// in a table in unicode.cc. tests/text/unicode_test.cc compares every code point.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum CharProperty : std::uint8_t {
 // Or-ed CharProperty. `c` must be below 0x110000.
 std::uint8_t properties(char32_t c);
 
-// Lower case of one character without regard to its neighbours; U+0130 alone becomes two.
+// Lower case of one character independent of its neighbours; only U+0130 becomes two.
 void append_lower(std::string& out, char32_t c);
 
 // Replaces a run of characters that are all kDecomposes by its canonical decomposition (NFD, Unicode 9.0).

@@ -1,4 +1,4 @@
-// WordPiece: a word becomes the fewest pieces of a vocabulary that longest-match-first finds.
+// WordPiece: splits a word into pieces of a vocabulary, the longest match first.
 // Source: Wu et al., https://arxiv.org/abs/1609.08144; https://github.com/google-research/bert, tokenization.py.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace weft::text {
 
 struct WordPieceOptions {
   std::string unk_token = "[UNK]";
-  std::string continuing_subword_prefix = "##";  // what pieces inside a word begin with
+  std::string continuing_subword_prefix = "##";  // prefix of pieces inside a word
   std::size_t max_input_chars_per_word = 100;    // longer words become unk_token
 };
 
@@ -30,8 +30,8 @@ class WordPiece {
   std::int32_t find(std::string_view token) const { return first_.find(token); }
 
  private:
-  PieceTable first_;       // all tokens: what a word may begin with
-  PieceTable continuing_;  // those with the prefix, without it
+  PieceTable first_;       // all tokens, for the start of a word
+  PieceTable continuing_;  // those with the prefix, stored without it
   std::int32_t unk_id_ = -1;
   std::size_t max_chars_;
 };

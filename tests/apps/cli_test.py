@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the command line as a person would, on a tiny model made here, with good and with bad input.
+"""Runs the command line as a user would, on a tiny generated model, with valid and invalid input.
 
   cli_test.py PATH_OF_WEFT
 Every failure must be a message of a line or two on standard error, an exit code of 1 (2 for usage), and leave nothing
@@ -109,7 +109,7 @@ class CommandLine(unittest.TestCase):
     def vectors(self, text):
         return [json.loads(line)["embedding"] for line in text.decode().splitlines()]
 
-    # ---- What works
+    # ---- Valid input
 
     def test_embed_is_in_order_and_streams_equal_files(self):
         lines = b"hello world\na\n\nhello hello hello b .\na"  # an empty sentence; no newline at the end
@@ -153,7 +153,7 @@ class CommandLine(unittest.TestCase):
             said = process.stderr.decode()
             self.assertRegex(said, r"precision: layers\.0\.intermediate f32 \[16, 32\] f16: ")
             self.assertNotRegex(said, r"\] f32: ")
-        # Neighbouring weights that cancel: the product keeps f32, and so does all before it.
+        # Adjacent weights cancel: the product stays f32, and so does everything before it.
         tensors = weights()
         name = "encoder.layer.0.output.dense.weight"
         shape, values = tensors[name]
@@ -163,7 +163,7 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(said, r"precision: layers\.0\.output f32 \[32, 16\] f32: error .*, the bound is")
         self.assertRegex(said, r"precision: layers\.0\.intermediate f32 \[16, 32\] f32: .*exact")
         self.assert_fails(self.embed("--dtype", "half", "-"), "--dtype", code=2)
-        # The flag and the variable do the same, and --dtype wins.
+        # The flag and the variable have the same effect, and --dtype takes precedence.
         for arguments, env in ((("--precision", "f16"), {}), ((), {"WEFT_PRECISION": "f16"})):
             said = self.embed(*arguments, "-", env={"WEFT_LOG": "precision", **env}).stderr.decode()
             self.assertRegex(said, r"precision: layers\.0\.output f32 \[32, 16\] f16: ")
@@ -268,7 +268,7 @@ class CommandLine(unittest.TestCase):
         wide = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--length", 8, "--runs", 1, "--json",
                              "--dtype", "f32", env=cache)
         self.assertLess(moved(narrow.stdout), moved(wide.stdout))
-        # A page that cannot be written is told before the work.
+        # A page that cannot be written is reported before the work.
         process = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--html", self.output / "no" / "p.html")
         self.assert_fails(process, "p.html")
         self.assertEqual(process.stdout, b"")
@@ -323,7 +323,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(unknown.returncode, 0)
         self.assertIn(b"there is no topic 'shedule'", unknown.stderr)
 
-    # ---- What fails
+    # ---- Invalid input
 
     def test_usage(self):
         self.assert_fails(self.run_weft("embed"), "--model", "--help", code=2)
@@ -334,7 +334,7 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.run_weft("profile", "grpah"), "'grpah'", "'weft profile'", "embed, graph", code=2)
         self.assert_fails(self.run_weft("profile", "graph"), "MODEL", "'weft profile graph --help'", code=2)
         self.assert_fails(self.embed("--batch", "many"), "--batch", code=2)
-        # A setting's value is a part of the command line too.
+        # The value of a setting is part of the command line too.
         self.assert_fails(self.run_weft("--fusion", "perhaps", "devices"), "--fusion", "on or off", code=2)
         self.assert_fails(self.run_weft("--f16-error-bound", "-1", "devices"), "--f16-error-bound", code=2)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The benchmark's files and messages, on few small cases.  bench_test.py WEFT_BENCH"""
+"""The benchmark's files and messages, on a few small cases.  bench_test.py WEFT_BENCH"""
 import json
 import os
 import pathlib
@@ -46,7 +46,7 @@ class Bench(unittest.TestCase):
         copy = copies[0]
         self.assertGreater(copy["value"], 0)
         self.assertEqual((copy["unit"], copy["right"]), ("GB/s", True))
-        # Against half of it, and as a picture.
+        # Compared with half of the values, and drawn as a picture.
         first.write_text(json.dumps({**copy, "value": copy["value"] / 2}) + "\n")
         process = self.run_bench("--json", "--output", second, "--compare", first, "--plot", plot)
         self.assertEqual(process.returncode, 0, process.stderr)

@@ -1,4 +1,4 @@
-// Graphs run on every device at hand, and their results compared.
+// Runs graphs on every available device and compares their results.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 namespace weft::test {
 namespace {
 
-// Two seconds where nothing else runs; tests run beside others.
+// Measuring takes two seconds on an idle machine, but tests run in parallel.
 constexpr double kLongest = 20;
 
 class CalibrationTest : public testing::Test {
@@ -84,7 +84,7 @@ TEST_F(CalibrationTest, BadFilesCountAsAbsent) {
     write(bad);
     EXPECT_FALSE(Calibration::load(cpu)) << bad;
   }
-  // Where nothing can be written it is measured, and that is all.
+  // If nothing can be written, calibration is only measured.
   std::filesystem::remove_all(path.parent_path());
   std::ofstream(path.parent_path()) << "a file where the directory should be";
   EXPECT_GT(Calibration::load_or_measure(cpu).copy_bandwidth, 0);
@@ -102,7 +102,7 @@ TEST_F(CalibrationTest, EstimatesGrowWithTheWork) {
   EXPECT_DOUBLE_EQ(fast.limit_seconds({.bytes = 4'000'000'000'000, .flops = 1}), 1);
   EXPECT_DOUBLE_EQ(fast.limit_seconds({.bytes = 1, .flops = 4e13}), 1);
   EXPECT_DOUBLE_EQ(fast.rate(Arithmetic::matrix), 4e13) << "what it lacks runs as f32";
-  // Functions: after the bytes, or while they are on their way.
+  // Functions take their time after the bytes, or overlap with them.
   Calibration c = fast;
   c.function_rate = 1e12, c.dispatch_seconds = c.barrier_seconds = 0;
   const Work work{.bytes = 4'000'000'000'000, .functions = 2e12};
@@ -117,7 +117,7 @@ TEST_F(CalibrationTest, EstimatesGrowWithTheWork) {
   EXPECT_GT(seconds(2048, slow), seconds(1024, slow));
 }
 
-// What an operation costs beside its bytes.
+// The cost of an operation in addition to its bytes.
 TEST_F(CalibrationTest, FunctionsCost) {
   Calibration c;
   c.copy_bandwidth = c.upload_rate = c.download_rate = 1e10, c.f32_rate = 1e11, c.function_rate = 1e9;

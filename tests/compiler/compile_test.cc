@@ -1,4 +1,4 @@
-// Compiled graphs on every device at hand against the twins, node by node.
+// Compiled graphs on every available device, compared with evaluating the graph node by node on the CPU.
 #include "weft/compile.h"
 
 #include <cmath>
@@ -52,11 +52,11 @@ struct CompileTest : testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, CompileTest, testing::ValuesIn(all_devices()),
                          [](const auto& info) { return info.param; });
 
-// Each device takes seeds of its own. WEFT_RANDOM_GRAPHS says how many, WEFT_RANDOM_SEED where to start.
+// Each device gets seeds of its own. WEFT_RANDOM_GRAPHS sets their number, WEFT_RANDOM_SEED the first.
 TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
   const char* count_text = std::getenv("WEFT_RANDOM_GRAPHS");
   const char* seed_text = std::getenv("WEFT_RANDOM_SEED");
-  // A software GPU spends its time on compiling shaders.
+  // A software GPU spends most of its time on compiling shaders.
   const unsigned ordinary = test::scaled(device.is_gpu() ? 40 : 200);
   const auto names = all_devices();
   const auto own = static_cast<unsigned>(std::ranges::find(names, GetParam()) - names.begin());
@@ -86,7 +86,8 @@ TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
   }
 }
 
-// Half floats: fused results are rounded less often than the twins', so this looks for mistakes, not for the last bit.
+// Half floats: fused results are rounded less often than those of single nodes, so this looks for errors, not for the
+// last bit.
 TEST_P(CompileTest, RandomGraphsOfHalfFloats) {
   const unsigned count = test::scaled(device.is_gpu() ? 12 : 60);
   for (unsigned seed = 1; seed <= count; ++seed) {
@@ -105,7 +106,7 @@ TEST_P(CompileTest, RandomGraphsOfHalfFloats) {
   }
 }
 
-// f32 graphs stored as f16: rounded between kernels alone.
+// f32 graphs stored as f16: only values between kernels are rounded.
 TEST_P(CompileTest, RandomGraphsStoredAsHalfFloats) {
   const unsigned count = test::scaled(device.is_gpu() ? 12 : 60);
   for (unsigned seed = 101; seed <= 100 + count; ++seed) {
@@ -142,7 +143,7 @@ TEST_P(CompileTest, AChainWithBroadcastsIsOneDispatch) {
   bound.compare(compiler::evaluate(g, data), "chain");
 }
 
-// One layer of BERT as a front door writes it.
+// One layer of BERT as a frontend writes it.
 Graph bert_layer(std::int64_t batch, std::int64_t length, std::int64_t hidden, std::int64_t heads, std::int64_t inner) {
   Graph g;
   const Value x = g.input("x", DType::f32, {batch, length, hidden});
@@ -181,7 +182,7 @@ Graph bert_layer(std::int64_t batch, std::int64_t length, std::int64_t hidden, s
   return g;
 }
 
-// Lengths and a window reach the kernel, and so does its scratch for few queries over many keys.
+// The kernel receives lengths and a window, and scratch for few queries over many keys.
 TEST_P(CompileTest, AttentionWithLengthsAndAWindow) {
   Graph g;
   const Value q = g.input("q", DType::f32, {2, 4, 1, 32}), k = g.input("k", DType::f32, {2, 2, 1100, 32});
@@ -199,7 +200,8 @@ TEST_P(CompileTest, AttentionWithLengthsAndAWindow) {
   check_schedule(g, device);
 }
 
-// Grouped queries written out, of types and sizes that no vector fits: one step each, equal to the twins node by node.
+// Grouped queries written as separate operations, of types and sizes that are not vectorised: one step each, with the
+// results of single nodes.
 TEST_P(CompileTest, GroupedQueriesWrittenOutAreOneStep) {
   for (const DType type : {DType::f32, DType::f16}) {
     Graph g;
@@ -236,13 +238,13 @@ TEST_P(CompileTest, GroupedQueriesWrittenOutAreOneStep) {
   }
 }
 
-// Masks that hide all keys of a query by -inf, or by a number that leaves it something: as softmax has it.
+// Masks that hide all keys of a query, by -inf or by a finite number: the results are those of softmax.
 TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
   const std::int64_t queries = 6, keys = 5;
   for (const std::int64_t dim : {8, 80}) {
     Graph g;
     const Value q = g.input("q", DType::f32, {1, 2, queries, dim}), k = g.input("k", DType::f32, {1, 2, keys, dim});
-    double factor = 0.3;  // of each its own, so that they share no scores
+    double factor = 0.3;  // each of its own, so that they share no scores
     const auto scores = [&] { return matmul(q, (k * (factor += 0.01)).T()); };
     const auto attend = [&](Value masked) { return matmul(softmax(masked), k); };
     std::vector<float> late, holes;
@@ -287,7 +289,7 @@ TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
   }
 }
 
-// Masks that are windows: the same results without them.
+// Constant masks that are windows give the same results as without the window.
 TEST_P(CompileTest, ConstantMasksBecomeWindows) {
   Graph g;
   const Value q = g.input("q", DType::f32, {2, 2, 70, 16}), k = g.input("k", DType::f32, {2, 2, 90, 16});
@@ -317,7 +319,7 @@ TEST_P(CompileTest, ABertLayerIsSevenSteps) {
   Executable exe = compile(g, device);
   std::vector<std::string> labels;
   for (const ScheduleStep& s : exe.report().steps) labels.push_back(s.label);
-  // The mask comes first; every layer after this one shares it.
+  // The mask comes first, and every layer reads it.
   const std::vector<std::string> expected{"less+select [2, 1, 1, 16]",
                                           "matmul+bias [2, 16, 192]",
                                           "attention [2, 4, 16, 16]",
@@ -356,7 +358,7 @@ TEST_P(CompileTest, RunsAfterTheFirstMakeNothing) {
   EXPECT_EQ(made.dispatches, device.is_gpu() ? 5 * exe.report().steps.size() : 0) << made.text();
   bound.compare(expected, "sixth run");
 
-  // Other tensors of the same type: new bind groups once, then nothing again.
+  // Other tensors of the same type need new bind groups once.
   data.at("x") = noise({1, 8, 32}, 4);
   const Bound other(device, g, data);
   other.run(exe);
@@ -383,7 +385,7 @@ TEST_P(CompileTest, TensorsMayStartAnywhereInTheirBuffers) {
   }
 }
 
-// Few long rows, whose scratch was planned for tensors that begin where fours do.
+// A few long rows, whose scratch was planned for tensors at aligned offsets.
 TEST_P(CompileTest, LongRowsAtAnyOffset) {
   Graph g;
   const Value x = g.input("x", DType::f32, {1, 5000});
@@ -475,7 +477,7 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
   }
   EXPECT_THAT(test::refused_by([&] { DeviceTensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
   EXPECT_THAT(test::refused_by([&] { ta.read<double>(); }), HasSubstr("read as elements of 8 bytes"));
-  // After all that it still works.
+  // After all these errors the executable still works.
   EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing");
   EXPECT_THAT(test::refused_by([] { Executable().run({}, {}); }), HasSubstr("empty Executable"));
 }
@@ -503,7 +505,7 @@ TEST_P(CompileTest, ExecutablesShareTheirConstants) {
   EXPECT_EQ((test::DawnCounters::now() - before).created(), 0u);
   Executable three = get(3);
   const auto made = test::DawnCounters::now() - before;
-  // The merged weights are on the device already: only scratch of another size is new.
+  // The merged weights are on the device already: only scratch of another size is allocated.
   EXPECT_LE(made.writes, 1u) << made.text();
   EXPECT_EQ(cache.size(), 2u);
   get(4);
@@ -533,7 +535,7 @@ TEST_P(CompileTest, ExecutablesShareTheirScratchMemory) {
     executables.push_back(compile(build(rows), device, options));
     planned = std::max(planned, executables.back().report().planned_bytes);
   }
-  EXPECT_EQ(planned, 256u * 4096 * 4);  // each result takes the place of the one before
+  EXPECT_EQ(planned, 256u * 4096 * 4);  // each result replaces the one before
   // Size classes of the pool may round up, but five executables must not take more than one.
   EXPECT_LE(device.gpu().memory().live - before, planned * 5 / 4 + 4096);
   int i = 0;
@@ -546,7 +548,7 @@ TEST_P(CompileTest, ExecutablesShareTheirScratchMemory) {
   }
 }
 
-// The encoders, of one layer and of several, small and large: all within 1.1 of what is alive at once.
+// Encoders of one and of several layers, small and large: the plan is within 1.1 of the bytes that are alive at once.
 TEST(Compile, EncodersTakeLittleMoreThanIsAliveAtOnce) {
   for (const std::int64_t batch : {1, 32}) {
     for (const std::int64_t length : {16, 128, 512}) {
@@ -569,7 +571,7 @@ TEST(Compile, AnotherDevicesStoreIsRefused) {
               HasSubstr("constant store is for cpu"));
 }
 
-// What the host wrote meanwhile is not what is there when the work has run.
+// A host write between recording and submitting must not be taken for the tensor's content after the work has run.
 TEST(Compile, WorkThatIsSubmittedLaterIsNotForgotten) {
   if (test::devices().empty()) GTEST_SKIP() << "no GPU";
   const Device device(test::devices()[0].device);
@@ -606,7 +608,7 @@ TEST_P(CompileTest, ExecutablesOfACacheAreWhatWasAskedFor) {
 }
 
 TEST(Compile, MemoryThatMovedOnIsUploadedAgain) {
-  // A new constant at an old one's address must not be taken for it.
+  // A new constant at the address of an old one must not be taken for it.
   const Device device = Device::cpu();
   CompileOptions options{.constants = make_constant_store(device)};
   auto memory = std::make_shared<std::vector<float>>(32, 1.0f);

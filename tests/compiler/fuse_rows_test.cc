@@ -1,4 +1,4 @@
-// What softmax and norms take into their kernels, by the rules for a large GPU, of which nothing is run here.
+// Which work is fused into softmax and norms, by the rules for a large GPU; nothing runs here.
 #include "compiler/passes/fuse.h"
 
 #include "graph/ops/elementwise.h"
@@ -18,7 +18,7 @@ struct FuseRows : PassTest {
     able.max_dispatch_work = 1e15;
     context.target = {10, able.max_buffer, able};
   }
-  // How many nodes are left of `build`'s.
+  // How many of `build`'s nodes remain.
   int nodes(const Shape& shape, const std::function<void(Value x, Value r)>& build) {
     graph = Graph();
     next = 0;
@@ -35,7 +35,8 @@ TEST_F(FuseRows, BeforeAndAfter) {
   const Value sum = x + r;
   graph.output("y", weft::tanh(layer_norm(sum, w, {}, 0.5)) * w);
   graph.output("sum", sum);
-  // The chain after the norm is one node by then; here it is two, of which the first is nobody else's.
+  // By the time this pass runs, the chain after the norm is one node; here it is two, of which only the norm reads the
+  // first.
   EXPECT_EQ(after(fuse<FusionStage::row>),
             "%3 = layer_norm{x=(x0:f32, x1:f32) %2 = add(x0, x1); %2, %2, first_axis=1, epsilon=0.5, bias=false, "
             "y=(x0:f32) tanh(x0)} %0, %1, %2 : f32 [64, 256], f32 [64, 256]\n"
@@ -66,8 +67,8 @@ TEST_F(FuseRows, AnyRowsPastABindingToo) {
   }
 }
 
-// Few rows go in parts that are read twice; more of them in parts that wait for each other, and are read once: unless
-// what comes before is stored, too.
+// A few rows are split in two passes, which read them twice; more rows are split with look-back and read once, unless
+// the prologue's result is stored too.
 TEST_F(FuseRows, RowsInParts) {
   const auto dear = [&](Value x, Value) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
   const auto stored = [&](Value x, Value r) {
@@ -80,7 +81,7 @@ TEST_F(FuseRows, RowsInParts) {
   EXPECT_EQ(nodes(more, dear), 1);
   EXPECT_EQ(nodes(few, stored), 1);
   EXPECT_EQ(nodes(more, stored), 2);
-  // The scratch is one more to bind.
+  // The scratch needs one more binding.
   context.target.max_operands = 4;
   EXPECT_EQ(nodes(few, stored), 2);
   EXPECT_EQ(nodes(more, [&](Value x, Value r) { softmax_of_sum(x, r); }), 1);
@@ -88,14 +89,14 @@ TEST_F(FuseRows, RowsInParts) {
   EXPECT_EQ(nodes(more, [&](Value x, Value r) { softmax_of_sum(x, r); }), 2);
 }
 
-// Rows that no workgroup holds are read twice, and what comes before them is computed twice.
+// Rows that do not fit a workgroup are read twice, and their prologue is computed twice.
 TEST_F(FuseRows, RepeatedWork) {
-  const Shape shape{100, 80000};  // too few for parts that wait for each other, too many for others
+  const Shape shape{100, 80000};  // too few for look-back, too many for two passes
   EXPECT_EQ(nodes(shape, [&](Value x, Value r) { softmax_of_sum(x, r); }), 1);
   const auto dear = [&](Value x, Value) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
   EXPECT_EQ(nodes(shape, dear), 2);
   EXPECT_EQ(nodes({4096, 1024}, dear), 1);
-  // Three operands read twice are more than the sum stored once and read twice; two are not.
+  // Reading three operands twice costs more than storing the sum once and reading it twice; reading two does not.
   const auto sum_of = [&](int count) {
     return [&, count](Value x, Value r) {
       Expression e;

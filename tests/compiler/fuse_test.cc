@@ -1,4 +1,4 @@
-// An op that the compiler has never heard of has work fused into its kernel, by what it says of itself alone.
+// An op that the compiler does not know has work fused into its kernel, only because of its FusionSpec.
 #include "compiler/passes/fuse.h"
 
 #include "compiler/bound.h"
@@ -93,7 +93,7 @@ TEST_F(FuseTest, WhatAnUnknownOpTakes) {
   bound.compare(evaluate(graph, data), "scaled", 1e-6f);
 }
 
-// What nothing else reads can wait however long, and other fused work may reach across it.
+// Nodes that nothing else reads are fused at any distance, and other fused groups may span them.
 TEST_F(FuseTest, HoweverFarApart) {
   const Value x = f32({4, 4}), w = f32({4, 4}), b = f32({4});
   const Value early = matmul(x, w);
@@ -108,11 +108,11 @@ TEST_F(FuseTest, HoweverFarApart) {
   const Graph fused = fuse<FusionStage::product>(graph, context);
   fused.verify();
   const auto maps = [](const auto& node) { return node->op().elementwise() != nullptr; };
-  // Of the four maps one stays, which reads no product.
+  // Only the map that reads no product remains of the four.
   EXPECT_EQ(std::ranges::count_if(fused.impl().nodes, maps), 1);
 }
 
-// A third result is one too many.
+// A third result exceeds the limit of its FusionSpec.
 TEST_F(FuseTest, NoMoreThanItSays) {
   const Value y = apply(make_op<ScaledOp>(), {f32({4}), f32({3, 4})});
   graph.output("y", y);

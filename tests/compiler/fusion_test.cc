@@ -1,4 +1,4 @@
-// What becomes one kernel: by labels of the schedule, and by results on every device.
+// Which operations become one kernel: checked by the labels of the schedule, and by results on every device.
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
 #include "weft/small_float.h"
@@ -11,7 +11,7 @@ using test::noise;
 using test::numbers;
 
 struct FusionTest : testing::TestWithParam<std::string> {
-  // Compiles, runs, compares with the twins, and returns the labels of the steps.
+  // Compiles, runs, compares with single nodes on the CPU, and returns the labels of the steps.
   std::vector<std::string> run(const Graph& g, const std::map<std::string, TensorData>& data, float tolerance = 2e-5f) {
     Executable exe = compile(g, device);
     const Bound bound(device, g, data);
@@ -49,7 +49,7 @@ TEST_P(FusionTest, SeveralResultsOfOneKernel) {
   EXPECT_EQ(run(g, {{"x", noise({7, 33}, 1)}, {"row", noise({33}, 2)}}), Labels{"exp+add+tanh+mul+less+cast [7, 33]"});
 }
 
-// What lies on a path through another kernel cannot be one with what comes before it.
+// Nodes on a path through another kernel cannot be fused with what comes before it.
 TEST_P(FusionTest, ResultsThatWaitForOthersStayApart) {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 16});
@@ -63,7 +63,8 @@ TEST_P(FusionTest, ResultsThatWaitForOthersStayApart) {
   EXPECT_EQ(run(g, {{"x", noise({8, 16}, 1)}}).size(), 3u);
 }
 
-// Drivers may compute with numbers as if they were real ones: not across operations that became one kernel.
+// Drivers may simplify expressions as if they were of real numbers; this must not happen across operations that were
+// fused.
 TEST_P(FusionTest, WhatOneOperationHandsOnIsRounded) {
   constexpr auto neg = ScalarOp::neg, square = ScalarOp::square, less = ScalarOp::less, rsqrt = ScalarOp::rsqrt,
                  reciprocal = ScalarOp::reciprocal, floor_divide = ScalarOp::floor_divide;
@@ -86,7 +87,7 @@ TEST_P(FusionTest, WhatOneOperationHandsOnIsRounded) {
       [](Value x) { return unary(ScalarOp::exp2, unary(ScalarOp::log2, x)); },
       [](Value x) { return unary(ScalarOp::log, unary(ScalarOp::exp, x)); },
       [](Value x) { return x * cast(binary(less, x, x * 0.5), DType::f32); },
-      // Of two-sum: what the sum's rounding leaves.
+      // Two-sum: the rounding error of the sum.
       [&](Value x) {
         const Value y = x * 1e-8, sum = x + y, part = sum - x;
         return (x - (sum - part)) + (y - part);
@@ -117,7 +118,7 @@ TEST_P(FusionTest, WhatOneOperationHandsOnIsRounded) {
   }
 }
 
-// The mask of many models; and numbers of 64 bits.
+// The mask value of many models; and 64-bit integers.
 TEST_P(FusionTest, ConstantsAtTheEndsOfTypes) {
   constexpr float kMost = std::numeric_limits<float>::max();
   Graph g;
@@ -137,7 +138,7 @@ TEST_P(FusionTest, ConstantsAtTheEndsOfTypes) {
   EXPECT_EQ(bound.outputs_[2].second.read<float>()[0], 1);
 }
 
-// What passes find that the operation they would make of it does not take stays as it is.
+// Patterns that the fused op does not support are left alone.
 TEST_P(FusionTest, WhatNoOperationTakesStaysApart) {
   const Shape shape{3, 8};
   for (const double epsilon : {-0.5, static_cast<double>(NAN)}) {
@@ -161,7 +162,7 @@ TEST_P(FusionTest, WhatNoOperationTakesStaysApart) {
   run(packed, {{"p", TensorData::copy_of(DType::i4, {4, 3}, bytes)}});
 }
 
-// A scale behind a mask is one of the mask, too; and one factor is not always what several are.
+// A scale after a mask applies to the mask too; and several factors cannot always be combined into one.
 TEST_P(FusionTest, AttentionWithScalesThatAreNoneOfScores) {
   const Shape shape{1, 2, 5, 8};
   std::vector<std::uint8_t> seen;
@@ -273,7 +274,7 @@ TEST_P(FusionTest, LayerNormWrittenOut) {
   }
 }
 
-// A sample's variance is none of a layer norm, nor is one over another axis.
+// The variance of a sample does not belong to a layer norm, nor does one over another axis.
 TEST_P(FusionTest, OtherVariancesStay) {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 8});
@@ -310,7 +311,7 @@ TEST_P(FusionTest, LogSoftmaxWrittenOut) {
   }
 }
 
-// A mask that is one number for neighbours costs a reduction none of its width.
+// A mask with one number for adjacent elements does not keep a reduction from being vectorised.
 TEST_P(FusionTest, MeansUnderAMask) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3, 10, 16});
@@ -321,7 +322,7 @@ TEST_P(FusionTest, MeansUnderAMask) {
             (Labels{"mul+reduce_sum [3, 16]", "mul+reduce_max [3, 10]"}));
 }
 
-// Work on both sides of softmax and norms is done by their kernels, with types and broadcasts mixed.
+// Work before and after softmax and norms is fused into their kernels, with mixed types and broadcasts.
 TEST_P(FusionTest, RowsTakeTheWorkAroundThem) {
   const Shape shape{2, 6, 40};
   const auto halves = [](const Shape& s) {
@@ -366,7 +367,7 @@ TEST_P(FusionTest, RowsTakeTheWorkAroundThem) {
   check("tanh+group_norm+add", {"x", "mask"}, [](Graph& g, auto& in) {
     g.output("y", group_norm(weft::tanh(in.at("x")), {}, {}, 2, 1e-3, 1) + in.at("mask"));
   });
-  // Both results and what comes of one of them.
+  // Both results, and work after one of them.
   check("add+layer_norm+mul", {"x", "mask", "gate"}, [](Graph& g, auto& in) {
     const Value sum = in.at("x") + in.at("mask");
     const Value y = layer_norm(sum, {}, {}, 1e-3);
@@ -376,7 +377,7 @@ TEST_P(FusionTest, RowsTakeTheWorkAroundThem) {
   });
 }
 
-// x + residual goes on past the norm: stored by the norm's kernel, read by others.
+// x + residual is used after the norm too: the norm's kernel stores it, others read it.
 TEST_P(FusionTest, ASumThatGoesOnPastItsNorm) {
   Graph g;
   const Value x = g.input("x", DType::f32, {12, 32});
@@ -399,7 +400,7 @@ TEST_P(FusionTest, WorkThatRowsDoNotTake) {
               const Value y = softmax(x);
               g.output("y", y * reduce(ReduceKind::sum, y * y, {0}, true) + r);
             }).size(), 3u);
-  // What comes before the rows, and what comes after them reads it again.
+  // A value of the prologue that the epilogue reads again.
   EXPECT_EQ(labels({4, 8}, [](Graph& g, Value x, Value r) {
               const Value sum = x + r;
               g.output("y", softmax(sum) * sum);
@@ -409,11 +410,12 @@ TEST_P(FusionTest, WorkThatRowsDoNotTake) {
               const Value sum = x + r;
               g.output("y", layer_norm(sum, sum, {}, 1e-3));
             }), (Labels{"add [8]", "layer_norm [8]"}));
-  // On the cpu, little is fused only.
+  // On the cpu only small work is fused.
   const auto few = labels({600, 240}, [](Graph& g, Value x, Value r) { g.output("y", softmax(x + r)); });
   EXPECT_EQ(few.size(), device.is_gpu() ? 1u : 2u);
-  // Rows read twice take what is cheap to compute twice, and not what is dear.
-  const bool wide = device.is_gpu() && device.gpu().capabilities().max_workgroup_size >= 1024;  // keeps more of a row
+  // For rows that are read twice only cheap work is fused.
+  // On a wide device more of a row fits in registers.
+  const bool wide = device.is_gpu() && device.gpu().capabilities().max_workgroup_size >= 1024;
   const Shape rows = wide ? Shape{34, 70000} : Shape{80, 30000};
   EXPECT_EQ(labels(rows, [](Graph& g, Value x, Value r) { g.output("y", softmax(x + r)); }).size(),
             device.is_gpu() ? 1u : 2u);

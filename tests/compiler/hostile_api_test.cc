@@ -1,5 +1,5 @@
-// Objects of the public API used wrongly: empty ones, of different owners, with what does not fit. Each says by a typed
-// error what is wrong.
+// Wrong use of objects of the public API: empty ones, of different owners, with arguments that do not fit. Each throws
+// a typed error that says what is wrong.
 #include "compiler/bound.h"
 #include "support/throws.h"
 #include "weft/compile.h"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 
-// Step s writes item s and reads the items named.
+// Step s writes item s and reads the given items.
 struct Chain {
   std::vector<PlanItem> items;
   std::vector<PlanStep> steps;
@@ -32,7 +32,7 @@ TEST(MemoryPlan, AChainTakesTwoBuffers) {
   EXPECT_EQ(liveness_bound(c.items, c.steps.size()), 2048u);
 }
 
-// The shape of a transformer: residuals that live long, a wide product, a wider feed-forward.
+// The shape of a transformer: long-lived residuals, a wide product, a wider feed-forward.
 Chain encoder(int layers, std::uint64_t row) {
   Chain c;
   c.step(row, {});
@@ -97,11 +97,11 @@ TEST(MemoryPlan, RandomGraphsKeepTheRules) {
         if (std::ranges::find(reads, r) == reads.end()) reads.push_back(r);
       }
       c.step(1 + static_cast<std::uint64_t>(up_to(5000)) * (1 + static_cast<std::uint64_t>(up_to(30))), reads);
-      if (up_to(5) == 0) {  // a workspace
+      if (up_to(5) == 0) {  // scratch
         const int id = static_cast<int>(c.items.size());
         c.items.push_back({static_cast<std::uint64_t>(1 + up_to(10000)), s, s});
         c.steps.back().writes.push_back(id);
-        break;  // ids of items follow steps only as long as there is none
+        break;  // item ids equal steps only up to the first scratch
       }
     }
     const std::uint64_t limit = up_to(1) ? kNoLimit : 200000;
@@ -110,7 +110,7 @@ TEST(MemoryPlan, RandomGraphsKeepTheRules) {
     if (limit != kNoLimit) continue;
     ratios.push_back(static_cast<double>(plan.bytes()) / static_cast<double>(test::least_bytes(c.items, c.steps)));
   }
-  // Many items of odd sizes and lives that cross: harder than any network.
+  // Many items of odd sizes and overlapping lives, harder than real networks.
   EXPECT_LE(*std::ranges::max_element(ratios), 1.3);
   EXPECT_GE(std::ranges::count_if(ratios, [](double r) { return r <= 1.1; }), std::ssize(ratios) * 4 / 5);
 }

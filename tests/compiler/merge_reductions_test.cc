@@ -1,4 +1,4 @@
-// Elementwise work with a reduction at its end as one kernel of several results.
+// Elementwise work that ends in a reduction as one kernel with several results.
 #include "compiler/passes/merge_extra_outputs.h"
 
 #include "bound.h"
@@ -16,7 +16,7 @@ using compiler::PassTest;
 
 struct MergeReductions : PassTest {
   MergeReductions() { context.target = {10, std::uint64_t{1} << 31, gpu::Capabilities()}; }
-  // How many kernels become of a graph.
+  // The number of kernels of a graph.
   int nodes() {
     const std::string text = after(merge_extra_outputs);
     return static_cast<int>(std::ranges::count(text, '\n')) - static_cast<int>(graph.impl().outputs.size());

@@ -1,4 +1,4 @@
-// Each pass by small graphs: what it makes of them, as text, and what it must leave alone.
+// Tests each pass on small graphs: the graph that it produces, as text, and patterns that it must not change.
 #include <cstring>
 
 #include "compiler/passes/common_subexpressions.h"
@@ -172,7 +172,7 @@ TEST_F(PassTest, ViewsMoveAboveElementwiseWork) {
 
 TEST_F(PassTest, ViewsStayWhereTheySaveWork) {
   const Value a = f32({4, 6});
-  const Value e = exp(a);  // dear, and wanted twice
+  const Value e = exp(a);  // expensive, and used twice
   graph.output("y", sqrt(e.T()) + 1.0);
   graph.output("z", e);
   graph.output("grown", tanh(broadcast_to(exp(f32({6})), {4, 6})));
@@ -192,7 +192,7 @@ TEST_F(PassTest, FusionStaysWithinTheDevicesBuffers) {
     ++maps;
     EXPECT_LE(node->inputs().size(), 3u) << to_string(*node);
   }
-  EXPECT_EQ(maps, 3);  // seven operands, three a kernel
+  EXPECT_EQ(maps, 3);  // seven operands, three for each kernel
 }
 
 TEST_F(PassTest, ElementwiseWorkGoesIntoTheProduct) {
@@ -293,7 +293,7 @@ TEST_F(PassTest, AttentionHasManyForms) {
   EXPECT_EQ(after(fuse_attention).find("attention"), std::string::npos);
 }
 
-// Grouped queries, as frameworks write them: k and v reach the attention as they are.
+// Grouped queries, as frameworks write them: k and v are not copied for the attention.
 TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
   int found = 0;
   const auto expect = [&](std::string_view what, const Shape& q, const Shape& kv, const std::string& shapes,
@@ -346,7 +346,7 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
     const Value y = plain(reshape(q, {1, 2, 4, 5, 16}), expand_dims(k, 2), expand_dims(v, 2));
     return reshape(y, {1, 8, 5, 16});
   });
-  // Axes 0 and 1 are one in memory here, 1 and 2 are not.
+  // Axes 0 and 1 are contiguous with each other here, 1 and 2 are not.
   expect("rank 5, all heads of their own", {3, 2, 5, 4, 16}, {3, 2, 5, 4, 16},
          "attention{scale=0.25, empty_is_nan=true} [6, 4, 5, 16] [6, 4, 5, 16] [6, 4, 5, 16]",
          [&](Graph&, Value q, Value k, Value v) {
@@ -362,7 +362,7 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
          });
   EXPECT_EQ(found, 10);
 
-  // Not exact, or not the order in which the kernel counts heads.
+  // Not exact, or not in the order in which the kernel counts heads.
   for (const bool tiled : {false, true}) {
     Graph g;
     const Value q = g.input("q", DType::f32, {1, 8, 5, 16}), k = g.input("k", DType::f32, {1, 2, 7, 16});
@@ -374,7 +374,7 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
   }
 }
 
-// A mask of queries × keys by what a query sees; what it adds where it hides.
+// A mask of queries × keys from a predicate; `hidden` is what it adds to hidden scores.
 TensorData mask_of(std::int64_t queries, std::int64_t keys, const std::function<bool(std::int64_t, std::int64_t)>& sees,
                    float hidden = -std::numeric_limits<float>::infinity()) {
   std::vector<float> values;
@@ -399,7 +399,7 @@ TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
   const auto causal = [](std::int64_t i, std::int64_t j) { return j <= i + 2; };  // 5 queries, 7 keys
   expect(", causal=true", 5, 7, [&](Graph& g, Value s) { return s + g.constant(mask_of(5, 7, causal)); });
   expect(", causal=true", 5, 7, [&](Graph& g, Value s) { return s + g.constant(mask_of(5, 7, causal, kLowest)); });
-  // Before the scale, and with views and casts on top.
+  // Before the scale, and behind views and casts.
   expect(", causal=true", 5, 7, [&](Graph& g, Value s) {
     const Value m = g.constant(mask_of(5, 7, causal));
     return (s * 2.0 + broadcast_to(reshape(m, {1, 1, 5, 7}), {2, 4, 5, 7})) * 0.5;
@@ -422,7 +422,7 @@ TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
     return s + g.constant(mask_of(6, 6, [](std::int64_t i, std::int64_t j) { return j <= i + 2 && j >= i - 1; }));
   });
   expect("", 3, 4, [&](Graph& g, Value s) { return s + g.constant(mask_of(3, 4, [](auto, auto) { return true; })); });
-  // With another mask, which stays.
+  // With another mask, which remains.
   expect(", causal=true", 5, 7, [&](Graph& g, Value s) {
     return s + g.constant(mask_of(5, 7, causal)) + g.input("m", DType::f32, {2, 1, 1, 7});
   });
@@ -448,10 +448,10 @@ TEST_F(PassTest, OtherMasksStay) {
   std::memcpy(values.data(), slopes.bytes.data(), 36 * 4);
   values[6] = -0.5f;
   stays("a slope", TensorData::of<float>(DType::f32, {6, 6}, values));
-  // A query that sees nothing: -inf hides it all, a finite number leaves it the mean.
+  // A query that sees nothing: -inf hides all keys, a finite number gives their mean.
   const auto late = [](std::int64_t i, std::int64_t j) { return i < 3 && j <= i; };
   stays("queries without keys", mask_of(6, 6, late, std::numeric_limits<float>::lowest()));
-  // Of two batches each its own.
+  // A different mask for each of two batches.
   std::vector<float> two(72);
   for (std::size_t i = 0; i < 36; ++i) two[i] = i % 6 <= i / 6 ? 0 : -INFINITY;
   stays("one for each batch", TensorData::of<float>(DType::f32, {2, 1, 6, 6}, two));

@@ -1,4 +1,4 @@
-// A graph that a device cannot run: everything that is in the way is named at once.
+// A graph that a device cannot run: the error lists all reasons at once.
 #include "compiler/plan_calls.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Checks a memory plan by its definition, not by how it was made.
+// Checks a memory plan by its definition, independently of the planner.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 
 namespace weft::test {
 
-// Buffers without offsets: the least, over all ways to spread items over buffers such that each pair of `apart` lies in
-// two, of the sum of what each buffer holds at its fullest step. Exhaustive; nothing if that takes too long.
+// Ignoring offsets: the minimum, over all ways to distribute items over buffers such that each pair of `apart` is in
+// different ones, of the sum of each buffer's bytes at its fullest step. Exhaustive; nothing if that takes too long.
 class LeastBuffers {
  public:
   LeastBuffers(std::vector<std::uint64_t> sizes, std::span<const compiler::PlanItem> items, std::size_t steps,
@@ -70,13 +70,13 @@ class LeastBuffers {
   std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();
 };
 
-// What no plan goes below, whatever its buffers and offsets: LeastBuffers; where that takes too long, the larger of
+// A lower bound of every plan, whatever its buffers and offsets: LeastBuffers; if that takes too long, the larger of
 //   the sum of the items alive at once, at any step, since they do not overlap;
-//   M + ΣK − max K, where M is the largest item of all, and K are items that lie in different buffers, each pair of
-//   them for the sake of some step.
-// Proof of the second. The items of K lie in |K| buffers, each at least as large as its item. M lies in some buffer. If
+//   M + ΣK − max K, where M is the largest item of all, and K are items that must be in different buffers, each pair of
+//   them because of some step.
+// Proof of the second. The items of K are in |K| buffers, each at least as large as its item. M is in some buffer. If
 // that holds the item j of K, it has at least M bytes, and all of them M + ΣK − K[j] ≥ M + ΣK − max K. If it holds none
-// of K, they have M + ΣK. Nothing here depends on time, so no other order of the steps helps either.
+// of K, they have M + ΣK. Nothing here depends on time, so another order of the steps does not help either.
 inline std::uint64_t least_bytes(std::span<const compiler::PlanItem> items, std::span<const compiler::PlanStep> steps) {
   const auto size = [&](std::size_t i) { return std::max<std::uint64_t>((items[i].bytes + 255) / 256 * 256, 256); };
   std::uint64_t least = 0, largest = 0;
@@ -99,7 +99,7 @@ inline std::uint64_t least_bytes(std::span<const compiler::PlanItem> items, std:
   for (std::size_t i = 0; i < items.size(); ++i) sizes.push_back(size(i));
   if (const auto exact = LeastBuffers(sizes, items, steps.size(), apart)()) return *exact;
   for (const std::uint64_t s : sizes) largest = std::max(largest, s);
-  // All K, each in ascending order.
+  // All sets K, each in ascending order.
   std::vector<std::size_t> k;
   const std::function<void(std::size_t, std::uint64_t, std::uint64_t)> extend = [&](std::size_t from, std::uint64_t sum,
                                                                                     std::uint64_t most) {

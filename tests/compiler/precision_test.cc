@@ -1,4 +1,4 @@
-// Precision policies: what is measured, what is decided, and that results keep the bound.
+// Precision policies: the measured errors, the decisions, and that results are within the bound.
 #include "compiler/precision.h"
 
 #include <gmock/gmock.h>
@@ -23,14 +23,14 @@ TensorData weights(std::int64_t k, std::int64_t n, const std::function<float(std
   return TensorData::of<float>(DType::f32, {k, n}, v);
 }
 
-// As training leaves them: normal, of the size that keeps activations' size.
+// Like trained weights: normal, of a size that preserves the size of activations.
 TensorData ordinary(std::int64_t k, std::int64_t n, unsigned seed) {
   auto random = std::make_shared<std::mt19937>(seed);
   auto normal = std::make_shared<std::normal_distribution<float>>(0.0f, 1 / std::sqrt(static_cast<float>(k)));
   return weights(k, n, [=](auto, auto) { return (*normal)(*random); });
 }
 
-// Neighbours cancel: smooth inputs leave next to nothing but their rounding.
+// Adjacent weights cancel: for smooth inputs only their rounding errors remain.
 TensorData oscillating(std::int64_t k, std::int64_t n) {
   return weights(k, n, [](std::int64_t i, std::int64_t) { return i % 2 ? -3.001f : 3.001f; });
 }
@@ -143,7 +143,7 @@ TEST_P(PrecisionTest, WeightsThatOscillateStayAndSoDoesWhatComesBefore) {
   EXPECT_TRUE(d.at("head").f16);
   EXPECT_LT(difference(g), 5e-3);
 
-  // Whoever allows more, or less, gets it.
+  // Another bound changes the decision.
   EXPECT_TRUE(decide(g, {.precision = Precision::automatic, .f16_error_bound = 1e3}).at("middle").f16);
   d = decide(layers(ordinary(96, 80, 2)), {.precision = Precision::automatic, .f16_error_bound = 0.0});
   EXPECT_FALSE(d.at("middle").f16);
@@ -162,7 +162,7 @@ TEST_P(PrecisionTest, WeightsThatOscillateStayAndSoDoesWhatComesBefore) {
   EXPECT_TRUE(d.at("middle").f16);
 }
 
-// Products of such weights are small; what is made of them is not.
+// Products of such weights are small, but what is computed from them is not.
 TEST_P(PrecisionTest, WhatMayLeaveTheRangeIsStoredWhole) {
   const auto between = [](const std::function<Value(Value)>& f) {
     Graph g;
@@ -179,7 +179,7 @@ TEST_P(PrecisionTest, WhatMayLeaveTheRangeIsStoredWhole) {
     EXPECT_TRUE(decide(g, {.precision = Precision::automatic}).at("first").f16);
     EXPECT_LT(difference(g), 5e-3) << exe.report().graph;
   }
-  // What grows by little, or not at all, is stored as f16 still.
+  // Values that grow little or not at all are still stored as f16.
   for (const auto& f : {std::function<Value(Value)>([](Value v) { return gelu(v) + v * 2.0; }),
                         {[](Value v) { return v * sigmoid(v); }}}) {
     const Graph g = between(f);

@@ -1,4 +1,4 @@
-// What a running program must survive: the device lost, memory exhausted.
+// Failures that a running program must survive: a lost device, exhausted memory.
 
 #include "support/data.h"
 #include "support/dawn_counters.h"
@@ -18,7 +18,7 @@ TensorData tensor_of(const Shape& shape, float first) {
   return TensorData::of<float>(DType::f32, shape, values);
 }
 
-// y = softmax(x · (w1 + w2)ᵀ + b): a constant as it is, and one that is folded on upload.
+// y = softmax(x · (w1 + w2)ᵀ + b): one constant that is uploaded as it is, and one that is folded.
 Graph small_graph() {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 32});
@@ -67,7 +67,7 @@ TEST_P(RobustnessTest, AfterALossTheSameExecutableRunsOnANewDevice) {
   const std::vector<float> expected = run(exe, first);
   DeviceTensor x(first, DType::f32, {8, 32}), y(first, DType::f32, {8, 16});
   EXPECT_FALSE(first.lost());
-  exe.run({{"x", x}}, {{"y", y}});  // in mid-work
+  exe.run({{"x", x}}, {{"y", y}});  // work is in progress
   first.webgpu().ForceLoss(wgpu::DeviceLostReason::Unknown, "pulled out for the test");
   EXPECT_THROW(
       {
@@ -117,7 +117,7 @@ TEST_P(RobustnessTest, AnEncoderGoesOnAfterALoss) {
   EXPECT_EQ(encoder.embed_ids(ids).read<float>(), expected);
 }
 
-// Each buffer that a program makes fails together with the next try; some fail once.
+// Each allocation of a program fails together with its retry; a few fail once.
 TEST_P(RobustnessTest, OutOfMemoryAtEachAllocation) {
   const std::vector<text::Ids> ids{{1, 5, 6, 2}, {1, 7, 2}, {1, 8, 9, 10, 11, 12, 13, 2}};
   const auto work = [&](const gpu::Device& device) {
@@ -136,7 +136,7 @@ TEST_P(RobustnessTest, OutOfMemoryAtEachAllocation) {
     buffers = (DawnCounters::now() - before).buffers;
   }
   ASSERT_GT(buffers, 10u);
-  // Where memory fails while a device's functions are proved, they go the portable way there: other roundings.
+  // If memory fails during a device's self-tests, it uses the portable functions there, which round differently.
   const auto expect_same = [&](const std::vector<float>& got, const std::string& what) {
     ASSERT_EQ(got.size(), expected.size()) << what;
     for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 2e-6) << what << ", element " << i;
@@ -144,8 +144,8 @@ TEST_P(RobustnessTest, OutOfMemoryAtEachAllocation) {
   int tried = 0, failed = 0;
   const bool every = GetParam() == device_names()[0] && !quick();
   for (const int in_a_row : {1, 2}) {
-    // A pool's buffer is tried again, so that one failure alone is mostly survived: a few of those do. What is
-    // allocated hardly depends on the device, so every allocation fails on one device only.
+    // The pool retries an allocation, so most single failures are survived: only a few of those are tested. Allocations
+    // hardly depend on the device, so each of them fails on one device only.
     for (std::uint64_t n = 0; n < buffers; n += (in_a_row == 1 ? 5 : 1) * (every ? 1 : 7), tried += in_a_row == 2) {
       const gpu::Device device = fresh();
       fail_next_buffers(in_a_row, static_cast<int>(n));

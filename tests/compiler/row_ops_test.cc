@@ -1,5 +1,5 @@
-// Reductions, norms, random numbers and sorting as a graph's operations: what they infer, and compiled against the
-// twins.
+// Reductions, norms, random numbers and sorting as operations of a graph: types and shapes, and compiled graphs
+// compared with single nodes on the CPU.
 #include <cstring>
 
 #include "compiler/evaluate.h"
@@ -25,7 +25,7 @@ TensorData noise(const Shape& shape, unsigned seed) {
   return TensorData::of<float>(DType::f32, shape, values);
 }
 
-// Of u32, as what the others compare as.
+// The elements of a u32 tensor as i32, which the other tensors are compared as.
 std::vector<std::int32_t> bits_of(const DeviceTensor& t) {
   const auto words = t.read<std::uint32_t>();
   return {words.begin(), words.end()};
@@ -77,7 +77,7 @@ TEST_P(RowOpsTest, Reductions) {
   g.output("argmax", argmax(x, {1}));
   g.output("argmin", argmin(x, {0, 2}, true));
   g.output("count", reduce(ReduceKind::count, x, {1}));
-  // Cut into parts, with scratch that the executable plans.
+  // Split rows, with scratch that the executable plans.
   g.output("row_sum", reduce(ReduceKind::sum_squares, row, {0}));
   g.output("row_argmax", argmax(row, {0}));
   check(g, {{"x", noise({6, 7, 8}, 1)}, {"row", noise({30000}, 2)}});

@@ -1,4 +1,4 @@
-// Schedules with their intermediates placed: what is computed in place, and that the verifier finds what is wrong.
+// Placed schedules: which results are computed in place, and that the verifier finds errors.
 #include "compiler/schedule.h"
 
 #include "compiler/bound.h"
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 constexpr std::uint64_t kBytes = 64 * 64 * 4;  // of the tensors here
 
-// A kernel of its own, which nothing fuses with and which cannot work in place.
+// A kernel that nothing fuses with and that cannot work in place.
 Value moved(Value x, int axis) {
   std::array<std::int64_t, 2> shifts{};
   shifts[static_cast<std::size_t>(axis)] = 5;
@@ -28,7 +28,7 @@ Value moved(Value x, int axis) {
 }
 
 struct InPlaceTest : testing::TestWithParam<std::string> {
-  // Compiles, runs and compares with the twins; bytes of intermediates.
+  // Compiles, runs and compares with single nodes on the CPU; returns the bytes of intermediates.
   std::uint64_t planned(const Graph& g, const std::map<std::string, TensorData>& data) {
     exe = compile(g, device);
     const Bound bound(device, g, data);
@@ -92,7 +92,7 @@ TEST_P(InPlaceTest, WhatLivesOnOrLiesOtherwiseStays) {
   }
 }
 
-// Inputs are the caller's, constants everybody's, and outputs are read as they were written.
+// Inputs belong to the caller, constants are shared, and outputs must hold what was written to them.
 TEST_P(InPlaceTest, WhatComesFromOutsideIsNotOverwritten) {
   Graph g;
   const Value x = g.input("x", DType::f32, {64, 64});
@@ -110,15 +110,15 @@ TEST_P(InPlaceTest, WhatComesFromOutsideIsNotOverwritten) {
             std::vector<float>(test::floats_of(data.at("x")).begin(), test::floats_of(data.at("x")).end()));
 }
 
-// Against what no plan can go below: what is alive at once, or more where the rule that no step reads and writes one
-// buffer asks for it. a(10) → b(10) → c(2) → d(40) takes 50 where nothing is in place: a and b cannot both lie where d
-// will; a(36) → b(12) → c(8) → d(33) takes 56, as d lies neither with c nor, but for 69, with b.
+// Compares with lower bounds: the bytes alive at once, or more where no step may read and write one buffer. Without
+// in-place results a(10) → b(10) → c(2) → d(40) takes 50, because a and b cannot both be where d will be; a(36) → b(12)
+// → c(8) → d(33) takes 56, because d shares a buffer neither with c nor, unless the plan takes 69, with b.
 TEST(Schedule, IntermediatesTakeLittleMoreThanTheyMust) {
   int graphs = 0, within_live = 0;
   for (unsigned seed = 1; graphs < 50; ++seed) {
     const Graph graph = test::random_graph(seed).graph;
     const CompileReport report = compile(graph, Device::cpu()).report();
-    // Places are multiples of 256 bytes: one more is too much where a graph takes next to nothing.
+    // Offsets are multiples of 256 bytes, which matters in very small graphs.
     if (report.liveness_bound < 4096) continue;
     ++graphs;
     const compiler::PlannedSchedule p =
@@ -127,7 +127,7 @@ TEST(Schedule, IntermediatesTakeLittleMoreThanTheyMust) {
     const auto planned = static_cast<double>(report.planned_bytes);
     const std::uint64_t least = test::least_bytes(p.items, p.steps);
     EXPECT_LE(planned, 1.1 * static_cast<double>(least)) << "seed " << seed;
-    // What is alive at once may not be enough for any plan: what a step reads and writes lies in different buffers.
+    // The bytes alive at once may not be enough for any plan, because a step reads and writes different buffers.
     const bool within = planned <= 1.1 * static_cast<double>(report.liveness_bound);
     EXPECT_TRUE(within || report.planned_bytes == least) << "seed " << seed;
     within_live += within;
@@ -135,7 +135,7 @@ TEST(Schedule, IntermediatesTakeLittleMoreThanTheyMust) {
   EXPECT_GE(within_live, 45) << "of 50, alive at once alone";
 }
 
-// ---- The verifier, on schedules that somebody spoiled.
+// ---- The verifier, on corrupted schedules.
 struct VerifierTest : testing::Test {
   VerifierTest() {
     Graph g;
@@ -145,7 +145,7 @@ struct VerifierTest : testing::Test {
     schedule = compiler::make_schedule(optimized(g, Device::cpu()));
     planned = compiler::plan_schedule(schedule, kNoLimit);
   }
-  // What the verifier says; "nothing" where it is content.
+  // The verifier's message, or "nothing".
   std::string said() const {
     try {
       compiler::verify_schedule(schedule, planned);
@@ -169,7 +169,7 @@ TEST_F(VerifierTest, IsContentWithThePlan) {
 }
 
 TEST_F(VerifierTest, FindsWhatIsOverwrittenTooSoon) {
-  // Step 2 writes over step 0's result, which step 3 reads.
+  // Step 2 overwrites step 0's result, which step 3 reads.
   written(2) = written(0);
   EXPECT_THAT(said(), HasSubstr("is not in its place any more"));
 }
@@ -188,7 +188,7 @@ TEST_F(VerifierTest, FindsAnOpThatCannotWorkInPlace) {
 }
 
 TEST_F(VerifierTest, FindsViewsThatDiffer) {
-  // The addition in place of its first operand, which it reads backwards.
+  // The addition in place of its first operand, which is a reversed view.
   Graph g;
   const Value a = moved(g.input("x", DType::f32, {64, 64}), 0);
   g.output("y", moved(exp(a), 1));

@@ -1,4 +1,4 @@
-// Simplification: what it finds, what it must leave, and that nothing changes for any value.
+// Simplification: what it removes, what it must not change, and that results are the same for every value.
 #include "compiler/passes/simplify.h"
 
 #include "compiler/passes/merge_gates.h"
@@ -102,7 +102,7 @@ TEST(Simplify, Numbers) {
             }), "mul(x0, 2:f32)");
 }
 
-// Random expressions on every kind of value: the same bits with and without. NaN may be any NaN.
+// Random expressions on every kind of value give the same bits before and after. NaN may be any NaN.
 TEST(Simplify, IsExact) {
   test::Rng rng(11);
   const auto pick = [&](auto... list) {

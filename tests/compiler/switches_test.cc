@@ -1,4 +1,4 @@
-// Switches of the runtime: what each forces, seen from outside.
+// Switches of the runtime: the effect of each, seen from outside.
 
 #include <fstream>
 #include <set>
@@ -107,7 +107,7 @@ TEST_F(SwitchesTest, FusionAndFoldingCanBeSwitchedOff) {
   EXPECT_FALSE(folded(false));
 }
 
-// Each feature that a device has is gone where its flag says so, and with a minimum device all are.
+// A flag turns off the feature of a device that it names, and a minimum device has none of them.
 TEST_F(SwitchesTest, FlagsTakeADevicesFeatures) {
   if (devices().empty()) GTEST_SKIP() << "no adapter here";
   const std::string adapter = std::to_string(devices().front().device.adapter().index);
@@ -148,7 +148,7 @@ TEST_F(SwitchesTest, TheWgslIsWritten) {
     std::ifstream in(entry.path());
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     EXPECT_THAT(text, testing::HasSubstr("@compute"));
-    files += entry.path().filename().string().starts_with("matmul");  // self-tests of fast paths compile others
+    files += entry.path().filename().string().starts_with("matmul");  // self-tests of fast paths compile other kernels
   }
   EXPECT_EQ(files, 1);
 }
@@ -175,7 +175,7 @@ TEST_F(SwitchesTest, WhatDidNotChangeIsNotUploaded) {
   reset_flags();
   EXPECT_EQ(writes(x, ones()), 1u) << "forced uploads are not looked at";
   EXPECT_EQ(writes(x, ones()), 0u);
-  // Whatever else writes there is noticed: an upload, a copy, a kernel, an executable's output.
+  // Every other write to the tensor is noticed: an upload, a copy, a kernel, an executable's output.
   d.upload(x.view().buffer, 4, std::as_bytes(std::span(nearly)).first(4));
   EXPECT_EQ(writes(x, ones()), 1u);
   EXPECT_EQ(writes(y, ones(2)), 1u);
@@ -192,7 +192,7 @@ TEST_F(SwitchesTest, WhatDidNotChangeIsNotUploaded) {
   EXPECT_EQ(writes(x, ones()), 0u) << "it was only read";
   EXPECT_EQ(writes(y, ones(2)), 1u);
   EXPECT_EQ(y.read<float>(), ones(2));
-  // A caller's buffer may be written by the caller.
+  // The caller may write to a buffer of the caller's.
   wgpu::BufferDescriptor descriptor;
   descriptor.size = 1024;
   descriptor.usage = wgpu::BufferUsage::Storage | wgpu::BufferUsage::CopyDst;

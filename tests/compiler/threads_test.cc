@@ -1,5 +1,5 @@
 // Several threads at once. One device belongs to one thread at a time; devices, graphs and executables of different
-// threads know nothing of each other.
+// threads are independent.
 #include <thread>
 
 #include "compiler/bound.h"
@@ -15,7 +15,7 @@ namespace {
 
 using test::Bound;
 
-// Runs f(i) on threads; an exception of one is a failure of the test.
+// Runs f(i) on threads; an exception in one fails the test.
 template <class F>
 void on_threads(int count, F&& f) {
   std::vector<std::thread> threads;
@@ -31,7 +31,7 @@ void on_threads(int count, F&& f) {
   for (std::thread& t : threads) t.join();
 }
 
-// A graph of its own, and one that all threads compile.
+// Compiles a graph of its own, and one that all threads compile.
 void compile_and_run(const Device& device, int thread) {
   for (const unsigned seed : {900u + static_cast<unsigned>(thread), 7u}) {
     const test::RandomGraph g = test::random_graph(seed);
@@ -70,7 +70,7 @@ TEST(Threads, KernelsOnTheCpu) {
   });
 }
 
-// Devices opened side by side, each used by the thread that opened it.
+// Devices opened in parallel, each used by the thread that opened it.
 TEST(Threads, EachItsOwnGpu) {
   if (test::devices().empty()) GTEST_SKIP() << "no adapter here";
   const int adapter = test::devices()[0].device.adapter().index;

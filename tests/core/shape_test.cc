@@ -72,7 +72,7 @@ TEST(Layout, DenseAndRange) {
   EXPECT_EQ((Layout{{3, 0}, {-4, 1}}.offset_range()), (std::array<std::int64_t, 2>{0, 0}));
 }
 
-// Products and sums past 63 bits are told, not wrapped to something small.
+// Products and sums past 63 bits throw instead of wrapping to something small.
 TEST(Layout, HugeSizesAndStrides) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   EXPECT_THROW(dense_strides({2, kHuge, 4}), InvalidArgument);
@@ -114,13 +114,13 @@ TEST(Layout, ReshapesViewsThatStridesCanSay) {
   ASSERT_TRUE((Layout::dense({0, 3}).reshaped({3, 0}, r)));
   ASSERT_TRUE((Layout{{1}, {7}}.reshaped({}, r)));
   ASSERT_TRUE((Layout{{}, {}}.reshaped({1, 1}, r)));
-  // A broadcast axis may be cut, too.
+  // A broadcast axis may be split, too.
   ASSERT_TRUE((Layout{{6, 2}, {0, 1}}.reshaped({2, 3, 2}, r)));
   EXPECT_EQ(r, (Layout{{2, 3, 2}, {0, 0, 1}}));
 }
 
-// On random layouts: a reshape that succeeds visits the same offsets; one that fails would have needed a copy, which is
-// so if no assignment of strides reproduces the offsets.
+// On random layouts: a reshape that succeeds visits the same offsets; one that fails needs a copy, because no strides
+// reproduce the offsets.
 TEST(Layout, ReshapeAndCollapseKeepTheOrder) {
   std::mt19937 rng(9);
   for (int round = 0; round < 3000; ++round) {
@@ -164,7 +164,7 @@ TEST(Layout, ReshapeAndCollapseKeepTheOrder) {
     if (works) {
       EXPECT_EQ(offsets(r), want) << to_string(l.shape) << to_string(l.strides) << " to " << to_string(target);
     } else {
-      // Strides are determined by the offsets of the axes' second elements; they must fail somewhere.
+      // Strides are determined by the offsets of the axes' second elements; they must be wrong somewhere.
       Layout guess = Layout::dense(target);
       Strides steps = guess.strides;
       for (int i = 0; i < target.rank(); ++i) {

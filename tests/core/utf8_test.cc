@@ -28,7 +28,7 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
       "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xfe",                        // past U+10FFFF
   };
   for (const std::string& bytes : bad) {
-    // Alone, behind every number of good bytes up to some machine words, and with good bytes after it.
+    // Alone, after every number of good bytes up to some machine words, and with good bytes after it.
     for (std::size_t before = 0; before < 20; ++before) {
       EXPECT_EQ(find_invalid_utf8(std::string(before, 'a') + bytes), before);
       EXPECT_EQ(find_invalid_utf8(std::string(before, 'a') + bytes + "aaaaaaaaaaaaaaaa"), before);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's C++ is taken from the examples, its commands exist, and weft/weft.h brings all public headers.
+"""The README's C++ is taken from the examples, its commands exist, and weft/weft.h includes all public headers.
 
   readme_test.py SOURCE_DIR
 """
@@ -10,7 +10,7 @@ import sys
 
 
 def brought_by(include, name, seen):
-    """Every header that `name` includes, itself too."""
+    """All headers that `name` includes, and itself."""
     if name in seen or not (include / name).exists():
         return seen
     seen.add(name)

@@ -9,7 +9,7 @@
 namespace weft::test {
 namespace {
 
-// Its own device, so that the figures are this test's alone.
+// A device of its own, so that the figures are only this test's.
 gpu::Device fresh(std::optional<std::uint64_t> limit = std::nullopt) {
   gpu::DeviceOptions options;
   options.adapter = std::to_string(devices().at(0).device.adapter().index);
@@ -29,7 +29,7 @@ TEST(BufferPool, CapacitiesWasteLittleAndHoldTheRequest) {
   EXPECT_LE(gpu::BufferPool::capacity_for(90'000'000), 90'000'000u + 65536);
 }
 
-// Kernels may read to the end of the sixteen bytes around a tensor's last element, of what this library allocates.
+// In Weft's own allocations, kernels may read to the end of the sixteen bytes around a tensor's last element.
 TEST(BufferPool, CapacityIsWhatMayBeRead) {
   if (devices().empty()) GTEST_SKIP() << "no adapter here";
   gpu::Device& device = devices().front().device;
@@ -94,7 +94,7 @@ TEST(BufferPool, HandlesMayDieOnAnyThreadAndAfterTheDevice) {
 TEST(BufferPool, LimitIsTypedAndGivesCachedMemoryBackFirst) {
   gpu::Device device = fresh(3 << 20);
   { Buffer cached = device.allocate(2 << 20); }
-  Buffer a = device.allocate((5 << 20) / 2);  // fits only once the cached buffer is gone
+  Buffer a = device.allocate((5 << 20) / 2);  // fits only after the cached buffer is freed
   EXPECT_EQ(device.memory().cached, 0u);
   try {
     device.allocate(1 << 20);
@@ -128,7 +128,7 @@ TEST(BufferPool, WhenTheDriverRefusesTheCacheIsGivenBackAndItIsTriedAgain) {
   EXPECT_THROW(device.allocate(8 << 20), OutOfMemory);
   fail_next_buffers(0);
   EXPECT_EQ(device.memory().live, 4u << 20);
-  // And everything still works.
+  // The device still works.
   Buffer b = upload<std::uint32_t>(device, {1, 2, 3});
   EXPECT_EQ(as<std::uint32_t>(device.read(b, 0, 12).get()), (std::vector<std::uint32_t>{1, 2, 3}));
 }

@@ -31,7 +31,7 @@ class DeviceTest : public testing::Test {
   gpu::Device& device() { return devices().front().device; }
 };
 
-// A driver that does not start would take its tests with it.
+// A driver that does not start would skip its tests silently.
 TEST(Devices, RequiredOnesAreThere) {
   const char* required = std::getenv("WEFT_REQUIRE_DEVICES");
   const char* wanted = std::getenv("WEFT_TEST_DEVICES");
@@ -199,7 +199,7 @@ TEST_F(DeviceTest, ALostDeviceSaysSoEverywhereAndCanBeOpenedAgain) {
   EXPECT_THROW(encoder.copy(a, 0, b, 0, 4), DeviceLost);
   EXPECT_THROW(encoder.submit(), DeviceLost);
   EXPECT_THROW(unsubmitted.get(), DeviceLost);
-  // What had reached the GPU before may still have come back.
+  // Work that had reached the GPU before may still have come back.
   try {
     submitted.get();
   } catch (const DeviceLost&) {
@@ -230,7 +230,7 @@ TEST_F(DeviceTest, ClosingWithReadsInFlight) {
   }
 }
 
-// A device of the caller's, from an instance of the caller's: no feature asked for, and no waiting with a timeout.
+// The caller's own device, from the caller's own instance: without features, and without timed waits.
 wgpu::Device callers_device(bool timed_wait) {
   const wgpu::InstanceFeatureName features[] = {wgpu::InstanceFeatureName::TimedWaitAny};
   wgpu::InstanceDescriptor descriptor;
@@ -258,7 +258,7 @@ TEST_F(DeviceTest, AdoptsACallersDevice) {
       EXPECT_FALSE(device.adapter().name.empty());
       EXPECT_THAT(device.reason(), testing::HasSubstr("the caller's device"));
       expect_works(device);
-      // Errors are caught in scopes, the caller's own handlers are not needed.
+      // Errors are caught in scopes; the caller's handlers are not needed.
       gpu::Encoder encoder(device);
       const gpu::Binding bindings[] = {{device.allocate(4), 0, 4, gpu::Access::read_write}};
       EXPECT_THROW(encoder.dispatch({.key = "bad", .make_wgsl = [] { return "nonsense"; }, .bindings = bindings}),
@@ -268,7 +268,7 @@ TEST_F(DeviceTest, AdoptsACallersDevice) {
       device.wait();
       EXPECT_TRUE(called);
     }
-    // Closing Weft's handle leaves the caller's device alone.
+    // Destroying Weft's handle does not affect the caller's device.
     gpu::Device again = gpu::Device::adopt(callers);
     expect_works(again);
     callers.Destroy();
@@ -315,7 +315,7 @@ TEST_F(DeviceTest, SoftwareIsOnlyTakenWhenAskedFor) {
   EXPECT_FALSE(Device::open("cpu").is_gpu());
 }
 
-// A process in which no driver can be found.
+// A process in which no driver is found.
 TEST(NoAdapter, IsTypedAndTheCpuIsTaken) {
   if (!std::filesystem::exists(testing::internal::GetArgvs()[0])) {
     GTEST_SKIP() << "a bundle's launcher cannot start a second process";

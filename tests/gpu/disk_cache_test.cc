@@ -95,13 +95,13 @@ TEST_F(DiskCacheTest, AForeignFileUnderTheSameNameIsNotTaken) {
 }
 
 TEST_F(DiskCacheTest, APlaceThatCannotBeWrittenIsSurvived) {
-  // A file where the directory should be stops root as well, whom no permission stops.
+  // A file in place of the directory also stops root, for whom permissions do not apply.
   std::ofstream(root / "file") << "in the way";
   DiskCache& cache = DiskCache::of(root / "file", "device");
   EXPECT_NO_THROW(cache.store(key, value));
   EXPECT_TRUE(cache.load(key).empty());
   EXPECT_EQ(cache.figures().stores, 0u);
-  // Its own directory turned into a file between two stores.
+  // Its own directory is replaced by a file between two stores.
   DiskCache& later = DiskCache::of(root / "later", "device");
   later.store(key, value);
   fs::remove_all(root / "later");
@@ -154,7 +154,7 @@ TEST_F(DiskCacheTest, PruningTakesTheOldest) {
   for (const fs::path& f : files()) EXPECT_GE(age.at(f), 5);
 }
 
-// Many small files, more than the cache may hold: who stores does not wait until they are pruned, and pruned they are.
+// Many small files, more than the cache may hold: storing does not wait until they are pruned, and they are pruned.
 TEST_F(DiskCacheTest, StoringDoesNotWaitForPruning) {
   constexpr int kFiles = 3000, kRoots = 3;
   constexpr std::uint64_t kEach = 2 * DiskCache::kMostBytes / kFiles;
@@ -163,7 +163,7 @@ TEST_F(DiskCacheTest, StoringDoesNotWaitForPruning) {
     for (int i = 0; i < kFiles; ++i) {
       const fs::path file = folder / std::format("{:016x}", i);
       std::ofstream(file).put('x');
-      fs::resize_file(file, kEach);  // a hole, which takes no room
+      fs::resize_file(file, kEach);  // a sparse file, which takes no space
     }
   };
   const auto size_of = [](const fs::path& folder) {
@@ -176,7 +176,7 @@ TEST_F(DiskCacheTest, StoringDoesNotWaitForPruning) {
     return bytes;
   };
   using Clock = std::chrono::steady_clock;
-  // The quickest of some, since the machine may be busy with other things.
+  // The fastest of several, because the machine may be busy.
   auto storing = Clock::duration::max(), pruning = Clock::duration::max();
   for (int k = 0; k < kRoots; ++k) {
     const fs::path folder = root / std::format("stored{}", k), other = root / std::format("pruned{}", k);
@@ -237,7 +237,7 @@ TEST_F(DiskCacheTest, ASecondDeviceFindsWhatTheFirstCompiled) {
     compile();
     EXPECT_GT(cache.figures().hits, 0u) << d.name;
     EXPECT_EQ(cache.figures().stores, cold.stores) << d.name;
-    // A rotten cache costs time only.
+    // A corrupt cache only costs time.
     for (const fs::path& f : files()) fs::resize_file(f, fs::file_size(f) / 2);
     compile();
   }

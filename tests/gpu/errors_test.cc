@@ -10,7 +10,7 @@ class ErrorsTest : public testing::TestWithParam<std::string> {
   Buffer a = upload<std::uint32_t>(device, {1, 2, 3, 4}), b = device.allocate(16);
 
   void TearDown() override {
-    // Whatever went wrong, the device still works.
+    // After any error the device still works.
     gpu::Encoder encoder(device);
     affine(encoder, a, b, {4, 2, 0});
     gpu::Readback read = encoder.read(b, 0, 16);
@@ -51,7 +51,7 @@ TEST_P(ErrorsTest, ABadShaderNamesKernelAndLine) {
 }
 
 TEST_P(ErrorsTest, AShaderThatDoesNotFitItsBindings) {
-  // Valid by itself; the pipeline is refused, in a recording asynchronously.
+  // Valid WGSL; the pipeline is rejected, in a recording asynchronously.
   const gpu::Binding bindings[] = {{b, 0, 16, gpu::Access::read}};
   refuses<ValidationError>(dispatch(bindings, "test.access"), "'test.access'");
   gpu::Recording recording(device);
@@ -131,7 +131,7 @@ TEST_P(ErrorsTest, CopiesOutOfRange) {
 }
 
 TEST_P(ErrorsTest, AFailedSubmitFailsItsReads) {
-  // A command that only Dawn refuses: the caller's buffer is destroyed before the submit.
+  // A command that only Dawn rejects: the caller's buffer is destroyed before the submit.
   wgpu::BufferDescriptor descriptor;
   descriptor.size = 16;
   descriptor.usage = wgpu::BufferUsage::Storage | wgpu::BufferUsage::CopySrc;
@@ -144,7 +144,7 @@ TEST_P(ErrorsTest, AFailedSubmitFailsItsReads) {
   EXPECT_THROW(encoder.submit(), ValidationError);
   EXPECT_TRUE(read.ready());
   EXPECT_THROW(read.get(), ValidationError);
-  // The encoder itself can go on.
+  // The encoder can still be used.
   affine(encoder, a, b, {4, 3, 0});
   gpu::Readback again = encoder.read(b, 0, 4);
   encoder.submit();

@@ -1,4 +1,4 @@
-// A kernel for the gpu room's own tests: target[i] = source[i] * scale + bias, on 32-bit unsigned integers.
+// A kernel for the tests of the GPU layer: target[i] = source[i] * scale + bias, on 32-bit unsigned integers.
 #pragma once
 
 #include <cstring>

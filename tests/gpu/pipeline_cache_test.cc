@@ -1,4 +1,4 @@
-// Pipelines that compile side by side: a cache of its own on each device.
+// Pipelines that compile in parallel: a separate cache on each device.
 #include "gpu/pipeline_cache.h"
 
 #include "gpu/device_impl.h"
@@ -10,7 +10,7 @@ namespace {
 
 class PipelineCacheTest : public testing::TestWithParam<std::string> {
  protected:
-  // A kernel that differs from others by `number`. A `reads` one's only binding is not what its shader wants.
+  // A kernel that differs from others by `number`. If it `reads`, its only binding does not match its shader.
   gpu::Pipeline& request(gpu::PipelineCache& cache, int number, bool reads = false) {
     const std::string key = std::format("test.kernel{}", number);
     return cache.request(dispatch(key, number, reads));
@@ -82,7 +82,7 @@ TEST_P(PipelineCacheTest, GoesWhileSomeCompile) {
   EXPECT_NO_THROW(device.wait());
 }
 
-// Dawn calls the pipelines of a lost device made.
+// Dawn reports pipelines of a lost device as created.
 TEST_P(PipelineCacheTest, ALostDeviceEndsTheWait) {
   gpu::Device lost = gpu::Device::open(like(device));
   const gpu::Binding bindings[] = {{lost.allocate(16), 0, 16, gpu::Access::read_write}};

@@ -96,7 +96,7 @@ TEST_P(ProfilerTest, KernelsSayWhatTheyDo) {
   EXPECT_THAT(recording.dispatches()[2].why, testing::HasSubstr("64 rows of 16"));
 }
 
-// One count of operations, whatever the device and however the kernel goes about it.
+// The count of operations is the same on every device and for every variant of the kernel.
 TEST_P(ProfilerTest, EveryDeviceCountsTheSameOperations) {
   using Build = std::function<Value(Value)>;
   const Build builds[] = {

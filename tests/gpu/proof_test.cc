@@ -1,4 +1,4 @@
-// Fast paths prove themselves: verdicts are asked for once, kept, and a form that fails is not used.
+// Self-tests of fast paths: each runs once, its verdict is stored, and a form that failed is not used.
 #include "gpu/proof.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ TEST_F(ProofTest, IsAskedOnceAndKept) {
     EXPECT_FALSE(gpu::proven(device, "bad", says(true)));
     EXPECT_EQ(asked, 2);
   }
-  const gpu::Device another = fresh();  // as in a later process: by the cache on disk
+  const gpu::Device another = fresh();  // as in a later process, through the cache on disk
   EXPECT_TRUE(gpu::proven(another, "good", says(false)));
   EXPECT_FALSE(gpu::proven(another, "bad", says(true)));
   EXPECT_EQ(asked, 2);
@@ -55,7 +55,7 @@ TEST_F(ProofTest, WhatThrowsHasFailed) {
   const gpu::Device device = fresh();
   EXPECT_FALSE(gpu::proven(device, "throws", []() -> bool { throw ValidationError("a shader that is refused"); }));
   EXPECT_FALSE(gpu::proven(fresh(), "throws", [] { return true; })) << "kept";
-  // Memory that was short once says nothing about the device, nor does one that was lost.
+  // Neither a temporary shortage of memory nor a lost device says anything about this kind of device.
   EXPECT_FALSE(gpu::proven(device, "short", []() -> bool { throw OutOfMemory("none left"); }));
   EXPECT_TRUE(gpu::proven(fresh(), "short", [] { return true; }));
   EXPECT_THROW(gpu::proven(device, "lost", []() -> bool { throw DeviceLost("gone"); }), DeviceLost);
@@ -66,7 +66,7 @@ TEST_F(ProofTest, WhatThrowsHasFailed) {
 TEST_F(ProofTest, AFormThatFailedIsNotUsed) {
   if (devices().front().device.capabilities().matrix_shapes.empty()) GTEST_SKIP() << "no cooperative matrices here";
   const auto product = [](gpu::Device& device, std::string& form) {
-    device.impl().context->capabilities.software = false;  // a software device would not take them
+    device.impl().context->capabilities.software = false;  // a software device does not use them
     constexpr std::int64_t kSize = 64;
     std::vector<std::uint16_t> values;
     for (int i = 0; i < kSize * kSize; ++i) values.push_back(float16(static_cast<float>(i % 13 - 6)).bits);

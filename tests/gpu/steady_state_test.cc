@@ -70,7 +70,7 @@ TEST_P(SteadyStateTest, ACallersBuffersAreLetGo) {
       encoder.submit();
     }
   };
-  let_time_pass();  // what earlier tests left goes first
+  let_time_pass();  // bind groups of earlier tests are dropped first
   const std::size_t before = groups.size();
   for (int i = 0; i < 40; ++i) {
     wgpu::BufferDescriptor descriptor;

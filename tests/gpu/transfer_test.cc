@@ -134,7 +134,7 @@ TEST_P(TransferTest, CallbacksAndFutures) {
     });
     EXPECT_THROW(read.then([](auto, auto) {}), InvalidArgument);
     encoder.submit();
-  }  // the handle may go; the callback stays
+  }  // the handle is destroyed, the callback is kept
   auto future = device.read(a, 0, 8).future();
   device.wait();
   EXPECT_EQ(seen, std::vector<std::uint32_t>{6});
@@ -142,7 +142,7 @@ TEST_P(TransferTest, CallbacksAndFutures) {
   ASSERT_EQ(future.wait_for(std::chrono::seconds(0)), std::future_status::ready);
   EXPECT_EQ(as<std::uint32_t>(future.get()), (std::vector<std::uint32_t>{5, 6}));
 
-  // A read that never comes fails its callback.
+  // A read that cannot complete fails its callback.
   std::exception_ptr error;
   {
     gpu::Encoder encoder(device);

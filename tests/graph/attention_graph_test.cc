@@ -1,4 +1,4 @@
-// Attention as an operation of a graph: operands that are parts of one tensor, every kind of mask, grouped heads.
+// Attention as an operation of a graph: operands that are slices of one tensor, every kind of mask, grouped heads.
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
 
@@ -10,7 +10,7 @@ using test::noise;
 
 constexpr std::int64_t kBatch = 2, kTokens = 24, kHeads = 4, kDim = 16;
 
-// A query's mask, from values of a period that no tensor's size divides.
+// A query's mask, whose values have a period that divides no size of the tensors.
 TensorData booleans(const Shape& shape) {
   std::vector<std::uint8_t> values(static_cast<std::size_t>(element_count(shape)));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 5 != 0 && i % 7 != 3;
@@ -46,7 +46,7 @@ std::vector<Masking> maskings() {
 }
 
 struct AttentionGraphTest : testing::TestWithParam<std::string> {
-  // q, k and v side by side in each token's row, with `kv_heads` heads of k and of v; y as rows again.
+  // q, k and v next to each other in each token's row, with `kv_heads` heads of k and of v; y in rows again.
   void run(const Masking& m, std::int64_t kv_heads) {
     Graph g;
     const Shape shape{kBatch, kTokens, (kHeads + 2 * kv_heads) * kDim};

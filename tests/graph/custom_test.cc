@@ -1,4 +1,4 @@
-// Kernels of users in graphs: on every device, and refused in clear words.
+// Custom kernels in graphs: they run on every device, and errors have clear messages.
 #include "weft/custom_op.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST_P(CustomTest, StandsBetweenOtherKernels) {
   Graph g;
   const Value x = g.input("x", DType::f32, {6, 5});
   const Value f = g.input("f", DType::f32, {5});
-  // The kernel sees dense operands whatever is done to them before.
+  // The operands are dense for the kernel, whatever views come before it.
   const Value y = call(scale_rows(), {(x * 2.0).T(), f})[0];
   g.output("y", reshape(y.T(), {30}) + 1.0);
   g.output("plain", y);
@@ -65,7 +65,7 @@ TEST_P(CustomTest, StandsBetweenOtherKernels) {
   EXPECT_THAT(exe.report().steps[1].label, HasSubstr("scale_rows [5, 6]"));
 }
 
-// Whatever the graph's other values are stored in, the kernel sees the types that it declared.
+// The kernel gets the types that it declared, whatever the types in which other values are stored.
 TEST_P(CustomTest, KeepsItsTypesInAGraphStoredAsHalfFloats) {
   Graph g;
   const Value x = g.input("x", DType::f32, {6, 32});
@@ -138,7 +138,7 @@ TEST_P(CustomTest, MistakesCarryTheCompilersWordsAndTheLine) {
   EXPECT_THAT(message, HasSubstr("load_z"));
   std::tie(line, message) = error("\n\n\nfn kernel(i: u32) { store_y(i, load_x(i) }");
   EXPECT_EQ(line, 4) << message;
-  // The right one still compiles.
+  // The correct kernel still compiles.
   EXPECT_EQ(error(scale_rows().wgsl).second, "nothing thrown");
 }
 
@@ -161,7 +161,7 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
     if (can.f16) EXPECT_EQ(result(), (std::vector<float>{2, 4, 6, 16384, 20480, 24576}));
     else EXPECT_THROW(result(), Unsupported);
     k.enables = {"subgroups"};
-    // Its own entry point: subgroups must be whole.
+    // With its own entry point, because subgroups must be complete.
     k.wgsl = R"(@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
   let first = subgroupBroadcastFirst(load_x(min(i, 5u)));
   if (i < p.y_count) { store_y(i, first); }
@@ -183,7 +183,7 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
   }
 }
 
-// What the shader compiler cannot know: the grid, and a workgroup that is too large for this device.
+// Errors that the shader compiler does not detect: the grid, and a workgroup that is too large for this device.
 TEST_P(CustomTest, GridsAndWorkgroupsPastTheDevicesLimits) {
   if (!device.is_gpu()) GTEST_SKIP() << "WGSL";
   const auto compiled = [&](std::uint32_t size, std::array<std::uint32_t, 3> grid) {
@@ -203,7 +203,7 @@ TEST_P(CustomTest, GridsAndWorkgroupsPastTheDevicesLimits) {
   EXPECT_EQ(compiled(8, {1, 1, 1}), "nothing") << "after all that";
 }
 
-// The head's lines are not counted, nor are a template's marks in the text taken for one.
+// Generated lines before the text are not counted, and template marks in the text are not expanded.
 TEST_P(CustomTest, TextsThatLookLikeTemplates) {
   if (!device.is_gpu()) GTEST_SKIP() << "WGSL";
   CustomKernel k = scale_rows();
@@ -224,7 +224,7 @@ TEST(Custom, WithoutACpuFunctionTheCpuRefuses) {
   } catch (const Unsupported& e) {
     EXPECT_THAT(e.what(), HasSubstr("custom kernel \"scale_rows\" has no CPU function"));
   }
-  // Nor is it folded there: on constants it stays a kernel.
+  // It is not folded there either: on constants it stays a kernel.
   Graph constant;
   constant.output("y", call(k, {constant.constant(numbers({4, 3})), constant.constant(numbers({4}))})[0]);
   EXPECT_THROW(compile(constant, Device::cpu()), Unsupported);

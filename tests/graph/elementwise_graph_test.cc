@@ -1,4 +1,4 @@
-// The graph's builders of elementwise functions: types and shapes, errors, and what they compute against the kernels.
+// The graph's functions for elementwise operations: types and shapes, errors, and results compared with the kernels.
 #include <cmath>
 
 #include "compiler/evaluate.h"
@@ -66,7 +66,7 @@ TEST(ElementwiseGraph, FunctionsByNameAreTheKernels) {
       try {
         y = elementwise(f.name, operands);
       } catch (const InvalidArgument&) {
-        continue;  // it does not take this type
+        continue;  // the function does not take this type
       }
       g.output("y", y);
       const TensorData got = compiler::evaluate(g, data).at("y");

@@ -178,7 +178,7 @@ TEST(GraphHash, DependsOnStructureAndNotOnNamesOfConstants) {
   EXPECT_EQ(h, make(1e-5, ScalarOp::exp, weights));
   EXPECT_NE(h, make(1e-6, ScalarOp::exp, weights));
   EXPECT_NE(h, make(1e-5, ScalarOp::log, weights));
-  EXPECT_NE(h, make(1e-5, ScalarOp::exp, floats({4, 4, 4})));  // equal bytes elsewhere: not known to be equal
+  EXPECT_NE(h, make(1e-5, ScalarOp::exp, floats({4, 4, 4})));  // equal bytes at another address: not identical
   EXPECT_NE(h, make(1e-5, ScalarOp::exp, weights, DType::f16));
   EXPECT_NE(h, make(1e-5, ScalarOp::exp, weights, DType::f32, "z"));
 }
@@ -222,7 +222,7 @@ TEST(GraphMoves, WhatWasMovedFromIsRefused) {
   a.verify();
 }
 
-// An op that changes its mind, to see that verify() notices.
+// An op whose inferred types change, so that verify() must notice it.
 class FickleOp final : public Op {
  public:
   explicit FickleOp(std::shared_ptr<Shape> shape) : shape_(std::move(shape)) {}

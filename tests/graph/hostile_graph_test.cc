@@ -1,5 +1,5 @@
-// Graphs built wrongly: every op with random operands, axes and numbers, most of which do not fit. Building says by
-// InvalidArgument or Unsupported what is wrong; what can be built compiles and runs, or is Unsupported.
+// Wrong graphs: every op with random operands, axes and numbers, most of which do not fit. Building throws
+// InvalidArgument or Unsupported with the reason; graphs that can be built compile and run, or are Unsupported.
 #include <random>
 
 #include "graph/graph.h"
@@ -92,7 +92,7 @@ class Attempt {
     }
   }
 
-  // Calls f; the message of a typed refusal, or nothing.
+  // Calls f and returns the message of a typed error, or nothing.
   template <class F>
   static std::optional<std::string> refusal(const std::string& what, F&& f) {
     try {
@@ -115,7 +115,7 @@ class Attempt {
   std::size_t below(std::size_t n) { return random_() % n; }
   DType type() { return kTypes[below(std::size(kTypes))]; }
   std::int64_t number() { return below(3) ? kNumbers[below(8)] : kNumbers[below(std::size(kNumbers))]; }
-  // Of elements that are made at once: few, or more than any memory holds.
+  // A number of elements to generate: small, or larger than any memory.
   std::int64_t count() {
     const std::int64_t n = number();
     return n == INT32_MAX ? 5 : n;
@@ -168,7 +168,7 @@ TEST(HostileGraph, IsRefusedOrRuns) {
     Attempt attempt(seed);
     Value y;
     if (Attempt::refusal(what, [&] { y = attempt.build(); })) continue;
-    // What is small enough runs, on inputs of zero bytes; what no memory can hold is refused.
+    // Small graphs run, on inputs of zero bytes; those that exceed any memory are refused.
     const auto bytes = [](const TensorType& t) {
       return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape)));
     };

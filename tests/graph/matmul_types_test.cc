@@ -1,4 +1,4 @@
-// Products of every type through graphs: what they infer and refuse, NumPy's values on every device, and what fuses.
+// Products of every type in graphs: inferred types and errors, NumPy's values on every device, and fusion.
 #include <cstring>
 
 #include "compiler/bound.h"
@@ -42,7 +42,7 @@ TEST(MatmulTypes, Infer) {
   EXPECT_THAT(test::refused_by([&] { type(c64, c64, f32); }), HasSubstr("y is f32 [2, 3]; expected"));
 }
 
-// What follows a product or a sum of f64 takes it as it is.
+// Operations after a product or a sum of f64 take it as f64.
 TEST(MatmulTypes, DoublesStayDoubles) {
   Graph g;
   const Value a = g.input("a", DType::f64, {1, 3}), b = g.input("b", DType::f64, {3, 1});
@@ -90,7 +90,7 @@ TEST_P(MatmulTypesTest, IntegersAsNumPyHasThem) {
     const View a = test::load_npy(std::format("matmul/i_a_{}.npy", i)),
                b = test::load_npy(std::format("matmul/i_b_{}.npy", i));
     const View want = test::load_npy(std::format("matmul/i_y_{}.npy", i));
-    // As an input, and as a constant; rows side by side, and columns.
+    // As an input, and as a constant; stored by rows, and by columns.
     for (const bool constant : {false, true}) {
       Graph g;
       const Value x = g.input("a", a.dtype, a.shape());
@@ -128,7 +128,7 @@ TEST_P(MatmulTypesTest, ComplexNumbersAsNumPyHasThem) {
   }
 }
 
-// Quantized weights and activations as front doors write them: one kernel.
+// Quantized weights and activations as frontends write them are one kernel.
 TEST_P(MatmulTypesTest, ScalesAndABiasAfterIntegersFuse) {
   std::mt19937 random(5);
   const auto bytes = [&](const Shape& shape) {
@@ -149,7 +149,7 @@ TEST_P(MatmulTypesTest, ScalesAndABiasAfterIntegersFuse) {
   bound.compare(compiler::evaluate(g, inputs), "quantized");
 }
 
-// Sums of f16 as f32, of mixed types, and several products of one operand by weights of two types.
+// Sums of f16 as f32, of mixed types, and several products of one operand with weights of two types.
 TEST_P(MatmulTypesTest, FloatsOfOtherTypes) {
   for (const auto& [a, b, result] : {std::tuple{DType::f16, DType::f16, DType::f32},
                                      {DType::f16, DType::f32, DType::f32},

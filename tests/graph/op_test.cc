@@ -1,5 +1,5 @@
-// What an op says of itself, for ops that this library does not have yet: graphs of their own, operands in groups; and
-// what those that it has do not say yet, derivatives and batching.
+// The interface of ops: tested by ops that Weft does not have yet (subgraphs, operands in groups), and by interfaces
+// that its ops do not implement yet (derivatives and batching).
 #include "graph/op.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::Not;
 
 using Body = std::shared_ptr<const Graph>;
 
-// A function of its operand, as often as that.
+// Applies a function to its operand the given number of times.
 class LoopOp final : public Op {
  public:
   LoopOp(Body body, int times) : body_{std::move(body)}, times_(times) {}
@@ -129,7 +129,7 @@ TEST_F(SubgraphTest, TellOpsApart) {
 
 TEST_F(SubgraphTest, AreRewritten) {
   const Body inner = body([](Value v) {
-    cos(v);  // nothing needs it
+    cos(v);  // not used
     return sin(v) * 1.0;
   });
   graph.output("y", loop(body([&](Value v) { return loop(inner, v); }), x));

@@ -1,4 +1,5 @@
-// Ops of movement, indexing and scans: what they infer and refuse, and that compiled they give what the twins give.
+// Ops of movement, indexing and scans: inferred types and errors, and compiled graphs compared with single nodes on the
+// CPU.
 #include "compiler/evaluate.h"
 #include "graph/graph.h"
 #include "support/devices.h"

@@ -87,7 +87,8 @@ TEST_P(ArgReduceTest, Sizes) {
   check(view_of(DType::u8, {1000000}, Kind::dense, [](std::int64_t) { return 0.0; }), {0});
 }
 
-// Fours of columns that are two words, or put together of three; the last of them overlap others.
+// Groups of four 16-bit columns that are packed pairs, or are assembled from three words (unaligned pairs); the last
+// group overlaps the one before it.
 TEST_P(ArgReduceTest, ColumnsThatBeginAnywhere) {
   Rng rng(2);
   for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
@@ -104,7 +105,7 @@ TEST_P(ArgReduceTest, ColumnsThatBeginAnywhere) {
   }
 }
 
-// Two columns, which go as four of half the length.
+// Two columns are processed as four columns of half the length.
 TEST_P(ArgReduceTest, TwoColumns) {
   Rng rng(3);
   for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::u8, DType::i16}) {
@@ -118,7 +119,7 @@ TEST_P(ArgReduceTest, TwoColumns) {
   }
 }
 
-// The first of equals, zeros of both signs among them; NaN over all.
+// The first of equal elements, zeros of both signs among them; NaN wins over all.
 TEST_P(ArgReduceTest, TiesAndSpecialValues) {
   for (std::int64_t n : {8, 9, 5000}) {
     const auto value = [n](std::int64_t i) {
@@ -144,8 +145,8 @@ TEST_P(ArgReduceTest, TiesAndSpecialValues) {
   }
 }
 
-// Narrow floats, which are compared as they are until something may be NaN or denormal: one NaN a row of either sign at
-// every place, two of them, infinities of both signs, ties of zeros and of denormals, negative numbers only.
+// Narrow floats are compared by their bits until one may be NaN or denormal. One NaN a row of either sign at every
+// position, two of them, infinities of both signs, ties of zeros and of denormals, negative numbers only.
 TEST_P(ArgReduceTest, NarrowFloats) {
   for (const auto& [x, least] :
        {std::pair{DType::f16, 0x1p-24}, {DType::bf16, 9.2e-41}, {DType::f8e5m2, 0x1p-16}}) {  // their denormals
@@ -226,7 +227,7 @@ TEST_F(ArgReduceChunks, Rows) {
   for (const Kind kind : {Kind::dense, Kind::transposed}) {
     const View x = random_view(rng, {5, 90, 128}, DType::f32, kind);
     for (const int axis : {1, -1}) {
-      if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
+      if (kind == Kind::transposed && axis == -1) continue;  // a row would exceed a binding
       const View which = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::i32);
       both({x}, {which}, [axis](Stream& s, auto in, auto out) {
         kernels::arg_reduce(s, kernels::ArgKind::max, in[0], out[0], std::array{axis});
@@ -235,7 +236,7 @@ TEST_F(ArgReduceChunks, Rows) {
   }
 }
 
-// Places are counted over the whole row, which exceeds a binding: over one axis and over several, in any order.
+// Indices count over the whole row, which exceeds a binding: over one axis and over several, in any order.
 TEST_F(ArgReduceChunks, LongRows) {
   for (const Rows& c :
        {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced}, Rows{{70001, 3}, {0}, Kind::dense},
@@ -256,8 +257,8 @@ TEST_F(ArgReduceChunks, LongRows) {
   }
 }
 
-// Rows that exceed a binding along several axes, along each of them alone: chunks are cut along all of these axes, and
-// are not of one length. Of equal elements, which lie in several chunks, the first one counts.
+// Rows that exceed a binding along several axes, each of which exceeds it alone: chunks are cut along all of these axes
+// and have different lengths. The first of equal elements, which are in several chunks, counts.
 TEST_P(ArgReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
   const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},          {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
                       {{151, 130, 5}, {1, 2}, Kind::transposed},     {{3, 2, 20001}, {0, 1, 2}, Kind::dense},

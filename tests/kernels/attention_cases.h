@@ -1,4 +1,4 @@
-// What the tests of attention share: problems, and running them against the twin.
+// Shared by the tests of attention: problems, and running them against the reference.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ using test::random_view;
 using test::Rng;
 using test::Tolerance;
 
-// What the mask depends on; the other axes are broadcast.
+// The axes that the mask depends on; the others are broadcast.
 enum class Mask { none, keys, rows, heads, everything };
 
 struct AttentionCase {
@@ -54,7 +54,7 @@ struct AttentionOperands {
   View y;
   bool mask = false, query_lengths = false, key_lengths = false;
 
-  // The call on these inputs, or on copies of them.
+  // The call on the given inputs, which are these or copies of them.
   AttentionCall call(std::span<const View> in, const View& out, const AttentionOptions& options) const {
     std::size_t next = 3;
     std::optional<View> m;
@@ -84,7 +84,7 @@ inline AttentionOperands operands(Rng& rng, const AttentionCase& c) {
   if (c.mask == Mask::everything) {
     o.inputs.push_back(random_view(rng, {c.batch, c.heads, c.queries, c.keys}, c.mask_type, Kind::transposed));
   }
-  // Some of them too small or too large, which the kernel takes into the range.
+  // Some of them are negative or too large, which the kernel clamps.
   const auto lengths = [&](std::int64_t most) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < c.batch; ++i) {
@@ -101,24 +101,24 @@ inline AttentionOperands operands(Rng& rng, const AttentionCase& c) {
   return o;
 }
 
-// Averages of values of about 1 with weights from scores of a few units. A score's rounding error is some
-// 2^-24 · |score| · √dim ≤ 5e-6, a weight's relative error that and exp's few units in the last place, and an average's
-// error a weight's times |v| ≤ 5; 1e-5 was never reached. Narrow outputs are rounded once more: half a unit, and a
-// neighbour when the two sides round differently.
+// Averages of values of about 1 with weights from scores of a few units. A score's rounding error is about 2^-24 ·
+// |score| · √dim ≤ 5e-6; a weight's relative error is that plus a few units in the last place of exp; an average's
+// error is a weight's times |v| ≤ 5. Measured errors are below 1e-5. Narrow outputs are rounded once more: half a unit,
+// and a whole unit when the two sides round differently.
 inline Tolerance attention_tolerance(DType type) { return {.ulp = type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-5}; }
 
-// Where cooperative matrices can be taken, weights are rounded to f16: an average is off by half a unit in the last
-// place of the values it averages, 2^-11 · 5 at most.
+// With cooperative matrices weights are rounded to f16: an average errs by half a unit in the last place of the values
+// it averages, at most 2^-11 · 5.
 inline Tolerance attention_tolerance(const AttentionCase& c) {
   if (c.type != DType::f16 || c.dim % 8 != 0 || c.value_dim % 8 != 0) return attention_tolerance(c.type);
   return {.ulp = 1, .absolute = 2e-3};
 }
 
-// Some form of the kernel; not every device and call can take it.
+// A random variant of the kernel; not every device and call supports it.
 inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabilities) {
   const auto one_of = [&](std::initializer_list<int> values) { return values.begin()[rng() % values.size()]; };
   AttentionVariant v;
-  // A software device compiles matrices in long loops: seldom, and in small tiles.
+  // A software device compiles matrices into long loops: rarely, and in small tiles.
   if (rng() % (capabilities.software ? 8 : 3) == 0) {
     const int unit = static_cast<int>(capabilities.matrix_shapes.empty() ? 8 : capabilities.matrix_shapes[0].m);
     const auto matrices =
@@ -153,7 +153,7 @@ inline AttentionVariant test_variant(Rng& rng, const gpu::Capabilities& capabili
   return v;
 }
 
-// Runs a call on a stream: on the CPU the twin, on a GPU that variant (if it can) or the one which is chosen.
+// Runs a call on a stream: on the CPU the reference, on a GPU that variant (if it can run) or the chosen one.
 inline void run_attention(Stream& stream, const AttentionCall& call, const AttentionVariant* variant) {
   if (!stream.gpu()) return attention_reference(call);
   gpu::Commands& commands = *stream.gpu();
@@ -163,7 +163,7 @@ inline void run_attention(Stream& stream, const AttentionCall& call, const Atten
   attention(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths);
 }
 
-// The call on the GPU against the twin.
+// Compares the call on the GPU with the reference.
 inline void check_attention(gpu::Device& device, const AttentionOperands& o, const AttentionOptions& options,
                             const std::string& what, const AttentionVariant* variant = nullptr,
                             std::optional<Tolerance> allowed = {}) {
@@ -183,7 +183,7 @@ inline void check_attention(gpu::Device& device, const AttentionCase& c, const A
   check_attention(device, operands(rng, c), c.options(), text(c), variant, attention_tolerance(c));
 }
 
-// The vectorised CPU form against the twin.
+// Compares the vectorised CPU form with the reference.
 inline void check_attention_cpu(const AttentionOperands& o, const AttentionOptions& options, const std::string& what,
                                 std::optional<Tolerance> allowed = {}) {
   View expected = o.y;

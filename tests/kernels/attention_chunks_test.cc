@@ -13,7 +13,7 @@ using AttentionChunksOnDevice = ChunksOnDevice;
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionChunksOnDevice, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
-// q and y are cut by heads and queries, keys by batch and heads. The attention windows and lengths stay what they were.
+// q and y are split by heads and queries, keys by batch and heads. The attention windows and lengths are unchanged.
 TEST_F(AttentionChunks, HeadsAndQueries) {
   const auto call = [](const kernels::AttentionOptions& options) {
     return [=](Stream& s, std::span<const View> in, std::span<const View> out) {
@@ -59,11 +59,12 @@ TEST_P(AttentionChunksOnDevice, LongKeys) {
   add([](auto& c) { c.queries = 1, c.heads = 14, c.type = DType::f16, c.keys = 2503, c.mask = Mask::rows; });
   add([](auto& c) { c.dim = 37, c.value_dim = 19, c.k_kind = Kind::sliced, c.v_kind = Kind::reversed; });
   add([](auto& c) { c.dim = 130, c.value_dim = 300, c.keys = 203, c.y_kind = Kind::transposed; });
-  add([](auto& c) { c.queries = 1000, c.mask = Mask::rows, c.mask_type = DType::f32; });  // a mask past it both ways
+  // The mask exceeds a binding along both axes.
+  add([](auto& c) { c.queries = 1000, c.mask = Mask::rows, c.mask_type = DType::f32; });
   for (const kernels::AttentionCase& c : cases) kernels::check_attention(*device, c);
 }
 
-// Each form of the kernel: chunks end within its tiles or with them.
+// Each variant of the kernel: chunks end within its tiles or at their ends.
 TEST_P(AttentionChunksOnDevice, FormsWithLongKeys) {
   using kernels::AttentionKind, kernels::Mask;
   const gpu::Capabilities& capabilities = device->capabilities();
@@ -82,7 +83,7 @@ TEST_P(AttentionChunksOnDevice, FormsWithLongKeys) {
                              .causal = causal, .type = DType::f16, .key_lengths = lengths};
     if (causal) c.window_left = 1700;
     for (kernels::AttentionVariant form : forms) {
-      if (form.kind == AttentionKind::subgroup_matrix && mask != Mask::rows) continue;  // they take long to compile
+      if (form.kind == AttentionKind::subgroup_matrix && mask != Mask::rows) continue;  // slow to compile
       form.kv_splits = form.kind != AttentionKind::subgroup_matrix && causal ? 2 : 1;
       const auto o = kernels::operands(rng, c);
       if (!kernels::attention_can_run(form, o.call(o.inputs, o.y, c.options()), capabilities)) continue;
@@ -90,11 +91,11 @@ TEST_P(AttentionChunksOnDevice, FormsWithLongKeys) {
       kernels::check_attention(*device, o, c.options(), kernels::text(c), &form, kernels::attention_tolerance(c));
     }
   }
-  // Without a buffer whole tiles are read, and these keys do not come in such.
+  // Without a buffer in workgroup memory whole tiles are read, and the number of these keys is no multiple of a tile.
   EXPECT_GE(ran, 12 + (capabilities.subgroups ? 4 : 0) + (forms.size() > 4 ? 2 : 0));
 }
 
-// Chunks in which a query sees no key, a query that sees none at all, and NaN, which is not read past a length.
+// Chunks in which a query sees no key, a query that sees none at all, and NaN past a length, which is not read.
 TEST_P(AttentionChunksOnDevice, LongKeysThatAreHidden) {
   constexpr std::int64_t kQueries = 5, kKeys = 1200, kLength = 1111;
   const View mask = view_of(DType::f32, {kQueries, kKeys}, Kind::dense, [](std::int64_t i) {
@@ -114,7 +115,7 @@ TEST_P(AttentionChunksOnDevice, LongKeysThatAreHidden) {
   kernels::check_attention(*device, problem, {.scale = 0.2f}, "hidden");
 }
 
-// A graph's executable brings the scratch that chunks of keys need.
+// A graph's executable provides the scratch that chunks of keys need.
 TEST_F(AttentionChunks, LongKeysInAGraph) {
   const Shape shape{2, 2, 901, 40};
   Graph g;
@@ -130,7 +131,8 @@ TEST_F(AttentionChunks, LongKeysInAGraph) {
   bound.compare(compiler::evaluate(g, inputs), "attention to long keys");
 }
 
-// Heads that are interleaved in memory, so that one chunk has keys of all; and operands in y's own buffer, far from it.
+// Heads that are interleaved in memory, so that one chunk has keys of all heads; and operands in y's own buffer, far
+// from y.
 TEST_P(AttentionChunksOnDevice, InterleavedHeadsAndSharedBuffers) {
   const auto call = [this](Stream& s, std::span<const View> in, std::span<const View> out) {
     const kernels::AttentionOptions options{.scale = 0.2f, .causal = true};

@@ -1,4 +1,4 @@
-// Attention on random problems by random forms of the kernel, and what windows and lengths do to it.
+// Attention on random problems by random variants of the kernel; windows and lengths.
 #include "attention_cases.h"
 #include "support/differential.h"
 #include "support/npy.h"
@@ -11,7 +11,7 @@ namespace {
 using test::pick;
 using test::random_int;
 
-// A size with what is awkward in it: 1, odd ones, both sides of tiles and chunks.
+// A difficult size: 1, odd sizes, both sides of tiles and chunks.
 std::int64_t random_length(Rng& rng) {
   static constexpr int kAwkward[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 200};
   return rng.details()() % 2 ? pick(rng.details(), kAwkward) : random_int(rng.details(), 1, 80);
@@ -44,7 +44,7 @@ AttentionCase random_case(Rng& rng) {
   c.key_lengths = rng() % 3 == 0;
   c.length_type = pick(rng, kLengthTypes);
   c.type = pick(rng, kTypes);
-  // Dense three times out of four: only such operands take the fast forms.
+  // Dense in three of four cases: only dense operands use the fast variants.
   const auto input = [&] { return rng() % 4 ? Kind::dense : test::random_input_kind(rng); };
   c.q_kind = input();
   c.k_kind = input();
@@ -53,7 +53,7 @@ AttentionCase random_case(Rng& rng) {
   return c;
 }
 
-// Some form that the device can run; none: the one that is chosen. `which` decides.
+// A variant that the device can run, selected by `which`; none: the chosen one.
 std::optional<AttentionVariant> random_variant(const gpu::Capabilities& capabilities, const AttentionCall& call,
                                                std::uint64_t which) {
   Rng rng(which);
@@ -89,7 +89,7 @@ test::Problem random_problem(Rng& rng) {
 
 const bool registered = test::differential("attention", random_problem, 4);
 
-// ---- Windows and lengths: the twin against NumPy, every form against the twin
+// ---- Windows and lengths: the reference against NumPy, every variant against the reference
 
 TEST(AttentionTwin, WindowsAndLengthsEqualNumPy) {
   for (const std::string name : {"window", "window_causal", "window_top_left", "lengths", "lengths_window"}) {
@@ -122,7 +122,7 @@ std::vector<AttentionCase> windows() {
     list.push_back(c);
     c.top_left = true;
     list.push_back(c);
-    std::swap(c.queries, c.keys);  // the first queries stand before the first key, or the last behind the last
+    std::swap(c.queries, c.keys);  // first queries before the first key, or last ones after the last
     list.push_back(c);
     c.top_left = false;
     list.push_back(c);
@@ -162,7 +162,7 @@ TEST_P(AttentionWindows, EqualTwin) {
   for (const AttentionCase& c : windows()) check_attention(device(), c);
 }
 
-// What lies behind a sequence's length is not looked at: NaN there reaches nothing.
+// Keys and values past a sequence's length are not read: NaN there has no effect.
 TEST_P(AttentionWindows, PaddingIsNotRead) {
   AttentionCase c{.batch = 4, .queries = 5, .keys = 50, .dim = 8, .value_dim = 8, .key_lengths = true};
   for (const AttentionVariant& v :
@@ -183,7 +183,7 @@ TEST_P(AttentionWindows, PaddingIsNotRead) {
   }
 }
 
-// Lengths in the buffer that is written.
+// Lengths in the buffer that the kernel writes.
 TEST_P(AttentionWindows, LengthsBesideTheResult) {
   AttentionCase c{
       .batch = 3, .queries = 5, .keys = 50, .dim = 8, .value_dim = 8, .query_lengths = true, .key_lengths = true};
@@ -203,7 +203,7 @@ TEST_P(AttentionWindows, LengthsBesideTheResult) {
   }
 }
 
-// The form on cooperative matrices, where the device has them: the shapes that it is chosen for, and its edges.
+// The variant on cooperative matrices, if the device has them: the shapes for which it is chosen, and edge cases.
 TEST_P(AttentionWindows, Matrices) {
   const gpu::Capabilities& capabilities = device().capabilities();
   const auto first = attention_subgroup_matrix(capabilities, 1, 1, 16, 32, 1);
@@ -233,7 +233,7 @@ TEST_P(AttentionWindows, Matrices) {
        .window_left = 9,
        .query_lengths = true,
        .key_lengths = true},
-      // Heads that are no whole matrices, or not as many as subgroups share.
+      // Sizes of heads that are not whole matrices, or numbers of them that subgroups cannot divide evenly.
       {.heads = 2, .kv_heads = 1, .queries = 33, .keys = 45, .dim = 40, .value_dim = 24, .type = DType::f16},
       {.queries = 21, .keys = 50, .dim = 24, .value_dim = 40, .mask = Mask::keys, .type = DType::f16},
   };
@@ -250,7 +250,7 @@ TEST_P(AttentionWindows, Matrices) {
   EXPECT_GE(ran, 10);
 }
 
-// Scores that grow from key to key: the sums must follow their rising maximum.
+// Scores that grow from key to key, so that the sums must follow the rising maximum.
 TEST_P(AttentionWindows, MatricesFollowAGrowingMaximum) {
   const gpu::Capabilities& capabilities = device().capabilities();
   const auto v = attention_subgroup_matrix(

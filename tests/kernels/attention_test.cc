@@ -23,7 +23,7 @@ std::vector<Case> sizes() {
   return list;
 }
 
-// One case for each thing that a mask, a group or a layout can be.
+// One case for each kind of mask, group and layout.
 std::vector<Case> kinds() {
   std::vector<Case> list;
   for (DType type : {DType::boolean, DType::f32, DType::f16, DType::bf16}) {
@@ -61,7 +61,7 @@ std::vector<Case> kinds() {
   return list;
 }
 
-// ---- The twin against PyTorch, the vectorised CPU form against the twin
+// ---- The reference against PyTorch, the vectorised CPU form against the reference
 
 TEST(AttentionTwin, EqualsPyTorch) {
   for (const std::string name : {"plain", "boolean", "added", "grouped", "causal"}) {
@@ -74,7 +74,7 @@ TEST(AttentionTwin, EqualsPyTorch) {
     View y(Buffer::host(static_cast<std::uint64_t>(expected.count()) * 4), 0, DType::f32, expected.shape());
     attention_reference(AttentionCall(q, load("k"), load("v"), mask, y, options));
     for (std::int64_t i = 0; i < y.count(); ++i) {
-      // The twin's rounding to f32, and the scale's.
+      // The rounding of the reference to f32, and of the scale.
       ASSERT_NEAR(test::value(y, i), test::value(expected, i), 5e-7) << name << " at " << i;
     }
   }
@@ -118,7 +118,7 @@ TEST(AttentionCpu, BadCallsAreNamed) {
   refuses("may not be the same memory as k or v", view({1, 2, 5, 8}), k, view({1, 2, 5, 8}), {}, k);
 }
 
-// ---- Inputs that need more than random numbers: made once, run on every device and on the CPU
+// ---- Special inputs: generated once, run on every device and on the CPU
 
 struct Special {
   std::string name;
@@ -138,7 +138,7 @@ std::vector<Special> specials() {
   Rng rng(11);
   const Case base{.queries = 5, .keys = 21, .dim = 8, .value_dim = 8};
 
-  // No key for anyone; for some queries; by each kind of mask.
+  // No visible key for any query; for some queries; by each kind of mask.
   for (DType type : {DType::boolean, DType::f32}) {
     for (Mask mask : {Mask::keys, Mask::rows}) {
       Case c = base;
@@ -159,7 +159,7 @@ std::vector<Special> specials() {
       }
     }
   }
-  {  // The lowest finite number added to all: not hidden, an average of all.
+  {  // The lowest finite number added to all scores: not hidden, so the result is an average of all values.
     Case c = base;
     c.mask = Mask::keys;
     c.mask_type = DType::f32;
@@ -167,7 +167,7 @@ std::vector<Special> specials() {
     for (std::int64_t i = 0; i < c.keys; ++i) set(o.inputs[3], i, std::numeric_limits<float>::lowest());
     list.push_back({"lowest finite mask", o, c.options()});
   }
-  {  // Huge scores, all of them whole numbers that f32 holds exactly, so that only exp's error is left.
+  {  // Huge scores, all of them integers that f32 holds exactly, so that only exp's error remains.
     AttentionOperands o = operands(rng, base);
     std::uniform_int_distribution<int> whole(-16, 16);
     for (int part : {0, 1}) {
@@ -175,7 +175,7 @@ std::vector<Special> specials() {
     }
     list.push_back({"scores of 1e4", o, {.scale = 8}});
   }
-  {  // Scores of one size, far from zero: the weights come from differences alone.
+  {  // Scores of one size, far from zero: the weights depend only on their differences.
     AttentionOperands o = operands(rng, base);
     for (std::int64_t i = 0; i < o.inputs[0].count(); ++i) set(o.inputs[0], i, i % 8 == 0 ? 1e4f : 0.0f);
     for (std::int64_t i = 0; i < o.inputs[1].count(); ++i) set(o.inputs[1], i, i % 8 == 0 ? 1.0f : -1.0f);
@@ -183,7 +183,7 @@ std::vector<Special> specials() {
     for (std::int64_t i = 0; i < o.inputs[0].count(); ++i) set(o.inputs[0], i, i % 8 == 0 ? -1e4f : 0.0f);
     list.push_back({"equal scores of -1e4", o, {}});
   }
-  // NaN and infinity: a score of NaN or +inf leaves its row without a number, -inf hides the key.
+  // NaN and infinity: a score of NaN or +inf makes its row NaN, -inf hides the key.
   for (float x : {std::nanf(""), kInfinity, -kInfinity}) {
     AttentionOperands o = operands(rng, base);
     set(o.inputs[0], 2 * 8 + 3, x);  // query 2 of head 0
@@ -201,7 +201,7 @@ std::vector<Special> specials() {
     set(o.inputs[3], 21 + 4, x);
     list.push_back({std::format("{} in the mask", x), o, c.options()});
   }
-  // Nothing to compute, and nothing to see.
+  // Nothing to compute, and no visible keys.
   for (auto [batch, queries, keys, columns] : {std::array{0, 3, 5, 8}, {1, 0, 5, 8}, {1, 3, 5, 0}, {1, 3, 0, 8}}) {
     for (Mask mask : {Mask::none, Mask::rows}) {
       Case c{.batch = batch, .queries = queries, .keys = keys, .dim = 8, .value_dim = columns, .mask = mask};
@@ -215,13 +215,13 @@ TEST(AttentionCpu, SpecialValues) {
   for (const Special& s : specials()) check_attention_cpu(s.operands, s.options, s.name, s.allowed);
 }
 
-// ---- The GPU against the twin
+// ---- The GPU against the reference
 
 class Attention : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device() { return test::device(GetParam()); }
 
-  // The forms that some device would be given, as far as this one can run them.
+  // The variants that some device would use, as far as this one can run them.
   std::vector<AttentionVariant> variants() {
     return {
         {.threads = 128, .tile = 64},
@@ -290,7 +290,7 @@ TEST_P(Attention, EveryVariant) {
 
 TEST_P(Attention, EveryVariantWithSpecialValues) {
   std::vector<AttentionVariant> some = variants();
-  some = {some[3], some[10], some[12], some[13]};  // with splits, tiles, parts, few, sides
+  some = {some[3], some[10], some[12], some[13]};  // with splits, tiles, kv_splits, decode, threads_per_row
   for (const Special& s : specials()) {
     check_attention(device(), s.operands, s.options, s.name, nullptr, s.allowed);
     if (s.operands.y.count() == 0) continue;
@@ -298,8 +298,8 @@ TEST_P(Attention, EveryVariantWithSpecialValues) {
   }
 }
 
-// The last key that is seen has infinite values: its column's results are infinite, whatever the kernel reads beside it
-// to fill a step or a tile.
+// The last visible key has infinite values: its column's results are infinite, whatever else the kernel reads to fill a
+// step or a tile.
 TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
   std::vector<AttentionVariant> some = variants();
   const gpu::Capabilities& capabilities = device().capabilities();
@@ -328,12 +328,12 @@ TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
         const std::string what = std::format("{} keys of {}{}", keys, name(type), lengths ? ", half of them seen" : "");
         check_attention(device(), o, c.options(), what, nullptr, attention_tolerance(c));
         for (const AttentionVariant& v : some) {
-          // The others differ by type in their loads alone.
+          // The others differ by type only in their loads.
           const bool by_type = v.kind == AttentionKind::decode || v.kind == AttentionKind::subgroup_matrix;
           if (by_type || type == DType::f32)
             check_attention(device(), o, c.options(), what, &v, attention_tolerance(c));
         }
-        // What the twin found, which the GPU's results were compared with.
+        // The reference's result, with which the GPU's results were compared.
         EXPECT_EQ(test::value(o.y, 5), -kInfinity) << what;
         EXPECT_EQ(test::value(o.y, 12), kInfinity) << what;
       }
@@ -341,7 +341,7 @@ TEST_P(Attention, EveryVariantWithInfiniteValuesOfTheLastKey) {
   }
 }
 
-// As an encoder has it: one buffer [batch, length, 3, heads, dim], y [batch, length, heads, dim]; then y in q's place.
+// As in an encoder: one buffer [batch, length, 3, heads, dim], y [batch, length, heads, dim]; then y in q's place.
 TEST_P(Attention, PackedProjection) {
   Rng rng(5);
   const std::int64_t batch = 2, length = 37, heads = 3;
@@ -367,13 +367,13 @@ TEST_P(Attention, PackedProjection) {
   }
 }
 
-// More workgroups than a dimension of a dispatch holds.
+// More workgroups than one dimension of a dispatch allows.
 TEST_P(Attention, ManyHeads) {
   const Case c{.batch = 66000, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 2, .dim = 4, .value_dim = 4};
   check_attention(device(), c);
 }
 
-// What is chosen fits the device it is chosen for, whatever the shape.
+// The chosen variant fits the device, whatever the shape.
 TEST(AttentionChoice, FitsTheDevice) {
   gpu::Capabilities minimum;
   minimum.max_workgroup_memory = 16384;
@@ -388,7 +388,7 @@ TEST(AttentionChoice, FitsTheDevice) {
   for (const gpu::Capabilities& caps : {minimum, large, software, shuffles, small_shuffles}) {
     for (std::int64_t dim : {1, 32, 33, 64, 65, 96, 128, 160, 256, 512}) {
       for (std::int64_t length : {1, 16, 33, 64, 128, 200, 4096}) {
-        // Shapes only: the views are broadcasts of a few numbers.
+        // Only shapes matter: the views are broadcasts of a few numbers.
         const Buffer buffer = Buffer::host(4096);
         const View q(buffer, 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});
         const View y(Buffer::host(4096), 0, DType::f32, {64, 12, length, dim}, {0, 0, 0, 1});

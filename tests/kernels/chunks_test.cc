@@ -1,5 +1,5 @@
-// What all kernels have in common where a tensor exceeds a binding, and work that is too long for one dispatch. How a
-// family of kernels takes its tensors in chunks is tested with the family.
+// Behaviour common to all kernels when a tensor exceeds a binding, and work that is too long for one dispatch. How a
+// family of kernels splits its tensors into chunks is tested with the family.
 #include "support/chunks.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Chunks = ChunksTest;
 
-// A row of one value lies in four bytes, and still has too many elements for a dispatch.
+// A row of one value takes four bytes, but has too many elements for a dispatch.
 TEST_F(Chunks, BroadcastRowsAreCutByTheirCount) {
   View x(device->allocate(4), 0, DType::f32, {3, std::int64_t{1} << 31}, {0, 0});
   EXPECT_EQ(kernels::axis_to_cut(device->capabilities(), "", x, kernels::every_axis()), 1);
@@ -43,7 +43,7 @@ TEST_F(Chunks, WhatCannotBeCutIsRefusedByName) {
   } catch (const Unsupported& e) {
     EXPECT_THAT(e.what(), testing::HasSubstr("neighbours along axis 0 lie more than the 65536 bytes apart"));
   }
-  // Tensors as their callers have them.
+  // Messages show tensors as the caller passed them.
   const View packed(device->allocate(1 << 20), 0, DType::i4, {9, 33333});
   EXPECT_EQ(
       thrown_by([&] { kernels::repeat(encoder, packed, View(device->allocate(1 << 20), 0, DType::i4, {9, 99999})); }),
@@ -65,7 +65,7 @@ TEST_F(Chunks, TheFlagForcesIt) {
               testing::HasSubstr("DeviceOptions::binding_limit) is 1000 bytes, expected 4096 or more"));
 }
 
-// A dispatch that could take too long for a watchdog goes as several, in place too; so does a submit.
+// A dispatch that could take too long for a watchdog is split, in place too; so is a submit.
 TEST_F(Chunks, LongWorkIsCut) {
   device.emplace(limited_device(std::nullopt, 1 << 20));
   const View a = random_view(rng, {256, 128}, DType::f32), b = random_view(rng, {128, 192}, DType::f32);

@@ -1,4 +1,4 @@
-// Compaction: on a GPU against the CPU, and against its definition.
+// Compaction: GPU results against the CPU's, and against the definition.
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
@@ -13,7 +13,7 @@ constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType
                           DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
 
-// A mask of which some are false, of every type's zeros.
+// A mask with some false elements, of every type's zeros.
 View random_mask(Rng& rng, const Shape& shape) {
   const View mask =
       random_view(rng, shape, rng() % 2 ? DType::boolean : pick(rng, kAll), random_input_kind(rng), Values::special);
@@ -88,7 +88,7 @@ TEST_P(Compact, Refusals) {
   EXPECT_THROW(kernels::nonzero(encoder, x, view({12, 2}, DType::i16), count), InvalidArgument);
 }
 
-// A denormal is true, wherever it stands.
+// A denormal is true, at every position.
 TEST_P(Compact, DenormalsAreTrue) {
   Rng rng(7);
   for (const DType type : {DType::f32, DType::bf16}) {
@@ -107,7 +107,7 @@ TEST_P(Compact, DenormalsAreTrue) {
   }
 }
 
-// Views of stride 0 have elements without end.
+// A view of stride 0 can have any number of elements.
 TEST_P(Compact, MoreElementsThanAreCounted) {
   gpu::Device& gpu = device(GetParam());
   gpu::Encoder encoder(gpu);

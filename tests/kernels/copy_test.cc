@@ -28,7 +28,7 @@ class Copy : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Copy, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
 
-// The copied bits are checked against the source, not only against the twin.
+// Compares the copied bits with the source, not only with the CPU's result.
 void expect_moved(const View& x, const View& y, const std::string& what) {
   const Layout from = x.layout.broadcast_to(y.shape());
   expect_close(y, x.with_layout(from), kSameBits, what);
@@ -107,7 +107,8 @@ TEST_P(Copy, TransposesOfManySizes) {
   }
 }
 
-// Images to channels last, and matrices, of rows that begin anywhere in a word; what lies around them stays.
+// Images to channels last, and matrices, of rows at any offset within a word; elements around the outputs are
+// unchanged.
 TEST_P(Copy, TransposesOfRowsThatBeginAnywhere) {
   for (DType type : {DType::f32, DType::bf16, DType::i8, DType::c64}) {
     for (const Shape& shape : {Shape{3, 3, 1001}, Shape{2, 4, 700}, Shape{2, 7, 65}, Shape{3, 2, 2049},
@@ -123,7 +124,7 @@ TEST_P(Copy, TransposesOfRowsThatBeginAnywhere) {
         const std::string what = std::format("{} {}{}", name(type), to_string(shape), cut ? " cut" : "");
         copy(x, y, kSameBits, what);
         expect_moved(x, y, what);
-        // Through tiles, unless these would be nearly empty.
+        // Through tiles, unless most of their elements would be unused.
         if (type == DType::c64 || x.shape()[1] * x.shape()[2] < 2048) continue;
         gpu::Encoder encoder(device());
         const View from = kernels::as_unsigned(to_device(device(), x)), to = to_device(device(), y);
@@ -139,18 +140,18 @@ TEST_P(Copy, CastsBetweenAllTypes) {
       if (from == to || from == DType::c64 || to == DType::c64 || from == DType::f64 || to == DType::f64) continue;
       const bool packed = bits(from) < 8 || bits(to) < 8;
       if (packed && from != DType::f32 && to != DType::f32 && from != DType::i8 && to != DType::i8) continue;
-      // All pairs on the first device; the pipelines are the same on the others, so a part of the pairs is enough.
+      // All pairs on the first device; the pipelines are the same on the others, so some of the pairs are enough there.
       if (GetParam() != devices()[0].name && rng() % 4) continue;
       const View x = random_view(rng, {203}, from, Kind::dense, Values::special);
       const View y = random_view(rng, {203}, to);
-      // Both sides round once and to nearest even: the same bits, but for a flushed denormal.
+      // Both sides round once, to nearest even: the same bits, except for a flushed denormal.
       copy(x, y, {}, std::format("{} to {}", name(from), name(to)));
     }
   }
 }
 
-// Integers that f32 has no room for, near the middles between two numbers of bf16: rounded once. (What f32 has no room
-// for is past f16 and the types of eight bits.)
+// Integers that f32 cannot hold, near the midpoints between two numbers of bf16, are rounded once. (Such integers are
+// out of range for f16 and the 8-bit types.)
 TEST_P(Copy, WideIntegersRoundOnce) {
   const auto nearest = [](long double v) {
     const auto guess = bfloat16(static_cast<float>(v)).bits;
@@ -184,7 +185,7 @@ TEST_P(Copy, WideIntegersRoundOnce) {
                                          : static_cast<long double>(numbers[i]);
       EXPECT_EQ(element_bits(y, i), nearest(exact)) << name(from) << " " << static_cast<double>(exact);
     }
-    // The same where the result goes on being computed with.
+    // The same where computing continues with the result.
     Expression e;
     e.output(e.apply(ScalarOp::neg, {e.cast(e.input(from), DType::bf16)}));
     const View negative = random_view(rng, {n}, DType::bf16);
@@ -243,7 +244,7 @@ TEST_P(Gather, EveryAxisTypeAndLayout) {
         const View y = random_view(rng, shape, type, kOutputKinds[rng() % 5]);
         const DType index_type = indices_types[rng() % std::size(indices_types)];
         const View indices = random_view(rng, c.indices, index_type, kInputKinds[rng() % 6]);
-        // Most in range, some from the end, some outside.
+        // Most are in range, some count from the end, some are outside.
         for (std::int64_t i = 0; i < indices.count(); ++i) {
           const std::int64_t n = c.x[axis];
           const std::int64_t v = rng() % 8 == 0

@@ -1,4 +1,5 @@
-// Random problems for the elementwise kernels: every function on every type that it takes, and casts between all types.
+// Random problems for the elementwise kernels: every function on every type that it supports, and casts between all
+// types.
 #include "kernels/elementwise/elementwise.h"
 #include "scalar_cases.h"
 #include "support/differential.h"
@@ -12,7 +13,7 @@ constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, 
                             DType::u16, DType::u32, DType::u64,  DType::boolean, DType::c64,
                             DType::i4,  DType::u4,  DType::i2,   DType::u2};
 
-// An operation of `operands` and a type that it takes; floats and f32 among them are common.
+// An operation with that many operands, and a type that it supports; floats, and f32 among them, are common.
 std::pair<ScalarOp, DType> random_operation(Rng& rng, int operands) {
   while (true) {
     const auto op = static_cast<ScalarOp>(random_int(rng, static_cast<int>(ScalarOp::neg), kScalarOpCount - 1));
@@ -33,7 +34,7 @@ Problem random_problem(Rng& rng, int operands) {
     problem.inputs.push_back(random_view(rng, from, node.type, random_input_kind(rng), values_for(op, type)));
     problem.what += " " + to_string(problem.inputs.back());
   }
-  // A broadcast view's elements share memory: what is set for one is set for all.
+  // A broadcast view's elements share memory: setting one sets them all.
   make_fit(op, type, problem.inputs, rng.details());
   problem.outputs.push_back(random_view(rng, shape, e.output_type(0), random_output_kind(rng)));
   problem.call = call_of(e);
@@ -66,7 +67,7 @@ const bool functions_by_name = differential("elementwise", [](Rng& rng) {
 });
 
 const bool casts = differential("cast", [](Rng& rng) {
-  // A GPU's f64 are bits, which it converts by integer operations.
+  // On a GPU f64 is only bits, which it converts by integer operations.
   const auto type = [&] { return rng() % 16 ? pick(rng, kEvery) : DType::f64; };
   const DType from = type(), to = type();
   const Shape shape = random_shape(rng);
@@ -76,7 +77,8 @@ const bool casts = differential("cast", [](Rng& rng) {
                  [](Stream& s, auto in, auto out) { kernels::copy(s, in[0], out[0]); }, Tolerance{}};
 });
 
-// Of threads with four groups LLVM 21 loses stores on llvmpipe (none with GALLIVM_PERF=nopt), which by itself takes one.
+// With four groups a thread, LLVM 21 loses stores on llvmpipe (not with GALLIVM_PERF=nopt), for which the kernel would
+// choose one group.
 kernels::MapForm form_for(Stream& s, kernels::MapForm form) {
   if (s.gpu() && s.gpu()->device().capabilities().software && form.unroll * std::max(form.width, 4) >= 16) {
     form.unroll = form.width > 4 ? 1 : 3;
@@ -84,7 +86,7 @@ kernels::MapForm form_for(Stream& s, kernels::MapForm form) {
   return form;
 }
 
-// Several types and outputs in one expression, with inputs that broadcast; in the forms too that large tensors take.
+// Several types and outputs in one expression, with inputs that broadcast; also in the forms for large tensors.
 const bool maps = differential("map", [](Rng& rng) {
   constexpr DType kMixed[] = {DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8, DType::i64, DType::boolean};
   const Shape shape = random_shape(rng);
@@ -110,8 +112,8 @@ const bool maps = differential("map", [](Rng& rng) {
   return problem;
 });
 
-// One result of a function whose arguments a thread tests together, a few of them far out or no numbers, in the forms
-// that large tensors take: rows of whole workgroups, parts of them, rows that begin anywhere; also in place.
+// One result of a function whose arguments a thread tests together, of which a few are outside the fast path's range or
+// NaN, in the forms for large tensors: rows of whole workgroups, partial workgroups, unaligned rows; also in place.
 const bool far_maps = differential("map_far", [](Rng& rng) {
   using enum ScalarOp;
   constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};

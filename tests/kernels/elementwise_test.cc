@@ -1,4 +1,4 @@
-// Elementwise kernels: each operation on a GPU against its twin, over types, layouts and odd sizes.
+// Elementwise kernels: each operation on a GPU against the CPU, over types, layouts and odd sizes.
 #include "kernels/elementwise/elementwise.h"
 #include "scalar_cases.h"
 #include "support/kernel_test.h"
@@ -15,7 +15,7 @@ using kernels::map;
 class Elementwise : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device() { return test::device(GetParam()); }
-  // The expression of views [n] on both sides, compared by the signs of zeros too.
+  // Compares the expression of views [n] on both sides, including the signs of zeros.
   void expect_same_zeros(const Expression& e, std::span<const View> in, const Tolerance& tolerance,
                          const std::string& what, bool signs = true) {
     const View on_cpu = random_view(rng, in[0].shape(), e.output_type(0));
@@ -46,7 +46,7 @@ class Elementwise : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, Elementwise, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
-// The narrow floats differ from f32 in their loads and stores only, so a few operations stand for all.
+// The narrow floats differ from f32 only in their loads and stores, so a few operations are enough.
 bool worth_trying(ScalarOp op, DType type) {
   using enum ScalarOp;
   if (!is_floating(type) || type == DType::f32) return true;
@@ -59,10 +59,10 @@ TEST_P(Elementwise, EveryOperationOnEveryType) {
     const auto op = static_cast<ScalarOp>(i);
     for (DType type : kComputingTypes) {
       if (!takes(op, type) || !worth_trying(op, type)) continue;
-      // 500 pipelines: all on the first device, a part of them on the others.
+      // 500 pipelines: all on the first device, some of them on the others.
       if (GetParam() != devices()[0].name && rng() % 6) continue;
       const Expression e = one_op(op, type);
-      // Narrow integers that fill words may be taken as words, the last of 515 elements may not.
+      // Narrow integers that fill words may be loaded as words; the last of 515 elements may not.
       for (const std::int64_t size : {515, 1024}) {
         if (size % 2 == 0 && (!is_integer(type) || bits(type) > 16)) continue;
         std::vector<View> in;
@@ -115,12 +115,12 @@ TEST_P(Elementwise, LogarithmsOfGammaAreZeroAtOneAndTwo) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
     const View x = host_view(type, {2}, std::array{1.0, 2.0}), y = random_view(rng, {2}, type);
     run_both(device(), std::array{x}, std::array{y}, call_of(one_op(ScalarOp::lgamma, type)), kSameBits, "lgamma");
-    EXPECT_EQ(element_bits(y, 0), 0u);  // not -0, as C says
+    EXPECT_EQ(element_bits(y, 0), 0u);  // not -0, as in C
     EXPECT_EQ(element_bits(y, 1), 0u);
   }
 }
 
-// Compilers know what x · 0 is, but for the x for which it is something else.
+// Compilers simplify x · 0 to 0, which is wrong for some x.
 TEST_P(Elementwise, ZerosOfIntegersInAnExpression) {
   for (const DType type : {DType::i32, DType::u32, DType::i8, DType::u16, DType::i64}) {
     for (const ScalarOp op : {ScalarOp::add, ScalarOp::sub, ScalarOp::mul, ScalarOp::div}) {
@@ -141,7 +141,7 @@ TEST_P(Elementwise, ZerosInAnExpressionAreNumbersAsOthers) {
           Expression e;
           const int x = e.input(type), c = e.constant(zero, type);
           e.output(first ? e.apply(op, {c, x}) : e.apply(op, {x, c}));
-          // Compilers may turn around the sums that complex products are.
+          // Compilers may reorder the sums of complex products.
           const bool signs = type != DType::c64 || op == ScalarOp::add || op == ScalarOp::sub;
           expect_same_zeros(e, corners(type, 1), {},
                             std::format("{} {} with {}{}", name(op), name(type), zero, first ? " first" : ""), signs);
@@ -175,7 +175,7 @@ TEST_P(Elementwise, ZerosInAnExpressionAreNumbersAsOthers) {
   expect_same_zeros(reciprocal, corners(DType::c64, 1), {.relative = 1e-6}, "1 / x", false);
 }
 
-// A GPU's f64 are bits: it converts them, and says that it does no more.
+// On a GPU f64 is only bits: it converts them, and reports everything else as Unsupported.
 TEST_P(Elementwise, ConvertsDoubles) {
   std::vector<double> numbers(kCorners, std::end(kCorners));
   for (const double x : {1.0,
@@ -228,7 +228,7 @@ TEST_P(Elementwise, ConvertsDoubles) {
   }
 }
 
-// Normal numbers whose remainder by truncation is denormal, and their remainder by flooring is not.
+// Normal numbers whose remainder by truncation is denormal, but whose remainder by flooring is not.
 TEST_P(Elementwise, RemaindersOfSmallNumbers) {
   std::vector<double> dividends, divisors, expected;
   for (int k = -125; k <= -58; ++k) {
@@ -251,7 +251,7 @@ TEST_P(Elementwise, RemaindersOfSmallNumbers) {
   for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(value(y, i), static_cast<float>(expected[i]));
 }
 
-// Comparisons with 0, and whether a number is true, tell denormals from zeros: alone, and before or after a reduction.
+// Comparisons with 0, and tests for true, distinguish denormals from zeros: alone, and before or after a reduction.
 TEST_P(Elementwise, DenormalsBesideZeros) {
   using enum ScalarOp;
   for (const DType type : {DType::f32, DType::bf16}) {
@@ -308,7 +308,7 @@ TEST_P(Elementwise, FunctionsByName) {
   }
 }
 
-// f64 by the C library and f32 by functions of Weft's own: the same signs of zeros, infinities and NaN, and the same
+// f64 by the C library and f32 by Weft's own functions: the same signs of zeros, infinities and NaN, and the same
 // numbers to five digits (f32 has seven).
 TEST(ElementwiseCpu, F64EndsAsF32Does) {
   cpu::Executor cpu;
@@ -319,7 +319,7 @@ TEST(ElementwiseCpu, F64EndsAsF32Does) {
   for (const FunctionInfo& f : functions()) {
     const auto op = scalar_op(f.name);
     if (f.operands > 2 || (op && (!takes(*op, DType::f64) || op == ScalarOp::nextafter || op == ScalarOp::complex))) {
-      continue;  // nextafter's steps are the type's own
+      continue;  // nextafter steps in its own type
     }
     std::vector<std::vector<double>> arguments(static_cast<std::size_t>(f.operands));
     if (f.operands == 1) arguments[0].assign(one.begin(), one.end());
@@ -345,7 +345,7 @@ TEST(ElementwiseCpu, F64EndsAsF32Does) {
       for (const auto& a : arguments) what += std::format(" {}", a[i]);
       if (std::isnan(wide) || std::isnan(narrow)) EXPECT_EQ(std::isnan(wide), std::isnan(narrow)) << what;
       else if (wide == 0 || std::isinf(wide)) EXPECT_EQ(std::format("{}", wide), std::format("{}", narrow)) << what;
-      // The line of hardsigmoid meets 0 by a difference that each type rounds in its own way.
+      // The line of hardsigmoid crosses 0 at a difference that each type rounds differently.
       else EXPECT_NEAR(wide, narrow, 1e-5 * std::abs(wide) + (f.name == "hardsigmoid" ? 1e-7 : 1e-38)) << what;
     }
   }
@@ -387,7 +387,7 @@ TEST_P(Elementwise, ActivationsAtTheirEnds) {
       encoder.submit();
       const View on_gpu = to_host(device(), out);
       for (std::int64_t i = 0; i < n; ++i) {
-        // By their text, which shows the sign of 0, and NaN without one.
+        // Compared as text, which shows the sign of 0 and NaN without one.
         const auto text = [](double v) { return std::isnan(v) ? "nan" : std::format("{}", v); };
         EXPECT_EQ(text(value(on_cpu, i)), text(c.y[i])) << c.name << " of " << c.x[i] << " in " << name(type);
         EXPECT_EQ(text(value(on_gpu, i)), text(c.y[i])) << c.name << " of " << c.x[i] << " in " << name(type);
@@ -431,7 +431,7 @@ TEST(ElementwiseNames, RefusesWhatDoesNotFit) {
   expect([&] { function_expression("real", i32); }, "real takes complex, got i32");
 }
 
-// An argument as it is, or what has its sign: compilers have mixed up such choices, in these layouts.
+// Selects between an argument and a value with its sign, which compilers have mixed up in these layouts.
 TEST_P(Elementwise, AnArgumentOrWhatHasItsSign) {
   for (const ScalarOp op : {ScalarOp::atan, ScalarOp::atan2, ScalarOp::cbrt, ScalarOp::asinh, ScalarOp::sign}) {
     for (const DType type : {DType::f8e4m3, DType::f8e5m2}) {
@@ -466,7 +466,7 @@ TEST_P(Elementwise, LayoutsOfEveryRank) {
   }
 }
 
-// Narrow outputs that start and end inside of words, beside neighbours that must survive: all offsets and lengths.
+// Narrow outputs that start and end inside words, next to other elements that must not change: all offsets and lengths.
 TEST_P(Elementwise, NarrowOutputsKeepTheirNeighbours) {
   for (DType type : {DType::u8, DType::f16}) {
     const Expression e = one_op(ScalarOp::square, type);
@@ -517,7 +517,8 @@ TEST_P(Elementwise, SeveralOutputsAndSharedNodes) {
   }
 }
 
-// Functions in f32 whose results are rounded to a narrow float by choices and factors, from a type that has less range.
+// Functions in f32 whose results are rounded to a narrow float after selections and factors, from a type with a smaller
+// range.
 TEST_P(Elementwise, RoundedBehindAFactor) {
   for (const DType from : {DType::f16, DType::bf16, DType::f32}) {
     for (const DType to : {DType::f16, DType::bf16}) {
@@ -540,7 +541,7 @@ TEST_P(Elementwise, RoundedBehindAFactor) {
   }
 }
 
-// Each of many choices from the one before, twice.
+// A long chain of selections, each of which uses the one before twice.
 TEST_P(Elementwise, ChoicesFromChoices) {
   Expression e;
   int x = e.input(DType::bf16);
@@ -550,7 +551,7 @@ TEST_P(Elementwise, ChoicesFromChoices) {
   run_both(device(), {{in}}, {{random_view(rng, {8}, DType::bf16)}}, call_of(e), {}, "max");
 }
 
-// Compilers like to leave out a rounding to a narrow float and back.
+// Compilers tend to omit a rounding to a narrow float and back.
 TEST_P(Elementwise, CastsRoundAtEachStep) {
   for (const DType type : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) {
     Expression e;
@@ -564,7 +565,8 @@ TEST_P(Elementwise, CastsRoundAtEachStep) {
   }
 }
 
-// One row of the last axis to a workgroup, or several workgroups to one: what does not change along it is loaded once.
+// One row of the last axis for each workgroup, or several workgroups for one: operands that are constant along it are
+// loaded once.
 TEST_P(Elementwise, RowsOfWholeWorkgroups) {
   Expression e;
   const int x = e.input(DType::f32);
@@ -585,8 +587,8 @@ TEST_P(Elementwise, RowsOfWholeWorkgroups) {
   }
 }
 
-// Narrow elements that a thread takes 16 bytes of at once: each type to each, along rows, with what does not change along
-// them, and from where no such group begins.
+// Threads load 16 bytes of narrow elements at once: each type to each, along rows, with operands that are constant
+// along them, and at offsets that are not aligned for it.
 TEST_P(Elementwise, GroupsOfSixteenBytes) {
   constexpr DType kNarrow[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i16,
                                DType::u16, DType::i8,   DType::u8,     DType::boolean};
@@ -620,7 +622,7 @@ TEST_P(Elementwise, GroupsOfSixteenBytes) {
       }
     }
   }
-  // One function, whose far elements go the long way; in place.
+  // A single function, whose arguments outside the fast path's range use the slow path; in place.
   for (const DType type : {DType::f16, DType::bf16, DType::f8e4m3}) {
     Expression e;
     e.output(e.apply(ScalarOp::silu, {e.input(type)}));
@@ -632,7 +634,7 @@ TEST_P(Elementwise, GroupsOfSixteenBytes) {
   }
 }
 
-// Their operands in one buffer, each seen by words of its own, and numbers that grow along the axes.
+// Operands in one buffer, each bound as words of its own, and virtual operands (ramps).
 TEST_P(Elementwise, GroupsOfSixteenBytesOfOneBuffer) {
   constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::i8, DType::boolean, DType::i16, DType::f8e4m3};
   constexpr std::int64_t kRows = 3;
@@ -685,7 +687,7 @@ TEST_P(Elementwise, GroupsOfSixteenBytesOfOneBuffer) {
   }
 }
 
-// A chain of sums, and of products, rounds at each step, in its order.
+// A chain of sums, and of products, rounds at each step, in the given order.
 TEST_P(Elementwise, ChainsInTheirOrder) {
   for (const ScalarOp op : {ScalarOp::add, ScalarOp::mul}) {
     Expression e;
@@ -702,8 +704,8 @@ TEST_P(Elementwise, ChainsInTheirOrder) {
   }
 }
 
-// Words of bf16 are stored by a rounding for numbers where all are; here a function that reports what goes its long way
-// is followed by one that gives NaN for other reasons.
+// Words of bf16 are stored by a rounding without NaN handling if no element is NaN. Here a function that reports
+// arguments for its slow path is followed by one that gives NaN for other reasons.
 TEST_P(Elementwise, ResultsOfSeveralOperationsThatAreNoNumbers) {
   const DType type = DType::bf16;
   Expression e;
@@ -723,7 +725,8 @@ TEST_P(Elementwise, ResultsOfSeveralOperationsThatAreNoNumbers) {
   }
 }
 
-// Rows of odd lengths, and parts of rows, begin and end inside of words or fours, each elsewhere; neighbours must survive.
+// Unaligned rows: rows of odd lengths, and parts of rows, begin and end inside words or groups of four, each at another
+// offset; adjacent elements must not change.
 TEST_P(Elementwise, RowsThatBeginAnywhere) {
   const auto part = [&](DType type, const Shape& whole, std::int64_t first, std::int64_t length) {
     View v = random_view(rng, whole, type);
@@ -799,7 +802,7 @@ TEST_P(Elementwise, InPlace) {
   }
 }
 
-// Operands of different types in one buffer, of which one is written.
+// Operands of different types in one buffer, one of which is written.
 TEST_P(Elementwise, TypesShareABuffer) {
   Expression e;
   const int x = e.input(DType::f32);
@@ -822,7 +825,7 @@ TEST_P(Elementwise, EmptyShapesDoNothing) {
 }
 
 TEST_P(Elementwise, GridsPastOneDimension) {
-  // 65,535 workgroups of 128 or 256 threads of 4 elements, and some more.
+  // 65,535 workgroups of 128 or 256 threads of 4 elements, and a few more.
   const std::int64_t n = std::int64_t{65535} * std::min(256u, device().capabilities().max_workgroup_size) * 4 + 4099;
   const View x = random_view(rng, {16}, DType::u8);
   const View y(device().allocate((static_cast<std::uint64_t>(n) + 15) / 16 * 16), 0, DType::u8, {n});
@@ -839,7 +842,7 @@ TEST_P(Elementwise, GridsPastOneDimension) {
   EXPECT_EQ(wrong, 0);
 }
 
-// A prime number of whole workgroups, so that the grid holds more of them: in place, none may work twice.
+// A prime number of whole workgroups, so that the grid has more of them; in place, no element may be processed twice.
 TEST_P(Elementwise, GridsThatAreNotWholeInPlace) {
   const std::int64_t block = std::int64_t{std::min(256u, device().capabilities().max_workgroup_size)} * 4 * 2;
   const std::int64_t n = 65537 * block;
@@ -890,7 +893,7 @@ TEST_P(Elementwise, RefusesWhatDoesNotFit) {
   e.output(sum);
   const View y = f32({4});
   expect([&] { map(encoder, e, many, std::span(&y, 1)); }, "storage buffers, this device takes");
-  // It still works.
+  // The device still works.
   kernels::unary(encoder, ScalarOp::exp, f32({4}), y);
   encoder.submit();
 }

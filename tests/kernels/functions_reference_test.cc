@@ -1,4 +1,4 @@
-// The CPU twins against values of mpmath, SciPy and NumPy (tests/reference/scalar_functions.py).
+// The CPU's functions against values of mpmath, SciPy and NumPy (tests/reference/scalar_functions.py).
 #include <cmath>
 #include <sstream>
 
@@ -35,7 +35,7 @@ View as(const View& v, DType type) {
   return y;
 }
 
-// Both in f64, where the twin is the C library and what is built on it, and in f32.
+// Both in f64, where the CPU uses the C library and functions built on it, and in f32.
 TEST(FunctionsReference, Unary) {
   cpu::Executor cpu;
   const View x = load("unary_x");
@@ -67,7 +67,7 @@ TEST(FunctionsReference, Binary) {
   for (std::size_t k = 0; k < std::size(exact_ops); ++k) {
     const View y = empty(DType::f32, a.count());
     kernels::binary(cpu, exact_ops[k], a, b, y);
-    // Quotients past 2^24 are rounded at several places.
+    // Quotients above 2^24 are rounded several times.
     expect_close(y, row(exact, k), {.ulp = exact_ops[k] == floor_divide ? 1.0 : 0.0}, std::string(name(exact_ops[k])));
   }
   const View rounded = load("binary_rounded");
@@ -147,7 +147,7 @@ TEST(FunctionsReference, Complex) {
     kernels::unary(cpu, real_ops[k], a, y);
     expect_close(y, as(row(real_want, k), DType::f32), {.ulp = 1}, std::string(name(real_ops[k])));
   }
-  // Casts: imaginary part 0 on the way in, the real part on the way out, true unless both are 0.
+  // Casts: imaginary part 0 from real types, the real part to real types, true unless both are 0.
   const View x = host_view(DType::i16, {3}, std::vector<double>{-3, 0, 7});
   const View z = as(x, DType::c64);
   EXPECT_EQ(element_bits(z, 0), std::bit_cast<std::uint32_t>(-3.0f));

@@ -1,4 +1,4 @@
-// Ranges, identities, triangles, one-hot codes: on a GPU against the CPU, and against their definitions.
+// Ranges, identities, triangles, one-hot codes: GPU results against the CPU's, and against the definitions.
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -18,7 +18,7 @@ constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64, DT
 constexpr DType kIndices[] = {DType::i8, DType::i16, DType::i32, DType::i64,
                               DType::u8, DType::u16, DType::u32, DType::u64};
 
-// A GPU computes floats in f32 where the twin has double.
+// A GPU computes floats in f32 where the CPU uses double.
 Tolerance range_tolerance(DType type, double largest) {
   const double step = type == DType::f32 ? 0 : type == DType::f16 ? 0x1p-10 : type == DType::bf16 ? 0x1p-7 : 0x1p-2;
   return {.absolute = largest * (0x1p-22 + step)};

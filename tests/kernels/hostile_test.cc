@@ -1,5 +1,5 @@
-// Kernels called wrongly: random problems of which one view is spoilt. Every kernel must do what it is asked or say by
-// a typed error that it cannot, the same on every device; never crash, hang or touch memory that is not the outputs'.
+// Wrong calls of kernels: random problems with one corrupted view. Every kernel must do what it is asked or throw a
+// typed error, the same on every device; it must never crash, hang or touch memory outside of its outputs.
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -34,7 +34,7 @@ Result outcome(const std::function<void()>& run) {
   }
 }
 
-// Whether every kernel must refuse what came of it.
+// Whether every kernel must refuse the corrupted call.
 enum class Must { nothing, refuse };
 
 Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& outputs, std::size_t& moved) {
@@ -70,7 +70,7 @@ Must spoil(Rng& rng, Spoilt how, std::vector<View>& inputs, std::vector<View>& o
       if (inputs.empty()) return Must::nothing;
       View& x = inputs[rng() % inputs.size()];
       if (v.count() < 2 || x.count() < 2) return Must::nothing;
-      // One buffer with x's elements at its start and v's from the second of them on.
+      // One buffer with x's elements at its start and v's elements from x's second element on.
       const auto bytes = [](const View& w) { return byte_size(w.dtype, static_cast<std::uint64_t>(w.count()) + 16); };
       const View memory = random_view(rng, {static_cast<std::int64_t>(bytes(x) + bytes(v))}, DType::u8);
       const std::uint64_t from = static_cast<std::uint64_t>(std::max({bits(v.dtype) / 8, bits(x.dtype) / 8, 1}));
@@ -97,7 +97,7 @@ class Hostile : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device() { return test::device(GetParam()); }
 
-  // Views for a GPU call; those of one buffer stay in one.
+  // Views for a GPU call; views that share a buffer still share one.
   std::vector<View> on_device(std::span<const View> views, std::map<std::uint64_t, Buffer>& buffers) {
     std::vector<View> result;
     for (View v : views) {
@@ -131,7 +131,7 @@ class Hostile : public testing::TestWithParam<std::string> {
       }
     }
     const std::vector<View> results = p.outputs;
-    // On the wrong side: for the GPU a view in host memory, for the CPU one on the GPU.
+    // On the wrong device: a view in host memory for the GPU, one in GPU memory for the CPU.
     if (moved) {
       const std::size_t k = moved - 1;
       if (k < inputs.size()) std::swap(inputs[k], p.inputs[k]);
@@ -152,7 +152,7 @@ class Hostile : public testing::TestWithParam<std::string> {
                     static_cast<int>(on_gpu.outcome), on_gpu.message, static_cast<int>(on_cpu.outcome), on_cpu.message);
     EXPECT_NE(on_gpu.outcome, Outcome::broken) << what;
     EXPECT_NE(on_cpu.outcome, Outcome::broken) << what;
-    // What was refused has written nothing.
+    // A refused call has written nothing.
     for (const Memory& m : memory) {
       const auto written = [&](const Result& r) {
         return std::span(results).first(r.outcome == Outcome::done ? results.size() : 0);
@@ -166,7 +166,7 @@ class Hostile : public testing::TestWithParam<std::string> {
       EXPECT_NE(on_gpu.outcome, Outcome::done) << what;
       EXPECT_NE(on_cpu.outcome, Outcome::done) << what;
     }
-    // A GPU may lack a type.
+    // A GPU may not support a type.
     const bool alike = on_gpu.outcome == on_cpu.outcome || on_gpu.outcome == Outcome::unsupported;
     EXPECT_TRUE(alike) << what;
     for (const Result& r : {on_gpu, on_cpu}) {

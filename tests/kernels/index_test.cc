@@ -1,4 +1,4 @@
-// Gathers by element and by tuple, scatters: on a GPU against the CPU, and against their definitions.
+// Gathers by element and by tuple, scatters: GPU results against the CPU's, and against the definitions.
 #include <cstring>
 #include <set>
 
@@ -63,12 +63,12 @@ Shapes random_shapes(Rng& rng, Form form) {
   return s;
 }
 
-// Of the axis that an index names.
+// The size of the axis that index i selects from.
 std::int64_t size_of(const Shapes& s, std::int64_t i) {
   return s.whole[s.form == Form::tuples ? s.axis + static_cast<int>(i % s.indices[-1]) : s.axis];
 }
 
-// Most in range, some from the end, some outside if `beyond`.
+// Most are in range, some count from the end, and if `beyond` some are outside.
 View random_indices(Rng& rng, const Shapes& s, Kind kind, bool beyond) {
   const DType type = pick(rng, kIndices);
   const View indices = random_view(rng, s.indices, type, kind);
@@ -86,12 +86,12 @@ View random_indices(Rng& rng, const Shapes& s, Kind kind, bool beyond) {
 }
 
 kernels::Selection selection(const Shapes& s, const View& whole, const View& indices, const View& part) {
-  if (s.form == Form::rows) return kernels::select_rows("test", whole, indices, part, s.axis);
-  if (s.form == Form::elements) return kernels::select_elements("test", whole, indices, part, s.axis);
-  return kernels::select_tuples("test", whole, indices, part, s.axis);
+  if (s.form == Form::rows) return kernels::select_rows("gather", whole, indices, part, s.axis);
+  if (s.form == Form::elements) return kernels::select_elements("gather_elements", whole, indices, part, s.axis);
+  return kernels::select_tuples("gather_nd", whole, indices, part, s.axis);
 }
 
-// Groups a thread; 0 leaves them to the kernel.
+// Groups for each thread; 0: the kernel chooses.
 int random_unroll(Rng& rng) { return static_cast<int>(rng() % 5); }
 
 Problem random_gather(Rng& rng, Form form) {
@@ -148,7 +148,7 @@ Problem random_scatter(Rng& rng, Form form) {
   View indices = random_indices(rng, s, kind, op != ScatterKind::assign);
   View updates = random_view(rng, s.part, type, random_input_kind(rng), compares ? Values::special : Values::ordinary);
   const View y = random_view(rng, s.whole, type, random_output_kind(rng), Values::ordinary);
-  // Where updates of up to 32 bits meet, any may stay; so all are the same.
+  // If several updates of up to 32 bits go to one element, any of them may be stored; so all are equal.
   if (op == ScatterKind::assign && bits(type) < 64) {
     for (std::int64_t i = 1; i < updates.count(); ++i) set_element_bits(updates, i, element_bits(updates, 0));
   }
@@ -167,7 +167,7 @@ Problem random_scatter(Rng& rng, Form form) {
       kernels::scatter_gpu(*stream.gpu(), op, selection(s, out[0], in[0], in[1]), unroll);
     };
   }
-  // As long rows are.
+  // In the form for long rows.
   if (bits(type) >= 8 && bits(type) < 64 && op != ScatterKind::assign && rng() % 3 == 0) {
     p.form = [s, op](Stream& stream, auto in, auto out) {
       const kernels::Selection chosen = selection(s, out[0], in[0], in[1]);
@@ -210,7 +210,7 @@ TEST_P(Index, ManyUpdatesMeet) {
         set_exact_values(rng, updates, op);
         set_exact_values(rng, y, op);
       }
-      // Sums of that many stay exact in 11 bits and more.
+      // Sums of that many updates are exact in 11 or more bits.
       if (op == ScatterKind::add && is_floating(type) && bits(type) < 32 && type != DType::f16) continue;
       const View in[] = {indices, updates};
       run_both(device(), in, {{y}}, [&](Stream& st, auto i, auto o) { scatter(st, s, op, i[0], i[1], o[0]); }, {},
@@ -309,7 +309,7 @@ TEST(IndexTwin, ManyCoresScatterAsOneDoes) {
 // Tensors that exceed a binding.
 using IndexChunks = ChunksTest;
 
-// Tables, indices and results that exceed a binding; an index is followed by the dispatch that binds its chunk.
+// Tables, indices and results that exceed a binding; an index is handled by the dispatch that binds its chunk.
 TEST_F(IndexChunks, GatherAndScatter) {
   using enum ScatterKind;
   const auto indices = [&](const Shape& shape, DType type, int size) {
@@ -356,7 +356,8 @@ TEST_F(IndexChunks, GatherAndScatter) {
   }, kSameBits);
 }
 
-// Elements of 64 bits, whose chains of updates take memory, too. Of several updates of one element the last one stays.
+// Elements of 64 bits, whose chains of updates need memory too. Of several updates of one element the last one is
+// stored.
 TEST_F(IndexChunks, ChainsOfUpdates) {
   using enum ScatterKind;
   const auto check = [&](ScatterKind op, DType type, const Shape& whole, const Shape& part, int axis, Kind kind) {

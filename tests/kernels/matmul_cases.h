@@ -1,8 +1,9 @@
-// What the tests of matrix products share: expected results with their bounds, and products on a device.
+// Shared by the tests of matrix products: expected results with their bounds, and products on a device.
 //
 // The bound: in any order of summation, |computed - exact| ≤ γ Σ|a·b| with γ = k u / (1 - k u), u = 2^-24 (Higham,
-// Accuracy and Stability of Numerical Algorithms, 3.1). A product left out, taken twice or swapped is about Σ|a·b| / k,
-// far above it for the k used here. Rounding to y's type adds half a unit in its last place.
+// Accuracy and Stability of Numerical Algorithms, 3.1). A product that is missing, counted twice or swapped changes the
+// result by about Σ|a·b| / k, which is far above the bound for the k used here. Rounding to y's type adds half a unit
+// in its last place.
 #pragma once
 
 #include <cmath>
@@ -33,7 +34,7 @@ inline Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns) {
 // Half a unit in the last place of `type`, relative.
 inline double half_ulp(DType type) { return type == DType::f16 ? 0x1p-11 : type == DType::bf16 ? 0x1p-8 : 0x1p-24; }
 
-// Products and bounds by a loop over doubles that shares nothing with the library's kernels.
+// Products and bounds by a loop over doubles that is independent of the library's kernels.
 struct Expected {
   std::vector<double> value, bound;
 };
@@ -92,7 +93,7 @@ class MatmulTest : public testing::TestWithParam<std::string> {
   cpu::Executor executor_;
   test::Rng rng_{42};
 
-  // Runs on the device by `call`, and gives y back in host memory.
+  // Runs `call` on the device and returns y in host memory.
   View on_device(const View& y, std::span<const View> inputs,
                  const std::function<void(gpu::Commands&, std::span<const View>, const View&)>& call) {
     std::vector<View> there;
@@ -104,7 +105,7 @@ class MatmulTest : public testing::TestWithParam<std::string> {
     return test::to_host(device_, out);
   }
 
-  // The device's choice, the cpu and the twin, all against the double loop.
+  // The variant that the device chooses, the cpu and the reference, all against the loop over doubles.
   void check_all(const View& a, const View& b, const View& y, const std::string& what) {
     const Expected e = expect_product(a, b, y.shape());
     if (!test::leave_out_problem()) {

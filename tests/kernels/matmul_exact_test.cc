@@ -55,16 +55,17 @@ TEST_P(MatmulExact, Integers) {
   }
 }
 
-// Bytes along k are multiplied four at a time, by every form: with odd sizes, and of values at the ends of their range.
+// 8-bit integers along k are multiplied four at a time, by every variant: with odd sizes, and values at the ends of
+// their range.
 TEST_P(MatmulExact, BytesInWords) {
   for (const DType type : {DType::i8, DType::u8}) {
     for (const char* name : {"tile_64x64x16_8x4_double", "tile_32x32x32_4x4", "tile_32x32x32_4x4_slices2",
                              "gemv_k_8x4_32", "gemv_k_1x2_256"}) {
-      if (device_.adapter().backend == "opengles" && type == DType::u8) continue;  // it compiles slowly
+      if (device_.adapter().backend == "opengles" && type == DType::u8) continue;  // it takes long to compile
       const std::int64_t m = 37, n = 43, k = 148;
       const View a = test::random_view(rng_, {m, k}, type, Kind::dense, test::Values::special);
       const View b = transposed(test::random_view(rng_, {n, k}, type, Kind::dense, test::Values::special));
-      for (std::int64_t i = 0; i < k; ++i) {  // the largest sums there are
+      for (std::int64_t i = 0; i < k; ++i) {  // the largest possible sums
         test::set_element_bits(a, i, type == DType::i8 ? 0x80 : 0xff);
         test::set_element_bits(b, i * n, type == DType::i8 ? 0x80 : 0xff);
       }
@@ -80,7 +81,7 @@ TEST_P(MatmulExact, BytesInWords) {
   }
 }
 
-// c64 against sums of its parts in double; both complex, and one real.
+// c64 against sums of its parts in double; both operands complex, and one real.
 TEST_P(MatmulExact, Complex) {
   const std::pair<DType, DType> types[] = {
       {DType::c64, DType::c64}, {DType::c64, DType::f32}, {DType::f16, DType::c64}};

@@ -1,4 +1,4 @@
-// The matrix product in all its forms: against NumPy, against a plain double loop, on every device.
+// All variants of the matrix product: against NumPy, against a plain double loop, on every device.
 #include "kernels/matmul/matmul.h"
 
 #include <cmath>
@@ -60,7 +60,7 @@ TEST_F(MatmulCpu, SumsDoublesAsDoubles) {
       EXPECT_DOUBLE_EQ(test::value(y, 1), 1e-300 * scale);
       EXPECT_TRUE(std::isnan(test::value(y, 2)));
     }
-    // An f32 beside it is widened, and a narrower y rounds once.
+    // An f32 operand with it is widened, and a narrower y is rounded once.
     const View ones = test::host_view(DType::f32, {3, 1}, std::vector<double>{1, 0.5, 1});
     const View narrow = test::host_view(DType::f32, {2, 1}, std::vector<double>(2));
     if (by_twin) matmul_reference(matmul_problem(a, ones, narrow, {}), nullptr);
@@ -172,7 +172,7 @@ TEST_P(Matmul, StorageTypes) {
   }
 }
 
-// Each form that the device can run, aligned and odd, in the four combinations of transposed operands.
+// Each variant that the device can run, aligned and odd, in the four combinations of transposed operands.
 TEST_P(Matmul, Variants) {
   std::vector<MatmulVariant> variants(matmul_variants().begin(), matmul_variants().end());
   for (int splits : {2, 3}) {
@@ -185,7 +185,7 @@ TEST_P(Matmul, Variants) {
   }
   int index = 0;
   for (const MatmulVariant& v : variants) {
-    // OpenGL ES compiles so slowly that a part must do there.
+    // OpenGL ES compiles so slowly that only some variants are tested there.
     if (device_.adapter().backend == "opengles" && (&v - variants.data()) % 4 != 0) continue;
     for (const bool odd : {false, true}) {
       const std::int64_t m = odd ? 133 : 136, n = odd ? 71 : 140, k = odd ? 37 : 100;
@@ -210,7 +210,8 @@ TEST_P(Matmul, Variants) {
   }
 }
 
-// With k = 1 a column and a row are contiguous both ways: a form that takes fours along k must not take them here.
+// With k = 1 a column and a row are contiguous in both directions: variants that load groups of four along k must not
+// be used.
 TEST_P(Matmul, ColumnTimesRow) {
   const View column = test::random_view(rng_, {8, 1}, DType::f32), row = test::random_view(rng_, {1, 4}, DType::f32);
   const View a = column.with_layout({{8, 1}, {1, 1}}), b = row.with_layout({{1, 4}, {1, 1}});
@@ -223,7 +224,7 @@ TEST_P(Matmul, ColumnTimesRow) {
   }
 }
 
-// The tiles to test on cooperative matrices. A software device takes minutes to compile what a GPU is given, so it gets
+// The tiles to test on cooperative matrices. A software device takes minutes to compile tiles for GPUs, so it gets
 // small ones of each kind.
 std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, DType type) {
   if (!capabilities.software) return matrix_variants(capabilities, type);
@@ -239,7 +240,7 @@ std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, D
   return list;
 }
 
-// Odd sizes, whose rows begin anywhere: large products copy such operands.
+// Odd sizes, whose rows are not aligned: large products copy such operands.
 TEST_P(Matmul, CopiesOfOperands) {
   if (device_.adapter().backend == "opengles") GTEST_SKIP() << "the same kernels as elsewhere, compiled slowly";
   int index = 0;
@@ -270,7 +271,7 @@ TEST_P(Matmul, CopiesOfOperands) {
       for (int i = 0; i < 2; ++i) check(named(tile), type);
     }
   }
-  const bool all = !device_.capabilities().software;  // each takes seconds to compile there
+  const bool all = !device_.capabilities().software;  // each takes seconds to compile on software
   for (const DType type : {DType::f16, DType::i8}) {
     for (const MatmulVariant& v : matrix_tiles(device_.capabilities(), type)) {
       for (int i = 0; i < (all ? 4 : 1); ++i) check(v, type);
@@ -278,7 +279,7 @@ TEST_P(Matmul, CopiesOfOperands) {
   }
 }
 
-// Each tile on cooperative matrices, in the ways that operands can lie, with edges or none.
+// Each tile on cooperative matrices, for all layouts of the operands, with and without edges.
 class MatmulMatrices : public Matmul {
  protected:
   void check_every_tile(DType type) {
@@ -331,7 +332,7 @@ TEST_P(MatmulMatrices, Halves) { check_every_tile(DType::f16); }
 TEST_P(MatmulMatrices, SignedBytes) { check_every_tile(DType::i8); }
 TEST_P(MatmulMatrices, Bytes) { check_every_tile(DType::u8); }
 
-// y = gelu(product + bias) · scale + residual, with operands of every way to broadcast.
+// y = gelu(product + bias) · scale + residual, with operands broadcast in every way.
 TEST_P(Matmul, Epilogues) {
   struct Case {
     Shape bias, scale, residual;
@@ -359,7 +360,7 @@ TEST_P(Matmul, Epilogues) {
                                 test::random_view(rng_, shrink(c.scale), DType::f32),
                                 test::random_view(rng_, shrink(c.residual), type, Kind::offset)};
         const std::span<const View> operands(inputs.begin() + 2, inputs.end());
-        // What the epilogue makes of the exact product; its slope in it is at most 1.13 · |scale|.
+        // The epilogue of the exact product; its slope is at most 1.13 · |scale|.
         Expected want = expect_product(a, b, y.shape());
         const auto bias_of = test::values(operands[0].broadcast_to(y.shape()));
         const auto scale_of = test::values(operands[1].broadcast_to(y.shape()));
@@ -428,7 +429,7 @@ TEST_P(Matmul, EmptySizes) {
     EXPECT_EQ(test::value(biased, i), test::value(bias, i % 7));
     EXPECT_EQ(test::value(y, i), test::value(bias, i % 7));
   }
-  // No element: nothing to do, and nothing to complain about.
+  // No elements: there is nothing to do, and no error.
   gpu::Encoder encoder(device_);
   const View none = test::to_device(device_, test::random_view(rng_, {0, 7}, DType::f32));
   matmul(encoder, test::to_device(device_, test::random_view(rng_, {0, 3}, DType::f32)),
@@ -436,7 +437,7 @@ TEST_P(Matmul, EmptySizes) {
   encoder.submit();
 }
 
-// NaN and infinities reach exactly the elements that they belong to.
+// NaN and infinities reach exactly the elements whose sums they are in.
 TEST_P(Matmul, SpecialValues) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (const std::int64_t n : {33, 64}) {
@@ -465,7 +466,7 @@ TEST_P(Matmul, SpecialValues) {
   }
 }
 
-// Operands past a binding's limit are computed in parts.
+// Operands larger than a binding are processed in chunks.
 TEST_P(Matmul, LargerThanABinding) {
   const std::uint64_t limit = device_.capabilities().max_binding;
   if (limit > (std::uint64_t{160} << 20)) {
@@ -490,7 +491,7 @@ TEST_P(Matmul, LargerThanABinding) {
   }
 }
 
-// Any types and layouts; with an epilogue, a type of its own for y.
+// Any types and layouts; with an epilogue, y has a type of its own.
 test::Problem random_product(test::Rng& rng) {
   using test::pick, test::random_int;
   constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
@@ -526,7 +527,7 @@ test::Problem random_product(test::Rng& rng) {
   }
   p.what = std::format("{} · {} = {}{}", to_string(p.inputs[0]), to_string(p.inputs[1]), to_string(p.outputs[0]),
                        fused ? ", bias " + to_string(p.inputs[2]) : "");
-  // On a GPU one of its forms, whether it would be chosen there or not; or what is chosen.
+  // On a GPU one of its variants, even if it would not be chosen there; or the chosen one.
   const auto form = static_cast<std::size_t>(random_int(rng, 0, 2 * static_cast<int>(matmul_variants().size())));
   p.call = [e, fused, form](Stream& s, auto in, auto out) {
     const Epilogue epilogue = fused ? Epilogue{e.get(), in.subspan(2)} : Epilogue{};
@@ -571,8 +572,8 @@ TEST_F(MatmulChunks, RowsAndColumns) {
   both({a, b}, {y}, [](Stream& s, auto in, auto out) { kernels::matmul(s, in[0], in[1], out[0]); }, {.absolute = 1e-3});
 }
 
-// Operands that exceed a binding along k: the sums of its chunks meet in scratch. Small whole numbers, whose sums
-// are exact in any order.
+// Operands that exceed a binding along k: the sums of their chunks are added in scratch. Small integers, whose sums are
+// exact in any order.
 TEST_F(MatmulChunks, LongK) {
   const auto whole = [](int seed) -> ValueOf {
     return [seed](std::int64_t i) { return static_cast<double>((i + seed) * 7919 % 1013 % 7 - 3); };
@@ -603,11 +604,11 @@ TEST_F(MatmulChunks, LongK) {
     check(DType::f16, {1, 50001}, {50001, 6}, kind, DType::f16);
     check(DType::bf16, {2, 3, 20000}, {2, 20000, 5}, kind, DType::f16);
     check(DType::i8, {4, 70000}, {70000, 3}, kind, DType::i32);
-    check(DType::f32, {150, 1500}, {1500, 170}, kind, DType::f32);  // sums past a binding, too
+    check(DType::f32, {150, 1500}, {1500, 170}, kind, DType::f32);  // sums that exceed a binding, too
   }
-  // Their imaginary parts are not whole; sums of 9,000 products of about 3 are known to 9,000 · 2^-24 · 27,000.
+  // Their imaginary parts are not integers; sums of 9,000 products of about 3 are accurate to 9,000 · 2^-24 · 27,000.
   check(DType::c64, {3, 9000}, {9000, 4}, Kind::dense, DType::c64, {.absolute = 0.01});
-  // Past a binding by a few bytes only.
+  // Larger than a binding by only a few bytes.
   check(DType::f32, {2, 4096}, {4096, 4}, Kind::dense, DType::f32);
 }
 

@@ -1,4 +1,4 @@
-// Which views share memory: against the bytes that their elements take.
+// Detection of views that share memory, compared with the bytes that their elements take.
 #include "kernels/common/memory.h"
 
 #include <set>

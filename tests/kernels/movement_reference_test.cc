@@ -1,4 +1,4 @@
-// The CPU twins of movement, indexing, scans and compaction against NumPy (tests/reference/movement.py).
+// Movement, indexing, scans and compaction on the CPU against NumPy (tests/reference/movement.py).
 #include "support/kernel_test.h"
 #include "support/npy.h"
 #include "weft/cpu.h"

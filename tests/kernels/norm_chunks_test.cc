@@ -45,8 +45,8 @@ TEST_F(NormChunks, LongRows) {
   }
 }
 
-// Rows that exceed a binding along several axes, cut into chunks of different lengths. Their means differ, so that each
-// must count as many elements as it has.
+// Rows that exceed a binding along several axes, cut into chunks of different lengths. Their means differ, so each
+// chunk must be weighted by its number of elements.
 TEST_P(NormChunksOnDevice, RowsFarAlongSeveralAxes) {
   const auto drifting = [noise = normal(5)](std::int64_t i) { return static_cast<double>(i / 7000) + noise(i); };
   for (const auto& [type, kind] : {std::pair{DType::f32, Kind::dense}, {DType::f16, Kind::transposed}}) {
@@ -66,7 +66,7 @@ TEST_P(NormChunksOnDevice, RowsFarAlongSeveralAxes) {
   }
 }
 
-// Many rows, each longer than a binding: the partial results that their chunks leave must fit one, too.
+// Many rows, each longer than a binding: the partial results of their chunks must fit a binding, too.
 TEST_F(NormChunks, ManyLongRows) {
   const View x = random_view(rng, {30000, 3}, DType::f32, Kind::transposed),
              y = random_view(rng, {30000, 3}, DType::f32);

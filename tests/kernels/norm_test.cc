@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// Results are of the order of 1: deviations carry a few ULP of themselves, and the mean's error is taken out. A narrow
+// Results are of the order of 1: deviations have errors of a few ULP, and the error of the mean is corrected. A narrow
 // result is rounded once more, perhaps to the other neighbour.
 constexpr Tolerance kNormTolerance{.ulp = 1, .absolute = 4e-6, .relative = 1e-5};
 
@@ -29,7 +29,7 @@ struct Norm {
   std::int64_t groups = 1;
   bool scale = true, bias = true;
   DType x = DType::f32, weight = DType::f32, y = DType::f32;
-  std::optional<DType> bias_type;  // where it is not the scale's
+  std::optional<DType> bias_type;  // if it differs from the scale's
   Kind x_kind = Kind::dense, weight_kind = Kind::dense, y_kind = Kind::dense;
   std::optional<Kind> bias_kind;
   float epsilon = 1e-5f;
@@ -155,8 +155,9 @@ TEST_P(LayerNormTest, RowLengths) {
 
 constexpr Tolerance kFar{.ulp = 1, .absolute = 1e-4, .relative = 1e-5};
 
-// A mean a million deviations large. f32 spaces its values 2^-10 apart there. The exact moments of those values
-// are met to 1e-4 of the deviation: the mean of n values is known to 2^-24 · sqrt(n), and each difference is exact.
+// A mean that is a million deviations large. f32 numbers are 2^-10 apart there. The results must match the exact
+// moments of those numbers to 1e-4 of the deviation: the mean of n values is accurate to 2^-24 · sqrt(n), and each
+// difference is exact.
 TEST_P(LayerNormTest, LargeMean) {
   for (std::int64_t n : {64, 61, 1024, 20000, 300001}) {
     check({.shape = {3, n}, .epsilon = 0, .value = normal(4, 1e4, 1e-2), .tolerance = kFar});
@@ -165,7 +166,7 @@ TEST_P(LayerNormTest, LargeMean) {
          .tolerance = kFar});
 }
 
-// The first element lies far from all others, so that shifting the row by it alone would lose their digits.
+// The first element is far from all others, so that shifting the row by it alone would lose their digits.
 TEST_P(LayerNormTest, OutlierFirst) {
   for (std::int64_t n : {64, 1024, 20000, 300000}) {
     auto rest = normal(9);
@@ -237,7 +238,7 @@ TEST_P(NormTest, Types) {
   }
 }
 
-// Splitting the channels into groups takes a ninth axis, so two axes of a row must be joined into one.
+// Splitting the channels into groups adds a ninth axis, so two axes of a row must be merged into one.
 TEST_P(NormTest, RankEight) {
   for (const Kind kind : {Kind::dense, Kind::offset}) {
     check({.form = Form::group, .shape = {2, 6, 1, 2, 3, 1, 2, 3}, .groups = 3, .x_kind = kind, .y_kind = kind});
@@ -319,7 +320,7 @@ TEST_P(NormTest, NaNAndInfiniteWeights) {
   }
 }
 
-// NaN with all bits of its mantissa set, which rounding without a test would make -0, and infinities.
+// NaN with all mantissa bits set, which rounding without a test would turn into -0, and infinities.
 TEST_P(NormTest, NaNAndInfiniteRows) {
   const kernels::SplitForm form{.threads = 64, .register_steps = 4, .interleave = 4, .look_back = true};
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
@@ -367,7 +368,7 @@ TEST_P(NormTest, InPlace) {
     if (!std::isnan(apart[i])) { ASSERT_EQ(apart[i], in_place[i]) << i; }
     else { ASSERT_TRUE(std::isnan(in_place[i])) << i; }
   }
-  // Over its own weights.
+  // y overwrites its own weights.
   const View row = view_of(DType::bf16, {64}, Kind::dense, normal(3, 0.3, 2));
   const View own = to_device(device, view_of(DType::bf16, {64}, Kind::dense, [](std::int64_t i) {
                                return i == 4 ? kNaN : 1.0 + 0.01 * static_cast<double>(i % 5);
@@ -443,7 +444,7 @@ TEST_P(NormTest, SplitRows) {
 TEST_P(NormTest, FormsOfWholeRows) {
   constexpr kernels::RowForm kForms[] = {{.threads_per_row = 64, .interleave = 2, .register_steps = 8},
                                          {.threads_per_row = 16, .interleave = 1, .register_steps = 0}};
-  // A thread stays at one place along an axis of the row for as many steps as all others.
+  // A thread stays at one position along an axis of the row for the same number of steps as all others.
   for (const Kind kind : {Kind::dense, Kind::transposed}) {
     check({.form = Form::group,
            .shape = {3, 4, 256},
@@ -586,7 +587,7 @@ bool register_norm(const std::string& name, Form form) {
     c.weight_kind = random_input_kind(rng);
     c.bias_kind = random_input_kind(rng);
     c.y_kind = random_output_kind(rng);
-    // Large enough that a row of few elements, which differ only by rounding, is not spread out.
+    // Large enough that a row whose few elements differ only by rounding is not amplified.
     c.epsilon = 1e-2f;
     c.value = normal(rng(), 0.3, 2);
     c.tolerance.absolute = 1e-5;

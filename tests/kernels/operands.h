@@ -1,4 +1,4 @@
-// Operands with chosen values in any layout, and runs of one output, for the tests of kernels that work on rows.
+// Operands with given values in any layout, and runs with one output, for the tests of kernels that work on rows.
 #pragma once
 
 #include <cmath>
@@ -8,12 +8,13 @@
 
 namespace weft::test {
 
-// What an element is, by its row-major index.
+// The value of an element by its row-major index.
 using ValueOf = std::function<double(std::int64_t)>;
 
-// Gives the elements of a host view their values, converted to its type.
+// Sets the elements of a host view to their values, converted to its type.
 inline void set_values(const View& view, const ValueOf& value) {
-  if (bits(view.dtype) < 8 || view.dtype == DType::c64) {  // which have no type here; complex numbers are real ones
+  // Types without a C++ type here; complex numbers get real values.
+  if (bits(view.dtype) < 8 || view.dtype == DType::c64) {
     const std::uint64_t mask = bits(view.dtype) < 8 ? (1u << bits(view.dtype)) - 1 : 0;
     for (std::int64_t i = 0; i < view.count(); ++i) {
       const double v = value(i);
@@ -42,13 +43,13 @@ inline View view_of(DType dtype, const Shape& shape, Kind kind, const ValueOf& v
   return view;
 }
 
-// An output that holds random bytes still.
+// An output that still holds random bytes.
 inline View output(DType dtype, const Shape& shape, Kind kind = Kind::dense) {
   Rng rng(1 + element_count(shape));
   return random_view(rng, shape, dtype, kind);
 }
 
-// A part of a larger tensor that starts and steps in fours: strided, but readable four elements at a time.
+// A slice of a larger tensor at offsets and strides that are multiples of four: strided, but vectorisable.
 inline View in_fours(DType dtype, const Shape& shape, const ValueOf& value) {
   Shape whole = shape;
   for (auto& d : whole) d += 4;
@@ -60,8 +61,8 @@ inline View in_fours(DType dtype, const Shape& shape, const ValueOf& value) {
   return view;
 }
 
-// Rows of n for softmax: with NaN, with +inf, all -inf, some -inf, huge, all equal, far apart, -0, half of it -inf, one
-// alone to count, and ordinary ones.
+// Rows of n for softmax: with NaN, with +inf, all -inf, some -inf, huge, all equal, very different, -0, half of it
+// -inf, one element that dominates, and ordinary ones.
 inline ValueOf softmax_rows(std::int64_t n) {
   return [n](std::int64_t i) -> double {
     const std::int64_t row = i / n, j = i % n;

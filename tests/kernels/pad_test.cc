@@ -1,4 +1,4 @@
-// Pad, tile, repeat, roll, parts of tensors: on a GPU against the CPU, and against their definitions.
+// Pad, tile, repeat, roll, concat and split: GPU results against the CPU's, and against the definitions.
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
@@ -74,7 +74,7 @@ Problem random_roll(Rng& rng) {
           [=](Stream& s, auto in, auto out) { kernels::roll(s, in[0], out[0], shifts); }, kSameBits};
 }
 
-// A tensor and its parts along an axis.
+// A tensor and its pieces along an axis.
 Problem random_parts(Rng& rng, bool joins) {
   const DType type = pick(rng, kAll);
   Shape shape = random_shape(rng, 1, 8, 1500);
@@ -114,7 +114,7 @@ const bool registered =
                      [](Stream& s, auto in, auto out) { kernels::masked_copy(s, in[0], in[1], out[0]); }, kSameBits};
     });
 
-// A last axis of two elements, of which a thread writes four: Mesa's OpenGL ES took a row's end for none.
+// A last axis of two elements, while a thread writes four: Mesa's OpenGL ES missed the end of the row.
 TEST_P(Pad, RowsShorterThanAThreadsElements) {
   for (PadMode mode : kModes) {
     const View x = random_view(rng, {4, 3, 4, 3, 4, 2}, DType::i32),
@@ -126,7 +126,7 @@ TEST_P(Pad, RowsShorterThanAThreadsElements) {
   }
 }
 
-// Rows that start anywhere in a vec4, in types that share words.
+// Rows at any offset within a vec4, of types that share words.
 TEST_P(Pad, RowsOfManyLengths) {
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::i64, DType::u4}) {
     for (std::int64_t columns : {1, 3, 4, 30, 32, 33, 64}) {
@@ -146,7 +146,7 @@ TEST_P(Pad, RowsOfManyLengths) {
   }
 }
 
-// Rows of x long enough to be read once and stored wherever they belong.
+// Rows of x that are long enough to be read once and stored to all their places.
 TEST_P(Pad, LongRowsTiledAndRepeated) {
   for (DType type : {DType::f32, DType::f16, DType::u8}) {
     for (const Shape& shape : {Shape{6, 1024}, {3, 2048}, {12, 512}, {30, 512}, {3, 4096}, {6, 8192}}) {
@@ -169,7 +169,7 @@ std::vector<double> padded(PadMode mode, std::int64_t before, std::int64_t size)
   return values(y);
 }
 
-// What numpy.pad gives.
+// The results of numpy.pad.
 TEST(PadTwin, Modes) {
   using testing::ElementsAre;
   EXPECT_THAT(padded(PadMode::constant, 2, 8), ElementsAre(9, 9, 0, 1, 2, 3, 9, 9));

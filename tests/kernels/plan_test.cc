@@ -1,4 +1,4 @@
-// Planned calls: what a plan tells, what it fits, that it gives what the call gives, and that calls find their plans.
+// Planned calls: what a plan reports, which operands fit, that it gives the call's results, and that calls reuse plans.
 #include "weft/kernels/plan.h"
 
 #include <gmock/gmock.h>
@@ -114,7 +114,7 @@ TEST_P(PlanTest, RefusesOperandsThatLieOtherwise) {
   EXPECT_THROW(p.record(encoder, {a, a, a}), InvalidArgument);
   cpu::Executor cpu;
   EXPECT_THROW(p.record(cpu, {a, a, b}), InvalidArgument);
-  // Operands of buffers of their own also fit where two that are only read share one.
+  // Operands in buffers of their own also fit if two that are only read share one.
   const Plan apart =
       kernels::plan(Device(device), {dense(DType::f32, {8, 64}), dense(DType::f32, {8, 64}), plain}, add);
   EXPECT_TRUE(apart.fits(std::array{a, moved, b}));
@@ -134,7 +134,7 @@ TEST_P(PlanTest, UnsupportedIsSaidWhenPlanned) {
 
 TEST_P(PlanTest, InspectionCompilesNothing) {
   const std::size_t before = device.impl().pipelines.size();
-  // A shape whose kernel no other test has.
+  // A shape whose kernel is not in any other test.
   const auto scale = [](Stream& s, std::span<const View> v) {
     Expression e;
     e.output(e.apply(ScalarOp::mul, {e.input(DType::f32), e.constant(0.123456789, DType::f32)}));
@@ -174,7 +174,7 @@ TEST_P(PlanTest, CallsFindTheirPlan) {
   encoder.submit();
 }
 
-// What differs in no layout but by the options of a call.
+// Calls that differ only in their options, not in layouts.
 TEST_P(PlanTest, OptionsArePartOfTheKey) {
   const View x = random_view(rng, {6, 6, 6}, DType::f32);
   cpu::Executor cpu;
@@ -201,8 +201,8 @@ TEST_P(PlanTest, OptionsArePartOfTheKey) {
   }
 }
 
-// Views at every offset: kernels take what lies at multiples of 16 bytes otherwise, and read past an end only where
-// their buffer goes on.
+// Views at every offset: kernels use other loads at multiples of 16 bytes, and read past an end only if the buffer
+// continues there.
 TEST_P(PlanTest, OffsetsAndEnds) {
   cpu::Executor cpu;
   for (int i = 0; i < 40; ++i) {

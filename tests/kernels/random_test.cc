@@ -17,7 +17,7 @@ View key_of(std::uint32_t a, std::uint32_t b) {
   return host_view(DType::u32, {2}, words);
 }
 
-// Random123's known answers (its file kat_vectors, threefry2x32 with 20 rounds).
+// Random123's known answers (kat_vectors, threefry2x32 with 20 rounds).
 TEST(Threefry, KnownAnswers) {
   using kernels::Words2;
   constexpr std::uint32_t kOnes = 0xffffffffu;
@@ -61,7 +61,7 @@ Draw integers(std::int64_t low, std::int64_t high) {
           [=](Stream& s, const View& key, const View& y) { kernels::random_integers(s, key, low, high, y); }};
 }
 
-// Normal numbers come from logarithms and sines of each device's own; narrow ones round once more.
+// Normal numbers are computed from each device's own logarithms and sines; narrow ones are rounded once more.
 Tolerance tolerance_of(const Draw& d, float deviation = 1) {
   if (!d.name.starts_with("normal")) return kSameBits;
   return {.ulp = 1, .absolute = 2e-7 * deviation, .relative = 2e-6};
@@ -139,7 +139,7 @@ const bool registered = differential("random", [](Rng& rng) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, RandomTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
 
-// ---- What is random about them; fixed keys, so that these pass or fail for good.
+// ---- Statistical properties; the keys are fixed, so that the results are reproducible.
 
 std::vector<double> draw(const Draw& d, DType type, std::int64_t count, std::uint32_t key) {
   cpu::Executor executor;
@@ -148,7 +148,7 @@ std::vector<double> draw(const Draw& d, DType type, std::int64_t count, std::uin
   return values(y);
 }
 
-// The largest distance between the values' distribution and the one it should be, times √n: above 1.95 once in 1,000.
+// The largest difference between the empirical and the expected distribution, times √n: above 1.95 once in 1,000.
 double kolmogorov(std::vector<double> v, const std::function<double(double)>& below) {
   std::ranges::sort(v);
   double worst = 0;
@@ -165,13 +165,13 @@ TEST(RandomStatistics, Uniform) {
   EXPECT_LT(kolmogorov(v, [](double x) { return (x + 2) / 5; }), 1.95);
   EXPECT_GE(std::ranges::min(v), -2);
   EXPECT_LT(std::ranges::max(v), 3);
-  // Neighbours, and the halves of a block, are not correlated: 4 deviations of 1/√n.
+  // Adjacent numbers, and the halves of a block, are uncorrelated: within 4 deviations of 1/√n.
   for (std::size_t lag : {1, 2, 3}) {
     double sum = 0;
     for (std::size_t i = 0; i + lag < v.size(); ++i) sum += (v[i] - 0.5) * (v[i + lag] - 0.5);
     EXPECT_LT(std::abs(sum / (25.0 / 12) / std::sqrt(static_cast<double>(v.size()))), 4) << lag;
   }
-  // High is never reached, however coarse the type.
+  // `high` is never reached, however coarse the type.
   for (DType type : {DType::f16, DType::bf16}) {
     const std::vector<double> narrow = draw(uniform(0, 1), type, 1 << 16, 2);
     EXPECT_LT(std::ranges::max(narrow), 1);
@@ -183,7 +183,7 @@ TEST(RandomStatistics, Uniform) {
 TEST(RandomStatistics, Normal) {
   std::vector<double> v = draw(normal_draw(), DType::f32, 1 << 20, 3);
   EXPECT_LT(kolmogorov(v, [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }), 1.95);
-  // Moments within 4 deviations of theirs.
+  // Moments within 4 standard deviations of the expected ones.
   const auto n = static_cast<double>(v.size());
   double moments[5] = {};
   for (double x : v) {
@@ -196,7 +196,7 @@ TEST(RandomStatistics, Normal) {
   for (double x : v) ASSERT_LT(std::abs(x), 6.7);
 }
 
-// Chi-squared of the counts of `buckets` equally likely values, less its mean, in its deviations.
+// Chi-squared of the counts of `buckets` equally likely values, minus its mean, in units of its deviation.
 double chi_squared(const std::vector<double>& v, std::int64_t low, std::size_t buckets) {
   std::vector<double> counts(buckets);
   for (double x : v) counts[static_cast<std::size_t>(x - static_cast<double>(low))] += 1;
@@ -233,7 +233,7 @@ TEST(RandomArguments, AreChecked) {
 // Tensors that exceed a binding.
 using RandomChunks = ChunksTest;
 
-// Each element of a chunk is what it is without chunks.
+// The elements of a chunk are the same as without chunks.
 TEST_F(RandomChunks, SameNumbers) {
   const View key = host_view(DType::u32, {2}, std::vector<double>{17, 4});
   for (const Kind kind : {Kind::dense, Kind::offset, Kind::transposed, Kind::sliced}) {

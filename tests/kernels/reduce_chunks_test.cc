@@ -30,7 +30,7 @@ TEST_F(ReduceChunks, Variances) {
   for (const Kind kind : {Kind::dense, Kind::transposed}) {
     const View x = random_view(rng, {5, 90, 128}, DType::f32, kind);
     for (const int axis : {1, -1}) {
-      if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
+      if (kind == Kind::transposed && axis == -1) continue;  // a row would exceed a binding
       const View spread = random_view(rng, axis == 1 ? Shape{5, 128} : Shape{5, 90, 1}, DType::f32);
       both({x}, {spread}, [axis](Stream& s, auto in, auto out) {
         kernels::reduce(s, kernels::ReduceKind::variance, in[0], out[0], std::array{axis}, 1);
@@ -39,7 +39,7 @@ TEST_F(ReduceChunks, Variances) {
   }
 }
 
-// Rows longer than a binding, whose chunks leave accumulators in scratch.
+// Rows longer than a binding, whose chunks store their accumulators in scratch.
 TEST_F(ReduceChunks, LongRows) {
   using enum kernels::ReduceKind;
   for (const Rows& c : {Rows{{100000}, {0}, Kind::dense}, Rows{{3, 70001}, {1}, Kind::sliced},
@@ -59,7 +59,7 @@ TEST_F(ReduceChunks, LongRows) {
           is_floating(result) ? Tolerance{.ulp = 16, .absolute = op == sum ? 3e-3 : 1e-5} : kSameBits);
     }
   }
-  // With work on both sides, through a graph.
+  // With a prologue and an epilogue, through a graph.
   const Graph g = [] {
     Graph graph;
     const Value a = graph.input("x", DType::f32, {2, 40000}), b = graph.input("b", DType::f32, {2});
@@ -89,8 +89,8 @@ TEST_F(ReduceChunks, ResultsOfEmptyRows) {
   }
 }
 
-// Moments of chunks are joined without loss: 5e-6 is what some 80 additions of squares may round, and less than a
-// forgotten correction or element makes in most of these rows.
+// The moments of chunks are combined without loss. 5e-6 is the rounding error of about 80 additions of squares, and
+// less than the effect of a missing correction or element in most of these rows.
 TEST_F(ReduceChunks, VariancesOfLongRows) {
   using enum kernels::ReduceKind;
   const auto check = [&](const View& x, const std::vector<int>& axes, const View& y) {
@@ -105,7 +105,7 @@ TEST_F(ReduceChunks, VariancesOfLongRows) {
         Rows{{20000, 8}, {0}, Kind::dense}, Rows{{40, 50, 60}, {0, 1, 2}, Kind::reversed},
         Rows{{5, 300, 200}, {0, 2}, Kind::dense}, Rows{{30000, 2, 4}, {0, 2}, Kind::transposed},
         Rows{{3, 2, 40001}, {0, 2}, Kind::dense}, Rows{{3, 40000}, {0}, Kind::dense}}) {
-    // The mean as large beside the deviation as the type's spacing there allows.
+    // A mean that is as large, compared with the deviation, as the type's spacing there allows.
     for (const auto& [type, result, mean, deviation] : {std::tuple{DType::f32, DType::f32, 1e4, 1e-2},
                                                         {DType::f16, DType::f16, 64, 0.25},
                                                         {DType::bf16, DType::f32, -8, 0.25}}) {
@@ -114,7 +114,7 @@ TEST_F(ReduceChunks, VariancesOfLongRows) {
     }
   }
   const View y = output(DType::f32, {3});
-  // Chunks of different means, and an outlier first.
+  // Chunks with different means, and an outlier first.
   check(view_of(DType::f32, {3, 50001}, Kind::dense, [noise = normal(8)](std::int64_t i) {
           return i == 50001 ? 1e6 : static_cast<double>(i / 5000 * 100) + noise(i);
         }), {1}, y);
@@ -124,8 +124,8 @@ TEST_F(ReduceChunks, VariancesOfLongRows) {
         }), {0}, y);
 }
 
-// Rows that exceed a binding along several axes, along each of them alone: chunks are cut along all of these axes, and
-// are not of one length.
+// Rows that exceed a binding along several axes, each of which exceeds it alone: chunks are cut along all of these axes
+// and have different lengths.
 TEST_P(ReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
   const Rows far[] = {{{5, 130, 151}, {0, 1}, Kind::dense},          {{5, 130, 151}, {0, 1, 2}, Kind::sliced},
                       {{151, 130, 5}, {1, 2}, Kind::transposed},     {{3, 2, 20001}, {0, 1, 2}, Kind::dense},
@@ -145,7 +145,7 @@ TEST_P(ReduceChunksOnDevice, RowsFarAlongSeveralAxes) {
   }
 }
 
-// Many rows, each longer than a binding: the partial results that their chunks leave must fit one, too.
+// Many rows, each longer than a binding: the partial results of their chunks must fit a binding, too.
 TEST_F(ReduceChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32);
   both({x}, {random_view(rng, {40000}, DType::f32)}, [&](Stream& s, auto in, auto out) {

@@ -1,4 +1,4 @@
-// Reductions with elementwise work before and after them, against the twin and against the steps one by one.
+// Reductions with a prologue and an epilogue, against the CPU and against the separate steps.
 #include "kernels/operands.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
@@ -13,7 +13,7 @@ namespace {
 using kernels::ReduceKind;
 using kernels::ReduceFusion;
 
-// What a test computes: the views come in the order inputs, operands of `epilogue`; and y, what is beside.
+// A test's problem: the views are inputs, then operands of `epilogue`; outputs are y, then the extra outputs.
 struct Fused {
   ReduceKind op = ReduceKind::sum;
   std::vector<int> axes;
@@ -47,7 +47,7 @@ Expression root_times(DType operand, DType type) {
   return e;
 }
 
-// Adds further results to the work before it: whatever is exact of the inputs.
+// Adds extra outputs to the prologue: exact functions of the inputs.
 std::vector<DType> add_beside(Rng& rng, Expression& prologue, bool floats) {
   constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
   constexpr DType kIntegers[] = {DType::i8, DType::u16, DType::i32, DType::u64, DType::boolean};
@@ -102,7 +102,7 @@ const bool registered = differential("reduce_with_work", [](Rng& rng) {
     f.epilogue = root_times(operand, y);
     inputs.push_back(random_view(rng, random_broadcast(rng, result), operand, random_input_kind(rng)));
   }
-  // Products of two normal numbers, at most some thousands of them: rounding of f32 sums stays below this.
+  // At most some thousands of products of two normal numbers: the rounding error of f32 sums is below this.
   const Tolerance tolerance = floats ? Tolerance{.ulp = 2, .absolute = f.has_after ? 5e-3 : 2e-3, .relative = 1e-4}
                                      : Tolerance{};
   std::vector<View> outputs{random_view(rng, result, y, random_output_kind(rng))};
@@ -120,7 +120,7 @@ class ReduceWorkTest : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, ReduceWorkTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
-// Of rows that begin anywhere: halves beside each other, one with rows of another length, and a number for each row; in
+// Unaligned rows: two operands of 16 bits, one of them with rows of another length, and a number for each row; in
 // buffers that end with the last element.
 TEST_P(ReduceWorkTest, RowsThatBeginAnywhere) {
   Rng rng(31);
@@ -145,7 +145,7 @@ TEST_P(ReduceWorkTest, RowsThatBeginAnywhere) {
   }
 }
 
-// Long rows are cut into parts: the work before belongs to the first pass, that after to the second.
+// Long rows are split: the prologue belongs to the first pass, the epilogue to the second.
 TEST_P(ReduceWorkTest, LongRowsInParts) {
   for (const Shape& shape : {Shape{1, 200000}, Shape{3, 100001}, Shape{100000, 4}}) {
     const View x = view_of(DType::f32, shape, Kind::dense, normal(1, 1));
@@ -171,7 +171,7 @@ TEST_P(ReduceWorkTest, LongRowsInParts) {
   }
 }
 
-// What is reduced is stored, too: by whoever reads it, in parts of rows, in fours, in place of what was read.
+// Extra outputs: the reduced values are stored too, in split rows, in vectors of four, in place of an input.
 TEST_P(ReduceWorkTest, FurtherResults) {
   for (const auto& [op, type] : {std::pair{ReduceKind::sum, DType::f32},
                                  {ReduceKind::log_sum_exp, DType::f32},
@@ -218,7 +218,7 @@ TEST_P(ReduceWorkTest, LogicOfComparisons) {
   }
 }
 
-// The twin does what the three calls do one by one.
+// The CPU gives the results of the three separate calls.
 TEST(ReduceFusion, EqualsItsSteps) {
   cpu::Executor cpu;
   for (const bool across : {false, true}) {
@@ -261,7 +261,7 @@ TEST(ReduceFusion, ArgumentsAreChecked) {
   EXPECT_THROW(run(ReduceKind::sum, {x}, narrow, {nullptr, &epilogue, std::span(&y, 1)}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::sum, {x}, y, {nullptr, &epilogue, std::span(&x, 1)}), InvalidArgument);
   EXPECT_NO_THROW(run(ReduceKind::sum, {x}, y, {nullptr, &epilogue, std::span(&y, 1)}));
-  // Further results.
+  // Extra outputs.
   Expression two = e;
   two.output(two.outputs()[0]);
   const View extra_outputs = output(DType::f32, {4, 5}), wrong = output(DType::f16, {4, 5});

@@ -63,7 +63,7 @@ struct Reduce {
 
 // Positive, near 1, so that products stay in range and logarithms are of numbers above 0.
 double positive(std::int64_t i) { return 0.5 + static_cast<double>(i * 7919 % 1009) / 1009; }
-// Small whole numbers that any type holds; now and then 0.
+// Small integers that any type holds, some of them 0.
 double whole(std::int64_t i) { return static_cast<double>(i * 31 % 7) - (i % 2 ? 0 : 1); }
 
 class ReduceTest : public testing::TestWithParam<std::string> {
@@ -74,8 +74,8 @@ class ReduceTest : public testing::TestWithParam<std::string> {
     if (is_integer(c.x) && !is_signed(c.x)) {
       c.value = [v = c.value](std::int64_t i) { return std::abs(v(i)); };
     }
-    // f32 partial sums of a few hundred positive numbers, rounded in no direction: 1e-5 is far above their error and
-    // far below a lost element. Integers, logic, minima and maxima are exact; narrow outputs round once more.
+    // f32 partial sums of a few hundred positive numbers, rounded in both directions: 1e-5 is far above their error and
+    // far below a missing element. Integers, logic, minima and maxima are exact; narrow outputs are rounded once more.
     const bool exact = is_logic(c.op) || c.op == ReduceKind::min || c.op == ReduceKind::max;
     const Tolerance tolerance =
         exact ? Tolerance{} : c.tolerance.value_or(Tolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5});
@@ -90,7 +90,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
                     c.axes.empty() ? -1 : c.axes[0], weft::to_string(x)));
   }
   gpu::Device& device = test::device(GetParam());
-  // Of the dispatch that reads such a tensor.
+  // The number of workgroups of the dispatch that reads such a tensor.
   std::uint32_t workgroups(ReduceKind op, DType type, const Shape& shape, int axis) {
     const View x(device.allocate(byte_size(type, static_cast<std::uint64_t>(element_count(shape)))), 0, type, shape);
     const View y(device.allocate(4096), 0, result_type(op, type), reduced(shape, {axis}, true));
@@ -127,13 +127,13 @@ TEST_P(ReduceTest, Types) {
   for (DType x : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64}) {
     for (ReduceKind op : {ReduceKind::sum, ReduceKind::prod, ReduceKind::min, ReduceKind::max, ReduceKind::sum_squares,
                           ReduceKind::l1, ReduceKind::any, ReduceKind::all}) {
-      const bool every = x == DType::i8 || x == DType::u32;  // the others differ in load and store alone
+      const bool every = x == DType::i8 || x == DType::u32;  // the other types differ only in loads and stores
       if (!every && op != ReduceKind::sum && op != ReduceKind::min && op != ReduceKind::any) continue;
       check({.op = op, .shape = {3, 5, 8}, .axes = {0, 2}, .x = x});
       if (every) check({.op = op, .shape = {9, 7}, .axes = {1}, .x = x});
     }
   }
-  // Sums that pass the narrow type's range: they wrap in it, or go on in 32 bits.
+  // Sums that exceed the narrow type's range wrap in it, or continue in 32 bits.
   const auto big = [](std::int64_t i) { return static_cast<double>(100 + i % 28); };
   check({.shape = {3, 400}, .axes = {1}, .x = DType::i8, .value = big});
   check({.shape = {3, 400}, .axes = {1}, .x = DType::i8, .y = DType::i32, .value = big});
@@ -153,7 +153,7 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
                           ReduceKind::l1}) {
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .value = value});
       check({.op = op, .shape = {1, 100000}, .axes = {0, 1}, .x = x, .value = value});
-      // Into the 32-bit type of its kind: the low bits, of rows, of columns, and of parts.
+      // To the 32-bit type of its kind: the low bits, of rows, columns and split rows.
       const DType low = x == DType::i64 ? DType::i32 : DType::u32;
       check({.op = op, .shape = {4, 1000}, .axes = {1}, .x = x, .y = low, .value = value});
       check({.op = op, .shape = {50, 8}, .axes = {0}, .x = x, .y = low, .value = value});
@@ -166,8 +166,8 @@ TEST_P(ReduceTest, LongIntegersAreExact) {
   EXPECT_EQ(test::value(y, 0), -3);
 }
 
-// Deviations a millionth of the mean: f32 spaces x 2^-10 apart there, and what it then is, the twin's exact moments
-// meet.
+// Deviations a millionth of the mean: f32 numbers are 2^-10 apart there, and results must match the exact moments of
+// the rounded numbers.
 TEST_P(ReduceTest, VarianceBesideALargeMean) {
   for (ReduceKind op : {ReduceKind::variance, ReduceKind::deviation}) {
     for (std::int64_t n : {5, 64, 1000, 100001}) {
@@ -177,13 +177,13 @@ TEST_P(ReduceTest, VarianceBesideALargeMean) {
              .tolerance = Tolerance{.relative = 1e-4}});
     }
   }
-  // An outlier first, which is no estimate of the mean.
+  // An outlier first, which is a bad estimate of the mean.
   check({.op = ReduceKind::variance,
          .shape = {1 << 20},
          .axes = {0},
          .value = [](std::int64_t i) { return i ? static_cast<double>(i % 3) : 1e6; },
          .tolerance = Tolerance{.relative = 1e-5}});
-  // One element: nothing over nothing for a sample.
+  // One element: the variance of a sample is 0 / 0.
   check({.op = ReduceKind::variance, .shape = {3, 1}, .axes = {1}, .correction = 1});
   check({.op = ReduceKind::variance, .shape = {3, 2}, .axes = {1}, .correction = 5});
 }
@@ -235,7 +235,7 @@ TEST_P(ReduceTest, Sizes) {
   check({.shape = {70000, 8}, .axes = {1}});
 }
 
-// Results that are made of nothing, over axes that do not lie as one, too.
+// Results of empty rows, also over axes that are not contiguous with each other.
 TEST_P(ReduceTest, EmptyRows) {
   for (ReduceKind op : kAll) {
     check({.op = op, .shape = {3, 0}, .axes = {1}});
@@ -245,8 +245,8 @@ TEST_P(ReduceTest, EmptyRows) {
   }
 }
 
-// Denormals are no zeros, wherever in a row they stand: those of f32 and bf16, which a device that computes may flush,
-// and of the narrower floats, which it does not.
+// Denormals are not zero, at any position in a row: those of f32 and bf16, which a device may flush in arithmetic, and
+// of the narrower floats, which it does not flush.
 TEST_P(ReduceTest, DenormalsAreNotZero) {
   const std::pair<DType, std::uint64_t> types[] = {{DType::f32, 1}, {DType::bf16, 1}, {DType::f16, 1},
                                                    {DType::f8e4m3, 1}, {DType::f8e5m2, 1}, {DType::f64, 1}};
@@ -256,7 +256,8 @@ TEST_P(ReduceTest, DenormalsAreNotZero) {
       if (!flushes && n != 33 && n != 1000) continue;
       for (const bool along : {true, false}) {
         const View x = output(type, along ? Shape{3, n} : Shape{n, 3});
-        // A row of denormals, of both signs; one of zeros, of both signs; one whose last element alone is none.
+        // A row of denormals of both signs; one of zeros of both signs; one whose only element that is not zero is the
+        // last.
         for (std::int64_t row = 0; row < 3; ++row) {
           for (std::int64_t j = 0; j < n; ++j) {
             const std::uint64_t sign = j % 2 ? std::uint64_t{1} << (weft::bits(type) - 1) : 0;
@@ -281,7 +282,7 @@ TEST_P(ReduceTest, DenormalsAreNotZero) {
   }
 }
 
-// What is counted of nothing is 0 in every type, also in those whose own range does not reach so far.
+// The count of no elements is 0 in every type, also in those whose range is smaller than that of counts.
 TEST_P(ReduceTest, NothingOfEveryType) {
   for (const DType type : {DType::f32, DType::f16, DType::f8e4m3, DType::f64, DType::i4, DType::u4, DType::i2,
                            DType::u2, DType::i8, DType::u16, DType::i64, DType::boolean, DType::c64}) {
@@ -296,8 +297,8 @@ TEST_P(ReduceTest, NothingOfEveryType) {
   }
 }
 
-// What batches of steps leave: nothing, some for all members of a team, and some for a part of them. The greatest of a
-// row comes last.
+// The steps after whole batches: none, some for all lanes, and some for a part of them. The greatest element of a row
+// is the last.
 TEST_P(ReduceTest, StepsBesideWholeBatches) {
   for (const DType type : {DType::f32, DType::f16, DType::i64}) {
     for (ReduceKind op : {ReduceKind::sum, ReduceKind::max, ReduceKind::log_sum_exp, ReduceKind::count}) {
@@ -313,7 +314,7 @@ TEST_P(ReduceTest, StepsBesideWholeBatches) {
   }
 }
 
-// Of 16 bits: rows that begin and end within a word, by one step of a thread and by many; columns that are words, but
+// Unaligned rows of 16-bit elements, in one step of a thread and in many; columns as packed pairs, in numbers that are
 // no multiple of four.
 TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
   for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
@@ -331,7 +332,7 @@ TEST_P(ReduceTest, RowsAndColumnsThatEndAnywhere) {
   }
 }
 
-// Fours of columns that are put together of three words; results that are stored in fours, and that are not.
+// Groups of four columns as unaligned pairs; results that are stored in vectors of four, and singly.
 TEST_P(ReduceTest, ColumnsThatBeginAnywhere) {
   for (const DType type : {DType::f16, DType::bf16, DType::i16, DType::u16}) {
     for (const ReduceKind op : kAll) {
@@ -351,7 +352,7 @@ TEST_P(ReduceTest, ColumnsThatBeginAnywhere) {
   }
 }
 
-// An operand of the work after that is y itself: no column may be two threads' then.
+// An operand of the epilogue is y itself: no column may be processed by two threads.
 TEST_P(ReduceTest, ColumnsIntoTheirOperand) {
   Expression sum;
   sum.output(sum.apply(ScalarOp::add, {sum.input(DType::f32), sum.input(DType::f32)}));
@@ -368,7 +369,7 @@ TEST_P(ReduceTest, ColumnsIntoTheirOperand) {
   }
 }
 
-// Two columns, which are reduced as four of half the length.
+// Two columns are reduced as four columns of half the length.
 TEST_P(ReduceTest, TwoColumns) {
   for (const DType type : {DType::f32, DType::f16, DType::i32, DType::u8}) {
     for (const ReduceKind op : kAll) {
@@ -385,7 +386,7 @@ TEST_P(ReduceTest, TwoColumns) {
          }});
 }
 
-// Of four words each, the first and the last in part.
+// Unaligned rows of 32-bit elements, in steps of four, of which the first and the last are partial.
 TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
   for (const DType type : {DType::f32, DType::i32, DType::u32}) {
     for (const ReduceKind op : kAll) {
@@ -397,7 +398,7 @@ TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
   }
   for (const DType type : {DType::f32, DType::f16}) {
     for (const ReduceKind op : {ReduceKind::sum, ReduceKind::min, ReduceKind::l2, ReduceKind::count}) {
-      for (const std::int64_t n : {100001, 70003, 65539}) {  // in parts
+      for (const std::int64_t n : {100001, 70003, 65539}) {  // split rows
         check({.op = op, .shape = {3, n}, .axes = {1}, .x = type, .x_kind = Kind::offset});
       }
     }
@@ -443,13 +444,14 @@ TEST_P(ReduceTest, SpecialValues) {
   check({.op = ReduceKind::max, .shape = {100000}, .axes = {0}, .value = [](std::int64_t i) {
            return i == 77777 ? kNaN : 1.0;
          }});
-  // Far apart: only the largest counts, and nothing overflows.
+  // Very different elements: only the largest counts, and nothing overflows.
   check({.op = ReduceKind::log_sum_exp, .shape = {3, 400}, .axes = {1}, .value = [](std::int64_t i) {
            return static_cast<double>(i % 400) * 1e36;
          }});
 }
 
-// One NaN a row, of either sign, at every place; and infinities of both signs, whose sum is NaN though none is there.
+// One NaN a row, of either sign, at every position; and infinities of both signs, whose sum is NaN though no element
+// is.
 TEST_P(ReduceTest, MinAndMaxFindNaN) {
   for (const std::int64_t n : {7, 16, 160, 161, 162}) {
     const auto nan = [n](std::int64_t i) {
@@ -465,7 +467,7 @@ TEST_P(ReduceTest, MinAndMaxFindNaN) {
       }
     }
   }
-  // In one part of many.
+  // In one of many splits.
   for (const DType x : {DType::f32, DType::f16, DType::bf16}) {
     for (const ReduceKind op : {ReduceKind::min, ReduceKind::max}) {
       check({.op = op, .shape = {100000, 8}, .axes = {0}, .x = x, .value = [](std::int64_t i) {
@@ -482,7 +484,7 @@ void in_form(Stream& s, ReduceKind op, const View& x, const View& y, int axis, c
   kernels::reduce_in_form(s, op, x, y, axes, form);
 }
 
-// However rows are shared: members, teams side by side, loads at once, parts.
+// Reductions in given forms: threads a row, rows side by side, loads at once, splits.
 TEST_P(ReduceTest, Forms) {
   for (const kernels::ReduceForm& form : {kernels::ReduceForm{{16, 1}, 8, 1}, {{4, 8}, 16, 3}, {{1, 64}, 4, 5}}) {
     for (const int axis : {0, 1}) {
@@ -503,7 +505,7 @@ TEST_P(ReduceTest, Forms) {
   }
 }
 
-// Partial results of 64-bit elements that are words, in fours.
+// Partial results of 64-bit elements of two words, in vectors of four.
 TEST_P(ReduceTest, CountsInForms) {
   for (const DType type : {DType::i64, DType::u64, DType::i32, DType::f32}) {
     for (const ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
@@ -519,7 +521,7 @@ TEST_P(ReduceTest, CountsInForms) {
   }
 }
 
-// Squares past f32's range come to no finite number, also where a batch's first element is the one that is far.
+// Squares past f32's range must not give a finite number, also if the outlier is a batch's first element.
 TEST_P(ReduceTest, VariancePastTheRange) {
   for (const std::int64_t n : {64, 5000, 300001}) {
     for (const int axis : {0, 1}) {
@@ -536,8 +538,8 @@ TEST_P(ReduceTest, VariancePastTheRange) {
   }
 }
 
-// Of whatever size and type, finished at once or after parts waited in vain: all words rest when it is done, and nothing
-// is left over for the next.
+// For any size and type, with look-back or after the spin limit was reached: all sync flags are reset at the end, so
+// that the next kernel can use them.
 TEST_P(ReduceTest, WordsRest) {
   std::uint64_t most = 0;
   for (int turn = 0; turn < 2; ++turn) {
@@ -563,7 +565,7 @@ TEST_P(ReduceTest, WordsRest) {
         kernels::row_norm_split_rows(encoder, norm, form);
         kernels::scan_split_rows(encoder, kernels::ScanKind::sum, rows, y_rows, 1, {}, form);
       }
-      // Columns of words, one of which must go the long way since it has a NaN.
+      // Columns as packed pairs, one of which needs the slow path because it has a NaN.
       for (const std::uint32_t spin_limit : {256, 1}) {
         const View halves = to_device(device, view_of(DType::bf16, {1, n / 100, 64}, Kind::dense, [](std::int64_t i) {
           return i == 64 * 17 + 5 ? NAN : static_cast<double>(i % 11);
@@ -582,8 +584,8 @@ TEST_P(ReduceTest, WordsRest) {
   expect_rest(most);
 }
 
-// What parts leave for each other comes when all have given up, some of it very late: results are right all the same,
-// and all words rest.
+// Partial results that arrive only after all waiting workgroups reached the spin limit, some of them very late: results
+// are right nevertheless, and all flags are reset.
 TEST_P(ReduceTest, WordsThatComeLateAreWaitedFor) {
   const kernels::SplitForm form{
       .threads = 32, .register_steps = 3, .interleave = 2, .look_back = true, .spin_limit = 2, .late = true};
@@ -611,8 +613,7 @@ TEST_P(ReduceTest, WordsThatComeLateAreWaitedFor) {
   }
 }
 
-// Encoders that submit by themselves in the midst of what they record, and others before they do; and one that is
-// dropped.
+// Encoders that submit by themselves while they record, others that submit before them, and one that is dropped.
 TEST_P(ReduceTest, WordsRestBetweenSubmits) {
   constexpr std::int64_t kRows = 3000;
   const View x = to_device(device, view_of(DType::f32, {kRows, 100}, Kind::dense, positive));
@@ -641,7 +642,7 @@ TEST_P(ReduceTest, WordsRestBetweenSubmits) {
   }
 }
 
-// Types that few operations take, and elements of a part of a byte.
+// Types that few operations support, and packed types.
 TEST_P(ReduceTest, OtherTypes) {
   for (DType x : {DType::i4, DType::u4, DType::i2, DType::u2}) {
     const DType wide = is_signed(x) ? DType::i32 : DType::u32;
@@ -656,7 +657,7 @@ TEST_P(ReduceTest, OtherTypes) {
     for (ReduceKind op : {ReduceKind::any, ReduceKind::all, ReduceKind::count}) {
       check({.op = op, .shape = {5, 37}, .axes = {1}, .x = x});
       check({.op = op, .shape = {6, 40}, .axes = {0}, .x = x, .x_kind = Kind::sliced});
-      // -0 is 0, a NaN is not.
+      // -0 counts as 0, NaN does not.
       check({.op = op, .shape = {3, 4}, .axes = {1}, .x = x, .value = [](std::int64_t i) {
                return i < 4 ? -0.0 : i < 8 ? kNaN : i % 4 ? 1.0 : -0.0;
              }});
@@ -692,7 +693,7 @@ TEST_P(ReduceTest, NoElements) {
   }
 }
 
-// A sum of a million equal terms keeps its digits, though every rounding of it goes the same way.
+// A sum of a million equal terms is accurate, though all its roundings go in one direction.
 TEST_P(ReduceTest, LongSumsKeepTheirDigits) {
   check({.shape = {1 << 20}, .axes = {0},
          .value = [](std::int64_t) { return 0.1f; }, .tolerance = Tolerance{.relative = 2e-5}});
@@ -726,7 +727,7 @@ const bool registered = differential("reduce", [](Rng& rng) {
   if (is_integer(type) && !is_logic(op) && bits(type) < 32 && rng() % 2) to = is_signed(type) ? DType::i32 : DType::u32;
   if (is_floating(type) && !is_logic(op) && rng() % 2) to = DType::f32;
   const Kind kind = random_input_kind(rng);
-  // Sums of numbers of both signs are as exact as their largest parts: here, up to some hundreds.
+  // Sums of numbers of both signs have the error of their largest partial sums: here some hundreds.
   const bool exact = is_logic(op) || op == ReduceKind::min || op == ReduceKind::max;
   View x = random_view(rng, shape, type, kind, exact ? Values::special : Values::ordinary);
   if (is_floating(type) && !exact) {
@@ -771,7 +772,7 @@ TEST(ReduceArguments, AreChecked) {
   EXPECT_THROW(run(ReduceKind::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::max, output(DType::c64, {2, 3}), output(DType::c64, {2}), {1}), InvalidArgument);
   EXPECT_NO_THROW(run(ReduceKind::sum, integers, bytes, {1}));
-  // A view of stride 0 has elements without end.
+  // A view of stride 0 can have any number of elements.
   const View endless(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 62}, {0});
   try {
     run(ReduceKind::sum, endless, output(DType::f32, {}), {0});

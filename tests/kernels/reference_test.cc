@@ -1,4 +1,4 @@
-// The CPU twins against values of PyTorch and NumPy (tests/reference/elementwise.py).
+// The CPU's elementwise kernels against values of PyTorch and NumPy (tests/reference/elementwise.py).
 #include <cmath>
 
 #include "support/kernel_test.h"
@@ -36,14 +36,14 @@ TEST(Reference, Unary) {
     View expected = like(x, DType::f32);
     kernels::copy(cpu, row(want, static_cast<int>(k)), expected);
     if (kUnary[k] >= gelu_erf) {
-      // PyTorch's gates of -infinity are 0 · -infinity; ours are the limit.
+      // PyTorch computes gates of -infinity as 0 · -infinity; Weft gives the limit.
       for (std::int64_t i = 0; i < x.count(); ++i) {
         if (value(x, i) == -INFINITY) set_element_bits(expected, i, 0);
       }
     }
     const View y = like(x, DType::f32);
     kernels::unary(cpu, kUnary[k], x, y);
-    // Both are rounded once from double; where the doubles differ in their last bits the roundings may.
+    // Both are rounded once from double; if the doubles differ in their last bits, the roundings may differ.
     expect_close(y, expected, {.ulp = 1}, std::string(name(kUnary[k])));
   }
 }

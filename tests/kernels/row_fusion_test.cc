@@ -1,5 +1,4 @@
-// Softmax and norms with elementwise work before and after them: against the twin, and the twin against the steps one
-// by one.
+// Softmax and norms with a prologue and an epilogue: against the CPU, and the CPU against the separate steps.
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
 #include "kernels/norm/row_norm.h"
@@ -24,10 +23,10 @@ constexpr Kernel kKernels[] = {Kernel::softmax, Kernel::log_softmax, Kernel::lay
                                Kernel::rms,     Kernel::group,       Kernel::instance};
 constexpr const char* kNames[] = {"softmax", "log_softmax", "layer_norm", "rms_norm", "group_norm", "instance_norm"};
 
-// The views come in the order inputs, operands of `epilogue`, scale, bias.
+// The views are inputs, operands of `epilogue`, scale, bias.
 struct Fused {
   Kernel kernel = Kernel::softmax;
-  int axis = 1;  // the first of a row, or the channels'
+  int axis = 1;  // the first axis of a row, or the channels'
   std::int64_t groups = 1;
   std::optional<Expression> prologue = std::nullopt, epilogue = std::nullopt;
   std::size_t inputs = 1, operands = 0;
@@ -94,8 +93,8 @@ Expression gated(DType operand, DType type, std::optional<DType> second = {}) {
   return e;
 }
 
-// A chain of random operations that are smooth and keep values small, over inputs of these types. `exact`: of those
-// that do not round, so that a device cannot differ in its result's type.
+// A chain of random operations that are smooth and keep values small, over inputs of these types. `exact`: only
+// operations that do not round, so that a device cannot give other results.
 Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type, std::optional<DType> second,
                              bool exact) {
   using enum ScalarOp;
@@ -124,7 +123,7 @@ Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type
   return e;
 }
 
-constexpr std::size_t kMostBuffers = 8;  // that every device takes
+constexpr std::size_t kMostBuffers = 8;  // the limit of every device
 
 constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
 constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16,    DType::i8,
@@ -160,7 +159,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
   std::optional<DType> extra_outputs, second;
   if (has_before) {
     if (rng() % 2) extra_outputs = pick(rng, kFloats);
-    // A norm makes much of a step of 16 bits.
+    // A norm amplifies a step of a 16-bit type.
     const DType x = rng() % 3 ? DType::f32 : pick(rng, kFloats);
     f.prologue = random_expression(rng, types, x, extra_outputs, bits(x) < 32);
   }
@@ -193,7 +192,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
             {.ulp = 2, .absolute = 1e-4, .relative = 1e-4}};
   if (rng() % 3) {
     Fused formed = f;
-    // In parts there is scratch, too.
+    // Split rows need a binding for scratch as well.
     if (in.size() + out.size() < kMostBuffers && rng() % 2)
       formed.splits = random_split_form(rng);
     else
@@ -214,8 +213,8 @@ class RowWorkTest : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, RowWorkTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
-// softmax(0.5 x + mask), layer norm of x + residual with the sum, gated: kept rows and rows that are read twice, fours
-// and single elements, along and across.
+// softmax(0.5 x + mask), layer norm of x + residual with the sum as an extra output, gated: rows held in registers and
+// rows that are read twice, vectors of four and single elements, along and across.
 TEST_P(RowWorkTest, OfAllKernels) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
@@ -251,7 +250,7 @@ TEST_P(RowWorkTest, TypesAndLayouts) {
           f.axis = axis;
           if (kernel == Kernel::layer && axis == 0) continue;
           run(f, {x, y}, {output(DType::f32, shape, kind), output(DType::f16, shape)}, weft::to_string(x));
-          // Results lie across rows: four neighbouring rows a thread.
+          // Results lie across rows: a thread processes four adjacent rows.
           run(f, {x, y}, {output(DType::f32, shape, Kind::transposed), output(DType::f16, shape, Kind::transposed)},
               weft::to_string(x));
         }
@@ -260,7 +259,8 @@ TEST_P(RowWorkTest, TypesAndLayouts) {
   }
 }
 
-// Parts that wait and parts that do not, with and without what is beside x, along rows and across, whole tiles or not.
+// Split rows with and without look-back, with and without extra outputs, along rows and across, with whole and partial
+// tiles.
 TEST_P(RowWorkTest, InParts) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
@@ -293,7 +293,7 @@ TEST_P(RowWorkTest, InParts) {
             f.prologue = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32);
             run(f, {x, r, r}, {y(DType::f32), y(DType::f16), y(DType::f32)}, what + " sum");
           }
-          // Words of 16 bits are what waits keeps of these.
+          // With look-back these rows stay in registers as packed pairs.
           f.prologue.reset();
           f.inputs = 1;
           f.epilogue = gated(DType::f16, DType::f32);
@@ -305,7 +305,7 @@ TEST_P(RowWorkTest, InParts) {
   }
 }
 
-// A norm's x and its residual where they lay: the sum replaces one, the result the other.
+// A norm's x and residual in place: the sum replaces one, the result the other.
 TEST_P(RowWorkTest, InPlace) {
   for (const auto& [n, splits] :
        {std::pair<std::int64_t, std::optional<kernels::SplitForm>>{16, {}},
@@ -348,7 +348,7 @@ TEST_P(RowWorkTest, OneDispatch) {
   EXPECT_GT(work.flops, 0);
 }
 
-// The twin does what the calls do one by one.
+// The CPU gives the results of the separate calls.
 TEST(RowFusion, EqualsItsSteps) {
   cpu::Executor cpu;
   for (const Kernel kernel : kKernels) {
@@ -408,7 +408,7 @@ TEST(RowFusion, ArgumentsAreChecked) {
   EXPECT_THROW(run({x}, {y}, {nullptr, &gate, {}}), InvalidArgument);
   EXPECT_THROW(run({x}, {y}, {nullptr, nullptr, std::span(&row, 1)}), InvalidArgument);
   EXPECT_NO_THROW(run({x}, {y}, {nullptr, &gate, std::span(&row, 1)}));
-  // What is stored beside x must not be an operand that is read later, nor share memory with the result.
+  // An extra output must not be an operand that is read later, nor share memory with the result.
   EXPECT_NO_THROW(run({x, z}, {y, z}, {&both}));
   EXPECT_THROW(run({x, z}, {y, z}, {&both, &gate, std::span(&z, 1)}), InvalidArgument);
   EXPECT_THROW(run({x, z}, {y, y}, {&both}), InvalidArgument);
@@ -417,7 +417,7 @@ TEST(RowFusion, ArgumentsAreChecked) {
 // Tensors that exceed a binding.
 using RowWorkChunks = ChunksTest;
 
-// What is fused before and after rows runs in the dispatches of their chunks.
+// A prologue and an epilogue run in the dispatches of the rows' chunks.
 TEST_F(RowWorkChunks, LongRows) {
   using Build = std::function<void(Graph&, Value x, Value r)>;
   const std::pair<Shape, Build> cases[] = {
@@ -452,7 +452,7 @@ TEST_F(RowWorkChunks, LongRows) {
     Executable exe = compile(g, gpu);
     EXPECT_EQ(exe.report().steps.size(), 1u) << exe.report().graph;
     const std::map<std::string, TensorData> inputs{{"x", noise(shape, 1)}, {"r", noise(shape, 2)}};
-    for (const std::uint64_t shift : {0, 4}) {  // so that fours no longer lie together, and other ways are gone
+    for (const std::uint64_t shift : {0, 4}) {  // so that vectors of four are not aligned
       const Bound bound(gpu, g, inputs, shift);
       bound.run(exe);
       bound.compare(compiler::evaluate(g, inputs), to_string(shape));
@@ -460,7 +460,7 @@ TEST_F(RowWorkChunks, LongRows) {
   }
 }
 
-// Not fused: operands whose layout differs from that of the rows, or too many of them.
+// Not fused: operands whose layout differs from that of the rows, or too many operands.
 TEST_F(RowWorkChunks, WhatIsNotFused) {
   gpu::DeviceOptions options;
   options.adapter = std::to_string(device->adapter().index);

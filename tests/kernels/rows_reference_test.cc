@@ -1,4 +1,4 @@
-// The CPU twins of softmax, norms, reductions and sorting against PyTorch and NumPy in f64 (tests/reference/rows.py,
+// Softmax, norms, reductions and sorting on the CPU against PyTorch and NumPy in f64 (tests/reference/rows.py,
 // rows_numpy.py).
 #include "kernels/operands.h"
 #include "support/npy.h"
@@ -12,8 +12,8 @@ using kernels::ReduceKind;
 
 View load(const std::string& name) { return load_npy("rows/" + name + ".npy"); }
 
-// f32 results of f32 inputs: the twins' own few roundings. Softmax takes its exponentials to 2 ULP, of differences that
-// f32 rounded: |x| · 2^-24 more.
+// f32 results of f32 inputs have a few roundings. Softmax has an error of 2 ULP in its exponentials, of differences
+// that were rounded to f32: |x| · 2^-24 more.
 void expect_reference(const View& y, const std::string& name, double relative = 4e-7, double absolute = 0) {
   const View reference = load(name);
   const View expected = output(y.dtype, y.shape());
@@ -70,7 +70,7 @@ TEST(RowsReference, Norms) {
   expect_reference(y, "batch_norm", 1e-6, 1e-6);
 }
 
-// Softmax and norms with elementwise work around them.
+// Softmax and norms with a prologue and an epilogue.
 TEST(RowsReference, WorkAroundThem) {
   cpu::Executor executor;
   const View x = load("x"), scale = load("scale");
@@ -82,7 +82,7 @@ TEST(RowsReference, WorkAroundThem) {
   turned.layout.strides = {-60, 10, -1};
   const View y = output(DType::f32, shape), sum = output(DType::f32, shape), halves = output(DType::f16, shape);
   kernels::copy(executor, x, halves);
-  // What the two operands make together: a · factor + b; |a| + b.
+  // A function of the two operands: a · factor + b, or |a| + b.
   const auto joined = [](DType a, double factor, bool magnitude, bool both) {
     Expression e;
     int v = e.cast(e.input(a), DType::f32);
@@ -185,7 +185,7 @@ void check(const std::string& input, const Op& op, const std::vector<std::vector
 TEST(RowsReference, Reduce) {
   for (const Op& op : kOps) {
     check("x", op, {{0}, {1}, {2}, {0, 2}, {0, 1, 2}});
-    check("special", op, {{1}});  // a sum of squares of 3e38 fits the reference's f64; set in f32 it is infinite too
+    check("special", op, {{1}});  // a sum of squares of 3e38 is finite in the reference's f64, and infinite in f32
     if (!floats_only(op.op)) check("integers", op, {{1}});
   }
 }

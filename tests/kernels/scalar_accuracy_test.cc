@@ -1,4 +1,5 @@
-// The scalar functions in units in the last place of f32, against double, over the whole range of arguments.
+// The error of the scalar functions in units in the last place of f32, against double, over the whole range of
+// arguments.
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -25,9 +26,9 @@ double gated_ref(double x, double z) { return std::isinf(z) && z < 0 ? 0 : x * s
 struct Function {
   ScalarOp op;
   double (*reference)(double);
-  double gpu_ulp;  // what a GPU must keep
+  double gpu_ulp;  // bound for a GPU
 };
-// 4 for our own functions; sqrt, rsqrt and reciprocal are the device's, which WGSL lets err by 2.5.
+// 4 for Weft's own functions; sqrt, rsqrt and reciprocal are the device's, for which WGSL allows errors of 2.5 ULP.
 const Function kFunctions[] = {
     {ScalarOp::sqrt, [](double x) { return std::sqrt(x); }, 3},
     {ScalarOp::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 3},
@@ -50,7 +51,7 @@ const Function kFunctions[] = {
     {ScalarOp::silu, [](double x) { return gated_ref(x, x); }, 4},
 };
 
-// Error in units of the last place of the reference, or of `scale` if that is larger; WGSL may flush what is denormal.
+// The error in units of the last place of the reference, or of `scale` if that is larger; WGSL may flush denormals.
 double ulp_error(float got, double want, double scale = 0) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : INFINITY;
   const auto rounded = static_cast<float>(want);
@@ -61,12 +62,12 @@ double ulp_error(float got, double want, double scale = 0) {
   return std::abs(got - want) / std::ldexp(1.0, std::max(std::ilogb(std::max(std::abs(want), scale)), -126) - 23);
 }
 
-// Every exponent, the range where functions bend, and the edges; no denormals (a GPU may take them for zero).
+// Every exponent, the ranges where functions change, and the limits; no denormals (a GPU may treat them as zero).
 std::vector<float> arguments(Rng& rng, int n) {
   std::vector<float> x = {0.0f,        -0.0f,   1,       -1,       INFINITY, -INFINITY, NAN,        88.7f,
                           -87.3f,      127.99f, 3.4e38f, -3.4e38f, 402,      1e5f,      1.5707964f, 3.1415927f,
                           16367173.0f, 1e22f,   14.4f,   -13.0f,   -5.5f,    0.6249f,   0.99999f,   1.0000001f};
-  // Next to multiples of π/2, where a sine or cosine is what rounding left.
+  // Next to multiples of π/2, where a sine or cosine is only the rounding error of the argument.
   for (int k = 1; k <= 256; ++k) {
     const auto nearest = static_cast<float>(k * (std::numbers::pi / 2));
     x.insert(x.end(), {nearest, -std::nextafter(nearest, 0.0f), std::nextafter(nearest, 1e9f)});
@@ -90,7 +91,7 @@ View to_view(const std::vector<float>& v) {
   return view;
 }
 
-// The functions without an independent reference here: against the twin in f64, which is tested against mpmath and
+// Functions without an independent reference here: compared with the CPU in f64, which is tested against mpmath and
 // SciPy (functions_reference_test.cc).
 constexpr std::string_view kByTwin[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
                                         "atan",       "sinh",   "cosh",   "asinh",   "acosh",      "atanh",
@@ -107,7 +108,7 @@ std::vector<double> by_twin(std::string_view name, const View& x) {
   return values(y);
 }
 
-// Where terms cancel the bound is on the largest of them (scalar_ops.h): lgamma and digamma below 0.
+// Where terms cancel, the bound is relative to the largest of them (scalar_ops.h): lgamma and digamma below 0.
 double largest_term(std::string_view name, double x, double want) {
   if (x >= 0 || !std::isfinite(x)) return 0;
   if (name == "digamma") return std::max(1.0, std::abs(want) + std::log(1 - x));
@@ -150,8 +151,8 @@ TEST_P(ScalarAccuracy, Unary) {
   }
 }
 
-// `call`, of functions of the library, for each x in the place of $; by the device's own functions where it has such a
-// form.
+// Evaluates `call`, an expression of functions of the library, for each x in the place of $; with `devices_own` in the
+// forms that use the device's own functions, where there are such.
 std::vector<float> by_library(gpu::Device& device, const std::string& call, const std::vector<float>& x,
                               bool devices_own, const std::string& declarations = "") {
   const std::string main = declarations + std::format(R"(
@@ -185,8 +186,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
   return y;
 }
 
-// Forms that only GPUs take: here they compile on every device, and agree with what they stand for where no form is out
-// of its range.
+// Forms that are only used on GPUs: they compile on every device, and agree with the functions that they replace on
+// arguments within their range.
 TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
   gpu::Device& device = test::device(GetParam());
   const std::string text = kernels::kernel_source("device_math") + kernels::kernel_source("device_narrow_math");
@@ -203,7 +204,7 @@ TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
     std::string whole = std::regex_replace(form, suffix, "");
     if (!whole.ends_with("_f32")) whole += "_f32";
     const bool is_part = kernels::library_for("= " + whole + "(", [](std::string_view) { return false; }).empty();
-    if (is_part) continue;  // of some function
+    if (is_part) continue;  // a helper of another function
     const std::vector<float> want = by_library(device, whole + arguments, x, false);
     ++compared;
     for (std::size_t k = 0; k < x.size(); ++k) {
@@ -217,13 +218,13 @@ TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
   EXPECT_GE(compared, 20);
 }
 
-// Texts of functions that leave far arguments to the kernel, as GPUs take them, alone and of constants, whose results
-// are hidden from compilers: they compile on every device, and agree with the twins.
+// Functions that leave arguments outside the fast path to the kernel, as on GPUs, alone and of constants, whose results
+// are hidden from compilers: they compile on every device, and agree with the CPU.
 TEST_P(ScalarAccuracy, NearExpressions) {
   gpu::Device& device = test::device(GetParam());
   const auto all = [](std::string_view) { return true; };
   std::vector<float> x;
-  for (int i = -128; i <= 128; ++i) x.push_back(static_cast<float>(i) / 64);  // numbers of bf16, too
+  for (int i = -128; i <= 128; ++i) x.push_back(static_cast<float>(i) / 64);  // also exact in bf16
   int compiled = 0;
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
     for (int op = static_cast<int>(ScalarOp::neg); op < kScalarOpCount; ++op) {
@@ -254,7 +255,7 @@ fn near_or_nan(x: f32) -> f32 {
         kernels::map(cpu, e, std::span(&in, 1), std::span(&out, 1));
         for (std::size_t i = 0; i < x.size(); ++i) {
           const double want = value(out, static_cast<std::int64_t>(i));
-          if (std::isnan(got[i]) || std::isnan(want)) continue;  // far
+          if (std::isnan(got[i]) || std::isnan(want)) continue;  // slow path
           EXPECT_NEAR(got[i], want, std::max(1.0, std::abs(want)) * (type == DType::bf16 ? 0x1p-7 : 0x1p-10))
               << e.to_string() << " of " << x[i];
         }
@@ -264,7 +265,7 @@ fn near_or_nan(x: f32) -> f32 {
   EXPECT_GE(compiled, 60);
 }
 
-// All patterns of 16 bits.
+// All 16-bit patterns.
 View every_narrow_float(DType type) {
   const View all(Buffer::host(kCount * 2), 0, type, {kCount});
   for (int i = 0; i < kCount; ++i) {
@@ -274,14 +275,14 @@ View every_narrow_float(DType type) {
   return all;
 }
 
-// The functions that have short forms for narrow floats.
+// The functions with short forms for narrow floats.
 constexpr const char* kNarrow[] = {
     "exp",  "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish",   "gelu_erf", "gelu_tanh", "gelu_quick",
     "silu", "cbrt", "log",  "log2",    "log10",      "log1p",    "expm1",  "sin",      "cos",       "tan",
     "asin", "acos", "atan", "sinh",    "cosh",       "asinh",    "acosh",  "atanh",    "erf",       "erfc",
     "erfinv"};
 
-// The forms that GPUs take of them, on every device: 2^-14 of the result, 2^-12 for bf16, before it is rounded.
+// The forms that GPUs use for them, on every device: within 2^-14 of the result, 2^-12 for bf16, before it is rounded.
 TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
   gpu::Device& device = test::device(GetParam());
   for (const DType type : {DType::f16, DType::bf16}) {
@@ -304,12 +305,13 @@ TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
       Worst worst;
       for (std::size_t i = 0; i < x.size(); ++i) {
         if (far[i]) continue;
-        // Kernels store what is not far as numbers. (Of NaN itself only devices that prove it compare right.)
+        // Kernels store results of the fast path without NaN handling. (NaN itself is only right on devices that passed
+        // a self-test of comparisons.)
         if (!half && std::isnan(want[i]) && !std::isnan(x[i])) {
           EXPECT_FALSE(kernels::has_device_form(f + "_wide_far")) << form << " of " << x[i] << " is not far";
         }
         if (x[i] != 0 && std::abs(x[i]) < 0x1p-126f) continue;
-        // Past the first multiple by products that only fused sums keep whole.
+        // Past the first multiple, products are exact only on devices that fuse multiply and add.
         const bool angle = f == "sin" || f == "cos" || f == "tan";
         if (angle && std::isfinite(x[i]) && std::abs(x[i]) > 0.75f && !kernels::device_exp2(device)) continue;
         if (std::isnan(want[i]) && std::isnan(got[i])) continue;
@@ -328,7 +330,7 @@ TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
   }
 }
 
-// Every number of 16 bits: what a function's short form errs by, 2^-14 of the result (2^-12 for bf16), and half a unit
+// Every 16-bit number: the error of a function's short form is 2^-14 of the result (2^-12 for bf16), plus half a unit
 // for the rounding.
 TEST_P(ScalarAccuracy, EveryNarrowFloat) {
   gpu::Device& device = test::device(GetParam());
@@ -351,7 +353,7 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
         const double unit = std::ldexp(1.0, std::max(want[i] == 0 ? lowest : std::ilogb(want[i]), lowest) - digits + 1);
         double error = std::isnan(want[i]) ? (std::isnan(got[i]) ? 0 : INFINITY) : std::abs(got[i] - want[i]) / unit;
         if (std::isinf(got[i]) && std::abs(want[i]) > largest && (got[i] > 0) == (want[i] > 0)) error = 0;
-        if (std::abs(got[i] - want[i]) <= 0x1p-126) error = 0;   // perhaps flushed
+        if (std::abs(got[i] - want[i]) <= 0x1p-126) error = 0;   // may be flushed
         worst.see(std::isnan(error) ? INFINITY : error, from[i], want[i], got[i]);
       }
       EXPECT_LE(worst.ulp, bound) << f << " of " << name(type) << " " << worst.x << " = " << worst.got << ", not "
@@ -389,7 +391,7 @@ TEST_P(ScalarAccuracy, OfTwoNumbers) {
   const std::vector<float> a = arguments(rng, kCount);
   std::vector<float> b = arguments(rng, kCount);
   std::ranges::shuffle(b, rng);
-  // Half of the pairs of one order of magnitude.
+  // In half of the pairs both numbers are of similar magnitude.
   for (int i = 0; i < kCount; i += 2) {
     b[i] = static_cast<float>(a[i] * std::exp2(std::uniform_real_distribution<double>(-12, 12)(rng)));
     if (std::abs(b[i]) < 0x1p-126f) b[i] = 0;
@@ -420,12 +422,12 @@ TEST_P(ScalarAccuracy, Pow) {
   std::ranges::shuffle(b, rng);
   for (int i = 0; i < kCount; i += 2) a[i] = std::abs(a[i]);
   for (int i = 0; i < kCount; i += 8) b[i] = std::round(b[i]);
-  // The results that fill f32's range: x near 1 to large powers.
+  // Arguments whose results cover f32's range: x near 1 to large powers.
   for (int i = 1; i < kCount; i += 4) {
     a[i] = 1 + static_cast<float>(std::uniform_real_distribution<double>(-0.3, 0.3)(rng));
     b[i] = static_cast<float>(std::uniform_real_distribution<double>(-88, 88)(rng) / std::log(std::abs(a[i])));
   }
-  // What IEEE 754 says of ends, ones, and whole numbers too large to be odd.
+  // IEEE 754's rules for limits, ones, and integers too large to be odd.
   const float edges[] = {0,        1,    2,     3,    0.5f,  1.5f,       0.99999994f, 1.0000001f, 4194303,
                          4194305,  8388607, 16777215, 16777216, 3.4e38f, 3.4028235e38f, 1.2e-38f, INFINITY, NAN};
   for (const float x : edges) {
@@ -452,7 +454,7 @@ TEST_P(ScalarAccuracy, Pow) {
   RecordProperty("pow", std::format("{:.2f}", worst.ulp));
 }
 
-// The CPU rounds once what it has computed in double.
+// The CPU computes in double and rounds once.
 TEST(ScalarAccuracyCpu, Unary) {
   Rng rng(13);
   cpu::Executor cpu;
@@ -529,7 +531,7 @@ TEST(ScalarAccuracyCpu, OfTwoNumbers) {
   }
 }
 
-// f64 on the CPU is the C library's.
+// The CPU uses the C library for f64.
 TEST(ScalarAccuracyCpu, Doubles) {
   Rng rng(14);
   cpu::Executor cpu;

@@ -1,5 +1,4 @@
-// What the tests of scalar operations share: operations as expressions, fitting arguments, and how near the two sides
-// must come.
+// Shared by the tests of scalar operations: operations as expressions, arguments in range, and tolerances.
 #pragma once
 
 #include "kernels/elementwise/scalar_ops.h"
@@ -8,7 +7,7 @@
 
 namespace weft::test {
 
-// What a GPU computes in.
+// The types in which a GPU computes.
 inline constexpr DType kComputingTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2,
                                             DType::i8,  DType::i16, DType::i32,  DType::i64,    DType::u8,
                                             DType::u16, DType::u32, DType::u64,  DType::boolean, DType::c64,
@@ -16,8 +15,8 @@ inline constexpr DType kComputingTypes[] = {DType::f32, DType::f16, DType::bf16,
 
 inline bool takes(ScalarOp op, DType type) { return (kernels::info(op).types & kernels::type_set(type)) != 0; }
 
-// Devices' sqrt, inverse square root and division are what WGSL promises (2 to 2.5 ULP, sqrt is derived from both);
-// our own functions keep 4 ULP on each side of the comparison.
+// Devices' sqrt, inverse square root and division have WGSL's errors (2 to 2.5 ULP, sqrt is derived from both); Weft's
+// own functions have 4 ULP on each side of the comparison.
 inline Tolerance tolerance(ScalarOp op, DType type) {
   using enum ScalarOp;
   // Complex products cancel.
@@ -69,7 +68,7 @@ inline KernelCall call_of(const Expression& e) {
   return [e](Stream& s, auto in, auto out) { kernels::map(s, e, in, out); };
 }
 
-// Operations that go by bits and so see denormal operands, which others may take for zero.
+// Operations on bits, which see denormal operands that others may treat as zero.
 inline bool sees_denormals(ScalarOp op) {
   using enum ScalarOp;
   return op == ScalarOp::abs || op == sign || op == relu || op == min || op == max || op == ScalarOp::fmin ||
@@ -85,12 +84,12 @@ inline void flush_denormals(const View& v) {
   }
 }
 
-// Sums that cancel, and products of infinite parts, say nothing.
+// Sums that cancel, and products of infinite parts, cannot be compared.
 inline Values values_for(ScalarOp op, DType type) {
   return op == ScalarOp::lerp || (type == DType::c64 && !sees_denormals(op)) ? Values::ordinary : Values::special;
 }
 
-// Puts arguments where `op` takes them.
+// Moves arguments into the range of `op`.
 inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng) {
   if (!sees_denormals(op)) std::ranges::for_each(in, flush_denormals);
   // Hardware may drop the sign of an f16's NaN.
@@ -101,7 +100,7 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
       }
     }
   }
-  // A device may round between fma's product and its sum: the product must not overflow where the sum would not.
+  // A device may round between fma's product and its sum: the product must not overflow if the sum would not.
   if (op == ScalarOp::fma && (type == DType::f32 || type == DType::bf16)) {
     for (const View& v : in.first(2)) {
       for (std::int64_t i = 0; i < v.count(); ++i) {
@@ -109,12 +108,13 @@ inline void make_fit(ScalarOp op, DType type, std::span<const View> in, Rng& rng
         if (x >= 0x1p63 && std::isfinite(x)) {
           set_element_bits(v, i, element_bits(v, i) - (std::uint64_t{66} << (bits(type) - 9)));
         }
-        // Nor must what that rounding leaves be all that is left where the sum cancels: products of 12 digits are exact.
+        // Nor must the rounding error of the product be all that remains when the sum cancels: products of 12 digits
+        // are exact.
         if (type == DType::f32 && std::isfinite(x)) set_element_bits(v, i, element_bits(v, i) & 0xfffff000u);
       }
     }
   }
-  // Shift amounts and exponents are of use up to a little past the width.
+  // Shift amounts and exponents beyond a little more than the width are not interesting.
   if (op == ScalarOp::shift_left || op == ScalarOp::shift_right || (op == ScalarOp::pow && is_integer(type))) {
     const std::uint64_t mask = (std::uint64_t{1} << std::min(bits(type), 32)) - 1;
     for (std::int64_t k = 0; k < in[1].count() * 3 / 4; ++k) {

@@ -1,4 +1,4 @@
-// Scans on a GPU against the CPU, and against their definition.
+// Scans: GPU results against the CPU's, and against the definition.
 #include "kernels/operands.h"
 #include "kernels/scan/scan_split.h"
 #include "kernels/split_form.h"
@@ -29,7 +29,7 @@ struct Case {
   DType from, to;
   int axis;
   ScanOptions options;
-  std::optional<kernels::SplitForm> splits;  // in a form that a GPU takes for large tensors
+  std::optional<kernels::SplitForm> splits;  // in a form that GPUs use for large tensors
 };
 
 void run_split(Stream& stream, const Case& c, const View& x, const View& y) {
@@ -57,7 +57,7 @@ Case random_case(Rng& rng, int rank) {
   return c;
 }
 
-// Half of the numbers' last digit for the type, and what many additions in f32 may add to it.
+// Half a unit in the last place of the type, plus the error of many additions in f32.
 Tolerance tolerance_of(const Case& c, std::int64_t n) {
   const double step = c.to == DType::f32 || c.to == DType::c64 ? 0
                       : c.to == DType::f16                     ? 0x1p-10
@@ -73,7 +73,7 @@ Tolerance tolerance_of(const Case& c, std::int64_t n) {
   }
 }
 
-// Products stay within the range of the type.
+// Keeps products within the range of the type.
 void tame(const View& x, ScanKind op, Rng& rng) {
   if (op != ScanKind::prod || is_integer(x.dtype) || x.dtype == DType::boolean) return;
   for (std::int64_t i = 0; i < x.count(); ++i) {
@@ -98,7 +98,7 @@ Problem make_problem(Rng& rng, const Case& c, const View& x, const View& y) {
 const bool registered = differential("scan", [](Rng& rng) {
   const Shape shape = random_shape(rng, 1, 8, rng() % 3 ? 4096 : 40000);
   Case c = random_case(rng, shape.rank());
-  // Powers of two of many factors overflow the narrow floats, in one order before the other.
+  // Powers of two with many factors overflow the narrow floats, in one order earlier than in the other.
   if (c.op == ScanKind::prod && !is_integer(c.to)) c.to = c.from == DType::c64 ? c.to : DType::f32;
   if (c.op == ScanKind::sum && bits(c.to) == 8 && is_floating(c.to)) c.to = DType::f16;
   const View x = random_view(rng, shape, c.from, random_input_kind(rng));
@@ -113,7 +113,7 @@ class Scan : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Scan, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
 
-// Rows along and across, short, long and cut, in fours and not.
+// Rows along and across, short, long and split, in vectors of four and single elements.
 TEST_P(Scan, EveryPlan) {
   const Shape shapes[] = {{1000}, {20000}, {200, 5}, {200, 64}, {3, 4096}, {64, 33}, {6, 130, 12}, {2, 9000, 4}};
   for (const Shape& shape : shapes) {
@@ -164,7 +164,7 @@ TEST_P(Scan, FormsOfParts) {
       }
     }
   }
-  // NaN and infinities pass between parts.
+  // NaN and infinities are passed on between splits.
   for (const ScanKind op : {ScanKind::sum, ScanKind::max, ScanKind::log_sum_exp}) {
     for (const kernels::SplitForm& form : {kForms[0], kForms[2], kForms[3], kForms[4]}) {
       const View x = view_of(DType::f32, {3, 5000}, Kind::dense, [](std::int64_t i) {
@@ -172,7 +172,7 @@ TEST_P(Scan, FormsOfParts) {
       });
       const Case c{op, DType::f32, DType::f32, 1, {}, form};
       const Problem p = make_problem(rng, c, x, random_view(rng, {3, 5000}, DType::f32));
-      // A first element of 0 is the logarithm of a sum that may be one rounding from 1.
+      // If the first element is 0, the result is the logarithm of a sum that may be one rounding from 1.
       run_both(device(), p.inputs, p.outputs, p.drawn(), {.absolute = 0x1p-22, .relative = 1e-4}, p.what);
     }
   }
@@ -255,7 +255,7 @@ TEST_F(ScanChunks, Rows) {
   for (const Kind kind : {Kind::dense, Kind::transposed}) {
     const View x = random_view(rng, {5, 90, 128}, DType::f32, kind), y = random_view(rng, {5, 90, 128}, DType::f32);
     for (const int axis : {1, -1}) {
-      if (kind == Kind::transposed && axis == -1) continue;  // a row would reach past a binding
+      if (kind == Kind::transposed && axis == -1) continue;  // a row would exceed a binding
       both({x}, {y}, [axis](Stream& s, auto in, auto out) {
         kernels::scan(s, kernels::ScanKind::sum, in[0], out[0], axis, {});
       }, {.absolute = 1e-4});
@@ -283,7 +283,7 @@ TEST_F(ScanChunks, LongRows) {
   }
 }
 
-// Rows of few elements that lie far apart, among others like them.
+// Rows of few elements with large strides, among others like them.
 TEST_P(ScanChunksOnDevice, RowsFarAmongOthers) {
   for (const auto& [shape, axis, kind] : {std::tuple{Shape{30, 701, 40}, 1, Kind::dense},
                                           {Shape{40, 701, 30}, 1, Kind::transposed},
@@ -300,7 +300,7 @@ TEST_P(ScanChunksOnDevice, RowsFarAmongOthers) {
   }
 }
 
-// Many rows, each longer than a binding: the partial results that their chunks leave must fit one, too.
+// Many rows, each longer than a binding: the partial results of their chunks must fit a binding, too.
 TEST_F(ScanChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
   both(

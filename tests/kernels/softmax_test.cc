@@ -14,10 +14,10 @@
 namespace weft::test {
 namespace {
 
-// WGSL's exp may be off by 3 + 2|x| ULP, which for x = -20, where e^x is 2e-9, is 5e-6 of it; the division and the sum
-// add a few ULP more. Narrow outputs round once more, perhaps to the other neighbour.
+// WGSL's exp may have an error of 3 + 2|x| ULP, which for x = -20, where e^x is 2e-9, is 5e-6 of it; the division and
+// the sum add a few ULP. Narrow outputs are rounded once more, perhaps to the other neighbour.
 constexpr Tolerance kTolerance{.ulp = 1, .absolute = 1e-9, .relative = 1e-5};
-// Logarithms near 0 are known to the sum's last digits, those far below to the error of exp, 3 + 2|x| ULP.
+// Logarithms near 0 have the absolute error of the sum, those far below 0 the error of exp, 3 + 2|x| ULP.
 constexpr Tolerance kLogTolerance{.ulp = 1, .absolute = 1e-6, .relative = 1e-5};
 
 void softmax_of(Stream& s, bool log, const View& x, const View& y, int axis) {
@@ -27,7 +27,7 @@ void softmax_of(Stream& s, bool log, const View& x, const View& y, int axis) {
 
 kernels::RowViews plain(const View& x, const View& y) { return kernels::row_views("softmax", x, y); }
 
-// In a form that a GPU would choose for other sizes; the CPU has only one.
+// Forces a form that a GPU would choose for other sizes; the CPU has only one.
 void softmax_in_form(Stream& s, const View& x, const View& y, int axis, bool log, const kernels::RowForm& form) {
   if (!s.gpu()) return softmax_of(s, log, x, y, axis);
   kernels::softmax_in_form(s, plain(x, y), axis, log, form);
@@ -193,13 +193,13 @@ TEST_P(SoftmaxTest, ColumnsOfPackedPairs) {
         run_both(device, std::array{x}, std::array{output(type, shape)},
                  [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
                  kLogTolerance, what);
-        // In place they do not overlap.
+        // In place they must not overlap.
         const View both = view_of(type, shape, Kind::dense, normal(4));
         run_both(device, std::array{both}, std::array{both},
                  [&](Stream& s, auto in, auto out) { softmax_of(s, log, in[0], out[0], 0); },
                  kLogTolerance, what + " in place");
       }
-      // All columns but one, an odd number of them.
+      // An odd number of columns: all but one.
       View most = x, most_of_y = output(type, shape);
       most.layout.shape[1] -= 1;
       most_of_y.layout.shape[1] -= 1;
@@ -242,7 +242,7 @@ TEST_P(SoftmaxTest, PackedPairsInPlaceAndBackwards) {
   }
 }
 
-// Rounding to bf16 must leave NaN of any bits NaN.
+// Rounding to bf16 must keep NaN with any bits.
 TEST_P(SoftmaxTest, NaNsOfAnyBits) {
   const kernels::SplitForm form{.threads = 64, .register_steps = 3, .interleave = 4, .look_back = true};
   for (const std::int64_t columns : {48, 50}) {
@@ -276,7 +276,7 @@ TEST_P(SoftmaxTest, LogSoftmaxOfTailsInOtherSplits) {
 }
 
 // Split columns of packed pairs, whose splits exchange maximum and sum in one word: as wide as on an H200 and narrower;
-// and such as give up waiting for the other splits.
+// also with a spin limit that is reached.
 TEST_P(SoftmaxTest, SplitColumnsOfPackedPairs) {
   for (const kernels::SplitForm& form : {kernels::SplitForm{64, 3, 4, true}, {256, 47, 32, true},
                                          {128, 5, 8, true, 2}, {128, 5, 8, true, 0}}) {
@@ -435,7 +435,7 @@ TEST_F(SoftmaxChunks, LongRows) {
   }
 }
 
-// Rows of few elements that lie far apart, among others like them.
+// Rows of few elements with large strides, among others like them.
 TEST_P(SoftmaxChunksOnDevice, RowsFarAmongOthers) {
   for (const auto& [shape, axis, kind] : {std::tuple{Shape{30, 701, 40}, 1, Kind::dense},
                                           {Shape{40, 701, 30}, 1, Kind::transposed},
@@ -449,7 +449,7 @@ TEST_P(SoftmaxChunksOnDevice, RowsFarAmongOthers) {
   }
 }
 
-// Many rows, each longer than a binding: the partial results that their chunks leave must fit one, too.
+// Many rows, each longer than a binding: the partial results of their chunks must fit a binding, too.
 TEST_F(SoftmaxChunks, ManyLongRows) {
   const View x = random_view(rng, {3, 40000}, DType::f32), y = random_view(rng, {3, 40000}, DType::f32);
   both({x}, {y}, [&](Stream& s, auto in, auto out) {

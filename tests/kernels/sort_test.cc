@@ -110,7 +110,7 @@ TEST_P(SortTest, AxesAndLayouts) {
          .kind = Kind::sliced});
 }
 
-// Many equals, zeros of both signs, NaNs of both signs: their order is x's.
+// Many equal elements, zeros of both signs, NaNs of both signs: their order is x's.
 TEST_P(SortTest, StableWithNaNLast) {
   for (std::int64_t n : {12, 3000}) {
     const auto value = [](std::int64_t i) {
@@ -152,7 +152,7 @@ TEST_P(SortTest, TopK) {
   check({.x = random_values(DType::f32, {3, 7}), .k = 0});
 }
 
-// Every element beats those before it, or none does; all are equal; all NaN.
+// Every element is larger than those before it, or none is; all are equal; all are NaN.
 TEST_P(SortTest, TopKOfOrderedRows) {
   for (double slope : {1.0, -1.0, 0.0, kNaN}) {
     check(
@@ -164,7 +164,7 @@ TEST_P(SortTest, TopKOfOrderedRows) {
 
 Sort random_sort(Rng& rng, bool top) {
   Sort c;
-  // Long rows are few, and of few axes: a slice's tensor is many times as large as it.
+  // Long rows are few, with few axes: a slice's tensor is many times as large as the slice.
   const bool is_long = rng() % 3 == 0;
   Shape shape = is_long ? random_shape(rng, 1, 3, 16) : random_shape(rng, 1, 8, 2048);
   c.axis = random_int(rng, 0, shape.rank() - 1);
@@ -201,7 +201,7 @@ TEST(SortArguments, AreChecked) {
   EXPECT_THROW(kernels::sort(executor, output(DType::c64, {2, 3}), {}, i, {}), InvalidArgument);
 }
 
-// A view of stride 0 has more elements than memory has room for what sorts them.
+// A view of stride 0 has more elements than fit in the memory that sorting needs.
 TEST(SortArguments, RowsWithoutEndRunOutOfMemory) {
   cpu::Executor executor;
   const View x(Buffer::host(4), 0, DType::f32, {std::int64_t{1} << 62}, {0}), y = output(DType::f32, {2});
@@ -241,7 +241,7 @@ class SortChunks : public ChunksTest {
   }
 };
 
-// Chunks of whole rows: short ones, long ones whose keys go through scratch, and the few best.
+// Chunks of whole rows: short ones, long ones whose keys go through scratch, and top_k.
 TEST_F(SortChunks, Rows) {
   for (const auto& [shape, axis, type, kind] : {std::tuple{Shape{7, 90, 128}, 2, DType::f32, Kind::dense},
                                                 {{7, 90, 128}, 1, DType::f16, Kind::dense},
@@ -259,7 +259,8 @@ TEST_F(SortChunks, Rows) {
   }
 }
 
-// Rows longer than a binding, in chunks of which two are sorted at a time: two to nine, the last one full or not.
+// Rows longer than a binding, in chunks of which two are sorted at a time: two to nine chunks, the last one full or
+// not.
 TEST_F(SortChunks, LongRows) {
   for (const auto& [shape, axis, type, places, kind, descending] :
        {std::tuple{Shape{5000}, 0, DType::f32, DType::i32, Kind::dense, false},
@@ -284,7 +285,7 @@ TEST_F(SortChunks, LongRows) {
   }
 }
 
-// What the outputs cannot hold while chunks are sorted goes through scratch.
+// Intermediate results that the outputs cannot hold go through scratch.
 TEST_F(SortChunks, LongRowsInScratch) {
   for (const auto& [shape, axis, type, places, kind] :
        {std::tuple{Shape{9000}, 0, DType::f32, DType::i32, Kind::dense},

@@ -1,4 +1,4 @@
-// Forms of kernels whose rows go in parts, drawn for small tensors: a real GPU takes them for large ones only.
+// Forms of split rows for small tensors: a real GPU uses them only for large ones.
 #pragma once
 
 #include "kernels/common/split_rows.h"
@@ -6,7 +6,7 @@
 
 namespace weft::test {
 
-// Some that large tensors take.
+// Some forms that are used for large tensors.
 inline constexpr kernels::SplitForm kSplitForms[] = {
     {.threads = 128, .register_steps = 2, .interleave = 8},
     {.threads = 512, .register_steps = 4, .interleave = 4},

@@ -1,4 +1,4 @@
-// The kernels by name: each row can be called, and wrong calls are told.
+// The kernels by name: each row can be called, and wrong calls are reported.
 #include "weft/kernels/table.h"
 
 #include <map>
@@ -31,7 +31,7 @@ TEST(KernelTable, NamesAreUnique) {
   EXPECT_EQ(kernels::find("no such"), nullptr);
 }
 
-// Random problems reach every kernel, by its own name or with others.
+// Random problems cover every kernel, by its own name or with others.
 TEST(KernelTable, EachHasAGenerator) {
   const std::vector<std::string> known = differential_kernels();
   const std::map<std::string, std::string> together = {
@@ -51,7 +51,7 @@ TEST(KernelTable, EachHasAGenerator) {
   }
 }
 
-// What NumPy, PyTorch and ONNX say for them.
+// The names of NumPy, PyTorch and ONNX.
 TEST(KernelTable, OtherNamesThatPeopleKnow) {
   for (const auto& [other, name] :
        {std::pair("sum", "reduce_sum"), {"mean", "reduce_mean"}, {"any", "reduce_any"}, {"var", "variance"},
@@ -62,7 +62,7 @@ TEST(KernelTable, OtherNamesThatPeopleKnow) {
   }
 }
 
-// Integers that no double holds, and numbers whatever the locale takes for a decimal point.
+// Integers that double cannot hold, and numbers in locales with another decimal point.
 TEST(KernelTable, NumbersKeepTheirDigits) {
   cpu::Executor cpu;
   constexpr std::int64_t kOdd = 9007199254740993;
@@ -104,7 +104,7 @@ TEST(Number, BecomesTheNearestElement) {
   EXPECT_EQ(Number(0x1p63).bits(DType::u64), std::uint64_t{1} << 63);
   EXPECT_EQ(Number(0.1).bits(DType::f32), std::bit_cast<std::uint32_t>(0.1f));
   EXPECT_EQ(Number(-0.0).bits(DType::f16), 0x8000u);
-  // Rounded once: by way of f32, or of f64, these would go up.
+  // Rounded once: by way of f32 or f64 these would be rounded up.
   EXPECT_EQ(Number(29818879).bits(DType::bf16), 0x4be3u);
   EXPECT_EQ(Number(-29818879).bits(DType::bf16), 0xcbe3u);
   EXPECT_EQ(Number(29818881).bits(DType::bf16), 0x4be4u);
@@ -128,7 +128,7 @@ TEST(KernelTable, CallsWhatTheFunctionDoes) {
   kernels::call(cpu, "add", {.inputs = std::array{x, x}, .outputs = {{b}}, .attributes = {}});
   EXPECT_EQ(value(b, 9), 2 * value(x, 9));
   const View sums = random_view(rng, {5, 1}, DType::f32);
-  const std::array inputs{x}, outputs{sums};  // which Arguments only point to
+  const std::array inputs{x}, outputs{sums};  // Arguments only refers to them
   const Arguments sum{.inputs = inputs, .outputs = outputs, .attributes = {{"axes", std::vector<std::int64_t>{1}}}};
   kernels::call(cpu, "reduce_sum", sum);
   double expected = 0;
@@ -211,7 +211,7 @@ TEST(KernelTable, TellsWhatIsWrong) {
   EXPECT_EQ(message("relu", {.inputs = {{View()}}, .outputs = {{y}}, .attributes = {}}), "relu: input x has no buffer");
 }
 
-// Kernels and operands by the names that the table has for them, tensors as their callers have them.
+// Messages use the table's names of kernels and operands, and show tensors as the caller passed them.
 TEST(KernelTable, MessagesNameKernelAndOperand) {
   Rng rng(3);
   cpu::Executor cpu;

@@ -1,4 +1,4 @@
-// The CPU twins by name against NumPy and SciPy (tests/reference/twins.py): every kernel of the table, in every type.
+// All kernels of the table on the CPU by name, in every type, against NumPy and SciPy (tests/reference/twins.py).
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ class TwinsReference : public testing::Test {
     return result;
   }
 
-  // What a call is of: not what it goes by.
+  // The type of a call's data, not of its indices and the like.
   static DType type_of_data(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs) {
     const Schema& schema = kernels::kernel(kernel);
     for (std::size_t k = 0; k < schema.inputs.size() && k < inputs.size(); ++k) {
@@ -102,7 +102,7 @@ TEST_F(TwinsReference, EveryKernel) {
   }
   for (const kernels::KernelInfo& k : kernels::table()) {
     ASSERT_TRUE(called.contains(k.name)) << k.name << " has no case in tests/reference/twins.py";
-    // A call that a kernel does with other data has a case of that type.
+    // A call on data that the kernel treats differently has a case of that type.
     const json& c = *of_kernel.at(k.name);
     const DType usual = type_of_data(k.name, operands(c, "inputs"), operands(c, "outputs"));
     for (const DType type : kEvery) {
@@ -119,8 +119,7 @@ TEST_F(TwinsReference, EveryKernel) {
   }
 }
 
-// The same calls with attributes that do not fit: refused by a typed error, or done; nothing is touched but the
-// outputs.
+// The same calls with attributes that do not fit: they throw a typed error or work, and change nothing but the outputs.
 TEST_F(TwinsReference, HostileAttributes) {
   const AttributeValue hostile[] = {INT64_MIN,
                                         INT64_MAX,
@@ -165,7 +164,7 @@ TEST_F(TwinsReference, HostileAttributes) {
   }
 }
 
-// Numbers at the ends of 64 bits.
+// Numbers at the ends of the 64-bit range.
 TEST(HostileNumbers, AreRefusedOrMeanWhatTheySay) {
   cpu::Executor cpu;
   Rng rng(4);

@@ -215,7 +215,7 @@ TEST(SafeTensors, OpensDirectoriesAndShards) {
   EXPECT_EQ(text_of(sharded.at("c")), "c");
   EXPECT_EQ(sharded.metadata().at("k"), "v");
 
-  // A single file comes first.
+  // A single file is preferred.
   dir.write("model.safetensors", file_of(json{{"whole", entry("U8", {1}, 0, 1)}}.dump(), "w"));
   EXPECT_TRUE(SafeTensors::open(dir.path()).contains("whole"));
 
@@ -281,7 +281,7 @@ TEST(SafeTensors, NamesTheFileThatCannotBeRead) {
   }
 }
 
-// Whatever is written is read back; cut anywhere, it is refused.
+// What is written is read back; a file truncated anywhere is refused.
 RC_GTEST_PROP(SafeTensors, RoundTrips, (const std::map<std::string, std::vector<std::uint8_t>>& tensors)) {
   constexpr std::pair<const char*, DType> kTypes[] = {
       {"U8", DType::u8}, {"F16", DType::f16}, {"F32", DType::f32}, {"F64", DType::f64}};

@@ -1,4 +1,4 @@
-// Embeddings against transformers' (tests/reference/sentences.py and encoders.py made the values), on every device.
+// Embeddings against those of transformers (values by tests/reference/sentences.py and encoders.py), on every device.
 #include "weft/models.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Difference {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// A number that is none differs by infinity, and points nowhere.
+// A NaN gives an infinite difference and a cosine of -infinity.
 Difference compare(std::span<const float> got, std::span<const float> expected, std::size_t dimension) {
   Difference d;
   for (std::size_t row = 0; row < expected.size(); row += dimension) {
@@ -71,8 +71,8 @@ std::span<const float> values(const View& view) {
   return {reinterpret_cast<const float*>(view.buffer.data() + view.offset), static_cast<std::size_t>(view.count())};
 }
 
-// all-MiniLM-L6-v2 on sentences in many scripts, empty and very long ones among them. f32 has 24 bits; six layers of
-// sums over 384 to 1,536 terms leave errors of some 1e-6 in vectors of norm 1; the bound is the project's promise.
+// all-MiniLM-L6-v2 on sentences in many scripts, including empty and very long ones. f32 has 24 bits; six layers of
+// sums of 384 to 1,536 terms have errors of about 1e-6 in vectors of norm 1; the bound is the project's documented one.
 TEST_P(SentenceEncoderTest, MiniLmEqualsTransformers) {
   const char* model = std::getenv("WEFT_MODEL_DIR");
   if (!model) GTEST_SKIP() << "WEFT_MODEL_DIR names no model (./dev test sets it)";
@@ -89,8 +89,8 @@ TEST_P(SentenceEncoderTest, MiniLmEqualsTransformers) {
   EXPECT_LE(d.largest_error, 2e-5);
 }
 
-// Half the memory for weights and activations: every sentence stays within a cosine of 0.9995. The weights are ordinary
-// ones, so that automatic takes f16 for all.
+// Half the memory for weights and activations: every sentence stays within a cosine of 0.9995. Its weights are
+// ordinary, so that automatic chooses f16 for all.
 TEST_P(SentenceEncoderTest, MiniLmInF16) {
   const char* model = std::getenv("WEFT_MODEL_DIR");
   if (!model) GTEST_SKIP() << "WEFT_MODEL_DIR names no model (./dev test sets it)";
@@ -102,7 +102,7 @@ TEST_P(SentenceEncoderTest, MiniLmInF16) {
   options.precision = Precision::automatic;
   auto encoder = models::load(model, device(), {.batch = 32, .progress = {}, .compile = options});
   const CompileReport report = encoder.executable(2, 16).report();
-  EXPECT_EQ(report.precision.size(), 25u);  // four products in each of six layers, and the words
+  EXPECT_EQ(report.precision.size(), 25u);  // four products in each of six layers, and the word embeddings
   for (const PrecisionDecision& d : report.precision) EXPECT_TRUE(d.f16) << d.weights << ": " << d.reason;
   EXPECT_EQ(report.graph.find(": f32 [2, 16, 384]"), std::string::npos) << report.graph;
   const std::vector<float> got = encoder.embed(sentences).read<float>();
@@ -111,7 +111,7 @@ TEST_P(SentenceEncoderTest, MiniLmInF16) {
   RecordProperty("smallest_cosine", std::to_string(d.smallest_cosine));
 }
 
-// Random weights, so values reach some tens and errors grow with them: relative to the largest value of all.
+// Random weights, so values reach some tens and errors grow with them: relative to the largest value.
 TEST_P(SentenceEncoderTest, OtherArchitecturesPoolingsAndModules) {
   for (const char* name : {"bert_cls", "bert_max_mean_dense", "bert_f16_weights", "distilbert_mean_sqrt"}) {
     SCOPED_TRACE(name);

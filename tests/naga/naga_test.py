@@ -28,7 +28,7 @@ def find_naga():
 
 
 def portable(path):
-    # The tests' own little shaders, some of them wrong on purpose, are named test.….
+    # The tests' own small shaders, some of them wrong on purpose, are named test.….
     return not path.name.startswith(("test.", "bad")) and "\nenable chromium_" not in path.read_text()
 
 
@@ -49,7 +49,7 @@ def main():
     def check(path):
         with tempfile.TemporaryDirectory() as scratch:
             module, *outputs = [str(pathlib.Path(scratch) / name) for name in ("in.wgsl", "out.metal", "out.hlsl")]
-            # Naga has subgroups, and refuses the line that asks for them.
+            # Naga supports subgroups, but rejects the line that enables them.
             pathlib.Path(module).write_text(path.read_text().replace("\nenable subgroups;", "\n"))
             process = subprocess.run([naga, module, *outputs], stdout=subprocess.PIPE,
                                      stderr=subprocess.STDOUT, check=False)

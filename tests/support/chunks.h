@@ -1,4 +1,4 @@
-// Devices whose limits are forced down, so that small tensors exceed a binding and kernels take them in chunks.
+// Devices with reduced limits, so that small tensors exceed a binding and kernels process them in chunks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ inline gpu::Device limited_device(std::optional<std::uint64_t> binding, std::opt
   return gpu::Device::open(options);
 }
 
-// On the first device. A family of kernels has a suite by that name: using ScanChunks = ChunksTest.
+// On the first device. Each family of kernels has its own suite: using ScanChunks = ChunksTest.
 class ChunksTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Where the tests' data lie: $WEFT_TEST_DATA (a bundle's), else the source tree's.
+// The directory of the tests' data: $WEFT_TEST_DATA (a bundle's), else the source tree's.
 #pragma once
 
 #include <cstdlib>

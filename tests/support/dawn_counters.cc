@@ -5,8 +5,8 @@
 #include <atomic>
 #include <format>
 
-// The test program's own definitions of WebGPU's entry points come before those of Dawn's library; they count, and hand
-// on through Dawn's procedure table.
+// The test program defines WebGPU's entry points, which take precedence over those of Dawn's library. They count calls
+// and forward them through Dawn's procedure table.
 
 namespace weft::test {
 namespace {

@@ -1,4 +1,4 @@
-// How many WebGPU objects were made, counted where the calls enter Dawn.
+// Numbers of WebGPU objects created, counted at the entry points of Dawn.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct DawnCounters {
   // Since the process began.
   static DawnCounters now();
   DawnCounters operator-(const DawnCounters& before) const;
-  // What a steady state must not make.
+  // Objects that a steady state must not create.
   std::uint64_t created() const { return buffers + bind_groups + layouts + shader_modules + pipelines; }
   std::string text() const;
 };
 
-// After `skip` more buffers that work, `count` fail as if the GPU's memory were exhausted.
+// The next `skip` buffers work; the `count` after them fail as if the GPU's memory were exhausted.
 void fail_next_buffers(int count, int skip = 0);
 
 }  // namespace weft::test

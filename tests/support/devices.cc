@@ -47,7 +47,7 @@ std::vector<TestDevice> open_all() {
 }  // namespace
 
 std::vector<TestDevice>& devices() {
-  // Leaked: Dawn's and the drivers' own statics may be gone before ours.
+  // Leaked, because statics of Dawn and the drivers may be destroyed before it.
   static std::vector<TestDevice>& opened = *new std::vector<TestDevice>(open_all());
   return opened;
 }

@@ -20,7 +20,7 @@ struct Kernel {
   Generator generator;
   int cost = 1;
 };
-// In a function: generators register before main, in any order.
+// In a function, because generators register before main, in any order.
 std::map<std::string, Kernel>& kernels() {
   static std::map<std::string, Kernel> all;
   return all;
@@ -40,7 +40,7 @@ bool out_of_time() {
   return seconds && Clock::now() - start > std::chrono::seconds(seconds);
 }
 
-// The first device with bindings that most problems are too large for.
+// The first device with bindings that are too small for most problems.
 constexpr std::string_view kNarrow = "narrow";
 gpu::Device& narrow_device() {
   static gpu::Device& opened = *new gpu::Device([] {
@@ -52,7 +52,7 @@ gpu::Device& narrow_device() {
   return opened;
 }
 
-// Some problems of a kernel on a device: the forms from `first` on, `alike` problems of each.
+// A subset of the problems of a kernel on a device: the forms from `first` on, `alike` problems of each.
 struct Part {
   std::string kernel, device;
   std::uint64_t first = 0, forms = 0, alike = 1, problems = 0;
@@ -77,7 +77,7 @@ class Differential : public testing::Test {
         try {
           run(problem, what);
         } catch (const Unsupported& e) {
-          // What no window of that device holds is refused by name, not left to the device.
+          // Tensors that do not fit the bindings of that device are refused with a message that names them.
           const std::string_view why = e.what();
           const auto says = [&](std::string_view words) { return why.find(words) != std::string_view::npos; };
           const bool named = says("this device binds") || says("this device's bindings");
@@ -93,7 +93,7 @@ class Differential : public testing::Test {
 
   void run(const Problem& problem, const std::string& what) {
     gpu::Device& device = part_.device == kNarrow ? narrow_device() : test::device(part_.device);
-    // Forms take what their caller has cut.
+    // Forced forms do not split tensors into chunks, which the kernel's own call does.
     const KernelCall drawn = part_.device == kNarrow ? problem.call : problem.drawn();
     if (!problem.twin) return run_both(device, problem.inputs, problem.outputs, drawn, problem.tolerance, what);
     std::vector<View> own;
@@ -142,7 +142,7 @@ void register_differential_tests() {
   if (!names.empty()) names.emplace_back(kNarrow);
   for (const auto& [name, kernel] : kernels()) {
     for (const std::string& device : names) {
-      // One form at least, whatever it costs; and of a form with one problem nothing can be saved.
+      // At least one form, whatever its cost; with one problem a form there is nothing to save.
       Part part{name, device, from_environment("WEFT_SEED", 1)};
       part.alike = alike() > 1 ? alike() * static_cast<std::uint64_t>(kernel.cost) : 1;
       const std::uint64_t problems = device == kNarrow ? std::min(all, std::max(part.alike, (all + 3) / 4)) : all;
@@ -173,7 +173,7 @@ Shape random_shape(Rng& rng, int min_rank, int max_rank, std::int64_t most, bool
     if (rng() % 4 != 0) {
       const auto root =
           std::max<std::int64_t>(static_cast<std::int64_t>(std::pow(static_cast<double>(left), 1.0 / (rank - i))), 2);
-      // Not 1, where that is not meant: another shader would do.
+      // Not 1 unless intended, because size 1 needs another shader.
       const std::int64_t largest = std::min(2 * root, left);
       if (largest > 1) size = 2 + static_cast<std::int64_t>(rng.details()() % static_cast<std::uint64_t>(largest - 1));
       if (rng() % 2) size = std::min(left, (size + 3) / 4 * 4);

@@ -1,16 +1,16 @@
-// Differential tests: each kernel names a generator of random problems (types, ranks 0 to 8, strides, offsets,
-// broadcasts), and every problem runs on a device and on its CPU twin (run_both).
+// Differential tests: each kernel has a generator of random problems (types, ranks 0 to 8, strides, offsets,
+// broadcasts), and every problem runs on a device and on the CPU (run_both).
 //
-// Problems come in forms, of which shaders are made; WEFT_DIFFERENTIAL_ALIKE problems of each form differ in sizes,
-// strides and values (Rng). Each kernel runs WEFT_DIFFERENTIAL_CASES problems on each device (the default is a seeded
-// few, a nightly run takes many), their forms numbered from WEFT_SEED on. A failure prints the seed that makes it
-// again, and the program prints at its end how many problems it ran.
+// Shaders depend on a problem's form; WEFT_DIFFERENTIAL_ALIKE problems of each form differ in sizes, strides and values
+// (Rng). Each kernel runs WEFT_DIFFERENTIAL_CASES problems on each device (by default a small fixed number, in nightly
+// runs many), with forms numbered from WEFT_SEED on. A failure prints the seed that reproduces it, and the program
+// prints at its end how many problems it ran.
 //
 // A quarter as many run on a device whose bindings are too small for most of them ("narrow"): there a kernel works in
-// windows, or refuses by name.
+// chunks, or refuses by name.
 //
-// Many problems are cut into several tests a kernel and device, so that processes can share them out
-// (GTEST_TOTAL_SHARDS, GTEST_SHARD_INDEX). After WEFT_DIFFERENTIAL_SECONDS, if it is set, what is left is skipped.
+// Many problems are divided into several tests for each kernel and device, so that processes can share them
+// (GTEST_TOTAL_SHARDS, GTEST_SHARD_INDEX). After WEFT_DIFFERENTIAL_SECONDS, if it is set, the rest is skipped.
 #pragma once
 
 #include <functional>
@@ -26,28 +26,28 @@ struct Problem {
   std::vector<View> inputs, outputs;
   KernelCall call;
   Tolerance tolerance;
-  // Where the CPU's form is not the twin: this is, and the CPU is compared with it too.
+  // Set where the CPU's form is not the reference: then this is the reference, and the CPU is compared with it too.
   KernelCall twin;
-  // A form that a GPU does not choose for so little: for views that have passed the call's own checks and have
-  // elements.
+  // A form that a GPU does not choose for tensors this small; only for views that have passed the call's own checks and
+  // have elements.
   KernelCall form;
-  // What is compared: the call, or its form on a GPU.
+  // The call to compare: `call`, or `form` on a GPU.
   KernelCall drawn() const;
 };
 
 using Generator = std::function<Problem(Rng& rng)>;
 
 // At namespace scope: const bool registered = differential("copy", [](Rng& rng) { … });
-// Of a kernel whose shaders compile `cost` times as long as others', as many forms fewer are run, each with more
-// problems.
+// For a kernel whose shaders take `cost` times as long to compile as others', that many times fewer forms run, each
+// with more problems.
 bool differential(const std::string& kernel, Generator generator, int cost = 1);
-// Called by main, once all have registered.
+// Called by main, after all have registered.
 void register_differential_tests();
 // The kernels that are registered, and a problem of one of them, for other tests.
 std::vector<std::string> differential_kernels();
 Problem random_problem(const std::string& kernel, Rng& rng);
 
-// What generators are made of.
+// Building blocks of generators.
 int random_int(Rng& rng, int low, int high);  // low…high; of sizes and values: random_int(rng.details(), …)
 template <class T>
 const T& pick(Rng& rng, std::span<const T> values) {

@@ -1,4 +1,4 @@
-// The strings of tests/reference/generated.py again, number for number.
+// Generates the same strings as tests/reference/generated.py.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::string generated_string(std::uint64_t index, std::span<const std::string> w
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325u;
 // FNV-1a, 64 bits.
 std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t hash = kHashStart);
-// Of the ids as 32-bit little endian.
+// The hash of the ids as 32-bit little endian.
 std::uint64_t hash_ids(std::span<const std::int32_t> ids);
 
 // Files of tests/data.

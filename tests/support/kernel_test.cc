@@ -37,14 +37,14 @@ std::uint64_t random_bits(Rng& rng, DType dtype, Values values) {
     return static_cast<std::uint64_t>(is_signed(dtype) ? v : std::abs(v)) & mask(dtype);
   }
   if (!special) return float_bits(dtype, std::normal_distribution<double>()(rng));
-  // Any exponent, then the edges.
+  // Any exponent, then special values.
   const double edges[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0, -0.0, 1.0, -1.0, 0.5, 3.4e38, -3.4e38, 1.2e-38, 1e-40,
                           -1e-44, 65504, 6e-8, 448, 2147483648.0, -2147483904.0, 4294967296.0, 1e10};
   if (rng() % 2) return float_bits(dtype, edges[rng() % std::size(edges)]);
   return rng() & mask(dtype);
 }
 
-// A slice of many axes would be a small part of a tensor of many megabytes: past this, axes have one gap each.
+// A slice with many axes is a small part of a tensor of many megabytes: above this size axes have one gap each.
 constexpr std::int64_t kLargestSliced = 1 << 16;
 
 struct Placement {
@@ -139,7 +139,7 @@ bool close(std::uint64_t a, std::uint64_t e, DType dtype, const Tolerance& t) {
   return std::abs(x - y) <= t.absolute + t.relative * std::abs(y);
 }
 
-// The bits of each byte that the views' elements take.
+// A mask of the bits that the views' elements take in each byte.
 std::vector<std::uint8_t> covered(std::span<const View> views, const Buffer& buffer) {
   std::vector<std::uint8_t> taken(buffer.size());
   for (const View& v : views) {
@@ -266,7 +266,7 @@ View to_host(gpu::Device& device, const View& on_device) {
 
 void run_both(gpu::Device& device, std::span<const View> inputs, std::span<const View> outputs, const KernelCall& call,
               const Tolerance& tolerance, const std::string& what) {
-  if (leave_out_problem()) {  // but for the outputs, with which the test may go on
+  if (leave_out_problem()) {  // except for the outputs, with which the test may continue
     cpu::Executor cpu;
     return call(cpu, inputs, outputs);
   }

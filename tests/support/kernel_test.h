@@ -1,5 +1,5 @@
-// What the tests of kernels share: views of every kind of layout with random content, comparison in units in the last
-// place, and running one kernel call on a GPU and on its CPU twin.
+// Shared by the tests of kernels: views of every kind of layout with random content, comparison in units in the last
+// place, and running one kernel call on a GPU and on the CPU.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@
 
 namespace weft::test {
 
-// Random numbers, by which a problem is drawn. What decides which shaders it takes (types, ranks, kinds of layouts,
-// options) comes from the stream itself, what does not (sizes, strides, values) from its details(): so many problems of
-// one form need its shaders compiled once. A form and details of the same number: one stream of random problems.
+// Random numbers from which a problem is generated. Choices that determine its shaders (types, ranks, kinds of layouts,
+// options) use the stream itself, others (sizes, strides, values) use details(); so the shaders of many problems of one
+// form are compiled once. If form and details have the same seed, it is one stream of random problems.
 class Rng {
  public:
   using result_type = std::uint64_t;
@@ -37,7 +37,7 @@ class Rng {
   std::unique_ptr<Rng> details_;
 };
 
-// How a view lies in its buffer.
+// The layout of a view in its buffer.
 enum class Kind {
   dense,       // from the buffer's start
   offset,      // dense, from an odd element on
@@ -57,8 +57,8 @@ enum class Values {
              // boolean bytes past 1
 };
 
-// A view in host memory. Its buffer is random bytes all over, so that an output not written, and a neighbour
-// overwritten, shows. Buffers' sizes are multiples of 16 bytes.
+// A view in host memory. Its buffer is filled with random bytes, so that an output that is not written and an
+// overwritten neighbour are noticed. Buffer sizes are multiples of 16 bytes.
 View random_view(Rng& rng, const Shape& shape, DType dtype, Kind kind = Kind::dense, Values values = Values::ordinary);
 
 // A dense view of the given values, converted to `dtype`.
@@ -72,8 +72,8 @@ std::uint64_t element_bits(const View& view, std::int64_t i);
 void set_element_bits(const View& view, std::int64_t i, std::uint64_t bits);
 
 // When two elements count as equal: the same bits, or both NaN, or within one of these bounds. Integers and booleans
-// must be equal whatever it says. Unless `bits` is set, f32 and bf16 may differ by 2^-126: WGSL allows denormal results
-// and intermediate values to be flushed.
+// must always be equal. Unless `bits` is set, f32 and bf16 may differ by 2^-126: WGSL allows denormal results and
+// intermediate values to be flushed.
 struct Tolerance {
   double ulp = 0;        // distance in representable numbers of the type; 0 holds -0 and +0 for equal
   double absolute = 0;
@@ -82,18 +82,18 @@ struct Tolerance {
 };
 inline constexpr Tolerance kSameBits{.bits = true};
 
-// Both in host memory, of one shape and type. Reports the worst few differences.
+// Both are in host memory, with one shape and type. Reports the few worst differences.
 void expect_close(const View& actual, const View& expected, const Tolerance& tolerance, const std::string& what = "");
 
-// Runs `call` with the views on the CPU and with copies of them on the device; compares the outputs, and checks that on
-// both sides no byte outside of the outputs' elements has changed. Views that share a buffer share it there too.
-// After it the host views of the outputs hold the twin's results.
+// Runs `call` with the views on the CPU and with copies of them on the device, compares the outputs, and checks that on
+// both sides no byte outside of the outputs' elements has changed. Views that share a buffer share it on the device
+// too. Afterwards the host views of the outputs hold the CPU's results.
 using KernelCall =
     std::function<void(Stream& stream, std::span<const View> inputs, std::span<const View> outputs)>;
 void run_both(gpu::Device& device, std::span<const View> inputs, std::span<const View> outputs, const KernelCall& call,
               const Tolerance& tolerance, const std::string& what = "");
 
-// Fails where bytes differ that no element of `outputs` in that buffer covers.
+// Fails if bytes differ that no element of `outputs` in that buffer covers.
 void expect_untouched(std::span<const std::byte> before, std::span<const std::byte> after,
                       std::span<const View> outputs, const Buffer& buffer, const std::string& what);
 

@@ -5,8 +5,8 @@
 #include "support/quick.h"
 
 #if defined(__SANITIZE_THREAD__)
-// Drivers and Dawn are not built for the sanitizer: what they do among themselves it takes for races. Of Dawn only those
-// parts are named that do so, since our calls are on these stacks too.
+// Drivers and Dawn are not built for the sanitizer, which reports their internal synchronisation as races. For Dawn
+// only the affected functions are listed, because Weft's calls are on these stacks too.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:libvulkan_lvp.so\nrace:libgallium\nrace:dawn::native::AsyncTask\n"
          "race:dawn::native::DeviceBase::APICreateComputePipelineAsync\nrace:tint::SymbolTable\n";
@@ -14,7 +14,7 @@ extern "C" const char* __tsan_default_suppressions() {
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
-// Drivers leak; and that no memory is to be had is an error here like any other.
+// Drivers leak; and a failed allocation is an error like any other here.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0:allocator_may_return_null=1"; }
 #endif
 

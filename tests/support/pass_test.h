@@ -1,4 +1,4 @@
-// What tests of the compiler's passes share: a graph, and what a pass makes of it as text.
+// Shared by the tests of the compiler's passes: a graph, and the text of the graph after a pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace weft::compiler {
 struct PassTest : testing::Test {
   Value f32(const Shape& shape) { return graph.input(std::format("x{}", next++), DType::f32, shape); }
 
-  // The graph after a pass, a node a line, without inputs and without the fields' names.
+  // The graph after a pass, a node a line, without inputs and the names of fields.
   std::string after(Graph (*pass)(const Graph&, const PassContext&)) {
     const Graph result = pass(graph, context);
     result.verify();

@@ -1,4 +1,4 @@
-// Counts of random problems: at its end the test program prints how many it ran, and which failed.
+// Counts random problems: at its end the test program prints how many it ran, and which failed.
 #pragma once
 
 #include <string>

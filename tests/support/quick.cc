@@ -12,11 +12,11 @@
 namespace weft::test {
 namespace {
 
-// One in so many problems runs.
+// One of this many problems runs.
 constexpr unsigned kShare = 8;
 
-// A test that has run for so long leaves out the rest, so that shaders that are in no cache take only so much time to
-// compile.
+// A test that has run for this long skips its other problems, which bounds the time for compiling shaders that are not
+// cached.
 constexpr std::chrono::seconds kLongest{1};
 
 using Clock = std::chrono::steady_clock;
@@ -46,8 +46,8 @@ bool leave_out_problem() {
     problems.started = Clock::now();
     problems.next = 0;
   }
-  // Multiples of the golden ratio are spread evenly and have no period that a test's nested loops could share, so that
-  // each value that a loop takes has its share.
+  // Multiples of the golden ratio are evenly distributed and share no period with a test's nested loops, so that each
+  // value of a loop gets its share.
   const std::uint32_t number = problems.next++;
   const bool out = number * 0x9E3779B1u > 0xffffffffu / kShare ||
                    (number > 0 && Clock::now() - problems.started > kLongest);

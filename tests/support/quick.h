@@ -1,18 +1,18 @@
-// Quick runs (WEFT_TESTS_QUICK=on, as ./dev test --quick sets it): every test still runs, but only with about an eighth
-// of its problems, the same ones each time, and with none after the first second; so the first answer comes soon.
+// Quick runs (WEFT_TESTS_QUICK=on, as ./dev test --quick sets it): every test still runs, but with only about an eighth
+// of its problems, the same ones each time, and with none after the first second.
 #pragma once
 
 namespace weft::test {
 
 bool quick();
 
-// Whether a quick run leaves the running test's next problem out; never its first.
+// True if a quick run skips the running test's next problem; never the first one.
 bool leave_out_problem();
 
 // A number of random problems, or in a quick run an eighth of it.
 unsigned scaled(unsigned problems);
 
-// Called by main at the end: says what a quick run left out.
+// Called by main at the end: prints how many problems a quick run skipped.
 void print_quick();
 
 }  // namespace weft::test

@@ -18,7 +18,7 @@ class Generator {
     for (int i = 4 + up_to(20); i > 0; --i) grow();
     const int outputs = 1 + up_to(5);
     for (int i = 0; i < outputs; ++i) {
-      // The last value is always wanted, or most of the graph would be dead.
+      // The last value is always used, otherwise most of the graph would be dead.
       Value v = i == 0 ? values_.back() : any();
       if (up_to(4) == 0 && v.rank() >= 2) v = v.T();
       result_.graph.output(std::format("y{}", i), cast(v, DType::f32));
@@ -72,7 +72,7 @@ class Generator {
     return result_.graph.input(name, dtype, shape);
   }
 
-  // Something that broadcasts with x.
+  // A value that broadcasts with x.
   Value companion(Value x) {
     for (int attempt = 0; attempt < 4; ++attempt) {
       const Value v = any();
@@ -95,10 +95,10 @@ class Generator {
 
   Value elementwise(Value x) {
     using enum ScalarOp;
-    // Continuous functions only: a step would turn rounding into a difference.
+    // Only continuous functions: a step would amplify rounding differences.
     static const std::vector<ScalarOp> kUnary = {neg,       abs,        tanh, erf,      sigmoid, relu, gelu_erf,
                                                  gelu_tanh, gelu_quick, silu, softplus, sin,     cos,  square};
-    // Of numbers that are positive and not small.
+    // Functions of positive numbers that are not small.
     static const std::vector<ScalarOp> kPositive = {sqrt, rsqrt, reciprocal, log, log2};
     static const std::vector<ScalarOp> kBinary = {add, add, sub, mul, mul, min, max};
     switch (up_to(8)) {
@@ -127,7 +127,7 @@ class Generator {
       case 1:
         e.output(e.apply(ScalarOp::clamp, {a, e.constant(-0.75, x.dtype()), e.constant(0.5, x.dtype())}));
         return apply(make_op<ElementwiseOp>(std::move(e)), {x});
-      case 2: {  // two results, of which both are read
+      case 2: {  // two results, both of which are read
         const int t = e.apply(ScalarOp::tanh, {a});
         e.output(t);
         e.output(e.apply(ScalarOp::mul, {t, e.constant(0.25, x.dtype())}));
@@ -138,7 +138,7 @@ class Generator {
     }
   }
 
-  // Integers and booleans: computed exactly everywhere, so comparisons may turn on them.
+  // Integers and booleans: exact on every device, so comparisons may depend on them.
   Value whole(const Shape& shape) {
     using enum ScalarOp;
     Value i = leaf(shape, DType::i32, 40);
@@ -184,7 +184,7 @@ class Generator {
     }
   }
 
-  // What front doors without softmax, norms and gates write.
+  // Softmax, norms and gates as frontends without these operations write them.
   Value written_out(Value x) {
     if (x.rank() == 0) return x;
     const int last = x.rank() - 1;
@@ -225,7 +225,7 @@ class Generator {
   Value view(Value x) {
     switch (up_to(4)) {
       case 0: return permute(x, order(x.rank()));
-      case 1: {  // a reshape that joins or splits
+      case 1: {  // a reshape that merges or splits axes
         Shape s = x.shape();
         if (s.rank() >= 2 && up_to(1)) {
           const int i = up_to(s.rank() - 2);
@@ -286,7 +286,8 @@ class Generator {
     }
   }
 
-  // Keys or values [batch, heads, length, dim] of which some heads serve all, in the ways in which that is written.
+  // Keys or values [batch, heads, length, dim] with heads that several heads of queries share, in the ways in which
+  // that is written.
   Value shared(Value x, int form) {
     const Shape shape = x.shape();
     const std::int64_t count = shape[1] % 2 == 0 ? 2 : 1;
@@ -335,7 +336,7 @@ class Generator {
   Value rows(Value x) {
     if (x.rank() == 0) return x;
     const int axis = up_to(x.rank() - 1);
-    // Of nothing, only the sum is a number.
+    // Over no elements, only the sum is a number.
     switch (x.shape()[axis] == 0 ? 3 : up_to(6)) {
       case 0: return softmax(x, axis);
       case 1: {
@@ -356,7 +357,7 @@ class Generator {
     }
   }
 
-  // Elementwise work around softmax and norms; of what comes before them others may want something too.
+  // Elementwise work before and after softmax and norms; other nodes may read the prologue's result too.
   Value around_rows(Value x) {
     if (x.rank() == 0 || element_count(x.shape()) == 0 || x.shape()[-1] < 2) return x;
     if (up_to(3)) {
@@ -398,7 +399,7 @@ class Generator {
     return concat(parts, axis);
   }
 
-  // Padded, repeated, rolled, scanned, or with elements chosen one by one.
+  // Padded, repeated, rolled, scanned, or with elements selected by indices.
   Value move(Value x, int axis) {
     const auto n = static_cast<int>(x.shape()[axis]);
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.rank()), 0), after = counts;

@@ -13,7 +13,7 @@ struct RandomGraph {
   std::map<std::string, TensorData> inputs;
 };
 
-// `dtype` is that of the floats inside; outputs are f32.
+// `dtype` is the type of floats inside the graph; outputs are f32.
 RandomGraph random_graph(unsigned seed, DType dtype = DType::f32);
 
 }  // namespace weft::test

@@ -1,4 +1,4 @@
-// A directory of a test's own, gone when the test is.
+// A temporary directory, removed at the end of the test.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What a failing call threw, for tables of bad input: "FormatError: the message".
+// The error of a failing call as text, for tables of bad input: "FormatError: the message".
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ std::string thrown_by(Call&& call) {
   return "nothing";
 }
 
-// The message of the InvalidArgument that a call throws; otherwise what it threw.
+// The message of the InvalidArgument that a call throws; otherwise the error that it threw.
 template <class Call>
 std::string refused_by(Call&& call) {
   constexpr std::string_view kType = "InvalidArgument: ";

@@ -133,7 +133,7 @@ TEST(Input, NamesTheFileThatCannotBeRead) {
   const std::string missing = (dir.path() / "missing.txt").string();
   EXPECT_EQ(message(missing), "IoError: cannot open " + missing + ": No such file or directory");
   EXPECT_EQ(message(dir.path()), "IoError: cannot read " + dir.path().string() + ": it is a directory");
-  // Opens, but its first page cannot be read.
+  // Can be opened, but its first page cannot be read.
   if (std::filesystem::exists("/proc/self/mem")) {
     EXPECT_EQ(message("/proc/self/mem"), "IoError: cannot read /proc/self/mem: Input/output error");
   }
@@ -153,7 +153,7 @@ TEST(Input, EndsALineThatIsTooLong) {
   EXPECT_EQ(test::thrown_by([&] { reader.next(sentence); }), "FormatError: endless:1: the line is longer than 64 MiB");
 }
 
-// Any text survives the way through JSON lines; any text without line ends through lines.
+// Any text survives JSON lines; any text without line ends survives lines.
 RC_GTEST_PROP(Input, RoundTrips, (const std::vector<std::u32string>& texts)) {
   std::string json_lines, lines;
   Sentences expected, expected_lines;

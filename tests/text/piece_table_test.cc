@@ -10,7 +10,7 @@
 namespace weft::text {
 namespace {
 
-// Short strings over few letters of one, two and three bytes, so that they share beginnings.
+// Short strings over few letters of one, two and three bytes, so that they share prefixes.
 rc::Gen<std::string> small_text(int longest) {
   return rc::gen::map(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 5)),
                       [longest](std::vector<int> letters) {

@@ -1,4 +1,4 @@
-// Ids against the reference library: small tokenizers that use every option, and the real model where it is at hand.
+// Ids against the reference library: small tokenizers that use every option, and the real model if it is available.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

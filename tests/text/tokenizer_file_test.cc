@@ -1,4 +1,4 @@
-// What a tokenizer's files may say, and what is refused.
+// The contents of a tokenizer's files: what is accepted, and what is refused.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ json special_token(const std::string& content, int id) {
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-// A small tokenizer.json that is right.
+// A small valid tokenizer.json.
 json good_tokenizer() {
   json file = json::parse(R"({
     "version": "1.0", "truncation": {"max_length": 4}, "padding": null, "decoder": {"type": "Anything"},
@@ -64,7 +64,7 @@ TEST(TokenizerFile, CutsToItsLongest) {
     EXPECT_EQ(ids.front(), 2);
     EXPECT_EQ(ids.back(), 3);
   }
-  // In the middle of a word, too.
+  // Inside a word, too.
   EXPECT_EQ(parse(good_tokenizer(), 4).encode("abbb"), (Ids{2, 4, 5, 3}));
   EXPECT_EQ(test::thrown_by([] { parse(good_tokenizer(), 1); }),
             "FormatError: t.json: a longest sequence of 1 leaves no room for the 2 special tokens");
@@ -76,7 +76,7 @@ TEST(TokenizerFile, NamesTheByteThatIsNotUtf8) {
   const Tokenizer tokenizer = parse(good_tokenizer());
   EXPECT_EQ(test::thrown_by([&] { tokenizer.encode("ab\xf0\x9f"); }),
             "FormatError: the text is not valid UTF-8 at byte 2 (0xf0)");
-  // Beyond what is kept, as well.
+  // Past the maximum length, too.
   EXPECT_EQ(test::thrown_by([&] { parse(good_tokenizer(), 2).encode("a a a a\xff"); }),
             "FormatError: the text is not valid UTF-8 at byte 7 (0xff)");
 }
@@ -185,7 +185,7 @@ TEST(TokenizerFile, SaysWhereTheJsonIsBroken) {
   EXPECT_THROW(Tokenizer::parse("[1]", "t.json"), FormatError);
 }
 
-// A model's directory, made of the files given.
+// A model's directory with the given files.
 struct Directory {
   Directory(std::initializer_list<std::pair<const char*, json>> files) {
     for (const auto& [name, contents] : files) {
@@ -205,7 +205,7 @@ struct Directory {
 
 TEST(TokenizerDirectory, TakesTheLengthFromTheRightFile) {
   struct Case {
-    json sentence, model, config;  // null: no such file
+    json sentence, model, config;  // null: the file is missing
     int expected;
   };
   const json none;
@@ -246,7 +246,7 @@ TEST(TokenizerDirectory, LetsTokenizerConfigSetTheNormalizer) {
   EXPECT_EQ(encode({{"strip_accents", nullptr}}, "É"), 7);
   EXPECT_EQ(encode({{"tokenize_chinese_chars", false}}, "e中"), 9);
   EXPECT_EQ(encode({{"tokenizer_class", "DistilBertTokenizerFast"}, {"do_lower_case", false}}, "É"), 4);
-  // Classes that take tokenizer.json as it is.
+  // Classes that use tokenizer.json without changes.
   EXPECT_EQ(encode({{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", false}}, "É"), 7);
 }
 
@@ -255,18 +255,18 @@ TEST(TokenizerDirectory, LowerCasesForSentenceTransformers) {
   file["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"É", 4}, {"é", 5}, {"e", 6}};
   file["normalizer"]["lowercase"] = false;
   const Directory d{{"tokenizer.json", file}, {"sentence_bert_config.json", {{"do_lower_case", true}}}};
-  EXPECT_EQ(d.load().encode("É"), (Ids{2, 5, 3}));  // the accent stays: the normalizer keeps its own rule
+  EXPECT_EQ(d.load().encode("É"), (Ids{2, 5, 3}));  // the accent stays, because the normalizer keeps its own rule
 }
 
 TEST(TokenizerDirectory, ReadsVocabTxt) {
   const Directory d{{"vocab.txt", "[PAD]\n[UNK]\r\n<s>\n[SEP]\na\n##b\na\n"},
                     {"tokenizer_config.json", {{"cls_token", {{"content", "<s>"}}}, {"model_max_length", 20}}}};
   const Tokenizer tokenizer = d.load();
-  EXPECT_EQ(tokenizer.encode("Ab x <s>"), (Ids{2, 6, 5, 1, 2, 3}));  // "a" is there twice, the later line counts
+  EXPECT_EQ(tokenizer.encode("Ab x <s>"), (Ids{2, 6, 5, 1, 2, 3}));  // "a" is there twice: the later line counts
   EXPECT_EQ(tokenizer.max_length(), 20);
   EXPECT_EQ(tokenizer.pad_id(), 0);
   EXPECT_EQ(tokenizer.vocab_size(), 7);
-  EXPECT_EQ(tokenizer.token(4), "");  // taken over by line 6
+  EXPECT_EQ(tokenizer.token(4), "");  // replaced by line 6
 }
 
 TEST(TokenizerDirectory, RefusesWhatItCannotRead) {

@@ -1,4 +1,4 @@
-// Every code point against digests that the reference library's behaviour was put into.
+// Every code point against digests of the reference library's behaviour.
 #include "text/unicode.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const json& reference() {
   return value;
 }
 
-// Compares a digest for each block of code points (surrogates left out) of what `line` appends for each.
+// Compares, for each block of code points (without surrogates), a digest of what `line` appends for each.
 template <class Line>
 void expect_blocks(const json& expected, Line&& line) {
   const std::size_t block = reference()["block"];

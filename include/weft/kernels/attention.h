@@ -9,22 +9,22 @@
 
 namespace weft::kernels {
 
-// Which keys a query sees, beside what a mask hides. Query i stands at key i + keys - queries, so that the last query
-// stands at the last key (with lengths: key length - query length), or at key i if `top_left`. It sees the keys from
-// `window_left` before that place to `window_right` behind it; negative: all of them on that side. `causal` is a
-// window_right of 0. A query whose window holds no key, as causal ones before the first key, sees none.
-// What hidden keys and values hold does not matter but for NaN and infinities, which may reach the result or not.
+// Which keys a query sees, in addition to the mask. Query i has the position of key i + keys - queries, so that the
+// last query is at the last key (with lengths: key length - query length), or of key i if `top_left`. It sees the keys
+// from `window_left` before that position to `window_right` after it; negative: all of them on that side. `causal` is a
+// window_right of 0. A query whose window holds no key, as causal ones before the first key, sees none. NaN and
+// infinities in hidden keys and values may or may not reach the result; other hidden values do not.
 struct AttentionOptions {
   float scale = 1;       // of q·k
   bool causal = false;
   std::int64_t window_left = -1, window_right = -1;
   bool top_left = false;
-  // What a query that sees no key gives: zeros, or NaN, as softmax does of a row of -inf.
+  // The result of a query that sees no key: zeros, or NaN, as softmax of a row of -inf.
   bool empty_is_nan = false;
 };
 
-// How much of each sequence of a batch there is: i32 or u32 [batch], taken into 0…queries and 0…keys. Keys past their
-// length are hidden and neither they nor their values are read; queries past theirs see no key.
+// The lengths of the sequences of a batch: i32 or u32 [batch], clamped to 0…queries and 0…keys. Keys past their length
+// are hidden and neither they nor their values are read; queries past theirs see no key.
 struct AttentionLengths {
   std::optional<View> queries, keys;
 };
@@ -36,10 +36,10 @@ struct AttentionLengths {
 // unless `empty_is_nan`.
 // f32, f16 and bf16 in any mixture, arithmetic in f32; any strides, dim and value_dim (up to 64: one pass in
 // registers). A score of -inf, however it came about, hides its key; a NaN or +inf among a query's scores makes its row
-// NaN. A hidden key's weight is zero, so only NaN or infinity in its v can reach the result; tiles of keys that nobody
-// sees are not read. y may be q itself (up to 256 columns), not k or v. On a GPU few queries over many
-// keys are shared out among workgroups, as are keys that no binding holds. Source: Milakov and Gimelshein, "Online normalizer
-// calculation for softmax", 2018; Dao et al., "FlashAttention", 2022, and "Flash-Decoding", 2023.
+// NaN. A hidden key's weight is zero, so only NaN or infinity in its v can reach the result; tiles of keys that no
+// query sees are not read. y may be q itself (up to 256 columns), not k or v. On a GPU the keys are split among
+// workgroups if queries are few and keys many, or if a binding cannot hold all keys. Source: Milakov and Gimelshein,
+// "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022, and "Flash-Decoding", 2023.
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
                const View& y, const AttentionOptions& options, const AttentionLengths& lengths = {});
 

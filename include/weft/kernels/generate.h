@@ -1,5 +1,5 @@
-// Tensors made of their indices: ranges, identities, triangles, one-hot codes. Conventions that all kernels share are
-// in weft/kernels.h.
+// Tensors computed from their indices: ranges, identities, triangles, one-hot codes. Conventions that all kernels share
+// are in weft/kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ void eye(Stream& stream, const View& y, std::int64_t diagonal = 0);
 
 // The part of a matrix where c - r <= diagonal (lower), or >= diagonal (upper).
 enum class Triangle : std::uint8_t { lower, upper };
-// y[…, r, c] = x[…, r, c] in the triangle, else 0; x broadcasts to y and has its type, any one.
+// y[…, r, c] = x[…, r, c] in the triangle, else 0; x broadcasts to y and has its type (any).
 void triangle(Stream& stream, Triangle part, const View& x, const View& y, std::int64_t diagonal = 0);
 // y[…, r, c] = 1 in the triangle, else 0; any type.
 void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagonal = 0);
 
-// y[i…, c, j…] = on if indices[i…, j…] = c, else off, both converted to y's type, any one. `axis` is that of c in y;
-// y has indices' shape with the number of classes there. Negative indices count from the end; one outside of
-// [-classes, classes) is all off. indices: any integer type of 8 to 64 bits.
+// y[i…, c, j…] = on if indices[i…, j…] = c, else off, both converted to y's type (any). `axis` is that of c in y; y has
+// indices' shape with the number of classes inserted there. Negative indices count from the end; for an index outside
+// of [-classes, classes) all elements are off. indices: any integer type of 8 to 64 bits.
 void one_hot(Stream& stream, const View& indices, const View& y, int axis = -1, Number on = 1, Number off = 0);
 
 }  // namespace weft::kernels

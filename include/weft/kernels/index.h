@@ -1,9 +1,10 @@
 // Indexing: elements chosen by integer tensors. Conventions that all kernels share are in weft/kernels.h.
 //
 // Three ways of choosing elements of `whole`, each for reading (gather) and for writing (scatter). `part` has whole's
-// type, any one; indices are of any integer type of 8 to 64 bits; negative ones count from the end.
-//   gather, scatter          whole rows by one list: part[i…, j…, k…] is whole[i…, indices[j…], k…], the indices
-//                            standing at `axis` of whole
+// type (any); indices are of any integer type of 8 to 64 bits; negative ones count from the end.
+//   gather, scatter          whole rows by one list: part[i…, j…, k…] is whole[i…, indices[j…], k…]; the axes of
+//   indices
+//                            take the place of `axis` of whole
 //   …_elements               one by one along an axis (NumPy's take_along_axis and put_along_axis): part[i…, j, k…] is
 //                            whole[i…, indices[i…, j, k…], k…]; indices and part have one shape, whose sizes are at
 //                            most whole's but for `axis`
@@ -24,21 +25,22 @@ void gather(Stream& stream, const View& x, const View& indices, const View& y, i
 void gather_elements(Stream& stream, const View& x, const View& indices, const View& y, int axis);
 void gather_nd(Stream& stream, const View& x, const View& indices, const View& y, int batch = 0);
 
-// What becomes of an element and an update. Integers wrap; NaN wins min and max, and -0 is less than +0. `assign` takes
-// any type, min and max any but complex, add and mul numbers.
+// How an element is combined with an update. Integers wrap; min and max give NaN if either is NaN, and -0 is less than
+// +0. `assign` takes any type, min and max any but complex, add and mul numbers.
 enum class ScatterKind : std::uint8_t { assign, add, mul, min, max };
 
-// y's part = y's part combined with the updates; the rest of y stays. Updates whose index lies outside are left out; an
-// axis without elements, in which every index would, is refused.
+// y's part = y's part combined with the updates; all other elements of y are unchanged. Updates whose index is outside
+// are ignored; an axis without elements, where every index is outside, is refused.
 //
-// Where several updates meet in one element: `assign` keeps one of them, whole (the CPU: the last; a GPU: any, 64-bit
-// types the last); min, max and the integers' add and mul come out exact, in any order; sums and products of floats are
-// rounded to y's type at each step, or at the end alone, on a GPU in an order that may change from run to run, so their
-// last bits may too.
+// If several updates have the same element: `assign` stores one of them, never a mixture (the CPU: the last; a GPU:
+// any, 64-bit types the last); min, max and the integers' add and mul are exact, in any order; sums and products of
+// floats are rounded to y's type at each step, or only at the end. On a GPU their order, and with it the last bits, may
+// change from run to run.
 //
-// On a GPU, types of up to 32 bits are combined by compare-exchange on words. WGSL has no atomics of 64 bits: there
-// scatter chains the updates of each element through scratch and folds each chain by one thread. Large updates of
-// long rows go the same way: they need fewer operations on words. f64: only `assign`, the others are Unsupported.
+// On a GPU, types of up to 32 bits are combined by compare-exchange on 32-bit words. WGSL has no atomics of 64 bits:
+// there scatter chains the updates of each element through scratch, and one thread folds each chain. Large updates of
+// long rows are done the same way, because that takes fewer operations on words. f64: only `assign`, the others are
+// Unsupported.
 void scatter(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis);
 void scatter_elements(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y,
                       int axis);

@@ -21,9 +21,9 @@ struct Epilogue {
   std::span<const View> operands;
 };
 
-// y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n]); leading dimensions broadcast; transposed operands are strides,
-// and so is any other layout. y may be an epilogue operand's very view, but shares no memory with a or b. An empty k
-// gives zeros.
+// y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n]); leading dimensions broadcast; strides express transposed operands
+// and any other layout. y may be an epilogue operand's very view, but shares no memory with a or b. An empty k gives
+// zeros.
 //
 // a and b                            sums               y, unless an expression gives it another type
 // any two float types                f32                any float type
@@ -34,8 +34,8 @@ struct Epilogue {
 // Floats are summed in no stated order: |error| ≤ k · 2^-24 · Σ|a·b| (f64: 2^-53). NaN and infinity reach the elements
 // whose sums they are in. c64 is (a + bi)(c + di) = (ac - bd) + (ad + bc)i as written: an infinite operand may give NaN
 // parts. Cooperative matrices (Flag::matrices) multiply f16 by f16, i8 by i8 and u8 by u8 with the same sums; they are
-// used once a self-test has passed on the device. f64 is for the CPU alone, which sums it by a plain loop. Throws
-// InvalidArgument, Unsupported.
+// used once a self-test has passed on the device. f64 is only supported on the CPU, which sums it by a plain loop.
+// Throws InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {});
 
 }  // namespace weft::kernels

@@ -9,12 +9,12 @@
 
 namespace weft::kernels {
 
-// All of these are functions of a key, u32 [2], and an element's row-major index i in y, whatever y's strides and the
-// device. Threefry-2×32 with 20 rounds turns block number b, as the counter (low word, high word of b), into the words
-// w[2b] and w[2b + 1]; w[0], w[1], … is the key's stream. Keys for streams that know nothing of each other are
-// random_bits of one key into u32 [n, 2], a row each; do not draw from that key otherwise. (JAX counts differently: its
-// stream depends on the array's size, or, "partitionable", spends a block on each element.)
-// Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
+// All of these are functions of a key, u32 [2], and an element's row-major index i in y, independent of y's strides and
+// the device. Threefry-2×32 with 20 rounds turns block number b, as the counter (low word, high word of b), into the
+// words w[2b] and w[2b + 1]; w[0], w[1], … is the key's stream. Keys of independent streams are the rows of random_bits
+// of one key into u32 [n, 2]; draw nothing else from that key. (JAX counts differently: its stream depends on the
+// array's size, or, "partitionable", uses a block for each element.) Source: Salmon, Moraes, Dror and Shaw, "Parallel
+// random numbers: as easy as 1, 2, 3", 2011.
 
 // y = the stream's bits: y's elements, row after row, are the stream's bytes, words low byte first. So an element of
 // 32 bits is w[i], one of 64 bits w[2i] with w[2i + 1] above it. y is an integer of 8 to 64 bits.

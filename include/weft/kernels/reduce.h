@@ -23,20 +23,20 @@ constexpr bool is_moment(ReduceKind op) { return op == ReduceKind::variance || o
 //   variance, deviation                    x floating: squared deviations from the mean, over n - `correction` (0: of a
 //                                          population, 1: of a sample; no less than 0), and its square root
 //   any, all                               x of any type (true: not zero, so NaN too), y boolean
-//   count                                  x of any type: how many are not zero; y an integer of 32 or 64 bits. The sum
-//                                          of booleans, which `sum` refuses, because y would be none
+//   count                                  x of any type: how many are not zero; y an integer of 32 or 64 bits. This is
+//                                          the sum of booleans, which `sum` refuses, as their sum is no boolean
 // Floating x: y is floating. c64: y is c64; products are (ac - bd) + (ad + bc)i. Integer x: y has x's type, or the
 // 32-bit type of its kind (of i64 and u64 that has the result's low 32 bits).
-// Sums accumulate at least in f32 in a fixed order, so that a device repeats its results to the bit; each addend takes
-// part in at most 80 + n / (256·team) additions (team: the threads of a row, 8 to 1024; n its elements), which times
-// 2^-24 bounds the relative error of a sum of positive numbers. Integers accumulate wrapping.
+// Sums accumulate at least in f32 in a fixed order, so that a device repeats its results to the bit. Each addend takes
+// part in at most 80 + n / (256 · t) additions (n: the row's elements; t: the threads that share a row, 8 to 1024),
+// which times 2^-24 bounds the relative error of a sum of positive numbers. Integers wrap.
 // Over no elements: sum, sum_squares, l1, l2 are 0, prod is 1, min +inf, max -inf (integers: the type's largest and
-// least), mean, variance and deviation NaN, log_sum and log_sum_exp -inf, any false, all true, count 0. NaN wins min
-// and max; of zeros of both signs either may come out. A variance loses no digits to a mean that is large beside it; an
-// infinity in x makes it NaN, and a deviation whose square is past f32 an infinity or NaN. A GPU squares in f32:
-// sum_squares and l2 of numbers past 1.8e19 are infinite there, and l2 of numbers below 1e-19 loses digits, where the
-// CPU, which sums in f64, has the number.
-// On a GPU f64 is Unsupported but for any, all and count.
+// least), mean, variance and deviation NaN, log_sum and log_sum_exp -inf, any false, all true, count 0. min and max
+// give NaN if any element is NaN; of zeros of both signs they may give either. A variance loses no digits if the mean
+// is large compared with it; an infinity in x makes it NaN, and a deviation whose square is past f32's range an
+// infinity or NaN. A GPU squares in f32: sum_squares and l2 of numbers past 1.8e19 are infinite there, and l2 of
+// numbers below 1e-19 loses digits; the CPU sums in f64 and has neither limit.
+// On a GPU f64 is Unsupported except for any, all and count.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
 void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes,
             double correction = 0);
@@ -45,7 +45,8 @@ void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::sp
 struct ReduceFusion {
   // Computes x, its result 0, from the inputs. Without a prologue there is one input, x.
   const Expression* prologue = nullptr;
-  // Computes y from the reduction's result (input 0, a floating one as f32) and `operands`. Without one y is the result.
+  // Computes y from the reduction's result (input 0, a floating one as f32) and `operands`. Without one y is the
+  // result.
   const Expression* epilogue = nullptr;
   std::span<const View> operands;  // broadcast to y
   // Where the prologue's further results are stored; they have x's shape. Each may be the very same view as an input,
@@ -61,10 +62,10 @@ void reduce(Stream& stream, ReduceKind op, std::span<const View> inputs, const V
 
 enum class ArgKind : std::uint8_t { min, max };
 
-// y = where x is least or greatest over `axes`: the index in row-major order over them, in axis order (one axis: the
-// index along it; all axes: into x flattened). Shapes as for reduce(). Among equals the first; -0 and 0 are equal; the
-// first NaN wins over all. x is of any real type (f64 too), y i32, u32, i64 or u64. Throws InvalidArgument where there
-// is nothing to choose from.
+// y = the index of the least or greatest element of x over `axes`, in row-major order over them, in axis order (one
+// axis: the index along it; all axes: into x flattened). Shapes as for reduce(). The first of equal elements; -0 and 0
+// are equal; the first NaN if there is one. x is of any real type (f64 too), y i32, u32, i64 or u64. Throws
+// InvalidArgument if there are no elements to choose from.
 void arg_reduce(Stream& stream, ArgKind op, const View& x, const View& y, std::span<const int> axes);
 
 }  // namespace weft::kernels

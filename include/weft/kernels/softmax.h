@@ -12,8 +12,8 @@
 namespace weft::kernels {
 
 // y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis`, of floating types, computed in f32. A row that holds a NaN
-// or +inf, or nothing but -inf, gives NaN. On a GPU
-// a result that f32 has exactly between two of bf16 may be either of them.
+// or +inf, or nothing but -inf, gives NaN. A result that in f32 is exactly between two bf16 values may be rounded to
+// either on a GPU.
 void softmax(Stream& stream, const View& x, const View& y, int axis);
 
 // y = x - max(x) - log(sum(exp(x - max(x)))) along `axis`: the logarithm of softmax(), types and special rows as there.

@@ -14,15 +14,15 @@ struct SortOptions {
   bool descending = false;
 };
 
-// values = x sorted along an axis, indices = where along it each of them stood; either may be left out. Stable both
-// ways: equal elements, -0 and 0 among them, stay in the order in which they stand in x. NaN comes last both ways, NaNs
-// in their order; their bits are kept. x is of any real type (f64 too), values of x's type and shape, indices i32, u32,
-// i64 or u64 of its shape. The outputs share no memory with x. On a GPU rows that take more than the device binds (with
-// their keys and indices on their way: about 20 bytes an element of up to 32 bits) are sorted in chunks, in as many
-// rounds as there are chunks. Unsupported: neighbours along the axis farther
-// apart than the device binds. Source: Batcher, "Sorting networks and their applications", 1968 (short rows); Satish,
-// Harris and Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009 (long rows: radix sort, eight
-// bits a pass); Baudet and Stevenson, "Optimal sorting algorithms for parallel computers", 1978 (chunks).
+// values = x sorted along an axis, indices = the elements' positions along it in x; either may be omitted. Stable in
+// both directions: equal elements, -0 and 0 among them, stay in x's order. NaN comes last in both directions, NaNs in
+// x's order; their bits are preserved. x is of any real type (f64 too), values of x's type and shape, indices i32, u32,
+// i64 or u64 of its shape. The outputs share no memory with x. On a GPU rows that exceed a binding together with their
+// intermediate keys and indices (about 20 bytes an element of up to 32 bits) are sorted in chunks, in as many rounds as
+// there are chunks. Unsupported: a stride along the axis that exceeds a binding. Source: Batcher, "Sorting networks and
+// their applications", 1968 (short rows); Satish, Harris and Garland, "Designing efficient sorting algorithms for
+// manycore GPUs", 2009 (long rows: radix sort, eight bits a pass); Baudet and Stevenson, "Optimal sorting algorithms
+// for parallel computers", 1978 (chunks).
 void sort(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
           const SortOptions& options);
 
@@ -31,9 +31,9 @@ struct TopKOptions {
   bool largest = true;
 };
 
-// The first k elements that sort() gives, descending if `largest`: the k best in order, of equals those of lower index;
-// NaN only where nothing else is left. k is the outputs' size along the axis, up to x's. Types as for sort(). Much less
-// work than sorting for k up to 256. Unsupported: as for sort().
+// The first k elements that sort() gives, descending if `largest`: the k best in order, of equal ones those of lower
+// index; NaN only if there are fewer than k numbers. k is the outputs' size along the axis, up to x's. Types as for
+// sort(). Much less work than sorting for k up to 256. Unsupported: as for sort().
 void top_k(Stream& stream, const View& x, const std::optional<View>& values, const std::optional<View>& indices,
            const TopKOptions& options);
 

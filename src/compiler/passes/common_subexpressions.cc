@@ -10,7 +10,7 @@
 namespace weft::compiler {
 namespace {
 
-// Whether the node is one operation on two operands, whose order makes no difference.
+// True if the node is one operation on two operands that commutes.
 bool commutes(const Node& node) {
   using enum ScalarOp;
   constexpr ScalarOp kOps[] = {add, mul, ScalarOp::min, ScalarOp::max, ScalarOp::gcd,

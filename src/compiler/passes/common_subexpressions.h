@@ -1,5 +1,5 @@
-// Computes equal things once: two nodes of one op on the same operands become one, also if they are the two of a sum, a
-// product or their like in the other order.
+// Computes equal things once: two nodes of one op on the same operands become one, also if the operands of a
+// commutative op (a sum, a product, …) are in the other order.
 //   %1 = map{exp(x0)} %0
 //   %2 = map{exp(x0)} %0
 //   %3 = map{add(x0, x1)} %1, %2   →   %2 = map{add(x0, x1)} %1, %1

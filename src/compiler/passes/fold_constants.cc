@@ -7,7 +7,7 @@
 namespace weft::compiler {
 namespace {
 
-// Results up to this many elements are folded whatever their constants' size.
+// Results of up to this many elements are folded whatever their constants' size.
 constexpr std::int64_t kSmall = 16384;
 
 }  // namespace
@@ -36,7 +36,7 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
     if (!node.op().has_twin()) return {};
     std::int64_t elements = 0;
     std::vector<Value> inputs;
-    std::string names;  // of what it is made of, for people
+    std::string names;  // of the constants it is made of, for reports
     for (const Value& v : node.inputs()) {
       Value root = r.at(v);
       while (root.node()->op().is_view()) root = input_of(root);
@@ -49,7 +49,7 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
       inputs.push_back(r.at(v));
     }
     if (element_count(node.types()[0].shape) > std::max(elements, kSmall)) return {};
-    // A throw-away node whose result is the recipe.
+    // A temporary node whose result is the recipe.
     const Value folded = apply(node.shared_op(), std::move(inputs));
     return r.to().impl().add(make_op<ConstantOp>(constant_of(folded), std::move(names)), {}).value();
   });

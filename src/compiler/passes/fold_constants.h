@@ -1,4 +1,4 @@
-// Computes what depends on constants alone, once, on the CPU's twins.
+// Computes everything that depends on constants alone, once, on the CPU.
 //   %2 = concat{axis=1} %0, %1   (both constants)   →   %2 = constant
 // The bytes are a recipe (graph/constant.h): they are only computed if no executable of the store has them already.
 // Views of constants stay views, and a result with more elements than its constants is left to the device.
@@ -11,7 +11,7 @@ namespace weft::compiler {
 
 Graph fold_constants(const Graph& graph, const PassContext& context);
 
-// The constant that a value is: with views and computations on top, as a recipe. Null if anything else is in it.
+// The value as a constant: with views and computations on top, as a recipe. Null if it depends on anything else.
 ConstantPtr constant_of(Value v);
 
 }  // namespace weft::compiler

@@ -11,8 +11,8 @@ namespace {
 
 using Group = Grouping::Group;
 
-// Of an element, in operations of f32 (Work::amount): what reading its operands once more and computing it again cost,
-// against storing it once and reading it twice.
+// For an element, in f32 operations (Work::amount): compares reading its operands once more and computing it again with
+// storing it once and reading it twice.
 bool worth_repeating(const Node& maker) {
   const Expression& e = *maker.op().elementwise();
   int read = 0;
@@ -44,7 +44,7 @@ class Fuser {
   }
 
  private:
-  // A node that takes work in.
+  // A node that takes a prologue or an epilogue.
   struct Anchor {
     FusionSpec spec;
     const Node* repeated = nullptr;  // computed again in its prologue
@@ -65,7 +65,7 @@ class Fuser {
     if (groups_.uses().only(x, node) || anchor.spec.shared == SharedPrologue::stored) {
       join(maker, node, anchor);
     } else if (anchor.spec.shared == SharedPrologue::repeated) {
-      // Next to nothing to compute, and read once to be made.
+      // Cheap to compute, and reads at most one operand of its own size.
       std::size_t reads = 0;
       for (const Value& v : maker.inputs()) reads += v.shape() == x.shape();
       const bool cheap = reads <= 1 && !groups_.uses().is_output(x) && is_cheap(*maker.op().elementwise());
@@ -77,7 +77,7 @@ class Fuser {
     }
   }
 
-  // Puts elementwise work into the epilogue of one of the ops whose results it reads.
+  // Fuses elementwise work into the epilogue of one of the ops whose results it reads.
   void offer(const Node& node) {
     std::vector<const Node*> makers;
     for (const Value& v : node.inputs()) {
@@ -85,7 +85,7 @@ class Fuser {
       if (anchors_.contains(v.node()) && std::ranges::find(makers, v.node()) == makers.end())
         makers.push_back(v.node());
     }
-    // Of several that meet here, the one with most work, or else the first.
+    // Of several such ops the one with most work, or else the first.
     std::ranges::sort(makers, {}, [&](const Node* n) { return std::pair(-anchors_.at(n).spec.work, n->id()); });
     for (const Node* maker : makers) {
       const Anchor& anchor = anchors_.at(maker);
@@ -93,7 +93,7 @@ class Fuser {
     }
   }
 
-  // Elementwise work that is in no group yet.
+  // True for elementwise work that is in no group yet and that the op supports.
   bool fits_by_itself(const Node& node, const FusionSpec& spec) const {
     const Expression* e = node.op().elementwise();
     return e && node.types().size() == 1 && groups_.at(groups_.of(node)).size() == 1 &&
@@ -129,7 +129,7 @@ class Fuser {
     return true;
   }
 
-  // Whether nothing but the node reads what the group makes, so that nothing can lie between the two.
+  // True if only the node reads the group's results, so that nothing can be between the two.
   bool reads_all(const Node& node, int group) const {
     return std::ranges::all_of(groups_.results(groups_.at(group)),
                                [&](const Value& v) { return groups_.uses().only(v, node); });

@@ -27,8 +27,8 @@ void set_window(kernels::AttentionOptions& options, const Band& band) {
   options.top_left = band.top_left && (band.left >= 0 || band.right >= 0);
 }
 
-// Follows the scores back from the softmax through multiplications by numbers and a mask laid over them to the product.
-// `user` is what reads `s.product`.
+// Follows the scores from the softmax back to the product, through multiplications by numbers and a mask added or
+// selected. `user` is the node that reads `s.product`.
 std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const Node& user) {
   if (!uses.only(s.product, user)) return std::nullopt;
   const Node& node = *s.product.node();
@@ -36,7 +36,7 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
   if (!node.op().elementwise() || node.types().size() != 1) return std::nullopt;
   const Expression& e = *node.op().elementwise();
   const Expression::Node& top = e.nodes()[e.outputs()[0]];
-  // The operand that argument i of the topmost operation is, if it is one.
+  // The operand that argument i of the topmost operation reads, if it reads one.
   const auto operand = [&](int i) {
     const Expression::Node& n = e.nodes()[top.args[i]];
     return n.op == ScalarOp::input ? node.inputs()[n.input] : Value();
@@ -47,13 +47,14 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
     Scores next = s;
     next.product = scores;
     next.scale *= factor;
-    // One factor is what several are while none of their products leaves the numbers that have all their digits.
+    // One factor equals several in turn as long as their products stay in the range of normal numbers.
     const double magnitude = std::abs(next.scale);
     if (factor != 1 && !(magnitude > 0x1p-60 && magnitude < 0x1p60)) return std::nullopt;
-    // What hides must do so still when it is scaled.
+    // What the mask hides must remain hidden after scaling.
     if (mask && !(s.scale > 1e-20)) return std::nullopt;
     if (mask && !s.band && (next.band = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
-    // The kernel adds the mask to the scaled scores: going back, the mask comes before any scale, and once.
+    // The kernel adds the mask to the scaled scores: seen from the softmax, the mask comes before any scale, and only
+    // once.
     if (mask && (s.mask || s.scale != 1)) return std::nullopt;
     if (mask) next.mask = mask;
     return trace(uses, masks, next, node);
@@ -77,7 +78,7 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
     case ScalarOp::select:
       if (!operand(0) || !number_at(2) || !hides(*number_at(2))) return std::nullopt;
       if (std::isfinite(*number_at(2))) {
-        // Below every score, but what a query without keys would see after all.
+        // Lower than every score, but a query without visible keys would still give such keys weights.
         const auto band = masks.find(operand(0), node.types()[0].shape[-2], node.types()[0].shape[-1]);
         if (s.band || !band || !band->every_query_sees) return std::nullopt;
       }
@@ -88,7 +89,7 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
 
 bool attends(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
-// Attention with a mask that is a window.
+// The attention with its mask replaced by a window, if the mask is one.
 Value with_window(const Rewriter& r, BandMasks& masks, const Node& node, const AttentionOp& op) {
   kernels::AttentionOptions options = op.options();
   const AttentionOp::Operands& has = op.operands();
@@ -106,7 +107,7 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   BandMasks masks;
   return r.run([&](const Node& node) -> Value {
-    // The one op that this pass makes is known to it.
+    // The only op that this pass needs to know.
     if (const auto* op = node.as<AttentionOp>()) return with_window(r, masks, node, *op);
     if (!is_plain(node, "matmul")) return {};
     const Value weights = node.inputs()[0];
@@ -131,7 +132,7 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     if (!attends(type.dtype) || !std::ranges::all_of(operands, known)) return {};
     kernels::AttentionOptions options;
     options.scale = static_cast<float>(scale);
-    // Softmax of a row of -inf; without keys there is no row.
+    // Softmax of a row of -inf gives NaN; without keys there is no row.
     options.empty_is_nan = k.shape()[-2] > 0;
     if (s.band) set_window(options, *s.band);
     const std::optional<DType> result = type.dtype == q.dtype() ? std::nullopt : std::optional(type.dtype);

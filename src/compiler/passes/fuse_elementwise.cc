@@ -7,8 +7,8 @@
 namespace weft::compiler {
 namespace {
 
-// True if all users of a Map's result had better compute it themselves: it is cheap, disappears then, and what they
-// read instead of it is no more than what writing and reading it costs.
+// True if all users of a Map's result should compute it themselves: it is cheap, is then not needed in memory, and
+// reading its operands instead costs no more than writing and reading it.
 bool worth_repeating(const Rewriter& r, Value v) {
   const Node& producer = *r.at(v).node();
   if (!is_cheap(*producer.op().elementwise()) || r.uses().is_output(v)) return false;
@@ -23,13 +23,13 @@ bool worth_repeating(const Rewriter& r, Value v) {
 
 Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
   Rewriter r(graph);
-  const auto limit = static_cast<std::size_t>(context.target.max_operands) - 1;  // and the result
+  const auto limit = static_cast<std::size_t>(context.target.max_operands) - 1;  // one is for the result
   return r.run([&](const Node& node) -> Value {
     const Expression* own = node.op().elementwise();
     if (!own || node.types().size() != 1) return {};
     const Shape& shape = node.types()[0].shape;
 
-    // The producers that go into this node. What they read is final: producers come first.
+    // The producers that are fused into this node. Their operands are final, because producers come first.
     const auto& inputs = node.inputs();
     std::vector<const Expression*> inner(inputs.size(), nullptr);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -52,7 +52,7 @@ Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
       }
       return all;
     };
-    // Too many operands: the producers that bring most of them stay outside.
+    // With too many operands, the producers that bring most of them are not fused.
     while (all_operands().size() > limit) {
       int widest = -1;
       std::size_t most = 1;

@@ -1,4 +1,4 @@
-// Joins elementwise nodes into one kernel by putting the producer's expression into the consumer's.
+// Fuses elementwise nodes into one kernel by substituting the producer's expression into the consumer's.
 //   %2 = map{mul(x0, x1)} %0, %1
 //   %3 = map{gelu_erf(x0)} %2       →   %3 = map{gelu_erf(mul(x0, x1))} %0, %1
 // A producer goes into its only consumer; into several, or into a consumer that broadcasts it, only if computing it

@@ -31,7 +31,7 @@ bool is_square(const Term& t, const Term& of) {
   return t.is(ScalarOp::pow) && t.arg(0) == of && t.arg(1).number() == 2.0;
 }
 
-// The variance of the norm's x over its axes, as an operation of its own.
+// True for the variance of the norm's x over its axes, as a reduction of its own.
 bool is_variance(const Term& t, const Norm& norm) {
   const Node* node = t.value() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
   if (!node || node->inputs()[0] != norm.x) return false;
@@ -41,7 +41,7 @@ bool is_variance(const Term& t, const Norm& norm) {
   return variance.axes.size() == rank && variance.axes[0] == norm.first_axis;
 }
 
-// deviation · 1 / root, where `inside` is what stands under the root.
+// deviation · 1 / root, where `inside` is the operand of the root.
 std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape& shape, bool centred) {
   if (!inside.is(ScalarOp::add) || (centred && !deviation.is(ScalarOp::sub))) return std::nullopt;
   Norm norm;
@@ -55,7 +55,7 @@ std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape
   }
   for (const int i : {0, 1}) {
     const auto epsilon = inside.arg(i).number();
-    if (epsilon && !(*epsilon >= 0)) continue;  // no norm takes it
+    if (epsilon && !(*epsilon >= 0)) continue;  // no norm accepts it
     int first_axis = -1;
     if (norm.centred && epsilon && is_variance(inside.arg(1 - i), norm)) {
       norm.epsilon = *epsilon;
@@ -86,7 +86,7 @@ std::optional<Norm> plain(const Term& y, const Shape& shape) {
   return std::nullopt;
 }
 
-// A value of the shape of the norm's axes, in any number of dimensions.
+// True for a value of the shape of the norm's axes, in any number of dimensions.
 bool is_affine(const Term& t, const Norm& norm) {
   const Value v = t.value();
   if (!v || v.dtype() != norm.x.dtype()) return false;

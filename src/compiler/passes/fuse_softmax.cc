@@ -6,7 +6,7 @@
 namespace weft::compiler {
 namespace {
 
-// The axis of the reduction, if it is this one over one axis.
+// The axis of the reduction, if it is of this kind over one axis.
 std::optional<int> reduced_axis(const Node* node, ReduceKind wanted) {
   const auto found = node ? node->op().reduction() : std::nullopt;
   return found && found->op == wanted && found->axes.size() == 1 ? std::optional(found->axes[0]) : std::nullopt;
@@ -17,7 +17,7 @@ struct Softmax {
   int axis = 0;
 };
 
-// exp(shifted) / denominator, where `shifted` is x less its maximum and `denominator` the sum of its exponentials.
+// exp(shifted) / denominator, where `shifted` is x minus its maximum and `denominator` the sum of its exponentials.
 std::optional<Softmax> match(const Term& shifted, const Term& denominator, const Shape& shape) {
   if (!shifted.is(ScalarOp::sub) || !denominator.value()) return std::nullopt;
   const Value x = shifted.arg(0).value();

@@ -6,7 +6,7 @@
 namespace weft::compiler {
 namespace {
 
-// By what can take the elementwise work in.
+// True if all users can fuse the elementwise work.
 bool read_by_maps_alone(const Uses& uses, Value v) {
   const auto& users = uses.of(v);
   return !users.empty() && !uses.is_output(v) && std::ranges::all_of(users, [](const Node* n) {

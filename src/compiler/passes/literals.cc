@@ -12,7 +12,7 @@ Graph literals(const Graph& graph, const PassContext&) {
   return r.run([&](const Node& node) -> Value {
     const Expression* own = node.op().elementwise();
     if (!own || node.types().size() != 1) return {};
-    // The other operands must still broadcast to the result's shape, so at least one stays.
+    // The remaining operands must still broadcast to the result's shape, so at least one is kept.
     std::vector<std::optional<double>> numbers;
     Shape rest;
     bool any = false;

@@ -43,7 +43,7 @@ Graph merge_extra_outputs(const Graph& graph, const PassContext& context) {
     if (!spec.extra_outputs) continue;
     Shape shape;
     for (const Value& v : inputs_of(*node)) shape = broadcast(shape, v.shape());
-    // Partners: makers of what the op reads, and others that read as much of it.
+    // Candidates: producers of the op's operands, and other readers of these.
     const auto earlier = [](const Node* a, const Node* b) { return a->id() < b->id(); };
     std::set<const Node*, decltype(earlier)> partners;
     for (const Value& v : inputs_of(*node)) {

@@ -5,7 +5,7 @@
 namespace weft::compiler {
 namespace {
 
-// The products of one left operand among a node's operands, each once; empty if there are not two.
+// The products of one left operand among a node's operands, each once; empty unless there are at least two.
 std::vector<Value> gates(const Node& node, const Uses& uses) {
   std::vector<Value> found;
   for (const Value& v : node.inputs()) {
@@ -28,7 +28,7 @@ std::vector<Value> gates(const Node& node, const Uses& uses) {
 
 Graph merge_gates(const Graph& graph, const PassContext& context) {
   Rewriter r(graph);
-  // Joining the weights must not become work of each run.
+  // Weights are not joined if that would happen in each run.
   if (!context.options.constant_folding) return r.run([](const Node&) { return Value(); });
   return r.run([&](const Node& node) -> Value {
     if (!node.op().elementwise() || node.types().size() != 1) return {};

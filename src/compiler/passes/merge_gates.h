@@ -1,5 +1,5 @@
-// Computes the products that meet in one elementwise node, as a gated layer's two do, as one product whose parts the
-// node reads.
+// Merges the products that one elementwise node reads, such as the two of a gated layer, into one product of which the
+// node reads slices.
 //   %3 = matmul %0, w1                          %3 = concat{axis=0} w1ᵀ, w2ᵀ     (folded)
 //   %4 = matmul %0, w2                          %4 = matmul %0, %3ᵀ
 //   %5 = map{mul(silu(x0), x1)} %3, %4    →     %5 = map{mul(silu(x0), x1)} slices of %4

@@ -45,7 +45,7 @@ Graph merge_maps(const Graph& graph, const PassContext& context) {
   const auto most = static_cast<std::size_t>(context.target.max_operands);
   for (const auto& node : graph.impl().nodes) {
     if (!candidate(groups, *node)) continue;
-    // Partners: makers of an operand, and earlier readers of one.
+    // Candidates: producers of an operand, and earlier readers of one.
     std::set<int> partners;
     for (const Value& v : node->inputs()) {
       if (v.shape() != node->types()[0].shape) continue;

@@ -23,9 +23,9 @@ bool fits(const Node& node, const Uses& uses) {
 
 Graph merge_products(const Graph& graph, const PassContext& context) {
   Rewriter r(graph);
-  // Joining the weights must not become work of each run.
+  // Weights are not joined if that would happen in each run.
   if (!context.options.constant_folding) return r.run([](const Node&) { return Value(); });
-  // By left operand and epilogue, in order.
+  // Grouped by left operand and epilogue, in order.
   std::map<std::string, std::vector<const Node*>> groups;
   std::map<const Node*, std::string> group_of;
   for (const auto& node : graph.impl().nodes) {
@@ -43,10 +43,10 @@ Graph merge_products(const Graph& graph, const PassContext& context) {
     const std::vector<const Node*>& members = groups[it->second];
     if (members.size() < 2) return {};
     if (!slices.contains(&node)) {
-      // The first member stands for all: constants may be computed this early.
+      // The first product of a group stands for all: constants may be computed this early.
       std::vector<Value> operands{r.at(node.inputs()[0])};
       for (std::size_t i = 1; i < node.inputs().size(); ++i) {
-        // Weights are joined transposed: kernels like each column's numbers side by side, and so models store them.
+        // Weights are joined transposed: kernels prefer each column's numbers contiguous, and models store them so.
         std::vector<Value> parts;
         for (const Node* m : members) {
           const Value v = r.constant_at(m->inputs()[i]);

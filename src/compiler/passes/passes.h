@@ -1,4 +1,4 @@
-// The list of what is done to a graph before it runs.
+// The list of the compiler's passes.
 #pragma once
 
 #include "compiler/target.h"
@@ -9,7 +9,7 @@ namespace weft::compiler {
 struct PassContext {
   Target target;
   CompileOptions options;
-  std::vector<PrecisionDecision>* decisions = nullptr;  // where they are reported, if somebody asks
+  std::vector<PrecisionDecision>* decisions = nullptr;  // where they are reported; null: nowhere
 };
 
 struct Pass {
@@ -21,10 +21,10 @@ struct Pass {
 // In the order in which they run.
 std::span<const Pass> passes();
 
-// One, on the graph and on those that its ops own.
+// Runs one pass, on the graph and on the subgraphs of its ops.
 Graph run(const Pass& pass, const Graph& graph, const PassContext& context);
 
-// Runs them. Each one's time and result are logged under the topic "passes".
+// Runs all passes. The time and result of each are logged under the topic "passes".
 Graph run_passes(const Graph& graph, const PassContext& context);
 
 }  // namespace weft::compiler

@@ -19,14 +19,14 @@ Layout stored_layout(const Shape& shape, std::span<const int> order) {
   return permuted.permuted(back);
 }
 
-// Where a value's elements lie: in what its root stores.
+// The place of a value's elements in the result that its root stores.
 struct Located {
   Value root;
   Placement place;
 };
 
-// Follows the chain of views, with the roots stored as `orders` says. A view without strides is a root of its own,
-// dense, since a copy will stand there.
+// Follows the chain of views, with the roots stored in the order of `orders`. A view without strides is a root of its
+// own, dense, because a copy will be inserted there.
 class Locator {
  public:
   explicit Locator(const std::map<const Node*, std::vector<int>>& orders) : orders_(orders) {}
@@ -49,7 +49,7 @@ class Locator {
     return found;
   }
 
-  // The operands of the views that strides cannot say.
+  // The operands of the views that strides cannot express.
   const std::vector<Located>& copied() const { return copied_; }
 
  private:
@@ -77,7 +77,7 @@ std::optional<std::vector<int>> dense_order(const Shape& root, const Placement& 
   return order;
 }
 
-// Stores kernels' results in the order of axes that a reshape or an output further on needs.
+// Chooses the order of axes in which kernels store their results, as a later reshape or output needs it.
 std::map<const Node*, std::vector<int>> choose_orders(const Graph& graph, const Uses& uses) {
   const std::map<const Node*, std::vector<int>> none;
   Locator locate(none);
@@ -100,7 +100,7 @@ std::map<const Node*, std::vector<int>> choose_orders(const Graph& graph, const 
   return chosen;
 }
 
-// Of a view that was resolved: in order, one after the other.
+// For a resolved view: true if its elements are contiguous in order.
 bool is_dense(Value v) { return v.node()->op().place({})->layout.is_dense(); }
 
 Expression identity(DType dtype) {

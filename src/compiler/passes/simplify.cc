@@ -28,7 +28,7 @@ int mantissa_bits(DType type) {
   }
 }
 
-// True if `to` holds every value of `from`, and a cast between the two keeps them.
+// True if `to` can represent every value of `from`, and a cast between the two preserves them.
 bool holds(DType to, DType from) {
   if (from == to) return true;
   if (from == DType::boolean) return to != DType::c64;
@@ -49,7 +49,7 @@ bool holds(DType to, DType from) {
   return magnitude <= bits(to) - (is_signed(to) ? 1 : 0);
 }
 
-// An expression under construction, in which nothing superfluous is put.
+// An expression under construction that omits superfluous operations.
 class Simplifier {
  public:
   Expression run(const Expression& from) {
@@ -61,7 +61,7 @@ class Simplifier {
       if (made_[i] < 0) made_[i] = make(from.nodes()[i]);
     }
     for (const int o : from.outputs()) to_.output(made_[o]);
-    // What was left out may have been all that read something.
+    // An omitted operation may have been the only reader of another.
     return to_;
   }
 
@@ -71,7 +71,7 @@ class Simplifier {
   bool is(int n, double value) const {
     const auto x = number(n);
     if (x) return *x == value && std::signbit(*x) == std::signbit(value);
-    // Integers by their bits.
+    // Integers are compared by their bits.
     const Step& node = at(n);
     return node.op == constant && is_integer(node.type) && value >= 0 && node.bits == static_cast<std::uint64_t>(value);
   }
@@ -162,16 +162,16 @@ class Simplifier {
     return put(node);
   }
 
-  // A cast of a cast, where the type between loses nothing and both ways lead to the same.
+  // A cast of a cast, if the type in between loses nothing and both ways give the same result.
   int make_cast(const Step& node) {
     const int a = node.args[0];
     if (at(a).type == node.type) return a;
     if (at(a).op == ScalarOp::cast) {
       const int x = at(a).args[0];
       const DType from = at(x).type, between = at(a).type;
-      // From float to integer saturates, from integer to integer wraps.
+      // A cast from float to integer saturates, from integer to integer wraps.
       const bool detour = is_integer(from) && is_floating(between) && is_integer(node.type) && !holds(node.type, from);
-      // Narrow floats are rounded by casts, so one that was computed here must keep its own.
+      // Narrow floats are rounded by casts, so a narrow float that was computed here must keep its own cast.
       const ScalarOp maker = at(x).op;
       const bool rounded = !is_floating(from) || bits(from) >= 32 || maker == input || maker == constant ||
                            maker == ScalarOp::cast;
@@ -189,7 +189,7 @@ class Simplifier {
     return put({.op = constant, .type = DType::f32, .bits = std::bit_cast<std::uint32_t>(static_cast<float>(1 / *x))});
   }
 
-  // An operation on numbers alone, as the twin computes it.
+  // An operation on numbers alone, computed as on the CPU.
   std::optional<int> fold(const Step& node) {
     // Narrow floats are not rounded between operations, so they are left as they are.
     if (node.type == DType::c64 || bits(node.type) < 8 || (is_floating(node.type) && bits(node.type) < 32)) {
@@ -202,7 +202,7 @@ class Simplifier {
       if (arg.op != constant) return std::nullopt;
       args.push_back(e.constant_bits(arg.bits, arg.type));
     }
-    // An input that is not read gives the twin its shape.
+    // An input that is not read gives the CPU's kernel its shape.
     e.input(DType::u8);
     e.output(splice(e, one(node), args)[0]);
     const std::byte nothing{};
@@ -212,7 +212,7 @@ class Simplifier {
     std::memcpy(&bits, value.bytes.data(), value.bytes.size());
     return put({.op = constant, .type = node.type, .bits = bits});
   }
-  // The operation by itself, of inputs.
+  // The operation on its own, with inputs as operands.
   Expression one(const Step& node) const {
     Expression e;
     std::array<int, 3> x{-1, -1, -1};
@@ -229,7 +229,7 @@ class Simplifier {
   std::vector<int> made_;
 };
 
-// The expression without what no output needs; inputs stay.
+// The expression without nodes that no output needs; inputs are kept.
 Expression live(const Expression& from) {
   const auto& nodes = from.nodes();
   std::vector<char> needed(nodes.size(), 0);

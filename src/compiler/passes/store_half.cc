@@ -13,7 +13,7 @@
 namespace weft::compiler {
 namespace {
 
-// Where v's elements lie in its root; nothing if strides cannot say it.
+// The place of v's elements in its root; nothing if strides cannot express it.
 std::optional<Placement> placement(Value v) {
   if (!v.node()->op().is_view()) return Placement{0, Layout::dense(v.shape())};
   auto from = placement(input_of(v));
@@ -23,7 +23,7 @@ std::optional<Placement> placement(Value v) {
   return place;
 }
 
-// The weights of a node, if they are a constant to store as f16: what is converted once, before anything runs.
+// The weights of a node, if they are a constant that may be stored as f16, which converts it once before anything runs.
 Value weights_of(const Node& node) {
   const auto weights = node.op().weight_operand();
   if (!weights || node.types()[0].dtype == DType::c64) return {};
@@ -47,7 +47,7 @@ class Narrower {
   }
 
  private:
-  // Which weights are f16, and which nodes must have exact operands and results.
+  // Decides which weights are f16, and which nodes must have exact operands and results.
   void decide() {
     const auto& nodes = graph_.impl().nodes;
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
@@ -56,9 +56,9 @@ class Narrower {
       if (const Value w = weights_of(node)) {
         PrecisionDecision d = judge(node, w);
         if (d.f16) half_.insert(root_of(w).node());
-        // One use that must be exact decides for all.
+        // One use that must be exact decides for all uses.
         else full_.insert(root_of(w).node());
-        // Rounding before a product that cannot bear it is as bad as rounding in it.
+        // Rounding before a product that does not tolerate it is as bad as rounding in it.
         const bool measured = context_.options.precision == Precision::automatic;
         if (!d.f16 && measured && node.op().weight_operand()->summed) exact_[node.id()] = 1;
         if (log_topic("precision")) {
@@ -93,7 +93,8 @@ class Narrower {
     const auto place = placement(weights);
     const bool product = node.op().weight_operand()->summed && weights.rank() >= 2 && place;
     if (options.precision == Precision::f16 || !product) {
-      // The range alone is looked at: kept apart from what is measured on products.
+      // Only the range is checked. Precision::f16 does not use the store's cache, which holds errors measured on
+      // products.
       const double error = options.precision == Precision::f16 ? range() : cost(range);
       return std::isinf(error) ? say(false, "a weight is past f16's range") : say(true, "within f16's range");
     }
@@ -106,7 +107,7 @@ class Narrower {
 
   const Value& stored(Value old) const { return made_[old.node()->id()][old.index()]; }
 
-  // The value in the type asked for.
+  // The value in the given type.
   Value as(Value old, DType type) {
     const Value now = stored(old);
     if (now.dtype() == type) return now;
@@ -143,7 +144,7 @@ class Narrower {
     return values;
   }
 
-  // What each result may be stored as.
+  // The type in which each result may be stored.
   std::vector<DType> allowed(const Node& node) const {
     std::vector<DType> types;
     for (std::size_t k = 0; k < node.types().size(); ++k) {
@@ -154,10 +155,10 @@ class Narrower {
     return types;
   }
 
-  // Straight to an output of the graph: a narrow form would only be converted back.
+  // True if the value goes only to an output of the graph, for which a narrow form would be converted back.
   bool only_output(Value v) const { return uses_.is_output(v) && uses_.of(v).empty(); }
 
-  // What automatic has measured holds for what is made of it, too.
+  // True if the measurement of automatic also holds for what is computed from the op's result.
   bool keeps_range(const Op& op, std::size_t result) const {
     if (context_.options.precision != Precision::automatic) return true;
     const auto within = [](const Expression* e, std::size_t output) {
