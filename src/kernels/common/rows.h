@@ -94,7 +94,7 @@ struct RowPlanOptions {
   int alignment_unit = 2;                // as in RowPlan, if they are
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
-  bool in_pairs = false;                 // it reads, or keeps, steps of four as words of two 16-bit elements
+  bool in_pairs = false;                 // it reads, or holds, steps of four as words of two 16-bit elements
   bool packs = false;                    // it may keep 16-bit rows as words: unaligned or long ones
   bool ahead = false;                    // steps are loaded ahead of their use, so fewer threads are enough
   bool split = false;                    // rows will be split, so fewer threads a row are enough

@@ -216,7 +216,7 @@ void set_splits(Call& call, const SplitRows& p, std::size_t chunk, std::int64_t 
 
 void run_look_back(gpu::Commands& commands, std::string_view name, const SplitRows& p,
                    const std::function<Call(std::size_t chunk)>& start) {
-  // Behind the partial statistics: a fallback flag for each tile, the abort flag, and each block's count of arrivals.
+  // After the partial statistics: a fallback flag for each tile, the abort flag, and each block's count of arrivals.
   const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = p.plan.groups * p.all_splits;
   const auto count = static_cast<std::uint64_t>(words + tiles + 1 + p.plan.groups);
   Call call = start(0);

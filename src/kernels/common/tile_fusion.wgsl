@@ -40,7 +40,7 @@
 {% endfor %}
 {% endmacro %}
 {# The fallback for a tile: reads it again and stores result(value) step by step, in few registers, since few tiles need
-   it. `more`: text of what a result needs at step k beside x. #}
+   it. `more`: text of what a result needs at step k besides x. #}
 {% macro finish_steps(result, more="") %}
 {% for operand in reads + stores %}
   let {{ operand }}_start = {{ operand }}_row(row);

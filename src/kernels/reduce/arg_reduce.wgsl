@@ -1,8 +1,8 @@
 {# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A lane keeps the
    first of its own best; the row's lanes agree on the best key, then on the least index that has it. A row may be
-   split, as in reduce.wgsl: splits publish (key, index); with several chunks, 64-bit keys are stored apart from the
-   index. x may be a chunk of longer rows, cut along `cuts` axes. `folds` 2: two adjacent rows are taken as four of half
-   the length. #}
+   split, as in reduce.wgsl: splits publish (key, index); with several chunks, 64-bit keys are stored separately from
+   the index. x may be a chunk of longer rows, cut along `cuts` axes. `folds` 2: two adjacent rows are taken as four of
+   half the length. #}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys
