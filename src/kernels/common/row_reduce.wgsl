@@ -118,7 +118,8 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
   let lane = tid / {{ interleave }}u % {{ threads_per_row }}u;
   let wanted = ({{ group }} * {{ workgroup // threads_per_row }}u + {{ row_in_group() }}) * {{ rows_per_thread }}u;
   let live = wanted < p.rows;
-  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // threads past the end repeat the last row and store nothing
+  // Threads past the end repeat the last row and store nothing.
+  let row = min(wanted, p.rows - {{ rows_per_thread }}u);
 {% endmacro %}
 {# Unaligned rows: the register steps of which a part may be outside of the row. #}
 {% macro is_edge(i) -%}{{ "yes" if unaligned and (i == 0 or i + 2 >= register_steps) }}{%- endmacro %}

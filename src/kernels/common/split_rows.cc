@@ -95,7 +95,7 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
       return ceil_div(plan.steps, std::int64_t{form.threads / form.interleave} * form.register_steps);
     };
     if (kind.column_pairs) {
-      // So many packed pairs that two workgroups share a core's registers. Short rows make runs together with the next
+      // The most packed pairs for which two workgroups share a core's registers. Short rows make runs with the next
       // ones.
       const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
       const auto beside = std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(fours, 8, 32)));

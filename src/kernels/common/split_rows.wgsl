@@ -161,7 +161,8 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
   let slot = {{ row_in_group() }} * {{ rows_per_thread }}u;
   let wanted = tile / {{ splits }} * {{ block }}u + slot;
   let live = wanted < p.rows;
-  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // threads past the end repeat the last row and store nothing
+  // Threads past the end repeat the last row and store nothing.
+  let row = min(wanted, p.rows - {{ rows_per_thread }}u);
 {% endmacro %}
 {% macro tile_place() %}
 {% if multi_tile %}

@@ -196,7 +196,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endfor %}
 {% endfor %}
 {% if sums %}
-  far = far | ((bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u);   // NaN, or both infinities
+  // A sum is NaN if an element is NaN, or for infinities of both signs.
+  far = far | ((bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u);
 {% endif %}
   if (!far) {
 {{ store_all("_" ~ store_how if store_how else "") }}
