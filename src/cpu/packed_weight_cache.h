@@ -1,5 +1,5 @@
 // Constants in the form that a kernel computes with, such as a weight packed for a matrix product: packed once, then
-// found again.
+// reused.
 #pragma once
 
 #include <functional>

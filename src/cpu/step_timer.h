@@ -8,13 +8,14 @@
 
 namespace weft::cpu {
 
-// What is told of each step; null: nobody listens. Throws InvalidArgument if somebody does already.
+// Called for each step with its description and times; null: no listener. Throws InvalidArgument if there is a listener
+// already.
 using StepListener = std::function<void(KernelRun run, std::chrono::steady_clock::time_point start,
                                         std::chrono::steady_clock::time_point end)>;
 void listen_to_steps(StepListener listener);
 bool steps_are_timed();
 
-// Runs `work`; tells the listener.
+// Runs `work` and reports it to the listener.
 void timed_step(const std::function<KernelRun()>& describe, const std::function<void()>& work);
 
 }  // namespace weft::cpu

@@ -9,7 +9,8 @@
 namespace weft::kernels {
 namespace {
 
-// How a type lies in 32-bit words, and how a word's part becomes a value and back. `$` is the argument.
+// How a type is stored in 32-bit words, and the expressions that convert a part of a word to a value and back; `$`
+// stands for the argument.
 struct Packing {
   std::string_view value;    // the type a value computes in
   std::string_view widen;    // from the low `bits` of a u32
@@ -42,7 +43,7 @@ Packing packing(DType dtype) {
   throw InternalError("dtype {} has no WGSL form", static_cast<int>(dtype));
 }
 
-// An array's element of one, two or four words.
+// The type of an array element of one, two or four words.
 std::string words_of(int count) { return count == 1 ? "u32" : std::format("vec{}<u32>", count); }
 
 std::string fill(std::string_view pattern, std::string_view argument) {
@@ -75,7 +76,7 @@ int element_size(DType dtype, int width) {
 
 namespace {
 
-// Writes the accessors of one operand.
+// Generates the accessors of one operand.
 class Accessors {
  public:
   // `buffer` is the variable, an array of `element`.
@@ -134,7 +135,7 @@ class Accessors {
     }
     return std::move(text_);
   }
-  // Between a word's low bits and a value.
+  // Conversions between a word's low bits and a value.
   std::string conversions() const {
     return std::format(
         "fn widen_{0}(w: u32) -> {0}_t {{ return {1}; }}\nfn narrow_{0}(v: {0}_t) -> u32 {{ return {2}; }}\n", name_,
@@ -153,7 +154,7 @@ class Accessors {
     return atomic_ ? std::format("atomicStore(&{}[{}], {});", buffer_, index, value)
                    : std::format("{}[{}] = {};", buffer_, index, value);
   }
-  // A 32-bit value to and from its word.
+  // Conversions between a 32-bit value and its word.
   std::string from_word(const std::string& w) const { return std::format("bitcast<{}>({})", pack_.value, w); }
   static std::string to_word(const std::string& v) { return std::format("bitcast<u32>({})", v); }
 
@@ -162,7 +163,7 @@ class Accessors {
     if (bits_ == 64)
       return std::format("return bitcast<{}>(vec2<u32>({}, {}));", pack_.value, word("2u * k"), word("2u * k + 1u"));
     if (bits_ == 32) return std::format("return {};", from_word(word("k")));
-    if (!words_) {  // vec2<u32>: four of 16 bits
+    if (!words_) {  // vec2<u32>: four 16-bit elements
       return std::format("let w = {}[k >> 2u][(k >> 1u) & 1u] >> ((k & 1u) * 16u); return {};", buffer_,
                          fill(pack_.widen, "w"));
     }
@@ -180,7 +181,7 @@ class Accessors {
     }
     return std::format("let w = {}; {}", four_words(), four_of_words());
   }
-  // More than four at once: loads of their words, and fours of them as values; the same the other way round.
+  // Accesses of 8 or 16 elements: all of their words, and conversions between these and groups of four values.
   void add_wide_loads() {
     const int words = bits_ * width_ / 32;
     std::string all = std::format("{}[k / {}u]", buffer_, width_);
@@ -220,16 +221,16 @@ class Accessors {
     }
   }
   std::string wide_word(int i) const { return std::format("k / {}u + {}u", 32 / bits_, i); }
-  // Four elements `v` as two words, or the first of them; `how` bf16 is rounded: "narrow" for any, "near", "number" and
-  // "exact" for what common/convert.wgsl says.
+  // Four elements `v` as two words (as the first word, for 8-bit types). `how`: the rounding of bf16: "narrow" for any
+  // value; "no_ties", "no_nan" and "exact" as in common/convert.wgsl.
   std::string words_of_four(const std::string& how) const {
     if (dtype_ == DType::bf16) return how + "_bf16x4(v)";
     return bits_ == 16 ? std::format("vec2<u32>({}, {})", packed(0, 2), packed(2, 2))
                        : std::format("vec2<u32>({}, 0u)", packed(0, 4));
   }
-  // Two words of four elements may be kept as they are.
+  // True if the two words of four elements may be loaded and stored without conversion.
   bool keeps_words() const { return width_ == 4 && bits_ == 16; }
-  // Four elements are whole words, w: two of 16 bits each, or one of 8.
+  // Converts w, the words of four elements (two for 16-bit types, one for 8-bit ones), to values.
   std::string four_of_words() const {
     if (dtype_ == DType::f16) return "return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y));";
     std::string s = std::format("return vec4<{}>(", pack_.value);
@@ -253,7 +254,7 @@ class Accessors {
     if (bits_ == 8) return set_word("k >> 2u", first);
     return set_word("k >> 1u", first) + set_word(second_word(), second);
   }
-  // Four number k of the buffer, two words.
+  // The two words of the buffer's k-th group of four elements.
   std::string own_four() const {
     if (!words_) return std::format("{}[k]", buffer_);
     return std::format("vec2<u32>({}, {})", word("2u * k"), word("2u * k + 1u"));
@@ -263,7 +264,7 @@ class Accessors {
     return set_word("2u * k", "w.x") + set_word("2u * k + 1u", "w.y");
   }
   std::string second_word() const { return std::format("(k >> 1u) + {}u", pair_stride_); }
-  // Elements of `v` as words.
+  // A word of `count` elements of `v`.
   std::string packed(int first, int count) const {
     if (dtype_ == DType::f16) return std::format("narrow_f16x2(v[{}], v[{}])", first, first + 1);
     if (dtype_ == DType::bf16) return std::format("narrow_bf16x4(v)[{}]", first / 2);
@@ -295,7 +296,8 @@ class Accessors {
     }
     return std::format("let q = {}; ", words_of_four(how)) + set_four_words("q.x", "q.y");
   }
-  // Elements first…last-1 of the four; the word's other parts stay. No other thread writes to the word.
+  // Stores the elements first…last-1 of four and keeps the other bits of their words. No other thread may write to
+  // these words at the same time.
   std::string store_part() const {
     if (bits_ == 32) {
       const std::string one =
@@ -312,7 +314,7 @@ class Accessors {
                                   std::format("(w.y & ~m.y) | (({}) & m.y)", high));
   }
 
-  // The elements that are `inside`; other threads may store the words' other parts at the same time.
+  // Stores the elements that are `inside`. Other threads may write the other bits of their words at the same time.
   std::string store_edge() const {
     std::string s;
     for (const int w : {0, 1}) {
@@ -331,9 +333,9 @@ class Accessors {
   std::uint32_t pair_stride_;
   Packing pack_;
   int bits_;
-  bool atomic_, words_;  // an array of words, atomic ones
-  bool own_;             // an array of the values themselves, or of vec4 of them
-  std::string_view one_;  // such an array's element k
+  bool atomic_, words_;  // true if the buffer is an array of words; of atomic words
+  bool own_;             // true if it is an array of the values themselves, or of vec4 of them
+  std::string_view one_;  // element k of such an array
   std::string text_;
 };
 

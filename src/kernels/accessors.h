@@ -11,12 +11,12 @@ namespace weft::kernels {
 
 struct Accesses {
   bool loads = false, stores = false;
-  bool updates = false;  // by the kernel's own compare-exchange: conversions between a word's low bits and a value
+  bool updates = false;  // declares conversions of a word's low bits, for a kernel's own compare-exchange
 };
 
-// Of the operand `name`, whose values lie in the variable `buffer`, an array of `element`. width: neighbours at once, 1,
-// 4, or 8 or 16 of narrow types, which come all together; of 16 bits the two words of four may lie `pair_stride`. `offset`: the
-// expression of where the view begins there.
+// Returns the functions of the operand `name`, whose values are in the variable `buffer`, an array of `element`.
+// `width`: adjacent elements of an access: 1 or 4, or, of narrow types, 8 or 16, which are always accessed together.
+// `pair_stride`: as in Call::read(). `offset`: the WGSL expression of the view's first element in `buffer`.
 std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
                       const Accesses& accesses, std::uint32_t pair_stride, std::string_view offset);
 

@@ -31,7 +31,7 @@ bool can_vectorise(const View& view) {
 
 namespace {
 
-// As part of a key: unambiguous, and quick to write.
+// Appends the expression to a key: unambiguous, and quick to write.
 void append_expression(std::string& key, const Expression& e) {
   for (const Expression::Node& node : e.nodes()) {
     str_append(key, name(node.op), '.', static_cast<int>(node.type));
@@ -192,8 +192,8 @@ Call& Call::strides(std::string_view operand, const Strides& strides) {
   return *this;
 }
 
-// Gives each operand a binding: a window of its buffer that starts on the device's alignment. The operands of a buffer
-// that is written share one, or as many as it takes for each to be within the device's limit; those must not overlap.
+// Gives each operand a binding: a range of its buffer that starts at the device's alignment. Operands of a buffer that
+// is written share a binding, or, if one would exceed the device's limit, several, which must not overlap.
 void Call::resolve_bindings() {
   auto is_written = [&](const Buffer& buffer) {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -213,7 +213,7 @@ void Call::resolve_bindings() {
     const View& view = views_[i];
     const auto [low, high] = view.layout.offset_range();
     const std::int64_t b = bits(view.dtype);
-    const std::uint64_t first = view.offset + static_cast<std::uint64_t>((low * b) >> 3);  // of a packed type, down
+    const std::uint64_t first = view.offset + static_cast<std::uint64_t>((low * b) >> 3);  // packed types: rounded down
     const std::uint64_t last =
         view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
     const bool writes = is_written(view.buffer);
@@ -233,7 +233,7 @@ void Call::resolve_bindings() {
           {{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
       continue;
     }
-    // Operands that see their common buffer differently all see words.
+    // Operands that share a binding with different element types all access it as words.
     if (shared->element != op.element) {
       const bool raw = !op.width || !std::ranges::find(operands_, op.binding, &Operand::binding)->width;
       if (raw) {
@@ -379,7 +379,7 @@ Work Call::work() const {
   return w;
 }
 
-// What comes before the first dispatch: bindings, and the whole key. The last parameter is the first workgroup.
+// Prepares the first dispatch: bindings and the complete key. The last parameter is the first workgroup.
 void Call::prepare() {
   resolve_bindings();
   param("first_group", 0u);
@@ -443,7 +443,7 @@ void Call::dispatch_groups(std::string_view label, std::int64_t count) {
   }
   prepare();
   const Work whole = work();
-  // Of each part but the last the grid is exact: no workgroup runs twice, which work in place could not bear.
+  // The grids of all parts but the last are exact: no workgroup runs twice, which would break in-place kernels.
   const double wanted = single_dispatch_ ? 1 : std::ceil(whole.amount() / capabilities_.max_dispatch_work);
   const double parts = std::min(wanted, static_cast<double>(count));
   std::int64_t part = parts > 1 ? ceil_div(count, static_cast<std::int64_t>(parts)) : count;

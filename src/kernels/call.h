@@ -1,8 +1,8 @@
 // One launch of a GPU kernel: builds the shader's head and records the dispatch, for all kernel families.
 //
 // A launcher names its operands, template variables and parameters. Call writes the head of the shader from them, in
-// front of the rendered template (Jinja: {{ variable }}, {% if … %}), so that host and WGSL cannot disagree. The template
-// starts at @compute fn main. The head declares:
+// front of the rendered template (Jinja: {{ variable }}, {% if … %}), so that host and WGSL cannot disagree. The
+// template starts at @compute fn main. The head declares:
 //
 //   for an operand `a`            alias a_t (the type a value computes in: f32, i32, u32; vec2<u32> for 64-bit integers
 //                                 and f64's bits; vec2<f32> for complex),
@@ -34,7 +34,8 @@
 // Stores of types narrower than 32 bits: store4 owns whole words; so does store4_part, which keeps the other elements'
 // bits, but not atomically. store4_edge and stores of width 1 merge their bits into the word atomically. Width 4 has no
 // store of one element. An operand that is read and shares its buffer with one that is written uses the same binding,
-// since WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same view.
+// since WebGPU forbids one buffer as read and read_write in a dispatch; overlapping views must then be the very same
+// view.
 #pragma once
 
 #include <array>
@@ -59,24 +60,24 @@ class Call {
   const gpu::Capabilities& capabilities() const { return capabilities_; }
   const gpu::Device& device() const { return commands_.device(); }
 
-  // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view); 8 or 16, of types of 8 and 16 bits and
-  // at most 16 bytes, the same with multiples of so many.
-  // `pair_stride`, for 16-bit types at width 4: a group of four elements is loaded as two 32-bit words `pair_stride` words
-  // apart; the first word need only be 4-byte aligned, and may be before the view's first element. kUnaligned: a group is
-  // contiguous and begins anywhere.
+  // Operands, in the order of their bindings. `width` 4 needs can_vectorise(view); 8 or 16, of types of 8 and 16 bits
+  // and at most 16 bytes, need the same with multiples of 8 or 16.
+  // `pair_stride`, for 16-bit types at width 4: a group of four elements is loaded as two 32-bit words `pair_stride`
+  // words apart; the first word need only be 4-byte aligned, and may be before the view's first element. kUnaligned: a
+  // group is contiguous and begins anywhere.
   static constexpr std::uint32_t kUnaligned = ~0u;
   Call& read(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
   Call& write(std::string_view name, const View& view, int width = 1, std::uint32_t pair_stride = 0);
-  // Like write, and load_… is there too.
+  // Like write, with load_… as well.
   Call& read_write(std::string_view name, const View& view, int width = 1);
   // Like read_write, in atomic words whatever the type (up to 32 bits), for read-modify-write by compare-exchange:
   // element i is bits (k % n) · size… of <name>_buf[k / n], k = p.<name>_o + i, n elements a word;
   // fn widen_<name>(bits: u32) -> <name>_t takes the low bits of a word, fn narrow_<name>(v: <name>_t) -> u32 gives
   // them. Named first of the operands, so that the buffer's variable is its own.
   Call& update(std::string_view name, const View& view);
-  // Called before the operands are named: operands of widths above 1 begin at, and have strides of, multiples of that many
-  // elements in every launch of this form, so that compilers need not divide each offset + i. Instead of p.<name>_o there is
-  // then p.<name>_o4, in units of four elements, or p.<name>_o8, or p.<name>_o16.
+  // Called before the operands are named: operands of widths above 1 begin at, and have strides of, multiples of that
+  // many elements in every launch of this form, so that compilers need not divide each offset + i. Instead of
+  // p.<name>_o there is then p.<name>_o4, in units of four elements, or p.<name>_o8, or p.<name>_o16.
   Call& assume_aligned(int elements);
   // An operand without accessors: the template reaches `<name>_buf`, declared as array<element>, by itself;
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
@@ -104,7 +105,7 @@ class Call {
   Call& param(std::string_view name, std::uint32_t value);
   Call& param(std::string_view name, std::int32_t value);
   Call& param(std::string_view name, float value);
-  // Adds p.opaque_zero, a zero that compilers cannot know, unless it is there.
+  // Adds p.opaque_zero, a zero whose value compilers cannot know, unless it was added before.
   Call& opaque_zero();
   // A count, size or stride as u32; strides may be negative (two's complement; WGSL's u32 arithmetic wraps).
   // Throws Unsupported past 2³².
@@ -113,8 +114,8 @@ class Call {
   Call& iterate(const Shape& shape);
   Call& strides(std::string_view operand, const Strides& strides);
 
-  // For profiles and estimates. What the call does: unless said, it touches its operands' bytes once and does the
-  // expression's operations once for each element of the largest operand written.
+  // The call's work, for profiles and estimates. Default: it touches its operands' bytes once and does the expression's
+  // operations once for each element of the largest operand written.
   Call& cost(const Work& work);
   // Workgroups exchange partial results: dispatch_groups must not cut the launch into several dispatches.
   Call& single_dispatch();
@@ -135,7 +136,7 @@ class Call {
     std::string element;  // the array's element type
     int binding;          // index into bindings_
     bool updates = false;
-    std::uint32_t pair_stride = 1;  // the words of four elements of 16 bits
+    std::uint32_t pair_stride = 1;  // between the two words of a group of four 16-bit elements
   };
   struct Slot {  // a binding, perhaps of several operands
     gpu::Binding binding;
@@ -149,7 +150,7 @@ class Call {
 
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores,
                 std::uint32_t pair_stride = 0);
-  // In what an operand's offset and strides are counted, in elements.
+  // The number of elements in which an operand's offset and strides are counted.
   int unit(std::string_view operand) const;
   std::string offset_param(std::string_view operand) const;
   void add_param(std::string_view name, char type, std::uint32_t bits);
@@ -159,7 +160,7 @@ class Call {
   void record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work);
   std::string prelude() const;
   std::string wgsl() const;
-  // The same from the disk where an earlier process left it: rendering takes longer than reading.
+  // The same, read from disk if an earlier process stored it there: rendering takes longer than reading.
   std::string stored_wgsl() const;
 
   gpu::Commands& commands_;
@@ -188,8 +189,8 @@ class Call {
   int multiple_ = 1;
 };
 
-// Whether work on that many elements is small enough for one dispatch, as it must be where workgroups exchange partial
-// results. Operations count as `bytes_each` bytes an element.
+// True if a kernel on that many elements is small enough for one dispatch, which it must be if workgroups exchange
+// partial results. Operations count as `bytes_each` bytes an element.
 bool is_one_dispatch(const gpu::Capabilities& capabilities, std::int64_t elements, int bytes_each);
 
 // True if elements can be taken four at a time along the last axis: it is contiguous (or the view is one run), all

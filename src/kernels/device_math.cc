@@ -33,7 +33,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 )";
 
-// `formula`, a WGSL u32 of a and b, for each two of x; its kernel compiles from here on.
+// Evaluates `formula`, a WGSL u32 of a and b, for each pair of x. Its kernel starts to compile at construction.
 struct Trial {
   std::string_view formula;
   std::vector<float> x;
@@ -59,7 +59,7 @@ Trial start(const gpu::Device& device, std::string_view formula, const std::vect
   return trial;
 }
 
-// What the device made of it.
+// The device's results.
 std::vector<std::uint32_t> results(const gpu::Device& device, Trial& trial) {
   const std::size_t count = trial.x.size() / 2;
   gpu::Encoder encoder(device);
@@ -72,7 +72,7 @@ std::vector<std::uint32_t> results(const gpu::Device& device, Trial& trial) {
   return y;
 }
 
-// Numbers on, above and below each boundary of rounding, of all exponents that matter; the ends; what is no number.
+// Numbers at, above and below each rounding boundary, of all exponents that matter; the ends of the range; NaN.
 std::vector<float> trials() {
   constexpr std::uint32_t kMantissas[] = {0,        1,        0xfff,    0x1000,   0x1001,   0x1fff,  0x2000,
                                           0x2fff,   0x3000,   0x3001,   0x3fffff, 0x400000, 0x400001, 0x7fdfff,
@@ -99,7 +99,8 @@ bool rounds_right(const gpu::Device& device) {
   return true;
 }
 
-// Its largest error in units in the last place of `reference` of the first of each two.
+// The largest error of the results against `reference` of each pair's first number, in units in the last place of
+// `reference`.
 double largest_error(const gpu::Device& device, Trial& trial, double (*reference)(double)) {
   const std::vector<std::uint32_t> y = results(device, trial);
   double worst = 0;
@@ -112,7 +113,7 @@ double largest_error(const gpu::Device& device, Trial& trial, double (*reference
   return worst;
 }
 
-// The logarithm of the first of each two: near 1 it must be exact only in absolute terms.
+// True if the logarithms of the pairs' first numbers are right: near 1 the error is limited only in absolute terms.
 bool log2_is_right(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
   double worst = 0;
@@ -125,7 +126,7 @@ bool log2_is_right(const gpu::Device& device, Trial& trial) {
   return worst <= 0x1p-21;
 }
 
-// What a product's rounding leaves comes out whole only if there is no second rounding.
+// True if fma returns a product's rounding error exactly, which needs a single rounding.
 bool fma_is_right(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -145,7 +146,7 @@ std::vector<float> pairs_of(std::span<const float> numbers) {
   return pairs;
 }
 
-// Also of infinities; what is not a number is not above any.
+// Also for infinities; comparisons with NaN are false.
 bool compares_right(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -155,8 +156,8 @@ bool compares_right(const gpu::Device& device, Trial& trial) {
   return true;
 }
 
-// The first of each two, or its magnitude, to the nearest whole number, by a sum that has no place for more, and its
-// difference from what was added.
+// True if adding a number so large that the sum has no fractional digits rounds each pair's first number, or its
+// magnitude, to the nearest integer, and infinities and NaN give results that are not finite.
 bool rounds_by_sums(const gpu::Device& device, Trial& trial) {
   const std::vector<std::uint32_t> y = results(device, trial);
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -178,14 +179,14 @@ bool exp2_is_right(const gpu::Device& device) {
     return x;
   };
   const auto none = [](int) { return 0; };
-  // Over the whole range, and closely near 0.
+  // Over the whole range, with many points near 0.
   const auto exponent = [](int i) {
     const double u = (i + 0.37) / kCount * 2 - 1;
     return static_cast<float>(i % 2 ? 125.9 * u : u);
   };
   const std::vector<float> wide = pairs(
       [&](int i) { return std::exp2(std::trunc(exponent(i))) * (1 + std::abs(exponent(i)) / 127); }, none);
-  // All compile at once: this is on the way to the first result.
+  // All compile concurrently, because the first result of a process waits for this test.
   Trial exp2 = start(device, "bitcast<u32>(exp2(a))", pairs(exponent, none));
   Trial reciprocal = start(device, "bitcast<u32>(1.0 / a)", wide);
   Trial root = start(device, "bitcast<u32>(inverseSqrt(a))", wide);
@@ -209,7 +210,7 @@ bool exp2_is_right(const gpu::Device& device) {
          fma_is_right(device, fma);
 }
 
-// Of all exponents, and closely from 0 to ½.
+// Arguments of all exponents, with many between 0 and ½.
 bool small_log2_is_right(const gpu::Device& device) {
   constexpr int kCount = 1 << 14;
   std::vector<float> x;
@@ -222,7 +223,7 @@ bool small_log2_is_right(const gpu::Device& device) {
   return largest_error(device, log2, [](double v) { return std::log2(v); }) <= 2.2;
 }
 
-// Where exp2, log2, reciprocals and inverse roots end, and the logarithm of 1, which is 0.
+// The ends of the ranges of exp2, log2, reciprocals and inverse roots, and the logarithm of 1, which is 0.
 bool ends_right(const gpu::Device& device) {
   constexpr float kInf = INFINITY;
   struct End {
@@ -245,7 +246,7 @@ bool ends_right(const gpu::Device& device) {
   return true;
 }
 
-// Of two numbers, also denormal ones, -0 being less than 0; and comparisons with what is none.
+// Minima and maxima of pairs, also of denormals and with -0 below 0; and comparisons with NaN.
 bool orders_right(const gpu::Device& device) {
   constexpr float kOrdered[] = {-INFINITY, -3e38f, -1.0f, -1e-40f, -0.0f, 0.0f, 1e-40f, 1e-37f, 1.0f, INFINITY};
   Trial larger = start(device, "bitcast<u32>(max(a, b))", pairs_of(kOrdered));
@@ -276,7 +277,7 @@ std::string_view f16_packing(const gpu::Device& device) {
 
 bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
-  // On a CPU exp2 is a polynomial as ours is.
+  // Not on a CPU, where exp2 is a polynomial just as ours is.
   constexpr const char* kWhat =
       "exp2, log2 up to 4, fma, reciprocal, root, rounding by sums, and comparisons, also denied ones and of "
       "magnitudes";

@@ -1,4 +1,4 @@
-// What of a device's own arithmetic Weft's functions use: only what has proved itself there.
+// Which of a device's own arithmetic functions Weft's functions use: only those that passed a test on the device.
 #pragma once
 
 #include <string_view>
@@ -8,21 +8,21 @@
 
 namespace weft::kernels {
 
-// How values become 16-bit floats: WGSL leaves the rounding of pack2x16float open, so it is used where it has proved
-// itself, and integer arithmetic (common/convert.wgsl) elsewhere. The declarations of narrow_f16 and narrow_f16x2 by
-// pack2x16float; empty where that does not round to the nearest even as Weft's conversions do, with denormals and
-// infinities kept.
+// Conversions to 16-bit floats. WGSL leaves the rounding of pack2x16float open, so it is used where it passed a test,
+// and integer arithmetic (common/convert.wgsl) elsewhere. Returns declarations of narrow_f16 and narrow_f16x2 by
+// pack2x16float; empty where that does not round to nearest even as Weft's conversions do, or does not keep denormals
+// and infinities.
 std::string_view f16_packing(const gpu::Device& device);
 
-// True if the device's exp2 is within 2.5 ULP, its reciprocal and inverse root within 1.5 and 2, its log2 of what is
-// below 4 within 2^-21 (or that share of it), its fma rounds once, comparisons are right for infinities and NaN, too,
-// and sums with large numbers round: then the functions of common/device_math.wgsl and common/device_narrow_math.wgsl
-// take the place of those of the same names in other files.
+// True if the device's exp2 is within 2.5 ULP, its reciprocal and inverse root within 1.5 and 2 ULP, its log2 of
+// numbers below 4 within 2^-21 (absolute or relative), its fma rounds once, comparisons are right also for infinities
+// and NaN, and sums with large numbers round to integers. Then the functions of common/device_math.wgsl and
+// common/device_narrow_math.wgsl replace those of the same names in other files.
 bool device_exp2(const gpu::Device& device);
 
-// Which of those functions may be used there: all of them where device_exp2 says so, lgamma only where log2 is within
-// 2.2 ULP of what is below ½, too, min, max and clamp where the device's put -0 before 0 and keep denormals, forms for
-// narrow floats, and lgamma, where exp2, log2, reciprocals and roots give what they should at their ends.
+// Says which of those functions may be used on the device: none unless device_exp2(). Besides, min, max and clamp
+// need that the device's own order -0 before 0 and keep denormals; forms for narrow floats, and lgamma, if exp2, log2,
+// reciprocals and roots are right at the ends of their ranges; lgamma also needs log2 within 2.2 ULP below ½.
 DeviceForms device_forms(const gpu::Device& device);
 
 }  // namespace weft::kernels

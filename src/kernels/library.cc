@@ -12,7 +12,7 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Calls f(word, previous word) for each identifier, comments skipped.
+// Calls f(word, previous word) for each identifier outside comments.
 template <class F>
 void for_each_word(std::string_view text, F&& f) {
   std::string_view previous;
@@ -42,7 +42,7 @@ struct Library {
   explicit Library(std::initializer_list<const char*> names) {
     for (const char* name : names) sources.push_back(kernel_source(name));
     for (const std::string& source : sources) {
-      // A declaration starts at a line's beginning and reaches to the next comment or declaration there.
+      // A declaration starts at the beginning of a line and ends at the next comment or declaration that does.
       std::size_t begin = std::string::npos;
       std::string_view name;
       const std::string_view text = source;

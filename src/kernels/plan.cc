@@ -15,7 +15,7 @@ std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
 }
 
-// The first byte of a view and the one behind its last, in its buffer.
+// The offsets in its buffer of a view's first byte and of the byte past its last.
 std::pair<std::int64_t, std::int64_t> bytes_of(const View& v) {
   const auto start = static_cast<std::int64_t>(v.offset);
   if (v.count() == 0) return {start, start};
@@ -47,7 +47,7 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
     p.dtype = v.dtype;
     p.layout = v.layout;
     p.phase = static_cast<std::uint32_t>(v.offset % alignment);
-    // Kernels see whole words, and take sixteen bytes at once if the last ones are whole.
+    // Kernels access whole words, and 16 bytes at once if the buffer's last 16 are complete.
     const std::uint64_t words = v.buffer ? v.buffer.capacity() / 4 * 4 : 0;
     const auto seen = static_cast<std::int64_t>(std::min(words, std::uint64_t{1} << 62));
     p.slack = seen >= (end + 15) / 16 * 16 ? PlannedOperand::kWhole
@@ -99,7 +99,7 @@ void Planner::dispatch(const gpu::Dispatch& d) {
   if (purpose_ == PlanFor::recording)
     planned.prepared.pipeline = &impl.pipelines.request(d);
   else if (!impl.pipelines.known(d.key))
-    (void)d.make_wgsl();  // which tells what a device cannot do
+    (void)d.make_wgsl();  // reports what the device does not support
   planned.prepared.params.assign(d.params.begin(), d.params.end());
   planned.prepared.run = gpu::run_of(d, {}, 0);
   for (const gpu::Binding& b : d.bindings) planned.bindings.push_back(located(b));
@@ -129,7 +129,7 @@ void Planner::append(const Plan::State& plan, std::span<const View* const> opera
 }
 
 std::shared_ptr<const Plan::State> Planner::finish() {
-  // Bindings are rounded up to whole words and vectors, but not past the scratch that there will be.
+  // Binding sizes are rounded up to whole words and vectors; limits them to the scratch that will be allocated.
   for (Plan::State::Dispatch& d : state_->dispatches) {
     for (Plan::State::Binding& b : d.bindings) {
       if (b.operand == Plan::State::kScratch) {
@@ -259,7 +259,7 @@ View operand(DType dtype, const Layout& layout) {
   v.layout = layout;
   const auto [low, high] = layout.offset_range();
   const std::int64_t b = bits(dtype);
-  // Its first element lies behind those that negative strides reach.
+  // The first element comes after those that negative strides reach.
   if (low < 0) v.offset = static_cast<std::uint64_t>((-low * b / 8 + 255) / 256 * 256);
   const auto bytes = v.offset + static_cast<std::uint64_t>(layout.count() ? ((high + 1) * b + 7) / 8 : 1);
   v.buffer = Buffer::placeholder((bytes + 3) / 4 * 4, (bytes + 15) / 16 * 16);

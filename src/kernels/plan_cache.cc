@@ -64,7 +64,7 @@ void PlanCache::add(std::string_view key, std::shared_ptr<const Plan::State> pla
 
 OperandList::OperandList(std::initializer_list<Operands> groups) {
   for (const Operands& group : groups) {
-    // Of so long lists the views tell the length.
+    // The lengths of lists beyond 127 follow from the number of views.
     sizes_[groups_++] = static_cast<char>(std::min<std::ptrdiff_t>(group.end() - group.begin(), 127));
     for (const View& v : group) {
       if (heap_.empty() && size_ < inline_.size()) {
@@ -91,8 +91,8 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& list
   };
   Planner* const planner = commands.planning() ? static_cast<Planner*>(&commands) : nullptr;
   if (planner && planner->purpose() == PlanFor::inspection) return launch(commands);
-  // Operands in the scratch of the call that makes this one share a buffer with what it takes itself: its launcher then
-  // gives them one binding.
+  // Operands in the scratch of the calling launcher share a buffer with its own scratch, so this launcher runs directly
+  // and gives them one binding.
   if (planner) {
     const Buffer scratch = planner->scratch(0);
     if (std::ranges::any_of(views, [&](const View* v) { return v->buffer == scratch; })) return launch(commands);
@@ -103,7 +103,7 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& list
     else
       plan.record(commands, views, {});
   };
-  // Memory that is not as it should be: the launcher says what is wrong with it.
+  // Invalid memory: the launcher throws and says what is wrong.
   if (!describe_operands(views, device.capabilities().storage_alignment, operands)) return record(*make());
   key.add(list.sizes());
   for (const PlannedOperand& o : operands) key.add(o);

@@ -1,4 +1,4 @@
-// Kernel calls by operands and options: how the functions of weft/kernels.h find the plan of a call that was made before.
+// Kernel calls by operands and options: how the functions of weft/kernels.h reuse the plan of an earlier call.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace weft::kernels {
 
-// What a call's plan depends on, as plain bytes: the kernel's name and its options; the operands are added by call().
+// All that a call's plan depends on, as plain bytes: the kernel's name and its options; call() adds the operands.
 class CallKey {
  public:
   template <class... Options>
@@ -58,10 +58,10 @@ class CallKey {
   CallKey& raw(const void* bytes, std::size_t size);
   std::array<char, 760> inline_;
   std::size_t size_ = 0;
-  std::string heap_;  // everything, once there is more
+  std::string heap_;  // all bytes, once they exceed inline_
 };
 
-// The plans of one device. Of those that were not used for long, some are forgotten.
+// The plans of one device. Plans that were not used for long are dropped.
 class PlanCache {
  public:
   static PlanCache& of(const gpu::Device& device);
@@ -70,8 +70,8 @@ class PlanCache {
   void add(std::string_view key, std::shared_ptr<const Plan::State> plan);
   std::size_t size() const { return recent_.size() + older_.size(); }
 
-  // Of each of two generations: what is used in the older one moves to the recent one, and when that is full the older
-  // one is dropped.
+  // Plans in each of two generations: a plan of the older one moves to the recent one when used, and when that is full
+  // the older one is dropped.
   static constexpr std::size_t kGeneration = 4096;
 
  private:
@@ -82,12 +82,12 @@ class PlanCache {
   Plans recent_, older_;
 };
 
-// What a launcher is given: the operands of a call, in a row.
+// A call's operands as one list, which launchers get.
 class OperandList {
  public:
   OperandList(std::initializer_list<Operands> groups);
   std::span<const View* const> views() const { return heap_.empty() ? std::span(inline_.data(), size_) : heap_; }
-  // How many views the groups have.
+  // The number of views of each group.
   std::string_view sizes() const { return {sizes_.data(), groups_}; }
 
  private:
@@ -97,18 +97,18 @@ class OperandList {
   std::vector<const View*> heap_;
 };
 
-// Makes the call: on the CPU at once, on a GPU by a plan, which `launch` is called to make if there is none for such a
-// call yet. `operands` are all the memory that it names.
+// Makes the call: on the CPU at once; on a GPU by a plan, for which `launch` is called if there is none for such a call
+// yet. `operands` must list all memory that the call uses.
 template <class Launch>
 void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operands, const Launch& launch);
 
-// For calls that are made once, such as a test's in a given form: the plan is not kept.
+// For calls that are made once, such as a test's in a forced form: the plan is not cached.
 template <class Launch>
 void call_once(Stream& stream, std::initializer_list<Operands> operands, const Launch& launch);
 
 // ---- implementation
 
-// By the plan of the call with that key and these operands; `launch` makes it if there is none.
+// Makes the call by the plan of that key and these operands; `launch` makes the plan if there is none.
 void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& operands,
                   const std::function<void(Stream&)>& launch);
 

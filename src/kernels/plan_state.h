@@ -1,4 +1,5 @@
-// What a plan keeps (no device: plans are kept with it), and the stream on which launchers run to make one.
+// The contents of a plan (without its device, in which plans are cached), and the stream on which launchers run to make
+// one.
 #pragma once
 
 #include "gpu/prepared.h"
@@ -6,28 +7,28 @@
 
 namespace weft::kernels {
 
-// How an operand of a plan lies: all that a launcher's decisions may depend on.
+// The layout of a plan's operand: all that a launcher's decisions may depend on.
 struct PlannedOperand {
   DType dtype;
   Layout layout;
   std::uint32_t phase = 0;      // bytes past a multiple of the alignment of bindings
-  std::int32_t slack = 0;       // bytes behind its last that its buffer has; kWhole: to the next multiple of 16
-  std::int32_t owner = 0;       // the first operand in the same buffer; its own index if it is that
-  std::int64_t distance = 0;    // bytes between the two
-  bool written = false;         // by the planned calls; of an owner
+  std::int32_t slack = 0;       // bytes of its buffer past its last one; kWhole: up to the next multiple of 16
+  std::int32_t owner = 0;       // index of the first operand in the same buffer, perhaps this one
+  std::int64_t distance = 0;    // in bytes, from the owner
+  bool written = false;         // by the planned calls; set for owners
   static constexpr std::int32_t kWhole = 16;
 };
 
 struct Plan::State {
   struct Binding {
-    int operand = 0;             // an owner, or one of the two below
+    int operand = 0;             // an owner's index, or one of the two below
     std::int64_t offset = 0;     // bytes from its first element
     std::uint64_t size = 0;
     gpu::Access access = gpu::Access::read;
-    Buffer buffer;               // of kDevice
+    Buffer buffer;               // for kDevice
   };
-  static constexpr int kScratch = -1;  // the scratch
-  static constexpr int kDevice = -2;   // memory of the device's own
+  static constexpr int kScratch = -1;  // the plan's scratch
+  static constexpr int kDevice = -2;   // memory that belongs to the device
   struct Dispatch {
     gpu::PreparedDispatch prepared;
     std::vector<Binding> bindings;
@@ -36,18 +37,18 @@ struct Plan::State {
   std::vector<PlannedOperand> operands;
   std::uint64_t scratch = 0;
   std::vector<Dispatch> dispatches;
-  std::vector<KernelRun> runs;  // of the dispatches
+  std::vector<KernelRun> runs;  // descriptions of the dispatches
   PlannedCalls calls;           // on the CPU
 
-  // The operands lie as planned.
+  // The operands must have the planned layouts.
   void record(gpu::Commands& commands, std::span<const View* const> operands,
               const std::optional<View>& scratch) const;
 };
 
-// Fills `planned` from the views. False if one of them lies outside of its buffer or in no memory of a GPU's.
+// Fills `planned` from the views. False if one of them is outside of its buffer or not in a GPU's memory.
 bool describe_operands(std::span<const View* const> views, std::uint64_t alignment, std::span<PlannedOperand> planned);
 
-// Takes the dispatches of the launchers that run on it.
+// Collects the dispatches of the launchers that run on it.
 class Planner final : public gpu::Commands {
  public:
   Planner(gpu::Device device, std::span<const View* const> operands, PlanFor purpose);
@@ -59,7 +60,7 @@ class Planner final : public gpu::Commands {
   Buffer scratch(std::uint64_t bytes) override;
 
   PlanFor purpose() const { return purpose_; }
-  // Takes the dispatches of a plan, of operands that lie as in it.
+  // Appends the dispatches of a plan, for operands of its layouts.
   void append(const Plan::State& plan, std::span<const View* const> operands);
   std::shared_ptr<const Plan::State> finish();
 
@@ -71,11 +72,11 @@ class Planner final : public gpu::Commands {
   PlanFor purpose_;
   std::span<const View* const> views_;
   std::shared_ptr<Plan::State> state_;
-  Buffer scratch_;                  // stands for it
+  Buffer scratch_;                  // a placeholder for the plan's scratch
   std::uint64_t scratch_used_ = 0;  // bytes that scopes hold
 };
 
-// Scratch of a launcher, given back at the end of the scope: what is taken later may then lie in the same place.
+// A launcher's scratch, released at the end of the scope: later allocations may reuse the memory.
 //
 //   GpuScratch scratch(commands);
 //   const View sums = scratch.take(bytes);
@@ -86,7 +87,7 @@ class GpuScratch {
   ~GpuScratch();
   GpuScratch(const GpuScratch&) = delete;
   GpuScratch& operator=(const GpuScratch&) = delete;
-  // So many bytes (u8), at a multiple of 256. Throws Unsupported if the device has no buffers that large.
+  // Allocates `bytes` bytes (u8), at a multiple of 256. Throws Unsupported if the device has no buffers that large.
   View take(std::uint64_t bytes);
 
  private:

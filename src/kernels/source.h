@@ -13,10 +13,10 @@ struct KernelSource {
 };
 extern const KernelSource kKernelSources[];  // ends with a null name
 
-// The template of that name; in debug builds as it stands in the source tree now. Throws InternalError.
+// The template of that name; in debug builds its current text in the source tree. Throws InternalError.
 std::string kernel_source(std::string_view name);
 
-// Stands for the text of all templates in the keys of caches; empty where they may change while the process runs.
+// Identifies the text of all templates in the keys of caches; empty where they may change while the process runs.
 std::string_view sources_fingerprint();
 
 }  // namespace weft::kernels

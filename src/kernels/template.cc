@@ -1,6 +1,6 @@
-// minja looks for each token in all of the text that is left, so that its time grows with the square of the text: a
-// kernel took 100 ms. Here it gets one outermost tag or block at a time, with the text between tags replaced by
-// numbers; then a kernel takes a millisecond or two.
+// minja searches all of the remaining text for each token, so that its time grows with the square of the text's length:
+// a kernel took 100 ms. Here it gets one outermost tag or block at a time, with the text between tags replaced by
+// numbers, which takes 1–2 ms a kernel.
 #include "kernels/template.h"
 
 #include <minja.hpp>
@@ -12,9 +12,9 @@
 namespace weft::kernels {
 namespace {
 
-constexpr char kOpen = '\x01', kClose = '\x02';  // around the number of a piece of text
+constexpr char kOpen = '\x01', kClose = '\x02';  // enclose the number of a piece of text
 
-// An outermost piece: plain text, or what minja made of a tag or a block.
+// An outermost piece: plain text, or the output of minja for a tag or a block.
 struct Piece {
   std::string text;
   std::shared_ptr<minja::TemplateNode> node;
@@ -22,7 +22,7 @@ struct Piece {
 
 struct Template {
   std::vector<Piece> pieces;
-  std::vector<std::string> texts;  // by number
+  std::vector<std::string> texts;  // indexed by the numbers
 };
 
 // How a tag changes the depth of blocks: +1 opens, -1 closes.
@@ -38,7 +38,7 @@ int depth_change(std::string_view tag) {
 
 Template parse(const std::string& source) {
   Template result;
-  std::string block;  // the outermost block so far, its text as numbers
+  std::string block;  // the current outermost block so far, its text as numbers
   int depth = 0;
   const auto add_text = [&](std::string text) {
     if (text.empty()) return;
@@ -63,7 +63,7 @@ Template parse(const std::string& source) {
     if (close == std::string::npos) throw InternalError("template: a tag is not closed: {}", source.substr(tag, 40));
     std::size_t end = close + 2, text_end = tag;
     if (kind != '{') {
-      // A statement or comment alone on its line leaves nothing of the line.
+      // A statement or comment alone on its line removes the whole line.
       std::size_t line = tag;
       while (line > at && (source[line - 1] == ' ' || source[line - 1] == '\t')) --line;
       if (line == 0 || source[line - 1] == '\n') text_end = line;
@@ -84,7 +84,7 @@ Template parse(const std::string& source) {
   return result;
 }
 
-// Appends `rendered` with its numbers turned back into text.
+// Appends `rendered` with its numbers replaced by the text that they stand for.
 void append(std::string& result, const std::string& rendered, const std::vector<std::string>& texts) {
   for (std::size_t at = 0;;) {
     const std::size_t open = rendered.find(kOpen, at);
@@ -109,7 +109,7 @@ std::shared_ptr<const Template> parsed(const std::string& text) {
 
 std::string render_template(const std::string& text, const nlohmann::ordered_json& variables) {
   const std::shared_ptr<const Template> source = parsed(text);
-  // What one piece sets, the next ones see.
+  // Variables that one piece sets are visible to the next ones.
   const auto context = minja::Context::make(minja::Value(variables));
   std::string result;
   for (const Piece& piece : source->pieces) {

@@ -6,8 +6,8 @@
 
 namespace weft::kernels {
 
-// The template with `variables` put in. Tags of statements and comments take the rest of their line with them when
-// nothing else stands on it. Parsed templates are kept; safe to call from several threads. Throws InternalError.
+// Renders the template with `variables`. A tag of a statement or comment that is alone on its line removes the whole
+// line. Parsed templates are cached; safe to call from several threads. Throws InternalError.
 std::string render_template(const std::string& text, const nlohmann::ordered_json& variables);
 
 }  // namespace weft::kernels

@@ -1,4 +1,4 @@
-// What the CPU twins share: the C++ type behind a data type, walking views of any strides, and the cores.
+// What the CPU kernels share: the C++ type of a data type, iteration over views of any strides, and the cores.
 #pragma once
 
 #include <complex>

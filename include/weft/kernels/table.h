@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 // The kernel library by name: for frameworks that keep a table of operations, and for bindings of other languages. Each
 // row is a schema (weft/schema.h) and how the kernel is called; its contract is in the header of its family.
-=======
-// The kernel library by name: for frameworks with a table of operations, and for bindings to other languages. Each row
-// lists what a kernel takes; its contract is in the header of its family.
->>>>>>> 0d2e80be736722caee72d6eb0fa0e3d2597ff9b4
 #pragma once
 
 #include <functional>
@@ -24,24 +19,10 @@ struct Arguments {
   AttributeMap attributes;
 };
 
-<<<<<<< HEAD
 // A kernel's row. family "softmax": its header is weft/kernels/softmax.h. A form of a kernel that has a name of its own,
 // such as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
 struct KernelInfo : Schema {
   std::function<void(Stream&, const Arguments&)> run;  // takes arguments that call() has checked and completed
-=======
-struct KernelInfo {
-  std::string name;        // "softmax"
-  std::string family;      // "softmax": its header is weft/kernels/softmax.h
-  std::string inputs;      // "x scale? bias?": names, optional ones with a question mark, "x..." for any number
-  std::string outputs;     // "y"
-  std::string attributes;  // "axis:integer epsilon:number=1e-5 axes:integers op:text": a default makes it optional
-  std::string summary;     // a line
-  // Other names that find() and call() accept: "rint round_even". A form of the kernel with a name of its own, such as
-  // argsort for sort, has its own operands and attributes, which are in the row that find() returns for it.
-  std::string other_names;
-  std::function<void(Stream&, const Arguments&)> run;
->>>>>>> 0d2e80be736722caee72d6eb0fa0e3d2597ff9b4
 };
 
 // All kernels, by family.

@@ -16,9 +16,9 @@ namespace weft::kernels {
 namespace {
 
 constexpr int kColumnsOfBlock = 256;  // attention_tiled.wgsl: columns of v that a workgroup computes
-constexpr int kColumnsOfJoin = 64;    // attention_combine.wgsl: vectors of a row that a workgroup joins
+constexpr int kColumnsOfJoin = 64;    // attention_combine.wgsl: vectors of a row that a workgroup combines
 
-// Where parts of the keys leave their results: those of this call from the part `first` on, of `all`.
+// Scratch for the results of splits of the keys: this call's splits are number `first` and following, of `all`.
 struct Partial {
   View view;
   std::int64_t first = 0, all = 0;
@@ -27,7 +27,7 @@ struct Partial {
 // Operands and parameters that all forms have.
 void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& variant,
                   const std::optional<Partial>& partial) {
-  // Without keys nothing reads them, and q stands in for their empty buffers.
+  // Without keys the kernels read none, and q stands in for the empty buffers.
   const View& k = a.keys ? a.k : a.q;
   const View& v = a.keys ? a.v : a.q;
   const bool masked = a.mask && a.keys;
@@ -105,7 +105,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   }
 }
 
-// Joins what `kv_splits` left in `partial`.
+// Combines the results of `kv_splits` splits in `partial`.
 void record_combine(gpu::Commands& commands, const AttentionCall& a, const View& partial, std::int64_t kv_splits) {
   Call call(commands, "attention_combine");
   const std::uint32_t threads = workgroup_size(call.capabilities(), 128);
@@ -206,14 +206,14 @@ std::uint64_t span_bytes(std::span<const View> views) {
 
 using Axis = AttentionCall::Axis;
 
-// What an operand has an axis for, beside the batch: queries of all heads, keys of theirs, or both.
+// The axes of an operand, besides the batch: queries of all heads, keys of all their heads, or both.
 enum class Of : std::uint8_t { queries, keys, scores, batch };
 struct Operand {
   View view;
   Of of;
 };
 
-// Elements from its first to its last along an axis of the call.
+// The distance in elements from the operand's first to its last index along an axis of the call.
 std::int64_t reach(const AttentionCall& a, const Operand& operand, Axis axis) {
   const auto along = [&](int d, std::int64_t heads = 1) {
     return std::abs(operand.view.strides()[d]) * heads * (a.size(axis) - 1);
@@ -230,7 +230,8 @@ std::int64_t reach(const AttentionCall& a, const Operand& operand, Axis axis) {
   return 0;
 }
 
-// What each binding holds. `direct`: y is written by what reads the keys, and its binding shared by all in its buffer.
+// The operands of each binding. `direct`: y is written by the kernel that reads the keys, so that all operands in its
+// buffer share its binding.
 std::vector<std::vector<Operand>> bindings(const AttentionCall& a, bool direct) {
   std::vector<std::vector<Operand>> bindings{{{a.y, Of::queries}}};
   const auto add = [&](const std::optional<View>& view, Of of) {
@@ -259,7 +260,7 @@ bool fits(const gpu::Capabilities& capabilities, const AttentionCall& a, bool di
   });
 }
 
-// The axis to cut so that every operand fits a binding, keys after all others; none if all fit.
+// The axis to cut so that every operand fits a binding, keys only if no other is needed; none if all fit.
 std::optional<Axis> axis_to_cut(const gpu::Capabilities& capabilities, const AttentionCall& a, bool direct) {
   const auto all = bindings(a, direct), of_one_key = bindings(a.part(Axis::keys, 0, 1), direct);
   std::optional<Axis> result;
@@ -284,13 +285,13 @@ std::optional<Axis> axis_to_cut(const gpu::Capabilities& capabilities, const Att
   return result;
 }
 
-// Windows of the keys of a call, or the call itself. Not `direct`: results go through scratch.
+// Chunks of the keys of a call, or the whole call. Not `direct`: results go through scratch.
 struct KeyChunks {
   std::vector<AttentionCall> calls;
   bool direct;
 };
 
-// Calls `run` with parts of a call that fit bindings.
+// Calls `run` with pieces of a call that fit bindings.
 void in_key_chunks(const gpu::Capabilities& capabilities, const AttentionCall& a,
                    const std::function<void(const KeyChunks&)>& run) {
   if (fits(capabilities, a, true)) return run({{a}, true});
@@ -307,7 +308,7 @@ void in_key_chunks(const gpu::Capabilities& capabilities, const AttentionCall& a
   std::int64_t size = a.keys;
   while (!fits(capabilities, a.part(Axis::keys, 0, size), direct)) size = first_half(size);
   const std::int64_t count = size == a.keys ? 1 : ceil_div(a.keys, size);
-  // A part of each at least must fit a binding.
+  // The scratch of one split of each chunk must fit a binding.
   if (!direct && attention_split_bytes(a) * static_cast<std::uint64_t>(count) > chunk_limit(capabilities)) {
     Axis widest = Axis::queries;
     for (const Axis axis : {Axis::group, Axis::kv_heads, Axis::batch}) {
@@ -322,7 +323,8 @@ void in_key_chunks(const gpu::Capabilities& capabilities, const AttentionCall& a
   run(chunks);
 }
 
-// The form that each window takes: that variant, where it can, or one that `choose` takes for a share of the bytes.
+// The variant for each chunk: `variant`, where it can run, or one from `choose`, which may use its share of the bytes
+// of scratch.
 std::vector<AttentionVariant> variants_of(
     const gpu::Capabilities& capabilities, const KeyChunks& chunks, const AttentionVariant* variant,
     std::uint64_t bytes, const std::function<AttentionVariant(const AttentionCall&, std::uint64_t)>& choose) {
@@ -340,14 +342,14 @@ std::int64_t kv_splits_of(std::span<const AttentionVariant> variants) {
   return kv_splits;
 }
 
-// Zero if nothing goes through scratch.
+// Bytes of scratch; 0 if the results are written directly.
 std::uint64_t bytes_of(const KeyChunks& chunks, std::int64_t kv_splits) {
   return chunks.direct && kv_splits == 1
              ? 0
              : attention_split_bytes(chunks.calls[0]) * static_cast<std::uint64_t>(kv_splits);
 }
 
-// Windows, and parts of them, leave results in scratch, which a last dispatch joins.
+// Chunks, and splits of them, write results to scratch, which a last dispatch combines.
 void record_chunks(gpu::Commands& commands, const KeyChunks& chunks, std::span<const AttentionVariant> variants) {
   const AttentionCall& a = chunks.calls[0];
   const std::int64_t kv_splits = kv_splits_of(variants);

@@ -16,7 +16,7 @@ namespace weft::kernels {
 struct AttentionRange {
   std::int64_t first = 0, count = 0, all = 0;
 };
-// How many of these keys one of these queries sees at most on average, by shapes alone.
+// The number of these keys that one of these queries sees on average, at most, according to shapes alone.
 double attention_mean_keys(const AttentionOptions& options, const AttentionRange& queries, const AttentionRange& keys);
 
 // The operands of one call after checking, with the sizes they agree on.
@@ -24,26 +24,26 @@ struct AttentionCall {
   View q, k, v, y;
   std::optional<View> mask;  // broadcast to [batch, heads, queries, keys]
   std::optional<View> mask_as_given;
-  AttentionOptions options;  // causal said as window_right; no window that reaches past everything
+  AttentionOptions options;  // causal as window_right; windows that include all keys as none
   AttentionLengths lengths;
   std::int64_t batch = 0, kv_heads = 0, group = 0, queries = 0, keys = 0, dim = 0, value_dim = 0;
-  // Of a call that is part of a larger one: its first query and key, and how many there are in all.
+  // If the call is part of a larger one: its first query and key, and the larger one's numbers of queries and keys.
   std::int64_t first_query = 0, all_queries = 0, first_key = 0, all_keys = 0;
 
   // Throws InvalidArgument, Unsupported.
   AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask, const View& y,
                 const AttentionOptions& options, const AttentionLengths& lengths = {});
 
-  // What the sums of a query that sees no key, zeros, are multiplied by.
+  // Factor of the result of a query that sees no key: 0 or NaN.
   float empty() const { return options.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0; }
   // Queries that share one head of keys and values: row r is query r % queries of head group·kv_head + r / queries.
   std::int64_t rows() const { return group * queries; }
-  // The mask is there and says the same for all rows of a kv_head.
+  // True if there is a mask and it is the same for all rows of a kv_head.
   bool mask_is_per_key() const;
-  // Some queries see some keys only, masks aside.
+  // True if windows hide keys from some queries.
   bool has_window() const { return options.window_left >= 0 || options.window_right >= 0; }
 
-  // On the CPU: of this call's keys those, first…end-1, that a query of it sees, masks aside.
+  // On the CPU: the keys first…end-1 of this call that a query of it sees, not counting the mask.
   struct Keys {
     std::int64_t first = 0, end = 0;
   };
@@ -66,10 +66,10 @@ enum class AttentionKind : std::uint8_t {
   subgroup_matrix,   // attention_subgroup_matrix.wgsl: f16 on cooperative matrices
 };
 
-// A call's work but its bytes, of so many queries of heads.
+// The work of that many queries of heads, without the bytes.
 Work attention_work(double queries, double mean_keys, std::int64_t dim, std::int64_t value_dim);
 
-// How a GPU computes it.
+// How a GPU computes attention.
 struct AttentionVariant {
   AttentionKind kind = AttentionKind::thread_per_query;
   bool staged = true;   // thread_per_query: keys and values through workgroup memory
@@ -90,24 +90,24 @@ struct AttentionVariant {
 // "thread_per_query_128x1_split2", "tiled_128x2_kv_splits8".
 std::string to_string(const AttentionVariant& variant);
 
-// One on cooperative matrices; nothing if the device has none that fit.
+// A variant on cooperative matrices; nothing if the device supports none that fit.
 std::optional<AttentionVariant> attention_subgroup_matrix(const gpu::Capabilities& capabilities, int subgroups_m,
                                                           int subgroups_n, int rows, int tile, int buffers);
-// True if this variant has computed a small problem of the call's sizes right on the device. The verdict is remembered.
+// True if the variant's result of a small problem of the call's sizes was right on the device. The verdict is cached.
 bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
-// True if the device and the operands allow it.
+// True if the device and the operands allow the variant.
 bool attention_can_run(const AttentionVariant& variant, const AttentionCall& call,
                        const gpu::Capabilities& capabilities);
-// Splits of the keys may use `scratch` bytes.
+// `scratch`: bytes that splits of the keys may use.
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
                                   std::uint64_t scratch, bool subgroup_matrix = true);
-// decode: elements of keys or values in one load: 8 of 16 bits, or 4.
+// decode: elements of keys or values in one load: 8 of a 16-bit type, or 4.
 int attention_load_unit(const View& view, const AttentionCall& call);
 // Rows (AttentionCall::rows) of a workgroup.
 std::int64_t attention_block_rows(const AttentionVariant& variant);
-// Bytes of workgroup memory that it takes.
+// Bytes of workgroup memory that the variant takes.
 std::int64_t attention_workgroup_memory(const AttentionVariant& variant, const AttentionCall& call);
-// subgroup_matrix: heads' sizes padded to whole matrices, and how many columns are loaded, and stored, at once.
+// subgroup_matrix: head sizes padded to whole matrices, and the columns that are loaded, and stored, at once.
 struct MatrixHeads {
   std::int64_t q_dim = 0, o_dim = 0, q_round = 0, o_round = 0;
 };
@@ -116,16 +116,17 @@ MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const Attent
 std::uint64_t attention_split_bytes(const AttentionCall& call);
 std::uint64_t attention_scratch_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
-// Records the call by that variant; larger ones than a binding holds in parts, of which some may not be for it.
+// Records the call by that variant. Calls that exceed a binding are cut; pieces that the variant cannot run take
+// another.
 void attention_gpu(gpu::Commands& commands, const AttentionCall& call, const AttentionVariant& variant);
 
 // check_memory() of a call's views.
 void check_attention_memory(Stream& stream, const AttentionCall& call);
 
-// What the device `cpu` runs: vectorised over queries, on all cores.
+// The CPU's kernel: vectorised over queries, on all cores.
 void attention_cpu(cpu::Executor& executor, const AttentionCall& call);
 
-// The oracle: two passes over a row of scores in f64.
+// The reference: two passes over a row of scores in f64.
 void attention_reference(const AttentionCall& call);
 
 }  // namespace weft::kernels

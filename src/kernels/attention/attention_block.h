@@ -1,5 +1,6 @@
-// The inner part of attention_cpu.cc, which includes this once for each instruction set, in a namespace of its own: so
-// no guard, no includes, and nothing here calls a library, whose inline functions would be compiled for it as well.
+// The inner loops of attention_cpu.cc, which includes this file once for each instruction set, in a namespace of its
+// own. So there is no include guard and no include, and nothing here calls a library, whose inline functions would be
+// compiled for that instruction set as well.
 
 // A vector of `width` floats, and of as many integers.
 template <int width>
@@ -9,14 +10,14 @@ struct Simd {
 
   static inline __attribute__((always_inline)) Floats& at(float* p) { return *reinterpret_cast<Floats*>(p); }
 
-  // x = exp(x) for x ≤ 0 to about 1 ulp: 2^n · e^r with |r| ≤ ln2/2 and Taylor's polynomial for e^r. Below e^-87: 0.
-  // NaN stays.
+  // x = exp(x) for x ≤ 0 to about 1 ulp: 2^n · e^r with |r| ≤ ln2/2 and the Taylor polynomial of e^r; 0 below e^-87.
+  // NaN stays NaN.
   static inline __attribute__((always_inline)) void exp_nonpositive(Floats& x) {
     const Floats low = -87.0f - Floats{};
     const Ints vanishes = x < low;
     const Floats y = vanishes ? low : x;
     const Floats n = (y * 1.44269504f + 12582912.0f) - 12582912.0f;  // to the nearest integer
-    const Floats r = (y - n * 0.693359375f) + n * 2.12194440e-4f;    // ln 2 in two parts, the first exact in products
+    const Floats r = (y - n * 0.693359375f) + n * 2.12194440e-4f;    // ln 2 in two terms, the first exact in products
     Floats e = 1.0f / 5040 - Floats{};
     e = e * r + 1.0f / 720;
     e = e * r + 1.0f / 120;
@@ -100,7 +101,7 @@ void attend(const Block& b) {
       for (int c = 0; c < at_once; ++c) {
         for (int i = 0; i < vectors; ++i) o[c][i] = S::at(b.o + (d + c) * size + i * width) * shrink[i];
       }
-      std::int64_t column[at_once];  // those past the end repeat the last, and are not read back
+      std::int64_t column[at_once];  // columns past the end repeat the last one and are not read
       for (int c = 0; c < at_once; ++c) column[c] = d + c < b.value_dim ? d + c : b.value_dim - 1;
       for (int j = 0; j < count; ++j) {
         const float* v = b.v + (base + j) * b.v_stride;

@@ -1,4 +1,4 @@
-// Checks of an attention call, what its queries see, and its parts.
+// Checks of an attention call, the keys that its queries see, and pieces of calls.
 #include <algorithm>
 
 #include "kernels/attention/attention.h"
@@ -9,9 +9,9 @@
 namespace weft::kernels {
 namespace {
 
-// Places of queries and keys are computed in i32 on a GPU, with windows added.
+// GPUs compute the positions of queries and keys in i32, with window sizes added.
 constexpr std::int64_t kLongest = std::int64_t{1} << 29;
-// What one workgroup computes of a row; others still read q when it writes.
+// Columns of a row that one workgroup computes: with more, others would still read q when it writes y in place.
 constexpr std::int64_t kMostColumnsInPlace = 256;
 
 void check_operand(const char* name, const View& view) {
@@ -52,7 +52,7 @@ std::int64_t length_at(const std::optional<View>& lengths, std::int64_t batch, s
   return std::clamp<std::int64_t>(value, 0, most);
 }
 
-// Causal said as window_right; no window that reaches past everything.
+// Replaces causal by window_right, and drops windows that include all keys.
 AttentionOptions plain(AttentionOptions o, std::int64_t queries, std::int64_t keys) {
   if (o.causal) o.window_right = 0;
   o.causal = false;
@@ -62,7 +62,7 @@ AttentionOptions plain(AttentionOptions o, std::int64_t queries, std::int64_t ke
   return o;
 }
 
-// The keys that query i sees, masks aside.
+// The keys that query i sees, not counting the mask.
 AttentionCall::Keys seen_at(const AttentionOptions& options, std::int64_t i, std::int64_t q_length,
                             std::int64_t k_length) {
   if (i >= q_length) return {};
@@ -74,7 +74,7 @@ AttentionCall::Keys seen_at(const AttentionOptions& options, std::int64_t i, std
   return seen;
 }
 
-// Of them those of a part, counted from its first.
+// The intersection of these keys with `part`, relative to the first key of `part`.
 AttentionCall::Keys within(AttentionCall::Keys seen, const AttentionRange& part) {
   for (std::int64_t* key : {&seen.first, &seen.end}) {
     *key = std::clamp<std::int64_t>(*key - part.first, 0, part.count);

@@ -1,9 +1,9 @@
-// Joins the results that workgroups left of their parts of the keys (attention_common.wgsl, partial_at): a workgroup
-// takes up to {{ columns }} vectors of one row; its invocations lie along them, and share out the parts.
+// Combines the results of the splits of the keys (attention_common.wgsl, partial_at). A workgroup takes up to
+// {{ columns }} vectors of one row; its threads lie along them and divide the splits.
 
 const threads = {{ threads }}u;
 const columns = {{ columns }}u;                      // vectors of a block
-const shares = {{ threads // columns }}u;            // invocations that take parts of the same column
+const shares = {{ threads // columns }}u;            // threads that take splits of the same column
 
 var<workgroup> highest: array<f32, {{ threads }}>;
 var<workgroup> sums: array<vec4<f32>, {{ threads }}>;
@@ -23,7 +23,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   workgroupBarrier();
   for (var i = 0u; i < min(threads, p.kv_splits); i++) { m = max(m, highest[i]); }
 
-  // A NaN or an infinity among the scores has left a NaN among the sums of weights, which stays.
+  // A NaN or an infinity among the scores gave a NaN among the sums of weights, which stays.
   let column = t % columns;
   let d = block % p.column_blocks * columns + column;
   var o = vec4<f32>();

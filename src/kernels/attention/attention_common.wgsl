@@ -1,5 +1,5 @@
-// What the attention kernels share. A workgroup serves one batch and one head of keys and values; its rows are the
-// queries of all heads that share those: row r is query r % queries of head group·kv_head + r / queries.
+// Shared by the attention kernels. A workgroup processes one batch and one head of keys and values; its rows are the
+// queries of all heads that share that head: row r is query r % queries of head group·kv_head + r / queries.
 
 {% macro loader(x, vectorised, dim) %}
 // Elements d…d+3 of the vector of {{ x }} that starts at i, zero past its end.
@@ -24,25 +24,25 @@ fn {{ x }}_at(i: u32, d: u32) -> vec4<f32> {
 {% if not raw_v %}
 {{ loader("v", vec_v, value_dim) }}
 {% endif %}
-// Where the vector of a row starts, given the strides of batch, head and query.
+// The index at which a row's vector starts, given the strides of batch, head and query.
 fn row_start(batch: u32, kv_head: u32, row: u32, of_batch: u32, of_head: u32, of_query: u32) -> u32 {
   return batch * of_batch + (kv_head * p.group + row / p.queries) * of_head + (row % p.queries) * of_query;
 }
 
 {% if shared_lengths %}
-// Lengths that lie in the buffer which is written: one invocation reads them for all.
-var<workgroup> lengths_read: vec4<u32>;    // x and y; 16 bytes, for what lies behind it
+// Lengths that are in the buffer which is written: one thread reads them for the workgroup.
+var<workgroup> lengths_read: vec4<u32>;    // x and y; 16 bytes, so that the next variable is aligned
 {% endif %}
 {% macro length(name, type, most) -%}
 {{ "u32(clamp(load_" ~ name ~ "(batch * p." ~ name ~ "_b), 0, i32(" ~ most ~ ")))" if type == "i32" else "min(load_" ~ name ~ "(batch * p." ~ name ~ "_b), " ~ most ~ ")" }}
 {%- endmacro %}
-// How many queries and keys the sequences of a batch have.
+// The numbers of queries and keys of a batch's sequences.
 fn lengths_at(batch: u32) -> vec2<u32> {
   return vec2<u32>({% if query_lengths %}{{ length("query_lengths", query_lengths_type, "p.all_queries") }}{% else %}p.all_queries{% endif %},
                    {% if key_lengths %}{{ length("key_lengths", key_lengths_type, "p.all_keys") }}{% else %}p.all_keys{% endif %});
 }
 
-{# Keys x…y-1 of a call, as keys of its window that are bound. #}
+{# Keys x…y-1 of the whole call as keys of the bound chunk. #}
 {% macro in_window(keys) -%}
 {{ "clamp(" ~ keys ~ ", vec2<u32>(p.first_key), vec2<u32>(p.first_key + p.keys)) - p.first_key" if windowed else keys }}
 {%- endmacro %}
@@ -51,7 +51,8 @@ fn last_key(lengths: vec2<u32>) -> u32 {
   return {{ "min(lengths.y - p.first_key, p.keys)" if windowed else "lengths.y" }} - 1u;
 }
 
-// The keys x…y-1 that a query sees, masks aside; `lengths` are its batch's. All are counted through the whole of a call.
+// The keys x…y-1 that a query sees, not counting masks; `lengths` are its batch's. Indices count through the whole
+// call.
 fn seen_by(query: u32, lengths: vec2<u32>) -> vec2<u32> {
 {% if query_lengths %}
   if (query >= lengths.x) { return vec2<u32>(); }
@@ -76,7 +77,7 @@ fn seen_by_row(row: u32, lengths: vec2<u32>) -> vec2<u32> {
   return {{ in_window("seen") }};
 }
 
-// The keys x…y-1 outside of which the rows first…last see none.
+// The range of keys x…y-1 that contains all that the rows first…last see.
 fn seen_by_rows(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
 {% if left or right or query_lengths %}
   let all = first / p.queries != last / p.queries;
@@ -110,21 +111,21 @@ fn seen_by_all(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
 }
 {% if kv_splits %}
 
-// Of these keys, those that a part of them takes; parts are multiples of `unit`.
+// The keys of split `part`; splits are multiples of `unit`.
 fn share_of(keys: vec2<u32>, part: u32, unit: u32) -> vec2<u32> {
   let size = ((keys.y - keys.x + p.kv_splits - 1u) / p.kv_splits + unit - 1u) / unit * unit;
   let first = min(keys.x + part * size, keys.y);
   return vec2<u32>(first, min(first + size, keys.y));
 }
 
-// Where a row's results of a part lie in `partial`, behind those of windows before: its sums of values, {{ v4_all }}
-// vectors, and behind them its maximum and its sum of weights.
+// The index in `partial` of a row's results of a split, after those of earlier chunks: the sums of values, {{ v4_all }}
+// vectors, followed by the maximum and the sum of weights.
 fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
   return p.partial_o + (((batch * p.kv_heads + kv_head) * p.rows + row) * p.all_kv_splits + p.first_kv_split + part) * {{ v4_all + 1 }}u;
 }
 {% endif %}
 
-{# What is read of the lengths, `shared` by one invocation for all. #}
+{# Reads the lengths; `shared`: one thread reads them for the workgroup. #}
 {% macro read_lengths(shared) -%}
 {% if shared %}
   if (t == 0u) { lengths_read = vec4<u32>(lengths_at(batch), 0u, 0u); }
@@ -133,13 +134,13 @@ fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
   let lengths = lengths_at(batch);
 {% endif %}
 {%- endmacro %}
-{# The keys of a workgroup: those that the rows first_row…last see, or a part of them. #}
+{# The keys of a workgroup: those that the rows first_row…last see, or a split of them. #}
 {% macro keys_of(last, part, unit) -%}
 {{ "share_of(" if kv_splits else "" }}seen_by_rows(first_row, {{ last }}, lengths){{ ", " ~ part ~ ", " ~ unit ~ ")" if kv_splits else "" }}
 {%- endmacro %}
 
 {% if mask != "none" %}
-// What the mask adds to a score; p.hidden is -inf, which WGSL has no literal for.
+// The mask's term of a score; p.hidden is -inf, for which WGSL has no literal.
 fn bias(i: u32) -> f32 {
 {% if mask_is_boolean %}
   return select(p.hidden, 0.0, load_mask(i) != 0u);
@@ -149,11 +150,11 @@ fn bias(i: u32) -> f32 {
 }
 {% endif %}
 
-// Below every finite score, and finite itself: -inf minus this is -inf and no NaN, so that the weight of a hidden key
-// is exp(-inf) = 0 even while a row has seen no other.
+// Finite and below every other finite score: -inf minus this is -inf, not NaN, so that the weight of a hidden key is
+// exp(-inf) = 0 even before a row has seen any other.
 const lowest = -0x1.fffffep+127f;
 
-{# Adds up the parts of scores that `count` neighbours have, in all of them. #}
+{# Sums the parts of scores that `count` adjacent lanes have; all of these get the sum. #}
 {% macro add_up_scores(count) %}
 {% for k in [1, 2, 4, 8, 16] %}
 {% if k < count %}

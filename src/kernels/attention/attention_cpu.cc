@@ -1,5 +1,5 @@
-// Attention on the CPU, vectorised over queries: a block of them lies transposed (one vector holds one column of
-// several queries), keys and values are broadcast a number at a time, and softmax needs no sums across a vector.
+// Attention on the CPU, vectorised over queries: a block of queries is stored transposed (a vector holds one column of
+// several queries), keys and values are broadcast one number at a time, and softmax needs no sums across a vector.
 
 #include <cmath>
 #include <limits>
@@ -17,10 +17,10 @@ namespace {
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
-constexpr int kTile = 32;     // keys whose scores are held
+constexpr int kTile = 32;     // keys whose scores are in memory at once
 constexpr int kColumns = 16;  // of the result at once, at most
 
-// `count` elements of any float type as f32; booleans as what a mask adds.
+// Converts `count` elements of any float type to f32; booleans to what the mask adds.
 void widen(const View& view, std::int64_t start, std::int64_t stride, std::int64_t count, float* out,
            std::int64_t out_stride) {
   if (widens_to_f32(view.dtype)) {
@@ -45,7 +45,7 @@ void widen(const View& view, std::int64_t start, std::int64_t stride, std::int64
   });
 }
 
-// The keys or values of one head as rows of f32: where they lie if they can be used there, else a copy.
+// The keys or values of one head as rows of f32: in place if possible, else a copy.
 struct Rows {
   const float* start = nullptr;
   std::int64_t stride = 0;
@@ -71,25 +71,25 @@ struct Rows {
   }
 };
 
-// One block of queries with everything that its arithmetic touches. `size` queries lie side by side.
+// A block of queries with all that the inner loops access. `size` queries are adjacent.
 struct Block {
   int size = 0;
-  std::int64_t begin = 0, end = 0;   // of the keys that any of them sees
+  std::int64_t begin = 0, end = 0;   // of the keys that any query of the block sees
   std::int64_t dim = 0, value_dim = 0;
-  const float* k = nullptr;          // [keys][dim], rows k_stride apart
-  const float* v = nullptr;          // [keys][value_dim], rows v_stride apart
+  const float* k = nullptr;          // [keys][dim], with row stride k_stride
+  const float* v = nullptr;          // [keys][value_dim], with row stride v_stride
   std::int64_t k_stride = 0, v_stride = 0;
   float* q = nullptr;                // [dim][size], scaled
   float* o = nullptr;                // [value_dim rounded up to kColumns][size]: the result
   float* scores = nullptr;           // [kTile][size]
-  const float* key_bias = nullptr;   // [keys], or none
-  const float* bias = nullptr;       // [keys][size], or none
-  const std::int32_t* seen_first = nullptr;  // [size]: the keys that each query sees, or none: all of them
+  const float* key_bias = nullptr;   // [keys], or null
+  const float* bias = nullptr;       // [keys][size], or null
+  const std::int32_t* seen_first = nullptr;  // [size]: first and end of each query's keys; null: all keys
   const std::int32_t* seen_end = nullptr;
-  float empty = 0;                   // times zeros: the result of a query that sees no key
+  float empty = 0;                   // factor of the result of a query that sees no key
 };
 
-// The arithmetic, compiled for each instruction set.
+// The inner loops, compiled for each instruction set.
 #if WEFT_X86
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
 namespace avx512 {
@@ -117,7 +117,7 @@ void (*choose_run())(const Block&) {
   return plain::run;
 }
 
-// Rows first…first+count-1 of one head of keys and values.
+// Computes the rows first…first+count-1 of one head of keys and values.
 void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head, const Rows& k, const Rows& v,
                const float* key_bias, std::int64_t first, std::int64_t count) {
   static void (*const run)(const Block&) = choose_run();
@@ -147,7 +147,7 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
     return batch * s[0] + (kv_head * a.group + row / a.queries) * s[1] + row % a.queries * s[2];
   };
   for (std::int64_t i = 0; i < size; ++i) {
-    const std::int64_t row = first + std::min(i, count - 1);  // the last again where there are no more
+    const std::int64_t row = first + std::min(i, count - 1);  // repeats the last row past the end
     widen(a.q, place(a.q, row), a.q.strides()[3], a.dim, b.q + i, size);
     const AttentionCall::Keys seen = a.seen(batch, row % a.queries);
     seen_first[i] = static_cast<std::int32_t>(seen.first);
@@ -195,7 +195,7 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
 void attention_cpu(cpu::Executor& executor, const AttentionCall& a) {
   check_attention_memory(executor, a);
   constexpr std::int64_t kBlock = 32;
-  // A head whose keys or values are copied first is one piece of work, so that they are copied once.
+  // A head whose keys or values are copied is one piece of work, so that they are copied once.
   const std::int64_t blocks = (a.rows() + kBlock - 1) / kBlock;
   const std::int64_t pieces = Rows::usable(a.k) && Rows::usable(a.v) ? blocks : 1;
   const std::int64_t blocks_a_piece = blocks / pieces;

@@ -53,7 +53,7 @@ void attention_reference(const AttentionCall& a) {
     double sum = 0;
     for (std::int64_t key = seen.first; key < seen.end; ++key) {
       double& w = weights[key];
-      // Nothing is visible where even the highest is -inf; an infinite score leaves no number.
+      // Nothing is visible if even the highest score is -inf; an infinite score gives NaN.
       w = nan ? std::nan("") : highest == kHidden ? 0 : std::exp(w - highest);
       sum += w;
     }

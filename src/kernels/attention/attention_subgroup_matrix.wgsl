@@ -1,30 +1,32 @@
 {#
-  Attention on cooperative-matrix units. A workgroup computes block_rows rows of y; its subgroups stand in subgroups_m ×
-  subgroups_n: each has sub_rows rows, and of the scores tile / subgroups_n keys, of y value_dim / subgroups_n columns. q
-  and the sums of y stay in matrices; scores leave them through workgroup memory, because nothing else gives access to
-  single elements, and come back as weights of f16.
+  Attention on cooperative-matrix units. A workgroup computes block_rows rows of y. Its subgroups form a grid of
+  subgroups_m × subgroups_n: each has sub_rows rows, tile / subgroups_n keys of the scores, and value_dim / subgroups_n
+  columns of y. q and the sums of y stay in matrices; scores go through workgroup memory, because nothing else gives
+  access to single elements, and return as f16 weights.
 
-  The sums are not rescaled whenever a row's maximum grows, which would lead them through workgroup memory too: weights
-  refer to an older maximum until it is passed by so much (kGrowth) that they could leave f16's range.
+  The sums are not rescaled each time that a row's maximum grows, which would take them through workgroup memory too:
+  weights refer to an older maximum until the current one exceeds it by so much (kGrowth) that they could leave f16's
+  range.
 
-  Every variable in workgroup memory is a multiple of 16 bytes long, so that each begins at one wherever it is put: Vulkan
-  wants matrices there, and NVIDIA's driver (580.159) gives wrong ones elsewhere, since Tint says nothing of it.
+  Every variable in workgroup memory is a multiple of 16 bytes long, so that each is 16-byte aligned wherever it is
+  placed: Vulkan requires this of matrices, and NVIDIA's driver (580.159) gives wrong results otherwise, since Tint does
+  not declare the alignment.
 
-  q_dim, o_dim: heads' sizes as matrices have them. What is in q and the keys past dim is 0; what y has past value_dim is
-  not stored. q_round, o_round: columns of q that come in at once, and of y that go out.
+  q_dim, o_dim: head sizes padded to whole matrices. q and keys are 0 past dim; y is not stored past value_dim. q_round,
+  o_round: columns of q loaded, and of y stored, at once.
 
-  buffers: 0: matrices of keys and values are loaded straight from storage; 1: keys, then values of a tile lie in the same
-  workgroup memory; 2: each have their own, and there are fewer barriers.
+  buffers: 0: matrices of keys and values are loaded directly from storage; 1: a tile's keys, then its values, use the
+  same workgroup memory; 2: each have their own, with fewer barriers.
 #}
 {% set block_rows = subgroups_m * sub_rows %}
 {% set threads_per_row = threads // block_rows %}
-{# invocations of a row #}
+{# threads of a row #}
 {% set own = tile // threads_per_row %}
-{# of its keys, an invocation's #}
+{# keys of a tile that a thread has #}
 {% set share = tile // subgroups_n %}
-{# keys of a subgroup #}
+{# keys of a tile that a subgroup has #}
 {% set columns = o_dim // subgroups_n %}
-{# of y, a subgroup's #}
+{# columns of y that a subgroup has #}
 {% set pitch_s = share + 4 %}
 {% set pitch_w = tile + 8 %}
 {% set pitch_k = q_dim + 8 %}
@@ -34,7 +36,7 @@
 {% if buffers == 1 and k_block < v_block %}{% set k_block = v_block %}{% endif %}
 {% set v_tile = "keys_tile" if buffers == 1 else "values_tile" %}
 {% set row_units = sub_rows // unit_m %}
-{# matrices of a subgroup #}
+{# matrices along a subgroup's rows #}
 {% set key_units = tile // subgroups_n // unit_n %}
 {% set q_cols = q_dim // unit_k %}
 {% set o_cols = o_dim // subgroups_n // unit_n %}
@@ -52,7 +54,7 @@ var<workgroup> values_tile: array<array<f16, {{ v_block }}>, {{ subgroups_n }}>;
 var<workgroup> scores: array<array<f32, {{ sub_rows * pitch_s + 16 }}>, {{ subgroups_m * subgroups_n }}>;
 var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ subgroups_m }}>;
 var<workgroup> shrinks: array<f32, {{ block_rows }}>;
-var<workgroup> grown: array<atomic<u32>, 4>;    // the first counts; see above
+var<workgroup> grown: array<atomic<u32>, 4>;    // only [0] is used; 16 bytes, see above
 {% if threads_per_row > 1 %}
 var<workgroup> tops: array<f32, {{ threads }}>;
 {% endif %}
@@ -63,7 +65,7 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% set right_type = "subgroup_matrix_right<f16, " ~ unit_n ~ ", " ~ unit_k ~ ">" %}
 {% set result_type = "subgroup_matrix_result<f32, " ~ unit_n ~ ", " ~ unit_m ~ ">" %}
 
-{# A tile's keys or values to registers, and from there to workgroup memory. #}
+{# Loads a tile's keys or values into registers (fetch), and stores these to workgroup memory (stage). #}
 {% macro fetch(x, size, from) %}
 {% for i in range((tile * size // 8 + threads - 1) // threads) %}
 {% set id = "t + " ~ i * threads ~ "u" %}
@@ -109,7 +111,7 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% macro four(name, i) -%}
 vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u], {{ name }}[{{ i }} + 3u])
 {%- endmacro %}
-{# The row's highest score so far is `top`: whether weights refer to it from now on, and what that makes of old sums. #}
+{# Updates the row's reference maximum and old sums, given the highest score so far, `top`. #}
 {% macro follow() %}
     var shrink = 1.0;
     if (begun && top > m + kGrowth) {
@@ -126,7 +128,7 @@ vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u
     }
     if (part == 0u) { shrinks[row] = shrink; }
 {% endmacro %}
-{# The sums of y through workgroup memory, where scores are no longer needed. #}
+{# Rescales the sums of y through the workgroup memory of the scores, which are no longer needed. #}
 {% macro rescale() %}
 {% for c in range(o_dim // o_round) %}
 {% for i in range(row_units) %}
@@ -158,7 +160,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let at = block;
 {% endif %}
 {% if right %}
-  let first_row = (p.row_blocks - 1u - at % p.row_blocks) * {{ block_rows }}u;    // those that see most come first
+  let first_row = (p.row_blocks - 1u - at % p.row_blocks) * {{ block_rows }}u;    // longest rows first
 {% else %}
   let first_row = at % p.row_blocks * {{ block_rows }}u;
 {% endif %}
@@ -177,17 +179,17 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let at_m = subgroup / {{ subgroups_n }}u % {{ subgroups_m }}u;
   let at_n = subgroup % {{ subgroups_n }}u;
 
-  // This invocation's row, of which `threads_per_row` invocations each have a part.
+  // This thread's row, which it shares with `threads_per_row` - 1 others.
   let row = t / {{ threads_per_row }}u;
   let part = t % {{ threads_per_row }}u;
-  let in_rows = row % {{ sub_rows }}u;    // of its subgroups
+  let in_rows = row % {{ sub_rows }}u;    // within its subgroups
   let own_scores = row / {{ sub_rows }}u * {{ subgroups_n }}u + part / {{ threads_per_row // subgroups_n }}u;
   let own_row = min(first_row + row, p.rows - 1u);
   let seen = seen_by_row(own_row, lengths);
   let count = {% if kv_splits %}max(min(seen.y, keys.y), seen.x){% else %}seen.y{% endif %} - seen.x;
   var m = lowest;
-  var l = 0.0;                // of the keys of this part
-  var begun = false;          // some key was seen
+  var l = 0.0;                // of this thread's keys
+  var begun = false;          // true once some key was seen
 {% if mask == "rows" %}
   let mask_start = row_start(batch, kv_head, own_row, p.mask_b, p.mask_h, p.mask_i);
 {% elif mask == "keys" %}
@@ -255,7 +257,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
 {% if buffers > 0 %}
 {{ fetch("v", value_dim, "base") }}
-    if (base + tile > keys.y) {   // behind the last key zeros: a weight of 0 times an infinity would be NaN
+    if (base + tile > keys.y) {   // zeros past the last key: weight 0 times infinity would be NaN
 {% for i in range((tile * value_dim // 8 + threads - 1) // threads) %}
       if (base + (t + {{ i * threads }}u) / {{ value_dim // 8 }}u >= keys.y) { next_v{{ i }} = vec4<u32>(); }
 {% endfor %}
@@ -272,7 +274,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     {
 {% for i in range(row_units) %}
 {% for j in range(key_units) %}
-      var s{{ i }}_{{ j }} = {{ result_type }}();    // said, because a declaration alone does not clear it in a loop
+      var s{{ i }}_{{ j }} = {{ result_type }}();    // a declaration alone does not clear it in a loop
 {% endfor %}
 {% endfor %}
 {% for k in range(q_cols) %}
@@ -298,7 +300,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
     workgroupBarrier();
 
-    // The part's scores.
+    // The thread's scores.
     let own_key = part * {{ own }}u;
 {% for j in range(own // 4) %}
     var s{{ j }} = {{ four("scores[own_scores]", "in_rows * " ~ pitch_s ~ "u + own_key % " ~ share ~ "u + " ~ 4 * j ~ "u") }} * p.scale{% if mask == "keys" %} + {{ four("bias_tile", "own_key + " ~ 4 * j ~ "u") }}{% endif %};
@@ -308,7 +310,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(base + own_key + {{ j }}u, last_key(lengths)) * p.mask_k);
 {% endfor %}
 {% endif %}
-    if (base < by_all.x || base + tile > by_all.y) {    // some rows do not see all of the tile
+    if (base < by_all.x || base + tile > by_all.y) {    // some rows do not see the whole tile
 {% for j in range(own // 4) %}
       {
         let key = vec4<u32>(base + own_key) + vec4<u32>({{ 4 * j }}u, {{ 4 * j + 1 }}u, {{ 4 * j + 2 }}u, {{ 4 * j + 3 }}u);

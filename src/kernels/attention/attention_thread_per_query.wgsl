@@ -1,17 +1,18 @@
 {#
-  Attention with a lane a query: each invocation holds {{ rows }} queries and their accumulators in registers and walks
-  over the keys, which all lanes read at the same address: broadcast from workgroup memory (staged), or as uniform
-  loads without any barrier, which is what a CPU behind the adapter does best. With splits > 1 the keys are dealt to
-  that many groups of lanes, whose partial results are merged at the end. With sides > 1 so many neighbours share a
-  query, each with every so many-th four of its columns, and add up its scores by subgroup shuffles.
+  Attention with a lane for each query: each thread holds {{ rows }} queries and their accumulators in registers and
+  iterates over the keys, which all lanes read at the same address: broadcast from workgroup memory (staged), or as
+  uniform loads without barriers, which is fastest where the adapter is a CPU. With splits > 1 the keys are divided
+  among that many groups of lanes, whose partial results are merged at the end. With threads_per_row > 1 so many
+  adjacent threads share a query: thread `side` has groups of four columns side, side + threads_per_row, …, and the
+  scores are summed by subgroup shuffles.
 #}
 {% set own_d4 = d4 // threads_per_row %}
 {% set own_v4 = v4 // threads_per_row %}
-{# The invocation's four d of a head. #}
+{# The thread's group of four number d of a head. #}
 {% macro four(d) %}{% if threads_per_row > 1 %}({{ d * threads_per_row }}u + side){% else %}{{ d }}u{% endif %}{% endmacro %}
 {% macro column(d) %}{% if threads_per_row > 1 %}{{ four(d) }} * 4u{% else %}{{ d * 4 }}u{% endif %}{% endmacro %}
 const threads = {{ threads }}u;
-const lanes = {{ threads // splits // threads_per_row }}u;      // invocations that work on different rows
+const lanes = {{ threads // splits // threads_per_row }}u;      // threads that work on different rows
 const block_rows = {{ threads // splits // threads_per_row * rows }}u;
 {% if staged %}
 const tile = {{ tile }}u;                    // keys in workgroup memory
@@ -26,7 +27,7 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
 {% endif %}
 {% endif %}
 
-{# Keys j…j+count-1 of what a loop walks over: the tile's, or all. #}
+{# Processes the keys j…j+count-1: of the tile, or of all keys. #}
 {% macro take_keys(count) %}
 {% for c in range(count) %}
 {% if staged %}
@@ -124,7 +125,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let mask_start = row_start(batch, kv_head, first_row, p.mask_b, p.mask_h, 0u);
 {% endif %}
 {% for r in range(rows) %}
-  // Lanes past the last row compute it once more and store nothing.
+  // Lanes past the last row compute it again and store nothing.
   let row{{ r }} = min(first_row + lane + {{ r }}u * lanes, p.rows - 1u);
   let q{{ r }} = row_start(batch, kv_head, row{{ r }}, p.q_b, p.q_h, p.q_i);
 {% for d in range(own_d4) %}
@@ -156,7 +157,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     for (var i = t; i < count * {{ v4 }}u; i += threads) {
       let key = base + i / {{ v4 }}u;
       let e = v_at(v_start + min(key, last_key(lengths)) * p.v_i, i % {{ v4 }}u * 4u);
-      // Behind the last key zeros: a weight of 0 times an infinity would be NaN.
+      // Zeros past the last key: weight 0 times infinity would be NaN.
       v_tile[i / {{ v4 }}u][i % {{ v4 }}u] = {{ "select(vec4<f32>(), e, key < keys.y)" if bounded else "e" }};
     }
 {% if mask == "keys" %}
@@ -182,7 +183,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
 {% if splits > 1 %}
 
-  // The upper half of the splits hands its results to the lower half, until one is left.
+  // The upper half of the splits passes its results to the lower half, until one split is left.
   for (var half = {{ splits // 2 }}u; half > 0u; half /= 2u) {
     workgroupBarrier();
     if (split >= half && split < 2u * half) {

@@ -1,12 +1,12 @@
-// Attention for heads that are too wide for one invocation's registers: {{ threads }} invocations, 8 along the keys and
-// the columns of v, the others along the rows, {{ rows }} rows each. Both products run over slices of 32 columns in
+// Attention for heads that are too wide for one thread's registers: {{ threads }} threads, 8 along the keys and the
+// columns of v, the others along the rows, {{ rows }} rows each. Both products run over slices of 32 columns in
 // workgroup memory; a workgroup computes at most 256 columns of y.
 
 const threads = {{ threads }}u;
 const block_rows = {{ threads // 8 * rows }}u;
 const tile = 32u;    // keys
 
-// Rows of 8 vectors, one more between them so that lanes that read a column meet different banks.
+// Rows of 8 vectors, padded to 9 so that lanes that read a column access different banks.
 var<workgroup> q_tile: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
 var<workgroup> kv_tile: array<array<vec4<f32>, 9>, 32>;
 var<workgroup> weights: array<array<vec4<f32>, 9>, {{ threads // 8 * rows }}>;
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let k_start = batch * p.k_b + kv_head * p.k_h;
   let v_start = batch * p.v_b + kv_head * p.v_h;
   let x = t % 8u;
-  let own = t / 8u * {{ rows }}u;    // the first of this invocation's rows within the block
+  let own = t / 8u * {{ rows }}u;    // the first of this thread's rows within the block
 {% for r in range(rows) %}
   let row{{ r }} = min(first_row + own + {{ r }}u, p.rows - 1u);
 {% if mask != "none" %}
@@ -44,7 +44,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let count{{ r }} = {% if kv_splits %}max(min(seen{{ r }}.y, keys.y), first{{ r }}){% else %}seen{{ r }}.y{% endif %} - first{{ r }};
 {% endif %}
   var m{{ r }} = lowest;
-  var l{{ r }} = 0.0;                // of the keys that this invocation saw
+  var l{{ r }} = 0.0;                // of the keys of this thread
 {% for i in range(slices) %}
   var o{{ r }}_{{ i }} = vec4<f32>();
 {% endfor %}
@@ -71,7 +71,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         let key = i / 8u;
         var e = vec4<f32>();
         if (d < {{ dim }}u) { e = k_at(k_start + min(base + key, last_key(lengths)) * p.k_i, d); }
-        kv_tile[key % 4u * 8u + key / 4u][i % 8u] = e;    // neighbours in x find neighbouring rows
+        kv_tile[key % 4u * 8u + key / 4u][i % 8u] = e;    // adjacent lanes read adjacent rows
       }
       workgroupBarrier();
       for (var d = 0u; d < 8u; d++) {
@@ -118,7 +118,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
       for (var i = t; i < tile * 8u; i += threads) {
         let d = first_column + {{ i * 32 }}u + i % 8u * 4u;
         var e = vec4<f32>();
-        // Behind the last key zeros: a weight of 0 times an infinity would be NaN.
+        // Zeros past the last key: weight 0 times infinity would be NaN.
         if (d < {{ value_dim }}u && base + i / 8u < keys.y) { e = v_at(v_start + (base + i / 8u) * p.v_i, d); }
         kv_tile[i / 8u][i % 8u] = e;
       }

@@ -1,4 +1,4 @@
-// Which form of the attention kernels a call takes.
+// Chooses the variant of the attention kernels for a call.
 #include <algorithm>
 #include <format>
 #include <numeric>
@@ -10,16 +10,17 @@
 namespace weft::kernels {
 namespace {
 
-// Workgroups of 128 that keep a large GPU's memory busy, and keys below which a part is not worth its second pass.
+// Workgroups of 128 threads that saturate a large GPU's memory, and the number of keys below which a split is not worth
+// its second pass.
 constexpr std::int64_t kEnoughGroups = 512;
 constexpr std::int64_t kLeastKeys = 256;
 
-// Workgroups that work on different rows.
+// The number of workgroups that work on different rows.
 std::int64_t row_groups(const AttentionVariant& v, const AttentionCall& a) {
   return a.batch * a.kv_heads * ceil_div(a.rows(), attention_block_rows(v));
 }
 
-// Numbers of one operand that an invocation of kind few holds: of all its rows.
+// Elements of one operand that a thread of kind `decode` holds for all its rows.
 std::int64_t held(const AttentionVariant& v, std::int64_t size, int unit) {
   return v.rows * ceil_div(size, v.lanes_per_key * unit) * unit;
 }
@@ -38,7 +39,7 @@ bool can_run_subgroup_matrix(const AttentionVariant& v, const AttentionCall& a, 
     if (operand->dtype != DType::f16 || attention_load_unit(*operand, a) != 8) return false;
   }
   if (!can_vectorise(a.y) || a.value_dim % 4 != 0) return false;
-  // Straight from storage whole tiles are read: none may reach behind the keys, or a length.
+  // Loads directly from storage take whole tiles: none may extend past the keys or a sequence's length.
   if (v.buffers == 0 && (a.keys % v.tile != 0 || a.options.window_left >= 0 || a.lengths.keys)) return false;
   const auto m = static_cast<int>(unit->m), n = static_cast<int>(unit->n), k = static_cast<int>(unit->k);
   const int block = v.subgroups_m * v.rows, threads_per_row = v.threads / block;
@@ -52,8 +53,8 @@ bool can_run_subgroup_matrix(const AttentionVariant& v, const AttentionCall& a, 
   return a.dim <= kWidest && a.value_dim <= kWidest && heads.q_round > 0 && heads.o_round > 0;
 }
 
-// The form on cooperative matrices for heads of this size, by sweeps on an H200 before its memory was aligned; nothing
-// if none can run, or the work does not repay compiling it.
+// The variant on cooperative matrices for heads of this size, from sweeps on an H200 before its workgroup memory was
+// aligned; nothing if none can run, or if the work is too little to repay compiling it.
 std::optional<AttentionVariant> best_subgroup_matrix(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   constexpr double kWorth = 2.5e8;  // FLOP
   const double flops = 2 * static_cast<double>(a.batch * a.kv_heads * a.rows() * (a.dim + a.value_dim)) * a.mean_keys();
@@ -67,10 +68,11 @@ std::optional<AttentionVariant> best_subgroup_matrix(const AttentionCall& a, con
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
-// Two rows for two or more neighbours, so that what is read of a key serves two rows and each holds a part of their
-// columns; nothing where that cannot run. By sweeps on an H200, TFLOP/s for 8 × 8 heads of 1,000 tokens in f32: heads
-// of 32, 64, 96, 128, 160: 27.8, 26.0, 26.6, 23.8, 23.0, in workgroups of 128 27.3, 23.9, 24.5, 12.4, 12.6; a row for each
-// invocation 22.3, 20.8, 19.8, 12.6, and through tiles 12.1 to 12.4. Of 256 four neighbours 16.9, tiles 11.6.
+// Two rows for two or more adjacent threads, so that a load of a key serves two rows and each thread holds part of
+// their columns; nothing where that cannot run. From sweeps on an H200, in TFLOP/s, for 8 × 8 heads of 1,000 tokens in
+// f32, head sizes 32, 64, 96, 128, 160: 27.8, 26.0, 26.6, 23.8, 23.0; in workgroups of 128 threads 27.3, 23.9, 24.5,
+// 12.4, 12.6; with one row a thread 22.3, 20.8, 19.8, 12.6; tiled 12.1 to 12.4. Head size 256: four threads a row 16.9,
+// tiled 11.6.
 std::optional<AttentionVariant> best_thread_per_query(const AttentionCall& a, const gpu::Capabilities& capabilities) {
   constexpr std::int64_t kWide = 160, kWidest = 256, kManyBlocks = 128, kFewRows = 32;
   const std::int64_t widest = std::max(a.dim, a.value_dim);
@@ -154,7 +156,7 @@ std::int64_t attention_workgroup_memory(const AttentionVariant& v, const Attenti
   }
   if (v.kind == AttentionKind::decode) return v.threads / v.lanes_per_key * v.rows * 8 + v.threads * 16 + 16;
   if (!v.staged) return 0;
-  const std::int64_t handed_over = v.splits > 1 ? v.threads / 2 * v.rows : 0;  // rows between splits
+  const std::int64_t handed_over = v.splits > 1 ? v.threads / 2 * v.rows : 0;  // passed between splits, for `rows` rows
   const std::int64_t tile = v.tile;
   return tile * ceil_div(call.dim, 4) * 16 + std::max(tile, handed_over) * ceil_div(call.value_dim, 4) * 16 +
          (call.mask_is_per_key() ? tile * 4 : 0) + handed_over * 8 + 16;
@@ -165,20 +167,21 @@ bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, con
   if (attention_workgroup_memory(v, call) > capabilities.max_workgroup_memory) return false;
   if (v.kind == AttentionKind::tiled) return v.threads % 8 == 0;
   if (v.kind == AttentionKind::decode) {
-    constexpr std::int64_t kMostHeld = 64;  // registers, and as many again for the results
+    constexpr std::int64_t kMostHeld = 64;  // values in registers, and as many again for the results
     return capabilities.subgroups && v.lanes_per_key <= static_cast<int>(capabilities.subgroup_min) &&
            v.threads % v.lanes_per_key == 0 && held(v, call.dim, attention_load_unit(call.k, call)) <= kMostHeld &&
            held(v, call.value_dim, attention_load_unit(call.v, call)) <= kMostHeld;
   }
   if (v.kind == AttentionKind::subgroup_matrix) return can_run_subgroup_matrix(v, call, capabilities);
-  // Sides take whole fours, from workgroup memory, and meet where all of a workgroup are.
+  // Threads of a row take whole groups of four columns, from workgroup memory, and shuffle where the whole workgroup is
+  // converged.
   const std::int64_t fours = v.threads_per_row * std::int64_t{4};
   if (v.threads_per_row > 1 &&
       (!v.staged || v.splits > 1 || call.dim % fours != 0 || call.value_dim % fours != 0 || !capabilities.subgroups ||
        v.threads_per_row > static_cast<int>(capabilities.subgroup_min))) {
     return false;
   }
-  // Wider heads would be kept in registers that no GPU has.
+  // Wider heads would need more registers than any GPU has.
   return std::max(call.dim, call.value_dim) <= 128 * std::int64_t{v.threads_per_row} &&
          v.threads % (v.splits * v.threads_per_row) == 0 && v.tile % (v.splits * v.chunk) == 0;
 }
@@ -196,8 +199,8 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   const std::int64_t widest = std::max(call.dim, call.value_dim);
   AttentionVariant variant;
   if (capabilities.software && widest <= 128) {
-    // Lanes are SIMD lanes: a workgroup of one subgroup, nothing shared, nothing to wait for. Two rows a lane halve the
-    // loads of keys and values, at the price of registers that live on the stack anyway.
+    // Lanes are SIMD lanes: a workgroup of one subgroup, without sharing or barriers. Two rows a lane halve the loads
+    // of keys and values, at the price of registers, which are on the stack anyway.
     variant.staged = false;
     variant.threads = static_cast<int>(workgroup_size(capabilities, 8));
     if (widest <= 64 && call.rows() > variant.threads) variant.rows = 2;
@@ -213,10 +216,11 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
   const std::int64_t blocks = ceil_div(call.rows(), kRows);
   decode.rows = static_cast<int>(ceil_div(call.rows(), std::max<std::int64_t>(blocks, 1)));
   while (decode.rows > 1 && !attention_can_run(decode, call, capabilities)) decode.rows = (decode.rows + 1) / 2;
-  // Enough invocations to fill a large GPU.
+  // Enough threads to fill a large GPU.
   constexpr std::int64_t kEnough = 32768;
   const std::int64_t rows = call.batch * call.kv_heads * call.rows();
-  // With fewer keys than its lanes take at once it stands idle: 67 µs a layer of 32 × 12 heads, 16 queries and 16 keys.
+  // With fewer keys than its lanes take at once `decode` leaves lanes idle: 67 µs a layer of 32 × 12 heads, 16 queries
+  // and 16 keys.
   const bool many_keys = call.rows() <= 4 || call.keys >= decode.threads / decode.lanes_per_key * decode.chunk;
   if (!capabilities.software && call.rows() <= kFew && many_keys && attention_can_run(decode, call, capabilities)) {
     variant = decode;
@@ -232,8 +236,8 @@ AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const A
     while (variant.splits < 8 && rows * variant.splits < kEnough && call.keys > variant.splits * variant.chunk) {
       variant.splits *= 2;
     }
-    // With nobody to share the keys with, small tiles leave room for more workgroups on a core: on an H200, 321 µs with
-    // 32 keys and 392 with 64 at 256 × 12 heads of 32 × 128 keys; two rows an invocation took 600.
+    // Without splits, small tiles leave room for more workgroups on a core. On an H200, 256 × 12 heads of 32 × 128 keys
+    // take 321 µs with tiles of 32 keys and 392 µs with 64; with two rows a thread 600 µs.
     variant.tile = variant.splits == 1 ? 32 : 64;
     while (variant.tile > variant.splits * variant.chunk &&
            attention_workgroup_memory(variant, call) > capabilities.max_workgroup_memory) {

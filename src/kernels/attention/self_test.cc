@@ -1,4 +1,4 @@
-// The proof that attention on cooperative matrices is right on a device.
+// The test of attention on cooperative matrices on a device.
 #include <cmath>
 #include <cstring>
 #include <format>
@@ -12,7 +12,7 @@
 namespace weft::kernels {
 namespace {
 
-// Numbers without a pattern that a transposition would keep; later keys give larger scores, so that maxima grow.
+// Numbers without a symmetry that would hide a transposition; later keys give larger scores, so that maxima grow.
 float value_at(std::int64_t i, int salt) {
   const std::uint32_t bits =
       (static_cast<std::uint32_t>(i) + 77u) * 2654435761u + static_cast<std::uint32_t>(salt) * 40503u;
@@ -21,7 +21,7 @@ float value_at(std::int64_t i, int salt) {
 
 bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t dim, std::int64_t value_dim,
             bool causal) {
-  // Two heads that share keys, one and a half blocks of rows in all, two steps of keys and a piece of one.
+  // Two heads that share keys: one and a half blocks of rows in all, two whole steps of keys and a partial one.
   const std::int64_t queries = v.subgroups_m * v.rows * 3 / 4, keys = 2 * v.tile + 3;
   const auto host = [&](const Shape& shape, int salt, float growth) {
     const View view(Buffer::host(static_cast<std::uint64_t>((element_count(shape) * 2 + 15) / 16 * 16)), 0, DType::f16,
@@ -63,7 +63,7 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
 }  // namespace
 
 bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call) {
-  // The verdict is of this text of the kernel.
+  // The verdict applies to this text of the kernel.
   static const std::size_t kernel =
       std::hash<std::string>()(kernel_source("attention_subgroup_matrix") + kernel_source("attention_common"));
   const std::string key = std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim,

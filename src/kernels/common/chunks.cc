@@ -5,8 +5,8 @@
 namespace weft::kernels {
 namespace {
 
-// The axis along which `view` reaches farthest; of a view that is not `far`, but has too many elements, the longest if
-// it reaches nowhere. -1: none that may be cut.
+// The axis along which `view` extends farthest. For a view that is not `far` but has too many elements: the longest
+// axis, if it extends along none. -1: there is none that may be cut.
 int longest_axis(const View& view, const AxisMask& may_cut, bool far) {
   int axis = -1;
   std::pair longest(std::int64_t{0}, far ? view.count() : 1);

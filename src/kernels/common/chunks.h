@@ -22,12 +22,12 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
 std::uint64_t span_bytes(const View& view);
 std::uint64_t chunk_limit(const gpu::Capabilities& capabilities);
 
-// The steps of in_chunks(), for kernels with more to do. The shape of the chunks: the largest that halving gives; those at
-// the ends of axes are smaller.
+// The steps of in_chunks(), for kernels with more to do. The shape of the chunks: the largest that halving gives; those
+// at the ends of axes are smaller.
 Shape chunk_shape(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                   const AxisMask& may_cut);
-// Calls f with the begin of each chunk of that shape, in row-major order, along the axes that `along` marks; 0 along the
-// others.
+// Calls f with the begin of each chunk of that shape, in row-major order, along the axes that `along` marks; 0 along
+// the others.
 void for_each_chunk(const Shape& whole, const Shape& part, const AxisMask& along,
                     const std::function<void(const Dims& begin)>& f);
 // The chunk that begins there along these axes; shorter at the end of an axis.

@@ -1,6 +1,6 @@
-{# For kernels of 16-bit columns in splits that look back (split_rows.h), x and y in groups of four columns. A thread holds
-   packed pairs, v0, v1, …, in nearly all of its registers, because fewer and larger splits exchange less. It reads the
-   partial statistics of `looks` splits at a time; `looks_end`: the last time there are fewer. #}
+{# For kernels of 16-bit columns in splits that look back (split_rows.h), x and y in groups of four columns. A thread
+   holds packed pairs, v0, v1, …, in nearly all of its registers, because fewer and larger splits exchange less. It
+   reads the partial statistics of `looks` splits at a time; `looks_end`: the last time there are fewer. #}
 {% macro column_pairs_functions() %}
 {% for operand in ["x", "y"] %}
 // The index of the thread's first group of four of {{ operand }}.
@@ -32,8 +32,8 @@ fn first_four_of_{{ operand }}(tile: u32, tid: u32) -> u32 {
 {% macro store_words(i, words) %}
   {{ if_inside(i) }} store_four_y(y_first + {{ i }}u * y_hop, {{ words }}); }
 {% endmacro %}
-{# Split k of those that a thread reads at a time from q on, with `shares` threads reading; and `value` if there is such a
-   split, else 0. #}
+{# Split k of those that a thread reads at a time from q on, with `shares` threads reading; and `value` if there is such
+   a split, else 0. #}
 {% macro looked_split(k, shares) -%}
 {%- set q = "q + " ~ k * shares ~ "u" -%}
 {{ "min(" ~ q ~ ", " ~ (known_splits - 1) ~ "u)" if looks_end else q }}

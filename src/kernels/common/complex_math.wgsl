@@ -1,12 +1,13 @@
-// Complex numbers as vec2<f32>, the real part first. Products and quotients are the plain formulas, infinities
-// included: an infinite part times a zero is NaN.
+// Complex numbers as vec2<f32>, the real part first. Products and quotients are the plain formulas, also for
+// infinities: an infinite part times zero is NaN.
 
 fn mul_c64(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-// Smith's method: the larger part of the divisor is divided out first, so that its square cannot overflow. Without
-// branches: of a divisor that decides one, Mesa's OpenGL makes a constant, and of a quotient by 0 then 0.
+// Smith's method: divides by the larger part of the divisor first, so that its square cannot overflow. Without
+// branches: if a branch tests the divisor, Mesa's OpenGL replaces the divisor by a constant there, and a quotient by 0
+// becomes 0.
 fn div_c64(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   let c = abs_f32(b.x);
   let d = abs_f32(b.y);
@@ -20,7 +21,8 @@ fn div_c64(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   return select(quotient, vec2<f32>(div_f32(a.x, c), div_f32(a.y, c)), zero);
 }
 
-// Of a real number: that one, infinite or not. Where no angle is given an infinite exponent still says 0 or infinity.
+// A real argument gives the real exponential, infinite or not. For an infinite exponent and an undefined angle the
+// result is still 0 or infinite.
 fn exp_c64(a: vec2<f32>) -> vec2<f32> {
   let e = exp_f32(a.x);
   if ((bitcast<u32>(a.y) & 0x7fffffffu) == 0u) { return vec2<f32>(e, a.y); }

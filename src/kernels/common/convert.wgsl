@@ -5,7 +5,7 @@
 fn narrow_f16(value: f32) -> u32 {
   let b = bitcast<u32>(value);
   let a = b & 0x7fffffffu;
-  // Adding ½ leaves a denormal's rounded bits at the bottom of the sum.
+  // Adding ½ puts a denormal's rounded bits at the bottom of the sum.
   let denormal = bitcast<u32>(bitcast<f32>(a) + 0.5) - 0x3f000000u;
   let normal = (a + 0xfffu + ((a >> 13u) & 1u) - 0x38000000u) >> 13u;
   var r = select(normal, denormal, a < 0x38800000u);
@@ -14,7 +14,7 @@ fn narrow_f16(value: f32) -> u32 {
   return r | ((b >> 16u) & 0x8000u);
 }
 
-// Two in a word.
+// Two f16 in a word.
 fn narrow_f16x2(low: f32, high: f32) -> u32 { return narrow_f16(low) | (narrow_f16(high) << 16u); }
 
 fn narrow_bf16(value: f32) -> u32 {
@@ -22,7 +22,8 @@ fn narrow_bf16(value: f32) -> u32 {
   return select((b + 0x7fffu + ((b >> 16u) & 1u)) >> 16u, (b >> 16u) | 0x40u, (b & 0x7fffffffu) > 0x7f800000u);
 }
 
-// Four in two words. What is not a number is rare; it makes the sum one, as infinities of both signs do.
+// Four bf16 in two words. NaN is rare; the test is on the sum, which is NaN if one of them is (and for infinities of
+// both signs).
 fn narrow_bf16x4(v: vec4<f32>) -> vec2<u32> {
   if ((bitcast<u32>((v.x + v.y) + (v.z + v.w)) & 0x7fffffffu) > 0x7f800000u) {
     return vec2<u32>(narrow_bf16(v.x) | (narrow_bf16(v.y) << 16u), narrow_bf16(v.z) | (narrow_bf16(v.w) << 16u));
@@ -30,31 +31,31 @@ fn narrow_bf16x4(v: vec4<f32>) -> vec2<u32> {
   return no_nan_bf16x4(v);
 }
 
-// The same of values of which none is NaN.
+// The same for values without NaN.
 fn no_nan_bf16x4(v: vec4<f32>) -> vec2<u32> {
   let b = bitcast<vec4<u32>>(v);
   let r = b + vec4<u32>(0x7fffu) + ((b >> vec4<u32>(16u)) & vec4<u32>(1u));
   return upper_halves(r);
 }
 
-// Nor any exactly between two.
+// The same for values of which none is NaN or halfway between two bf16.
 fn no_ties_bf16x4(v: vec4<f32>) -> vec2<u32> {
   let r = bitcast<vec4<u32>>(v) + vec4<u32>(0x8000u);
   return upper_halves(r);
 }
 
-// Of values of bf16.
+// For values that are bf16 already.
 fn exact_bf16x4(v: vec4<f32>) -> vec2<u32> { return upper_halves(bitcast<vec4<u32>>(v)); }
 
 fn upper_halves(b: vec4<u32>) -> vec2<u32> {
   return (b.xz >> vec2<u32>(16u)) | (b.yw & vec2<u32>(0xffff0000u));
 }
 
-// Whether v is not ±0, by its bits. `zero` is a 0 that compilers do not know: LLVM, behind Mesa's software device, makes a
-// comparison of floats of masked bits that are compared with 0, and the device takes denormals for 0 there.
+// True if v is not ±0, by its bits. `zero` is a 0 that compilers do not know: LLVM, behind Mesa's software device,
+// turns a comparison of masked bits with 0 into one of floats, for which the device flushes denormals to 0.
 fn is_not_zero_f32(v: f32, zero: u32) -> bool { return ((bitcast<u32>(v) ^ zero) & 0x7fffffffu) != 0u; }
 
-// Positive and finite, by its bits: comparisons need not know NaN.
+// True if v is positive and finite, by its bits, so that NaN needs no comparison.
 fn is_positive_f32(v: f32) -> bool { return bitcast<u32>(v) - 1u < 0x7f7fffffu; }
 fn all_positive_f32(v: vec4<f32>) -> bool {
   return is_positive_f32(v.x) && is_positive_f32(v.y) && is_positive_f32(v.z) && is_positive_f32(v.w);
@@ -73,7 +74,7 @@ fn narrow_bits(value: f32, e: u32, m: u32, finite_only: bool) -> u32 {
   if (magnitude == 0x7f800000u) {
     return sign | select(infinity, nan, finite_only);
   }
-  let exponent = max(i32(magnitude >> 23u), 1);                  // of a denormal as if it were normal
+  let exponent = max(i32(magnitude >> 23u), 1);                  // a denormal's as if it were normal
   var mantissa = magnitude & 0x7fffffu;
   if (magnitude >= 0x800000u) { mantissa |= 0x800000u; }
   let biased = exponent - 127 + i32((1u << (e - 1u)) - 1u);
@@ -82,7 +83,7 @@ fn narrow_bits(value: f32, e: u32, m: u32, finite_only: bool) -> u32 {
   if (biased < 1) {
     shift += u32(1 - biased);
   } else {
-    pattern = u32(biased - 1) << m;                              // the hidden bit adds the missing one
+    pattern = u32(biased - 1) << m;                              // the hidden bit adds the missing 1
   }
   if (shift > 25u) { return sign; }
   let rest = mantissa & ((1u << shift) - 1u);

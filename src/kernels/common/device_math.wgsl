@@ -1,27 +1,27 @@
-// Functions of f32 by the device's exp2, for devices where exp2, fma, the reciprocal and comparisons have proved
-// themselves (kernels/device_math.h): they take the place of those of the same names in scalar_math.wgsl. Within 4 ULP
-// as those (below 0 lgamma and digamma, whose terms cancel there, of 1 at least); arguments far out, infinite or NaN go
-// the long way there. Functions whose names end in _near leave it to the caller whether they do, for kernels that test
-// many arguments together.
+// Functions of f32 by the device's exp2, for devices whose exp2, fma, reciprocal and comparisons passed a test
+// (kernels/device_math.h): they replace those of the same names in scalar_math.wgsl. Within 4 ULP like those (lgamma
+// and digamma below 0, where their terms cancel: within 4 ULP of at least 1). Arguments far out, infinities and NaN
+// take the slow path there. Functions whose names end in _fast leave the test for the slow path to the caller, for
+// kernels that test many arguments together.
 
-// |x| is not below the limit; also NaN.
+// True if |x| is not below the limit, or NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return !(abs(x) < limit); }
 
-// n by the bits of n + 1.5 · 2^23, |n| being below 2^22; what is infinite or not a number stays so. Bits that are set
-// are set once more, since compilers take (n + shift) - shift for n.
+// n from the bits of n + 1.5 · 2^23, where |n| is below 2^22; infinities and NaN remain such. Sets bits that are set
+// already, because compilers replace (n + shift) - shift by n.
 fn unshifted_f32(b: u32) -> f32 { return bitcast<f32>(b | 0x4b000000u) - 12582912.0; }
 
-// What is not a number is neither.
+// NaN is neither greater nor less.
 fn min_f32(x: f32, y: f32) -> f32 { return select(min(x, y), x + y, !(x >= y) & !(x < y)); }
 fn max_f32(x: f32, y: f32) -> f32 { return select(max(x, y), x + y, !(x >= y) & !(x < y)); }
 
-// Limits are constants mostly, whose tests compilers answer.
+// Limits are constants mostly, whose tests compilers evaluate.
 fn clamp_f32(x: f32, low: f32, high: f32) -> f32 {
   let y = select(min(max(x, low), high), low + high, is_nan_f32(low) | is_nan_f32(high));
   return select(y, x, is_nan_f32(x));
 }
 
-// Negative numbers give NaN; 0 and infinity, for which the correction has no value, themselves.
+// Negative numbers give NaN; 0 and infinity, for which the correction is undefined, give themselves.
 fn sqrt_f32(x: f32) -> f32 {
   let r = inverseSqrt(x);
   let s = x * r;
@@ -37,8 +37,8 @@ fn quotient_f32(a: f32, b: f32) -> f32 {
   return fma(-fma(q, b, -a), r, q);        // -0 / b stays -0
 }
 
-// By the device's exp2 and log2, however rough, and a step of Newton's, which small numbers take multiplied by 2^96 so
-// that no difference becomes denormal.
+// By the device's exp2 and log2, whatever their precision, and one Newton step. Small numbers are multiplied by 2^96
+// first, so that no difference becomes denormal.
 fn cbrt_f32(x: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
   let small = b < 0x20000000u;
@@ -49,8 +49,8 @@ fn cbrt_f32(x: f32) -> f32 {
   return signed_f32(f32_from_bits(select(bitcast<u32>(r), b, b == 0u || b >= 0x7f800000u)), x);
 }
 
-// exp2(x · factor), whose rounding the difference from the exact product corrects. `factor` is rounded; `rest` is what
-// it lacks times ln 2. The result is far from the ends of f32's range.
+// exp2(x · factor), corrected by the product's rounding error. `factor` is rounded; `rest` is its rounding error times
+// ln 2. The result must be far from the ends of f32's range.
 fn exp2_of_product_f32(x: f32, factor: f32, rest: f32) -> f32 {
   let h = x * factor;
   let e = exp2(h);
@@ -82,7 +82,7 @@ fn gelu_quick_f32(x: f32) -> f32 {
   return quotient_f32(x, 1.0 + exp2_of_product_f32(x, -2.45546699, 1.80977256e-08));
 }
 
-// x / (1 + 2^-(x w)) with w = 2.3022… + 0.1029… x²; w's rounding error comes back by differences that are exact,
+// x / (1 + 2^-(x w)) with w = 2.3022… + 0.1029… x². w's rounding error is computed by differences that are exact,
 // because the first constant has no bits below 2^-20.
 fn gelu_tanh_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 9.0)) { return gelu_tanh_whole_f32(x); }
@@ -101,11 +101,11 @@ fn tanh_f32(x: f32) -> f32 {
   return select(copysign_f32(large, x), tanh_near_f32(x), abs(x) < 0.625);
 }
 
-// 2^(factor · (s + low)), between 2^-126 and 2^127, as scale (1 + rest). The device's exp2 is not exact enough here.
+// 2^(factor · (s + low)), between 2^-126 and 2^127, as scale (1 + rest). The device's exp2 is not precise enough here.
 struct ExpPartsF32 { scale: f32, rest: f32 }
 
 fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
-  // 1.5 · 2^23 + 127: the last bits are the power's exponent. By them, since a compiler may take a sum apart again.
+  // 1.5 · 2^23 + 127: the last bits are the power's exponent. Taken as bits, because a compiler may simplify the sum.
   let shifted = bitcast<u32>(fma(s, factor, 12583039.0));
   let r = fma(low, factor, fma(s, factor, f32(0x4b40007f - bitcast<i32>(shifted))));
   var q = 0.00015470266;
@@ -117,9 +117,9 @@ fn exp_parts_f32(s: f32, low: f32, factor: f32) -> ExpPartsF32 {
   return ExpPartsF32(bitcast<f32>(shifted << 23u), q * r);
 }
 
-// max(x, 0) less the part in the tail, |x| ½ erfc(|x|/√2) = exp(-x²/2) |x| t P(t) with t = 1 / (2.925 + |x|). What t
-// lacks (`missing`, as a share of it) t P(t) lacks 1.2 to 2.3 times, 1.6 at the middle. P makes up for the factor's rounding. The result has
-// the sign of x; which 0 max(x, -0) is devices may choose.
+// max(x, 0) minus the tail, |x| ½ erfc(|x|/√2) = exp(-x²/2) |x| t P(t) with t = 1 / (2.925 + |x|). t's relative error,
+// `missing`, causes an error of 1.2 to 2.3 times that in t P(t); the correction uses 1.6, the value in the middle. P
+// compensates the rounding of exp2's factor. The result has the sign of x; devices may choose which zero max(x, -0) is.
 fn gelu_erf_f32(x: f32) -> f32 {
   let a = abs(x);
   let t = 1.0 / (a + 2.925);
@@ -180,7 +180,7 @@ fn erf_f32(x: f32) -> f32 {
   return select(far, erf_unit_f32(x), a < 1.0);
 }
 
-// x n / (n + 2) with n = e^x (e^x + 2); the last factor e^x as it is before its rounding.
+// x n / (n + 2) with n = e^x (e^x + 2); the last factor e^x is the unrounded one.
 fn mish_f32(x: f32) -> f32 {
   if (is_beyond_f32(x + 33.0, 53.0)) { return mish_whole_f32(x); }
   let p = exp_parts_f32(x, x * 1.33497583e-8, 1.442695);
@@ -190,7 +190,8 @@ fn mish_f32(x: f32) -> f32 {
   return fma(q, p.rest, q) * p.scale;
 }
 
-// x P(-log2(1 - x²)): 1 - x² keeps its digits, and near 1, where the logarithm's absolute error shows, P hardly moves.
+// x P(-log2(1 - x²)): 1 - x² is precise, and near 1, where the logarithm's absolute error matters, P is nearly
+// constant.
 fn erfinv_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 0.9944)) { return erfinv_whole_f32(x); }
   let w = -log2(fma(-x, x, 1.0));
@@ -207,7 +208,7 @@ fn erfinv_f32(x: f32) -> f32 {
   return x * q;
 }
 
-// log(1 + u) for u above -1, up to 2^62.
+// log(1 + u) for u in (-1, 2^62).
 fn log1p_ordinary_f32(u: f32) -> f32 {
   let k = (bitcast<i32>(1.0 + u) - 0x3f3504f3) >> 23u;
   let scale = bitcast<f32>(0x3f800000u - (u32(k) << 23u));
@@ -216,7 +217,7 @@ fn log1p_ordinary_f32(u: f32) -> f32 {
   return fma(n, 0.693145751953125, f + fma(n, 1.42860682e-6, log1p_rest_f32(f)));
 }
 
-// A zero keeps its sign.
+// Keeps the sign of a zero.
 fn log1p_f32(x: f32) -> f32 {
   var far = false;
   let r = log1p_fast(x, &far);
@@ -229,7 +230,8 @@ fn log1p_fast(x: f32, far: ptr<function, bool>) -> f32 {
   return select(log1p_ordinary_f32(x), x, x == 0.0);
 }
 
-// asin(a) = π/2 - 2 asin(√((1-a)/2)) from ½ on. The root's argument must not be 0, and is negative past 1.
+// From ½ on asin(a) = π/2 - 2 asin(√((1-a)/2)). The root's argument must not be 0; past 1 it is negative, which gives
+// NaN.
 struct AsinF32 { small: bool, part: f32 }
 
 fn asin_part_f32(a: f32) -> AsinF32 {
@@ -246,7 +248,7 @@ fn asin_f32(x: f32) -> f32 {
   return copysign_f32(select(1.57079637 - fma(2.0, p.part, 4.371139e-8), p.part, p.small), x);
 }
 
-// 0, π/2 or π, whose last digits are the same share of each, less the part with its sign.
+// 0, π/2 or π minus the signed part; the low-order part of each of these constants is the same fraction of it.
 fn acos_f32(x: f32) -> f32 {
   let p = asin_part_f32(abs(x));
   let v = bitcast<f32>(bitcast<u32>(select(-2.0 * p.part, p.part, p.small)) ^ (bitcast<u32>(x) & 0x80000000u));
@@ -271,7 +273,7 @@ fn tan_f32(x: f32) -> f32 {
   return t;
 }
 
-// The angle's rest by π/2 in three parts; the first difference is exact.
+// The remainder of the angle by π/2, which is a sum of three constants; the first difference is exact.
 fn tan_fast(x: f32, far: ptr<function, bool>) -> f32 {
   let a = abs(x);
   *far = *far | !(a < 402.0);
@@ -308,10 +310,11 @@ fn atanh_f32(x: f32) -> f32 {
   return signed_f32(0.5 * log1p_ordinary_f32(quotient_f32(2.0 * a, 1.0 - a)), x);
 }
 
-// Between -2 and 3: lgamma(x) of what is not below ½; of the rest, moved to between 1 and 2, less the logarithm of x, of
-// |x (x + 1)| or of |x (x + 1) (x + 2)|. The device's logarithm has the digits for that below ½. lgamma(t) is (t - 1)
-// (t - 2) times a half, about, and a rational function, so that what this loses by roundings counts less. Both products
-// are of differences that are exact near their zeros. The logarithm of 0 is infinite, as lgamma(-1) is.
+// For x in (-2, 3). From ½ on lgamma(x); below, the argument is moved to [1, 2], and the logarithm of x, of |x (x + 1)|
+// or of |x (x + 1) (x + 2)| subtracted. The device's logarithm is precise enough for that below ½. lgamma(t) is (t - 1)
+// (t - 2) times the sum of about a half and a rational function, so that rounding errors of the latter weigh less. The
+// factors of both products are differences that are exact near their zeros. The logarithm of 0 is infinite, as
+// lgamma(-1) is.
 fn lgamma_f32(x: f32) -> f32 {
   var far = false;
   let r = lgamma_fast(x, &far);
@@ -342,9 +345,10 @@ fn lgamma_fast(x: f32, far: ptr<function, bool>) -> f32 {
   return select(fma(log2(v), -0.69314718, core), core, above);
 }
 
-// The same for the derivative: ψ(x); of what is below ½ ψ(1 - x) - π / tan(πr), r from the next integer, as 1/r times a
-// polynomial (from 0.48 on, so that what 1 - x loses counts where ψ is below -2). ψ(t) is (t - root) times ¾, about, and
-// a rational function; what the root lacks is made up for at the end. At a pole below 0 it is no number.
+// The same for the derivative ψ(x). Below ½ (here 0.48) it is ψ(1 - x) - π / tan(πr), with r the distance to the next
+// integer and the second term 1/r times a polynomial; 0.48, so that the rounding of 1 - x matters only where ψ is below
+// -2. ψ(t) is (t - root) times the sum of about ¾ and a rational function; the rounding error of the root is corrected
+// at the end. At a pole below 0 the result is NaN.
 fn digamma_f32(x: f32) -> f32 {
   var far = false;
   let r = digamma_fast(x, &far);
@@ -371,7 +375,7 @@ fn digamma_fast(x: f32, far: ptr<function, bool>) -> f32 {
   return select(below, core, above);
 }
 
-// The quotient as it comes, put right by its remainder, which is exact.
+// Corrects the rounded quotient by its remainder, which is exact.
 fn floor_divide_f32(x: f32, y: f32) -> f32 {
   let bx = bitcast<u32>(x) & 0x7fffffffu;
   let by = bitcast<u32>(y) & 0x7fffffffu;
@@ -380,12 +384,13 @@ fn floor_divide_f32(x: f32, y: f32) -> f32 {
     return floor_divide_whole_f32(x, y);
   }
   let q = floor(quotient);
-  // The remainder's sign as if the divisor were positive. Below the divisor the quotient is 0 or -1 as it came.
+  // The remainder's sign as if the divisor were positive. If |x| is below the divisor, the quotient, 0 or -1, is right
+  // already.
   let r = bitcast<f32>(bitcast<u32>(fma(-q, y, x)) ^ (bitcast<u32>(y) & 0x80000000u));
   return select(select(q, q + 1.0, r >= bitcast<f32>(by) && bx >= by), q - 1.0, r < 0.0);
 }
 
-// By the nearest quotient, whose remainder is exact, and at most half of the divisor.
+// By the nearest quotient: its remainder is exact and at most half of the divisor.
 fn rem_f32(x: f32, y: f32) -> f32 {
   var far = false;
   let r = rem_fast(x, y, &far);
@@ -417,8 +422,8 @@ fn remainder_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   return select(select(r, r + y, opposite), copysign_f32(r, y), r == 0.0);
 }
 
-// log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = f / (2 + f), f = m - 1, and what
-// q lacks.
+// log2|x| as a sum of two numbers, lh + ll, by log2(m) = 2/ln2 · (q + q³/3 + …), q = f / (2 + f), f = m - 1, with q's
+// rounding error.
 fn pow_f32(x: f32, y: f32) -> f32 {
   var far = false;
   let r = pow_fast(x, y, &far);
@@ -437,10 +442,10 @@ fn pow_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   p = fma(p, z, 0.41189316);
   p = fma(p, z, 0.57707983);
   p = fma(p, z, 0.9617967);
-  let w = fma(p, z, 3.85192607e-8);        // 2/ln2 is 2.88539004 and this
+  let w = fma(p, z, 3.85192607e-8);        // 2/ln2 is 2.88539004 plus this
   let rest = fma(q, w, ql * fma(3.0, w, 2.88539004));
   let k = f32(s.exponent);
-  // By bits, which keep compilers from taking the sum apart again.
+  // Masks bits, so that compilers cannot simplify the sum.
   let lh = bitcast<f32>(bitcast<u32>(fma(2.88539004, q, k) + rest) & 0xfffffff8u);
   let ll = fma(2.88539004, q, k - lh) + rest;
   let h = y * lh;
@@ -449,7 +454,7 @@ fn pow_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   return signed_power_f32(x, y, fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e));
 }
 
-// Of a negative x: y must be whole, and its last bit is the sign. |y| is below 2^22.
+// For negative x, y must be an integer, whose last bit gives the sign. |y| must be below 2^22.
 fn signed_power_f32(x: f32, y: f32, r: f32) -> f32 {
   let odd = bitcast<u32>(y + 0x1.8p23) << 31u;
   let signed = bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & odd));

@@ -1,7 +1,7 @@
 // Functions whose results are rounded to a float narrower than f32, as in narrow_math.wgsl, by the device's exp2, log2,
-// reciprocal and inverse root, for devices where these have proved themselves as device_math.wgsl needs them, and at
-// their ends (kernels/device_math.h). Without branches: what is infinite or not a number goes through the device's
-// operations to the right end.
+// reciprocal and inverse root, for devices on which these passed the tests that device_math.wgsl needs, and those at
+// the ends of their ranges (kernels/device_math.h). Without branches: the device's operations give the right results
+// for infinities and NaN.
 
 fn exp_narrow(x: f32) -> f32 { return exp2(x * 1.44269504); }
 
@@ -9,7 +9,7 @@ fn exp2_narrow(x: f32) -> f32 { return exp2(x); }
 
 fn sigmoid_narrow(x: f32) -> f32 { return 1.0 / (1.0 + exp2(x * -1.44269504)); }
 
-// -infinity's share of x is 0.
+// x is limited, because -infinity times 0 would be NaN.
 fn silu_narrow(x: f32) -> f32 { return max(x, -1e5) * (1.0 / (1.0 + exp2(x * -1.44269504))); }
 
 fn gelu_quick_narrow(x: f32) -> f32 { return max(x, -1e5) * (1.0 / (1.0 + exp2(x * -2.45546696))); }
@@ -22,12 +22,12 @@ fn gelu_erf_narrow(x: f32) -> f32 {
   return signed_f32(max(x, 0.0) - min(abs(x), 14.0) * gelu_tail_narrow(abs(x)) * exp2(x * x * -0.72134752), x);
 }
 
-// Near 0, where the difference loses its digits, x itself.
+// Near 0, where the difference is not precise, x itself.
 fn tanh_narrow(x: f32) -> f32 {
   return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), x, abs(x) < 0.01);
 }
 
-// log(1 + t) of |t| below 1/16, where a logarithm of 1 + t has lost the digits.
+// log(1 + t) for |t| below 1/16, where 1 + t loses t's low digits.
 fn log1p_small_narrow(t: f32) -> f32 {
   return t * fma(t, fma(t, fma(t, -0.2508329, 0.33393246), -0.49999934), 1.0);
 }
@@ -56,13 +56,13 @@ fn expm1_narrow(x: f32) -> f32 {
   return select(exp2(x * 1.44269504) - 1.0, small, abs(x) < 0.125);
 }
 
-// sin of |r| up to π/2.
+// sin(r) for |r| up to π/2.
 fn sin_rest_narrow(r: f32) -> f32 {
   let z = r * r;
   return r * fma(z, fma(z, fma(z, -0.00018570514, 0.00831529), -0.16665936), 1.0);
 }
 
-// By the nearest multiple of π, whose product has no rounding of its own; what is infinite gives no number.
+// Subtracts the nearest multiple of π, a product without a rounding error of its own; infinities give NaN.
 fn sin_narrow(x: f32) -> f32 {
   let a = abs(x);
   let shifted = bitcast<u32>(fma(a, 0.31830989, 12582912.0));
@@ -71,7 +71,7 @@ fn sin_narrow(x: f32) -> f32 {
   return bitcast<f32>(bitcast<u32>(s) ^ (bitcast<u32>(x) & 0x80000000u) ^ (shifted << 31u));
 }
 
-// By the nearest zero.
+// Subtracts the nearest zero of cos.
 fn cos_narrow(x: f32) -> f32 {
   let n = floor(x * 0.31830989);
   let m = n + 0.5;
@@ -88,8 +88,8 @@ fn tan_narrow(x: f32) -> f32 {
   return bitcast<f32>(bitcast<u32>(select(t, -1.0 / t, (i32(n) & 1) != 0)) ^ (bitcast<u32>(x) & 0x80000000u));
 }
 
-// From ½ on by asin(a) = π/2 - 2 asin(√((1-a)/2)). Roots as the inverse of inverse roots, which 0 and infinity have and
-// negative numbers have not.
+// From ½ on by asin(a) = π/2 - 2 asin(√((1-a)/2)). Roots are the inverse of inverse roots, which are defined for 0 and
+// infinity and NaN for negative numbers.
 fn asin_narrow(x: f32) -> f32 {
   let a = abs(x);
   let small = a < 0.5;
@@ -140,7 +140,7 @@ fn asinh_narrow(x: f32) -> f32 {
   return select(signed_f32(large, x), small, a < 0.125);
 }
 
-// Below 1 there is no root.
+// NaN below 1, from the inverse root.
 fn acosh_narrow(x: f32) -> f32 {
   return 0.69314718 * log2(x + 1.0 / inverseSqrt((x - 1.0) * abs(x + 1.0)));
 }
@@ -151,7 +151,7 @@ fn atanh_narrow(x: f32) -> f32 {
   return select(0.34657359 * (log2(1.0 + x) - log2(1.0 - x)), small, abs(x) < 0.125);
 }
 
-// 1 - exp(-a²) P(1 / (1 + 0.6 a)) from 0.8 on.
+// From 0.8 on 1 - exp(-a²) P(1 / (1 + 0.6 a)).
 fn erf_narrow(x: f32) -> f32 {
   let a = abs(x);
   let z = x * x;
@@ -174,7 +174,7 @@ fn erfc_narrow(x: f32) -> f32 {
   return select(tail, 2.0 - tail, x < 0.0);
 }
 
-// x R(-log2(1 - x²)), whose argument is infinite at the ends, and no number past them.
+// x R(-log2(1 - x²)); the argument is infinite at ±1 and NaN past them.
 fn erfinv_narrow(x: f32) -> f32 {
   let w = -log2(fma(-x, x, 1.0));
   let n = fma(w, 0.035886616, -0.89146113);
@@ -184,18 +184,18 @@ fn erfinv_narrow(x: f32) -> f32 {
 
 fn cbrt_narrow(x: f32) -> f32 { return signed_f32(exp2(log2(abs(x)) * 0.33333333), x); }
 
-// n / (n + 2) as 1 / (1 + 2 / n), which large n do not overflow.
+// n / (n + 2) as 1 / (1 + 2 / n), which does not overflow for large n.
 fn mish_narrow(x: f32) -> f32 {
   let e = exp2(x * 1.44269504);
   return max(x, -1e5) * (1.0 / (1.0 + 2.0 * (1.0 / (e * (e + 2.0)))));
 }
 
-// Squares of f16 have a place in f32.
+// Squares of f16 do not overflow f32.
 fn hypot_narrow(x: f32, y: f32) -> f32 {
   return select(1.0 / inverseSqrt(fma(x, x, y * y)), infinity_f32(), (abs(x) > 3e38) | (abs(y) > 3e38));
 }
 
-// The logarithm as one number, from q's odd powers.
+// The logarithm as one number, from odd powers of q.
 fn pow_narrow(x: f32, y: f32) -> f32 {
   var far = false;
   let r = pow_narrow_fast(x, y, &far);
@@ -213,11 +213,11 @@ fn pow_narrow_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   return signed_power_f32(x, y, r);
 }
 
-// ---- Of bf16, within 2^-12 of the result. It has f32's range: what is far below 0 goes the long way, and so does NaN,
-// which kernels store apart.
+// ---- For bf16, within 2^-12 of the result. Its range is f32's: arguments far below 0 take the slow path, and so does
+// NaN, which kernels store separately.
 
-// x / (1 + 2^-u): far below 0 as x 2^(u + 32) 2^-32, since 2^-u has no place in f32 where the result still has one. The
-// last factor by bits: of x 2^(u/2) 2^(u/2) a compiler may take the last two first.
+// x / (1 + 2^-u); far below 0 it is x 2^(u + 32) 2^-32, since 2^-u overflows where the result is still representable.
+// The last factor is applied to the exponent's bits: of x 2^(u/2) 2^(u/2) a compiler may multiply the last two first.
 fn gated_bf16(x: f32, u: f32) -> f32 {
   let c = max(x, -1e5);
   let b = bitcast<u32>(c * exp2(u + 32.0));
@@ -244,7 +244,8 @@ fn gelu_erf_bf16(x: f32) -> f32 {
   return gelu_erf_narrow(x);
 }
 
-// x / (1 + 2^-(x P(|x|))), P a polynomial of the logarithm of the normal distribution's odds, which beyond 7 only grows.
+// x / (1 + 2^-(x P(|x|))), where P approximates the logarithm of the normal distribution's odds, divided by x; past 7
+// it only grows.
 fn gelu_erf_brief(x: f32) -> f32 {
   let a = abs(x);
   var q = 4.92941681e-06;
@@ -260,10 +261,11 @@ fn gelu_erf_brief(x: f32) -> f32 {
 
 fn gelu_erf_brief_far(x: f32) -> bool { return !(x >= -7.0); }
 
-// ---- Where arguments have all of f32's range, those of bf16 and what a kernel computed itself, f16's forms are for what
-// is not …_wide_far.
+// ---- For arguments with all of f32's range, of bf16 or computed by the kernel, f16's forms are valid unless
+// …_wide_far.
 
-// Nearer to a multiple of π/2 than numbers of 16 bits come, its third part would show from there on.
+// f32 arguments come nearer to a multiple of π/2 than 16-bit ones do: past this limit the third part of π/2 would
+// matter.
 fn sin_wide_far(x: f32) -> bool { return is_beyond_f32(x, 128.0); }
 fn cos_wide_far(x: f32) -> bool { return is_beyond_f32(x, 128.0); }
 fn tan_wide_far(x: f32) -> bool { return is_beyond_f32(x, 128.0); }

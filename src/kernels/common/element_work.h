@@ -1,4 +1,4 @@
-// What kernels of whole families do, in one count for a GPU's dispatches, the CPU's steps and estimates.
+// The operations of kernels, for a GPU's dispatches, the CPU's steps and estimates alike.
 #pragma once
 
 #include "weft/expression.h"
@@ -8,15 +8,15 @@
 
 namespace weft::kernels {
 
-// For each element that a kernel goes through, beside elementwise work around it. Operations are those of the plain
-// formula, each once; functions as Work counts them, measured on CPUs.
+// Operations for each element that a kernel processes, besides its prologue and epilogue: those of the plain formula,
+// each once; `functions` as in Work, measured on CPUs.
 struct ElementWork {
   double flops = 0, functions = 0;
 };
 
-// Largest, difference, exponential, sum, and a product or difference more.
+// Maximum, difference, exponential, sum, and one more product or difference.
 inline ElementWork softmax_work(bool log) { return {5, log ? 1.3 : 0.6}; }
-// Sums and squares, about the mean or not, and the way back.
+// Sums and squares, of deviations from the mean or not, and the normalisation.
 inline ElementWork norm_work(bool centred, std::size_t weights) {
   return {(centred ? 5.0 : 3.0) + static_cast<double>(weights), 0.3};
 }
@@ -35,7 +35,7 @@ inline ElementWork scan_work(ScanKind op) {
   return op == ScanKind::log_sum_exp ? ElementWork{4, 16} : ElementWork{1, 2};
 }
 
-// The work of a call but its bytes: `prologue` for each element, `epilogue` for each result.
+// The work of a call without the bytes: `prologue` for each element, `epilogue` for each result.
 inline Work work_of(const ElementWork& own, double elements, const Expression* prologue, double results,
                     const Expression* epilogue) {
   Work work{.flops = elements * own.flops, .functions = elements * own.functions};

@@ -1,7 +1,7 @@
 {# Sums and maxima of rows of floats, for softmax, layer norm and log-sum-exp. #}
 alias value_t = {{ "vec4<f32>" if wide == "vec4" else "f32" }};   // of a step
 alias state_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};  // of a row
-const lowest = -0x1.fffffep+127f;                                 // the least f32 that is finite
+const lowest = -0x1.fffffep+127f;                                 // the lowest finite f32
 
 {% if width == 4 and not across %}
 fn largest_of(v: value_t) -> state_t { return max(max(v.x, v.y), max(v.z, v.w)); }
@@ -13,11 +13,12 @@ fn sum_of(v: value_t) -> state_t { return v; }
 fn add(a: state_t, b: state_t) -> state_t { return a + b; }
 fn larger(a: state_t, b: state_t) -> state_t { return max(a, b); }
 
-{# How bf16 results are rounded if none is NaN, as of a softmax whose sum is a positive number: quickly, what f32 has
-   exactly between two away from zero, which is as near, unless such `ties` are likely. #}
+{# The rounding of bf16 results if none is NaN, as for a softmax whose sum is a positive number: fast, with ties between
+   two bf16 rounded away from zero, which is as near, unless such `ties` are likely. #}
 {% set quick_store = "_no_nan" if ties else "_no_ties" %}
 
-{# Packed values are widened again after this: that the words do not change compilers cannot know. #}
+{# Makes the packed values opaque to compilers, so that they widen them again instead of holding the widened values in
+   registers. #}
 {% macro forget_values() %}
 {% for i in range(register_steps if packed else 0) %}
   v{{ i }} += vec2<u32>(p.opaque_zero);

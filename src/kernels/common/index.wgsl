@@ -12,7 +12,7 @@ fn index_inside(index: indices_t, size: u32) -> bool {
 {% endif %}
 }
 
-// Clamped to the axis.
+// The index clamped to the axis.
 fn index_clamped(index: indices_t, size: u32) -> u32 {
 {% if index_kind == "u32" or index_kind == "u64" %}
   return select(size - 1u, {{ "index" if index_kind == "u32" else "index.x" }}, index_inside(index, size));

@@ -1,9 +1,9 @@
-// Code that is compiled for more than the baseline of the processor family, and which of it this processor runs.
+// Code that is compiled for instruction sets above the processor family's baseline, and the selection at run time.
 #pragma once
 
 namespace weft::kernels {
 
-// Functions defined between BEGIN and END are compiled for the named instructions.
+// Functions defined between BEGIN and END are compiled for the named instruction sets.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WEFT_X86 1
 #else
@@ -18,7 +18,7 @@ namespace weft::kernels {
 #define WEFT_END_TARGET WEFT_PRAGMA(GCC pop_options)
 #endif
 
-// Of x86-64: 4 has AVX-512 (F, DQ, BW, VL) beside all of 3, 3 has AVX2, FMA, F16C and BMI2; everything else is 1.
+// The level of x86-64: 4: AVX-512 (F, DQ, BW, VL) and all of 3; 3: AVX2, FMA, F16C and BMI2; 1: everything else.
 inline int instruction_set() {
 #if WEFT_X86
   static const int level = [] {

@@ -1,4 +1,5 @@
-// Integers: division, powers and shifts with stated results everywhere, and 64-bit ones as vec2<u32>, low word first.
+// Integers: division, powers and shifts that are defined for all operands, and 64-bit integers as vec2<u32>, low word
+// first.
 
 fn div_u32(a: u32, b: u32) -> u32 { return select(a / max(b, 1u), 0u, b == 0u); }
 
@@ -152,7 +153,7 @@ fn shift_right_i64(a: vec2<u32>, count: vec2<u32>) -> vec2<u32> {
   return vec2<u32>((a.x >> n) | (a.y << (32u - n)), bitcast<u32>(bitcast<i32>(a.y) >> n));
 }
 
-// Quotient and remainder by long division; zeros where the divisor is 0.
+// Quotient and remainder by long division; both 0 if the divisor is 0.
 struct Divided64 { quotient: vec2<u32>, remainder: vec2<u32> }
 
 fn divide_u64(a: vec2<u32>, b: vec2<u32>) -> Divided64 {
@@ -202,7 +203,7 @@ fn trailing_zeros_64(a: vec2<u32>) -> vec2<u32> {
   return vec2<u32>(select(countTrailingZeros(a.x), 32u + countTrailingZeros(a.y), a.x == 0u), 0u);
 }
 
-// Stein's method, with shifts and differences.
+// Stein's method: shifts and differences.
 fn gcd_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   if ((a.x | a.y) == 0u) { return b; }
   if ((b.x | b.y) == 0u) { return a; }
@@ -258,7 +259,7 @@ fn f32_from_u64(a: vec2<u32>) -> f32 {
   var m = n.y >> 8u;
   let rest = n.y & 0xffu;
   if (rest > 0x80u || (rest == 0x80u && (n.x != 0u || (m & 1u) != 0u))) { m += 1u; }
-  return bitcast<f32>(((190u - zeros - 1u) << 23u) + m);    // the hidden bit adds the missing one
+  return bitcast<f32>(((190u - zeros - 1u) << 23u) + m);    // the hidden bit adds the missing 1
 }
 
 fn f32_from_i64(a: vec2<u32>) -> f32 {
@@ -266,9 +267,9 @@ fn f32_from_i64(a: vec2<u32>) -> f32 {
   return select(f, -f, is_negative_64(a));
 }
 
-// Rounded to odd, so that a further rounding to a narrower float comes out as if it were the only one.
+// Rounded to odd, so that a second rounding, to a narrower float, gives the result of a single one.
 fn odd_f32_from_u32(a: u32) -> f32 {
-  let below = (1u << (8u - min(countLeadingZeros(a), 8u))) - 1u;   // bits that f32 has no room for
+  let below = (1u << (8u - min(countLeadingZeros(a), 8u))) - 1u;   // the bits that f32 cannot hold
   return f32((a & ~below) | select(0u, below + 1u, (a & below) != 0u));
 }
 
@@ -305,14 +306,14 @@ fn i64_from_f32(x: f32) -> vec2<u32> {
   let b = bitcast<u32>(x);
   if ((b & 0x7fffffffu) > 0x7f800000u) { return vec2<u32>(0u); }
   let negative = b >= 0x80000000u;
-  if ((b & 0x7fffffffu) >= 0x5f000000u) {                  // 2^63 and more
+  if ((b & 0x7fffffffu) >= 0x5f000000u) {                  // 2^63 or more
     return select(vec2<u32>(0xffffffffu, 0x7fffffffu), vec2<u32>(0u, 0x80000000u), negative);
   }
   let a = u64_from_f32(bitcast<f32>(b & 0x7fffffffu));
   return select(a, neg_64(a), negative);
 }
 
-// ---- Numbers of f64, as their bits, the low word first.
+// ---- f64 as bits, low word first
 
 fn f64_from_f32(x: f32) -> vec2<u32> {
   let b = bitcast<u32>(x);
@@ -335,7 +336,7 @@ fn f64_from_u64(a: vec2<u32>) -> vec2<u32> {
   var m = shift_right_u64(n, vec2<u32>(11u, 0u));
   let rest = n.x & 0x7ffu;
   if (rest > 0x400u || (rest == 0x400u && (m.x & 1u) != 0u)) { m = add_64(m, vec2<u32>(1u, 0u)); }
-  return add_64(m, vec2<u32>(0u, (1085u - zeros.x) << 20u));  // the hidden bit adds the missing one
+  return add_64(m, vec2<u32>(0u, (1085u - zeros.x) << 20u));  // the hidden bit adds the missing 1
 }
 
 fn f64_from_i64(a: vec2<u32>) -> vec2<u32> {
@@ -343,21 +344,21 @@ fn f64_from_i64(a: vec2<u32>) -> vec2<u32> {
   return vec2<u32>(f.x, f.y | (a.y & 0x80000000u));
 }
 
-// To nearest even; or to odd, so that a further rounding comes out as if it were the only one.
+// To nearest even; or to odd, so that a second rounding gives the result of a single one.
 fn f32_from_f64(x: vec2<u32>, odd: bool) -> f32 {
   let sign = x.y & 0x80000000u;
   let a = vec2<u32>(x.x, x.y & 0x7fffffffu);
   if (a.y >= 0x7ff00000u) {
     return bitcast<f32>(sign | select(0x7fc00000u, 0x7f800000u, a.y == 0x7ff00000u && a.x == 0u));
   }
-  let exponent = i32(a.y >> 20u) - 896;                    // as f32 has it
+  let exponent = i32(a.y >> 20u) - 896;                    // biased as in f32
   if (exponent > 254) { return bitcast<f32>(sign | select(0x7f800000u, 0x7f7fffffu, odd)); }
-  // 24 bits that f32 keeps, and what is below them.
+  // The 24 bits that f32 keeps, and those below them.
   var m = 0x800000u | ((a.y & 0xfffffu) << 3u) | (a.x >> 29u);
   var below = a.x << 3u;
   var pattern = 0u;
   if (exponent > 0) {
-    pattern = (u32(exponent - 1) << 23u) + m;              // the hidden bit adds the missing one
+    pattern = (u32(exponent - 1) << 23u) + m;              // the hidden bit adds the missing 1
   } else if (exponent >= -24) {
     let shift = u32(1 - exponent);
     below = (m << (32u - shift)) | (below >> shift) | select(0u, 1u, (below << (32u - shift)) != 0u);
@@ -385,7 +386,7 @@ fn i64_from_f64(x: vec2<u32>) -> vec2<u32> {
   let a = vec2<u32>(x.x, x.y & 0x7fffffffu);
   if (a.y > 0x7ff00000u || (a.y == 0x7ff00000u && a.x != 0u)) { return vec2<u32>(0u); }
   let negative = x.y >= 0x80000000u;
-  if (a.y >= 0x43e00000u) {                                // 2^63 and more
+  if (a.y >= 0x43e00000u) {                                // 2^63 or more
     return select(vec2<u32>(0xffffffffu, 0x7fffffffu), vec2<u32>(0u, 0x80000000u), negative);
   }
   let magnitude = u64_from_f64(a);
@@ -402,7 +403,7 @@ fn u32_from_f64(x: vec2<u32>) -> u32 {
   return select(v.x, 0xffffffffu, v.y != 0u);
 }
 
-// The four halves of words from half k on, of the three words that they are in.
+// Four 16-bit elements from element k of the three words that contain them.
 fn halves_at(words: vec3<u32>, k: u32) -> vec2<u32> {
   return select(words.xy, (words.xy >> vec2<u32>(16u)) | (words.yz << vec2<u32>(16u)), (k & 1u) != 0u);
 }

@@ -7,13 +7,13 @@
 namespace weft::kernels {
 namespace {
 
-// step · i, i in first…last
+// The values step · i with i in first…last.
 struct Term {
   std::int64_t step, first, last;
 };
 
-// Whether a sum of one value of each term lies in low…high. Depth first, largest steps first: what the other terms can
-// still add leaves few values of each where steps are nested, as those of tensors are.
+// Says whether a sum of one value of each term can lie in low…high. Depth first, largest steps first: the range of the
+// remaining terms leaves few values of each term to try if steps are nested, as those of tensors are.
 class Sums {
  public:
   bool reach(std::span<Term> terms, std::int64_t low, std::int64_t high) {
@@ -47,7 +47,7 @@ class Sums {
   int steps_ = 0;
 };
 
-// First and last bit.
+// A view's first and last bit.
 std::array<std::int64_t, 2> bit_range(const View& v) {
   const auto [low, high] = v.layout.offset_range();
   const auto start = static_cast<std::int64_t>(v.offset) * 8;
@@ -79,7 +79,7 @@ bool overlaps_itself(const View& view) {
     reach += steps[k].step * steps[k].last;
   }
   if (nested) return false;
-  // The difference of two indices: nothing along the first axes, then forwards along one, then any way.
+  // The difference of two indices: 0 along the first axes, positive along the next one, anything along the rest.
   Sums sums;
   for (std::size_t k = 0; k < steps.size(); ++k) {
     std::vector<Term> terms(steps.begin() + static_cast<std::ptrdiff_t>(k), steps.end());
@@ -98,7 +98,7 @@ bool overlap(const View& a, const View& b) {
   std::vector<Term> terms;
   for (int d = 0; d < a.rank(); ++d) terms.push_back({a.strides()[d] * bits(a.dtype), 0, a.shape()[d] - 1});
   for (int d = 0; d < b.rank(); ++d) terms.push_back({-b.strides()[d] * bits(b.dtype), 0, b.shape()[d] - 1});
-  // Elements meet where their first bits are less than an element apart.
+  // Elements overlap if their first bits are less than an element apart.
   const std::int64_t apart = (static_cast<std::int64_t>(a.offset) - static_cast<std::int64_t>(b.offset)) * 8;
   return Sums().reach(terms, -apart - bits(a.dtype) + 1, -apart + bits(b.dtype) - 1);
 }
@@ -125,12 +125,12 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
                             : gpu                       ? "lies in host memory, the call runs on a GPU"
                                                         : "lies on a GPU, the call runs on the CPU");
     }
-    // Shaders see whole words only.
+    // Shaders can access whole words only.
     if (gpu && static_cast<std::uint64_t>(bit_range(v)[1] / 8) >= v.buffer.capacity() / 4 * 4) {
       throw InvalidArgument("{}: {} ends in the last bytes of a GPU buffer of {}, which kernels cannot see, since its "
                             "size is no multiple of four", kernel, operands.text(kernel, v, what), v.buffer.capacity());
     }
-    // Its fields may have been set since it was made.
+    // The view's fields may have been changed after its construction.
     (void)View(v.buffer, v.offset, v.dtype, v.shape(), v.strides());
   };
   struct Written {

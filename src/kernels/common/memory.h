@@ -1,4 +1,4 @@
-// What every launcher asks of its views' memory before it does anything.
+// Checks of views' memory that every launcher makes first.
 #pragma once
 
 #include <initializer_list>
@@ -12,8 +12,8 @@
 
 namespace weft::kernels {
 
-// One view, one that may be missing, or several; with the name that messages call it by, of several with a number behind
-// it ("part 2"). `given`: as messages show it, where that is the caller's view under another layout.
+// One view, an optional one, or several, with their name in messages; several are numbered ("part 2"). `given`: what
+// messages show instead, if the view is the caller's one under another layout.
 class Operands {
  public:
   Operands(const View& view) : views_(&view, 1) {}                                             // NOLINT: implicit
@@ -27,12 +27,12 @@ class Operands {
     given_ = given ? &*given : nullptr;
   }
   Operands(std::string_view name, std::span<const View> views) : Operands(views) { name_ = name; }
-  // Several whose names are asked for when there is something to say of them.
+  // Several views whose names are computed only for a message.
   using Naming = std::string (*)(std::string_view kernel, std::size_t k, std::size_t count);
   Operands(Naming naming, std::span<const View> views) : Operands(views) { naming_ = naming; }
   const View* begin() const { return views_.data(); }
   const View* end() const { return views_.data() + views_.size(); }
-  // "x f32 [2, 3]", of one of them; `otherwise`: the name of what has none.
+  // "x f32 [2, 3]", for one of the views; `otherwise`: its name if it has none.
   std::string text(std::string_view kernel, const View& view, std::string_view otherwise) const;
 
  private:
@@ -43,21 +43,20 @@ class Operands {
   const View* given_ = nullptr;
 };
 
-// Whether an output may be an input's very same view, each element being written by whoever read it.
+// Whether an output may be the very same view as an input, because each element is written by the thread that read it.
 enum class Sharing : std::uint8_t { same_view, none };
 
-// Throws InvalidArgument unless every view lies in memory of the stream's kind, and outputs overlap neither themselves
-// nor each other nor an input (but for `sharing`). A layout too intricate to tell counts as well made.
+// Throws InvalidArgument unless every view is in memory of the stream's kind, and outputs overlap neither themselves
+// nor each other nor an input (except as `sharing` allows). Layouts too intricate to decide are accepted.
 void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
                   std::initializer_list<Operands> outputs, Sharing sharing = Sharing::same_view);
 
-// Whether the aligned group of so many elements around the view's last is whole in the buffer, for its part that is not
-// the view's too.
+// True if the aligned group of `count` elements that contains the view's last element is entirely within the buffer.
 bool last_group_is_whole(const View& view, std::int64_t count = 4);
 
-// Whether some element of one view shares a byte with one of the other; false where that is too intricate to tell.
+// True if elements of the two views share a byte; false if that is too intricate to decide.
 bool overlap(const View& a, const View& b);
-// Whether two indices of a view lead to one element.
+// True if two indices of a view refer to the same element.
 bool overlaps_itself(const View& view);
 
 }  // namespace weft::kernels

@@ -1,9 +1,10 @@
-{# Mean and sum of squared deviations of a row of floats, in one pass: of the steps from `begin` to `end`, loaded ahead
-   (row_fusion.wgsl), `count` of the thread's elements, of each lane, their `mean` less `base`, one of the first, so that a
-   large mean costs no digits, and `squares`, sums of squared deviations. A few steps at a time are summed up as distances
-   from the first of them and as the squares of these, which loses few digits, since the first one is among them; that
-   joins what is known by the pairwise update of Chan, Golub and LeVeque, "Algorithms for computing the sample variance",
-   1983. After float_rows.wgsl and a row_reduction called row_sum. #}
+{# Mean and sum of squared deviations of a row of floats, in one pass. Processes the steps from `begin` to `end`, loaded
+   ahead (row_fusion.wgsl), and declares for each lane: `count`, the thread's number of elements; `mean`, their mean
+   minus `base`, an element near the row's start, so that a large mean costs no precision; and `squares`, the sum of
+   squared deviations. A few steps at a time are summed as distances from the first of them, and as the squares of
+   these, which loses few digits, since the first one is among them; the sums are merged by the pairwise update of Chan,
+   Golub and LeVeque, "Algorithms for computing the sample variance", 1983. Include after float_rows.wgsl and a
+   row_reduction called row_sum. #}
 {% macro gather_moments() %}
 {% if not left %}
   let base = value_t(0);
@@ -28,7 +29,7 @@
 {% if loops %}
 {% set sums = "block_" if blocks else "" %}
 {% if blocks %}
-  // In blocks, so that long sums lose few digits: what is small is added to what is small.
+  // In blocks, so that long sums lose few digits: small terms are added to small sums.
   while (k < stop) {
     let block = min(stop, k + {{ 256 * threads_per_row }}u);
     var block_count = 0f;
@@ -83,8 +84,9 @@
   }
 {% endif %}
 {% endmacro %}
-{# Joins `size` elements with that mean, less base, and those squares to <to>count, <to>mean and <to>squares; and the
-   same of elements of which is known what their distances from `b` come to, and the squares of these. #}
+{# join_moments: merges `size` elements with that mean, relative to base, and those squares into <to>count, <to>mean and
+   <to>squares. join_distances: the same for elements given by the sums of their distances from `b` and of the squares
+   of these. #}
 {% macro join_moments(to, size, mean, squares) %}
     {
       let step = {{ mean }} - {{ to }}mean;
@@ -98,13 +100,13 @@
 {% macro join_distances(to, size, b, total, squares) %}
     {
       let own = {{ total }} / max({{ size }}, 1f);
-      // Squares past f32's range stay so: less others they would be no number.
+      // Squares that overflow f32 stay infinite: a difference would be NaN.
       let deviations = select(fma(-own, {{ total }}, {{ squares }}), {{ squares }}, {{ squares }} > value_t(0x1.fffffep+127f));
 {{ join_moments(to, size, "(" ~ b ~ " - base) + own", "deviations") }}
     }
 {% endmacro %}
-{# Combines the lanes' moments: the mean `mean_of`, its rounding error `rest_of` and `squares_of`, of `elements` elements. The
-   squares are corrected for the rounding error. #}
+{# Combines the lanes' moments: the mean `mean_of`, its rounding error `rest_of` and `squares_of`, of `elements`
+   elements. The squares are corrected for the rounding error. #}
 {% macro join_lanes(mean_of, rest_of, squares_of, elements) %}
   let {{ mean_of }} = row_sum(sum_of((base + mean) * (count / max({{ elements }}, 1f))), tid);
   let off = (base - {{ mean_of }}) + mean;

@@ -1,6 +1,7 @@
 // Scalar functions whose results are rounded to a float narrower than f32: within 2^-14 of the result, by the device's
-// exp2 and log2, which take a few instructions. Arguments far out, infinite or NaN, go the long way (scalar_math.wgsl),
-// as they would in f32; …_near is for all others, within …_reach, where many are tested together.
+// exp2 and log2, which take a few instructions. Arguments far out, infinities and NaN take the slow path
+// (scalar_math.wgsl), as they would in f32. …_fast is for all others, within …_reach, for kernels that test many
+// arguments together.
 
 const exp_reach = 80.0;
 fn exp_narrow(x: f32) -> f32 {
@@ -62,7 +63,7 @@ fn gelu_tanh_fast(x: f32) -> f32 {
 
 fn gelu_tanh_bf16(x: f32) -> f32 { return gelu_tanh_narrow(x); }
 
-// x less its part in the tail, |x| ½ erfc(|x|/√2) = |x| exp(-x²/2) P(1 / (1 + |x|/4)).
+// x minus the tail, |x| ½ erfc(|x|/√2) = |x| exp(-x²/2) P(1 / (1 + |x|/4)).
 const gelu_erf_reach = 8.0;
 fn gelu_erf_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, gelu_erf_reach)) { return gelu_erf_f32(x); }
@@ -73,7 +74,7 @@ fn gelu_erf_fast(x: f32) -> f32 {
   return select(-tail, x - tail, x >= 0.0);
 }
 
-// Of bf16, whose range goes on where the short form ends.
+// For bf16, whose range exceeds that of the short form.
 fn gelu_erf_bf16(x: f32) -> f32 { return gelu_erf_narrow(x); }
 
 fn gelu_tail_narrow(a: f32) -> f32 {
@@ -98,7 +99,7 @@ fn tanh_fast(x: f32) -> f32 {
   return select(1.0 - 2.0 * (1.0 / (1.0 + exp2(x * 2.88539008))), small, z < 0.04);
 }
 
-// log(1 + e^-|x|) loses its digits in the sum where e^-|x| is small.
+// log(1 + e^-|x|) loses precision in the sum where e^-|x| is small.
 const softplus_reach = 80.0;
 fn softplus_narrow(x: f32) -> f32 {
   if (is_beyond_f32(x, softplus_reach)) { return softplus_f32(x); }
@@ -121,7 +122,7 @@ fn mish_fast(x: f32) -> f32 {
   return x * (n * (1.0 / (n + 2.0)));
 }
 
-// Short by devices' own functions alone (device_narrow_math.wgsl).
+// Their only short forms use the device's own functions (device_narrow_math.wgsl).
 fn log_narrow(x: f32) -> f32 { return log_f32(x); }
 fn log2_narrow(x: f32) -> f32 { return log2_f32(x); }
 fn log10_narrow(x: f32) -> f32 { return log10_f32(x); }
@@ -145,7 +146,7 @@ fn cbrt_narrow(x: f32) -> f32 { return cbrt_f32(x); }
 fn hypot_narrow(x: f32, y: f32) -> f32 { return hypot_f32(x, y); }
 fn pow_narrow(x: f32, y: f32) -> f32 { return pow_f32(x, y); }
 
-// Of arguments with all of f32's range.
+// For arguments with all of f32's range.
 fn sin_wide(x: f32) -> f32 { return sin_f32(x); }
 fn cos_wide(x: f32) -> f32 { return cos_f32(x); }
 fn tan_wide(x: f32) -> f32 { return tan_f32(x); }

@@ -31,7 +31,7 @@ KeyRule::KeyRule(DType type, bool descending)
     case DType::f32: infinity = 0x7f800000; break;
     case DType::f64: infinity = 0x7ff0000000000000; break;
     case DType::f8e5m2: infinity = 0x7c; break;
-    case DType::f8e4m3: infinity = 0x7e; break;  // the largest number; there are no infinities
+    case DType::f8e4m3: infinity = 0x7e; break;  // the largest finite number; there are no infinities
     default: break;
   }
 }

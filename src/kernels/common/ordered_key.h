@@ -1,6 +1,6 @@
-// Values of any real type as unsigned integers whose order is theirs, made from the bits alone: for argmin and argmax,
-// sort and top-k. Ascending, NaN is the largest of all; -0 and 0 are one key. Descending, every key but NaN's is turned
-// around, so that NaN stays the largest. The WGSL half is common/ordered_key.wgsl.
+// Maps values of any real type to unsigned integers of the same order, from the bits alone: for argmin, argmax, sort
+// and top-k. Ascending, NaN is the largest of all; -0 and 0 have the same key. Descending, every key but NaN's is
+// inverted, so that NaN stays the largest. The WGSL half is common/ordered_key.wgsl.
 #pragma once
 
 #include "kernels/call.h"
@@ -13,7 +13,7 @@ bool has_order(DType type);
 // The view with elements of unsigned type and the same bits.
 View as_raw(const View& view);
 
-// How a type's bits become a key.
+// The rule by which a type's bits become a key.
 struct KeyRule {
   enum class Kind : std::uint8_t { unsigned_integer, signed_integer, floating, boolean } kind;
   int bits;
@@ -22,7 +22,7 @@ struct KeyRule {
 
   KeyRule(DType type, bool descending);
   std::uint64_t mask() const { return ~std::uint64_t{0} >> (64 - bits); }
-  // The twin's form.
+  // The CPU's form.
   std::uint64_t operator()(std::uint64_t raw) const {
     const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
     std::uint64_t key = raw;
@@ -35,7 +35,7 @@ struct KeyRule {
     }
     return descending ? key ^ mask() : key;
   }
-  // Gives `call` fn ordered_key(raw) of this rule.
+  // Declares fn ordered_key(raw) of this rule for `call`.
   void add_to(Call& call) const;
 };
 

@@ -1,5 +1,5 @@
-{# fn ordered_key(raw) -> the unsigned integer of a value's order: common/ordered_key.h. Elements of 64 bits, low word
-   first, make keys of 64 bits; narrower ones keys as narrow as they are, in a u32. #}
+{# Declares fn ordered_key(raw), the unsigned integer of a value's order: common/ordered_key.h. 64-bit elements, low
+   word first, have 64-bit keys; narrower ones have keys of their own width, in a u32. #}
 {% if key_bits == 64 %}
 alias ordered_key_t = vec2<u32>;
 fn ordered_key(raw: vec2<u32>) -> vec2<u32> {

@@ -16,7 +16,7 @@ void check_floating_view(std::string_view kernel, std::string_view operand, cons
   throw InvalidArgument("{}: {} is {}; expected a floating type", kernel, operand, to_string(view));
 }
 
-// Inputs `first`… of the expression are `views`.
+// Checks that the inputs of the expression from number `first` on fit `views`.
 void check_inputs(std::string_view kernel, std::string_view what, const Expression& e, std::size_t first,
                   std::span<const View> views) {
   if (static_cast<std::size_t>(e.input_count()) != first + views.size()) {
@@ -36,7 +36,7 @@ bool names_64_bits(const Expression* e) {
   return e && std::ranges::any_of(e->nodes(), [](const auto& node) { return bits(node.type) == 64; });
 }
 
-// Whether neighbours that a thread takes together are one element.
+// True if four elements that a thread loads together are the same element.
 bool same_for_four(const Rows& rows, std::size_t k, bool across) {
   const Collapsed& fast = across ? rows.outer : rows.inner;
   return !fast.shape.empty() && fast.strides[k].back() == 0;
@@ -48,7 +48,7 @@ std::int64_t distinct_elements(const View& v) {
   return n;
 }
 
-// The input with the most memory; of several, one that vectorises, and else the first.
+// The input with the most bytes; of several, one that vectorises, else the first.
 std::size_t leading_input(const RowViews& views, const Rows& rows) {
   std::size_t best = 0;
   const auto rank = [&](std::size_t k) {
@@ -194,7 +194,8 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
   for (const auto* stored : {&views.results, &views.extra_outputs}) {
     for (const View& v : *stored) {
       options.unaligned &= same_misalignment(v, views.results[0], rows, k, first);
-      // Rows that two threads work on must not be theirs to change.
+      // The last group of four rows may overlap the one before: two threads then process the same rows, which therefore
+      // must not be written in place.
       const auto is_stored = [&](const View& read) { return read.buffer == v.buffer; };
       options.packed_pairs &= packed_pairs(v, rows, k) && std::ranges::none_of(views.inputs, is_stored) &&
                               std::ranges::none_of(views.operands, is_stored);
@@ -258,7 +259,8 @@ void add_fusion(Call& call, const RowViews& views, const RowPlan& plan, const El
 
 SplitKind split_kind(const RowViews& views, int words, std::size_t weights) {
   SplitKind kind{.element_bits = bits(views.x_type()), .words = words, .operands = views.all().size() + weights};
-  // Loads of several inputs are on their way at once; what is stored beside x would be held until the row is known.
+  // Loads of several inputs are in flight at once, and extra outputs would be held until the row's statistics are
+  // known.
   if (views.prologue) kind.max_register_steps = 16;
   kind.can_look_back = views.extra_outputs.empty();
   return kind;
@@ -270,8 +272,8 @@ RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const 
   v.layout = Layout::dense(shape);
   if (v.count() == 0) return {};
   if (!capabilities) {
-    // Blocks of elements go through work and rows in turn there, at two thirds of the speed of both apart (layer norm
-    // of x + r, 4096 x 1024, two cores): it pays where steps are what takes the time.
+    // The CPU alternates between blocks of the expression and rows, at two thirds of the speed of separate kernels
+    // (layer norm of x + r, 4096 x 1024, two cores): fusion pays only where the overhead of a step dominates.
     constexpr std::int64_t kLittle = 1 << 16;
     return {.fuses = v.count() <= kLittle};
   }
@@ -279,7 +281,7 @@ RowReading row_reading(const gpu::Capabilities* capabilities, DType type, const 
   const Rows rows = rows_along(shape, along, strides);
   const RowViews views{.inputs = {v}, .results = {v}};
   const RowPlanOptions options = plan_options(views, rows);
-  // A row that is past a binding, in itself or as an operand of 64 bits, goes in windows, whose parts do not wait.
+  // Rows that exceed a binding, by themselves or as 64-bit operands, are processed in chunks, which do not look back.
   View row = v;
   row.dtype = DType::u64;
   for (int d = 0; d < row.rank(); ++d) row.layout.shape[d] = along[d] ? shape[d] : 1;

@@ -1,9 +1,9 @@
-{# Operands, prologue and epilogue of a kernel of rows: the WGSL half of common/row_fusion.h. x is an operand, or result 0 of
-   the prologue, fn expression of `inputs`, whose further results are stored to `extra_outputs`. `results` are the kernel's
-   result, or what `epilogue` makes of it and of `operands`. The argument `place` of the macros below is a macro that gives
-   a step's index: loop_place(operand, k) in a loop, row_place(operand, i) of the register step k<i>, register_place(operand,
-   i) of the same by its distance from the lane's first step. Its last argument, if not empty, says whether the step is in
-   the row. `store_how`: the rounding of stores of four bf16, by accessors.cc's names. #}
+{# Operands, prologue and epilogue of a kernel of rows: the WGSL half of common/row_fusion.h. x is an operand, or result
+   0 of the prologue, fn expression of `inputs`, whose further results are stored to `extra_outputs`. `results` are the
+   kernel's result, or what `epilogue` makes of it and of `operands`. The argument `place` of the macros below is a
+   macro that gives a step's index: loop_place(operand, k) in a loop, row_place(operand, i) of the register step k<i>,
+   register_place(operand, i) of the same by its distance from the lane's first step. Its last argument, if not empty,
+   says whether the step is in the row. `store_how`: the rounding of stores of four bf16, by accessors.cc's names. #}
 {% macro loop_place(operand, k, inside) -%}
 {{ operand }}_start + {{ operand }}_at({{ step_at(k) }})
 {%- endmacro %}
@@ -34,8 +34,8 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {{ epilogue }}
 {% endmacro %}
 
-{# Where the row (of unaligned rows its first aligned access) starts in each operand; and, for register_place, the lane's
-   first step. #}
+{# Where the row (of unaligned rows its first aligned access) starts in each operand; and, for register_place, the
+   lane's first step. #}
 {% macro row_start(operand) -%}
 {{ operand }}_row(row){{ " - misalignment * p." ~ operand ~ "_inner0" if unaligned }}
 {%- endmacro %}
@@ -67,10 +67,11 @@ fn value_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 {%- endmacro %}
 {% set x_of = ".y0" if extra_outputs else "" %}
 {% macro x_step(k) -%}{{ made(loop_place, k, "") }}{{ x_of }}{%- endmacro %}
-{# Rows that are read once, in batches of a thread's steps. A batch is in flight as ahead0, …; each step that is consumed
-   loads one of the next batch. (Given loads at the top of a loop, NVIDIA's compiler alternates loads and sums where that
-   takes fewer registers, which takes half as long again.) All but the first `left_whole` of the last batch may be past
-   `end`: then a step within the row is loaded instead. `loads_pairs`: words of two 16-bit elements are in flight. #}
+{# Rows that are read once, in batches of a thread's steps. A batch is in flight as ahead0, …; each step that is
+   consumed loads one of the next batch. (Given loads at the top of a loop, NVIDIA's compiler alternates loads and sums
+   where that takes fewer registers, which takes half as long again.) All but the first `left_whole` of the last batch
+   may be past `end`: then a step within the row is loaded instead. `loads_pairs`: words of two 16-bit elements are in
+   flight. #}
 {% macro step_ahead(i, k) -%}
 {%- set place = k if i < left_whole else "min(" ~ k ~ ", end - 1u)" -%}
 {{ "words4_x(" ~ loop_place("x", place, "") ~ ")" if loads_pairs else made(loop_place, place, "") }}

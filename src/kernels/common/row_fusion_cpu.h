@@ -1,5 +1,5 @@
-// Rows on the CPU with elementwise work around them: each row of what `prologue` makes of the inputs handed to a function
-// as a dense array, and what it leaves to `epilogue`, in the blocks in which expressions run.
+// Rows on the CPU with a prologue and an epilogue: each row of the prologue's results is passed to a function as a
+// dense array, and the function's results to the epilogue, in the blocks in which expressions are evaluated.
 #pragma once
 
 #include "kernels/common/row_fusion.h"
@@ -8,13 +8,14 @@
 
 namespace weft::kernels {
 
-// The elements of a few rows as blocks of an expression's registers: f(runs, elements) for each block. A run is of one
-// row and along its last axis; rows take turns, so that lines of memory which rows side by side share are used whole.
+// The elements of a few rows in blocks of an expression's registers: calls f(runs, elements) for each block. A run
+// belongs to one row and lies along its last axis; rows alternate, so that cache lines which adjacent rows share are
+// used whole.
 class RowBlocks {
  public:
   struct Run {
-    int at, n;               // places in the block
-    std::int64_t row, step;  // row: of those
+    int at, n;               // begin and size in the block
+    std::int64_t row, step;  // row: among these rows
   };
   explicit RowBlocks(const Rows& rows) : rows_(rows) {}
 
@@ -43,7 +44,7 @@ class RowBlocks {
   std::vector<Run> runs_;
 };
 
-// Both ends of the work, for one thread.
+// Prologue and epilogue, for one thread.
 template <class T>
 class RowWorker {
  public:
@@ -57,7 +58,7 @@ class RowWorker {
     if (epilogue) epilogue_registers_.emplace(*epilogue);
   }
 
-  // x of `count` rows from `first` on, one after the other; what is beside it is stored.
+  // Computes x of `count` rows from `first` on, one after the other, and stores the extra outputs.
   void take(std::int64_t first, std::int64_t count, T* x) {
     if (count == 1 && long_runs()) {
       std::vector<CpuExpression::Row> in(views_.inputs.size()), out(views_.extra_outputs.size() + 2);
@@ -87,7 +88,7 @@ class RowWorker {
       }
     });
   }
-  // Stores what becomes of the results of these rows.
+  // Stores the epilogue's results for the function's results of these rows.
   void give(std::int64_t first, std::int64_t count, const T* y) {
     const bool narrow = views_.result_type() != kType;
     if (count == 1 && !narrow && long_runs()) {
@@ -125,9 +126,9 @@ class RowWorker {
   std::size_t results_at() const { return views_.inputs.size() + views_.operands.size(); }
   std::size_t extra_outputs_at() const { return results_at() + views_.results.size(); }
   std::int64_t width() const { return rows_.inner.shape.empty() ? 1 : rows_.inner.shape.back(); }
-  // Whether runs along the last axis are worth an evaluation each.
+  // True if runs along the last axis are long enough for an evaluation each.
   bool long_runs() const { return width() >= CpuExpression::kBlock / 4; }
-  // f(first step, steps) for each of them.
+  // Calls f(first step, steps) for each run.
   template <class F>
   void each_run(F&& f) const {
     for (std::int64_t step = 0; step < rows_.length; step += width()) f(step, width());
@@ -149,7 +150,7 @@ class RowWorker {
     const auto [offset, stride] = place(k, row, step);
     return {v.buffer.data() + v.offset, offset, stride};
   }
-  // Input or output `port` of an expression, which is the operand `k` of the rows.
+  // Loads or stores port `port` of an expression, which is operand `k` of the rows.
   void load(const CpuExpression& e, CpuExpression::Registers& registers, std::size_t port, const View& v, std::size_t k,
             std::int64_t first, const RowBlocks::Run& run) const {
     const auto [offset, stride] = place(k, first + run.row, run.step);
@@ -168,18 +169,18 @@ class RowWorker {
   RowBlocks blocks_;
 };
 
-// f(row of x, row of y, length, number of the row) for each row, on all cores.
+// Calls f(row of x, row of y, length, index of the row) for each row, on all cores.
 template <class T, class F>
 void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& rows, F&& f) {
   std::optional<CpuExpression> prologue, epilogue;
   if (views.prologue) {
-    // x is the last output, as it was computed: not rounded to a narrower type.
+    // The last output is x as it was computed, not rounded to a narrower type.
     Expression e = *views.prologue;
     e.output(e.cast(e.outputs()[0], RowWorker<T>::kType));
     prologue.emplace(e);
   }
   if (views.epilogue) epilogue.emplace(*views.epilogue);
-  // Packed elements of neighbours share bytes.
+  // Adjacent packed elements share bytes.
   const auto packed = [](const std::vector<View>& list) {
     return std::ranges::any_of(list, [](const View& v) { return bits(v.dtype) < 8; });
   };

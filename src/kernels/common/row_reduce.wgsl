@@ -45,8 +45,8 @@ load{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at
 store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_at({{ step_at(k) }}), {{ value }})
 {%- endmacro %}
 
-{# The index of the lane's register step i, which is step k<i> of the row, after first_place(operand, start). `inside`, if
-   given, says whether the step is in the row; if it is not, the index is one that is. #}
+{# The index of the lane's register step i, which is step k<i> of the row, after first_place(operand, start). `inside`,
+   if given, says whether the step is in the row; if it is not, the index is one that is. #}
 {% macro first_place(operand, start) %}
 {% if even or aligned %}
   let {{ operand }}_first = {{ start }} + {{ operand }}_at({{ "2u * min(lane, p.row_length / 2u)" if unaligned else step_at("min(lane, p.steps - 1u)") }});
@@ -54,7 +54,7 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
   let {{ operand }}_first = {{ start }};
 {% endif %}
 {% endmacro %}
-{# Runs of the fastest axis, `per_run` steps each. #}
+{# Along runs of the fastest axis, `per_run` steps each. #}
 {% macro run_way(operand, i) -%}
 ({{ i % per_run }}u * p.{{ operand }}_jump + {{ i // per_run }}u * p.{{ operand }}_wrap)
 {%- endmacro %}
@@ -68,9 +68,9 @@ store{{ "4" if width == 4 else "" }}_{{ operand }}({{ start }} + {{ operand }}_a
 {%- endif -%}
 {%- endmacro %}
 
-{# Declares fn <name>(value, tid) -> type: `combine` over the threads that share the thread's row. All of them get the same
-   result, the same in every run. Uses shuffles within clusters of threads, and workgroup memory between clusters, up to 32
-   values a round. All threads of the workgroup must call it together. #}
+{# Declares fn <name>(value, tid) -> type: `combine` over the threads that share the thread's row. All of them get the
+   same result, the same in every run. Uses shuffles within clusters of threads, and workgroup memory between clusters,
+   up to 32 values a round. All threads of the workgroup must call it together. #}
 {% macro row_reduction(name, type, combine) %}
 {% set shuffled = cluster // interleave if cluster > interleave else 1 %}
 {% if shuffled > threads_per_row %}{% set shuffled = threads_per_row %}{% endif %}
@@ -118,7 +118,8 @@ fn {{ name }}(value: {{ type }}, tid: u32) -> {{ type }} {
   let lane = tid / {{ interleave }}u % {{ threads_per_row }}u;
   let wanted = ({{ group }} * {{ workgroup // threads_per_row }}u + {{ row_in_group() }}) * {{ rows_per_thread }}u;
   let live = wanted < p.rows;
-  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // threads past the end repeat the last row and store nothing
+  // Threads past the end repeat the last row and store nothing.
+  let row = min(wanted, p.rows - {{ rows_per_thread }}u);
 {% endmacro %}
 {# Unaligned rows: the register steps of which a part may be outside of the row. #}
 {% macro is_edge(i) -%}{{ "yes" if unaligned and (i == 0 or i + 2 >= register_steps) }}{%- endmacro %}
@@ -133,8 +134,8 @@ fn in_row(i: u32) -> vec4<bool> {
   return vec4<u32>(i) + vec4<u32>({{ step_offsets | join("u, ") }}u) < vec4<u32>(p.row_length);
 }
 {% endif %}
-{# Declares the register steps k0, k1, … and `whole`, whether the last of them is in the row; of unaligned rows also in0, …,
-   which elements of the head and the tail are. #}
+{# Declares the register steps k0, k1, … and `whole`, whether the last of them is in the row; of unaligned rows also
+   in0, …, which elements of the head and the tail are. #}
 {% macro row_steps() -%}
 {% for i in range(register_steps) %}
   let k{{ i }} = lane + {{ i * threads_per_row }}u;
@@ -152,8 +153,8 @@ fn in_row(i: u32) -> vec4<bool> {
 {% macro in_step(other, value, i) -%}
 {% if is_edge(i) %}select({{ other }}, {{ value }}, in{{ i }}){% elif i == register_steps - 1 %}select({{ other }}, {{ value }}, whole){% else %}{{ value }}{% endif %}
 {%- endmacro %}
-{# Declares the number of the lane's steps, for a second reading of the row, which goes backwards because what was read last
-   is the likeliest to be in a cache. #}
+{# Declares the number of the lane's steps, for a second reading of the row, which goes backwards because what was read
+   last is the likeliest to be in a cache. #}
 {% macro steps_left() %}
   var left = 0u;
   if (lane < p.steps) { left = (p.steps - lane + {{ threads_per_row - 1 }}u) / {{ threads_per_row }}u; }

@@ -8,7 +8,7 @@
 namespace weft::kernels {
 namespace {
 
-// Measured on an H200 and on lavapipe; what is flat there was chosen for less compiled code.
+// Measured on an H200 and on lavapipe; where times are flat, chosen for less compiled code.
 // Threads that fill a large GPU; with fewer, rows are spread over more threads each.
 constexpr std::int64_t kManyThreads = 1 << 17;
 // Threads of a workgroup where one row needs fewer.
@@ -21,18 +21,18 @@ struct Interleaving {
 constexpr Interleaving kInterleaveFours = {16, 4}, kInterleaveSingles = {64, 16};
 constexpr std::int64_t kManyWorkgroups = 128;
 
-// What a thread of a kernel that keeps rows holds in registers, usually.
+// Registers of a thread that hold a row, usually.
 constexpr std::int64_t kUsualRegisters = 64;
 
-// Steps that a thread keeps. On a CPU its registers are its cache, and loads are what costs. Long rows are shared by
-// half as many threads, which wait less for each other: group norm of rows of 32,768 takes 140 µs for 149 in f32, 142
-// for 166 in f16, softmax of rows of 16,384 in f16 135 for 164.
+// Steps that a thread holds in registers. On a CPU they are in its cache, and loads dominate. Long rows are shared by
+// half as many threads, which wait less for each other: group norm of rows of 32,768 takes 140 instead of 149 µs in
+// f32, 142 instead of 166 µs in f16; softmax of rows of 16,384 in f16 135 instead of 164 µs (H200).
 std::int64_t max_register_steps(const RowPlan& plan, const RowPlanOptions& options, bool software,
                                 std::uint32_t largest) {
   if (software) return std::min(96 / plan.width, 24);
   const std::int64_t few = options.in_pairs ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
-  // As words, of which more fit. Phased, 512 threads with few registers, or 256 with all there are, are quicker than
-  // what lies between.
+  // As packed pairs, of which more fit. For unaligned rows 512 threads with few registers, or 256 with all registers,
+  // are faster than anything between.
   if (options.packs && (plan.unaligned || options.along4) && plan.steps > 4096) {
     if (plan.steps <= 8192) return plan.unaligned ? 16 : 32;
     if (plan.unaligned && plan.steps <= 24576) return 64;
@@ -53,7 +53,7 @@ bool four_by_four(const View& view) {
   return b >= 8 && b <= 32 && view.offset * 8 / b % 4 == 0;
 }
 
-// `fast` ends in a contiguous run of fours, and every other stride is a multiple of four.
+// True if `fast` ends in a contiguous run of whole groups of four, and every other stride is a multiple of four.
 bool strides_in_fours(const Collapsed& fast, const Collapsed& slow, std::size_t k) {
   if (fast.shape.empty() || fast.shape.back() % 4 != 0 || fast.strides[k].back() != 1) return false;
   const auto in_fours = [](std::int64_t s) { return s % 4 == 0; };
@@ -72,21 +72,21 @@ Collapsed collapse_axes(const Shape& shape, std::span<const Strides> strides, co
   return collapse(sizes, own_strides);
 }
 
-// Threads that read along a row: enough steps each to have loads in flight, enough adjacent threads to read whole lines,
-// and one subgroup as long as its registers hold the row.
+// Threads that read along a row: enough steps each to have loads in flight, enough adjacent threads to read whole
+// lines, and one subgroup as long as its registers hold the row.
 std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options,
                             std::int64_t register_steps, bool software, std::uint32_t largest) {
   const bool keep = options.keep;
   const std::uint32_t neighbours = power_of_two_at_most(std::min<std::int64_t>(plan.steps, 8));
-  // Threads are SIMD lanes there: more than a subgroup would only bring barriers.
+  // On software devices threads are SIMD lanes: more than a subgroup would only add barriers.
   if (software) return std::min({neighbours, plan.cluster, largest});
 
   const bool words = options.in_pairs && !keep, short_steps = plan.width == 1 || words;
   // A row in registers is loaded before anything else happens: more threads with half as many steps each.
   const int each = (short_steps ? 16 : 8) / (keep && !plan.unaligned ? 2 : 1);
   std::uint32_t threads_per_row = std::max(power_of_two_at_least(ceil_div(plan.steps, each)), neighbours);
-  // Many steps each, in a cluster if they can: max of 32,768 rows of 4,096 in f16 takes 65 µs with 16 or 32 threads a
-  // row, 78 with 64, 90 with 128.
+  // Many steps each, in one cluster if possible: max of 32,768 rows of 4,096 in f16 takes 65 µs with 16 or 32 threads a
+  // row, 78 µs with 64, 90 µs with 128 (H200).
   if (words)
     threads_per_row =
         std::max({std::min(threads_per_row, 16u), neighbours, power_of_two_at_least(ceil_div(plan.steps, 64))});
@@ -98,7 +98,7 @@ std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPla
   threads_per_row = std::min(threads_per_row, keeps  ? largest / 2
                                               : keep ? largest
                                                      : std::min<std::uint32_t>(largest, kUsualWorkgroup));
-  // Few rows: more threads each, but no barriers for the sake of a few loads.
+  // Few rows: more threads each, but no additional barriers to save a few loads.
   while (!options.split && rows * threads_per_row * 2 <= kManyThreads &&
          threads_per_row * 2 <= std::min<std::int64_t>(plan.steps, largest)) {
     if (threads_per_row >= plan.cluster && plan.steps <= threads_per_row * 8) break;
@@ -152,7 +152,7 @@ bool vectorises_across(const View& view, const Rows& rows, std::size_t k) {
 }
 
 bool packed_pairs(const View& view, const Rows& rows, std::size_t k) {
-  // An even number, since the last four begin at a word, too.
+  // An even number of rows, since the last four also begin at a word.
   if (bits(view.dtype) != 16 || view.offset % 4 != 0 || rows.count < 4 || rows.count % 2 != 0) return false;
   if (rows.outer.shape.rank() != 1 || rows.outer.strides[k][0] != 1) return false;
   return std::ranges::all_of(rows.inner.strides[k], [](std::int64_t s) { return s % 2 == 0; });
@@ -204,7 +204,7 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   plan.unaligned = options.unaligned && !options.along4 && !plan.across;
   plan.width = options.along4 || across4 || plan.unaligned ? 4 : 1;
   plan.alignment_unit = options.alignment_unit;
-  // Phased: of the row that begins last in its word, or in its four.
+  // For unaligned rows: the steps of the row with the largest misalignment.
   plan.steps = plan.across   ? rows.length
                : plan.unaligned ? (plan.alignment_unit - 1 + rows.length + 3) / 4
                              : rows.length / plan.width;
@@ -222,13 +222,13 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
     plan.threads_per_row = threads_along(plan, row_groups, options, register_steps, capabilities.software, largest);
   }
 
-  // Whole subgroups, which the order of threads relies on; beyond that no more than there is work for, and little
-  // where each thread has much of it: sums of rows of 1,024 in f16 take 64 µs with 32 threads, 75 with 256.
+  // Whole subgroups, on which the order of threads relies; otherwise no more than there is work for, and few threads
+  // where each has much work: sums of rows of 1,024 in f16 take 64 µs with 32 threads, 75 µs with 256 (H200).
   const std::uint32_t unit = plan.threads_per_row * plan.interleave;
   const bool small =
       options.in_pairs && !options.keep && !plan.across && plan.steps >= 16 * std::int64_t{plan.threads_per_row};
-  // Rows in registers that need barriers get a workgroup each, so as not to wait for each other: softmax of rows of 16,384
-  // in f16 takes 130 µs in workgroups of 128 threads, 183 µs in workgroups of two such rows (H200).
+  // Rows in registers that need barriers get a workgroup each, so as not to wait for each other: softmax of rows of
+  // 16,384 in f16 takes 130 µs in workgroups of 128 threads, 183 µs in workgroups of two such rows (H200).
   const bool alone = options.keep && !plan.across && plan.threads_per_row >= 64;
   const std::int64_t usual = capabilities.software ? 64 : small || alone ? 0 : kUsualWorkgroup;
   const std::int64_t all = power_of_two_at_least(row_groups) * std::int64_t{plan.threads_per_row};
@@ -287,7 +287,7 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   };
   add_space("outer", rows.outer);
   add_space("inner", rows.inner);
-  // Operands whose rows lie in one run need no split of the index.
+  // The index needs no split for operands whose rows are single runs.
   const int rank = rows.inner.shape.rank();
   std::vector<std::string> flat;
   for (std::size_t k = 0; k < names.size() && rank > 1; ++k) {
@@ -304,17 +304,17 @@ void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const
   const bool even = rank <= 1 || (rank == 2 && ahead % fastest == 0);
   const bool aligned = !even && rank == 2 && fastest % ahead == 0;
   call.set("even", even).set("aligned", aligned);
-  // As a number in the text: quotients by it are known then.
+  // A number in the text, so that compilers can simplify quotients by it.
   const std::int64_t runs = aligned ? fastest / ahead : 1;
   if (aligned) call.set("per_run", std::min(runs, std::max<std::int64_t>(plan.register_steps, 1)));
-  bool in_ways = even || aligned;  // whether steps are found by their way from the first
+  bool in_ways = even || aligned;  // true if steps are found by strides from the first one
   if (plan.tiles) {
-    // A tile's steps lie on one run of the fastest axis, or begin where one begins.
+    // A tile's steps lie on one run of the fastest axis, or begin at the start of a run.
     const bool one_run = even || (aligned && runs % plan.register_steps == 0);
     in_ways = one_run || (aligned && plan.register_steps % runs == 0);
     call.set("tile_way", one_run ? "even" : in_ways ? "aligned" : "none");
   }
-  std::vector<std::string> still;  // operands that do not move from step to step (`aligned`: of a run)
+  std::vector<std::string> still;  // operands with stride 0 from step to step (`aligned`: within a run)
   for (std::size_t k = 0; k < names.size() && (even || aligned); ++k) {
     const Strides& s = rows.inner.strides[k];
     const std::int64_t jump = rank == 0 ? 0 : rank == 1 || aligned ? ahead * s.back() : ahead / fastest * s[0];

@@ -27,28 +27,29 @@ Rows rows_along(const Shape& shape, const AxisMask& along, std::span<const Strid
 bool vectorises_along(const View& view, const Rows& rows, std::size_t k);
 // … or the same element of four adjacent rows at a time.
 bool vectorises_across(const View& view, const Rows& rows, std::size_t k);
-// True if four adjacent rows of operand k, of a 16-bit type, can be read as two 32-bit words (packed pairs): at each step
-// the first row begins at a word, and the number of rows is even and at least four. If it is no multiple of four, the
-// last group of four rows overlaps the one before it.
+// True if four adjacent rows of operand k, of a 16-bit type, can be read as two 32-bit words (packed pairs): at each
+// step the first row begins at a word, and the number of rows is even and at least four. If it is no multiple of four,
+// the last group of four rows overlaps the one before it.
 bool packed_pairs(const View& view, const Rows& rows, std::size_t k);
 // The same for rows that begin anywhere, at least four of them: four elements are assembled from three words.
 bool unaligned_pairs(const View& view, const Rows& rows, std::size_t k);
 // Elements of an aligned access to unaligned rows: two of a 16-bit type (a word), else four.
 int alignment_unit_of(DType type);
-// True if rows of operands k and l can be accessed together as unaligned rows: both types have 16 bits, or both 32, rows
-// are contiguous, and each row has the same misalignment (its start modulo alignment_unit_of()) in both operands.
+// True if rows of operands k and l can be accessed together as unaligned rows: both types have 16 bits, or both 32,
+// rows are contiguous, and each row has the same misalignment (its start modulo alignment_unit_of()) in both operands.
 bool same_misalignment(const View& view, const View& other, const Rows& rows, std::size_t k, std::size_t l);
-// True if adjacent elements of operand k in memory belong to different rows: adjacent threads should take adjacent rows.
+// True if adjacent elements of operand k in memory belong to different rows: adjacent threads should take adjacent
+// rows.
 bool runs_across(const Rows& rows, std::size_t k);
 
-// How threads share rows. `threads_per_row` threads work on one row (or on four adjacent rows, if `across` and width 4).
-// Lane m of them takes the steps m, m + threads_per_row, m + 2·threads_per_row, …; a step is `width` elements of a row, or
-// one element of `width` rows.
+// How threads share rows. `threads_per_row` threads work on one row (or on four adjacent rows, if `across` and width
+// 4). Lane m of them takes the steps m, m + threads_per_row, m + 2·threads_per_row, …; a step is `width` elements of a
+// row, or one element of `width` rows.
 struct RowPlan {
   bool across = false;  // adjacent threads belong to adjacent rows
   int width = 1;        // 1 or 4
   std::uint32_t threads_per_row = 1;  // a power of two
-  std::uint32_t interleave = 1;  // rows (or groups of four) whose lanes alternate in the order of threads; a power of two
+  std::uint32_t interleave = 1;  // rows (or groups of four) whose lanes alternate in thread order; a power of two
   std::uint32_t workgroup = 1;        // threads
   std::uint32_t cluster = 1;          // adjacent threads that exchange values by subgroup shuffles
   std::uint32_t register_steps = 0;   // steps of each lane that stay in registers; 0: too many, the row is read again
@@ -58,8 +59,8 @@ struct RowPlan {
   bool tiles = false;  // for tiles of split_rows.h, whose steps are threads_per_row apart
   // Rows that begin and end anywhere: a vector body with a peeled head and tail. A step of a 16-bit type is two words,
   // threads_per_row words apart, so that adjacent threads access adjacent words; of a 32-bit type it is four adjacent
-  // words. Elements of a lane's first step and of its last two may be outside of the row. Rows that the kernel reads more
-  // than once are unaligned only if they stay in registers.
+  // words. Elements of a lane's first step and of its last two may be outside of the row. Rows that the kernel reads
+  // more than once are unaligned only if they stay in registers.
   bool unaligned = false;
   int alignment_unit = 2;        // alignment_unit_of() the leading operand's type
   bool packed = false;           // registers hold words of two 16-bit elements: more operations, half the registers
@@ -74,8 +75,8 @@ struct RowPlan {
   }
 };
 
-// True if the plan's steps of operand k are vectors of four in memory. `leader`, operand l, is the one whose misalignment
-// the rows have.
+// True if the plan's steps of operand k are vectors of four in memory. `leader`, operand l, is the one whose
+// misalignment the rows have.
 bool steps_are_vec4(const RowPlan& plan, const Rows& rows, const View& view, std::size_t k, const View& leader,
                     std::size_t l);
 
@@ -93,7 +94,7 @@ struct RowPlanOptions {
   int alignment_unit = 2;                // as in RowPlan, if they are
   bool across = false;                   // lay rows across threads though nothing vectorises
   bool keep = false;                     // the kernel reads a row more than once
-  bool in_pairs = false;                 // it reads, or keeps, steps of four as words of two 16-bit elements
+  bool in_pairs = false;                 // it reads, or holds, steps of four as words of two 16-bit elements
   bool packs = false;                    // it may keep 16-bit rows as words: unaligned or long ones
   bool ahead = false;                    // steps are loaded ahead of their use, so fewer threads are enough
   bool split = false;                    // rows will be split, so fewer threads a row are enough
@@ -103,8 +104,8 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
 // What all chunks of a tensor allow.
 RowPlanOptions common_options(std::span<const RowPlanOptions> chunks);
 
-// Adds the plan to `call` as template variables, and what row_reduce.wgsl's row_access(name, …) needs of the operands: one
-// name for each list of strides.
+// Adds the plan to `call` as template variables, and what row_reduce.wgsl's row_access(name, …) needs of the operands:
+// one name for each list of strides.
 void add_rows(Call& call, const Rows& rows, const RowPlan& plan, std::span<const std::string_view> names);
 
 // A row in `count` splits of `steps` steps each.
@@ -113,14 +114,14 @@ struct RowSplits {
 };
 inline RowSplits uncut(const RowPlan& plan) { return {1, plan.steps}; }
 
-// Loads that a thread has in flight: more for narrow elements, so that bytes are equal, and for single elements. `ahead`:
-// for kernels that load ahead of use (row_fusion.wgsl).
+// Loads that a thread has in flight: more for narrow elements, so that bytes are equal, and for single elements.
+// `ahead`: for kernels that load ahead of use (row_fusion.wgsl).
 int loads_at_once(const gpu::Capabilities& capabilities, const RowPlan& plan, bool narrow, bool ahead = false);
 
-// Adds the order of a lane's steps of a split to `call`: batches of `loads` steps, then the rest of the longest split in
-// one batch, of which all but `left_whole` steps may be past the end. Of unaligned rows this is about the steps between
-// head and tail, which are added to the rest. `ahead`: batches are loaded ahead of use (row_fusion.wgsl), so that the last
-// batch always belongs to the rest.
+// Adds the order of a lane's steps of a split to `call`: batches of `loads` steps, then the rest of the longest split
+// in one batch, of which all but `left_whole` steps may be past the end. Of unaligned rows this is about the steps
+// between head and tail, which are added to the rest. `ahead`: batches are loaded ahead of use (row_fusion.wgsl), so
+// that the last batch always belongs to the rest.
 void add_batches(Call& call, const RowPlan& plan, const RowSplits& splits, int loads, bool ahead = false);
 
 }  // namespace weft::kernels

@@ -1,4 +1,4 @@
-// Rows on the CPU: each row of a tensor of any type and strides handed to a function as a dense array.
+// Rows on the CPU: each row of a tensor of any type and strides is passed to a function as a dense array.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/twin.h"
 
-// Compiled once for each level of vector instructions; the loader picks. Not under sanitizers, whose runtime is not up
-// when the loader asks.
+// Compiled once for each level of vector instructions; the loader selects one. Not with sanitizers, whose runtime is
+// not initialised when the loader selects.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define WEFT_VECTOR_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
@@ -39,7 +39,7 @@ class RowSteps {
   std::vector<std::int64_t> table_;
 };
 
-// The rows of one operand, taken in blocks as dense arrays of T. Rows side by side in memory are taken together, so
+// The rows of one operand, read in blocks as dense arrays of T. Rows that are adjacent in memory are read together, so
 // that each cache line is used whole.
 template <class T>
 class RowReader {
@@ -85,7 +85,7 @@ class RowReader {
   template <class X>
   using float_for = std::conditional_t<std::is_same_v<X, double>, double, float>;
 
-  // Rows that lie side by side, of a type whose blocks are converted by vector code.
+  // True if rows are contiguous and of a type whose blocks are converted by vector code.
   bool by_blocks() const { return std::is_same_v<T, float> && steps_.contiguous() && widens_to_f32(view_.dtype); }
   template <class F>
   void for_each_block(std::int64_t first, std::int64_t count, F&& f) const {

@@ -1,13 +1,13 @@
-// Scalar functions of f32, accurate to 4 ULP on all finite arguments, with NaN and infinities as IEEE 754 has them
-// (tested by their bits: WGSL lets an implementation assume that they do not occur). Methods: range reduction by
-// constants split so that products are exact, then minimax polynomials (tests/reference/scalar_polynomials.py makes
-// them). No step relies on a fused multiply-add, and none breaks if the compiler fuses one: every product whose error
-// matters is exact because its factors were cut to 12 bits. Where a device's exp2 has proved itself, shorter forms in
-// device_math.wgsl take the place of some of these functions and leave far arguments to what is called …_whole_f32.
+// Scalar functions of f32, accurate to 4 ULP on all finite arguments, with NaN and infinities as in IEEE 754 (tested by
+// their bits: WGSL allows implementations to assume that they do not occur). Methods: range reduction by constants
+// split so that products are exact, then minimax polynomials (made by tests/reference/scalar_polynomials.py). No step
+// relies on a fused multiply-add, and none breaks if the compiler fuses one: every product whose error matters is exact
+// because its factors were cut to 12 bits. Where a device's exp2 passed a test, shorter forms in device_math.wgsl
+// replace some of these functions and leave far arguments to functions named …_whole_f32.
 
 fn f32_from_bits(b: u32) -> f32 { return bitcast<f32>(b); }
 
-// Also where the divisor is so large that WGSL promises nothing (past 2^126 its reciprocal would be denormal).
+// Also for divisors so large that WGSL guarantees nothing (past 2^126 the reciprocal would be denormal).
 fn div_f32(a: f32, b: f32) -> f32 {
   let s = select(1.0, 0.25, (bitcast<u32>(b) & 0x7fffffffu) >= 0x7e000000u);
   return (a * s) / (b * s);
@@ -15,7 +15,7 @@ fn div_f32(a: f32, b: f32) -> f32 {
 
 fn is_nan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
-// |x| is not below the limit; also NaN.
+// True if |x| is not below the limit, or NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= bitcast<u32>(limit); }
 
 fn is_inf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
@@ -25,7 +25,7 @@ fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); 
 // Rounded to 12 bits: the product of two such numbers is exact.
 fn high_part_f32(x: f32) -> f32 { return bitcast<f32>((bitcast<u32>(x) + 0x800u) & 0xfffff000u); }
 
-// Order-preserving integer of a number; -0 and +0 are the same one.
+// An integer in the order of the numbers; the same for -0 and +0.
 fn order_f32(x: f32) -> i32 {
   let b = bitcast<i32>(x);
   return select(b, -(b & 0x7fffffff), b < 0);
@@ -43,7 +43,7 @@ fn less_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) &&
 
 fn less_equal_f32(a: f32, b: f32) -> bool { return !is_nan_f32(a) && !is_nan_f32(b) && order_f32(a) <= order_f32(b); }
 
-// Whether x's bits are among `count` from `first` on: an interval of numbers of one sign.
+// True if x's bits are among `count` from `first` on: an interval of numbers of one sign.
 fn is_among_f32(x: f32, first: u32, count: u32) -> bool { return bitcast<u32>(x) - first < count; }
 
 fn min_f32(a: f32, b: f32) -> f32 {
@@ -65,14 +65,14 @@ fn sign_f32(x: f32) -> f32 {
   return signed_f32(f32_from_bits(select(select(0u, 0x3f800000u, b != 0u), b, b > 0x7f800000u)), select(x, 0.0, b == 0u));
 }
 
-// Negative numbers, -0 and -inf become 0; NaN stays.
+// Negative numbers, -0 and -inf give 0; NaN stays NaN.
 fn relu_f32(x: f32) -> f32 {
   let b = bitcast<u32>(x);
   return select(x, 0.0, b >= 0x80000000u && b <= 0xff800000u);
 }
 
-// v · 2^n of a positive v, by its exponent's bits: a product could be turned around by the compiler and overflow on the
-// way. Denormal results are 0.
+// v · 2^n for positive v, by adding to the exponent's bits: a compiler could reorder a product, which would then
+// overflow. Denormal results become 0.
 fn scale_f32(v: f32, n: i32) -> f32 {
   let b = bitcast<i32>(v);
   let e = (b >> 23u) + n;
@@ -91,9 +91,9 @@ fn exp_rest_f32(r: f32) -> f32 {
   return q;
 }
 
-// 2^k · exp(x + tail): the exponent as a sum, for arguments that f32 is too coarse for.
+// 2^k · exp(x + tail): a sum, for arguments that need more precision than f32 has.
 fn exp_sum_f32(argument: f32, tail: f32, k: i32) -> f32 {
-  let x = clamp(argument, -250.0, 250.0);  // far past f32's range either way
+  let x = clamp(argument, -250.0, 250.0);  // far beyond f32's range on both sides
   let n = round((x + tail) * 1.44269504);
   let r = ((x - n * 0.693145751953125) - n * 1.42860682e-6) + tail;
   return select(scale_f32(1.0 + (r + r * r * exp_rest_f32(r)), i32(n) + k), argument, is_nan_f32(argument));
@@ -155,7 +155,7 @@ fn log1p_rest_f32(f: f32) -> f32 {
   return f * f * (f * q - 0.5);
 }
 
-// `ordinary`, or what a logarithm is where x is no ordinary number. Without branches: threads seldom agree.
+// `ordinary`, or the logarithm of a special x. Without branches, because threads seldom agree.
 fn log_or_special_f32(x: f32, ordinary: f32) -> f32 {
   let b = bitcast<u32>(x);
   var special = select(x, f32_from_bits(0x7fc00000u), b > 0x80000000u);
@@ -178,7 +178,7 @@ fn log2_f32(x: f32) -> f32 {
 
 // log(1 + u) for u in [0, 1].
 fn log1p_unit_f32(u: f32) -> f32 {
-  // 1 + u = 2 (1 + f) in the upper part: one polynomial for both.
+  // 1 + u = 2 (1 + f) in the upper part, so that one polynomial serves both.
   let upper = u > 0.4142;
   let f = select(u, 0.5 * u - 0.5, upper);
   return select(0.0, 0.693145751953125, upper) + (f + (log1p_rest_f32(f) + select(0.0, 1.42860682e-6, upper)));
@@ -198,8 +198,8 @@ fn sigmoid_whole_f32(x: f32) -> f32 {
   return select(r, e * r, x < 0.0);
 }
 
-// x / (1 + exp(-(z + tail))), z of x's sign; -0 in the limit of -infinity. exp(z) could be denormal where the result is
-// not, so it carries a factor of 2^32 that is taken off at the end.
+// x / (1 + exp(-(z + tail))), where z has x's sign; -0 in the limit of -infinity. exp(z) could be denormal where the
+// result is not, so it carries a factor of 2^32, which is removed at the end.
 fn gated_f32(x: f32, z: f32, tail: f32) -> f32 {
   let negative = z < 0.0;
   let big = exp_sum_f32(-abs_f32(z), select(-tail, tail, negative), 32);
@@ -221,7 +221,7 @@ fn gelu_quick_whole_f32(x: f32) -> f32 {         // x · sigmoid(1.702 x)
   return gated_f32(x, h * 1.7021484375, h * -0.0001484375 + (x - h) * 1.702);
 }
 
-// x · ½ (1 + tanh(√(2/π) (x + 0.044715 x³))) = x · sigmoid(x (a + b x²)), the argument in two parts.
+// x · ½ (1 + tanh(√(2/π) (x + 0.044715 x³))) = x · sigmoid(x (a + b x²)), with the argument in two parts.
 fn gelu_tanh_f32(x: f32) -> f32 { return gelu_tanh_whole_f32(x); }
 
 fn gelu_tanh_whole_f32(x: f32) -> f32 {
@@ -233,7 +233,7 @@ fn gelu_tanh_whole_f32(x: f32) -> f32 {
   let th = high_part_f32(s + sl);
   let tl = (s - th) + sl;
   let w = high_part_f32(1.5957691 + 0.071354816 * th);
-  // The first sum is below 2^-8; clamping it keeps compilers from adding its constant to that of the second.
+  // The first sum is below 2^-8; the clamp keeps compilers from adding its constant to the second's.
   let wl = clamp((0.07135009765625 * th - w) + 1.595703125, -1.0, 1.0) +
            (6.599660573e-5 + (0.071354816 * tl + 4.71861635e-6 * th));
   return gated_f32(x, xh * w, xh * wl + xl * (w + wl));
@@ -312,7 +312,7 @@ fn tanh_whole_f32(x: f32) -> f32 {
   return tanh_near_f32(x);
 }
 
-fn tanh_near_f32(x: f32) -> f32 {          // |x| < 0.625
+fn tanh_near_f32(x: f32) -> f32 {          // tanh of |x| < 0.625
   let z = x * x;
   var q = 0.0022834947;
   q = q * z - 0.008336379;
@@ -320,11 +320,11 @@ fn tanh_near_f32(x: f32) -> f32 {          // |x| < 0.625
   q = q * z - 0.05395904;
   q = q * z + 0.13333303;
   q = q * z - 0.33333334;
-  return x * (1.0 + z * q);                // -0 of -0, which a sum of x and a rest would not be
+  return x * (1.0 + z * q);                // -0 for -0, which the sum of x and a rest would not give
 }
 
 // x = quadrant · π/2 + rest (mod 2π), |rest| <= π/4. Below 402 by three constants whose products with the quadrant's
-// number are exact; above by Payne and Hanek's method: a 96-bit window of 2/π times the 24-bit mantissa.
+// number are exact; above by the method of Payne and Hanek: 96 bits of 2/π times the 24-bit mantissa.
 struct AngleF32 { quadrant: u32, rest: f32 }
 
 const kTwoOverPi = array<u32, 9>(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
@@ -347,19 +347,19 @@ fn reduce_angle_f32(x: f32) -> AngleF32 {
   let b = bitcast<u32>(a);
   if (b >= 0x7f800000u) { return AngleF32(0u, f32_from_bits(0x7fc00000u)); }
   let m = (b & 0x7fffffu) | 0x800000u;
-  // x = m · 2^e; bits of 2/π that make multiples of 4 are skipped. 30: the table's leading zero word, less two bits.
+  // x = m · 2^e; skips bits of 2/π that only give multiples of 4. 30: the table's leading zero word, minus two bits.
   let start = u32(i32(b >> 23u) - 150 + 30);
   let p2 = mul_wide_u32(m, two_over_pi_word(start + 64u));
   let p1 = mul_wide_u32(m, two_over_pi_word(start + 32u));
   let middle = p1.x + p2.y;
   let carry = select(0u, 1u, middle < p1.x);
   let high = m * two_over_pi_word(start) + p1.y + carry;
-  // high:middle is the angle in quadrants, 2 bits before the point. Round to the nearest quadrant.
+  // high:middle is the angle in quadrants, with 2 bits before the binary point. Round to the nearest quadrant.
   let quadrant = (high + 0x20000000u) >> 30u;
   var fraction = vec2<u32>(middle << 2u, (high << 2u) | (middle >> 30u));
   let negative = (fraction.y & 0x80000000u) != 0u;
   if (negative) { fraction = neg_64(fraction); }
-  // times π/2 · 2^-64, in two parts of which the first's product is exact
+  // Times π/2 · 2^-64, in two parts; the first one's product is exact.
   let v = f32_from_u64(fraction);
   let h = high_part_f32(v);
   var r = h * 8.5153280978658881e-20 + ((v - h) * 8.51530395e-20 - h * 2.41476495e-25);
@@ -415,7 +415,7 @@ fn tan_whole_f32(x: f32) -> f32 {
   return quotient_f32(-c, s);
 }
 
-// IEEE 754's pow. log2|x| as a sum of a 12-bit number and the rest, so that its product with y keeps 2^-30 of it.
+// IEEE 754's pow. log2|x| is the sum of a 12-bit number and the rest, so that its product with y keeps 2^-30 of it.
 fn pow_f32(x: f32, y: f32) -> f32 { return pow_whole_f32(x, y); }
 
 fn pow_whole_f32(x: f32, y: f32) -> f32 {
@@ -425,7 +425,7 @@ fn pow_whole_f32(x: f32, y: f32) -> f32 {
   if (bx > 0x7f800000u) { return x; }
   if (by > 0x7f800000u) { return y; }
   let y_negative = (bitcast<u32>(y) >> 31u) != 0u;
-  // 0: y is no integer, 1: odd, 2: even.
+  // 0: y is not an integer, 1: odd, 2: even.
   var parity = 2u;
   if (by < 0x4b800000u) {
     let fraction_bits = 150u - (by >> 23u);
@@ -454,7 +454,7 @@ fn pow_whole_f32(x: f32, y: f32) -> f32 {
   let m = 1.0 + f;
   let d = m + 1.0;
   let dh = high_part_f32(d);
-  let dl = m - clamp(dh - 1.0, 0.0, 2.0);  // the clamp keeps compilers from making this d - dh, d being rounded
+  let dl = m - clamp(dh - 1.0, 0.0, 2.0);  // the clamp keeps compilers from taking d - dh, d being rounded
   let q = f / d;                           // log2(m) = 2/ln2 · (q + q³/3 + …)
   let qh = high_part_f32(q);
   let ql = ((f - qh * dh) - qh * dl) / d;

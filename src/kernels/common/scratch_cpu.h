@@ -1,4 +1,4 @@
-// Memory of a thread's own, on the CPU.
+// A thread's own memory, on the CPU.
 #pragma once
 
 #include "weft/view.h"

@@ -1,7 +1,7 @@
-// More scalar functions of f32, with the same care as scalar_math.wgsl: roots, inverse trigonometric and hyperbolic
-// functions, error functions, gamma functions, and functions of two numbers.
+// More scalar functions of f32, with the same precision as scalar_math.wgsl: roots, inverse trigonometric and
+// hyperbolic functions, error functions, gamma functions, and functions of two numbers.
 
-// a / b within about 1 ULP by one division, where b and the quotient are far from the ends of f32's range.
+// a / b within about 1 ULP with one division, for b and quotients far from the ends of f32's range.
 fn quotient_f32(a: f32, b: f32) -> f32 {
   let inverse = 1.0 / b;
   let h = high_part_f32(a * inverse);
@@ -9,7 +9,8 @@ fn quotient_f32(a: f32, b: f32) -> f32 {
   return h - ((h * bh - a) + h * (b - bh)) * inverse;  // -0 / b stays -0
 }
 
-// The square root within about 1 ULP, whatever the device's own makes of it; v >= 0 and far from the range's ends.
+// The square root within about 1 ULP, whatever the precision of the device's own; v >= 0 and far from the ends of f32's
+// range.
 fn root_f32(v: f32) -> f32 {
   let s = sqrt(v);
   let h = high_part_f32(s);
@@ -20,16 +21,17 @@ fn copysign_f32(x: f32, sign: f32) -> f32 {
   return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(sign) & 0x80000000u));
 }
 
-// r with x's sign, r NaN, of that sign already, or not below 0. Where a function is x itself for some arguments,
-// magnitudes are chosen between first: of "x, or copysign_f32(r, x)" LLVM 21 makes a masked vpternlog with its operands mixed up, where the processor has
-// AVX-512 (llvm/llvm-project issue 157929; Mesa's drivers gave wrong asinh and atan2 of eight-bit floats).
+// r with x's sign, for r that is NaN, has that sign already, or is not below 0. Where a function is x itself for some
+// arguments, select between magnitudes first: from "x, or copysign_f32(r, x)" LLVM 21 makes a masked vpternlog with its
+// operands mixed up, if the processor has AVX-512 (llvm/llvm-project issue 157929; Mesa's drivers gave wrong asinh and
+// atan2 of eight-bit floats).
 fn signed_f32(r: f32, x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(r) | (bitcast<u32>(x) & 0x80000000u)); }
 
 fn nan_f32() -> f32 { return f32_from_bits(0x7fc00000u); }
 
 fn infinity_f32() -> f32 { return f32_from_bits(0x7f800000u); }
 
-// Below 2^-12: functions that are x (1 + c x²) there are x, denormals and zeros of both signs too.
+// True below 2^-12: functions of the form x (1 + c x²) are x there, also for denormals and zeros of both signs.
 fn is_tiny_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) < 0x39800000u; }
 
 fn fmin_f32(a: f32, b: f32) -> f32 {
@@ -44,7 +46,7 @@ fn fmax_f32(a: f32, b: f32) -> f32 {
   return max_f32(a, b);
 }
 
-// The neighbour of pattern x towards pattern y, of numbers as sign and magnitude; `sign` is the sign's bit. No NaN.
+// The pattern next to x in the direction of y, for numbers as sign and magnitude; `sign` is the sign bit. No NaN.
 fn next_pattern(x: u32, y: u32, sign: u32) -> u32 {
   if (x == y || ((x | y) & ~sign) == 0u) { return y; }
   if ((x & ~sign) == 0u) { return (y & sign) | 1u; }
@@ -68,7 +70,7 @@ fn nextafter_f16(x: f32, y: f32) -> f32 {
   return select(select(next, y, is_nan_f32(y)), x, is_nan_f32(x));
 }
 
-// Of the float with e exponent and m mantissa bits (as in narrow_bits).
+// For the float with e exponent and m mantissa bits (as in narrow_bits).
 fn nextafter_narrow(x: f32, y: f32, e: u32, m: u32, finite_only: bool) -> f32 {
   if (is_nan_f32(x)) { return x; }
   if (is_nan_f32(y)) { return y; }
@@ -84,12 +86,12 @@ fn remainder_whole_f32(a: f32, b: f32) -> f32 {
   if (is_nan_f32(r)) { return r; }
   if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return bitcast<f32>(bitcast<u32>(b) & 0x80000000u); }
   if (((bitcast<u32>(r) ^ bitcast<u32>(b)) & 0x80000000u) == 0u) { return r; }
-  // Beside a small divisor r may be denormal, which a sum may take for 0.
+  // With a small divisor r may be denormal, which a sum may flush to 0.
   if (!is_beyond_f32(b, 0x1p-60)) { return (scaled_up_f32(r) + scaled_up_f32(b)) * 0x1p-64; }
   return r + b;
 }
 
-// x · 2^64 of |x| below 2^60, exactly, of denormals too.
+// x · 2^64 for |x| below 2^60, exactly, also for denormals.
 fn scaled_up_f32(x: f32) -> f32 {
   let a = bitcast<u32>(x) & 0x7fffffffu;
   let v = select(bitcast<f32>(a + (64u << 23u)), f32(a) * 0x1p-85, a < 0x800000u);
@@ -100,7 +102,7 @@ fn floor_divide_f32(x: f32, y: f32) -> f32 { return floor_divide_whole_f32(x, y)
 
 fn floor_divide_whole_f32(x: f32, y: f32) -> f32 {
   if ((bitcast<u32>(y) & 0x7fffffffu) == 0u) { return div_f32(x, y); }
-  // Away from denormals, which a difference may take for 0.
+  // Scaled away from denormals, which a difference may flush to 0.
   let scale = select(1.0, 1.8446744e19, abs_f32(x) < 1e18 && abs_f32(y) < 1e-18);
   let a = x * scale;
   let b = y * scale;
@@ -115,7 +117,7 @@ fn floor_divide_whole_f32(x: f32, y: f32) -> f32 {
   return round(div_f32(multiple, b)) - select(0.0, 1.0, down);
 }
 
-// Two equal forms, each exact at its end.
+// Two equal forms, each exact at one end.
 fn lerp_f32(a: f32, b: f32, t: f32) -> f32 {
   let d = b - a;
   return select(a + t * d, b - d * (1.0 - t), t >= 0.5);
@@ -129,7 +131,7 @@ fn hypot_f32(a: f32, b: f32) -> f32 {
   let y = min_f32(abs_f32(a), abs_f32(b));
   let e = bitcast<u32>(x) >> 23u;
   if (e == 0u) { return x; }
-  // Scaled by a power of two to about 1.
+  // Scaled by a power of two, to about 1.
   let exponent = min(e, 253u);
   let scale = bitcast<f32>((254u - exponent) << 23u);
   let u = x * scale;
@@ -137,7 +139,7 @@ fn hypot_f32(a: f32, b: f32) -> f32 {
   return root_f32(u * u + v * v) * bitcast<f32>(exponent << 23u);
 }
 
-// By a guess from the bits, a step of Halley's and one of Newton's.
+// An estimate from the bits, one Halley step and one Newton step.
 fn cbrt_f32(x: f32) -> f32 {
   let b = bitcast<u32>(x) & 0x7fffffffu;
   let s = split_f32(bitcast<f32>(b));
@@ -151,7 +153,7 @@ fn cbrt_f32(x: f32) -> f32 {
   return signed_f32(f32_from_bits(select(bitcast<u32>(scale_f32(t, k)), b, b == 0u || b >= 0x7f800000u)), x);
 }
 
-// One way for all arguments; below 2^-25 it is x, whose zero keeps its sign.
+// One path for all arguments; below 2^-25 it is x, so that zeros keep their sign.
 fn expm1_f32(x: f32) -> f32 {
   let c = clamp(x, -18.0, 89.0);
   let n = round(c * 1.44269504);
@@ -164,7 +166,7 @@ fn expm1_f32(x: f32) -> f32 {
 
 fn log1p_f32(x: f32) -> f32 { return log1p_whole_f32(x); }
 
-// 1 + x = 2^k (1 + f); f comes from x, not from the rounded sum, unless x is so large that they are the same.
+// 1 + x = 2^k (1 + f); f is computed from x, not from the rounded sum, unless x is so large that they are equal.
 fn log1p_whole_f32(x: f32) -> f32 {
   let sum = 1.0 + x;
   let k = (bitcast<i32>(sum) - 0x3f3504f3) >> 23u;
@@ -188,7 +190,7 @@ fn logaddexp_f32(a: f32, b: f32) -> f32 {
   if (equal_f32(a, b)) { return a + 0.69314718; }
   let high = max_f32(a, b);
   let low = min_f32(a, b);
-  // Near 0 the other term is the result: it gets the difference unrounded.
+  // Near 0 the other term is the result: it uses the unrounded difference.
   let near = abs_f32(high) < 1.0;
   return high + log1p_unit_f32(exp_sum_f32(select(low - high, low, near), select(0.0, -high, near), 0));
 }
@@ -205,7 +207,7 @@ fn asin_rest_f32(z: f32) -> f32 {
   return q * z;
 }
 
-// asin(a) = π/2 - 2 asin(√((1-a)/2)), the second part here; a in [½, 1].
+// asin(a) = π/2 - 2 asin(√((1-a)/2)): the second term without its sign; a in [½, 1].
 fn asin_complement_f32(a: f32) -> f32 {
   let z = 0.5 - 0.5 * a;
   let s = root_f32(z);
@@ -270,7 +272,7 @@ fn atan2_f32(y: f32, x: f32) -> f32 {
 
 // ---- Hyperbolic functions and their inverses
 
-// One way for all arguments, as atanh_f32.
+// One path for all arguments, like atanh_f32.
 fn sinh_f32(x: f32) -> f32 { return sinh_whole_f32(x); }
 
 fn sinh_whole_f32(x: f32) -> f32 {
@@ -290,7 +292,7 @@ fn cosh_f32(x: f32) -> f32 {
 
 fn asinh_f32(x: f32) -> f32 { return asinh_whole_f32(x); }
 
-// log(2a) far out, of which the logarithm is that of a.
+// For large a the result is log(2a), computed as log(a) + log(2).
 fn asinh_whole_f32(x: f32) -> f32 {
   let a = abs_f32(x);
   let far = a > 4096.0;
@@ -325,7 +327,7 @@ fn atanh_whole_f32(x: f32) -> f32 {
 fn erfc_f32(x: f32) -> f32 { return erfc_whole_f32(x); }
 
 fn erfc_whole_f32(x: f32) -> f32 {
-  let a = min(abs_f32(x), 11.0);                           // there it is 0 or 2
+  let a = min(abs_f32(x), 11.0);                           // the result is 0 or 2 there
   // exp(-x²) P(u) / (x+2) with u = (x-2)/(x+2)
   let t = 1.0 / (a + 2.0);
   let u = (a - 2.0) * t;
@@ -377,8 +379,8 @@ fn erfinv_whole_f32(x: f32) -> f32 {
 
 // ---- Gamma functions
 
-// lgamma(2 + y) for y in [-1, 1]; y1 is y + 1. Both factors that vanish are exact, so that it keeps its digits near its
-// zeros, which are +0.
+// lgamma(2 + y) for y in [-1, 1]; y1 is y + 1. Both factors with zeros are exact, so that it is precise near its zeros,
+// which are +0.
 fn lgamma_near_two_f32(y: f32, y1: f32) -> f32 {
   var q = 1.9320421e-05;
   q = q * y - 3.874393e-05;
@@ -433,7 +435,7 @@ fn lgamma_whole_f32(x: f32) -> f32 {
   let r = a - round(a);
   if (a >= 8388608.0 || (a >= 1.0 && r == 0.0)) { return infinity_f32(); }
   if (a < 12.0) {
-    // Up to [1, 2] by Γ(x+1) = x Γ(x).
+    // Moves x to [1, 2] by Γ(x+1) = x Γ(x).
     var product = 1.0;
     var t = x;
     while (t < 1.0) {
@@ -445,7 +447,7 @@ fn lgamma_whole_f32(x: f32) -> f32 {
   return log_f32(3.14159274 / (a * abs_f32(sin_pi_f32(r)))) - lgamma_positive_f32(a);
 }
 
-// ψ of [1, 3]: t ψ(t) = (t - root) P(t - 2). The bound keeps compilers from adding the root's two parts.
+// ψ on [1, 3]: t ψ(t) = (t - root) P(t - 2). The bound keeps compilers from adding the root's two parts.
 fn digamma_near_two_f32(t: f32) -> f32 {
   let y = t - 2.0;
   var q = 1.0852027e-05;
@@ -508,11 +510,11 @@ fn mish_f32(x: f32) -> f32 { return mish_whole_f32(x); }
 fn mish_whole_f32(x: f32) -> f32 {
   if (is_nan_f32(x) || x > 20.0) { return x; }
   if (x < -20.0) {
-    // x e^x, with a factor of 2^32 on the way: e^x may be denormal where the result is not.
+    // x e^x, scaled by 2^32 in between: e^x may be denormal where the result is not.
     let c = max(x, -200.0);
     return -scale_f32(-c * exp_sum_f32(c, 0.0, 32), -32);
   }
-  // e = e^x = scale (1 + p). Below 0, where its rounding would count, the result gets 1 + p as a sum.
+  // e = e^x = scale (1 + p). Below 0, where e's rounding would matter, the result uses 1 + p as a sum.
   let k = round(x * 1.44269504);
   let r = (x - k * 0.693145751953125) - k * 1.42860682e-6;
   let p = r + r * r * exp_rest_f32(r);

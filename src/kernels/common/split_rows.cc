@@ -14,22 +14,23 @@ namespace {
 
 // Measured on an H200. Threads that leave most of a large GPU idle.
 constexpr std::int64_t kFewThreads = 1 << 15;
-// Adjacent rows in short runs share lines of memory: from this size on (bytes) a second dispatch costs less than reading a
-// line for each row.
+// Adjacent rows in short runs share lines of memory: from this size on (bytes) a second dispatch costs less than
+// reading a line for each row.
 constexpr std::int64_t kSharedLines = std::int64_t{32} << 20;
 // Splits of a row that may wait for each other: all must be resident at once, also on smaller GPUs.
 constexpr std::int64_t kMaxLookBack = 64;
 // Splits that fill a large GPU. Each reads the partial statistics of all of its row's splits.
 constexpr std::int64_t kEnoughSplits = 512;
 
-// Numbers of `type`.
+// The number of partial statistics, of `type`.
 std::int64_t words_of(const SplitRows& p) { return p.plan.groups * p.all_splits * p.block * p.words; }
 
 std::uint32_t power_of_two_at_most(std::int64_t n) {
   return static_cast<std::uint32_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
 }
 
-// How many rows side by side make whole lines of memory, if runs of a row are short and the next row's follow them.
+// The number of adjacent rows that make whole lines of memory, if runs of a row are short and directly followed by the
+// next row's.
 std::uint32_t adjoining(const Rows& rows, int element_bits) {
   if (rows.inner.shape.rank() < 2 || rows.outer.shape.empty()) return 1;
   const std::int64_t run = rows.inner.shape.back();
@@ -69,8 +70,8 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
   // … or use a fraction of each line that they read.
   const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
                      rows.count * rows.length * element_bits / 8 >= kSharedLines;
-  // Look-back saves rows that do not fit a workgroup the second read, if registers hold much of them (16-bit types only as
-  // words). Rows that take nearly all registers of a workgroup, and columns that use few of a line, gain too.
+  // Look-back saves rows that do not fit a workgroup the second read, if registers hold much of them (16-bit types only
+  // as words). Rows that take nearly all registers of a workgroup, and columns that use few of a line, gain too.
   const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
   const std::int64_t registers = plan.steps * plan.width / (options.in_pairs || plan.packed ? 2 : 1);
   const bool crowds = registers > (element_bits == 16 ? 1 << 14 : 1 << 15);
@@ -82,8 +83,8 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
   SplitForm f;
   if (lines || twice)
     f = {.threads = 128, .register_steps = element_bits == 16 || options.keep ? 32u : 16u, .look_back = true};
-  // Single elements make small tiles. With few threads there would be hundreds of them, each reading all partial statistics
-  // (softmax down 333 columns of 50,257: 134 ms, H200).
+  // Single elements make small tiles. With few threads there would be hundreds of them, each reading all partial
+  // statistics (softmax down 333 columns of 50,257: 134 ms, H200).
   if (twice && plan.width == 1) f = {.threads = 256, .register_steps = 32, .look_back = true};
   if (few) f = {.threads = 512, .register_steps = 32, .interleave = element_bits == 32 ? 4u : 8u};
   f.register_steps = std::min(f.register_steps, kind.max_register_steps);
@@ -94,7 +95,8 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
       return ceil_div(plan.steps, std::int64_t{form.threads / form.interleave} * form.register_steps);
     };
     if (kind.column_pairs) {
-      // Words so many that two workgroups share a core's registers. Short rows make runs with those that follow.
+      // The most packed pairs for which two workgroups share a core's registers. Short rows make runs with the next
+      // ones.
       const std::int64_t fours = rows.outer.shape.empty() ? 1 : ceil_div(rows.outer.shape.back(), 4);
       const auto beside = std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(fours, 8, 32)));
       f = {.threads = 256, .register_steps = 46, .interleave = beside, .look_back = true};
@@ -112,7 +114,7 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
 // Sets the plan's threads a row and interleaving for tiles of that form.
 void lay_tile(RowPlan& plan, const gpu::Capabilities& capabilities, const Rows& rows, int element_bits,
               const SplitForm& f) {
-  // A thread's two values of 16 bytes may go through workgroup memory.
+  // Two 16-byte values of each thread may be in workgroup memory.
   const std::uint32_t threads = power_of_two_at_most(
       std::min({f.threads, capabilities.max_workgroup_size, capabilities.max_workgroup_memory / 64, 1024u}));
   const std::int64_t row_groups = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
@@ -140,7 +142,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
   SplitRows p;
   p.plan = plan_rows(capabilities, rows, whole);
   RowPlan& plan = p.plan;
-  if (plan.unaligned) return {};  // it keeps its rows
+  if (plan.unaligned) return {};  // whole rows fit registers
   std::optional<SplitForm> chosen = form ? form : usual_form(capabilities, chunks, options, kind, plan);
   if (!chosen) return {};
   SplitForm& f = *chosen;
@@ -155,7 +157,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
     f = {.register_steps = std::min(16u, kind.max_register_steps), .interleave = kind.element_bits == 16 ? 16u : 8u};
     lay_tile(plan, capabilities, rows, kind.element_bits, f);
   }
-  f.look_back &= tiles() < 1 << 16;  // as a block counts them
+  f.look_back &= tiles() < 1 << 16;  // limit of a block's counters
   if (f.look_back) f.tiles_per_split = 1;
   if (f.tiles_per_split == 0) {
     const std::int64_t enough = capabilities.software ? 64 : kEnoughSplits;
@@ -173,7 +175,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
   if (p.balanced) {
     f.register_steps = static_cast<std::uint32_t>(ceil_div(rounds, ceil_div(rounds, std::int64_t{f.register_steps})));
   } else if (!form && f.look_back && kind.element_bits == 32 && plan.width == 4 && !ends_with_tile(plan.steps)) {
-    f.register_steps = 16;  // tiles of 64 KiB are the quickest, but not if rows end within them
+    f.register_steps = 16;  // tiles of 64 KiB are the fastest, unless rows end within them
   }
   plan.register_steps = f.register_steps;
   plan.tiles = options.keep;
@@ -214,7 +216,7 @@ void set_splits(Call& call, const SplitRows& p, std::size_t chunk, std::int64_t 
 
 void run_look_back(gpu::Commands& commands, std::string_view name, const SplitRows& p,
                    const std::function<Call(std::size_t chunk)>& start) {
-  // Behind the partial statistics: a fallback flag for each tile, the abort flag, and each block's count of arrivals.
+  // After the partial statistics: a fallback flag for each tile, the abort flag, and each block's count of arrivals.
   const std::int64_t words = words_of(p) * bits(p.type) / 32, tiles = p.plan.groups * p.all_splits;
   const auto count = static_cast<std::uint64_t>(words + tiles + 1 + p.plan.groups);
   Call call = start(0);
@@ -242,7 +244,7 @@ void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitR
       else call.write("partials", partials);
       set_splits(call, p, w, first_split);
       call.set("look_back", false).set("gathers", !finish).set("finishes", finish);
-      if (!finish) call.cost({});  // counted once
+      if (!finish) call.cost({});  // counted for one of the two dispatches
       call.dispatch_groups(name, p.plan.groups * p.splits[w]);
       first_split += p.splits[w];
     }
@@ -252,7 +254,7 @@ void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitR
 void add_column_pairs(Call& call, const SplitRows& p, DType x, DType y, std::int64_t shares) {
   call.include("column_pairs").set("known_splits", p.all_splits);
   call.set("x_is_f16", x == DType::f16).set("rounds", y == DType::bf16);
-  // A few at a time, which wait for each other.
+  // A few splits at a time, so that their loads are in flight together.
   const std::int64_t each = ceil_div(p.all_splits, shares);
   const std::int64_t looks = ceil_div(each, ceil_div(each, std::int64_t{6} / p.words));
   call.set("looks", looks).set("looks_end", p.all_splits % (shares * looks) != 0);

@@ -5,10 +5,10 @@
 // splits and finishes each split. There should be no more splits than workgroups fill a GPU.
 //
 // Look-back (single pass), for splits of one tile. A workgroup keeps its tile in registers, publishes its partial
-// statistics through sync flags (gpu/sync_flags.h) and waits for those of the row's other splits, so that memory is read
-// once. WGSL does not guarantee progress to waiting workgroups. So after `spin_limit` polls a workgroup marks its tile for
-// the fallback; the last workgroup of a block of rows to arrive, which waits for no other, finishes the marked tiles and
-// resets the flags.
+// statistics through sync flags (gpu/sync_flags.h) and waits for those of the row's other splits, so that memory is
+// read once. WGSL does not guarantee progress to waiting workgroups. So after `spin_limit` polls a workgroup marks its
+// tile for the fallback; the last workgroup of a block of rows to arrive, which waits for no other, finishes the marked
+// tiles and resets the flags.
 //
 // The WGSL half is common/split_rows.wgsl.
 #pragma once
@@ -59,9 +59,9 @@ struct SplitKind {
   int element_bits = 32;    // of x
   DType type = DType::f32;                // of the statistics
   int words = 1;                          // statistics of a split, for each row
-  std::size_t operands = 2;               // of the kernel, beside the scratch
+  std::size_t operands = 2;               // of the kernel, without the scratch
   std::uint32_t max_register_steps = 32;  // steps of each thread in a tile, at most
-  bool by_columns = false;                // where rows lie across, partial statistics are joined column by column
+  bool by_columns = false;                // where rows lie across, partial statistics are combined column by column
   // Words of statistics of the kernel for 16-bit columns, in groups of four of both x and y, that look back
   // (column_pairs.wgsl); 0: there is no such kernel.
   int column_pairs = 0;
@@ -87,9 +87,9 @@ struct RowChunk {
   Dims begin;
 };
 using RowChunks = std::span<const RowChunk>;
-// Calls `run` with `views` (of one shape) in pieces of fewer rows, so that all fit a binding. Where single rows do not, a
-// piece comes in chunks along the rows' axes, which `along` marks, in row-major order. `scratch` returns the bytes that
-// the chunks of a piece leave for each other, which must fit a binding too.
+// Calls `run` with `views` (of one shape) in pieces of fewer rows, so that all fit a binding. Where single rows do not,
+// a piece comes in chunks along the rows' axes, which `along` marks, in row-major order. `scratch` returns the bytes
+// that the chunks of a piece exchange, which must fit a binding too.
 void in_row_chunks(const gpu::Capabilities& capabilities, std::string_view kernel, std::span<const View> views,
                    const AxisMask& along, const std::function<std::uint64_t(RowChunks)>& scratch,
                    const std::function<void(RowChunks)>& run);

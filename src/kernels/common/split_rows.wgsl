@@ -1,18 +1,19 @@
-{# Split rows: the WGSL half of common/split_rows.h. A kernel declares tile_of(…); its entry point begins with split_head().
-   If the dispatch `gathers`, it publishes the split's partial statistics by publish_partials(); if it `finishes`, it loads
-   those of all splits (`in_order`: of the splits before its own), and stores results between split_joined() and
-   split_end(), where only kernels that are in_order may use barriers. What is done with a tile goes between tiles_begin()
-   and tiles_end(), since a split may have several (`multi_tile`). Dispatches that do both look back (`look_back`); they
-   declare before the entry point, by finish_function(), how tiles of the fallback are finished. A block is the tiles of the
-   same rows; the last of its workgroups to arrive does the fallback and resets the block's flags. #}
+{# Split rows: the WGSL half of common/split_rows.h. A kernel declares tile_of(…); its entry point begins with
+   split_head(). If the dispatch `gathers`, it publishes the split's partial statistics by publish_partials(); if it
+   `finishes`, it loads those of all splits (`in_order`: of the splits before its own), and stores results between
+   split_joined() and split_end(), where only kernels that are in_order may use barriers. What is done with a tile goes
+   between tiles_begin() and tiles_end(), since a split may have several (`multi_tile`). Dispatches that do both look
+   back (`look_back`); they declare before the entry point, by finish_function(), how tiles of the fallback are
+   finished. A block is the tiles of the same rows; the last of its workgroups to arrive does the fallback and resets
+   the block's flags. #}
 {% set block = workgroup // threads_per_row * rows_per_thread %}
 {% set words_per_partial = 2 if pairs else 1 %}
 {# `known_splits`: the number of a row's splits as a constant, for kernels that look back, so that quotients are by a
    constant. #}
 {% set splits = known_splits ~ "u" if known_splits else "p.splits" %}
 {% set all_splits = known_splits ~ "u" if known_splits else "p.all_splits" %}
-// The index of a word of split q of the tile's rows; slot: the row's place in the tile. Splits are counted over all chunks
-// of a row.
+// The index of a word of split q of the tile's rows; slot: the row's place in the tile. Splits are counted over all
+// chunks of a row.
 fn partial_at(tile: u32, q: u32, word: u32, slot: u32) -> u32 {
   return ((tile / {{ splits }} * {{ all_splits }} + q) * {{ words }}u + word) * {{ block }}u + slot;
 }
@@ -33,12 +34,12 @@ fn abort_flag_at() -> u32 { return p.partials_o + p.flags + p.tiles; }
 fn counter_at(block: u32) -> u32 { return abort_flag_at() + 1u + block; }
 const fallback = 0x10000u;
 {% if in_order %}
-// Depends on what the thread's exchanges returned, and so on their being done.
+// Depends on the results of the thread's exchanges, and so on their completion.
 var<private> replaced: u32;
 {% endif %}
 {% if late %}
-// For a test: partial results are published after the workgroup was counted, those of the first split long after, so that
-// every waiting workgroup falls back and the last one must wait.
+// For a test: partial results are published after the workgroup was counted, those of the first split long after, so
+// that every waiting workgroup falls back and the last one must wait.
 var<private> late_words: array<vec2<u32>, 64>;
 var<private> late_count = 0u;
 fn publish_late_words(split: u32) {
@@ -118,8 +119,9 @@ fn reset_flags(block: u32, finished: bool, tid: u32) {
 {% macro publish_partials(i, v) %}
 {{ "publish" if look_back else "store" }}_partials({{ i }}, {{ v }});
 {% endmacro %}
-{# Declares fn <name>(<arguments>) -> <type>, the partial statistics at `count` indices; place(k), a macro, gives the index.
-   Polls those that other workgroups have not published yet, up to the spin limit, or less once the abort flag is set. #}
+{# Declares fn <name>(<arguments>) -> <type>, the partial statistics at `count` indices; place(k), a macro, gives the
+   index. Polls those that other workgroups have not published yet, up to the spin limit, or less once the abort flag is
+   set. #}
 {% macro load_partials_function(name, type, arguments, count, place) %}
 struct {{ type }} { {% for k in range(count) %}f{{ k }}: partials_t, {% endfor %} }
 fn {{ name }}({{ arguments }}) -> {{ type }} {
@@ -152,13 +154,15 @@ fn {{ name }}({{ arguments }}) -> {{ type }} {
 {{ load_partials_function("load_partials_of", "Partials", "tile: u32, q: u32, slot: u32", words * rows_per_thread, place_in_split) }}
 {% endif %}
 
-{# Declares the thread's place: its lane, its (first) row, its slot among the tile's rows; and the first step of its tile. #}
+{# Declares the thread's place: its lane, its (first) row, its slot among the tile's rows; and the first step of its
+   tile. #}
 {% macro split_place() %}
   let lane = tid / {{ interleave }}u % {{ threads_per_row }}u;
   let slot = {{ row_in_group() }} * {{ rows_per_thread }}u;
   let wanted = tile / {{ splits }} * {{ block }}u + slot;
   let live = wanted < p.rows;
-  let row = min(wanted, p.rows - {{ rows_per_thread }}u);   // threads past the end repeat the last row and store nothing
+  // Threads past the end repeat the last row and store nothing.
+  let row = min(wanted, p.rows - {{ rows_per_thread }}u);
 {% endmacro %}
 {% macro tile_place() %}
 {% if multi_tile %}
@@ -193,9 +197,9 @@ fn elements_of(q: u32) -> f32 {
 {%- endmacro %}
 {# Step i of the thread's tile: threads_per_row apart, or, with `runs`, in groups of four adjacent ones. #}
 {% macro tile_step(i) %}first + {{ (i // 4) * 4 * threads_per_row + i % 4 if runs else i * threads_per_row }}u{% endmacro %}
-{# An operand's index of the thread's first step (its row starts at <operand>_start), for tiles with a constant stride from
-   step to step; and of step i. `inside`, if given, says whether the step is in the row; if it is not, the index is one that
-   is. #}
+{# An operand's index of the thread's first step (its row starts at <operand>_start), for tiles with a constant stride
+   from step to step; and of step i. `inside`, if given, says whether the step is in the row; if it is not, the index is
+   one that is. #}
 {% macro tile_first(operand) %}
 {% if tile_way != "none" %}
   let {{ operand }}_first = {{ operand }}_start + {{ operand }}_at({{ step_at("min(first, p.steps - 1u)") }});
@@ -231,8 +235,8 @@ fn load_tile(tile: u32, tile_in_split: u32, tid: u32) -> Tile {
   );
 }
 {% endmacro %}
-{# Declares inside0, …, whether the tile's steps are in the row, and v0, …, their values, or `outside` past the row's end (if
-   `packed`, words and `outside_words`); tile_value(i) is the value. #}
+{# Declares inside0, …, whether the tile's steps are in the row, and v0, …, their values, or `outside` past the row's
+   end (if `packed`, words and `outside_words`); tile_value(i) is the value. #}
 {% macro tile_values(outside, outside_words) %}
 {% for i in range(register_steps) %}
 {% if tile_inside(i) %}
@@ -288,7 +292,7 @@ fn main({{ thread_arguments() }}) {
   let loaded = load_tile(tile, 0u, tid);
 {% endif %}
 {% endmacro %}
-{# Around what is done with each tile of a split. #}
+{# Around the code for each tile of a split. #}
 {% macro tiles_begin() %}
 {% if multi_tile %}
   for (var tile_in_split = 0u; tile_in_split < p.tiles_per_split; tile_in_split++) {
@@ -306,7 +310,7 @@ fn main({{ thread_arguments() }}) {
 {% macro split_joined() %}
 {% if look_back %}
 {% if in_order %}
-  if (replaced != 0u) { atomicMax(&fallback_reason, 2u); }   // never
+  if (replaced != 0u) { atomicMax(&fallback_reason, 2u); }   // never happens; makes the exchanges complete first
 {% endif %}
   workgroupBarrier();
 {% if in_order %}
@@ -345,8 +349,8 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 }
 {% endmacro %}
-{# Declares how the fallback finishes a block's marked tiles; `body`, a macro, finishes one, all partial statistics being
-   known. #}
+{# Declares how the fallback finishes a block's marked tiles; `body`, a macro, finishes one, all partial statistics
+   being known. #}
 {% macro finish_function(body) %}
 {% if look_back %}
 fn finish_fallback(block: u32, tid: u32{{ ", subgroup_lane: u32" if mixed }}) {

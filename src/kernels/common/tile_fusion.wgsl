@@ -1,6 +1,6 @@
 {# Operands, prologue and epilogue for tiles of split rows (split_rows.wgsl), as row_fusion.wgsl has them for rows. #}
-{# Of words results' places follow from each other, so that no more than one is held: registers for a core's fifth and
-   sixth workgroup. Values fill three, and there it is slower. #}
+{# The indices of packed results are computed from each other, so that only one is held: this saves the registers for a
+   core's fifth and sixth workgroup. With unpacked values a core has three workgroups, and it is slower. #}
 {% set goes_on = packed and tile_way == "even" %}
 {% macro tile_place_of(operand, i, inside) -%}
 {{ operand ~ "_next" if goes_on and operand in stores else tile_spot(operand, i, inside) }}
@@ -23,8 +23,8 @@
 {% endif %}
 {% endfor %}
 {% endmacro %}
-{# Stores the epilogue's results from `value`, the result at step i, and the step's extra outputs. The epilogue's operands are
-   loaded for four steps at once. #}
+{# Stores the epilogue's results from `value`, the result at step i, and the step's extra outputs. The epilogue's
+   operands are loaded for four steps at once. #}
 {% macro store_tile(i, value) %}
 {% if i % 4 == 0 %}
 {% for k in range(i, i + 4 if i + 4 < register_steps else register_steps) %}
@@ -39,8 +39,8 @@
   {{ operand }}_next += p.{{ operand }}_jump;
 {% endfor %}
 {% endmacro %}
-{# The fallback for a tile: reads it again and stores result(value) step by step, in few registers, since few tiles need it.
-   `more`: text of what a result needs at step k beside x. #}
+{# The fallback for a tile: reads it again and stores result(value) step by step, in few registers, since few tiles need
+   it. `more`: text of what a result needs at step k besides x. #}
 {% macro finish_steps(result, more="") %}
 {% for operand in reads + stores %}
   let {{ operand }}_start = {{ operand }}_row(row);

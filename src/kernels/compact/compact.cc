@@ -1,4 +1,4 @@
-// Compaction: count in blocks, scan, place.
+// Compaction: counts the chosen elements of each block, scans the counts, then stores each element.
 #include "core/host_memory.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
@@ -16,7 +16,7 @@ namespace weft::kernels {
 namespace {
 
 constexpr int kRounds = 16;  // elements of a thread …
-constexpr int kBatch = 8;    // of which as many are on their way at once
+constexpr int kBatch = 8;    // of which as many are in flight at once
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 32;  // elements, on a GPU
 
 std::uint32_t block(const gpu::Capabilities& capabilities) { return kRounds * workgroup_size(capabilities, 256); }
@@ -28,13 +28,13 @@ std::string_view mask_kind(DType type) {
   return bits(type) == 64 ? "pair" : "integer";
 }
 
-// A part of a problem: which of the mask's elements, and which of the list's. Parts follow each other in row-major
+// A part of a problem: a range of the mask's elements and of those that move. Parts follow each other in row-major
 // order.
 struct Part {
   View mask, moved;
-  std::vector<std::int64_t> begin;   // where it lies in the whole mask
-  std::optional<View> carry;         // how many the parts before it chose
-  View total;                        // gets the same with its own
+  std::vector<std::int64_t> begin;   // in the whole mask
+  std::optional<View> carry;         // number of elements that earlier parts chose
+  View total;                        // receives that number plus the part's own
 };
 
 struct ListChunk {
@@ -43,8 +43,7 @@ struct ListChunk {
   int first_axis = 0;      // of indices
 };
 
-// The list in windows that a binding holds. Where indices of one element lie too far from each other, each axis has
-// windows of its own.
+// The list in chunks that fit a binding. If a row of indices exceeds a binding, each axis has chunks of its own.
 std::vector<ListChunk> list_chunks(const gpu::Capabilities& capabilities, const View& list) {
   View chunk = list;
   std::int64_t size = list.shape()[0];
@@ -71,7 +70,7 @@ std::vector<ListChunk> list_chunks(const gpu::Capabilities& capabilities, const 
   return chunks;
 }
 
-// Without a window it counts.
+// Without a chunk it only counts.
 void record(gpu::Commands& commands, const CompactProblem& problem, const Part& part, const View& counts,
             const ListChunk* chunk = nullptr) {
   const View* list = chunk ? &chunk->view : nullptr;
@@ -79,7 +78,7 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   const std::uint32_t workgroup = workgroup_size(capabilities, 256);
   const Compaction form = problem.form;
   const View& mask = part.mask;
-  // Indices are told by the mask's own axes; else axes that memory walks as one are one.
+  // Indices count along the mask's own axes; otherwise axes that are contiguous with each other are merged.
   std::vector<Strides> strides{mask.strides()};
   Shape shape = mask.shape();
   const bool moves = list && form != Compaction::indices;
@@ -91,13 +90,13 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
   }
   const bool fours = mask.is_dense() && can_vectorise(mask);
   const int b = bits(problem.list.dtype);
-  // Elements of 8 and 16 bits gain by leaving in whole words, those of 32 go faster one by one (measured on an H200).
+  // 8- and 16-bit elements are faster if stored as whole words, 32-bit ones one by one (measured on an H200).
   const View& whole = problem.list;
   const bool to_words = form == Compaction::compress && (b == 8 || b == 16) && whole.strides()[0] == 1 &&
                         whole.buffer != part.moved.buffer && whole.buffer != mask.buffer &&
                         (!list || list->shape() == whole.shape());
   const bool staged = list && to_words;
-  // Runs of memory, of whole fours; a word for each element of a block.
+  // Contiguous memory in whole groups of four; the stage holds a word for each element of a block.
   const bool in_runs = to_words && fours && part.moved.is_dense() && can_vectorise(part.moved) &&
                        (kRounds + 4) * 4 * workgroup <= capabilities.max_workgroup_memory;
   Call call(commands, in_runs ? "compact_runs" : "compact");
@@ -143,11 +142,11 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
       .dispatch_groups("compact", counts.count());
 }
 
-// Of a mask: each takes several dispatches, and one whose last axes are far apart in memory may need one for each
-// element.
+// The most parts of a mask: each takes several dispatches, and a mask whose last axes have large strides may need a
+// part for each element.
 constexpr std::size_t kMostParts = 1024;
 
-// Parts that fit bindings, cut along the first axis that is longer than 1, so that they keep the order.
+// Cuts the problem into parts that fit bindings, along the first axis that is longer than 1, which keeps the order.
 void cut(const gpu::Capabilities& capabilities, std::string_view name, const CompactProblem& problem, Part part,
          std::vector<Part>& parts) {
   const auto far = [&](const View& v) {
@@ -182,7 +181,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   if (problem.count.dtype != DType::u32 || problem.count.count() != 1) {
     throw InvalidArgument("{}: count is {}; expected one u32", name, to_string(problem.count));
   }
-  // A mask that is broadcast is shown as its caller has it; without one x is the mask.
+  // Messages show a broadcast mask as the caller passed it; without a mask, x is the mask.
   const bool masks = problem.form != Compaction::indices;
   const std::optional<View> chosen_by = masks ? std::optional(problem.mask) : std::nullopt;
   check_memory(stream, name, {{"x", x}, {"mask", chosen_by, mask}}, {{"y", y}, {"count", problem.count}},
@@ -200,7 +199,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
       {problem.mask, problem.moved, std::vector<std::int64_t>(static_cast<std::size_t>(problem.mask.rank())), {}, {}},
       parts);
   const std::vector<ListChunk> chunks = list_chunks(capabilities, problem.list);
-  GpuScratch carries(commands);  // two places for what is carried from part to part
+  GpuScratch carries(commands);  // two slots for the count carried from part to part
   const View both = carries.take(8);
   const auto carry = [&](std::size_t k) { return View(both.buffer, both.offset + k % 2 * 4, DType::u32, {1}); };
   for (std::size_t i = 0; i < parts.size(); ++i) {

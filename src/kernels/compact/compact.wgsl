@@ -1,13 +1,14 @@
-{# Elements that a mask chooses, in blocks of {{ rounds }} elements a thread. Stage `count`: how many each block has; these are
-   scanned; then each block knows where its chosen ones go. Within a block, a bit for each element says whether it is
-   chosen, and counting the bits before it says where it stands. `carried`: parts before this one chose elements too.
-   `staged`: narrow elements meet in workgroup memory, which then stores whole words. #}
+{# Compacts the elements that a mask chooses, in blocks of `rounds` elements a thread. Stage `count` counts the chosen
+   elements of each block; the counts are scanned; then each block knows where its elements go. Within a block, a bit
+   for each element says whether it is chosen, and the number of bits before it is its position. `carried`: earlier
+   parts chose elements too. `staged`: narrow elements are collected in workgroup memory, from which whole words are
+   stored. #}
 const kWords = {{ rounds * workgroup // 32 }}u;
 var<workgroup> chosen: array<atomic<u32>, kWords>;
 {% if form == "count" %}
 var<workgroup> sum: atomic<u32>;
 {% else %}
-var<workgroup> before: array<u32, kWords>;     // in the words up to and with this one
+var<workgroup> before: array<u32, kWords>;     // sums up to and including this word
 {% endif %}
 {% if staged %}
 {% set per = 32 // bits %}
@@ -49,7 +50,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   workgroupBarrier();
   if (lane == 0u) { store_counts(group, atomicLoad(&sum)); }
 {% else %}
-  // Sums over the words before, in doubling steps.
+  // Prefix sums of the words' counts, in doubling steps.
   for (var w = lane; w < kWords; w += {{ workgroup }}u) { before[w] = countOneBits(atomicLoad(&chosen[w])); }
   workgroupBarrier();
   for (var step = 1u; step < kWords; step *= 2u) {

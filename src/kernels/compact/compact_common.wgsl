@@ -1,5 +1,5 @@
 {# Shared by compact.wgsl and compact_runs.wgsl. #}
-// What a mask's element says, by its bits.
+// True if the mask's element is not zero, by its bits.
 fn is_true(v: mask_t) -> bool {
 {% if mask_kind == "float" %}
   return is_not_zero_f32(v, p.opaque_zero);
@@ -14,8 +14,8 @@ fn is_true(v: mask_t) -> bool {
 {% endif %}
 }
 
-{# Puts `value`, word w of those that a workgroup makes, into y: elements phase … end - 1 of them are its own, from y's
-   element `start` on. The first and the last word may be other workgroups' too. #}
+{# Stores `value`, word w of the workgroup's result, to y, which starts at y's element `start`: of the words' elements
+   misalignment … end - 1 are this workgroup's. The first and the last word may be shared with other workgroups. #}
 {% macro put_word() -%}
     var mask = 0xffffffffu;
     if (w == 0u) { mask <<= misalignment * {{ bits }}u; }

@@ -12,14 +12,14 @@ namespace {
 
 constexpr int kBlock = CpuExpression::kBlock;
 
-// Where the chosen elements of a mask's row lie.
+// Finds the chosen elements of a mask's row.
 class Finder {
  public:
   explicit Finder(const View& mask)
       : data_(mask.buffer.data() + mask.offset), load_(load_block(mask.dtype)),
         is_true_(mask.dtype == DType::boolean ? nullptr : cpu_to_boolean(cpu_register(mask.dtype))) {}
 
-  // Of `n` elements from `first` on, at most a block: the places among them, in places().
+  // Tests `n` elements from `first` on, at most a block, and puts the positions of the chosen ones into places().
   int find(std::int64_t first, std::int64_t stride, int n) {
     load_(data_, first, stride, n, values_);
     const std::uint64_t* flags = values_;
@@ -44,7 +44,7 @@ class Finder {
   int places_[kBlock];
 };
 
-// Element by element between two tensors of one type.
+// Moves single elements between two tensors of one type.
 struct Mover {
   const std::byte* from;
   std::byte* to;
@@ -70,7 +70,7 @@ struct Mover {
   }
 };
 
-// The mask's elements in row-major order, in pieces that lie within a row.
+// The mask's elements in row-major order, in pieces that are within a row.
 class Pieces {
  public:
   static constexpr std::int64_t kLength = 64 * kBlock;
@@ -87,7 +87,7 @@ class Pieces {
   }
   std::int64_t count() const { return mask_.count() / length_ * across_; }
 
-  // Calls f(element, mask offset, moved offset, n) for the piece's blocks; element counts in row-major order.
+  // Calls f(element, mask offset, moved offset, n) for the piece's blocks; `element` counts in row-major order.
   template <class F>
   void blocks(std::int64_t piece, F&& f) const {
     const std::int64_t row = piece / across_, begin = piece % across_ * kLength,
@@ -124,7 +124,7 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
     });
   };
 
-  // Counted, summed, placed.
+  // Counts, sums the counts, then stores the elements.
   auto first = host_list<std::int64_t>(pieces.count() + 1);
   over_pieces([&](Finder& finder, std::int64_t piece) {
     std::int64_t found = 0;

@@ -7,7 +7,7 @@ namespace weft::kernels {
 
 enum class Compaction : std::uint8_t { compress, expand, indices };
 
-// A checked call. `moved` has the mask's shape (not used for indices); `list` holds the chosen elements, or their
+// A checked call. `moved` has the mask's shape (unused for indices); `list` receives the chosen elements, or their
 // indices.
 struct CompactProblem {
   Compaction form;

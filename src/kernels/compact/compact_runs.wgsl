@@ -1,12 +1,12 @@
-{# Stages `count` and `compress` of compact.wgsl for a mask, elements and a list that are runs of memory: a thread takes
-   {{ rounds }} neighbours and knows from the threads before it where its chosen ones go. They meet in workgroup memory,
-   an element a word, which then stores whole words of the list. #}
+{# Stages `count` and `compress` of compact.wgsl for a mask, elements and a list that are contiguous: a thread takes
+   `rounds` adjacent elements, and the counts of the threads before it say where its chosen ones go. They are collected
+   in workgroup memory, one element a word, from which whole words of the list are stored. #}
 {% set segments = workgroup // 16 %}
-var<workgroup> counts: array<u32, {{ workgroup }}>;       // of threads; then how many are before them in their segment
+var<workgroup> counts: array<u32, {{ workgroup }}>;       // of threads; then the sum of those before in the segment
 var<workgroup> segments: array<u32, {{ segments }}>;      // of 16 threads each
 {% if form == "compress" %}
 {% set per = 32 // bits %}
-// With a gap after 32, so that threads whose elements lie 16 apart meet different banks.
+// Padded by a word every 32, so that threads whose elements are 16 apart access different banks.
 fn place_of(k: u32) -> u32 { return k + (k >> 5u); }
 var<workgroup> stage: array<u32, {{ (rounds * workgroup + 32) // 32 * 33 }}>;
 {% endif %}

@@ -17,7 +17,7 @@ DType unsigned_of(int bits) {
   }
 }
 
-// Whether the elements of a view pair up along the axis.
+// True if the view's elements can be paired along the axis.
 bool pairs(const View& v, int axis) {
   const int b = bits(v.dtype);
   if (v.shape()[axis] % 2 || v.strides()[axis] != 1 || v.offset * 8 / b % 2) return false;
@@ -27,7 +27,7 @@ bool pairs(const View& v, int axis) {
   return true;
 }
 
-// Types of 64 bits as pairs of u32; false if that is not possible.
+// Views 64-bit types as pairs of u32; false if that is not possible.
 bool split(std::span<View> views, std::span<std::int64_t> steps) {
   if (bits(views[0].dtype) != 64 || views[0].rank() == kMaxRank) return false;
   for (View& v : views) {

@@ -1,5 +1,5 @@
-// Copies. Of one type: bits, by the elementwise kernel with the identity, or through tiles of workgroup memory where
-// the fast axes of the two sides differ. Casts: the elementwise kernel.
+// Copies. Within one type: bits, by the elementwise kernel with the identity, or through tiles of workgroup memory
+// where the fastest axes of input and output differ. Casts: the elementwise kernel.
 #include "kernels/copy/copy.h"
 
 #include "core/str_cat.h"
@@ -15,10 +15,10 @@
 namespace weft::kernels {
 namespace {
 
-// The two axes of a tile: along `a` the output lies one after the other, along `b` the input. -1: no such pair.
+// The two axes of a tile: the output is contiguous along `a`, the input along `b`. -1: there is no such pair.
 struct TileAxes {
   int a = -1, b = -1;
-  bool run = false;  // a is short, and what lies along b is one run of the output
+  bool run = false;  // a is short, and the output is contiguous along a and b together
 };
 
 TileAxes tile_axes(const Collapsed& c) {
@@ -41,7 +41,7 @@ Expression identity(DType type) {
   return e;
 }
 
-// Whether the view's rows along `fast` begin at multiples of n elements.
+// True if the view's rows along `fast` begin at multiples of n elements.
 bool begin_at(const View& v, int fast, std::int64_t n) {
   if (static_cast<std::int64_t>(v.offset * 8) / bits(v.dtype) % n) return false;
   for (int i = 0; i < v.rank(); ++i) {
@@ -50,7 +50,7 @@ bool begin_at(const View& v, int fast, std::int64_t n) {
   return true;
 }
 
-// Four at a time (bytes sixteen along b).
+// True if the view can be accessed in groups of n elements along `fast`: 4, or 16 bytes along b.
 bool in_fours(const View& v, int fast, std::int64_t n = 4) {
   return bits(v.dtype) <= 32 && v.shape()[fast] % n == 0 && begin_at(v, fast, n);
 }
@@ -108,13 +108,13 @@ bool transpose_gpu(gpu::Commands& commands, const View& x, const View& y, const 
       f.tile = 1024;
       f.tile_b = 1;
       rows = c.shape[a];
-      words = f.tile / rows + 4;  // those of an element more at either end, from a word on
+      words = f.tile / rows + 4;  // of an additional element at either end, rounded out to words
       tiles_b = ceil_div(c.shape[a] * c.shape[b] + n - 1, f.tile * n);
     } else {
       tiles_a = ceil_div(c.shape[a] + n - 1, f.tile * n);
       tiles_b = ceil_div(c.shape[b], f.tile_b);
     }
-    // Of small matrices tiles would be nearly empty.
+    // Tiles of small matrices would be nearly empty.
     if (c.shape[a] * c.shape[b] * 4 < f.tile * n * f.tile_b) return false;
     const std::int64_t bytes = (rows + n) * (words + 1) * std::max(element_bits / 8, 4);
     if (bytes > call.capabilities().max_workgroup_memory) return false;
@@ -164,7 +164,7 @@ void copy_bits_gpu(gpu::Commands& commands, const View& x, const View& y) {
                 [&](std::span<const View> part) { copy_bits_gpu(commands, part[0], part[1]); })) {
     return;
   }
-  // Elements of 64 bits are turned around whole.
+  // 64-bit elements are transposed as they are, not as pairs of u32.
   View views[] = {x, y};
   if (bits(x.dtype) == 64) {
     for (View& v : views) v.dtype = DType::u64;
@@ -202,7 +202,7 @@ void fill(Stream& stream, Number value, const View& y) {
     gpu::Commands* commands = s.gpu();
     if (!commands) return fill_cpu(*s.cpu(), bits_of_value, y);
 
-    // The value travels with the call: one pipeline for all of them.
+    // The value is a parameter of the call, so that all values share one pipeline.
     View target = as_unsigned(y);
     Expression e;
     if (bits(y.dtype) == 64) {

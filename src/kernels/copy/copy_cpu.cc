@@ -10,7 +10,7 @@
 namespace weft::kernels {
 namespace {
 
-// Calls f.template operator()<T>() with the unsigned integer of that many bits.
+// Calls f.template operator()<T>() with T the unsigned integer of that many bits.
 template <class F>
 void with_bits(int bits, F&& f) {
   switch (bits) {
@@ -21,7 +21,7 @@ void with_bits(int bits, F&& f) {
   }
 }
 
-// Rows along the last axis, and the axis before it in blocks, so that a transposition stays in the cache.
+// Copies rows along the last axis, with the axis before it in blocks, so that a transposition stays in the cache.
 template <class T>
 void copy_plane(const T* x, T* y, std::int64_t rows, std::int64_t length, const std::int64_t (&sx)[2],
                 const std::int64_t (&sy)[2]) {
@@ -53,7 +53,7 @@ void copy_bits_cpu(cpu::Executor& executor, const View& x, const View& y) {
   }
   const Strides strides[] = {views[0].strides(), views[1].strides()};
   Collapsed c = sort_and_collapse(views[1].shape(), strides, 1);
-  // The axis along which x is fastest goes before the last.
+  // Moves the axis along which x is fastest to the place before the last.
   const int rank = c.shape.rank();
   if (rank > 2) {
     int fast = rank - 2;

@@ -1,4 +1,4 @@
-// Parts of tensors: slices are views, joining and splitting are copies into and out of them.
+// Parts of tensors: slices are views; joining and splitting copy into and out of them.
 #include "kernels/check.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
@@ -11,7 +11,7 @@
 namespace weft::kernels {
 namespace {
 
-// Elements begin…begin+size-1 along the axis; none if they start inside a byte.
+// Elements begin…begin+size-1 along the axis; nothing if they start inside a byte.
 std::optional<View> part_of(const View& x, int axis, std::int64_t begin, std::int64_t size, std::int64_t step = 1) {
   View part = x;
   part.layout.shape[axis] = size;
@@ -23,7 +23,7 @@ std::optional<View> part_of(const View& x, int axis, std::int64_t begin, std::in
   return part;
 }
 
-// Calls f(part, where it begins) for each part, checked against the whole.
+// Calls f(part, its begin) for each part, after checking it against the whole.
 template <class F>
 void for_each_chunk(std::string_view name, const View& whole, std::span<const View> parts, int axis, F&& f) {
   std::int64_t begin = 0;
@@ -62,7 +62,7 @@ View slice(const View& x, int axis, std::int64_t begin, std::int64_t end, std::i
   if (step == 0) throw InvalidArgument("slice: a step of 0 along axis {} of {}", axis, to_string(x));
   step = std::max(step, -INT64_MAX);
   const std::int64_t n = x.shape()[axis];
-  // The indices that the ends may have: of the first element, and of one past the last, either way.
+  // The range of indices for both ends: of the first element, and of the position past the last, in either direction.
   const std::int64_t low = step > 0 ? 0 : -1;
   const std::int64_t high = step > 0 ? n : n - 1;
   const auto bounded = [&](std::int64_t i) { return std::clamp(i < 0 ? std::max(i, -n - 1) + n : i, low, high); };

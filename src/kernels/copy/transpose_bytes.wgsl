@@ -1,5 +1,5 @@
-// As transpose_direct.wgsl, of bytes: each thread turns 4×16 of them, read as four words along b from each of four rows,
-// written as a word along a to each of sixteen. x and y are views of words.
+// Like transpose_direct.wgsl, for bytes: each thread transposes 4×16 of them, which it reads as four words along b from
+// each of four rows and writes as a word along a to each of sixteen rows. x and y are views of words.
 
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,

@@ -1,5 +1,5 @@
 {% if turns_bytes %}
-// The words whose byte k is byte i of word k.
+// Transposes 4×4 bytes: byte k of result word i is byte i of word k.
 fn turned(r: vec4<u32>) -> vec4<u32> {
   let low = 0x00ff00ffu;
   let even = vec2<u32>((r.x & low) | ((r.y & low) << 8u), (r.z & low) | ((r.w & low) << 8u));
@@ -8,7 +8,7 @@ fn turned(r: vec4<u32>) -> vec4<u32> {
                    (even.x >> 16u) | (even.y & 0xffff0000u), (odd.x >> 16u) | (odd.y & 0xffff0000u));
 }
 {% endif %}
-{# Which tile a workgroup turns, shared by the transposes: tiles follow one another along a, or along b (b_first). #}
+{# The tile of a workgroup, shared by the transposing kernels: consecutive tiles lie along a, or along b (b_first). #}
 {% macro tile_place() -%}
   let group = group_index(wg, n);
   if (group >= p.groups) { return; }
@@ -21,7 +21,7 @@ fn turned(r: vec4<u32>) -> vec4<u32> {
 {% endif %}
   let c = coords(group / p.tiles_a / p.tiles_b);
 {%- endmacro %}
-{# Where a thread's elements start, of_a along a and of_b along b, with `tile` threads along a. #}
+{# The start of a thread's elements, of_a along a and of_b along b, with `tile` threads along a. #}
 {% macro place_in_tile(of_a, of_b) -%}
   let a = (tile_of_a * {{ tile }}u + lane % {{ tile }}u) * {{ of_a }}u;
   let b = (tile_of_b * {{ workgroup // tile }}u + lane / {{ tile }}u) * {{ of_b }}u;

@@ -1,9 +1,9 @@
-{# y[…b, a] = x[…a, b] where y is contiguous along a and x along b, of rows that begin anywhere in a word. A tile of
-   workgroup memory has `rows` of x, in words of n elements, `words` each, which begin where the tile does. Its rows r,
-   r + n, … lie side by side at an odd distance: threads along a find them in different banks. Of y it makes `tile_b`
-   rows of `tile_words`; words that two rows, or other tiles, have a part of are merged.
-   `short_a`: how long a is, if so short that a tile has all of it, and y's rows lie side by side: then y is one run, of
-   which a tile makes `tile_words`. `aligned`: x's rows begin at words. #}
+{# y[…b, a] = x[…a, b] where y is contiguous along a and x along b, for rows that begin anywhere in a word. A tile of
+   workgroup memory has `rows` rows of x, `words` words of n elements each, from the tile's begin on. Its rows r, r + n,
+   … are adjacent, with an odd pitch, so that threads along a access different banks. It gives `tile_b` rows of y of
+   `tile_words` words each; words that are shared with other rows or tiles are merged. `short_a`: the length of a, if it
+   is so short that a tile spans it, and y's rows are adjacent: then y is one run, and a tile makes `tile_words` words
+   of it. `aligned`: x's rows begin at words. #}
 {% set size_a = short_a ~ "u" if short_a else "p.size_a" %}
 {% set element = 32 // n %}
 {% set ones = "0xffffu" if n == 2 else "0xffu" %}
@@ -13,12 +13,13 @@ var<workgroup> tile: array<{{ "u32" if n > 1 else "x_t" }}, {{ n }}u * kSlots * 
 
 fn slot(r: u32) -> u32 { return (r % {{ n }}u * kSlots + r / {{ n }}u) * kPitch; }
 {% if n > 1 %}
-// The word that begins `skip` elements after low's first.
+// The word that begins `skip` elements after the first of `low`.
 fn shifted(low: u32, high: u32, skip: u32) -> u32 {
   let s = skip * {{ element }}u;
   return (low >> s) | ((high << 1u) << (31u - s));
 }
-{# Stores a word whose element 0 is element `first` of what y has `size` of from `begin` on. #}
+{# Stores a word to y: its element 0 is element `first` of the `size` elements that begin at `begin`; others are
+   skipped. #}
 fn store_word(begin: u32, first: u32, size: u32, word: u32) {
   let at = (begin + first) / {{ n }}u;
   if (first < size && first + {{ n - 1 }}u < size) {
@@ -42,7 +43,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {{ tile_place() }}
   let y_begin = p.y_o + at_y(c);
 {% if short_a %}
-  // The tile's run begins at a word, before y's first element perhaps.
+  // The tile's run begins at a word, which may be before y's first element.
   let run0 = tile_of_b * {{ tile_words * n }}u - y_begin % {{ n }}u;
   let a0 = 0u;
   let b0 = select(run0, 0u, tile_of_b == 0u) / {{ short_a * n }}u * {{ n }}u;
@@ -50,8 +51,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let a0 = tile_of_a * {{ tile_words * n }}u;
   let b0 = tile_of_b * {{ tile_b }}u;
 {% endif %}
-  // Row r of the tile is a0 + r - {{ before }}: words of y may begin before a0. For what lies outside of x, and is not
-  // stored, its first element is loaded: loads in branches would wait for each other.
+  // Row r of the tile is a0 + r - {{ before }}: words of y may begin before a0. Elements outside of x, which are not
+  // stored, load the first one instead: loads in branches would wait for each other.
   let x_first = at_x(c);
   let x_at = x_first + (a0 - {{ before }}u) * p.x_a + b0;
 {% set loads = (rows * words + workgroup - 1) // workgroup %}
@@ -84,7 +85,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for e in range(n) %}
     {
       let f = min(first + {{ e }}u, size - 1u);
-      let b = min(f / {{ size_a }} - b0, {{ words * n - 1 }}u);   // what is outside is not stored
+      let b = min(f / {{ size_a }} - b0, {{ words * n - 1 }}u);   // elements outside are not stored
       let v = tile[slot(f % {{ size_a }}) + b / {{ n }}u] >> (b % {{ n }}u * {{ element }}u);
       word |= (v & {{ ones }}) << {{ e * element }}u;
     }

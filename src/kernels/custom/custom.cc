@@ -65,7 +65,7 @@ void check_custom(gpu::Commands& commands, const CustomKernel& kernel, std::span
   if (wgsl.empty()) return;
   const auto problem = gpu::shader_problem(commands.device(), wgsl);
   if (!problem) return;
-  // Lines of the text, where it stands in the shader.
+  // The range of lines that the user's text has in the shader.
   const std::size_t at = wgsl.find(kernel.wgsl);
   const auto head = std::count(wgsl.begin(), wgsl.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   const auto own = std::count(kernel.wgsl.begin(), kernel.wgsl.end(), '\n') + 1;

@@ -1,4 +1,4 @@
-{# A user's text, and for kernels of one element the entry point behind it. #}
+{# A user's text, followed by the entry point for kernels of one element. #}
 {{ text }}
 {% if each %}
 @compute @workgroup_size({{ workgroup }})

@@ -17,10 +17,10 @@ WEFT_INLINE double cos_kernel(double r) {
                                             -0.0013888888887145503, 0.041666666666664472);
 }
 
-// Beyond it the quadrant's product with π/2's first part is no longer exact.
+// Past this angle the product of the quadrant and the first part of π/2 is no longer exact.
 inline constexpr float kLargestAngle = 0x1p20f;
 
-// x = quadrant π/2 + rest, for |x| <= kLargestAngle; of the quadrant the two low bits count.
+// x = quadrant π/2 + rest, for |x| <= kLargestAngle; only the two low bits of the quadrant matter.
 struct Angle {
   double rest;
   std::uint64_t quadrant;
@@ -47,7 +47,7 @@ WEFT_INLINE double tan(double x) {
 
 inline constexpr double kHalfPi = 1.5707963267948966;
 
-// asin of the smaller part: of a below ½, else of √((1-a)/2), whose double it takes from π/2.
+// asin(a) for a below ½, else asin(√((1-a)/2)), twice which is subtracted from π/2.
 WEFT_INLINE double asin_part(double a) {
   const double z = a < 0.5 ? a * a : 0.5 - 0.5 * a;
   const double s = a < 0.5 ? a : std::sqrt(z);

@@ -1,4 +1,4 @@
-// Loops over blocks of registers, compiled for several instruction sets and chosen when the program starts.
+// Loops over blocks of registers, compiled for several instruction sets, one of which is selected at program start.
 #pragma once
 
 #include <type_traits>
@@ -40,7 +40,7 @@ struct BlockLoop {
   }
 #endif
 
-  // `vectors`: worth more than one version.
+  // `vectors`: the loop gains from more than one version.
   static Function choose(bool vectors) {
 #if WEFT_X86
     if (vectors && instruction_set() == 4) return v4;

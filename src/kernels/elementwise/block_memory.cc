@@ -11,30 +11,30 @@
 namespace weft::kernels {
 namespace {
 
-// Branchless forms of SmallFloat's conversions, for loops that become vector code. Bits in, bits out.
+// Branchless versions of SmallFloat's conversions, for loops that become vector code; from bits to bits.
 struct WidenF16 {
   WEFT_INLINE float operator()(std::uint16_t h) const {
     const std::uint32_t magnitude = h & 0x7fffu;
-    // The exponent is 112 too small; multiplying mends it and normalises denormals.
+    // The exponent is 112 too small; the multiplication corrects it and normalises denormals.
     const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
     std::uint32_t b = std::bit_cast<std::uint32_t>(scaled);
     b = magnitude >= 0x7c00u ? b | 0x7f800000u : b;
     return std::bit_cast<float>(b | (h & 0x8000u) << 16);
   }
 };
-// To e exponent and m mantissa bits; `finite_only` as Specials::finite_only.
+// Converts to a float of e exponent and m mantissa bits; `finite_only` as in Specials::finite_only.
 template <class Out, int e, int m, bool finite_only = false>
 struct Narrow {
   static constexpr std::uint32_t kBias = (1u << (e - 1)) - 1, kShift = 23 - m, kMagnitude = (1u << (e + m)) - 1;
   static constexpr std::uint32_t kInfinity = ((1u << e) - 1) << m, kOverflow = finite_only ? kMagnitude : kInfinity;
-  static constexpr std::uint32_t kSmallestUnit = (127 + 24 - kBias - m) << 23;  // whose last place is a denormal's
+  static constexpr std::uint32_t kSmallestUnit = (127 + 24 - kBias - m) << 23;  // its last place is a denormal's
 
   WEFT_INLINE Out operator()(float f) const {
     const auto b = std::bit_cast<std::uint32_t>(f);
     const std::uint32_t a = b & 0x7fffffffu;
     const std::uint32_t normal =
         (a + ((1u << (kShift - 1)) - 1) + ((a >> kShift) & 1u) - ((127 - kBias) << 23)) >> kShift;
-    // The sum leaves a denormal's rounded bits at its bottom.
+    // The sum has a denormal's rounded bits at its bottom.
     const std::uint32_t denormal =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + std::bit_cast<float>(kSmallestUnit)) - kSmallestUnit;
     std::uint32_t r = a < ((128 - kBias) << 23) ? denormal : normal;
@@ -68,7 +68,7 @@ struct As {
   }
 };
 
-// Load and store of T in registers R, by functors.
+// Loads and stores elements T as registers R, by functors.
 template <class T, class R, class Load, class Store>
 struct Memory {
   static void load(const std::byte* data, std::int64_t first, std::int64_t stride, int n, void* registers) {
@@ -128,7 +128,7 @@ struct Packed {
     auto* r = static_cast<R*>(registers);
     int i = 0;
     const auto one = [&] {
-      const std::int64_t at = (first + i * stride) * width;  // below 0 in a reversed view
+      const std::int64_t at = (first + i * stride) * width;  // negative in a reversed view
       r[i] = kBytes[static_cast<std::size_t>(data[at >> 3])][static_cast<std::size_t>((at & 7) / width)];
     };
     if (stride == 1) {

@@ -1,15 +1,15 @@
-// Elementwise kernels: checks, and the GPU's launcher of map.wgsl.
+// Elementwise kernels: checks, and the launcher of elementwise.wgsl.
 //
-// A thread takes four neighbours along the last axis (one where a 64-bit type is among the operands; as many as 16 bytes
-// hold where all are narrow and lie so). Each operand has a mode, chosen here:
-//   vec    its elements lie one after the other and in step with the groups: one load or store
+// A thread takes groups of four adjacent elements along the last axis (one if a 64-bit type is among the operands; as
+// many as 16 bytes hold if all operands are narrow and aligned). Each operand has a mode, chosen here:
+//   vec    its elements are contiguous and aligned with the groups: one load or store
 //   splat  the axis has stride 0: one load (inputs only)
 //   each   four loads or stores of one element
-//   constant, ramp  no operand: a number that travels with the call, or one that grows along the axes
-// Groups are cut at the first output's multiples of four, so an output that starts inside of a word costs nothing but
-// its first and last group of a row, which store a part of their lanes. That is so, too, where each of its rows starts
-// elsewhere, as those of odd lengths do: groups then are cut row by row.
-// Where tensors are large and narrow a thread takes several groups, so as to have 16 bytes or more on their way.
+//   constant, ramp  no operand: a number that is a parameter of the call, or one that grows along the axes
+// Groups are cut at the first output's multiples of four, so that an output that starts inside of a word only has
+// partial groups at the ends of rows. This also holds where each row has its own misalignment, as rows of odd lengths
+// do: groups are then cut row by row.
+// In large narrow tensors a thread takes several groups, so that it has 16 bytes or more in flight.
 #include "kernels/elementwise/elementwise.h"
 
 #include <cstring>
@@ -51,7 +51,7 @@ Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides
 
 namespace {
 
-// What users call the operands of a kernel: those of functions x, or a, b and c, as the table of kernels does.
+// The names of a kernel's operands in messages: those of functions are x, or a, b and c, as in the table of kernels.
 std::string input_name(std::string_view kernel, std::size_t k, std::size_t count) {
   if (kernel == "select") return std::array{"condition", "a", "b"}[k];
   if (kernel != "copy" && !find_function(kernel)) return std::format("input {}", k);
@@ -101,7 +101,7 @@ ElementwiseProblem check(std::string_view name, const Expression& e, std::span<c
   return {name, e, inputs, outputs, c.shape, std::move(c.strides), virtuals};
 }
 
-// A virtual input as a view of host memory: strides lead through all the numbers that it takes.
+// A virtual input as a view of host memory: the strides address all numbers that it takes.
 View in_memory(const Virtual& v, const Shape& shape) {
   const Strides strides = v.strides.empty() ? Strides::filled(shape.rank(), 0) : v.strides;
   const auto [low, high] = Layout{shape, strides}.offset_range();
@@ -125,7 +125,8 @@ struct Operand {
   std::int64_t first_element() const { return static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype); }
 };
 
-// Whether groups of `width` elements that start `misalignment` elements before one divisible by it are accessed as one.
+// True if groups of `width` elements that start `misalignment` elements before a multiple of `width` are accessed at
+// once.
 bool fits_vectors(const Operand& o, std::int64_t misalignment, int width = 4) {
   const int b = bits(o.view.dtype);
   if (b > 32 || b < 8 || o.inner() != 1 || (o.first_element() - misalignment) % width != 0) return false;
@@ -135,7 +136,7 @@ bool fits_vectors(const Operand& o, std::int64_t misalignment, int width = 4) {
   return last_group_is_whole(o.view, width);
 }
 
-// Whether an operand's rows begin as many elements from a multiple of four as those of y do.
+// True if each row of the operand has the same misalignment, modulo four elements, as that of y.
 bool in_step(const Operand& o, const Operand& y) {
   const int b = bits(o.view.dtype);
   if ((b != 16 && b != 32) || o.inner() != 1 || (o.first_element() - y.first_element()) % 4 != 0) return false;
@@ -145,9 +146,10 @@ bool in_step(const Operand& o, const Operand& y) {
   return true;
 }
 
-// Rows of y that are cut at multiples of four each on its own: "words" of types of 16 bits, "fours" of 32; or not.
+// Whether each row of y is cut at its own multiples of four: "words" for 16-bit types, "fours" for 32-bit ones; else
+// empty.
 std::string row_misalignment_of(const ElementwiseProblem& problem, const Operand& y) {
-  constexpr std::int64_t kShort = 16;  // rows that would be mostly ends
+  constexpr std::int64_t kShort = 16;  // shorter rows would be mostly ends
   const int b = bits(y.view.dtype);
   const bool single = problem.outputs.size() == 1 && problem.shape.rank() > 1 && y.mode != "vec";
   if (!single || y.inner() != 1 || (b != 16 && b != 32) || problem.shape.back() < kShort) return {};
@@ -155,7 +157,7 @@ std::string row_misalignment_of(const ElementwiseProblem& problem, const Operand
   return b == 16 ? "words" : "fours";
 }
 
-// Groups of 16 bytes a thread takes, so that there are loads on their way while others are computed with.
+// Groups of 16 bytes that a thread takes, so that some are loaded while others are computed.
 int groups_for(const Expression& e) {
   using enum ScalarOp;
   int groups = 1, operations = 0;
@@ -172,7 +174,7 @@ int groups_for(const Expression& e) {
       case ScalarOp::erf:
       case ScalarOp::erfc: return 3;
       default:
-        // Those of narrow floats are quick where they have a short form.
+        // Functions of narrow floats are fast if they have a short form.
         if (kernels::info(node.op).function() && (bits(node.type) == 32 || kernels::info(node.op).narrow.empty())) {
           groups = 2;
         }
@@ -181,7 +183,7 @@ int groups_for(const Expression& e) {
   return operations > 2 ? 2 : groups;
 }
 
-// As many neighbours as 16 bytes hold of each operand, where all are narrow and lie so; else four.
+// As many adjacent elements as 16 bytes hold of each operand, if all operands are narrow and aligned; else four.
 int widest_group(const ElementwiseProblem& problem, std::span<const Operand> operands) {
   int widest = 8;
   for (const Operand& o : operands) {
@@ -194,12 +196,12 @@ int widest_group(const ElementwiseProblem& problem, std::span<const Operand> ope
   return problem.shape.back() % width == 0 && std::ranges::all_of(operands, fits) ? width : 4;
 }
 
-// Groups a thread takes. Of narrow elements by fours one is too few bytes to wait for. Measured on an H200, in GB/s, with
-// one to four groups: f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030, 4,010; gelu 3,520, 3,960, 4,040,
-// 3,990; f16 relu 4,130, 4,090, 4,090, 4,050 (by fours 2,500, 3,780, 4,070, 4,080), tanh 4,080, 4,050, 4,040, 4,010
-// (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max 3,820, 4,240, 4,140, 4,160; i64 one by one add
-// 3,570, 4,260, 4,210, 4,180, complex of f16 2,380, 3,810, 3,990, 4,010; of five operands, 16 bytes each, f32 4,110,
-// 4,070, 4,050, 4,010, bf16 3,710, 3,570, 3,480, 3,460.
+// Groups that a thread takes. For narrow elements in groups of four, one group is too few bytes in flight. Measured on
+// an H200, in GB/s, with one to four groups: f32 relu 4,080, 4,060, 4,030, 4,000; hardswish 3,960, 4,050, 4,030, 4,010;
+// gelu 3,520, 3,960, 4,040, 3,990; f16 relu 4,130, 4,090, 4,090, 4,050 (in groups of four elements 2,500, 3,780, 4,070,
+// 4,080), tanh 4,080, 4,050, 4,040, 4,010 (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max
+// 3,820, 4,240, 4,140, 4,160; single i64 add 3,570, 4,260, 4,210, 4,180, complex of f16 2,380, 3,810, 3,990, 4,010;
+// with five operands, 16 bytes each, f32 4,110, 4,070, 4,050, 4,010, bf16 3,710, 3,570, 3,480, 3,460.
 int groups_a_thread(const ElementwiseProblem& problem, std::span<const Operand> operands, int width,
                     bool row_misalignment) {
   if (width == 1) {
@@ -222,8 +224,8 @@ int groups_a_thread(const ElementwiseProblem& problem, std::span<const Operand> 
   return widest == 32 ? groups : width > 4 ? std::min(groups, 2) : 4;
 }
 
-// The operation on narrow integers as one on words that hold several of them, or none: sums without what one of them
-// carries into the next, and operations on bits.
+// The operation on narrow integers as one on words that hold several of them, if there is one: bitwise operations, and
+// sums and differences without carries from one element into the next.
 std::optional<Expression> on_words(const Expression& e) {
   using enum ScalarOp;
   if (e.outputs().size() != 1) return {};
@@ -240,7 +242,7 @@ std::optional<Expression> on_words(const Expression& e) {
   const int a = words.input(DType::u32), b = arity > 1 ? words.input(DType::u32) : a;
   const auto of = [&](ScalarOp op, int x, int y) { return words.apply(op, {x, y}); };
   const int width = bits(last.type);
-  const std::uint32_t top = (0xffffffffu / ((1u << width) - 1)) << (width - 1);  // the highest bit of each
+  const std::uint32_t top = (0xffffffffu / ((1u << width) - 1)) << (width - 1);  // the highest bit of each element
   switch (last.op) {
     case bitwise_and:
     case bitwise_or:
@@ -248,8 +250,8 @@ std::optional<Expression> on_words(const Expression& e) {
     case bitwise_not: words.output(words.apply(bitwise_not, {a})); return words;
     case ScalarOp::add:
     case ScalarOp::sub: {
-      // Upper bits apart: of a sum they are those of the operands and the carry from below, of a difference so with
-      // ones set.
+      // The elements' highest bits are computed separately. In a sum they are those of the operands and of the carry
+      // from below; in a difference likewise, with ones set.
       const bool adds = last.op == ScalarOp::add;
       const int upper = words.constant(top, DType::u32), lower = words.constant(0xffffffff - top, DType::u32);
       const int rest = adds ? of(ScalarOp::add, of(bitwise_and, a, lower), of(bitwise_and, b, lower))
@@ -262,7 +264,7 @@ std::optional<Expression> on_words(const Expression& e) {
   }
 }
 
-// Narrow integers in words; false where they cannot be taken so.
+// Computes narrow integers in words; false if that is not possible.
 bool map_words(gpu::Commands& commands, const ElementwiseProblem& problem) {
   const std::optional<Expression> words = on_words(problem.expression);
   if (!words || !problem.virtuals.empty()) return false;
@@ -278,7 +280,7 @@ bool map_words(gpu::Commands& commands, const ElementwiseProblem& problem) {
   return true;
 }
 
-// Numbers that grow along the axes stand for views, whose offsets tell where each part begins.
+// Ramps and other virtual inputs are replaced by views, whose offsets give the begin of each chunk.
 bool map_in_chunks(gpu::Commands& commands, const ElementwiseProblem& problem) {
   const Shape& shape = problem.outputs[0].shape();
   std::vector<View> all;
@@ -322,8 +324,7 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
   const Operand& y = operands[problem.inputs.size()];
   const std::int64_t misalignment = width == 4 && y.inner() == 1 ? y.first_element() % 4 : 0;
   if (width == 4) {
-    // Where rows of narrow elements, or two outputs in one buffer, meet inside of a word, its parts are merged
-    // atomically.
+    // If rows of narrow elements, or two outputs in one buffer, share a word, stores merge its parts atomically.
     const bool cuts_words = problem.shape.rank() > 1 && (misalignment != 0 || problem.shape.back() % 4 != 0);
     for (Operand& o : operands) {
       if (fits_vectors(o, misalignment) && !(cuts_words && o.name[0] == 'y' && bits(o.view.dtype) < 32)) o.mode = "vec";
@@ -344,7 +345,7 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
 
   const std::int64_t length = problem.shape.back();
   const bool exact = misalignment == 0 && length % width == 0 && row_misalignment.empty();
-  // With fewer elements a large GPU needs groups of four as threads.
+  // With fewer elements a large GPU needs a thread for each group of four.
   constexpr std::int64_t kMany = 1 << 21;
   const bool many = !commands.device().capabilities().software && element_count(problem.shape) >= kMany;
   int unroll = problem.form.unroll;
@@ -399,7 +400,8 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
   if (stores_words && needs_no_rounding(problem.expression)) store_how = "exact";
   else if (stores_words && ends_without_ties(problem.expression)) store_how = "no_ties";
   else if (stores_words && !fast_path) store_how = "no_nan";
-  // A function by itself calls far whatever gives no number; what is not rounded may be none.
+  // A function alone takes the slow path for all arguments that give NaN; results that are not rounded may be NaN as
+  // well.
   const bool by_itself = problem.expression.operation_count() == 1;
   const bool sums = store_how == "no_nan" || (store_how == "no_ties" && !(fast_path && by_itself));
   std::string form = str_cat("width_", width * unroll);

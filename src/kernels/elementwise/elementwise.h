@@ -1,4 +1,4 @@
-// What both sides of an elementwise call start from.
+// Common to both devices' elementwise kernels.
 #pragma once
 
 #include <span>
@@ -11,26 +11,26 @@
 
 namespace weft::kernels {
 
-// An input without memory: a number that is no part of the pipeline, and that may grow along the axes.
+// An input without memory: a number, which is not part of the pipeline, and which may grow along the axes.
 struct Virtual {
-  DType type;              // f32, i32, u32 or u64, as the expression's input has it
-  std::uint64_t bits = 0;  // the number's, in that type
-  Strides strides = {};    // i32 and u32: what each step along an axis of the output adds; none: nothing
+  DType type;              // f32, i32, u32 or u64, like the expression's input
+  std::uint64_t bits = 0;  // the number, in that type
+  Strides strides = {};    // i32 and u32: increments along the output's axes; empty: none
 };
 
-// How a GPU's thread takes elements; 0: as the device, types and sizes say.
+// How a GPU's thread takes elements; 0: chosen by device, types and sizes.
 struct MapForm {
-  int width = 0;   // neighbours in a group: 4, or of narrow types as many as 16 bytes hold (8, 16) where views allow it
+  int width = 0;   // elements of a group: 4, or for narrow types as many as 16 bytes hold (8, 16) if views allow it
   int unroll = 0;  // groups
 };
 
-// A checked call: the axes sorted so that the first output's fastest is last, and merged over all operands.
+// A checked call. Axes are sorted so that the first output's fastest is last, and merged as far as all operands allow.
 struct ElementwiseProblem {
   std::string_view name;            // of the kernel, for messages
   const Expression& expression;
   std::span<const View> inputs, outputs;
   Shape shape;                      // at least one axis
-  std::vector<Strides> strides;     // of the inputs, then of the outputs, then of the virtual inputs
+  std::vector<Strides> strides;     // of the inputs, the outputs, and the virtual inputs, in this order
   std::span<const Virtual> virtuals = {};  // the expression's last inputs
   MapForm form = {};
 };
@@ -42,11 +42,11 @@ void elementwise_cpu(cpu::Executor& executor, const ElementwiseProblem& problem)
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
          std::span<const View> outputs, const MapForm& form = {});
 
-// The expression's inputs are those of the views, then the virtual ones.
+// The expression's inputs are the views, followed by the virtual inputs.
 void map(Stream& stream, std::string_view name, const Expression& expression, std::span<const View> inputs,
          std::span<const Virtual> virtuals, std::span<const View> outputs);
 
-// The axes in the order in which `strides[leading]` is largest first, then merged (collapse); rank at least 1.
+// Sorts the axes by descending `strides[leading]`, then merges them (collapse); the rank is at least 1.
 Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides, std::size_t leading);
 
 }  // namespace weft::kernels

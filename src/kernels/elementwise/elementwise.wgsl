@@ -1,12 +1,12 @@
-{# outputs = expression(inputs). A group is {{ width }} adjacent elements along the last axis, computed four at a time (`fours`);
-   elementwise.cc explains the operands' modes. A thread takes `unroll` groups, a workgroup's size apart, and loads all of
-   them before it computes. `exact`: all groups are whole; `full`: no group is past the end. `fast_path`: a thread's
-   elements are tested together for a function's slow path; `sums`: and for NaN; `store_how`: the rounding of stores of
-   elements that need neither (accessors.cc). `row_misalignment`: each row of the output begins at its own offset between
-   multiples of four elements; "words": words that two rows share are merged. `one_row`: a workgroup's groups are all in
-   one row, so that what does not change along it is computed and loaded once. #}
+{# outputs = expression(inputs). A group is {{ width }} adjacent elements along the last axis, computed four at a time
+   (`fours`); elementwise.cc explains the operands' modes. A thread takes `unroll` groups, a workgroup's size apart, and
+   loads all of them before it computes. `exact`: all groups are whole; `full`: no group is past the end. `fast_path`: a
+   thread's elements are tested together for a function's slow path; `sums`: and for NaN; `store_how`: the rounding of
+   stores of elements that need neither (accessors.cc). `row_misalignment`: each row of the output begins at its own
+   offset between multiples of four elements; "words": words that two rows share are merged. `one_row`: a workgroup's
+   groups are all in one row, so that what does not change along it is computed and loaded once. #}
 {% set partial = width == 4 and not exact %}
-{# Group u of the thread: where it lies. Groups past the end are taken as the first one, and not stored. #}
+{# The position of group u of the thread. Groups past the end repeat the first one and are not stored. #}
 {% macro place(u) %}
 {% if u == 0 and (one_row or full) %}
   let block = group_index(wg, n);
@@ -55,13 +55,13 @@
 {% endif %}
 {{ lanes(u) }}
 {% endmacro %}
-{# Which elements of its row the group is. #}
+{# The elements of its row that the group contains. #}
 {% macro lanes(u) %}
 {% if partial %}
-  // Lanes first…last-1 lie in the row; lane 0 is element i of it, perhaps "before" 0.
+  // Lanes first…last-1 are in the row; lane 0 is element i of the row, which may be negative.
 {% if row_misalignment %}
   let misalignment{{ u }} = (p.misalignment + at_y0(c{{ u }})) % 4u;
-  // The last group of a row may lie past its end: it is taken as the first, without lanes.
+  // The last group of a row may be past its end: it repeats the first one, without lanes.
   let over{{ u }} = g{{ u }} * 4u >= p.length + misalignment{{ u }};
   let i{{ u }} = select(g{{ u }} * 4u, 0u, over{{ u }}) - misalignment{{ u }};
   let first{{ u }} = select(0u, misalignment{{ u }}, g{{ u }} == 0u || over{{ u }});
@@ -196,14 +196,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endfor %}
 {% endfor %}
 {% if sums %}
-  far = far | ((bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u);   // NaN, or both infinities
+  // A sum is NaN if an element is NaN, or for infinities of both signs.
+  far = far | ((bitcast<u32>((sum.x + sum.y) + (sum.z + sum.w)) & 0x7fffffffu) > 0x7f800000u);
 {% endif %}
   if (!far) {
 {{ store_all("_" ~ store_how if store_how else "") }}
     return;
   }
-  // The long way, in a loop that begins at a zero which compilers cannot know and loads anew, so that they neither
-  // unroll it nor keep operands for it.
+  // The slow path: a loop that begins at an opaque zero and loads again, so that compilers neither unroll it nor hold
+  // operands for it.
 {% set u = unroll %}
   for (var again = p.opaque_zero; again < {{ unroll }}u; again++) {
 {% if one_row %}

@@ -1,4 +1,4 @@
-// The CPU side of elementwise kernels: blocks of the expression's registers, filled from rows.
+// The CPU's elementwise kernels: blocks of the expression's registers, filled from rows.
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "kernels/twin.h"
@@ -6,7 +6,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t kPiece = 16384;  // elements worth a task of their own
+constexpr std::int64_t kPiece = 16384;  // elements that are worth a task of their own
 
 // Offsets of a row's first element in each operand.
 using Offsets = std::vector<std::int64_t>;
@@ -45,7 +45,7 @@ class Rows {
 }  // namespace
 
 void elementwise_cpu(cpu::Executor& all_cores, const ElementwiseProblem& problem) {
-  // Packed elements share bytes with those of other rows and pieces, unless all rows start with a byte.
+  // Packed elements share bytes with those of other rows and pieces, unless all rows start at a byte.
   cpu::Executor one_core(1);
   const auto shares_bytes = [&](std::size_t k) {
     const int bits = weft::bits(problem.outputs[k].dtype);

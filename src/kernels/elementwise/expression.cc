@@ -71,7 +71,7 @@ int Expression::apply(ScalarOp op, std::initializer_list<int> args) {
     }
     node.args[i++] = arg;
   }
-  // The operands that share a type: all but the condition of select.
+  // Operands that must have the same type: all but the condition of select.
   const int first = op == ScalarOp::select ? 1 : 0;
   if (first && nodes_[node.args[0]].type != DType::boolean) {
     throw InvalidArgument("expression: select: the condition is bool, got {}", name(nodes_[node.args[0]].type));

@@ -11,7 +11,7 @@
 namespace weft::kernels {
 namespace {
 
-// Brings 64-bit registers into a narrower integer type.
+// Wraps 64-bit registers to a narrower integer type.
 void wrap(std::int64_t* r, int n, int bits, bool has_sign) {
   const int unused = 64 - bits;
   if (has_sign) {
@@ -37,7 +37,7 @@ CpuExpression::CpuExpression(const Expression& e) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
   const int count = static_cast<int>(nodes.size());
-  // Where each node is used last; outputs live to the end, nodes not used are not computed.
+  // The last use of each node; outputs live to the end, and unused nodes are not computed.
   std::vector<int> last(count, -1);
   for (int o : e.outputs()) last[o] = count;
   for (int i = count - 1; i >= 0; --i) {
@@ -56,7 +56,7 @@ CpuExpression::CpuExpression(const Expression& e) {
   };
   inputs_.resize(e.input_count());
   register_bytes_.resize(count);
-  // Inputs and constants are in place before the first step, so their blocks are not shared.
+  // Inputs and constants are loaded before the first step, so their blocks are not shared.
   for (int i = 0; i < count; ++i) {
     register_bytes_[i] = byte_size(cpu_register(nodes[i].type));
     if (nodes[i].op == ScalarOp::input) inputs_[nodes[i].input] = {i, nodes[i].type, blocks_++};
@@ -86,7 +86,7 @@ CpuExpression::CpuExpression(const Expression& e) {
       }
     } else {
       step.function = cpu_function(node.op, type);
-      // Stores keep the low bits, so that only what goes on being computed with need be wrapped.
+      // Stores keep the low bits, so that only values that are computed with need wrapping.
       const bool goes_on = std::ranges::any_of(
           nodes, [&](const Expression::Node& n) { return std::ranges::find(n.args, i) != n.args.end(); });
       if (narrow && goes_on) step.after = After::wrap;
@@ -152,7 +152,7 @@ void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, 
     const int count = static_cast<int>(std::min<std::int64_t>(kBlock, n - begin));
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       const Port& port = inputs_[k];
-      // What lies in memory as it would in registers is read from there; outputs are stored after the last step.
+      // Inputs whose memory has the register's format are read in place; outputs are stored after the last step.
       if (inputs[k].stride == 1 && port.type == DType::f32 && !passes_input_) {
         registers.values_[port.node] = inputs[k].data + (inputs[k].first + begin) * 4;
       } else {

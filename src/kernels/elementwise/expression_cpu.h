@@ -9,10 +9,10 @@
 
 namespace weft::kernels {
 
-// An expression made ready to run. Threads may share it; each needs its own Registers.
+// An expression compiled for the CPU. Threads may share it; each needs its own Registers.
 class CpuExpression {
  public:
-  static constexpr int kBlock = 512;  // elements that one run takes at most
+  static constexpr int kBlock = 512;  // most elements of one run
 
   explicit CpuExpression(const Expression& expression);
 
@@ -32,18 +32,18 @@ class CpuExpression {
   int input_count() const { return static_cast<int>(inputs_.size()); }
   int output_count() const { return static_cast<int>(outputs_.size()); }
 
-  // Puts `n` elements of input `k` at places at…at+n-1 of the block: from element `first` of `data` on, `stride` apart
-  // (in elements of the input's type; 0 repeats one). All of a block's places are loaded before run.
+  // Loads `n` elements of input `k` to at…at+n-1 of the block: from element `first` of `data` on, `stride` apart (in
+  // elements of the input's type; 0 repeats one). All inputs of a block must be loaded before run().
   void load(Registers& registers, int k, int at, const std::byte* data, std::int64_t first, std::int64_t stride,
             int n) const;
-  // Computes the first `n` places.
+  // Computes the first `n` elements of the block.
   void run(Registers& registers, int n) const;
-  // Takes output `k` from places at…at+n-1, converted to its type.
+  // Stores output `k` from at…at+n-1 of the block, converted to its type.
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
 
-  // The whole way for rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. A row starts at element `first`
-  // of `data`; the stride counts elements. An output without data is not stored.
+  // Loads, computes and stores rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. A row starts at
+  // element `first` of `data`; the stride counts elements. An output without data is not stored.
   struct Row {
     std::byte* data = nullptr;
     std::int64_t first = 0;
@@ -54,13 +54,13 @@ class CpuExpression {
   using Function = void (*)(const void* a, const void* b, const void* c, void* out, int n);
 
  private:
-  // What brings a result back into a type that is narrower than its register.
+  // The conversion of a result to a type that is narrower than its register.
   enum class After : std::uint8_t { nothing, wrap, saturate, round };
   struct Step {
     Function function = nullptr;
     int out = -1;            // node
     int args[3]{-1, -1, -1};  // nodes
-    int block = -1;          // takes the result
+    int block = -1;          // of the result
     After after = After::nothing;
     int bits = 0;            // of the integer type
     bool has_sign = false;
@@ -83,7 +83,7 @@ class CpuExpression {
   std::vector<Constant> constants_;
   std::vector<int> register_bytes_;  // of each node's type
   int blocks_ = 0;
-  bool passes_input_ = false;        // an output is an input as it came
+  bool passes_input_ = false;        // an output is an unchanged input
 };
 
 }  // namespace weft::kernels

@@ -14,7 +14,8 @@
 namespace weft::kernels {
 namespace {
 
-// How a type computes: 'f' f32, 'i' i32, 'u' u32, 'l' i64 and 'm' u64 as vec2<u32>, 'c' complex as vec2<f32>.
+// The family in which a type computes: 'f' f32, 'i' i32, 'u' u32, 'l' i64 and 'm' u64 as vec2<u32>, 'c' complex as
+// vec2<f32>.
 char family(DType type) {
   if (type == DType::f64) {
     throw Unsupported(
@@ -30,7 +31,7 @@ char family(DType type) {
   }
 }
 
-// `value`, of the type's family, brought back into the type: integers wrap, floats round.
+// Converts `value`, of the type's family, to the type: integers wrap, floats round.
 std::string wrap(DType type, const std::string& value) {
   const int b = bits(type);
   switch (type) {
@@ -47,13 +48,13 @@ std::string wrap(DType type, const std::string& value) {
 }
 
 std::string f32_text(float f) {
-  // The fewest digits that name the greatest number are those of a greater one, which Tint refuses.
+  // The shortest decimal of the largest number denotes a greater one, which Tint rejects.
   const bool plain = std::isnormal(f) && std::abs(f) < std::numeric_limits<float>::max();
   if (plain || std::bit_cast<std::uint32_t>(f) == 0) return std::format("{}f", f);
   return std::format("f32_from_bits(0x{:x}u)", std::bit_cast<std::uint32_t>(f));
 }
 
-// A constant of a float type.
+// The value of a constant of a float type.
 float constant_f32(const Expression::Node& node) {
   const std::uint64_t b = node.bits;
   switch (node.type) {
@@ -92,7 +93,7 @@ std::string constant_text(const Expression::Node& node) {
 
 std::string cast_text(DType from, DType to, const std::string& x);
 
-// f64 is words, which only casts understand.
+// f64 is two words, which only casts support.
 std::string cast_from_f64(DType to, const std::string& x) {
   if (to == DType::boolean) return std::format("u32((({0}.y & 0x7fffffffu) | {0}.x) != 0u)", x);
   const int b = bits(to);
@@ -115,7 +116,7 @@ std::string cast_to_f64(DType from, const std::string& x) {
   }
 }
 
-// An integer as the f32 that is rounded to the float type `to`, if that is narrower.
+// An integer as an f32, to be rounded to the float type `to` if that is narrower.
 std::string integer_as_f32(DType from, const std::string& x, DType to) {
   const char sign = is_signed(from) ? 'i' : 'u';
   if (!casts_by_f32(from, to)) return std::format("odd_f32_from_{}{}({})", sign, bits(from), x);
@@ -173,7 +174,7 @@ std::string_view op_text(const ScalarOpInfo& row, char family) {
   }
 }
 
-// Operations that stay within a narrow integer type by themselves.
+// True for operations whose results stay within a narrow integer type.
 bool stays(const ScalarOpInfo& row) {
   using enum ScalarOp;
   return row.yields == Yields::boolean || row.op == min || row.op == max || row.op == clamp || row.op == select ||
@@ -181,7 +182,7 @@ bool stays(const ScalarOpInfo& row) {
          row.op == shift_right || row.op == ScalarOp::fmin || row.op == ScalarOp::fmax;
 }
 
-// The one operation whose result depends on how wide the float is.
+// The text of nextafter, the one operation whose result depends on the width of the float.
 std::string_view nextafter_text(DType type) {
   switch (type) {
     case DType::f16: return "nextafter_f16($0, $1)";
@@ -192,14 +193,15 @@ std::string_view nextafter_text(DType type) {
   }
 }
 
-// Of each node the float type that its function is computed for: its operands', or where these are f32 the narrow one
-// that the result is rounded to on all its ways, with nothing on them but choices and constant factors: what its short
-// form errs by is the same share of the end. Larger factors might bring back what a form takes for 0.
+// The float type for which each node's function is computed: its operands' type, or, if these are f32, the narrow type
+// to which the result is rounded on all of its paths, if there are only selections and constant factors on them, so
+// that the relative error of the short form is that of the end result. The factors are limited: large ones might
+// magnify what the short form flushes to 0.
 std::vector<DType> computed_for(const Expression& e) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
   const auto is_narrow = [](DType type) { return is_floating(type) && bits(type) < 32; };
-  std::vector<std::optional<DType>> ends(nodes.size());  // of f32; f32 itself where it is not rounded
+  std::vector<std::optional<DType>> ends(nodes.size());  // for f32; f32 itself if it is not rounded
   for (const int o : e.outputs()) ends[static_cast<std::size_t>(o)] = DType::f32;
   for (std::size_t i = nodes.size(); i-- > 0;) {
     const Expression::Node& node = nodes[i];
@@ -227,8 +229,8 @@ std::vector<DType> computed_for(const Expression& e) {
   return types;
 }
 
-// The function that has a short form for narrow floats, as the prefix of its names; or empty. `type` is what it is
-// computed for, here and below.
+// The prefix of the names of the node's function if it has a short form for narrow floats; else empty. `type`, here and
+// below: the type for which it is computed.
 std::string_view narrow_function(const Expression::Node& node, DType type) {
   if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return {};
   const std::string_view text = info(node.op).narrow;
@@ -237,8 +239,8 @@ std::string_view narrow_function(const Expression::Node& node, DType type) {
   return text.substr(begin, text.find("_narrow") - begin);
 }
 
-// The library's function of the node, and a form that the device has of its own of it that reports which arguments go a
-// long way; none where it has none.
+// The library's function of the node, and a device-specific form of it that reports the arguments that need the slow
+// path; nothing if the device has none.
 struct Reporting {
   std::string function, form;
 };
@@ -254,8 +256,8 @@ std::optional<Reporting> reporting_form(const Expression::Node& node, DType type
   return r;
 }
 
-// Whether the function's arguments may have all of f32's range: bf16's, what the kernel computed, which is not rounded,
-// and what becomes bf16, which has that range.
+// True if the function's arguments may have all of f32's range: bf16 values, unrounded results of the kernel, and those
+// that become bf16, which has that range.
 bool has_wide_arguments(const Expression& expression, const Expression::Node& node, DType type) {
   using enum ScalarOp;
   if (type == DType::bf16) return true;
@@ -268,13 +270,13 @@ bool has_wide_arguments(const Expression& expression, const Expression::Node& no
   });
 }
 
-// A function's form for narrow floats of which some arguments go a long way that is left to the caller.
+// A function's form for narrow floats that leaves the slow path of some arguments to the caller.
 struct FastPathForm {
   std::string suffix;  // of the function's name
-  std::string far;     // the test of x for that way, with $ for x
+  std::string far;     // the test of x for the slow path; $ stands for x
 };
 
-// None where the function has no short form there, or one without exceptions.
+// Nothing if the function has no short form on the device, or one without exceptions.
 std::optional<FastPathForm> fast_path_form(const Expression& expression, const Expression::Node& node, DType type,
                                            const DeviceForms& device_forms) {
   const std::string f(narrow_function(node, type));
@@ -310,14 +312,14 @@ bool is_zero(const Expression::Node& node) {
   return node.bits == 0;
 }
 
-// Sums, products and what is made of them: where drivers compute by algebra that holds for real numbers only.
+// Sums, products and operations made of them, in which drivers assume the algebra of real numbers.
 bool is_arithmetic(ScalarOp op) {
   using enum ScalarOp;
   return op == add || op == sub || op == mul || op == ScalarOp::div || op == ScalarOp::fma || op == ScalarOp::lerp ||
          op == square || op == ScalarOp::complex || op == floor_divide || op == remainder || op == ScalarOp::rem;
 }
 
-// Operations that take back what others did, for real numbers and where nothing overflows.
+// Operations that invert others, for real numbers and without overflow.
 bool undoes(ScalarOp op, ScalarOp of) {
   using enum ScalarOp;
   constexpr std::pair<ScalarOp, ScalarOp> kPairs[] = {
@@ -342,20 +344,20 @@ bool undoes(ScalarOp op, ScalarOp of) {
   return std::ranges::find(kPairs, std::pair(op, of)) != std::end(kPairs);
 }
 
-// Nodes whose value compilers must not know, or not see the making of, since some drivers (Mesa's) compute with floats
-// as with real numbers: x · 0 and 0 / x are 0 to them and x + 0 is x whatever x is, (x + c) - c and (x - y) + y are x,
-// x · a · b is x · (a · b), sqrt(x)² is |x|.
+// Nodes whose value, or computation, must be hidden from compilers, since some drivers (Mesa's) treat floats as real
+// numbers: they simplify x · 0 and 0 / x to 0 and x + 0 to x for any x, (x + c) - c and (x - y) + y to x, x · a · b to
+// x · (a · b), sqrt(x)² to |x|.
 std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
   const auto is_float = [&](int n) { return is_floating(nodes[n].type) || nodes[n].type == DType::c64; };
-  std::vector<bool> known(nodes.size(), false);  // made of constants only
+  std::vector<bool> known(nodes.size(), false);  // computed from constants only
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     known[i] = nodes[i].op != input &&
                std::ranges::all_of(nodes[i].args, [&](int a) { return a < 0 || known[static_cast<std::size_t>(a)]; });
   }
   const auto is_known = [&](int n) { return known[static_cast<std::size_t>(n)]; };
-  // Values by which products and quotients are thought to be known: integers have neither NaN nor -0.
+  // Values from which compilers conclude products and quotients: converted integers are neither NaN nor -0.
   const auto decides = [&](int n) {
     const Expression::Node& x = nodes[n];
     if (x.op == ScalarOp::select) return is_known(x.args[1]) || is_known(x.args[2]);
@@ -392,7 +394,7 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp) {
   return opaque;
 }
 
-// x - x and x / x, which are not always 0 and 1.
+// True for x - x, x / x and the like, which compilers take for constants although x may be infinite or NaN.
 bool meets_itself(const Expression& e, const Expression::Node& node) {
   const bool takes_away = node.op == ScalarOp::sub || node.op == ScalarOp::div || node.op == ScalarOp::floor_divide ||
                           node.op == ScalarOp::remainder || node.op == ScalarOp::rem;
@@ -400,15 +402,15 @@ bool meets_itself(const Expression& e, const Expression::Node& node) {
          (is_floating(e.nodes()[node.args[0]].type) || e.nodes()[node.args[0]].type == DType::c64);
 }
 
-// A value as one that compilers cannot know.
+// The value, made opaque to compilers.
 std::string secret_text(DType type, const std::string& value) {
   if (type != DType::c64) return std::format("f32_from_bits(bitcast<u32>({}) ^ p.opaque_zero)", value);
   return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.opaque_zero))", value);
 }
 
-// A comparison with a known float that holds for an interval of one sign, up to infinity: by its bits, which know NaN
-// from numbers in fewer operations. (Comparisons of floats are right about NaN by themselves on NVIDIA's, 580.159, but
-// not where they choose: of x <= c ? a : x.) Else empty.
+// The text of a comparison with a constant float that holds for an interval of one sign up to infinity: by its bits,
+// which excludes NaN in fewer operations. (NVIDIA's comparisons, 580.159, are right about NaN by themselves, but not as
+// conditions of a selection: x <= c ? a : x.) Else empty.
 std::string comparison_text(const Expression& e, const Expression::Node& node) {
   using enum ScalarOp;
   if (node.op != less && node.op != less_equal && node.op != greater && node.op != greater_equal) return {};
@@ -440,7 +442,7 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   const ScalarOpInfo& row = info(node.op);
   const DType type = type_of(row.arity - 1);
   const char computes_as = family(type);
-  // Booleans negate by flipping their one bit.
+  // Booleans are negated by flipping their one bit.
   if (node.op == bitwise_not && type == DType::boolean) return std::format("(1u - {})", variable(0));
   std::string text;
   const std::string function(narrow_function(node, computed));
@@ -464,11 +466,10 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;
 }
 
-// Of each live node its text; an empty one of the others. `feeds_compute`: results are computed with, not only stored.
+// The text of each live node; empty for the others. `feeds_compute`: results are computed with, not only stored.
 //
-// Casts to narrow floats that are only stored are left to the store, which rounds. To f16 values are packed and
-// unpacked, which NVIDIA's compiler (580.159) leaves out: where they are used a zero that it cannot know keeps the
-// rounding in.
+// Casts to narrow floats that are only stored are left to the store, which rounds. A cast to f16 packs and unpacks the
+// value, which NVIDIA's compiler (580.159) removes: where the value is used, an opaque zero preserves the rounding.
 std::vector<std::string> node_texts(const Expression& e, bool feeds_compute, bool reassociates_fp) {
   const auto& nodes = e.nodes();
   const std::vector<bool> live = live_nodes(e);
@@ -498,7 +499,7 @@ std::vector<std::string> node_texts(const Expression& e, bool feeds_compute, boo
   return texts;
 }
 
-// The struct of several outputs, or the one output's type.
+// The struct of several outputs, or the single output's type.
 std::string result_type(const Expression& e, int width, const std::string& struct_name, std::string& declarations) {
   auto type = [&](DType t) {
     return width == 4 ? std::format("vec4<{}>", compute_type(t)) : std::string(compute_type(t));
@@ -557,7 +558,7 @@ std::string expression_wgsl(const Expression& e, int width, bool reassociates_fp
   }
   if (!vectors) return s;
 
-  // GPUs compute lane by lane anyway: four calls.
+  // GPUs compute each lane separately anyway: four calls.
   const std::string result4 = result_type(e, 4, std::format("{}_results", name), s);
   s += signature(name, true, result4);
   for (int lane = 0; lane < 4; ++lane) {
@@ -593,11 +594,11 @@ bool has_fast_path(const Expression& e, const DeviceForms& device_forms) {
 bool ends_without_ties(const Expression& e) {
   if (e.outputs().size() != 1) return false;
   const Expression::Node& last = e.nodes()[e.outputs()[0]];
-  // Roots of sums may be exactly there.
+  // Roots of sums may be exactly halfway.
   return !narrow_function(last, last.type).empty() && info(last.op).arity == 1;
 }
 
-// Values of the result's type before it is rounded: what others of it are chosen from, or whole parts.
+// True if the result is a value of its type before it is rounded: selected from other such values, or an integer part.
 bool needs_no_rounding(const Expression& e) {
   using enum ScalarOp;
   if (e.outputs().size() != 1) return false;
@@ -656,7 +657,7 @@ std::string expression_fast_wgsl(const Expression& e, const DeviceForms& device_
     if (const std::optional<Reporting> r = reporting_form(nodes[i], types[i], device_forms)) {
       const std::size_t call = text.find(r->function + "(");
       text.replace(call, r->function.size(), r->form);
-      std::size_t end = call + r->form.size();  // to the parenthesis that closes the call
+      std::size_t end = call + r->form.size();  // to the closing parenthesis of the call
       for (int depth = 0; depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0, depth > 0;) ++end;
       text.insert(end, ", far");
     }

@@ -14,7 +14,7 @@ namespace {
 
 using enum ScalarOp;
 
-// One function in the making: x as it computes, and numbers of that type.
+// Builds one function: x in the type in which it computes, and constants of that type.
 class Maker {
  public:
   Maker(Expression& e, std::string_view name, int value) : e_(e) {
@@ -39,7 +39,7 @@ class Maker {
   DType stored_, type_;
 };
 
-// x where it is not negative (and NaN), else `negative`.
+// x if it is not negative or is NaN, else `negative`.
 int negative_part(Maker& m, int negative) { return m.result(m(select, m(less, m.x, m.number(0)), negative, m.x)); }
 
 }  // namespace
@@ -84,7 +84,7 @@ int hardsigmoid(Expression& e, int x, double alpha, double beta) {
 int hardswish(Expression& e, int x) {
   Maker m(e, "hardswish", x);
   const int gate = m(clamp, m(add, m.x, m.number(3)), m.number(0), m.number(6));
-  // Below -3 it is x times 0, of -infinity too.
+  // Below -3 the result is -0, also for -infinity, times which 0 would be NaN.
   const int product = m(mul, m.x, m(mul, gate, m.number(1.0 / 6)));
   return m.result(m(select, m(less, m.x, m.number(-3)), m.number(-0.0), product));
 }
@@ -92,7 +92,7 @@ int hardswish(Expression& e, int x) {
 int softsign(Expression& e, int x) {
   Maker m(e, "softsign", x);
   const int a = m(ScalarOp::abs, m.x);
-  // From 2^60 on it is 1; of infinities the product would be NaN.
+  // From 2^60 on the result is ±1; for infinities the product would be NaN.
   const int product = m(mul, m.x, m(reciprocal, m(add, a, m.number(1))));
   return m.result(m(select, m(greater, a, m.number(0x1p60)), m(ScalarOp::copysign, m.number(1), m.x), product));
 }

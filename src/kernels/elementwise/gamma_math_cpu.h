@@ -33,7 +33,7 @@ WEFT_INLINE double sin_pi(double r) {
 }
 WEFT_INLINE double cos_pi(double r) { return sin_pi(0.5 - std::abs(r)); }
 
-// lgamma of x > 0. Below 3 both factors that vanish are exact, so that it keeps its digits near its zeros, which are +0.
+// lgamma of x > 0. Below 3 both factors with zeros are exact, so that it is precise near its zeros, which are +0.
 WEFT_INLINE double lgamma_positive(double x) {
   const double y = x < 1.0 ? x - 1.0 : x - 2.0;
   const double low =

@@ -1,4 +1,4 @@
-// Arithmetic of registers: floats, integers that wrap, complex numbers. scalar_ops.h says what happens at the edges.
+// Arithmetic of registers: floats, wrapping integers, complex numbers. scalar_ops.h defines the special cases.
 #pragma once
 
 #include <numeric>
@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-// Wrapping arithmetic of either sign.
+// Wrapping arithmetic of signed and unsigned integers.
 template <class T>
 WEFT_INLINE std::uint64_t bits_of(T v) {
   return static_cast<std::uint64_t>(v);
@@ -64,7 +64,7 @@ WEFT_INLINE T rem_(T a, T b) {
   else if (b == T{0} || (b == static_cast<T>(-1) && std::is_signed_v<T>)) return T{0};
   else return a % b;
 }
-// The remainder of the floored quotient, from that of the truncated one.
+// The remainder of floored division, from that of truncated division.
 template <class T>
 WEFT_INLINE T remainder_of(T r, T b) {
   if constexpr (is_float<T>) {
@@ -80,7 +80,7 @@ template <class T>
 WEFT_INLINE T remainder_(T a, T b) {
   return remainder_of(rem_(a, b), b);
 }
-// The floored quotient of floats whose truncated one leaves r; b is not 0.
+// The quotient of floored division of floats, given the remainder r of truncated division; b is not 0.
 WEFT_INLINE double floor_quotient(double a, double b, double r) {
   double q = (a - r) / b;
   q = q == 0.0 ? std::copysign(0.0, a) * std::copysign(1.0, b) : std::nearbyint(q);

@@ -1,6 +1,6 @@
 // Functions of f32 for the CPU, computed in double without branches so that loops over them become vector code.
-// Relative errors are below 2^-29 before the one rounding to f32. Arguments: any double that came from an f32.
-// Method: range reduction and minimax polynomials (tests/reference/scalar_polynomials.py makes them).
+// Relative errors are below 2^-29 before the single rounding to f32. Arguments: any double that was converted from an
+// f32. Method: range reduction and minimax polynomials (made by tests/reference/scalar_polynomials.py).
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace weft::kernels::wide {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// c ? a : b by bits, where a compiler would make a branch of many of them.
+// c ? a : b by bits, for places where a compiler would make one branch of several selections.
 template <class T>
 WEFT_INLINE T choose(bool c, T a, T b) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -35,7 +35,7 @@ WEFT_INLINE double polynomial(double x, double first, C... rest) {
   return r;
 }
 
-// Clamped to e^±200, which is past f32's range either way.
+// Clamped to e^±200, which is beyond f32's range on both sides.
 WEFT_INLINE double exp(double x) {
   x = x < -200.0 ? -200.0 : x;
   x = x > 200.0 ? 200.0 : x;
@@ -48,12 +48,12 @@ WEFT_INLINE double exp(double x) {
   return (1.0 + r * p) * std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023) << 52);
 }
 
-// Of a positive, finite number. `fine`: within 2^-50, for powers.
+// For positive, finite numbers. `fine`: within 2^-50, for powers.
 template <bool fine = false>
 WEFT_INLINE double log_positive(double x) {
   constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcdu;
   constexpr std::uint64_t kOne = 0x3ff0000000000000u;
-  // exponent + 1023, with the mantissa's half of the binade above √2 counted to the next one
+  // exponent + 1023; mantissas above √2 are counted to the next exponent
   const std::uint64_t biased = (std::bit_cast<std::uint64_t>(x) + (kOne - kRootHalf)) >> 52;
   const double k = std::bit_cast<double>(biased | 0x4330000000000000u) - (0x1p52 + 1023.0);
   const double m = std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) + ((1023 - biased) << 52));
@@ -118,7 +118,7 @@ WEFT_INLINE double erf(double x) {
 
 WEFT_INLINE double gelu_erf(double x) {
   const double q = x * normal_tail(std::abs(x));
-  const double r = x <= 0.0 ? q : x - q;  // of -0 itself
+  const double r = x <= 0.0 ? q : x - q;  // -0 for -0
   return std::abs(x) > 14.6 ? (x > 0.0 ? x : -0.0) : r;
 }
 

@@ -12,7 +12,7 @@ constexpr Yields same = Yields::same;
 constexpr Yields boolean = Yields::boolean;
 constexpr float kCheap = 0.08f;
 
-// A function of floats alone.
+// A function of floats only.
 constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, float cost, std::string_view f32,
                                  std::string_view narrow = {}) {
   return {.op = op, .name = name, .arity = arity, .types = kFloat, .yields = same, .cost = cost, .f32 = f32,
@@ -217,7 +217,7 @@ std::string_view name(ScalarOp op) { return kernels::info(op).name; }
 int arity(ScalarOp op) { return kernels::info(op).arity; }
 
 std::optional<ScalarOp> scalar_op(std::string_view name) {
-  // The leaves and cast are no functions of their operands alone.
+  // The leaves and cast are not functions of their operands alone.
   for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
     if (kernels::kOps[i].name == name) return kernels::kOps[i].op;
   }

@@ -1,6 +1,6 @@
-// The table of scalar operations: name, arity, which types they take, what they yield and how WGSL writes them.
-// A new operation is an enumerator in weft/expression.h, which also says what each does at the edges, a line here and a
-// line in the table of expression_cpu.cc.
+// The table of scalar operations: name, arity, operand types, result type and WGSL text. A new operation is an
+// enumerator in weft/expression.h, which also documents its special cases, a line here and a line in the table of
+// expression_cpu.cc.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ enum : unsigned {
   kComplex = 16,
 };
 
-// real: f32 of complex numbers, else the same.
+// real: f32 for complex numbers, else the same type.
 enum class Yields : std::uint8_t { same, boolean, real, complex };
 
 struct ScalarOpInfo {
@@ -33,28 +33,28 @@ struct ScalarOpInfo {
   int arity;
   unsigned types;
   Yields yields;
-  float cost;            // how long it takes in f32, in exponentials: measured on a CPU, where all are vector code
-  // $0, $1, $2 stand for the operands, $w for the type's width. An empty text is that of the type before it in this
+  float cost;            // time in f32 in units of an exponential: measured on a CPU, where all are vector code
+  // $0, $1, $2 stand for the operands, $w for the type's width. An empty text means that of the type before it in this
   // order.
   std::string_view f32;  // floats
   std::string_view i32;  // signed integers of up to 32 bits
   std::string_view u32;  // unsigned ones, and booleans (0 or 1)
-  std::string_view i64;  // vec2<u32>, low word first; does not fall back on the texts before
+  std::string_view i64;  // vec2<u32>, low word first; empty does not mean the texts before
   std::string_view u64;
   std::string_view c64;  // vec2<f32>
-  std::string_view narrow;  // floats below 32 bits, if fewer digits cost less
+  std::string_view narrow;  // floats below 32 bits, if less precision costs less
 
   bool function() const { return cost >= 0.5f; }  // dozens of instructions, not a few
 };
 
 const ScalarOpInfo& info(ScalarOp op);
-// Other names of theirs: NumPy's, PyTorch's, C's, ONNX's.
+// Their other names: NumPy's, PyTorch's, C's, ONNX's.
 std::span<const std::pair<std::string_view, ScalarOp>> other_names();
 
 // The set that a type belongs to.
 unsigned type_set(DType type);
-// Whether a cast to a narrow float may go by way of the nearest f32. Of integers that f32 has no room for only bf16
-// holds any; in the other types they overflow either way.
+// True if a cast to a narrow float may go through the nearest f32. Integers that exceed f32's precision are in range
+// only for bf16; in the other types they overflow either way.
 inline bool casts_by_f32(DType from, DType to) {
   return is_integer(from) ? bits(from) < 32 || to != DType::bf16 : from != DType::f64;
 }

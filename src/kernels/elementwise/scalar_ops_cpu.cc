@@ -1,4 +1,4 @@
-// The CPU side of the table of scalar operations.
+// The CPU's table of scalar operations.
 #include "kernels/elementwise/scalar_ops_cpu.h"
 
 #include <array>
@@ -26,13 +26,13 @@ struct Row {
   std::array<Function, 5> functions;
 };
 
-// The result's register: that of the operands, but for booleans and between real and complex numbers.
+// The result's register: that of the operands, except for booleans and conversions between real and complex numbers.
 template <class T, class R, bool boolean>
 using Result = std::conditional_t<boolean, U,
                                   std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
 
-// A functor whose vector code does not hold for all of f32 says for which arguments it does (usual), and computes the
-// others by itself (rest).
+// The loop of a functor whose vector code is not valid for all of f32: usual() says for which arguments it is, and
+// rest() computes the others.
 template <class F, class... In>
 struct MendedLoop {
   static void run(const void* a, const void* b, const void* c, void* out, int n) {
@@ -87,7 +87,7 @@ Row row(ScalarOp op, F) {
   return r;
 }
 
-// f32 by `wide` (vector code in double), f64 by the C library.
+// f32 by wide_function (vector code in double), f64 by the C library.
 template <auto wide_function, auto library_function>
 struct Transcendental {
   WEFT_INLINE float operator()(float x) const { return static_cast<float>(wide_function(x)); }
@@ -111,7 +111,7 @@ struct OfAngle : Transcendental<wide_function, library_function> {
   Transcendental2<[](double a, double b) __attribute__((always_inline)) { return wide::wide_name(a, b); }, \
                   __VA_ARGS__> {}
 
-// Division with remainder: of floats in double where the quotient is exact there.
+// Division with remainder; of floats in double if the quotient is exact there.
 struct Divisions {
   static bool usual(float a, float b) { return wide::has_exact_quotient(a, b); }
 };
@@ -148,7 +148,7 @@ struct Pow {
     return pow_(a, b);
   }
 };
-// f64 forms of what the C library lacks.
+// f64 versions of functions that the C library lacks.
 double gated_f64(double x, double z) {
   return z < -800 ? -0.0 : z < 0 ? x * (std::exp(z) / (1 + std::exp(z))) : x / (1 + std::exp(-z));
 }
@@ -312,7 +312,7 @@ struct RoundToOdd {
     return round_to_odd(x);
   }
 };
-// The same of integers of 32 bits, which double holds: without branches, so that it becomes vector code.
+// The same for 32-bit integers, which double can hold: without branches, so that it becomes vector code.
 struct Round32ToOdd {
   template <class T>
   WEFT_INLINE float operator()(T x) const {
@@ -346,7 +346,7 @@ Function select_loop() {
   return BlockLoop<Select<T>, T, U, T, T>::choose(true);
 }
 
-// What depends on the type's width, not on its register alone.
+// Operations that depend on the width of the type, not only on its register.
 template <int width>
 struct Popcount {
   WEFT_INLINE U operator()(U x) const { return static_cast<U>(std::popcount(x << (64 - width))); }

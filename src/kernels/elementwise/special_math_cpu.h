@@ -1,4 +1,5 @@
-// More scalar functions for the CPU: in double what the C library lacks, and forms of f32 that become vector code.
+// More scalar functions for the CPU: functions in double that the C library lacks, and f32 versions that become vector
+// code.
 #pragma once
 
 #include <math.h>  // lgamma_r
@@ -9,7 +10,7 @@
 
 namespace weft::kernels {
 
-// ---- Double, by the C library and on top of it.
+// ---- Double, by the C library or based on it.
 
 inline double lgamma_f64(double x) {
   int sign = 0;
@@ -35,7 +36,7 @@ inline double digamma_f64(double x) {
   return sum + std::log(x) - 0.5 / x - series;
 }
 
-// A polynomial's guess, and Newton's method on erf, or on log erfc where erf is flat.
+// An estimate by a polynomial, and Newton's method on erf, or on log erfc where erf is flat.
 inline double erfinv_f64(double x) {
   constexpr double kSlope = 1.1283791670955126;  // 2/√π
   const double a = std::abs(x);
@@ -87,7 +88,7 @@ WEFT_INLINE double expm1(double x) {
 
 WEFT_INLINE double log1p(double x) {
   const double u = 1.0 + x;
-  // What rounding took from the sum; of ordinary sums alone.
+  // The rounding error of the sum; only for |x| below 1.
   const double rest = (x - (u - 1.0)) / u;
   const double r = log(u) + choose(std::abs(x) < 1.0, rest, 0.0);
   return choose(std::abs(x) < 1e-14, x, choose(x == -1.0, -kInfinity, r));
@@ -160,7 +161,7 @@ WEFT_INLINE double logaddexp(double a, double b) {
   return (a > b ? a : b) + rest + (a != a ? a : 0.0);
 }
 
-// With the cases that C's pow has for 0, 1, infinities, NaN and negative bases.
+// With the special cases of C's pow: 0, 1, infinities, NaN and negative bases.
 WEFT_INLINE double pow(double x, double y) {
   const double a = std::abs(x);
   const double l = choose(a == 0.0, -kInfinity, choose(a < kInfinity, log_positive<true>(a), a));
@@ -172,7 +173,7 @@ WEFT_INLINE double pow(double x, double y) {
   return choose((x == 1.0) | (y == 0.0), 1.0, choose(y == y, r, kNaN));
 }
 
-// The remainder of the truncated quotient, where that is below 2^28: it times b is exact then.
+// True if the truncated quotient is below 2^28: its product with b is exact then.
 WEFT_INLINE bool has_exact_quotient(float a, float b) {
   return (std::abs(a) < std::abs(b) * 0x1p28f) & (std::abs(b) < 0x1p99f);
 }
@@ -185,7 +186,7 @@ WEFT_INLINE double rem(double a, double b) {
 
 }  // namespace wide
 
-// ---- Of complex numbers: the same formulas as common/complex_math.wgsl, in f32.
+// ---- Complex numbers: the same formulas as common/complex_math.wgsl, in f32.
 
 using Complex = std::complex<float>;
 
@@ -208,7 +209,7 @@ WEFT_INLINE Complex divide(Complex a, Complex b) {
 inline Complex exponential(Complex a) {
   const double e = std::exp(static_cast<double>(a.real()));
   if (a.imag() == 0.0f) return {static_cast<float>(e), a.imag()};
-  // Where no angle is given an infinite exponent still says 0 or infinity.
+  // For an infinite exponent and an undefined angle the result is still 0 or infinite.
   if (!std::isfinite(a.imag()) && std::isinf(a.real())) {
     return {static_cast<float>(e), a.real() < 0 ? 0.0f : std::numeric_limits<float>::quiet_NaN()};
   }

@@ -1,4 +1,4 @@
-// Tensors made of their indices: expressions over ramps, numbers that grow along the axes.
+// Tensors that are functions of their indices: expressions of ramps, numbers that grow along the axes.
 #include "kernels/check.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
@@ -41,7 +41,7 @@ void band(Stream& stream, std::string_view name, ScalarOp compare, std::span<con
   else check_views(name, {&x[0]}, {&y});
   const std::optional<View> from = x.empty() ? std::nullopt : std::optional(x[0]);
   check_memory(stream, name, {{"x", from}}, {{"y", y}});
-  // Diagonals further out than the matrix are all alike; so the difference fits 32 bits.
+  // All diagonals outside of the matrix are alike; clamped, so that the difference fits 32 bits.
   diagonal = std::clamp(diagonal, -y.shape()[-2] - 1, y.shape()[-1] + 1);
   const View target = as_unsigned(y);
   Expression e;
@@ -150,7 +150,7 @@ void one_hot(Stream& stream, const View& indices, const View& y, int axis, Numbe
     by.layout.shape.insert(axis, 1);
     by.layout.strides.insert(axis, 0);
     const View target = as_unsigned(y);
-    // Classes as the indices compare: those of 8 and 16 bits may be fewer than the classes.
+    // Classes have a type that indices can be compared in: 8- and 16-bit types may not hold all classes.
     const bool has_sign = is_signed(indices.dtype);
     const DType type = bits(indices.dtype) == 64 ? indices.dtype : has_sign ? DType::i32 : DType::u32;
     const std::int64_t classes = y.shape()[axis];

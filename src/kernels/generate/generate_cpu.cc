@@ -7,7 +7,7 @@
 namespace weft::kernels {
 namespace {
 
-// y[i] = f(i), where a register is what y's type computes in (scalar_ops_cpu.h).
+// y[i] = f(i), where Register is the type in which y's type computes (scalar_ops_cpu.h).
 template <class Register, class F>
 void generate(cpu::Executor& all_cores, const View& y, F&& f) {
   constexpr std::int64_t kBlock = 256;

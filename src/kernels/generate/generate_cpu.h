@@ -1,4 +1,4 @@
-// The CPU twins of the ranges; the others are expressions on both sides.
+// The CPU kernels of ranges; all other generators are expressions on both devices.
 #pragma once
 
 #include "weft/cpu.h"

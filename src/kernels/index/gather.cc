@@ -1,4 +1,4 @@
-// Gathers: rows of bits, chosen by indices that the kernel clamps.
+// Gathers: rows of bits, chosen by indices, which the kernel clamps.
 #include "kernels/index/gather.h"
 
 #include "core/str_cat.h"
@@ -13,12 +13,12 @@ namespace weft::kernels {
 
 namespace {
 
-// What fits bindings.
+// Records a selection that fits bindings.
 void record(gpu::Commands& commands, const Selection& selection, int groups) {
   const SelectedRows r = rows_of_bits(selection, true);
   Call call(commands, "gather");
   call.include("index_groups");
-  // Of x, as much as is taken.
+  // The bytes of x count as far as they are read.
   call.cost({.bytes = 2 * touched_bytes(selection.part) + touched_bytes(selection.indices)});
   call.variant(str_cat("width_", r.width, r.each ? "_each" : ""), r.width == 4
                                                                               ? "rows are whole vectors of four"

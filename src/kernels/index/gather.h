@@ -6,7 +6,7 @@
 
 namespace weft::kernels {
 
-// The whole is read. `unroll`: groups that a thread takes; 0: as the device and sizes say.
+// The tensor that is read is `whole`. `unroll`: groups that a thread takes; 0: chosen by device and sizes.
 void gather_gpu(gpu::Commands& commands, const Selection& selection, int unroll = 0);
 void gather_cpu(cpu::Executor& executor, const Selection& selection);
 

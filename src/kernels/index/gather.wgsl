@@ -1,6 +1,6 @@
-{# y[…] = x at the indices, {{ width }} neighbours along the last axis a group; `each`: four, with an index of their own. A thread
-   takes `unroll` groups, a workgroup's size apart: all their indices are on their way before the first is needed.
-   Windowed: of x those that are there. #}
+{# y[…] = x at the indices. A group is `width` adjacent elements along the last axis; `each`: four elements, each with
+   its own index. A thread takes `unroll` groups, a workgroup's size apart, so that all their indices are in flight
+   before the first is used. `windowed`: only elements whose indices are in the bound chunk of x are stored. #}
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {

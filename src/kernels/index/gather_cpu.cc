@@ -7,14 +7,14 @@
 namespace weft::kernels {
 namespace {
 
-// Clamped to the axis.
+// The index clamped to the axis.
 std::int64_t clamped(const Selection& s, std::int64_t at, int component) {
   const std::int64_t index = index_at(s, at, component);
   if (index >= 0) return index;
   return raw_index_at(s, at, component) < 0 && is_signed(s.indices.dtype) ? 0 : s.axes[component].size - 1;
 }
 
-// An element of a type of whole bytes.
+// Moves an element of a type of whole bytes.
 void move_element(const std::byte* from, std::byte* to, int bytes) {
   switch (bytes) {
     case 1: *to = *from; break;
@@ -33,7 +33,7 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
     c.shape.push_back(1);
     for (Strides& s : c.strides) s.push_back(0);
   }
-  // Rows of one index if the last axis is not one of the indices' own.
+  // Rows share an index if the last axis is not one of the indices' axes.
   const bool has_rows = c.strides[1].back() == 0;
   const std::int64_t length = has_rows ? c.shape.back() : 1;
   const std::int64_t sx = c.strides[0].back();
@@ -77,7 +77,7 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
                const std::byte* x = problem.whole.buffer.data() + problem.whole.offset;
                std::byte* y = problem.part.buffer.data() + problem.part.offset;
                if (b < 8) {
-                 // One at a time by the type's own bits.
+                 // One at a time, by the type's own bits.
                  for (std::int64_t j = 0; j < length; ++j) {
                    std::uint64_t value;
                    load_block(problem.whole.dtype)(x, from + j * sx, 0, 1, &value);

@@ -1,4 +1,4 @@
-// Selections from tables that are larger than a binding.
+// Selections in tensors that exceed a binding.
 #include "kernels/common/chunks.h"
 #include "kernels/index/selection.h"
 #include "weft/error.h"
@@ -12,7 +12,7 @@ Selection along_part(Selection s, int axis, std::int64_t begin, std::int64_t siz
 }
 
 Selection along_index(Selection s, int k, std::int64_t begin, std::int64_t size) {
-  View axis = s.whole;  // moved along it
+  View axis = s.whole;  // shifted along the axis
   axis.layout = {{s.axes[k].count}, {s.axes[k].stride}};
   s.whole.offset = chunk_along(axis, 0, begin, size).offset;
   s.axes[k].first += begin;
@@ -20,7 +20,7 @@ Selection along_index(Selection s, int k, std::int64_t begin, std::int64_t size)
   return s;
 }
 
-// Places of the whole that the selection reaches.
+// The number of elements of the whole that the selection can reach.
 std::int64_t places(const Selection& s) {
   std::int64_t n = 1;
   for (int d = 0; d < s.part.rank(); ++d) n *= s.whole.strides()[d] ? s.part.shape()[d] : 1;
@@ -28,8 +28,8 @@ std::int64_t places(const Selection& s) {
   return n;
 }
 
-// Whether parts along the axis one after the other come to the same as the whole does in row-major order: they reach
-// different places, or no axis before it has updates of the same place.
+// True if chunks along the axis, one after the other, give the same result as all elements in row-major order: they
+// update different elements, or along no earlier axis is the same element updated repeatedly.
 bool keeps_order(const Selection& s, int axis) {
   if (s.whole.strides()[axis] != 0) return true;
   for (int d = 0; d < axis; ++d) {
@@ -50,7 +50,7 @@ void in_index_chunks(const gpu::Capabilities& capabilities, std::string_view ker
                     : span_bytes(s.part) > limit || s.part.count() > kMostElements ? &s.part : nullptr;
   if (!far && chains_fit && !chains_fit(s)) far = places(s) > s.part.count() ? &s.whole : &s.part;
   if (!far) return run(s);
-  // Where it reaches farthest: along one of the part's axes, or along one that indices move on.
+  // The axis along which it extends farthest: one of the part's axes, or an indexed one.
   int axis = -1, indexed = -1;
   std::int64_t longest = 0;
   for (int d = 0; d < far->rank(); ++d) {

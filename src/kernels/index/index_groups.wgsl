@@ -1,4 +1,4 @@
-{# Group u of a thread, shared by gather.wgsl and scatter.wgsl: whether it is there, where it is, its indices. #}
+{# Group u of a thread, shared by gather.wgsl and scatter.wgsl: whether it exists, its position, its indices. #}
 {% macro group_of(u) -%}
   let live{{ u }} = first + {{ u * workgroup }}u < p.groups;
   let group{{ u }} = select(0u, first + {{ u * workgroup }}u, live{{ u }});

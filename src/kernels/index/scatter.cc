@@ -1,4 +1,4 @@
-// Scatters: checks, and the launcher of scatter.wgsl. What only moves goes as bits, as in gather.
+// Scatters: checks, and the launcher of scatter.wgsl. Elements that are only moved are treated as bits, as in gather.
 #include "kernels/index/scatter.h"
 
 #include "kernels/call.h"
@@ -42,7 +42,7 @@ void run(Stream& stream, std::string_view name, ScatterKind op, const Selection&
   gpu::Commands* commands = stream.gpu();
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);
   if (bits(s.whole.dtype) < 64) {
-    // Whole words of integers are added by one operation.
+    // 32-bit integers are added by one atomic operation.
     const bool adds = op == ScatterKind::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
     if (op == ScatterKind::assign || adds || !has_long_rows(commands->device().capabilities(), s))
       return scatter_gpu(*commands, op, s);
@@ -80,9 +80,9 @@ std::string scatter_formula(ScatterKind op, DType type) {
 
 namespace {
 
-// What fits bindings.
+// Records a selection that fits bindings.
 void record(gpu::Commands& commands, ScatterKind op, const Selection& selection, int groups) {
-  // Of narrow elements four a thread are fewer words to change; words of neighbouring threads go out together.
+  // Four narrow elements a thread change fewer words; the words of adjacent threads are stored together.
   const bool each = bits(selection.whole.dtype) < 32;
   const SelectedRows r = op == ScatterKind::assign ? rows_of_bits(selection, each) : rows_of(selection, each);
   const View& whole = r.selection.whole;

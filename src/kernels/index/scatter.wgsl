@@ -1,7 +1,7 @@
-{# y at the indices, combined with updates, {{ width }} neighbours along the last axis a group; `each`: four, with an index of
-   their own. A thread takes `unroll` groups, a workgroup's size apart, so that neighbouring threads store to neighbouring
-   elements where the indices do. In `words` elements are changed by compare-exchange on the word that they lie in, which
-   other threads may change too. #}
+{# Combines y at the indices with updates. A group is `width` adjacent elements along the last axis; `each`: four
+   elements, each with its own index. A thread takes `unroll` groups, a workgroup's size apart, so that adjacent threads
+   store to adjacent elements where the indices are adjacent. `words`: elements are changed by compare-exchange on the
+   words that contain them, which other threads may change too. #}
 {% if words %}
 fn combine(a: y_t, b: y_t) -> y_t {
   return {{ formula }};

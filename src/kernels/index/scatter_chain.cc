@@ -1,5 +1,5 @@
-// Scatters of elements that no atomic operation holds, and of long rows, whose elements would each be an atomic
-// operation: launcher of scatter_chain.wgsl.
+// Scatters of elements that no atomic operation can hold, and of long rows, which would take an atomic operation for
+// each element: the launcher of scatter_chain.wgsl.
 #include <algorithm>
 
 #include "core/str_cat.h"
@@ -14,12 +14,12 @@
 namespace weft::kernels {
 namespace {
 
-// The part's axes split: a row is what one tuple of indices takes, each element of it to a place of its own; the other
-// axes number the tuples.
+// The part's axes in two groups: a row is the elements that one tuple of indices moves, each to an element of its own;
+// the other axes number the tuples.
 struct Chains {
   Collapsed axes;                   // strides of whole, indices, part and heads; the tuples' axes first
-  std::vector<std::int64_t> heads;  // of each indexed axis
-  std::int64_t head_count = 1;      // places that a tuple can name
+  std::vector<std::int64_t> heads;  // stride of the head's number for each indexed axis
+  std::int64_t head_count = 1;      // targets that a tuple can refer to
   std::int64_t tuples = 1, row = 1;
 };
 
@@ -56,7 +56,7 @@ Chains chains(const Selection& s) {
   return result;
 }
 
-// Whether four neighbours of a row are vec4s of the whole and of the part.
+// True if four adjacent elements of a row are a vec4 of the whole and of the part.
 bool in_fours(const Selection& s, const Chains& c) {
   const auto fours = [&](const View& view, const Strides& strides) {
     const int b = bits(view.dtype);
@@ -68,7 +68,7 @@ bool in_fours(const Selection& s, const Chains& c) {
          std::ranges::all_of(s.axes, [](const IndexedAxis& a) { return a.stride % 4 == 0; });
 }
 
-// What fits bindings.
+// Records a selection that fits bindings.
 void record(gpu::Commands& commands, ScatterKind op, const Selection& selection) {
   const Chains c = chains(selection);
   const int width = op != ScatterKind::assign && c.row > 1 && in_fours(selection, c) ? 4 : 1;

@@ -1,9 +1,9 @@
-{# y at the indices, combined with updates, for elements that no atomic operation holds. Tuples of indices are numbered;
-   `links` holds for each place of y that a tuple can name the last tuple linked to it (a number from 1, 0: none), behind
-   them for each tuple the one linked before it. Stage `link` makes these chains; in stage `fold` the thread of a chain's
-   last tuple, one for each {{ width }} elements of the row, folds the chain. #}
+{# Combines y at the indices with updates, for elements that no atomic operation can hold. Tuples of indices are
+   numbered from 1. `links` holds, for each place of y that a tuple can refer to, the last tuple linked to it (0: none),
+   followed by, for each tuple, the one linked before it. Stage `link` builds these chains; in stage `fold` the thread
+   of a chain's last tuple, one for each `width` elements of the row, folds the chain. #}
 {% set load = "load4" if width == 4 else "load" %}
-fn place_of(t: u32) -> vec2<u32> {   // where t's updates go: the number of the place, 1 if it is inside
+fn place_of(t: u32) -> vec2<u32> {   // x: the number of t's place; y: 1 if it is inside
   let c = coords(t * p.row);
   let tuple = at_indices(c);
   var at = at_heads(c);

@@ -1,5 +1,5 @@
-// Scatters on the CPU. What goes to one place is combined in the order of the updates, by one thread: threads share out
-// the places, not the updates.
+// Scatters on the CPU. All updates of one element are combined in order, by one thread: threads divide the elements,
+// not the updates.
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/index/scatter.h"
@@ -15,7 +15,7 @@ T combined(ScatterKind op, T a, T b) {
                ? a + b
                : T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
   } else if constexpr (std::is_integral_v<T>) {
-    // Integers wrap, so they compute unsigned.
+    // Integers wrap, so they are computed unsigned.
     const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
     switch (op) {
       case ScatterKind::add: return static_cast<T>(ua + ub);
@@ -36,11 +36,11 @@ T combined(ScatterKind op, T a, T b) {
 }
 
 // Calls f(element of the whole, element of the part) for each pair whose first index is in [low, high), in the order of
-// the part. `c` holds the strides of whole, indices and part.
+// the part. `c` has the strides of whole, indices and part.
 template <class F>
 void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_t, 3>& start, std::int64_t low,
                    std::int64_t high, F&& f) {
-  // Rows of one tuple if the last axis is not one of the indices' own.
+  // Rows share a tuple if the last axis is not one of the indices' axes.
   const bool has_rows = !c.shape.empty() && c.strides[1].back() == 0;
   std::int64_t length = 1, to_stride = 0, from_stride = 0;
   if (has_rows) {
@@ -63,8 +63,8 @@ void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_
                      });
 }
 
-// The same for all pairs, on the executor's cores. Parts of an axis along which the whole moves too go to different
-// places; where there is none, each core takes the indices of a range.
+// The same for all pairs, on the executor's cores. If there is an axis along which the whole's stride is not 0, each
+// core takes a part of it, since different parts update different elements; else each core takes a range of indices.
 template <class F>
 void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
   const Strides strides[] = {s.whole.strides(), s.indices.strides(), s.part.strides()};
@@ -106,7 +106,7 @@ void scatter_cpu(cpu::Executor& executor, ScatterKind op, const Selection& s) {
     return;
   }
   with_type(s.whole.dtype, [&]<class T>() {
-    // Booleans are bytes that stay as they are when they are only moved.
+    // Booleans that are only moved keep their bytes.
     if (op == ScatterKind::assign) {
       using Bits = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
       return for_each_pair(executor, s,

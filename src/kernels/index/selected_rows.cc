@@ -30,7 +30,7 @@ bool has_fours(const View& v, const Strides& outer, std::int64_t inner) {
          std::ranges::all_of(outer, [](auto s) { return s % 4 == 0; });
 }
 
-// Elements that each have an index of their own: four of them at once, where the indices and the part allow it.
+// Elements with an index each: takes four at once, if the indices and the part allow it.
 void take_each(SelectedRows& r) {
   const Selection& s = r.selection;
   r.each = r.width == 1 && s.axes.size() == 1 && s.axes[0].count == s.axes[0].size && r.row_groups % 4 == 0 &&
@@ -53,7 +53,7 @@ SelectedRows rows_of_bits(const Selection& selection, bool each) {
   View moved[] = {s.whole, s.part};
   std::vector<std::int64_t> steps;
   for (const IndexedAxis& axis : s.axes) steps.push_back(axis.stride);
-  // Elements are taken together along the last axis only, if it is none of the indices'.
+  // Elements are joined along the last axis only, if that is not one of the indices' axes.
   const int rank = s.part.rank();
   as_bits(moved, steps, rank > 0 && s.indices.strides()[-1] == 0 ? rank - 1 : -1);
   for (std::size_t k = 0; k < steps.size(); ++k) s.axes[k].stride = steps[k];
@@ -76,7 +76,7 @@ SelectedRows rows_of_bits(const Selection& selection, bool each) {
 }
 
 int groups_a_thread(const gpu::Capabilities& capabilities, const SelectedRows& rows) {
-  constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs them as threads
+  constexpr std::int64_t kManyGroups = 1 << 19;  // with fewer a large GPU needs a thread for each
   if (capabilities.software || rows.each || rows.groups < kManyGroups) return 1;
   return rows.width == 4 ? 2 : 4;
 }

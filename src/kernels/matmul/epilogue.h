@@ -1,4 +1,4 @@
-// How a product's element leaves a kernel: what lies between the accumulator and y (matmul_store.wgsl).
+// The path of a product's elements from the accumulator to y (matmul_store.wgsl).
 #pragma once
 
 #include "kernels/call.h"
@@ -6,14 +6,15 @@
 
 namespace weft::kernels {
 
-// What a kernel hands over: four neighbouring elements of a row (store_result) where rows allow it, or single ones
+// What a kernel stores at once: four adjacent elements of a row (store_result) where rows allow it, or single ones
 // (store_element, and store_result too).
 enum class StoreUnit : std::uint8_t { row_of_four, element };
 
-// Adds y and the epilogue's operands to a call whose batch dimensions are set. Returns the elements of a store.
+// Adds y and the epilogue's operands to a call whose batch dimensions are set. Returns the number of elements that are
+// stored at once.
 int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression, StoreUnit unit);
 
-// The same for a slice of a split k: partial sums in f32, dense [slices, batch…, m, n] in `sums`.
+// The same for a slice of a split k: partial sums in f32, dense [slices, batch…, m, n], in `sums`.
 void add_partial_outputs(Call& call, const MatmulProblem& problem, const View& sums, StoreUnit unit);
 
 }  // namespace weft::kernels

@@ -13,7 +13,7 @@
 namespace weft::kernels {
 namespace {
 
-// Tile rows that neighbouring workgroups cover before they go to the next tile column.
+// Tile rows that consecutive workgroups cover before they move to the next tile column.
 constexpr int kRowsPerBand = 8, kSubgroupMatrixRows = 16;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
@@ -36,7 +36,7 @@ std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabiliti
   return capabilities.software ? "a software device: no workgroup memory" : "asked for";
 }
 
-// Sums the slices of a split k in `partial`; without, the product of an empty k: zeros through the epilogue.
+// Sums the slices of a split k in `partial`; without it, the product for an empty k: zeros through the epilogue.
 void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const View* partial,
                    int slices) {
   Call call(commands, "matmul_reduce");
@@ -55,8 +55,8 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   call.dispatch_groups("matmul", ceil_div(p.batches() * p.m * quads, threads));
 }
 
-// Operands of 8 bits that lie along k as words of four, as dot4I8Packed and dot4U8Packed take them; nothing if the
-// device has not these, or the operands lie otherwise.
+// 8-bit operands that are contiguous along k, as words of four for dot4I8Packed and dot4U8Packed; nothing if the device
+// does not support these, or the operands have other layouts.
 std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, const MatmulProblem& problem) {
   const DType type = problem.a.dtype;
   if (!capabilities.packed_dot || bits(type) != 8 || is_floating(type)) return std::nullopt;
@@ -78,7 +78,7 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
   return p;
 }
 
-// `sums`: where the product's sums go instead of y, dense.
+// `sums`: receives the product's sums, dense, in place of y.
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& sums = {}) {
   GpuScratch scratch(commands);
@@ -87,13 +87,13 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   const bool subgroup_matrix = v.kind == MatmulKind::subgroup_matrix, gemv_n = v.kind == MatmulKind::gemv_n;
   const bool tiles = subgroup_matrix || gemv_n || v.kind == MatmulKind::tile;
-  // The direct form is for CPUs, which multiply bytes slower this way (llvmpipe: half the rate).
+  // The direct form is for CPUs, which multiply bytes more slowly this way (llvmpipe: half the rate).
   const bool by_words = v.kind == MatmulKind::tile || v.kind == MatmulKind::gemv_k;
   const std::optional<MatmulProblem> words = by_words ? in_words(call.capabilities(), problem) : std::nullopt;
   const MatmulProblem& p = words ? *words : problem;
   const int wide = subgroup_matrix ? matrix_load_width(p.a.dtype) : 4;
   LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
-  if (!tiles) {  // these take fours along k only
+  if (!tiles) {  // the other kinds load four elements along k only
     if (!a.along_k) a.width = 1;
     if (!b.along_k) b.width = 1;
   }
@@ -142,11 +142,11 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     if (subgroup_matrix) {
       call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
       call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
-      const int prefetch_stagger = a.along_k || b.along_k ? v.prefetch_stagger : 0;  // they cost 2 % if none does
+      const int prefetch_stagger = a.along_k || b.along_k ? v.prefetch_stagger : 0;  // costs 2 % if neither is
       call.set("prefetch_stagger", prefetch_stagger).set("stages", stages);
-      // Measured on an H200: loads among the products gain 1 to 4 % if both operands lie alike, and cost as much if
-      // they do not and none scouts; a loss of a tenth if the loads of two long operands come in other than three
-      // shares.
+      // Measured on an H200: loads between the products gain 1 to 4 % if both operands are contiguous along the same
+      // dimension, and cost as much if they are not and there is no prefetch_stagger; if both operands are contiguous
+      // along k, other numbers of shares than three cost 10 %.
       call.set("spread", prefetch_stagger > 0 || a.along_k == b.along_k);
       call.set("shares", stages == 2 && a.along_k && b.along_k ? 3 : v.thread_m / static_cast<int>(v.unit.m));
       call.set("a_edge", p.m % v.tile_m != 0).set("b_edge", p.n % v.tile_n != 0);
@@ -175,18 +175,18 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   if (v.splits > 1) record_reduce(commands, p, epilogue, &*partial, v.splits);
 }
 
-// Bytes that the next buffer in scratch may begin after.
+// `bytes` rounded up to where the next buffer in scratch may begin.
 std::uint64_t to_lines(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// A product whose operands are loaded several elements at a time, where some are not: those are first copied to rows
-// that begin at multiples of that and end with zeros.
+// A product whose operands are all loaded several elements at a time: operands that do not allow it are first copied to
+// rows that begin at multiples of a load and are padded with zeros.
 struct AlignedProblem {
   MatmulProblem problem;
   std::vector<std::pair<View, View>> copies;  // from, to
   std::uint64_t bytes = 0;                    // of the copies
 };
 
-// `p` so for loads as kernels of that kind have them, its copies at `offset` of `memory`.
+// Makes `p` such a product for kernels of that kind, with the copies at `offset` of `memory`.
 AlignedProblem align(const MatmulProblem& p, MatmulKind kind, const Buffer& memory, std::uint64_t offset) {
   AlignedProblem result{.problem = p};
   for (View* view : {&result.problem.a, &result.problem.b}) {
@@ -195,7 +195,7 @@ AlignedProblem align(const MatmulProblem& p, MatmulKind kind, const Buffer& memo
     const LoadForm form = load_form(*view, is_a, width);
     if (form.width > 1 || bits(view->dtype) > 32) continue;
     View from = *view;
-    // The nearest axis of those two; broadcast ones have one copy.
+    // Copies keep the operand's faster axis contiguous; broadcast batches are copied once.
     if (form.along_k != is_a) {
       std::swap(from.layout.shape[last], from.layout.shape[last - 1]);
       std::swap(from.layout.strides[last], from.layout.strides[last - 1]);
@@ -224,19 +224,19 @@ AlignedProblem align(const MatmulProblem& p, MatmulKind kind, const Buffer& memo
   return result;
 }
 
-// What stands for the copies' memory where only sizes are asked for.
+// A placeholder for the copies' memory where only sizes are needed.
 Buffer nominal_memory() { return Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {}); }
 
-// Without memory, if there is something to copy and it repays that.
+// The aligned product, with placeholder memory, if there is something to copy and the copies pay.
 std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
-  // Measured on an H200: element by element a tenth of the rate that cooperative matrices have, four fifths of that of
-  // tiles in f32; copies take about 3 µs each.
+  // Measured on an H200: loads of single elements give a tenth of the rate of cooperative matrices, and four fifths of
+  // that of f32 tiles; copies take about 3 µs each.
   const double flops = 2 * static_cast<double>(p.products()) * static_cast<double>(p.k);
   if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
   for (const auto& [kind, worth] : {std::pair(MatmulKind::subgroup_matrix, 1e8), {MatmulKind::tile, 2e10}}) {
     if (flops < worth) break;
     AlignedProblem result = align(p, kind, nominal_memory(), 0);
-    if (result.copies.empty()) break;  // what is aligned for matrices is for tiles
+    if (result.copies.empty()) break;  // what is aligned for matrices is for tiles too
     if (choose_variant(result.problem, capabilities, 0).kind != kind) continue;
     if (result.bytes > chunk_limit(capabilities)) break;
     return result;
@@ -244,7 +244,7 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
   return std::nullopt;
 }
 
-// By that variant, which does not split k: sums and copies would share a buffer.
+// Records the product by that variant, which must not split k: sums and copies would share a buffer.
 void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expression* epilogue, const MatmulVariant& v,
                     std::uint64_t bytes) {
   GpuScratch scratch(commands);
@@ -256,7 +256,7 @@ void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expre
   record(commands, all.problem, epilogue, v);
 }
 
-// The length of k's windows: all of k, unless an operand is past a binding and reaches past half of one along k.
+// The length of k's chunks: all of k, unless an operand exceeds a binding and spans more than half of one along k.
 std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
   std::int64_t chunk = problem.k;
   for (const View* view : {&problem.a, &problem.b}) {
@@ -268,7 +268,7 @@ std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& 
   return chunk;
 }
 
-// The dimension to halve so that every operand, and the sums of `chunks`, fit a binding; -1 if all fit.
+// The dimension to halve so that every operand, and the sums of `chunks` chunks, fit a binding; -1 if all fit.
 int dimension_to_halve(const MatmulProblem& problem, std::int64_t chunk, std::int64_t chunks,
                        const gpu::Capabilities& capabilities) {
   const int rank = problem.batch.rank();
@@ -292,14 +292,14 @@ int dimension_to_halve(const MatmulProblem& problem, std::int64_t chunk, std::in
   return result;
 }
 
-// Calls f with parts of the product of which everything fits a binding where k goes in such windows.
+// Calls f with parts of the product whose operands fit bindings if k is processed in chunks of length `chunk`.
 template <class F>
 void in_parts(const MatmulProblem& p, std::int64_t chunk, const gpu::Capabilities& capabilities, F&& f) {
   const int d = dimension_to_halve(p, chunk, ceil_div(p.k, chunk), capabilities);
   if (d < 0) return f(p);
   const int rank = p.batch.rank();
   const std::int64_t size = d < rank ? p.batch[d] : d == rank ? p.m : p.n;
-  // Parts start at multiples of 64, so that they vectorise and tile as the whole does.
+  // Parts start at multiples of 64, so that they vectorise and tile like the whole product.
   const std::int64_t unit = d < rank || size < 128 ? 1 : 64;
   const std::int64_t half = ceil_div(size / 2, unit) * unit;
   in_parts(part(p, d, 0, half), chunk, capabilities, f);
@@ -352,7 +352,8 @@ View part_of(const View& view, bool imaginary) {
   return View(view.buffer, view.offset + (imaginary ? 4 : 0), DType::f32, view.shape(), strides);
 }
 
-// Of complex numbers: products of their parts, summed in y. Where one operand is real, its imaginary part is left out.
+// The product of complex matrices: products of their parts, summed in y. The imaginary part of a real operand is
+// skipped.
 void complex_matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {
   if (y.dtype != DType::c64) throw InvalidArgument("matmul: y is {}, expected c64", to_string(y));
   if (epilogue.expression)

@@ -1,4 +1,4 @@
-// The matrix product's inner entries: for tests and tuning, and for kernels that contain a product.
+// Internal entry points of the matrix product: for tests and tuning, and for kernels that contain a product.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace weft::kernels {
 
-// Records `problem` by one certain variant; larger ones than a binding holds in parts. Throws Unsupported if the
-// device cannot run it.
+// Records `problem` by a given variant; problems that exceed a binding are cut. Throws Unsupported if the device cannot
+// run the variant.
 void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                const MatmulVariant& variant);
 
-// The same by a variant of kind tile or matrices that does not split k, of copies of those operands that it would load
-// element by element, in rows that begin at multiples of its loads. Fits one window.
+// The same by a variant of kind tile or subgroup_matrix that does not split k, after copying those operands that it
+// would load element by element to rows that begin at multiples of its loads. The problem must fit bindings.
 void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                       const MatmulVariant& variant);
 
-// The plain twin: a loop with double accumulation. What tests compare everything with.
+// The reference: a plain loop with double accumulation, with which tests compare everything.
 void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);
 
 // The product on the executor's cores.

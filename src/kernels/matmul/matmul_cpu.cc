@@ -1,5 +1,5 @@
 // The matrix product on the CPU's cores: panels (panels_cpu.h) multiply blocks of y that stay in a core's cache, and
-// the epilogue runs over each block while it is there.
+// the epilogue runs over each block while it is cached.
 #include "cpu/packed_weight_cache.h"
 #include "kernels/call.h"
 #include "kernels/common/rows_cpu.h"
@@ -13,7 +13,7 @@
 namespace weft::kernels {
 namespace {
 
-// The matrices in type `to`, dense each; batches that repeat (stride 0) are kept once.
+// The matrices converted to type `to`, each dense; repeated batches (stride 0) are stored once.
 View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
   const int rank = view.rank();
   Layout layout;
@@ -48,7 +48,7 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
   return result;
 }
 
-// b as the panel loops take it.
+// b in the form that the panel loops need.
 class RightSide {
  public:
   RightSide(cpu::Executor& executor, const MatmulProblem& p)
@@ -64,7 +64,7 @@ class RightSide {
       use_panels();
       return;
     }
-    // Packing pays from some rows on.
+    // Packing pays from 24 rows on.
     if (p.m < 24 && plain(-2, -1)) {
       form_ = Form::columns;
       row_ = view_.strides()[-1];
@@ -81,14 +81,15 @@ class RightSide {
     batch_strides_ = batch_strides(view_);
   }
 
-  // Columns come in such portions, and whole panels of them are written.
+  // Blocks have multiples of that many columns, and whole panels of them are written.
   std::int64_t unit() const { return form_ == Form::columns ? 4 : loops_.width; }
-  // Whether k goes from row to row of b as it lies: then few rows at a time, so that each is read along.
+  // True if k advances from row to row of b in place: then it takes few rows at a time, so that each is read
+  // sequentially.
   bool goes_by_rows() const { return form_ == Form::in_place; }
   bool writes_only(std::int64_t cols) const { return form_ == Form::columns || cols % loops_.width == 0; }
 
-  // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or is added to y. `col` is a multiple of
-  // unit().
+  // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or, with `add`, is added to y. `col` must be a
+  // multiple of unit().
   void multiply(const float* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col,
                 std::int64_t cols, std::int64_t k, std::int64_t depth, float* y, std::int64_t pitch, bool add) const {
     const std::int64_t size = panel_element_bytes(type_), width = loops_.width;
@@ -108,7 +109,7 @@ class RightSide {
  private:
   enum class Form : std::uint8_t { panels, in_place, columns };
 
-  // A matrix as panels takes so many elements.
+  // The number of elements of a matrix as panels.
   std::int64_t panel_elements() const { return ceil_div(view_.shape()[-1], loops_.width) * loops_.width * k_; }
 
   void use_panels() {
@@ -118,7 +119,7 @@ class RightSide {
     row_ = loops_.width;
     batch_strides_ = panel_strides();
   }
-  // Batches that repeat (stride 0) are kept once.
+  // Repeated batches (stride 0) are stored once.
   Strides panel_strides() const {
     Strides strides = batch_strides(view_);
     std::int64_t next = panel_elements();
@@ -130,7 +131,7 @@ class RightSide {
     return strides;
   }
 
-  // Whether panels are made of b as it lies, in its own type; else of a copy in f32.
+  // True if panels are made directly from b, in its own type; else from a copy in f32.
   bool direct() const {
     return panel_type(view_.dtype) >= 0 && (view_.strides()[-2] == 1 || view_.strides()[-1] == 1 || k_ == 1);
   }
@@ -176,15 +177,15 @@ class RightSide {
   Buffer memory_;
 };
 
-// The rows of a, as f32 with k side by side: where they lie, or a copy of some of them.
+// The rows of a, as f32 contiguous along k: in place, or a copy of some of them.
 class LeftSide {
  public:
   explicit LeftSide(const View& view) : view_(view), load_(load_block(view.dtype)) {
     in_place_ = view.dtype == DType::f32 && (view.strides()[-1] == 1 || view.shape()[-1] == 1);
-    // Rows a page apart would throw each other out of the nearest cache.
+    // Rows a page apart would evict each other from the first-level cache.
     if (view.strides()[-2] % 1024 == 0 && view.shape()[-2] > 4) in_place_ = false;
   }
-  // Sets the distance of the rows.
+  // Sets `pitch` to the rows' stride.
   const float* rows(const Shape& batch, std::int64_t index, std::int64_t row, std::int64_t rows, std::int64_t k,
                     std::int64_t depth, Scratch& scratch, std::int64_t& pitch) const {
     const std::int64_t along = view_.strides()[-1], down = view_.strides()[-2];
@@ -207,7 +208,7 @@ class LeftSide {
   bool in_place_;
 };
 
-// How y is cut into blocks that a core works on.
+// The sizes of the blocks of y that a core works on.
 struct Cut {
   std::int64_t rows, cols;
 };
@@ -226,13 +227,13 @@ Cut cut(const MatmulProblem& p, int threads, std::int64_t unit) {
   return c;
 }
 
-// A product with an empty k.
+// Stores the product for an empty k.
 void store_zeros(const MatmulProblem& p, const RowStore& store) {
-  const std::vector<double> row(static_cast<std::size_t>(p.n));  // of any type
+  const std::vector<double> row(static_cast<std::size_t>(p.n));  // zeros, whatever the type of the sums
   for (std::int64_t batch = 0; batch < p.batches(); ++batch) store.rows(row.data(), 0, batch, 0, p.m, 0, p.n);
 }
 
-// Tiles of y by a task each, with memory for their sums.
+// Computes each tile of y in a task of its own, with memory for its sums.
 template <class Sum, class F>
 void in_tiles(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store, F&& sum_tile) {
   constexpr std::int64_t kRows = 32, kCols = 256;
@@ -249,7 +250,7 @@ void in_tiles(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
   });
 }
 
-// By a plain loop, in elements of Sum, of which a and b are copies.
+// By a plain loop, in elements of type Sum, to which a and b are converted.
 template <class Sum>
 void plain(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store, DType type) {
   const View a = packed(executor, p.a, type), b = packed(executor, p.b, type);
@@ -266,7 +267,7 @@ void plain(cpu::Executor& executor, const MatmulProblem& p, const RowStore& stor
   });
 }
 
-// sums[r][c] += a[r][k] · w[k][c] for four k, wrapping. Rows of a are a_row apart, of w and of sums `pitch`.
+// sums[r][c] += a[r][k] · w[k][c] for four k, wrapping. Rows of a have stride a_row, those of w and of sums `pitch`.
 WEFT_VECTOR_CLONES
 void add_products(const std::uint32_t* a, std::int64_t a_row, const std::uint32_t* w, std::int64_t rows,
                   std::int64_t cols, std::int64_t pitch, std::uint32_t* sums) {
@@ -278,7 +279,7 @@ void add_products(const std::uint32_t* a, std::int64_t a_row, const std::uint32_
   }
 }
 
-// `count` elements of an integer type, side by side or not, as 32 bits.
+// Converts `count` elements of an integer type, `stride` apart, to 32 bits.
 template <class X>
 void take_words(const View& view, std::int64_t first, std::int64_t stride, std::int64_t count, std::uint32_t* words) {
   const X* x = data<const X>(view) + first;
@@ -298,7 +299,7 @@ auto words_of(DType type) {
   }
 }
 
-// Integers of up to 32 bits as they are, four rows of b at a time.
+// Integers of up to 32 bits, wrapping, four rows of b at a time.
 void wide_integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
   constexpr std::int64_t kDepth = 4, kRows = 32;
   const auto take_a = words_of(p.a.dtype), take_b = words_of(p.b.dtype);
@@ -325,7 +326,7 @@ void wide_integers(cpu::Executor& executor, const MatmulProblem& p, const RowSto
   });
 }
 
-// Integers: 8-bit ones in f32, as many at a time as an f32 sums exactly; wider ones as they are, sums wrapping.
+// Integers: 8-bit ones in f32, in parts of k that an f32 sums exactly; wider ones as integers, with wrapping sums.
 void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
   const auto largest = [](DType t) { return t == DType::u8 ? 255 : t == DType::i8 ? 128 : 0; };
   if (!largest(p.a.dtype) || !largest(p.b.dtype)) return wide_integers(executor, p, store);
@@ -366,7 +367,7 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
   const LeftSide left(p.a);
   const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1;
 
-  constexpr std::int64_t kDepth = 1024;  // of k at a time at least, where it is long
+  constexpr std::int64_t kDepth = 1024;  // elements of k at a time, at least, if k is long
   const Cut size = cut(p, executor.threads(), right.unit());
   const std::int64_t across = ceil_div(p.n, size.cols), down = ceil_div(p.m, size.rows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -379,7 +380,7 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
       const std::int64_t pitch = in_place ? p.y.strides()[-2] : ceil_div(cols, right.unit()) * right.unit();
       float* const y = in_place ? data<float>(p.y) + batch_offset(p.y, p.batch, batch) + row * pitch + col
                                 : y_scratch.need(rows * pitch);
-      // As much of k at a time as the nearest cache holds of a.
+      // As many elements of k at a time as the first-level cache can hold of a.
       const std::int64_t most = right.goes_by_rows() ? 32 : std::max(kDepth, 8 * kDepth / rows);
       const std::int64_t step = p.k < 2 * most ? p.k : most;
       for (std::int64_t k = 0; k < p.k; k += step) {

@@ -1,14 +1,14 @@
 {#
-  Matrix product without workgroup memory, for devices whose "GPU" is a CPU: invocations are SIMD lanes, and a barrier
-  costs a switch of stacks. Lanes lie along n; each has thread_m rows × thread_n columns.
+  Matrix product without workgroup memory, for devices whose "GPU" is a CPU: threads are SIMD lanes, and a barrier costs
+  a switch of stacks. Lanes lie along n; each has thread_m rows × thread_n columns.
 
-  What llvmpipe (Mesa 26.1) makes of it, read from its machine code, in instructions for each vector of 8 products:
-  2 for the multiplication and the addition (it has no fused form); 40 / thread_m for b (a gather); 7 / thread_n for a
-  (an address that all lanes share is one scalar load with a range check, and is spread over the lanes); 3 / 4 for
-  keeping the sums across iterations under the execution mask. Sums past 32 registers live in the nearest cache, which
-  costs less than more loads. Processor time at 128 × 1536 × 384, the best of several runs, in parts of that of 16×4:
-  32×4 0.83; beside other work on the machine 32×4 0.76, 48×4 0.78, 32×5 0.84, 32×3 0.89, 24×4 0.90, 64×4 0.98, 32×2
-  1.16, 16×8 1.21; k unrolled twice or four times is slower.
+  The code that llvmpipe (Mesa 26.1) generates, in instructions for each vector of 8 products: 2 for the multiplication
+  and the addition (it has no fused form); 40 / thread_m for b (a gather); 7 / thread_n for a (an address that all lanes
+  share is one scalar load with a range check, and is broadcast to the lanes); 3 / 4 for preserving the sums across
+  iterations under the execution mask. Sums that exceed 32 registers are in the first-level cache, which costs less than
+  more loads. Processor time at 128 × 1536 × 384, the best of several runs, relative to that of 16×4: 32×4 0.83; with
+  other load on the machine 32×4 0.76, 48×4 0.78, 32×5 0.84, 32×3 0.89, 24×4 0.90, 64×4 0.98, 32×2 1.16, 16×8 1.21;
+  unrolling k by two or four is slower.
 #}
 {% set step = 4 if a_width == 4 or b_width == 4 else 1 %}
 @compute @workgroup_size({{ threads }})
@@ -18,7 +18,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (group >= p.groups) { return; }
   let tile = group % (p.tiles_m * p.tiles_n);
   let c = coords(group / (p.tiles_m * p.tiles_n));
-  // Columns first: the rows of a, which are read the most, stay in the nearest cache.
+  // Columns first: the rows of a, which are read most often, stay in the first-level cache.
   let m0 = tile / p.tiles_n * {{ thread_m }}u;
   let n0 = tile % p.tiles_n * {{ threads * thread_n }}u + lid;
   let a0 = at_a(c);
@@ -62,7 +62,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     }
 {% endfor %}
   }
-  // A loop, for the epilogue's text is long and compiling it takes longer than running it.
+  // A loop, because the epilogue's text is long, and compiling copies of it takes longer than running it.
   var results = array<{{ product }}, {{ thread_m * thread_n }}>({% for i in range(thread_m) %}{% for j in range(thread_n) %}r{{ i }}_{{ j }}, {% endfor %}{% endfor %});
   let out = outputs(c, 0u);
   for (var i = 0u; i < {{ thread_m * thread_n }}u; i++) {

@@ -1,11 +1,11 @@
 {#
-  Matrix product for few rows or columns, both operands contiguous along k: all invocations of a workgroup share
-  tile_m × tile_n elements and split k among themselves, so that loads are wide and neighbouring; the partial sums meet
-  in workgroup memory. tile_m · tile_n divides the number of invocations.
+  Matrix product for few rows or columns, both operands contiguous along k: all threads of a workgroup share tile_m ×
+  tile_n elements and divide k among themselves, so that loads are wide and adjacent; the partial sums are added in
+  workgroup memory. tile_m · tile_n divides the number of threads.
 
-  b_width 8: b's 16-bit floats (b_type) come 16 bytes at a time, which a matrix–vector product's rate hangs on; a, read
-  again and again from the cache, in two parts.
-  packed: the function that multiplies four integers of 8 bits; elements are then words of four, along k.
+  b_width 8: b's 16-bit floats (b_type) are loaded 16 bytes at a time, on which the rate of a matrix–vector product
+  depends; a, which is read repeatedly from the cache, in two loads.
+  packed: the function that multiplies four 8-bit integers; elements are then words of four, along k.
 #}
 {% set step = b_width %}
 {% set element = 'u32' if packed else product %}
@@ -22,7 +22,7 @@ fn pair(w: u32) -> vec2<f32> {
 {% set values = tile_m * tile_n %}
 {% set parts = threads // values %}
 {% set pitch = threads + 1 %}
-{# One column more than there are invocations: writing a column and reading a row then both fall on all banks. #}
+{# Padded to one column more than there are threads: writing a column and reading a row then both use all banks. #}
 var<workgroup> partial: array<{{ product }}, {{ values * pitch }}>;
 {% if parts > 1 %}
 var<workgroup> sums: array<{{ product }}, {{ threads }}>;

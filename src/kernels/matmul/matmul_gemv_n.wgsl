@@ -1,7 +1,7 @@
 {#
-  Matrix product for few rows, b's rows contiguous: a vector times [k, n]. An invocation sums four neighbouring columns;
-  tile_n / 4 of them side by side read whole lines of b, and the others of the workgroup take other k. Their sums meet in
-  workgroup memory. As many k are on their way at once as are unrolled here.
+  Matrix product for few rows, with b's rows contiguous: a vector times [k, n]. A thread sums four adjacent columns;
+  tile_n / 4 adjacent threads read whole lines of b, and the workgroup's other threads take other k. Their sums are
+  added in workgroup memory. As many k are in flight at once as are unrolled here.
 #}
 {% set across = tile_n // 4 %}
 {% set strips = threads // across %}
@@ -18,7 +18,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {{ range_of_k("k_first") }}
   let strip = lid / {{ across }}u;
   let column = at.n0 + lid % {{ across }}u * 4u;
-  // What lies past the edges is computed from the last row and column, and not stored.
+  // Rows and columns past the edges repeat the last ones and are not stored.
 {% if b_width == 4 %}
   let b_at = at_b(c) + min(column, p.n - 4u);
 {% else %}

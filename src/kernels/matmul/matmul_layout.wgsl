@@ -1,6 +1,6 @@
 {#
-  Which tile of y a workgroup computes. Workgroups go down `rows_per_band` tile rows before they take the next tile column: their
-  operands stay in the cache.
+  The tile of y that a workgroup computes. Consecutive workgroups cover `rows_per_band` tile rows before they move to
+  the next tile column, so that their operands stay in the cache.
 #}
 struct Place {
   slice: u32,  // of a split k
@@ -25,7 +25,7 @@ fn place(group: u32) -> Place {
   at.n0 = in_band / band_rows * {{ tile_n }}u;
   return at;
 }
-{# The part of k that a workgroup at `at` walks over: first … k_end - 1. #}
+{# The part of k of the workgroup at `at`: first … k_end - 1. #}
 {% macro range_of_k(first) -%}
 {% if splits %}
   let {{ first }} = min(at.slice * p.slice_k, p.k);

@@ -1,4 +1,4 @@
-// The plain twin of the matrix product.
+// The reference of the matrix product.
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/row_store.h"
 #include "kernels/twin.h"

@@ -1,8 +1,8 @@
 {#
-  How a product's elements leave, shared by all matmul kernels: through the epilogue's expression(v, e0, e1, …) into y.
+  Stores a product's elements, for all matmul kernels: through the epilogue's expression(v, e0, e1, …) to y.
   product: the type of the sums, f32 or i32.
-  operands: how each one is read: "row" four elements at once, "column" one element for a row, "any".
-  inside: set if no tile reaches past m or n.
+  operands: the access to each one: "row": four elements at once; "column": one element for a row; "any".
+  inside: set if no tile extends past m or n.
 #}
 {% set modes = operands.split(',') if operands else [] %}
 struct Out {

@@ -1,37 +1,39 @@
 {#
-  Matrix product on cooperative-matrix units. A workgroup computes tile_m × tile_n elements, each of its subgroups sub_m ×
-  sub_n of them as matrices of unit_m × unit_n; k is walked in steps of one stage or two, of tile_k each. The next stage's
-  operands are on their way to registers while this one's, in workgroup memory, are multiplied. With `spread` their loads
-  lie between the first products, in so many `shares`: all at once, they would keep the matrices' loads waiting.
+  Matrix product on cooperative-matrix units. A workgroup computes tile_m × tile_n elements, each of its subgroups sub_m
+  × sub_n of them as matrices of unit_m × unit_n. k is processed in steps of one or two stages of tile_k each. The next
+  stage's operands are being loaded into registers while the current stage's, in workgroup memory, are multiplied.
+  `spread` places these loads between the first products, in that many `shares`: all at once, they would delay the loads
+  of matrices.
 
-  type: of the operands, f16, i8 or u8. Workgroup memory holds them as `cell`s (f16; four bytes in a u32), the units of all
-  offsets and pitches there. A tile is cut into blocks, one for each row or column of subgroups: the place of a matrix
-  within its block is then a constant, and neither Tint's bounds checks nor a stride that they choose stand between the
-  matrix and the wide load that a GPU has for it. Blocks keep the order that the operand has in memory: rows of k
-  (x_along_k) or of m or n, each 16 bytes longer than its content, so that reads fall on all banks.
+  type: of the operands, f16, i8 or u8. Workgroup memory holds them as `cell`s (f16; four bytes in a u32), the units of
+  all offsets and pitches there. A tile consists of blocks, one for each row or column of subgroups: the offset of a
+  matrix within its block is then a constant, so that neither Tint's bounds checks nor their choice of a stride prevent
+  the GPU's wide load of a matrix. Blocks keep the operand's order in memory: rows of k (x_along_k) or of m or n, each
+  padded by 16 bytes, so that reads use all banks.
 
   x_width: elements of a load: 16 bytes of them, or 1. NVIDIA's compiler stores eight f16 as two times 8 bytes, which
-  would meet on the same banks, 16 bytes apart. So workgroup memory has k in another order (`halves`; the sum does not
-  care, if a and b agree): the first four of every eight, then the last four. Then 8 bytes of neighbours are neighbours.
-  Invocations that store together (eight with 16 bytes each, sixteen with 8) take rows that fall on different banks.
+  would access the same banks, 16 bytes apart. So workgroup memory has k in another order (`halves`; the sum is the
+  same, since a and b agree): the first four of every eight, then the last four. Then the 8 bytes of adjacent threads
+  are adjacent. Threads that store together (eight with 16 bytes each, sixteen with 8) take rows in different banks.
 
-  stages: a row of tile_k elements may be half a line of memory, which takes a GPU nearly as long to load as a whole one.
-  So operands along k are loaded for a step of two stages: the first halves of all loads are multiplied in the first stage,
-  the second halves wait in registers for the second. Operands across k load the rows that belong to a stage (where their
-  loads are eight elements: k 0…3, 8…11, 16…19 and so on), in the stage before.
+  stages: a row of tile_k elements may be half a cache line, which takes a GPU nearly as long to load as a whole one. So
+  operands along k are loaded for a step of two stages: the first halves of all loads are multiplied in the first stage,
+  the second halves stay in registers for the second. Operands across k load the rows of a stage (if their loads are
+  eight elements: k 0…3, 8…11, 16…19 and so on) in the stage before.
 
-  prefetch_stagger: workgroups that share a tile row of a or a tile column of b walk over k in step, and would all miss the
-  same cache line at once. So of every `prefetch_stagger` workgroups each takes one step in `prefetch_stagger` that many
-  steps early, each a different one: its miss is the others' hit. In the first round each begins at a different step. Loads
-  then are quick, and must not be moved before the stores of their own step, as NVIDIA's compiler does: their address
-  depends on a zero read from workgroup memory after the barrier.
+  prefetch_stagger: workgroups that share a tile row of a or a tile column of b process k in step, and would all miss
+  the same cache line at once. So of every `prefetch_stagger` workgroups each takes one step in `prefetch_stagger` that
+  many steps early, each a different one: its miss is the others' hit. In the first round each begins at a different
+  step. Loads then are fast, and must not be moved before the stores of their own step, as NVIDIA's compiler does: their
+  address depends on a zero read from workgroup memory after the barrier.
 
-  Results leave through workgroup memory, since matrices give no access to single elements, and matrices stored to y as
-  they are take longer (on an H200). `columns` of matrices of `slots` subgroups leave at a time: more memory would leave
-  room for fewer workgroups (its driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
+  Results are stored through workgroup memory, since matrices give no access to single elements, and storing matrices
+  directly to y takes longer (on an H200). `columns` matrices of `slots` subgroups are stored at a time: more memory
+  would allow fewer workgroups (its driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
 
-  x_edge: tiles reach past m (a) or n (b). Such rows and columns are clamped (what they give is never stored), k past its
-  end gives zero. Loads of sixteen bytes may reach past m, n or k where rows are longer in memory, past k into zeros.
+  x_edge: tiles extend past m (a) or n (b). Such rows and columns are clamped (their results are never stored), and k
+  past its end is zero. 16-byte loads may extend past m, n or k where rows are longer in memory; past k they must find
+  zeros.
 #}
 {% set bytes = type != 'f16' %}
 {% set per_cell = 4 if bytes else 1 %}
@@ -55,7 +57,8 @@ var<workgroup> sums: array<array<{{ sum }}, {{ unit_m * pitch_sums }}>, {{ slots
 {% if prefetch_stagger %}
 var<workgroup> zero: array<u32, 4>;
 
-// The step of k that a workgroup takes t-th. whole: the steps of full rounds; the rest comes in order, the last in part.
+// The step of k that a workgroup takes t-th. whole: the steps of full rounds; the others come in order, the last one
+// partial.
 fn step_at(t: u32, turn: u32, whole: u32) -> u32 {
   let at = select(t, (t + turn + 1u) % {{ prefetch_stagger }}u, t < min({{ prefetch_stagger }}u, whole));
   let ahead = at + {{ prefetch_stagger }}u;
@@ -63,7 +66,7 @@ fn step_at(t: u32, turn: u32, whole: u32) -> u32 {
 }
 {% endif %}
 
-{# One subgroup after the other stores: which is uniform in each. #}
+{# Subgroups store one after the other: the branch is uniform in each. #}
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
@@ -76,10 +79,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let length = k_end - k_begin;
   let steps = (length + {{ depth - 1 }}u) / {{ depth }}u;
 
-{# Loads of an invocation for a stage. #}
+{# Loads of a thread for a stage. #}
 {% set loads = {'a': (tile_m * tile_k // a_width + threads - 1) // threads,
                 'b': (tile_n * tile_k // b_width + threads - 1) // threads} %}
-  // Where this invocation's part of each operand tile starts in memory, and where it goes in workgroup memory.
+  // The start of this thread's part of each operand tile in memory, and its target in workgroup memory.
 {% for x in ['a', 'b'] %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set width = a_width if x == 'a' else b_width %}
@@ -90,17 +93,17 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set extent = 'p.m' if x == 'a' else 'p.n' %}
 {% set edge = a_edge if x == 'a' else b_edge %}
 {% set chunks = (depth if along_k else tile) // width %}
-{# of a row #}
+{# loads of a row #}
 {% set long = tile if along_k else tile_k %}
-{# rows #}
+{# the number of rows #}
 {% set abreast = 16 if along_k and (halves or stages == 2) else 8 %}
 {% set near = abreast // chunks if chunks < abreast and width > 1 and long % 8 == 0 else 1 %}
-{# rows that store together, and how far they are apart #}
+{# rows that are stored together, and their distance #}
 {% set apart = 8 // near if near > 1 else 1 %}
 {% set parts = loads[x] * (stages if along_k else 1) %}
 {% set even = threads % (8 * chunks) == 0 %}
-{# then parts are whole groups of rows apart #}
-  // In units of loads: from a row in memory to the next, which may lie before it, and from a step to the next.
+{# if so, loads are whole groups of rows apart #}
+  // In units of loads: the stride from a row in memory to the next, which may be negative, and from a step to the next.
   let {{ x }}_row = u32(i32(p.{{ x }}_{{ 'w' if along_k else 'k' }}){{ ' / ' ~ width if width > 1 else '' }});
   let {{ x }}_step = {{ depth // width if along_k else depth }}u{{ ' * p.' ~ x ~ '_k' if along_k and width == 1 else '' if along_k else ' * ' ~ x ~ '_row' }};
 {% for t in range(parts) %}
@@ -143,7 +146,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set edge = a_edge if x == 'a' else b_edge %}
 {% set chunks = (depth if along_k else tile_m if x == 'a' else tile_n) // width %}
 {% set own = edge or t == 0 or threads % (8 * chunks) != 0 %}
-{# Parts that are a certain number of rows apart share their address. #}
+{# Loads that are a constant number of rows apart share an address. #}
 {% set later = 0 if along_k else g * half %}
 {% set rows_on = later + (0 if own else t * threads // chunks * (1 if along_k else stages)) %}
 {% if edge_k %}
@@ -155,8 +158,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set at = 'at_' ~ x ~ (t if own else 0) ~ ' + ' ~ way ~ (' + held' if held else '') %}
     next_{{ x }}{{ t }} = {{ x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
 {% endmacro %}
-{# The loads among the products of stage g, share `i` of `n`. Operands along k are loaded for a whole step, others for the
-   next stage, and so first. The conditions keep compilers from moving loads down to where they are used. #}
+{# The loads between the products of stage g, share `i` of `n`. Operands along k are loaded for a whole step, others for
+   the next stage, and so first. The conditions keep compilers from moving loads down to their uses. #}
 {% macro share(g, i, n) %}
 {% set ns = namespace(before=0, open=false) %}
 {% set all = loads['a'] + loads['b'] %}

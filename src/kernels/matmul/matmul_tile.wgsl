@@ -1,19 +1,19 @@
 {#
-  Matrix product by tiles in workgroup memory. A workgroup computes tile_m × tile_n elements, each invocation
-  thread_m × thread_n of them in registers; k is walked in steps of tile_k. The next step's operands are already on
-  their way to registers while this step's are multiplied.
+  Matrix product by tiles in workgroup memory. A workgroup computes tile_m × tile_n elements, each thread thread_m ×
+  thread_n of them in registers; k is processed in steps of tile_k. The next step's operands are already being loaded
+  into registers while this step's are multiplied.
 
-  Tiles lie k-major as vec4s along m (or n): element (k, m) is component m % 4 of vec4 (m/4 + turn · (k/4)) % (tile_m/4)
-  of row k. The turning spreads the rows that a vector along k is scattered to over all 32 banks. Indices are sums,
-  products, quotients and remainders of known ranges: Tint's range analysis then leaves out its bounds checks (it does
-  not see through & and ^), which cost a tenth of the time on an H200.
+  Tiles are stored k-major, as vec4s along m (or n): element (k, m) is component m % 4 of vec4 (m/4 + turn · (k/4)) %
+  (tile_m/4) of row k. This rotation spreads the rows to which a vector along k is scattered over all 32 banks. Indices
+  are sums, products, quotients and remainders of known ranges, so that Tint's range analysis omits its bounds checks
+  (it cannot analyse & and ^), which cost a tenth of the time on an H200.
 
-  slices: that many groups of invocations in a workgroup each take a part of k, and add up their sums in the end.
+  slices: that many groups of threads in a workgroup each take a part of k, and add their sums at the end.
 
-  a_along_k, a_width: how an operand comes from memory: neighbouring invocations (and the components of a vec4, at width
-  4) along k, or along m or n. Out-of-range rows and columns are clamped (what they give is never stored), out-of-range
-  k gives zero. Loads of four may reach past m, n or k where rows are longer in memory, past k into zeros.
-  packed: the function that multiplies four integers of 8 bits; elements are then words of four, along k.
+  a_along_k, a_width: the order of loads from memory: adjacent threads (and the components of a vec4, at width 4) lie
+  along k, or along m or n. Out-of-range rows and columns are clamped (their results are never stored), and out-of-range
+  k is zero. Loads of four may extend past m, n or k where rows are longer in memory; past k they must find zeros.
+  packed: the function that multiplies four 8-bit integers; elements are then words of four, along k.
 #}
 {% set element = 'u32' if packed else product %}
 {% set quads = tile_k // 4 %}
@@ -25,7 +25,7 @@
 {% set groups_m = thread_m // 4 %}
 {% set groups_n = thread_n // 4 %}
 {% set buffers = 2 if double_buffer else 1 %}
-{# Invocations of a block of 32 form a square of 8 × 4, so that their operand reads fall on few addresses. #}
+{# Blocks of 32 threads are rectangles of up to 8 × 4, so that their operand reads access few addresses. #}
 {% set lanes_n = 8 if threads_n >= 8 else threads_n %}
 {% set lanes_m = 32 // lanes_n %}
 {% set lanes_m = lanes_m if lanes_m <= threads_m else threads_m %}
@@ -54,7 +54,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let k_begin = k_first;
 {% endif %}
 
-  // Where this invocation's part of each operand tile starts in memory, and where it goes in workgroup memory.
+  // The start of this thread's part of each operand tile in memory, and its target in workgroup memory.
 {% for x in ['a', 'b'] %}
 {% set along_k = a_along_k if x == 'a' else b_along_k %}
 {% set width = a_width if x == 'a' else b_width %}
@@ -115,7 +115,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% endfor %}
 {% endmacro %}
-{# Where a slice's and a stage's tile starts; nothing where there is but one. #}
+{# The start of a slice's and a stage's tile; empty if there is only one. #}
 {% macro start(buffer, size) %}{% if slices > 1 or double_buffer %}({% if slices > 1 %}slot{{ ' * 2u + ' if double_buffer else '' }}{% endif %}{% if double_buffer %}{{ buffer }}{% endif %}) * {{ size }}u + {% endif %}{% endmacro %}
 {% macro stage(buffer) %}
 {% for x in ['a', 'b'] %}
@@ -211,7 +211,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 
   let out = outputs(c{{ ', at.slice' if splits else ', 0u' }});
 {% if slices > 1 %}
-  // The slices' sums meet in a's tile; each slice adds up and stores some of the rows.
+  // The slices' sums are exchanged in a's tile; each slice adds and stores some of the rows.
   workgroupBarrier();
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}

@@ -1,5 +1,6 @@
-// The inner loops of panels_cpu.cc, which includes this once for each instruction set, in a namespace of its own: so no
-// guard, no includes, and nothing here calls a library, whose inline functions would be compiled for it as well.
+// The inner loops of panels_cpu.cc, which includes this file once for each instruction set, in a namespace of its own.
+// So there is no include guard and no include, and nothing here calls a library, whose inline functions would be
+// compiled for that instruction set as well.
 
 // `lanes` numbers of each kind.
 template <int lanes>
@@ -9,7 +10,7 @@ struct Simd {
   typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
 };
 
-// Stored numbers, a vector at a time, as f32.
+// Loads of stored numbers, a vector at a time, as f32.
 struct F32 {
   using Stored = float;
   template <int lanes>
@@ -43,7 +44,7 @@ struct F16 {
       return;
     }
 #endif
-    // The exponent is 112 too small; multiplying mends it and normalises denormals.
+    // The exponent is 112 too small; the multiplication corrects it and normalises denormals.
     const typename S::Words w = __builtin_convertvector(h, typename S::Words), magnitude = w & 0x7fffu;
     const auto scaled = __builtin_bit_cast(typename S::Floats, magnitude << 13) * 0x1p112f;
     auto b = __builtin_bit_cast(typename S::Words, scaled);
@@ -64,7 +65,7 @@ struct Byte {
   }
 };
 
-// rows × 2 vectors of the product.
+// Computes rows × 2 vectors of the product.
 template <class B, int lanes, int rows>
 inline __attribute__((always_inline)) void tile(const PanelRun& r, std::int64_t row) {
   using V = typename Simd<lanes>::Floats;
@@ -89,7 +90,7 @@ inline __attribute__((always_inline)) void tile(const PanelRun& r, std::int64_t 
   }
 }
 
-// A panel of 2 · lanes columns.
+// Multiplies a panel of 2 · lanes columns.
 template <class B, int lanes, int most>
 void panel(const PanelRun& r) {
   std::int64_t row = 0;
@@ -101,14 +102,14 @@ void panel(const PanelRun& r) {
   if (row < r.rows) tile<B, lanes, 1>(r, row);
 }
 
-// `cols` columns, whose k lie side by side each, from column `col` on.
+// Multiplies `cols` columns from column `col` on, each contiguous along k.
 template <class B, int lanes, int rows, int cols>
 inline __attribute__((always_inline)) void dots(const PanelRun& r, std::int64_t row, std::int64_t col) {
   using V = typename Simd<lanes>::Floats;
   using Stored = typename B::Stored;
   const float* const a = r.a + row * r.a_row;
   const Stored* const b = static_cast<const Stored*>(r.b) + col * r.b_row;
-  // By index: a deduced reference would forget that V's alignment is that of its elements.
+  // Indexed loops: a deduced reference would lose V's reduced alignment, which is that of its elements.
   V sum[rows][cols];
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < cols; ++j) sum[i][j] = V{};
@@ -161,13 +162,13 @@ void dot_panel(const PanelRun& r) {
   if (row < r.rows) dot_rows<B, lanes, 1>(r, row);
 }
 
-// y[i][j] = x[j][i] for 8 × 8 elements of 32 or 16 bits, rows x_row and y_row apart.
+// y[i][j] = x[j][i] for 8 × 8 elements of 32 or 16 bits, with row strides x_row and y_row.
 template <class T>
 inline __attribute__((always_inline)) void transpose8(const T* x, std::int64_t x_row, T* y, std::int64_t y_row) {
   typedef T V __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
   V r[8], s[8];
   for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const V*>(x + i * x_row);
-  // Three times rows i and i + 4 riffled together: each moves an index bit from the row to the column.
+  // Interleaves rows i and i + 4 three times: each time an index bit moves from the row to the column.
   for (int step = 0; step < 3; ++step) {
     for (int i = 0; i < 4; ++i) {
       s[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
@@ -178,7 +179,7 @@ inline __attribute__((always_inline)) void transpose8(const T* x, std::int64_t x
   for (int i = 0; i < 8; ++i) *reinterpret_cast<V*>(y + i * y_row) = r[i];
 }
 
-// A panel of `width` columns from columns whose k lie side by side.
+// Packs a panel of `width` columns from columns that are contiguous along k.
 template <class T>
 void pack(const void* from, std::int64_t stride, std::int64_t depth, std::int64_t cols, std::int64_t width, void* to) {
   const T* const b = static_cast<const T*>(from);
@@ -196,7 +197,7 @@ void pack(const void* from, std::int64_t stride, std::int64_t depth, std::int64_
   }
 }
 
-// The forms for this instruction set.
+// The loops for this instruction set.
 template <int lanes, int rows>
 constexpr PanelLoops loops() {
   return {2 * lanes,

@@ -11,7 +11,7 @@
 namespace weft::kernels {
 namespace {
 
-// Tiles of so many rows × two vectors fill the registers.
+// The numbers of rows are those for which tiles of rows × two vectors fill the registers.
 #if WEFT_X86
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")
 namespace avx512 {

@@ -1,5 +1,5 @@
-// Products on the CPU by panels: b lies as panels of some columns, [k][width] each, whose rows are vectors; a tile of
-// y stays in registers while k goes by (the order of Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Products on the CPU by panels: b is stored as panels of some columns, [k][width] each, whose rows are vectors; a tile
+// of y stays in registers while k advances (the order of Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication", ACM TOMS 34, 2008).
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace weft::kernels {
 
-// One panel's part of a product: y[rows][cols] = a[rows][depth] · b, or is added to y. Sums are f32.
+// One panel's part of a product: y[rows][cols] = a[rows][depth] · b, or, with `add`, is added to y. Sums are f32.
 struct PanelRun {
-  const float* a = nullptr;  // k side by side, rows a_row apart
+  const float* a = nullptr;  // contiguous along k, row stride a_row
   std::int64_t a_row = 0;
-  const void* b = nullptr;   // panels: [depth][width], b_row elements apart; dots: [cols][depth], b_row apart
+  const void* b = nullptr;   // panels: [depth][width], row stride b_row; dots: [cols][depth], row stride b_row
   std::int64_t b_row = 0;
-  float* y = nullptr;        // rows `pitch` apart; a panel writes all of its width
+  float* y = nullptr;        // row stride `pitch`; a panel writes its whole width
   std::int64_t pitch = 0;
   std::int64_t rows = 0, cols = 0, depth = 0;
   bool add = false;
@@ -25,15 +25,14 @@ struct PanelLoops {
   int width;  // columns of a panel
   void (*panel[kPanelTypes])(const PanelRun&);
   void (*dots[kPanelTypes])(const PanelRun&);
-  // A panel of `width` columns from `cols` columns that lie `stride` elements apart, k side by side; zeros for the
-  // rest.
+  // Packs a panel of `width` columns from `cols` columns with stride `stride`, contiguous along k; the rest is zeros.
   void (*pack[kPanelTypes])(const void* from, std::int64_t stride, std::int64_t depth, std::int64_t cols,
                             std::int64_t width, void* to);
 };
 
 const PanelLoops& panel_loops();
 
-// Which of them; -1: none, such a b is converted to f32 first.
+// The index of the loops for b of that type; -1: none, b must be converted to f32 first.
 inline int panel_type(DType type) {
   switch (type) {
     case DType::f32: return 0;

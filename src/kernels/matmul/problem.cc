@@ -7,7 +7,7 @@
 namespace weft::kernels {
 namespace {
 
-// The leading dimensions of `view` broadcast to `batch`; the last two stay.
+// The leading dimensions of `view` broadcast to `batch`; the last two are unchanged.
 View broadcast_batch(std::string_view name, const View& view, const Shape& batch) {
   Shape target = batch;
   target.push_back(view.shape()[-2]);
@@ -30,7 +30,7 @@ View transposed(const View& view) {
   return view.with_layout(layout);
 }
 
-// Joins batch dimensions with each other, and with m where b is the same for all of them.
+// Merges batch dimensions with each other, and with m if b is the same for all of them.
 void collapse_batch(MatmulProblem& p) {
   Shape rows = p.batch;
   rows.push_back(p.m);
@@ -41,7 +41,7 @@ void collapse_batch(MatmulProblem& p) {
     strides.push_back(s);
   });
   Collapsed c = collapse(rows, strides);
-  // The last dimension is m unless b walks along it, which means that m was 1 and has been dropped.
+  // The last dimension is m unless b moves along it, in which case m was 1 and has been dropped.
   const int last = c.shape.rank() - 1;
   const bool has_m = last >= 0 && c.strides[1][last] == 0;
   p.batch = c.shape;
@@ -134,7 +134,7 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     }
   }
   p.m = m, p.n = n, p.k = k;
-  // A matrix times a vector is a vector times a matrix, too.
+  // A matrix times a vector is also a vector times a matrix.
   const bool vector = n == 1 && m > 1 && p.batch.rank() == 0;
   if (vector || (y.strides()[-1] != 1 && y.strides()[-2] == 1)) {
     p.for_each_view([](View& view) { view = transposed(view); });
@@ -160,7 +160,7 @@ MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std:
     const int axis = d < k ? d : is_a ? rank + 1 : rank;
     Layout layout = view.layout;
     layout.shape[axis] = size;
-    // Packed types never get here: offsets are whole bytes.
+    // Packed types are excluded before, so offsets are whole bytes.
     const std::int64_t bytes = begin * layout.strides[axis] * bits(view.dtype) / 8;
     view = View(view.buffer, view.offset + static_cast<std::uint64_t>(bytes), view.dtype, layout.shape, layout.strides);
   });

@@ -1,4 +1,4 @@
-// A matrix product in normal form: what every kernel of the family starts from.
+// A matrix product in the normal form that all kernels of the family start from.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 namespace weft::kernels {
 
 // y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n], operands[…, m, n]). All views have the same leading (batch)
-// dimensions, broadcast by strides of zero; there are as few of them as can be.
+// dimensions, broadcast by strides of zero and merged as far as possible.
 struct MatmulProblem {
   View a, b, y;
   std::vector<View> operands;
@@ -20,7 +20,7 @@ struct MatmulProblem {
   std::int64_t batches() const { return element_count(batch); }
   std::int64_t products() const { return batches() * m * n; }  // elements of y
   DType sum_type() const { return product_type(a.dtype, b.dtype); }
-  // Of so many sums of each, which meet in scratch.
+  // Bytes of scratch for `parts` partial sums of each element.
   std::uint64_t sums_bytes(std::int64_t parts) const { return static_cast<std::uint64_t>(parts * products()) * 4; }
   // Calls f(view) for a, b, y and each operand.
   template <class F>
@@ -30,9 +30,9 @@ struct MatmulProblem {
   }
 };
 
-// Checks the operands and brings them to normal form: leading dimensions broadcast; those that b does not have joined
-// with m; and where y is contiguous along m instead of n, or n is 1, the
-// transposed product yᵀ = bᵀ·aᵀ. Throws InvalidArgument.
+// Checks the operands and brings them to normal form: leading dimensions are broadcast; those that b does not have are
+// merged with m; and if y is contiguous along m instead of n, or n is 1, it is the transposed product yᵀ = bᵀ·aᵀ.
+// Throws InvalidArgument.
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
 
 // The strides of a view's leading dimensions.

@@ -3,7 +3,7 @@
 namespace weft::kernels {
 namespace {
 
-// Without an epilogue the product is only converted to y's type.
+// The expression without an epilogue: a conversion to y's type.
 Expression conversion(DType from, DType to) {
   Expression e;
   const int v = e.input(from);

@@ -1,4 +1,4 @@
-// How the CPU stores a product: rows of sums (of product_type()) through the epilogue into y.
+// The CPU's stores of a product: rows of sums (of product_type()), through the epilogue, to y.
 #pragma once
 
 #include "kernels/elementwise/expression_cpu.h"
@@ -6,10 +6,10 @@
 
 namespace weft::kernels {
 
-// Element offset of `view`'s part of batch `index` (row-major over `batch`).
+// The element offset in `view` of batch `index` (row-major over `batch`).
 std::int64_t batch_offset(const View& view, const Shape& batch, std::int64_t index);
 
-// Threads may share it.
+// Safe to use from several threads.
 class RowStore {
  public:
   RowStore(const MatmulProblem& problem, const Expression* expression);

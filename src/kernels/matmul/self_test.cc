@@ -11,18 +11,19 @@
 namespace weft::kernels {
 namespace {
 
-// Small integers: exact in every type, in any order of summation. No pattern is its own transpose or the other's.
+// Small integers, exact in every type and in any order of summation. Neither pattern is its own transpose or the
+// other's.
 int a_value(std::int64_t i, std::int64_t k) { return static_cast<int>((i * 7 + k * 3 + i * k % 5) % 11) - 5; }
 int b_value(std::int64_t k, std::int64_t j) { return static_cast<int>((k * 5 + j * 13 + 1 + k * j % 3) % 9) - 4; }
 
-// What a type holds of a value: u8 takes large numbers for negative ones.
+// The value that a type stores: u8 stores large numbers for negative ones.
 int held(DType dtype, int value) { return dtype == DType::u8 ? value & 0xff : value; }
 
-// A matrix of these values that is loaded in this form; `k_is_last` as for load_form.
+// A matrix of these values that is loaded in the given form; `k_is_last` as for load_form.
 View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int64_t columns, const LoadForm& form,
             bool k_is_last, int (*value)(std::int64_t, std::int64_t)) {
   const std::uint64_t size = static_cast<std::uint64_t>(bits(dtype)) / 8;
-  const std::uint64_t offset = form.width > 1 ? 0 : size;  // one element off, so that nothing lies on 16 bytes
+  const std::uint64_t offset = form.width > 1 ? 0 : size;  // one element off, so that nothing is 16-byte aligned
   std::vector<std::byte> bytes((static_cast<std::uint64_t>(rows * columns) * size + offset + 15) / 16 * 16);
   const Strides strides = form.along_k == k_is_last ? Strides{columns, 1} : Strides{1, rows};
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -41,7 +42,7 @@ View upload(const gpu::Device& device, DType dtype, std::int64_t rows, std::int6
   return View(buffer, offset, dtype, {rows, columns}, strides);
 }
 
-// A product whose kernel compiles from here on, with what it is to give.
+// A product whose kernel starts to compile at construction, with its expected result.
 struct Trial {
   std::int64_t m, n, k;
   DType operand;
@@ -49,7 +50,8 @@ struct Trial {
   gpu::Recording recording;
 };
 
-// Two tiles each way, two steps of k and a round of scouts; the last in part where the problem's are.
+// Two tiles in each direction, two steps of k and a round of prefetch_stagger; the last ones partial where the
+// problem's are.
 Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a_form, const LoadForm& b_form,
             const MatmulProblem& p) {
   const int wide = matrix_load_width(v.unit.operand);
@@ -76,7 +78,7 @@ bool passes(const gpu::Device& device, Trial& trial) {
   gpu::Readback read = encoder.read(y.buffer, 0, count * 4);
   encoder.submit();
   const std::vector<std::byte> got = read.get();
-  // Rows of sums, which compilers make vector code of: this is on the way to the first result.
+  // Sums of whole rows, which compilers vectorise: the first result of a process waits for this test.
   std::vector<int> b_values, sums(static_cast<std::size_t>(n));
   for (std::int64_t l = 0; l < k; ++l) {
     for (std::int64_t j = 0; j < n; ++j) b_values.push_back(held(operand, b_value(l, j)));
@@ -111,7 +113,7 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
   const auto text = [](const LoadForm& form, const char* other) {
     return std::format("{} {}", form.along_k ? "k" : other, form.width);
   };
-  // The verdict is of this text of the kernel.
+  // The verdict applies to this text of the kernel.
   static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_subgroup_matrix"));
   const auto edge = [](std::int64_t size, int tile, const char* name) { return size % tile != 0 ? name : ""; };
   const std::string key = std::format("{} {}, a along {}, b along {}, edges {}{}{}, scouts {}, kernel {:x}",

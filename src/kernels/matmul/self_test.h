@@ -1,12 +1,12 @@
-// The proof of the matrix product: a form on cooperative matrices is used once it has been right on the device.
+// The test of the matrix product: a variant on cooperative matrices is used only after a right result on the device.
 #pragma once
 
 #include "kernels/matmul/variants.h"
 
 namespace weft::kernels {
 
-// True if the device multiplied a small problem rightly by this variant, with operands that lie as `problem`'s do.
-// Asked again, it remembers.
+// True if the device's result of a small problem by this variant was right, with operands of the same layouts as
+// `problem`'s. The verdict is cached.
 bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem);
 
 }  // namespace weft::kernels

@@ -51,7 +51,7 @@ constexpr MatmulVariant kVariants[] = {
     direct(1, 4, 8),
 };
 
-// Tiles for cooperative matrices: of a workgroup and of a subgroup.
+// Tile sizes for cooperative matrices: of a workgroup and of a subgroup.
 struct MatrixTile {
   int m, n, k, sub_m, sub_n;
 };
@@ -60,19 +60,19 @@ constexpr MatrixTile kMatrixTiles[] = {
     {64, 64, 64, 32, 32},   {32, 64, 64, 16, 32},   {32, 32, 64, 16, 16},   {16, 32, 64, 16, 16},
 };
 
-// Bytes of a row's padding, so that neighbouring rows start on different banks.
+// Bytes of padding of a row, so that adjacent rows start on different banks.
 constexpr int kRowPadding = 16;
 
 // Workgroup memory that leaves room for a second workgroup on a core with 48 KiB.
 constexpr int kSharedMemory = 23 * 1024 + 512;
 // Workgroup memory of a core with one workgroup.
-constexpr int kOwnMemory = 48 * 1024 - 64;  // what holds loads back takes a little
+constexpr int kOwnMemory = 48 * 1024 - 64;  // scheduling of loads takes a little
 
 int element_bytes(const gpu::MatrixShape& unit) { return bits(unit.operand) / 8; }
 
 int subgroups(const MatmulVariant& v) { return v.tile_m / v.thread_m * (v.tile_n / v.thread_n); }
 
-// Bytes of the operands' tiles, which have rows of k or of m or n, as the operand has in memory.
+// Bytes of the operands' tiles, with rows along k, or along m or n, like the operand in memory.
 int operand_memory(const MatmulVariant& v, bool a_along_k, bool b_along_k) {
   const auto tile = [&](int across, int sub, bool along_k) {
     const int size = element_bytes(v.unit);
@@ -81,7 +81,7 @@ int operand_memory(const MatmulVariant& v, bool a_along_k, bool b_along_k) {
   return tile(v.tile_m, v.thread_m, a_along_k) + tile(v.tile_n, v.thread_n, b_along_k);
 }
 
-// Bytes of a subgroup's results on their way out.
+// Bytes of a subgroup's results while they are stored.
 int result_memory(const MatmulVariant& v) {
   return static_cast<int>(v.unit.m) * (v.result_columns() * static_cast<int>(v.unit.n) + kRowPadding / 4) * 4;
 }
@@ -105,7 +105,7 @@ int MatmulVariant::workgroup_memory() const {
   return 0;
 }
 
-// Two where a stage's rows of operands along k are half a line of memory, if registers are left for as many loads.
+// Two if a stage's rows of operands along k are half a cache line, and registers suffice for twice as many loads.
 int MatmulVariant::stages(const LoadForm& a, const LoadForm& b) const {
   constexpr int kHalfLine = 64, kMostLoads = 12;
   if (tile_k * element_bytes(unit) != kHalfLine || a.width == 1 || b.width == 1 || !(a.along_k || b.along_k)) return 1;
@@ -146,15 +146,15 @@ std::string to_string(const MatmulVariant& v) {
 std::span<const MatmulVariant> matmul_variants() { return kVariants; }
 
 std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilities, DType operand) {
-  // How many invocations a subgroup has must be known beforehand.
+  // The subgroup size must be known beforehand.
   if (capabilities.subgroup_min == 0 || capabilities.subgroup_min != capabilities.subgroup_max) return std::nullopt;
   if (operand != DType::f16 && operand != DType::i8 && operand != DType::u8) return std::nullopt;
-  // Sums of u8 come as u32, whose bits are those of the i32 that a product gives.
+  // Sums of u8 are u32, with the same bits as the i32 of a product.
   const DType sum = operand == DType::u8 ? DType::u32 : product_type(operand, operand);
   std::optional<gpu::MatrixShape> best;
   for (const gpu::MatrixShape& s : capabilities.matrix_shapes) {
     if (s.operand != operand || s.result != sum) continue;
-    if (s.m > 16 || s.n > 16 || s.k > 32) continue;  // the tiles are multiples of these
+    if (s.m > 16 || s.n > 16 || s.k > 32) continue;  // tiles are multiples of these
     if (!best || s.m * s.n * s.k > best->m * best->n * best->k) best = s;
   }
   return best;
@@ -166,7 +166,7 @@ MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int 
   MatmulVariant v{MatmulKind::subgroup_matrix, tile_m, tile_n, tile_k, sub_m, sub_n,
                   subgroups * static_cast<int>(capabilities.subgroup_max)};
   v.unit = unit;
-  // Measured on an H200: they gain 6 to 20 % with large tiles.
+  // Measured on an H200: gains 6 to 20 % with large tiles.
   if (tile_m >= 128 && tile_n >= 128) v.prefetch_stagger = 8;
   return v;
 }
@@ -175,7 +175,7 @@ std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities
   std::vector<MatmulVariant> variants;
   const auto unit = matrix_unit(capabilities, operand);
   if (!unit) return variants;
-  // Rows of bytes, whatever the type.
+  // The tiles' k in bytes of a row, the same for all types.
   const int deeper = 2 / element_bytes(*unit);
   for (const MatrixTile& t : kMatrixTiles) {
     variants.push_back(matrix_variant(t.m, t.n, t.k * deeper, t.sub_m, t.sub_n, *unit, capabilities));
@@ -214,11 +214,11 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
   if (v.kind == MatmulKind::subgroup_matrix) {
     if (p.a.dtype != v.unit.operand || p.b.dtype != v.unit.operand) return false;
     if (std::ranges::find(capabilities.matrix_shapes, v.unit) == capabilities.matrix_shapes.end()) return false;
-    // They see memory as vectors of words, y as its elements.
+    // The kernel accesses operands as vectors of words, y as its elements.
     if (p.a.buffer == p.y.buffer || p.b.buffer == p.y.buffer) return false;
-    // Bytes are taken sixteen at a time or not at all.
+    // Bytes are loaded sixteen at a time or not at all.
     const int wide = matrix_load_width(v.unit.operand);
-    if (v.thread_m % wide != 0 || v.thread_n % wide != 0) return false;  // a load lies in one subgroup's block
+    if (v.thread_m % wide != 0 || v.thread_n % wide != 0) return false;  // a load must be within one subgroup's block
     return v.unit.operand == DType::f16 ||
            (load_form(p.a, true, wide).width > 1 && load_form(p.b, false, wide).width > 1);
   }
@@ -231,7 +231,7 @@ std::uint64_t scratch_bytes(const MatmulVariant& v, const MatmulProblem& p) {
 
 namespace {
 
-// By measurement on an H200 (132 cores): a tile pays from about so many workgroups on.
+// Measured on an H200 (132 cores): the number of workgroups from which on a tile pays.
 struct Threshold {
   MatmulVariant variant;
   std::int64_t groups;
@@ -249,7 +249,7 @@ std::optional<MatmulVariant> choose_subgroup_matrix(const MatmulProblem& p, cons
   const auto tile = [&](int m, int n, int k, int sub_m, int sub_n) {
     return matrix_variant(m, n, k * deeper, sub_m, sub_n, *unit, capabilities);
   };
-  // The largest only pays with whole lines of both operands.
+  // The largest tile only pays with whole cache lines of both operands.
   const int wide = matrix_load_width(p.a.dtype);
   const LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
   const bool lines = a.along_k && b.along_k && a.width > 1 && b.width > 1;
@@ -270,7 +270,7 @@ std::optional<MatmulVariant> choose_subgroup_matrix(const MatmulProblem& p, cons
   return smallest;
 }
 
-// The tile with k split so that every core has something to do, if that is worth summing the parts.
+// The tile with k split so that every core has work, if that is worth summing the partial products.
 std::optional<MatmulVariant> choose_split(const MatmulProblem& p, const gpu::Capabilities& capabilities,
                                           std::uint64_t scratch) {
   constexpr std::int64_t kEnough = 380;
@@ -284,7 +284,7 @@ std::optional<MatmulVariant> choose_split(const MatmulProblem& p, const gpu::Cap
   return std::nullopt;
 }
 
-// Few rows of a and contiguous rows of b: split k until every core has enough in flight.
+// Few rows of a and contiguous rows of b: splits k until every core has enough loads in flight.
 std::optional<MatmulVariant> choose_gemv_n(const MatmulProblem& p, const gpu::Capabilities& capabilities,
                                            std::uint64_t scratch) {
   constexpr std::int64_t kEnough = 528, kLeastK = 128;
@@ -301,14 +301,14 @@ std::optional<MatmulVariant> choose_gemv_n(const MatmulProblem& p, const gpu::Ca
 MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t scratch,
                              bool matrices) {
   if (capabilities.software) {
-    // 32 rows take about four fifths of the time that 16 take, if not too many of them are beyond the end.
+    // 32 rows take about four fifths of the time of two times 16, unless too many of them are past the end.
     const bool tall = p.m >= 96 || ceil_div(p.m, 32) * 2 == ceil_div(p.m, 16);
     return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
   if (matrices) {
     if (const auto v = choose_subgroup_matrix(p, capabilities, scratch)) return *v;
   }
-  // Few rows or columns: tiles would stand idle in one direction.
+  // Few rows or columns: tiles would be mostly empty in one direction.
   const MatmulVariant skinny = p.m == 1   ? p.k >= 8192 ? gemv_k(1, 2, 256) : gemv_k(1, 4, 32)
                                : p.k >= 1024 && p.m <= 16 ? gemv_k(8, 4, 64)
                                : p.m <= 4 ? gemv_k(4, 8, 32)

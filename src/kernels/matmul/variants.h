@@ -1,4 +1,4 @@
-// The forms of the matrix-product kernels, and which of them a product takes.
+// The variants of the matrix-product kernels, and the choice among them.
 #pragma once
 
 #include <optional>
@@ -19,9 +19,9 @@ enum class MatmulKind : std::uint8_t {
   gemv_n,  // matmul_gemv_n.wgsl: few rows, b's rows contiguous
 };
 
-// How the elements of an operand are best taken from memory.
+// How an operand's elements are best loaded.
 struct LoadForm {
-  bool along_k = true;  // neighbouring invocations lie along k, else along m or n
+  bool along_k = true;  // adjacent threads lie along k, else along m or n
   int width = 1;        // elements in one load
 };
 
@@ -30,9 +30,9 @@ struct MatmulVariant {
   int tile_m = 0, tile_n = 0;  // a workgroup's part of y
   int tile_k = 0;              // step of k (kinds tile, subgroup_matrix and gemv_n)
   int thread_m = 0, thread_n = 0;  // a thread's part of y (kinds tile and direct), a subgroup's (subgroup_matrix)
-  int threads = 0;             // invocations of a workgroup
+  int threads = 0;             // of a workgroup
   bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
-  int slices = 1;  // kind tile: parts of k within a workgroup; tile_k is at least tile_n if there are several
+  int slices = 1;  // kind tile: parts of k within a workgroup; with several, tile_k is at least tile_n
   int splits = 1;              // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
   gpu::MatrixShape unit{};     // kind subgroup_matrix: what a subgroup multiplies at once
   // Kind subgroup_matrix, if an operand lies along k: workgroups that share operands and start k at different steps, so
@@ -47,37 +47,38 @@ struct MatmulVariant {
   bool operator==(const MatmulVariant&) const = default;
 };
 
-// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "gemv_k_8x4_32", "direct_16x2_8",
-// "gemv_n_1x128_256", "subgroup_matrix_128x128x32_64x64_by_16x16x16".
+// "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "gemv_k_8x4_32",
+// "direct_16x2_8", "gemv_n_1x128_256", "subgroup_matrix_128x128x32_64x64_by_16x16x16".
 std::string to_string(const MatmulVariant& variant);
 
-// All there are without cooperative matrices, for tests and tuning.
+// All variants without cooperative matrices, for tests and tuning.
 std::span<const MatmulVariant> matmul_variants();
-// Those with the device's cooperative matrices of f16, i8 or u8, the shape that is best first.
+// Variants on the device's cooperative matrices of f16, i8 or u8, with the best shape first.
 std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities, DType operand);
-// One with any tile, for tuning.
+// A variant with any tile, for tuning.
 MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int sub_n, const gpu::MatrixShape& unit,
                              const gpu::Capabilities& capabilities);
-// The shape of cooperative matrices to use for operands of this type; none if the device has no fitting one.
+// The shape of cooperative matrices for operands of this type; nothing if the device has no suitable one.
 std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilities, DType operand);
 
-// True if the device and the operands' layouts allow it.
+// True if the device and the operands' layouts allow the variant.
 bool can_run(const MatmulVariant& variant, const MatmulProblem& problem, const gpu::Capabilities& capabilities);
 
-// The fastest by what was measured; so many bytes of `scratch` may be used by splits. `matrices`: cooperative ones may be used.
+// The variant that was fastest in measurements. `scratch`: bytes that splits may use. `matrices`: cooperative matrices
+// may be used.
 MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities,
                              std::uint64_t scratch, bool matrices = true);
 
 // Bytes of scratch that a variant's splits need.
 std::uint64_t scratch_bytes(const MatmulVariant& variant, const MatmulProblem& problem);
 
-// `wide`: elements in one load where the layout allows it.
+// `wide`: elements of a load if the layout allows it.
 LoadForm load_form(const View& view, bool k_is_last, int wide = 4);
 
-// Elements of 16 bytes, which kind matrices loads at once.
+// Elements of 16 bytes, which kind subgroup_matrix loads at once.
 int matrix_load_width(DType operand);
 
-// True if `width` elements of a row can be taken at once, in every row.
+// True if `width` elements of a row can be loaded at once, in every row.
 bool rows_vectorise(const View& view, int width = 4);
 
 }  // namespace weft::kernels

@@ -19,7 +19,7 @@ int checked_first_axis(std::string_view name, int first_axis, int rank) {
   return axis;
 }
 
-// A weight of the shape of x's axes from `first_axis` on, as a view of x's shape.
+// A weight with the shape of x's axes from `first_axis` on, as a view of x's shape.
 std::optional<View> spread(std::string_view name, std::string_view operand, const std::optional<View>& weight,
                            const View& x, int first_axis) {
   if (!weight) return std::nullopt;
@@ -49,7 +49,7 @@ RowNorm last_axes(std::string_view name, RowViews views, const std::optional<Vie
   return norm;
 }
 
-// A weight a channel, as a view of x's shape.
+// A weight for each channel, as a view of x's shape.
 View per_channel(std::string_view name, std::string_view operand, const View& weight, const View& x, int axis) {
   check_floating(name, operand, weight);
   if (weight.shape() != Shape{x.shape()[axis]}) {
@@ -61,7 +61,7 @@ View per_channel(std::string_view name, std::string_view operand, const View& we
   return weight.with_layout(layout);
 }
 
-// The channels' axis split in two: [groups, channels of a group].
+// Splits the channels' axis in two: [groups, channels of a group].
 View split_channels(const View& view, int axis, std::int64_t groups) {
   Layout layout = view.layout;
   const std::int64_t lanes = layout.shape[axis] / groups;
@@ -71,7 +71,8 @@ View split_channels(const View& view, int axis, std::int64_t groups) {
   return view.with_layout(layout);
 }
 
-// Without one of two neighbouring axes of a row, [1, rank) but `axis`, that lie as one in all views; false if none do.
+// Merges two adjacent axes of a row, in [1, rank) and not `axis`, that are contiguous with each other in all views;
+// false if there are none.
 bool join_axes(std::vector<View>& views, int& axis) {
   const auto joins = [&](int d) {
     return std::ranges::all_of(views, [&](const View& v) {
@@ -146,12 +147,12 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
     if (scale) norm.scale = all[count];
     norm.views = norm.views.with(std::span(all).first(count));
   }
-  // All but the samples and the groups.
+  // All axes but the samples and the groups.
   for (int d = 1; d < norm.views.shape().rank(); ++d) norm.along[d] = d != axis;
   return norm;
 }
 
-// Each in two ways, plain and with work around it.
+// Each norm in two versions, plain and with a prologue and an epilogue.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
                 const View& y, int first_axis, float epsilon) {
   call(stream, CallKey(kLayerNorm, first_axis, epsilon), {x, scale, bias, y}, [&](Stream& s) {

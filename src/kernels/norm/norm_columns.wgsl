@@ -8,7 +8,7 @@
 {{ column_pairs_functions() }}
 {{ elements_function() }}
 var<workgroup> lane_bases: array<vec2<u32>, {{ workgroup }}>;
-var<workgroup> lane_means: array<vec4<f32>, {{ workgroup }}>;   // less the bases
+var<workgroup> lane_means: array<vec4<f32>, {{ workgroup }}>;   // relative to the bases
 var<workgroup> lane_squares: array<vec4<f32>, {{ workgroup }}>;
 var<workgroup> joined_means: array<f32, {{ workgroup }}>;
 var<workgroup> joined_rests: array<f32, {{ workgroup }}>;
@@ -19,14 +19,14 @@ var<workgroup> row_rests: array<f32, {{ block }}>;
 var<workgroup> row_factors: array<f32, {{ block }}>;
 
 {% if rounds %}
-// As quick_store (common/float_rows.wgsl).
+// Like quick_store (common/float_rows.wgsl).
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return {{ quick_store[1:] }}_bf16x4(v); }
 {% else %}
 fn narrow4(v: vec4<f32>) -> vec2<u32> { return vec2<u32>(narrow_f16x2(v.x, v.y), narrow_f16x2(v.z, v.w)); }
 {% endif %}
-// What a sum was rounded to: drivers compute as with real numbers otherwise, where nothing is left of it, (a + b) - a - b.
+// The rounded value of a sum: drivers that treat floats as real numbers would simplify (a + b) - a - b to 0.
 fn rounded(v: f32) -> f32 { return bitcast<f32>(bitcast<u32>(v) + p.opaque_zero); }
-// Elements, their mean as a distance from another number, and the squares of their distances from the mean.
+// A number of elements, their mean as a distance from another number, and the sum of squared deviations from the mean.
 struct Moments { count: f32, mean: f32, squares: f32 }
 fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   let all = a.count + count;
@@ -36,7 +36,8 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 }
 {% macro look_at(k) -%}partial_at(tile, {{ looked_split(k // 3, shares) }}, {{ k % 3 }}u, column){%- endmacro %}
 {{ load_partials_function("load_partials_of_some", "PartialsOfSome", "tile: u32, q: u32, column: u32", 3 * looks, look_at) }}
-{# Combines the statistics of all splits into row_means and row_factors, which may be in use until the barrier before. #}
+{# Combines the statistics of all splits into row_means and row_factors, which may be in use until the barrier
+   before. #}
 {% macro join_splits() %}
   let column = tid % {{ block }}u;
   var joined = Moments();
@@ -72,7 +73,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
   let middle = vec4<f32>(row_means[slot], row_means[slot + 1u], row_means[slot + 2u], row_means[slot + 3u]);
   let factor = vec4<f32>(row_factors[slot], row_factors[slot + 1u], row_factors[slot + 2u], row_factors[slot + 3u]){{ " * w_scale" if scaled }};
   let rest = vec4<f32>(row_rests[slot], row_rests[slot + 1u], row_rests[slot + 2u], row_rests[slot + 3u]);
-  let added = select(fma(-rest, factor, w_bias), w_bias, abs(factor) > vec4<f32>(3.4e38));   // infinite, of scales
+  let added = select(fma(-rest, factor, w_bias), w_bias, abs(factor) > vec4<f32>(3.4e38));   // infinite scales
 {% endmacro %}
 {% macro take_weights() %}
 {{ weight_rows() }}
@@ -134,7 +135,7 @@ fn join(a: Moments, count: f32, mean: f32, squares: f32) -> Moments {
 {% if rounds %}
   workgroupBarrier();
 {{ row_values() }}
-{# What is stored at once has no NaN. #}
+{# The fast store requires that no value is NaN. #}
   if (not_finite_f32(dot(factor, vec4<f32>(1)) + dot(added, vec4<f32>(1)))) { atomicMax(&fallback_reason, 1u); }
 {{ split_joined() }}
 {% else %}

@@ -1,4 +1,4 @@
-{# What kernels of norms share: two sums of a row at once; scale and bias. #}
+{# Shared by the kernels of norms: two sums of a row at once; scale and bias. #}
 {% macro row_sums_function() %}
 fn add_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return a + b; }
 {{ row_reduction("row_sums", "vec2<f32>", "add_pairs") }}
@@ -21,7 +21,7 @@ fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
 }
 {% endif %}
 {% endmacro %}
-{# Where the row's weights start. #}
+{# The starts of the row's weights. #}
 {% macro weight_rows() %}
 {% if scaled %}
   let scale_start = {{ row_start("scale") }};
@@ -30,16 +30,16 @@ fn load4_{{ operand }}(i: u32) -> vec4<{{ operand }}_t> {
   let bias_start = {{ row_start("bias") }};
 {% endif %}
 {% endmacro %}
-{# A weight at step k; `wide` ones have four values a step, others one for all four. #}
+{# A weight at step k; `wide` weights have four values a step, others one for all four. #}
 {% macro weight(operand, is_wide, k) -%}
 load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}_start + {{ operand }}_at({{ step_at(k) }}))
 {%- endmacro %}
-{# The step whose weights step i has, as weights that lie still are loaded once. #}
+{# The step that loads the weights of step i: weights with stride 0 are loaded once. #}
 {% macro weight_step(operand, i) -%}
 {{ i if operand not in still else 0 if even else i // per_run * per_run }}
 {%- endmacro %}
-{# Weights of step i as w<i>_scale and w<i>_bias; `spot`, a macro, says where step i has an operand. Weights that lie
-   still are loaded where they come to lie. #}
+{# Loads the weights of step i as w<i>_scale and w<i>_bias; `spot`, a macro, gives the index of step i of an operand.
+   Weights with stride 0 are loaded at the first step that uses them. #}
 {% macro step_weight(operand, is_wide, i, spot, inside) %}
 {% set from = weight_step(operand, i) | int %}
   let w{{ i }}_{{ operand }} = {% if from == i %}load{{ "4" if is_wide else "" }}_{{ operand }}({{ spot(operand, i, inside) }}){% else %}w{{ from }}_{{ operand }}{% endif %};
@@ -52,7 +52,7 @@ load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}_start + {{ operand 
 {{ step_weight("bias", bias_wide, i, spot, inside) }}
 {% endif %}
 {% endmacro %}
-{# The last of it: scale and bias of step k, loaded as <prefix>scale and <prefix>bias, and the result with them. #}
+{# The last operation: loads scale and bias of step k as <prefix>scale and <prefix>bias, and applies them. #}
 {% macro load_weights(prefix, k) %}
 {% if scaled %}
   let {{ prefix }}scale = {{ weight("scale", scale_wide, k) }};
@@ -64,7 +64,7 @@ load{{ "4" if is_wide else "" }}_{{ operand }}({{ operand }}_start + {{ operand 
 {% macro weighted(normal, prefix) -%}
 ({{ normal }}){% if scaled %} * {{ prefix }}scale{% endif %}{% if biased %} + {{ prefix }}bias{% endif %}
 {%- endmacro %}
-{# Where x and y have 16 bits: fewer operations, whose roundings do not show there. #}
+{# For 16-bit x and y: fewer operations, whose rounding errors are too small to matter there. #}
 {% macro short_terms(mean) %}
   let middle = {{ mean }};
 {% endmacro %}
@@ -75,14 +75,14 @@ fma({{ value }} - middle, value_t(factor * {{ prefix }}scale), value_t({{ prefix
 {{ weighted("(" ~ value ~ " - middle) * factor", prefix) }}
 {%- endif %}
 {%- endmacro %}
-{# Where results are rounded to bf16 at once (`checked`): quickly, but then none must be NaN. None is if the row's
-   variance and factor are numbers (max() may hide that they are not) and all weights finite, which a thread's sum of
-   them tells. #}
+{# For results that are rounded to bf16 at once (`checked`), by a fast rounding that requires that none is NaN. That is
+   so if the row's variance and factor are numbers (max() may hide NaN) and all weights are finite, which a thread tests
+   by their sum. #}
 {% macro is_ordinary(variance, factor) -%}
 {% set positive = "all_positive_f32" if state == "vec4" else "is_positive_f32" -%}
 ({{ positive }}({{ variance }} + p.epsilon) && {{ positive }}({{ factor }}))
 {%- endmacro %}
-{# Of step i, unless its weights are those of an earlier one. #}
+{# Adds the weights of step i, unless they are those of an earlier step. #}
 {% macro sum_weights(i) %}
 {% set w = "w" ~ i ~ "_" %}
 {% if scaled and biased %}

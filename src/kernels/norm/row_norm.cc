@@ -19,7 +19,7 @@ struct Weight {
   View view;
 };
 
-// Whether four values that x gives together, along or across rows, have one weight.
+// True if four values of x that are loaded together, along or across rows, have the same weight.
 bool shared_by_four(const Rows& rows, std::size_t k, bool across) {
   const Collapsed& fast = across ? rows.outer : rows.inner;
   return !fast.shape.empty() && fast.strides[k].back() == 0;
@@ -28,7 +28,7 @@ bool shared_by_four(const Rows& rows, std::size_t k, bool across) {
 // A norm as rows.
 struct Problem {
   RowViews views;
-  std::vector<Weight> weights;  // that are there
+  std::vector<Weight> weights;  // those that are given
   Rows rows;                    // strides of the views, then of the weights
 };
 
@@ -75,7 +75,7 @@ RowNorm norm_of(const RowNorm& norm, std::span<const View> views) {
   return piece;
 }
 
-// Whether no weight changes along a row.
+// True if all weights are constant along rows.
 bool weights_lie_still(const Problem& p) {
   const std::vector<Strides>& strides = p.rows.inner.strides;
   return std::all_of(
@@ -83,8 +83,8 @@ bool weights_lie_still(const Problem& p) {
       [](const Strides& s) { return std::ranges::all_of(s, [](std::int64_t step) { return step == 0; }); });
 }
 
-// Windows: one, or several where a row is longer than a binding. A part's statistics: mean, what its rounding left out,
-// squares, and, of several windows, how many elements; or squares alone.
+// `chunks`: one, or several if a row exceeds a binding. A split's statistics are its mean, the mean's rounding error,
+// the squares, and, with several chunks, its number of elements; or the squares only.
 std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, const RowNorm& norm,
                                    std::span<const Problem> chunks, const std::optional<SplitForm>& form = {}) {
   std::vector<Rows> rows;
@@ -120,14 +120,14 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   call.include("float_rows").include("norm_weights");
   call.set("pairs_of_x", keeps_pairs(p.views) && steps_are_vec4(p.views, p.rows, plan, 0));
   call.set("narrow_y", bits(p.views.result_type()) <= 16);
-  // Of rows that are constant, say, a result is a weight, which may lie exactly between two of bf16.
+  // In constant rows, for example, a result is a weight, which may be halfway between two bf16.
   call.set("ties", std::ranges::any_of(p.weights, [](const Weight& w) { return w.view.dtype != DType::bf16; }));
   call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
   call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", norm.epsilon);
   return call;
 }
 
-// Whether results are bf16 of x as it is, and what they are made of may be read again after some are stored.
+// True if results are bf16 of an unconverted x, and the inputs may be read again after some results are stored.
 bool rounds_at_once(const Problem& p) {
   const RowViews& views = p.views;
   const auto overwritten = [&](const View& v) { return v.buffer == views.results[0].buffer; };
@@ -172,7 +172,7 @@ std::vector<Problem> chunks_of(const RowNorm& norm, RowChunks pieces) {
   return chunks;
 }
 
-// The scratch that chunks of such rows take.
+// The scratch for chunks of such rows.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowNorm& norm) {
   return [&capabilities, &norm](RowChunks pieces) -> std::uint64_t {
     const auto splits = splits_of(capabilities, norm, chunks_of(norm, pieces));

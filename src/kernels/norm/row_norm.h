@@ -1,5 +1,4 @@
-// What layer, RMS, group and instance norm are made of: rows normalised by one kernel, weighted by operands of any
-// strides.
+// Layer, RMS, group and instance norm: rows normalised by one kernel, with weights of any strides.
 #pragma once
 
 #include <optional>
@@ -20,7 +19,7 @@ struct RowNorm {
   std::optional<View> scale, bias;
   std::optional<View> scale_as_given, bias_as_given;  // for messages
   AxisMask along{};
-  bool centred = true;  // about the mean; else about zero
+  bool centred = true;  // relative to the mean; else to zero
   float epsilon = 0;
 };
 // The launcher: on the CPU or a Planner.
@@ -28,14 +27,14 @@ void row_norm(Stream& stream, const RowNorm& norm);
 // In a forced form, of whole or split rows: for tests and benchmarks.
 void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form);
 void row_norm_split_rows(Stream& stream, const RowNorm& norm, const SplitForm& form);
-// What the public functions make of their arguments. group_norm: groups < 0 for each channel a group.
+// The problems that the public functions make of their arguments. group_norm: groups < 0: a group for each channel.
 RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
                         int first_axis, float epsilon);
 RowNorm make_rms_norm(RowViews views, const std::optional<View>& scale, int first_axis, float epsilon);
 RowNorm make_group_norm(std::string_view name, RowViews views, const std::optional<View>& scale,
                         const std::optional<View>& bias, int channel_axis, std::int64_t groups, float epsilon);
 
-// The twin. `rows` holds the strides of the views and, as far as they are there, of scale and bias.
+// The CPU's kernel. `rows` has the strides of the views and, if they are given, of scale and bias.
 void row_norm_cpu(cpu::Executor& executor, const RowNorm& norm, const Rows& rows);
 
 void check_floating(std::string_view name, std::string_view operand, const View& view);

@@ -1,12 +1,13 @@
-{# y = (x - mean) / sqrt(variance + epsilon) · scale + bias along rows; not `centred`: about zero, with the mean of
-   squares for the variance.
-   Rows that fit are read once: the mean, then sums of deviations from it; the deviations' own sum takes out the mean's
-   rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque, "Algorithms for computing the sample
-   variance", 1983). Longer rows are read twice: their moments first (common/moments.wgsl). #}
+{# y = (x - mean) / sqrt(variance + epsilon) · scale + bias along rows; if not `centred`, the mean is 0 and the variance
+   is the mean of squares. Rows that fit registers are read once: the mean, then sums of deviations from it; the
+   deviations' own sum corrects the mean's rounding error (the corrected two-pass algorithm: Chan, Golub and LeVeque,
+   "Algorithms for computing the sample variance", 1983). Longer rows are read twice: their moments first
+   (common/moments.wgsl). #}
 {# `packed`: registers hold words of two 16-bit elements, half as many registers. #}
 {% set packed = pairs_of_x and register_steps > 4 %}
 {% set short = packed and centred and narrow_y %}
-{# `checked` (norm_weights.wgsl): for rows and weights that fail the check, a thread stores its results a second time. #}
+{# `checked` (norm_weights.wgsl): for rows and weights that fail the check, a thread stores its results a second
+   time. #}
 {% set checked = rounds and register_steps and width == 4 and not unaligned %}
 {% if packed and unaligned %}
 // The bits of two words of 16-bit elements that are in the row.
@@ -44,7 +45,7 @@ fn main({{ thread_arguments() }}) {
 {% else %}
 {{ take_row("0", register_place) }}
 {% endif %}
-{# Few weights are loaded before the sums, so as to be there in time. #}
+{# A few weights are loaded before the sums, so that they arrive in time. #}
 {% set early = register_steps * width <= 16 %}
 {% macro load_kept_operands() %}
 {% for i in range(register_steps) %}

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kLanes = 16;
 
-// Two passes in double: the mean if it is wanted, then the squared deviations from it.
+// Two passes in double: the mean if needed, then the squared deviations from it.
 template <class T>
 inline __attribute__((always_inline)) void norm_row_of(const T* x, const T* scale, const T* bias, T* y, std::int64_t n,
                                                        bool centred, double epsilon) {
@@ -52,7 +52,7 @@ void norm_row(const double* x, const double* scale, const double* bias, double* 
   norm_row_of(x, scale, bias, y, n, centred, epsilon);
 }
 
-// A weight as a dense array along a row; without one, `neutral` throughout. Gathered once if all rows have the same.
+// A weight as a dense array along a row; `neutral` if there is none. Gathered once if all rows have the same.
 template <class T>
 class Weight {
  public:

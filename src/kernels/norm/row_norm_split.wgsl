@@ -1,7 +1,7 @@
-{# row_norm.wgsl for split rows (common/split_rows.h). A split's statistics are its mean, the mean's rounding error, the sum
-   of squared deviations from it, and, if `counted` because splits may be in other chunks, its number of elements. They
-   combine by the pairwise update of common/moments.wgsl, as distances from one split's mean, so that a large mean costs no
-   digits. Not `centred`: the sum of squares. #}
+{# row_norm.wgsl for split rows (common/split_rows.h). A split's statistics are its mean, the mean's rounding error, the
+   sum of squared deviations from it, and, if `counted` because splits may be in other chunks, its number of elements.
+   They combine by the pairwise update of common/moments.wgsl, as distances from one split's mean, so that a large mean
+   costs no digits. Not `centred`: the sum of squares. #}
 {% set short = packed and centred and narrow_y %}
 {# `checked` (norm_weights.wgsl): rows that fail the check take the fallback; for weights that do, a thread stores its
    results a second time. #}
@@ -31,14 +31,14 @@
   let f = load_partials_of(tile, 0u, slot);
   let reference = {{ statistic(0) }};
 {% endmacro %}
-{# Combines the statistics of all splits, as distances from `reference`: each lane takes a split (`together`), or each thread
-   takes all. #}
+{# Combines the statistics of all splits, as distances from `reference`: each lane takes a split (`together`), or each
+   thread takes all. #}
 {% macro join_partials(together) %}
 {% macro of_row(v) %}{{ "row_sum(" ~ v ~ ", tid)" if together else "(" ~ v ~ ")" }}{% endmacro %}
 {% set splits_of_thread = "var q = " ~ ("lane" if together else "0u") ~ "; q < p.all_splits; q += " ~ (threads_per_row if together else 1) ~ "u" %}
 {% if centred %}
   var count = 0f;
-  var mean = state_t(0);      // less `reference`
+  var mean = state_t(0);      // relative to `reference`
   var squares = state_t(0);   // of deviations from the mean
   for ({{ splits_of_thread }}) {
     let f = load_partials_of(tile, q, slot);
@@ -66,7 +66,7 @@
 {%- endmacro %}
 {% macro finish_tile() %}
 {{ first_mean() if centred }}
-{{ join_partials(packed) }}   {# so compilers take fewer registers for all #}
+{{ join_partials(packed) }}  {# fewer registers in compiled code #}
   let factor = inverseSqrt({{ "max(variance, state_t(0))" if centred else "variance" }} + p.epsilon);
 {{ weight_rows() }}
 {{ finish_steps(finished, load_weights("w_", "k")) }}
@@ -82,7 +82,7 @@
   let split_inverse = 1.0 / split_elements;
 {% endif %}
 {% if gathers and multi_tile and centred %}
-{# Each thread joins its tiles' means, less the first's, and deviations. #}
+{# Each thread combines its tiles' means, relative to the first one's, and deviations. #}
   var count = 0f;
   var base = value_t(0);
   var mean = value_t(0);

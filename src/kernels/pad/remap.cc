@@ -1,7 +1,7 @@
 // Pad, tile, repeat, roll: checks, and the launcher of remap.wgsl.
 //
-// Where y is one run of memory, a thread takes four elements that lie in one vec4 of it, whatever rows they belong to,
-// and stores them together; else it stores each. Four that come from neighbours of x are loaded as one or two vec4s.
+// If y is contiguous, a thread takes four elements that are one vec4 of it, whatever rows they belong to, and stores
+// them together; else it stores each. Four elements that are adjacent in x are loaded as one or two vec4s.
 #include "kernels/check.h"
 #include "kernels/pad/remap.h"
 
@@ -24,7 +24,7 @@ bool is_shifted(Remap mode) {
   return mode == Remap::constant || mode == Remap::keep || mode == Remap::edge || mode == Remap::repeat;
 }
 
-// Whether axis `a` and the axis `b` within it are one: y walks them as one, and so does x under the mapping.
+// True if axis `a` and the axis `b` within it can be merged: they are contiguous in y, and in x under the mapping.
 bool merges(Remap mode, const RemapAxis& a, const RemapAxis& b) {
   if (b.mapped || b.from != b.to || a.y_stride != b.y_stride * b.to || a.x_stride != b.x_stride * b.to) return false;
   return !a.mapped || mode == Remap::constant || mode == Remap::keep || mode == Remap::wrap;
@@ -62,7 +62,7 @@ void run(Stream& stream, std::string_view name, Remap mode, const View& x, const
   else remap_cpu(*stream.cpu(), problem);
 }
 
-// Padding past all of x or y is all alike; so sums with it stay small.
+// Padding past all of x or y is all alike: it is limited, so that sums with it stay small.
 std::int64_t shift_within(const RemapAxis& a, std::int64_t before) { return -std::clamp(before, -a.from, a.to); }
 
 std::vector<RemapAxis> axes_of(std::string_view name, const View& x, const View& y) {
@@ -77,7 +77,7 @@ std::vector<RemapAxis> axes_of(std::string_view name, const View& x, const View&
   return axes;
 }
 
-// Each of y's sizes a multiple of x's; axes where they differ are mapped.
+// Each of y's sizes is a multiple of x's; axes where they differ are mapped.
 std::vector<RemapAxis> multiples(std::string_view name, const View& x, const View& y) {
   std::vector<RemapAxis> axes = axes_of(name, x, y);
   for (RemapAxis& a : axes) {
@@ -91,7 +91,7 @@ std::vector<RemapAxis> multiples(std::string_view name, const View& x, const Vie
 
 std::int64_t modulo(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
-// Whether four elements at once can be loaded or stored, wherever they start.
+// True if four elements can be loaded or stored at once, wherever they start.
 bool has_vectors(const View& v) { return bits(v.dtype) >= 8 && bits(v.dtype) <= 32 && last_group_is_whole(v); }
 
 }  // namespace
@@ -116,7 +116,7 @@ namespace {
 
 constexpr std::string_view kModes[] = {"constant", "keep", "edge", "wrap", "reflect", "symmetric", "repeat"};
 
-// What both kernels take of the problem's axes.
+// Adds the axes of the problem, for all kernels.
 void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
   Shape shape;
   Strides x_strides;
@@ -126,7 +126,7 @@ void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
     shape.push_back(a.to);
     x_strides.push_back(a.x_stride);
     mapped.emplace_back(a.mapped ? "yes" : "");
-    // Without a division where an index with its shift passes the period's end once at most, and of powers of two.
+    // No division if a shifted index exceeds the period at most once, or if the period is a power of two.
     const bool turns = a.mapped && !is_shifted(problem.mode),
                binary = std::has_single_bit(static_cast<std::uint64_t>(a.period));
     modulus.emplace_back(!turns ? "" : a.to <= a.period ? "once" : binary ? "mask" : "divide");
@@ -139,7 +139,7 @@ void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
   for (int d = 0; d < problem.rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     if (!a.mapped) continue;
-    // Sums of an index and the shift must not wrap around where they are divided or compared.
+    // Sums of an index and the shift that are divided or compared must not wrap around.
     const bool shifted = is_shifted(problem.mode);
     constexpr std::int64_t kMost = std::int64_t{1} << 31;
     if (std::max({shifted ? std::abs(a.shift) : a.period, a.from, a.to}) >= kMost) {
@@ -166,13 +166,13 @@ std::int64_t count_of(const RemapProblem& problem) {
   return count;
 }
 
-// The 16 bytes that a dense view starts in, with how many elements of them lie before it.
+// A dense view from the 16-byte boundary before it, with the number of elements in between.
 struct Aligned {
   View view;
   std::int64_t before = 0;
 };
 
-// None where a vec4 of words that the view reaches into ends past the buffer, or is not there for a vec4.
+// Nothing if a vec4 that contains the view's first or last elements extends past the buffer, or the type has no vec4.
 std::optional<Aligned> in_vectors(const View& v) {
   const int b = bits(v.dtype);
   if (b < 8 || b > 32) return std::nullopt;
@@ -183,7 +183,7 @@ std::optional<Aligned> in_vectors(const View& v) {
   return a;
 }
 
-// Runs of words (remap_words.wgsl); false where that kernel has no form for the problem.
+// Contiguous words (remap_words.wgsl); false if that kernel cannot run the problem.
 bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
   const RemapAxis& inner = problem.axes[problem.rank - 1];
   if (problem.mode == Remap::keep || inner.x_stride != 1 || !is_dense(problem) || problem.x.buffer == problem.y.buffer)
@@ -191,11 +191,11 @@ bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProb
   const auto x = in_vectors(problem.x), y = in_vectors(problem.y);
   if (!x || !y) return false;
   const int b = bits(problem.y.dtype), lanes = 128 / b;
-  // At most two rows, and one period's end, in 16 bytes.
+  // At most two rows, and one end of a period, in 16 bytes.
   const bool turns = inner.mapped && (problem.mode == Remap::wrap || problem.mode == Remap::reflect ||
                                       problem.mode == Remap::symmetric);
   if (inner.to < lanes || (turns && inner.period < lanes)) return false;
-  // Four words that are no neighbours are as quick as elements.
+  // Four words that are not adjacent are as fast as single elements.
   if (b == 32 && inner.mapped && problem.mode == Remap::repeat) return false;
   const std::int64_t count = count_of(problem), groups = ceil_div(count + y->before, lanes);
   Call call(commands, "remap_words");
@@ -220,7 +220,7 @@ bool remap_words(gpu::Commands& commands, std::string_view name, const RemapProb
   return true;
 }
 
-// Tiles and repeats by x (spread.wgsl), which is read once; false where that kernel has no form for the problem.
+// Tiles and repeats in the order of x (spread.wgsl), which is read once; false if that kernel cannot run the problem.
 bool spread(gpu::Commands& commands, std::string_view name, const RemapProblem& problem) {
   const bool tiles = problem.mode == Remap::wrap;
   const int rank = problem.rank, b = bits(problem.y.dtype);
@@ -231,11 +231,11 @@ bool spread(gpu::Commands& commands, std::string_view name, const RemapProblem& 
   const std::int64_t lanes = 128 / b, run = !tiles && inner.mapped ? inner.period : 1;
   if (!std::has_single_bit(static_cast<std::uint64_t>(run)) || run > lanes) return false;
   const std::int64_t taken = lanes / run, first = x->before + problem.x_origin;
-  // Neighbours that threads side by side store are whole lines.
+  // Adjacent threads must store whole cache lines.
   if (inner.from % taken != 0 || inner.from / taken < 32 || first % taken != 0) return false;
   Shape shape;
   Strides x_strides, y_strides;
-  std::vector<std::pair<std::int64_t, std::int64_t>> copies;   // how many, and how far apart
+  std::vector<std::pair<std::int64_t, std::int64_t>> copies;   // count and stride
   for (int d = 0; d < rank; ++d) {
     const RemapAxis& a = problem.axes[d];
     const bool last = d + 1 == rank;
@@ -253,7 +253,7 @@ bool spread(gpu::Commands& commands, std::string_view name, const RemapProblem& 
   }
   for (std::size_t k = 0; k < copies.size(); ++k) {
     auto& [count, step] = copies[k];
-    if (tiles && inner.mapped && k + 1 == copies.size()) continue;   // counted so already
+    if (tiles && inner.mapped && k + 1 == copies.size()) continue;   // counted in 16 bytes already
     if (step % lanes != 0) return false;
     step /= lanes;
   }
@@ -349,7 +349,7 @@ void pad(Stream& stream, const View& x, const View& y, std::span<const std::int6
       throw InvalidArgument("pad: {} numbers of padding for y {}", before.size(), to_string(y));
     }
     if (mode == PadMode::constant) {
-      // Nothing to move.
+      // There is nothing to move.
       if (x.count() == 0 && x.rank() == y.rank() && x.dtype == y.dtype) return fill(s, value, y);
       return place(s, "pad", Remap::constant, x, y, before, value.bits(y.dtype));
     }

@@ -1,4 +1,4 @@
-// y[c] = x[the index that each axis makes of c]: {{ lanes }} elements a thread, one after the other in y's row-major order.
+// y[c] = x[the mapped index of c on each axis]: {{ lanes }} elements a thread, consecutive in y's row-major order.
 {% set last = rank - 1 %}
 {{ row_of("p.x_first") }}
 {% macro store_four() %}
@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let u{{ l }} = index{{ last }}(c[{{ last }}] + {{ l }}u);
 {% endfor %}
   if (one_row && u3 == u0 + 3u && row.inside && {{ inside(last, "u0") }} && {{ inside(last, "u3") }}) {
-    // Four neighbours of x as well.
+    // Four adjacent elements of x as well.
     let at = row.at + u0 * p.x_s{{ last }};
 {% if x_vec %}
     let part = (p.x_o + at) & 3u;
@@ -45,7 +45,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
 {% if mode == "repeat" %}
   } else if (one_row) {
-    // Neighbours of one row that are no neighbours in x.
+    // Adjacent elements of a row of y that are not adjacent in x.
     v = vec4<x_t>({% for l in range(4) %}load_x(row.at + u{{ l }} * p.x_s{{ last }}){{ ", " if l < 3 else "" }}{% endfor %});
 {% if not flat %}
 {{ store_four() }}

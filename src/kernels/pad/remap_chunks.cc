@@ -1,4 +1,5 @@
-// Pads and their like of tensors past a binding: y is cut, and of x each part binds what it takes from.
+// Padding and similar operations on tensors that exceed a binding: y is cut, and each part binds the elements of x that
+// it reads.
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"
 #include "kernels/pad/remap.h"
@@ -9,7 +10,7 @@ namespace {
 
 std::int64_t floor_mod(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
-// The least and the greatest index of x along the axis; none if y takes nothing from it.
+// The least and the greatest index of x along the axis; nothing if y reads none.
 std::optional<std::array<std::int64_t, 2>> reach(const RemapProblem& problem, const RemapAxis& a) {
   const std::int64_t last = a.to - 1;
   if (!a.mapped) return std::array<std::int64_t, 2>{0, last};
@@ -39,7 +40,7 @@ std::optional<std::array<std::int64_t, 2>> reach(const RemapProblem& problem, co
   return std::array{end >= a.period ? 0 : std::min(first, final), turns ? top : std::max(first, final)};
 }
 
-// x as the run of elements that y takes from.
+// Limits x to the range of elements that y reads.
 RemapProblem with_window(RemapProblem problem) {
   std::int64_t low = problem.x_origin, high = low;
   for (int d = 0; d < problem.rank; ++d) {

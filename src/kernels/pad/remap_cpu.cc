@@ -8,7 +8,7 @@
 namespace weft::kernels {
 
 void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
-  // Each axis' mapping as a table.
+  // A table of each axis' mapping.
   std::array<std::vector<std::int64_t>, kMaxRank> from;
   Layout outer;
   const int last = problem.rank - 1;
@@ -26,7 +26,7 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
   std::byte* y = problem.y.buffer.data() + problem.y.offset;
   const LoadBlock load = load_block(problem.x.dtype);
   const StoreBlock store = store_block(problem.y.dtype);
-  // One element of x, or the value. Offsets of reversed views are negative, so none of them can stand for "outside".
+  // Copies one element of x, or the value. Offsets in reversed views are negative, so "outside" needs std::optional.
   const auto copy_one = [&](std::int64_t to, std::optional<std::int64_t> at) {
     if (b >= 8) {
       std::memcpy(y + to * b / 8, at ? x + *at * b / 8 : reinterpret_cast<const std::byte*>(&problem.value), b / 8);
@@ -54,7 +54,7 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
                }
                const std::int64_t target = offset_of(outer, r);
                if (b < 8 && !keep) {
-                 // Packed elements many at a time, as the numbers that they are.
+                 // Packed elements, many at a time, as numbers.
                  for (std::int64_t first = 0; first < row.to; first += kNumbers) {
                    const std::int64_t end_of_piece = std::min(first + kNumbers, row.to);
                    for (std::int64_t c = first; c < end_of_piece;) {

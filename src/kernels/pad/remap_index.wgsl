@@ -1,4 +1,4 @@
-// The index of x that each axis makes of one of y, shared by remap.wgsl and remap_words.wgsl.
+// The index of x for an index of y on each axis, shared by remap.wgsl and remap_words.wgsl.
 {% macro modulo(d) -%}
 {% if modulus[d] == "once" %}select(s, s - p.period{{ d }}, s >= p.period{{ d }}){% elif modulus[d] == "mask" %}s & (p.period{{ d }} - 1u){% else %}s % p.period{{ d }}{% endif %}
 {%- endmacro %}
@@ -23,7 +23,7 @@ fn index{{ d }}(c: u32) -> u32 {
 }
 {% endfor %}
 
-{# Where the row of x starts that y's row of `c` takes from, counted from `first`, and whether it is inside of x. #}
+{# The start, relative to `first`, of the row of x from which y's row of `c` is read, and whether it is inside of x. #}
 {% macro row_of(first) %}
 struct Row { at: u32, inside: bool }
 fn row_of(c: Coords) -> Row {
@@ -37,12 +37,12 @@ fn row_of(c: Coords) -> Row {
 }
 {% endmacro %}
 
-{# The `lanes` elements of y that a thread makes: first…end-1 of those from `start` on, which lie in y's row of c. #}
+{# The `lanes` elements of y of a thread: first…end-1 of those from `start` on, beginning in y's row of c. #}
 {% macro thread_place() -%}
   let group = group_index(wg, n) * {{ workgroup }}u + lane;
   if (group >= p.groups) { return; }
   let first = select(0u, p.misalignment, group == 0u);
-  let start = group * {{ lanes }}u - p.misalignment;     // perhaps "before" 0
+  let start = group * {{ lanes }}u - p.misalignment;     // negative in the first group
   let end = min({{ lanes }}u, p.count - start);
   let c = coords(start + first);
   let row = row_of(c);

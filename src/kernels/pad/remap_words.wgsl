@@ -1,10 +1,11 @@
-// y[c] = x[the index that each axis makes of c], as remap.wgsl, where y is one run of memory and x's last axis is too: a
-// thread makes 16 bytes of y, {{ lanes }} elements of {{ bits }} bits, which lie in at most two of y's rows.
+// y[c] = x[the mapped index of c on each axis], like remap.wgsl, for contiguous y and contiguous rows of x: a thread
+// makes 16 bytes of y, {{ lanes }} elements of {{ bits }} bits, which belong to at most two rows of y.
 {% set last = rank - 1 %}
 {% set per_word = 32 // bits %}
 {% set bounded = mapped[last] and mode == "constant" %}
 {{ row_of("p.x_o * " ~ 4 * per_word ~ "u + p.x_first") }}
-// Along the last axis: what an index c becomes on the way (`begin`), and x's index `step` further in the row of y.
+// Along the last axis: begin_of(c) is the state of the mapping at index c, and index_of(begin, step) x's index `step`
+// later in the row of y.
 fn begin_of(c: u32) -> vec2<u32> {
 {% if not mapped[last] %}
   return vec2<u32>(c, 0u);
@@ -60,7 +61,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   var v: vec4<u32>;
   if (whole && column + {{ lanes }}u <= p.n{{ last }} && u1 == u0 + {{ lanes - 1 }}u && row.inside
       {%- if bounded %} && u0 < p.m{{ last }} && u1 < p.m{{ last }}{% endif %}) {
-    // Neighbours of x as well.
+    // Adjacent elements of x as well.
     let at = row.at + u0;
     let w = at / {{ per_word }}u;
 {% if per_word > 1 %}
@@ -75,7 +76,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endif %}
     }
   } else if (whole && column + {{ lanes }}u <= p.n{{ last }}) {
-    // In one row of y.
+    // Within one row of y.
 {% for l in range(lanes) %}
     let i{{ l }} = index_of(begin, {{ l }}u);
     var e{{ l }} = {{ "p.value" if mode == "constant" else "0u" }};
@@ -83,8 +84,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endfor %}
     v = {{ packed() }};
   } else {
-    // Elements in two rows of y, or no neighbours in x: all loads before the first is needed.
-    let rest = p.n{{ last }} - column;      // of the first row, from lane `first` on
+    // Elements in two rows of y, or not adjacent in x: all loads before the first use.
+    let rest = p.n{{ last }} - column;      // elements of the first row, from lane `first` on
     var next = row;
 {% if rank > 1 %}
     if (rest < end - first) { next = row_of(coords(start + first + rest)); }
@@ -103,7 +104,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   if (whole) {
     y_buf[p.y_o + group] = v;
   } else {
-    // What lies beside y stays.
+    // Elements outside of y are preserved.
     var old = y_buf[p.y_o + group];
     for (var l = first; l < end; l++) {
       let w = l / {{ per_word }}u;

@@ -1,6 +1,6 @@
-{# Tiles and repeats whose rows are runs of memory, by x: a thread takes {{ taken }} neighbours of x, whose {{ run }} copies each make 16
-   bytes, and stores these wherever they belong: `loops` axes of copies, of which a thread takes a part of the first.
-   y is counted in 16 bytes. #}
+{# Tiles and repeats with contiguous rows, in the order of x: a thread takes `taken` adjacent elements of x, whose `run`
+   copies each make 16 bytes, and stores these to all their places: `loops` axes of copies, of which a thread takes a
+   part of the first. y is counted in units of 16 bytes. #}
 {% set per_word = 32 // bits %}
 fn word(i: u32) -> u32 { return x_buf[i >> 2u][i & 3u]; }
 

@@ -24,7 +24,7 @@ float rounded(DType type, float value) {
   return value;
 }
 
-// The largest normal number of the type below `value`, which is one of its numbers.
+// The largest number of the type below `value`, which is one of its numbers.
 float below(DType type, float value) {
   const auto step = [](auto bits) { return bits >> (8 * sizeof bits - 1) ? bits + 1 : bits - 1; };
   if (type == DType::f16) {
@@ -36,8 +36,7 @@ float below(DType type, float value) {
   return std::bit_cast<float>(step(std::bit_cast<std::uint32_t>(value)));
 }
 
-// Elements of y from the stream's element `first` on; in parts, one after the other, where a binding does not hold
-// them.
+// Fills y from the stream's element `first` on; in parts, one after the other, if y exceeds a binding.
 void random_part(gpu::Commands& commands, const RandomProblem& problem, const View& y, std::int64_t first) {
   const std::string name = std::string("random_") += kForms[static_cast<int>(problem.form)];
   AxisMask outermost{};
@@ -50,7 +49,7 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
     random_part(commands, problem, chunk_along(y, axis, 0, half), first);
     return random_part(commands, problem, chunk_along(y, axis, half, size - half), first + y.count() / size * half);
   }
-  // Four of the stream's words at once: of bits, four elements if they are words.
+  // Four words of the stream at once; with form bits four elements, if these are words.
   const bool whole = problem.form != Form::bits || bits(y.dtype) == 32;
   const int width = whole && y.is_dense() && can_vectorise(y) && first % 4 == 0 ? 4 : 1;
   const std::int64_t groups = y.count() / width;
@@ -58,7 +57,7 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
   call.read("key", problem.key).write("y", y, width);
   call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
   call.set("y_bits", bits(y.dtype));
-  // Nothing is rounded on the way from 24 bits to f32.
+  // No rounding in the conversion of 24 bits to f32.
   call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 &&
                        problem.factor == 1 && problem.largest >= 0x1.fffffep-1f);
   if (width == 1) call.iterate(y.shape()).strides("y", y.strides());
@@ -80,7 +79,7 @@ void random_gpu(gpu::Commands& commands, const RandomProblem& problem) {
   View y = problem.y;
   if (problem.form == Form::bits) {
     y = as_raw(y);
-    // A dense run is words, whatever they are the bytes of.
+    // Dense memory is filled as words, whatever its type.
     const std::uint64_t bytes = byte_size(y.dtype, static_cast<std::uint64_t>(y.count()));
     if (y.is_dense() && bytes % 4 == 0 && y.offset % 4 == 0) {
       y = View(y.buffer, y.offset, DType::u32, {static_cast<std::int64_t>(bytes / 4)});

@@ -1,4 +1,4 @@
-// What the forms of random numbers share with their twin.
+// Shared by the forms of random numbers and the CPU's kernel.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ struct RandomProblem {
   View key, y;
   // uniform: offset + u · factor, at most `largest`. normal: offset + z · factor.
   float offset = 0, factor = 1, largest = 0;
-  // integers: from `low` on; `range` many, 0 for 2^32.
+  // integers: from `low` on; `range` of them, 0 for 2^32.
   std::uint64_t low = 0;
   std::uint32_t range = 0;
 };

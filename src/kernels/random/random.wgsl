@@ -1,5 +1,5 @@
-{# Random numbers of a key and an element's index; include/weft/kernels/random.h says how. A thread makes {{ width }} of
-   them; y's elements are dense if these are four. #}
+{# Random numbers of a key and an element's index, as specified in include/weft/kernels/random.h. A thread makes `width`
+   of them; with four, y is dense. #}
 {% set rotations = [13, 15, 26, 6, 17, 29, 16, 24] %}
 // Words 2·block and 2·block + 1 of the key's stream.
 fn words(key: vec2<u32>, block: u32) -> vec2<u32> {
@@ -23,7 +23,7 @@ fn words(key: vec2<u32>, block: u32) -> vec2<u32> {
 {% if form == "uniform" and unit %}
 fn uniform_of(w: u32) -> f32 { return f32(w >> 8u) * 0x1p-24f; }
 {% elif form == "uniform" %}
-// The product is rounded before the sum, on every device: the xor with 0 keeps compilers from fusing the two.
+// The product is rounded before the sum, on every device: the xor with 0 prevents compilers from fusing the two.
 fn uniform_of(w: u32) -> f32 {
   let product = (f32(w >> 8u) * 0x1p-24f) * p.factor;
   return min(bitcast<f32>(bitcast<u32>(product) ^ p.zero) + p.offset, p.largest);
@@ -32,16 +32,16 @@ fn uniform_of(w: u32) -> f32 {
 fn normal_pair(w: vec2<u32>) -> vec2<f32> {
   // Bits that f32 cannot hold are dropped, so that no conversion rounds.
   let u = max(f32(w.x & (0xffffff00u >> (countLeadingZeros(w.x) & 31u))), 0.5);
-  // -2 ln(u / 2^32), u as a power of two and 1 + f.
+  // -2 ln(u / 2^32), with u as a power of two times 1 + f.
   let b = bitcast<i32>(u) - 0x4f3504f3;
   let k = b >> 23u;
   let f = bitcast<f32>(0x3f3504f3 + (b & 0x7fffff)) - 1.0;
   let square = -2.0 * (f32(k) * 0.693147181 + (f + log1p_rest_f32(f)));
-  // In half turns: w.y's upper bit, rounded, is the sign, the rest is t, π/2 a unit, with 25 bits.
+  // The angle in half turns: w.y's upper bit, rounded, is the sign, the rest is t, in units of π/2, with 25 bits.
   let half = w.y << 1u;
   let t = f32(bitcast<i32>(half) >> 7u) * 0x1p-24;
   let r = bitcast<f32>(bitcast<u32>(p.factor * (square * inverseSqrt(square))) ^ ((w.y ^ half) & 0x80000000u));
-  // sin and cos with their zeros as factors.
+  // sin and cos, with their zeros as factors.
   let z = t * t;
   var s = 0.00015148513;
   s = s * z - 0.0046737664;

@@ -9,7 +9,7 @@ namespace weft::kernels {
 namespace {
 
 using Form = RandomProblem::Form;
-constexpr std::int64_t kChunk = 256;  // elements made together
+constexpr std::int64_t kChunk = 256;  // elements generated together
 
 // Words 2·first … 2·(first + count) - 1 of the key's stream.
 WEFT_VECTOR_CLONES
@@ -28,12 +28,12 @@ float uniform_of(const RandomProblem& p, std::uint32_t word) {
   return std::min(sum, p.largest);
 }
 
-// Two numbers of each two words, in double by functions that are vector code.
+// Two numbers for each pair of words, in double by functions that become vector code.
 WEFT_VECTOR_CLONES
 void normals_of(const std::uint32_t* words, std::int64_t pairs, double offset, double factor, float* values) {
   for (std::int64_t k = 0; k < pairs; ++k) {
     const std::uint32_t u = words[2 * k], v = words[2 * k + 1];
-    // 24 significant bits, as f32 has them.
+    // 24 significant bits, like f32.
     const double cut = std::bit_cast<double>(std::bit_cast<std::uint64_t>(static_cast<double>(u)) & ~0x1fffffffull);
     const double fraction = (u == 0 ? 0.5 : cut) * 0x1p-32;
     const double radius = std::sqrt(-2 * wide::log_positive(fraction)) * factor;
@@ -49,7 +49,7 @@ std::uint64_t integer_of(const RandomProblem& p, std::uint32_t low, std::uint32_
   return p.low + (carried >> 32);
 }
 
-// Elements [first, first + count) as the bytes of T, `first` being a multiple of kChunk.
+// Elements [first, first + count) as type T; `first` must be a multiple of kChunk.
 template <class T>
 void make(const RandomProblem& p, const Words2& key, std::int64_t first, std::int64_t count, T* values) {
   std::uint32_t words[2 * kChunk];

@@ -23,24 +23,24 @@ Rows check(ArgKind op, const View& x, const View& y, std::span<const int> axes) 
   return rows;
 }
 
-// Accumulators of a part: key and index together, or one after the other.
+// Accumulators of a split: key and index together, or one after the other.
 int slots_of(const View& x) { return bits(x.dtype) == 64 ? 2 : 1; }
-// Words of key and index of parts that join by themselves.
+// Words of the key and index of splits that the last workgroup combines.
 int words_of(const View& x) { return bits(x.dtype) == 64 ? 3 : 2; }
 
-// Narrow floats are compared as f32 first (arg_reduce.wgsl); of the others only the bits count.
+// Narrow floats are compared as f32 first (arg_reduce.wgsl); of other types only the bits matter.
 bool by_value(DType type) { return is_floating(type) && bits(type) <= 16; }
 View read_as(const View& x) { return by_value(x.dtype) ? x : as_raw(x); }
 
-// How an index within a window of a row becomes one of the whole row. A window that is cut along one axis is runs of
-// `length` elements, `step` apart in the row, of which the first begins at `begin`; one that is cut along several is
-// that of another, which is cut along one less. The innermost axis comes first.
+// Converts an index within a chunk of a row to one of the whole row. A chunk that is cut along one axis is runs of
+// `length` elements, `step` apart in the row, of which the first begins at `begin`; a chunk that is cut along several
+// axes is a chunk of one that is cut along one axis less. The innermost axis comes first.
 struct RunsInRow {
   std::int64_t length, step, begin;
 };
 using IndexInRow = std::vector<RunsInRow>;
 
-// `whole` is the shape of all windows and rows together.
+// `whole` is the shape of all chunks and rows together.
 IndexInRow index_in_row(const RowChunk& chunk, const Shape& whole, const AxisMask& along) {
   IndexInRow index;
   std::int64_t behind = 1;
@@ -50,7 +50,7 @@ IndexInRow index_in_row(const RowChunk& chunk, const Shape& whole, const AxisMas
     if (size < whole[d]) index.push_back({size * behind, whole[d] * behind, chunk.begin[d] * behind});
     behind *= whole[d];
   }
-  // There is one run along the outermost axis.
+  // There is only one run along the outermost axis.
   if (!index.empty() && index.back().step == behind) index.back().step = 0;
   return index;
 }
@@ -62,7 +62,7 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   add_rows(call, rows, plan, std::array<std::string_view, 2>{"x", "y"});
   rule.add_to(call);
   add_splits(call, plan, splits, stage, words_of(x));
-  // bf16 shares its denormals with f32.
+  // bf16 has the same denormals as f32.
   call.set("by_value", stage != Stage::second && by_value(x.dtype)).set("may_flush", x.dtype == DType::bf16);
   add_batches(call, plan, splits, loads_at_once(call.capabilities(), plan, bits(x.dtype) <= 16));
   call.set("long_result", bits(y.dtype) == 64).set("cuts", static_cast<int>(index.size())).set("folds", folds);
@@ -73,7 +73,7 @@ void record(Stream& stream, const KeyRule& rule, std::string_view name, const Vi
   call.dispatch_groups(name, plan.groups * splits.count);
 }
 
-// Rows: whole ones, or what a window holds of rows that are longer than a binding.
+// Whole rows, or a chunk of rows that exceed a binding.
 struct Chunk {
   View x, y;
   Rows rows;
@@ -81,7 +81,7 @@ struct Chunk {
   RowSplits splits;
   IndexInRow index;
   Stage stage = Stage::whole;
-  int folds = 1;  // so many of `rows`, side by side, are one
+  int folds = 1;  // that many adjacent `rows` are one row
 };
 
 std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const Shape& whole, const AxisMask& along,
@@ -117,7 +117,7 @@ RowSplits joined(std::span<const Chunk> chunks) {
   return all;
 }
 
-// Parts leave accumulators in scratch, which a last call joins.
+// Splits write accumulators to scratch, which a last call combines.
 void run_split(Stream& stream, const KeyRule& rule, std::string_view name, std::span<const Chunk> chunks) {
   const RowSplits all = joined(chunks);
   const int slots = slots_of(chunks[0].x);
@@ -136,7 +136,7 @@ void run_split(Stream& stream, const KeyRule& rule, std::string_view name, std::
   record(stream, rule, name, partial, chunks[0].y, second, last, uncut(last), Stage::second);
 }
 
-// The scratch that chunks of such rows take.
+// The scratch for chunks of such rows.
 auto scratch_of(const gpu::Capabilities& capabilities, const View& x, const AxisMask& along) {
   return [&capabilities, &x, along](RowChunks pieces) -> std::uint64_t {
     const std::vector<Chunk> chunks = chunks_of(capabilities, x.shape(), along, pieces);
@@ -158,7 +158,7 @@ void run(Stream& stream, ArgKind op, const View& x, const View& y, std::span<con
                       rows.length);
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  // NaN has the greatest key both ways.
+  // NaN has the greatest key in both orders.
   const KeyRule rule(by_value(x.dtype) ? DType::f32 : x.dtype, op == ArgKind::min);
   const AxisMask mask = reduced_axes(x.rank(), axes);
   const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};

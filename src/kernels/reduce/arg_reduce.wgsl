@@ -1,7 +1,8 @@
-{# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A lane keeps the first
-   of its own best; the row's lanes agree on the best key, then on the least index that has it. A row may be split, as in
-   reduce.wgsl: splits publish (key, index); with several chunks, 64-bit keys are stored apart from the index. x may be a
-   chunk of longer rows, cut along `cuts` axes. `folds` 2: two adjacent rows are taken as four of half the length. #}
+{# y = index of the greatest ordered key (common/ordered_key.wgsl) of each row, the first among equals. A lane keeps the
+   first of its own best; the row's lanes agree on the best key, then on the least index that has it. A row may be
+   split, as in reduce.wgsl: splits publish (key, index); with several chunks, 64-bit keys are stored separately from
+   the index. x may be a chunk of longer rows, cut along `cuts` axes. `folds` 2: two adjacent rows are taken as four of
+   half the length. #}
 {% set words = 2 if key_bits == 64 else 1 %}
 {% set along4 = width == 4 and not across %}
 alias value_t = {{ "vec4<u32>" if width == 4 else "u32" }};   // a word of a step's keys
@@ -13,10 +14,10 @@ fn lesser(a: state_t, b: state_t) -> state_t { return min(a, b); }
 {{ row_reduction("row_max", "state_t", "greater") }}
 {{ row_reduction("row_min", "state_t", "lesser") }}
 
-// The best of a thread's steps: their key, and the first index that has it.
+// The best of a thread's steps: its key, and the first index with that key.
 struct Best { key: {{ "vec2<u32>" if words == 2 else "state_t" }}, at: state_t }
-{# Takes the steps first, first + threads_per_row, … before `end`, in batches and then the rest together. `take` is a macro of
-   a value, its step, and the test that the step is in the split, if some may not be. #}
+{# Takes the steps first, first + threads_per_row, … before `end`, in batches and then the rest together. `take` is a
+   macro of a value, its step, and the test that the step is in the split, if some may not be. #}
 {% macro take_steps(take, single) %}
 {% set count = 1 if single else batch %}
   var k = first;
@@ -67,7 +68,7 @@ fn keys_of(v: {{ "vec4<x_t>" if width == 4 else "x_t" }}) -> value_t {
   }
 {% endmacro %}
 fn best_by_key(x0: u32, first: u32, stop: u32, end: u32) -> Best {
-  // Where nothing is greater than 0 the first step stands; past the end it loses to any other.
+  // If nothing is greater than 0, the first step is the best; past the end it loses to any other.
   var best = {{ "vec2<u32>(0u)" if words == 2 else "value_t(0u)" }};
   var at = value_t(first);
 {{ take_steps(take_key, by_value) }}
@@ -81,9 +82,9 @@ fn best_by_key(x0: u32, first: u32, stop: u32, end: u32) -> Best {
 }
 {% endif %}
 {% if by_value %}
-{# Narrow floats come at twice the rate of wide ones, too fast for keys: they are compared as they are, four of a row's
-   at once. What that cannot tell the keys do: where a sum says that there may be NaN, and where the best is 0 or next
-   to it for a GPU that takes denormals for 0. #}
+{# Narrow floats are loaded at twice the rate of wide ones, too fast for keys: they are compared as floats, four of a
+   row at once. Keys decide where this is not enough: if a sum indicates that there may be NaN, and if the best is 0, or
+   next to it on a GPU that flushes denormals to 0. #}
 {% set beats = "<" if descending else ">" %}
 {% set op = "min" if descending else "max" %}
 alias number_t = {{ "vec4<f32>" if state == "vec4" else "f32" }};
@@ -198,7 +199,7 @@ fn main({{ thread_arguments() }}) {
 {% set at = "joined_at" if joins else "at" %}
   if (!live || lane != 0u) { return; }
 {% if folds == 2 %}
-  // Lanes 0 and 2 have every other element of one row, 1 and 3 of the other.
+  // Lanes 0 and 2 have every other element of one row, 1 and 3 those of the other.
 {% set key = "joined_key" if joins else "key" %}
   let own_at = 2u * {{ at }} + vec4<u32>(0u, 0u, 1u, 1u);
   let other_at = own_at.zwxy;

@@ -7,14 +7,14 @@
 namespace weft::kernels {
 namespace {
 
-// Whether `v` is to be taken in place of `best`, which came before it.
+// True if `v` replaces `best`, which came before it.
 template <class T>
 bool better(T v, T best, bool max) {
   if (best != best) return false;
   return v != v || (max ? v > best : v < best);
 }
 
-// One of the index types as bytes.
+// Stores an index of either type.
 void store_index(const View& y, std::int64_t offset, std::int64_t index) {
   if (bits(y.dtype) == 32) {
     data<std::uint32_t>(y)[offset] = static_cast<std::uint32_t>(index);
@@ -35,7 +35,7 @@ struct Packed {
   }
 };
 
-// Elements as they compare: narrow floats as f32, booleans as bytes that are zero or not.
+// Elements in the form in which they are compared: narrow floats as f32, booleans as bytes that are zero or not.
 template <class X>
 auto elements_of(const View& view) {
   return data<const std::conditional_t<std::is_same_v<X, bool>, std::uint8_t, X>>(view);
@@ -43,7 +43,7 @@ auto elements_of(const View& view) {
 template <class X>
 using Compared = std::conditional_t<std::is_arithmetic_v<X>, X, float>;
 
-// Rows side by side in memory are gone through together, in blocks.
+// Rows that are adjacent in memory are processed together, in blocks.
 template <class T, class Elements>
 void run(cpu::Executor& executor, bool max, Elements base, const View& y, const Rows& rows) {
   const RowSteps steps(rows.inner, 0, rows.length);

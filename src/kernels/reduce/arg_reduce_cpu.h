@@ -1,4 +1,4 @@
-// The CPU twin of arg_reduce.
+// The CPU's arg_reduce.
 #pragma once
 
 #include "kernels/common/rows.h"

@@ -1,5 +1,5 @@
-{# Split rows that one dispatch reduces (reduction.h): each workgroup publishes its partial result, `split_words` words a row,
-   and the last of a row's workgroups to arrive combines them. Partial results and counts are in sync flags
+{# Split rows that one dispatch reduces (reduction.h): each workgroup publishes its partial result, `split_words` words
+   a row, and the last of a row's workgroups to arrive combines them. Partial results and counts are in sync flags
    (gpu/sync_flags.h). #}
 {% set block = workgroup // threads_per_row * rows_per_thread %}
 {% if joins %}
@@ -10,9 +10,9 @@ fn partial_at(block: u32, q: u32, w: u32, slot: u32) -> u32 {
 }
 // Publishes a word and returns 0, which depends on the word's being there: WGSL orders two atomics in no other way.
 fn publish(at: u32, word: u32) -> u32 { return atomicExchange(&flags_buf[at], word) & p.opaque_zero; }
-// Whether all other workgroups of the block have arrived. `published`: what the thread's calls of publish() returned.
+// True if all other workgroups of the block have arrived. `published`: the results of the thread's calls of publish().
 fn arrives_last(block: u32, published: u32, tid: u32) -> bool {
-  if (published != 0u) { atomicStore(&flags_buf[p.flags_o + block], published); }   // never
+  if (published != 0u) { atomicStore(&flags_buf[p.flags_o + block], published); }   // never happens; orders the atomics
   workgroupBarrier();
   if (tid == 0u) {
     let others = atomicAdd(&flags_buf[p.flags_o + block], 1u) + 1u;
@@ -28,12 +28,12 @@ fn arrives_last(block: u32, published: u32, tid: u32) -> bool {
   let split = group % p.splits;
   let block = group / p.splits;
 {% if joins %}
-  if (block >= p.blocks) { return; }   // others would count it
+  if (block >= p.blocks) { return; }   // it would be counted as arrived
 {% endif %}
   {{ thread_place("block") }}
 {% endmacro %}
-{# Publishes the words that `word` gives, a macro of a word's number and of [i] for row i of several; all workgroups of the
-   block but the last to arrive return. #}
+{# Publishes the words that `word` gives, a macro of a word's number and of [i] for row i of several; all workgroups of
+   the block but the last to arrive return. #}
 {% macro publish_split(word) %}
   let slot = {{ row_in_group() }} * {{ rows_per_thread }}u;
   var published = 0u;

@@ -9,7 +9,8 @@
 fn below(v: value_t, top: state_t) -> value_t { return select(exp(v - top), value_t(1), v == value_t(top)); }
 fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - next), state_t(1), top == next); }
 
-{# The next `count` steps of a thread, of which all but the first `whole` may lie behind `end`; `goes_on`: others come. #}
+{# Takes the next `count` steps of a thread, of which all but the first `whole` may be past `end`; `goes_on`: others
+   follow. #}
 {% macro take_batch(count, whole, goes_on) %}
 {% for i in range(count) %}
 {% set at = "k + " ~ i * threads_per_row ~ "u" %}

@@ -18,8 +18,8 @@ namespace {
 
 struct OpInfo {
   const char* name;
-  double start;         // what an accumulator starts with; integers take their range's end for an infinity
-  bool tests = false;   // elements are only compared with 0
+  double start;        // initial value of an accumulator; for integers an infinity means the end of their range
+  bool tests = false;  // elements are only compared with 0
 };
 
 // In the order of ReduceKind.
@@ -116,7 +116,7 @@ ReduceProblem check(ReduceKind op, std::span<const View> inputs, const View& y, 
                           to_string(r.shape), to_string(y), to_string(kept), to_string(with_ones));
   }
   const bool ones = y.rank() == rank;
-  // The strides of what lies as y does, over x's axes.
+  // The strides over x's axes of a view with y's shape.
   const auto spread = [&](const Strides& own) {
     Strides strides = Strides::filled(rank, 0);
     for (int d = 0, at = 0; d < rank; ++d) {
@@ -147,7 +147,7 @@ std::string_view kind_of(DType type) {
   return is_signed(type) ? "int" : "uint";
 }
 
-// The bits with which an accumulator of elements of type `x` starts, as the shader's type has them.
+// The bits of the initial accumulator for elements of type `x`, in the shader's type.
 std::uint64_t identity_bits(ReduceKind op, DType x) {
   const auto& [name, start, tests] = kOps[static_cast<int>(op)];
   if (tests) return static_cast<std::uint64_t>(start);
@@ -158,30 +158,30 @@ std::uint64_t identity_bits(ReduceKind op, DType x) {
   return static_cast<std::uint64_t>(start);
 }
 
-// What a part of a row leaves in scratch: `slots` elements of `type`.
+// The partial result of a split in scratch: `slots` elements of `type`.
 struct Accumulator {
   DType type;
   int slots = 1;
 };
 Accumulator reduce_accumulator(ReduceKind op, DType x) {
-  if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl says what of
+  if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl describes them
   if (op == ReduceKind::log_sum_exp) return {DType::c64};  // maximum and sum
   if (kOps[static_cast<int>(op)].tests) return {DType::u32};
   if (x == DType::c64) return {x};
-  // Minima and maxima as integers of their order.
+  // Minima and maxima as integers of the same order.
   if (is_floating(x)) return {op == ReduceKind::min || op == ReduceKind::max ? DType::i32 : DType::f32};
   if (bits(x) == 64) return {x};
   return {is_signed(x) ? DType::i32 : DType::u32};
 }
 
-// How the inputs of `r` share rows. All must allow fours: by lying so, or by being one value for all four. `may_split` and
-// `keep` as in RowPlanOptions.
+// The plan for the inputs of `r`. Groups of four need all inputs to allow them: by their layouts, or because all four
+// are the same element. `may_split` and `keep` as in RowPlanOptions.
 RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool may_split, bool keep = false) {
-  // Fours do not cross the end of the last dimension.
+  // Groups of four do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
   RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .ahead = !keep, .split = may_split};
   if (r.form) options.form = r.form->rows;
-  // The input with the most memory says which way threads had better go.
+  // The input with the most bytes decides the direction of threads.
   std::int64_t most = -1;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
@@ -197,7 +197,7 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   const auto has_64_bits = [](const Expression::Node& node) { return bits(node.type) == 64; };
   const bool wide = r.prologue && std::ranges::any_of(r.prologue->nodes(), has_64_bits);
   if (wide) options.along4 = options.across4 = false;
-  // What is stored takes its steps whole; rows that share words with others would have to wait for each other.
+  // Extra outputs are stored in whole steps; rows that share words with others would have to wait for each other.
   for (std::size_t k = 0; k < r.extra_outputs.size(); ++k) {
     options.along4 &= vectorises_along(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k);
     options.across4 &= vectorises_across(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k);
@@ -206,7 +206,7 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
   options.in_pairs = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
   options.packed_pairs = options.unaligned_pairs = options.across && !wide && r.extra_outputs.empty();
-  // Short rows lose more at their ends than they win.
+  // Short rows lose more at their ends than they gain.
   options.alignment_unit = alignment_unit_of(r.inputs[0].dtype);
   options.unaligned = !options.across && !wide && r.rows.length >= (options.alignment_unit == 2 ? 128 : 512) && !keep &&
                    !is_moment(r.op) && r.op != ReduceKind::log_sum_exp && r.extra_outputs.empty();
@@ -218,7 +218,8 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
     options.packed_pairs &= splat || packed_pairs(r.inputs[k], r.rows, k);
     options.unaligned_pairs &= splat || unaligned_pairs(r.inputs[k], r.rows, k);
   }
-  // Rows that two threads work on must not be theirs to change.
+  // The last group of four rows may overlap the one before: two threads then process the same rows, which therefore
+  // must not be written in place.
   const auto is_stored = [&](const View& v) { return v.buffer == r.y.buffer && v.offset == r.y.offset; };
   if (std::ranges::any_of(r.inputs, is_stored) || std::ranges::any_of(r.operands, is_stored)) {
     options.packed_pairs = options.unaligned_pairs = false;
@@ -305,14 +306,14 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
       call.param("joined_high", static_cast<std::uint32_t>(of_splits >> 32));
     }
   }
-  // What parts leave is joined as part of the same sum.
+  // Combining partial results is counted as part of the same sum.
   const ElementWork own = stage == Stage::second ? ElementWork{} : reduce_work(r.op);
   const auto rows = static_cast<double>(r.rows.count);
   call.cost(work_of(own, rows * static_cast<double>(r.rows.length), r.prologue, rows, r.epilogue));
   call.dispatch_groups(info.name, plan.groups * splits.count);
 }
 
-// What is reduced, whole or, where rows are longer than a binding, a window of it, and how.
+// What is reduced, whole or, if rows exceed a binding, a chunk of it, and how.
 struct Chunk {
   ReduceProblem problem;
   RowPlan plan;
@@ -320,7 +321,7 @@ struct Chunk {
   Stage stage = Stage::whole;
 };
 
-// Two columns side by side as four of half the length, which are read in fours; nothing if they are none.
+// Two adjacent columns as four of half the length, which are read in groups of four; nothing for other shapes.
 std::optional<ReduceProblem> folded(const ReduceProblem& r) {
   if (is_moment(r.op) || r.op == ReduceKind::log_sum_exp) return {};
   if (r.inputs.size() != 1 || r.prologue || !r.extra_outputs.empty()) return {};
@@ -332,7 +333,7 @@ std::optional<ReduceProblem> folded(const ReduceProblem& r) {
   return f;
 }
 
-// One of so many.
+// The chunk `r`, one of `chunks`.
 Chunk window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::size_t chunks = 1) {
   if (const auto f = chunks == 1 && r.folds == 1 ? folded(r) : std::nullopt) {
     const Chunk w = window_of(capabilities, *f);
@@ -365,14 +366,14 @@ std::uint64_t scratch_bytes(std::span<const Chunk> chunks) {
   return byte_size(type, static_cast<std::uint64_t>(r.rows.count * splits * slots));
 }
 
-// Parts leave accumulators in scratch, which a last call joins.
+// Splits write accumulators to scratch, which a last call combines.
 void run_split(Stream& stream, std::span<const Chunk> chunks) {
   const ReduceProblem& r = chunks[0].problem;
   const RowSplits all = joined(chunks);
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
   GpuScratch scratch(*stream.gpu());
   const View partial = partials(scratch, type, r.rows, all, slots);
-  // For each row, in row-major order, those of its parts.
+  // The accumulators of each row's splits are contiguous, rows in row-major order.
   Strides listed = dense_strides(r.rows.outer.shape);
   for (auto& s : listed) s *= all.count * slots;
   std::int64_t length = 0, prologue = 0;
@@ -393,7 +394,7 @@ void run_split(Stream& stream, std::span<const Chunk> chunks) {
     record_reduce(stream, first, plan, splits, stage, length);
     prologue += splits.count;
   }
-  // y's rows stand where they stood; the partials' are a list.
+  // y's rows keep their strides; the partials are a list.
   ReduceProblem second = r;
   second.inputs = {partial};
   second.prologue = nullptr;
@@ -418,14 +419,14 @@ void run_alone(Stream& stream, const Chunk& chunk) {
   }
   RowPlan plan = chunk.plan;
   if (is_moment(r.op)) {
-    // Reads rows more than once, so that they had better stay in registers.
+    // It reads rows more than once, so they should stay in registers.
     const RowPlan keeping = plan_reduce(stream.gpu()->device().capabilities(), r, false, true);
     if (keeping.register_steps) plan = keeping;
   }
   record_reduce(stream, r, plan, uncut(plan), Stage::whole, r.rows.length * r.folds);
 }
 
-// All views over the axes of what is reduced: the inputs, y, the operands, what is beside. Rows of nothing still have
+// All views over the axes of what is reduced: the inputs, y, the operands, the extra outputs. Empty rows also have
 // results, which are cut as if rows had one element.
 std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
   std::vector<View> views = r.inputs;
@@ -443,7 +444,7 @@ std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
   return views;
 }
 
-// Windows of parts of views_of(…).
+// The chunks of pieces of views_of(…).
 std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes,
                              RowChunks pieces) {
   const AxisMask kept = kept_axes(r.shape.rank(), axes);
@@ -467,7 +468,7 @@ std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const Reduce
   return chunks;
 }
 
-// The scratch that chunks of such rows take.
+// The scratch for chunks of such rows.
 auto scratch_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes) {
   return [&capabilities, &r, axes](RowChunks pieces) {
     return scratch_bytes(chunks_of(capabilities, r, axes, pieces));
@@ -484,7 +485,7 @@ void run(Stream& stream, ReduceKind op, std::span<const View> inputs, const View
   check_memory(stream, reduce_name(op), {operands}, {extra_outputs}, Sharing::none);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return in_host_memory(reduce_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
-  // Of an f64 its bits tell whether it is 0.
+  // Whether an f64 is 0 follows from its bits.
   const bool by_bits = info.tests && !fusion.prologue;
   if ((r.dtype == DType::f64 && !by_bits) || (!r.epilogue && y.dtype == DType::f64)) {
     throw Unsupported("{}: x is {}, y is {}; f64 runs on the CPU only", reduce_name(op), name(r.dtype), to_string(y));

@@ -1,7 +1,7 @@
-{# y = x reduced along rows. A lane folds its steps four at a time, then the row's lanes are folded. `lift` turns an element
-   into an accumulator, `combine` joins two, `finish` turns the last into the result. A row may be split for more threads:
-   then `partial_out` stores accumulators, and a second call with `partial_in` folds them. 64-bit integers compute as
-   vec2<u32>, low word first; f64 is only tested for 0. #}
+{# y = x reduced along rows. A lane folds its steps four at a time, then the row's lanes are folded. `lift` converts an
+   element to an accumulator, `combine` combines two, `finish` converts the last one to the result. A row may be split
+   for more threads: then `partial_out` stores accumulators, and a second call with `partial_in` folds them. 64-bit
+   integers compute as vec2<u32>, low word first; f64 is only tested for 0. #}
 {% set logic = op == "any" or op == "all" or op == "count" %}
 {% set wide_integer = kind == "long" or kind == "ulong" or kind == "double" %}
 {% set integer_64 = "i64" if kind == "long" else "u64" %}
@@ -10,8 +10,8 @@
 {% set numbers = {"float": "f32", "int": "i32", "uint": "u32", "long": "vec2<u32>", "ulong": "vec2<u32>",
                   "complex": "vec2<f32>"} %}
 {% set number = "u32" if logic else numbers[kind] %}
-{# Minima and maxima of floats leave a thread as integers of the same order, where NaN is past all numbers: then they
-   join by one instruction. #}
+{# A thread's minimum or maximum of floats is converted to an integer of the same order, in which NaN is past all
+   numbers: these are combined by a single instruction. #}
 {% set ordered = extreme and kind == "float" %}
 {% set scalar = "i32" if ordered else number %}
 {% set given = scalar if partial_in else number %}
@@ -38,11 +38,11 @@ alias x_t = {{ x_type }};
 fn combine(a: state_t, b: state_t) -> state_t { return {{ combined("a", "b") }}; }
 {{ row_reduction("row_combine", "state_t", "combine") }}
 {% if ordered %}
-// Between a float's bits and an integer of its order, both ways; -0 is before 0.
+// Converts a float's bits to an integer of the same order and back; -0 is before 0.
 fn in_order(b: state_t) -> state_t { return b ^ ((b >> {{ of(state, "u32") }}(31u)) & state_t(0x7fffffff)); }
 {% endif %}
-{# WGSL's min, max and comparisons may ignore NaN, so a thread also computes the greatest magnitude, as bits. (A sum that is
-   NaN where a value is takes fewer instructions, but a fifth more time down columns, on an H200.) #}
+{# WGSL's min, max and comparisons may ignore NaN, so a thread also computes the greatest magnitude, as bits. (A sum
+   that is NaN where a value is takes fewer instructions, but a fifth more time down columns, on an H200.) #}
 {% set watches = ordered and not partial_in %}
 {% if watches %}
 alias bits_t = {{ of(wide, "u32") }};
@@ -59,7 +59,7 @@ fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
 {% elif wide_integer %}
   return select(0u, 1u, any(v != vec2<u32>(0u)));
 {% elif kind == "float" %}
-{# As is_not_zero_f32(). #}
+{# Like is_not_zero_f32(). #}
   return select(value_t(0u), value_t(1u), ((bitcast<value_t>(v) ^ value_t(p.opaque_zero)) & value_t(0x7fffffffu)) != value_t(0u));
 {% else %}
   return select(value_t(0u), value_t(1u), v != {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}(0));
@@ -93,7 +93,8 @@ fn finish(v: state_t) -> result_t {
 {% endif %}
 }
 
-{# Value `v` of a step into the accumulator `a`; `inside`, if given, says which elements of it are in the row. #}
+{# Combines value `v` of a step with the accumulator `a`; `inside`, if given, says which of its elements are in the
+   row. #}
 {% macro take(v, a, inside) %}
       {{ a }} = {{ combined(a, "select(identity, lift(" ~ v ~ "), " ~ inside ~ ")" if inside else "lift(" ~ v ~ ")") }};
 {% if watches %}
@@ -126,8 +127,8 @@ fn main({{ thread_arguments() }}) {
   var magnitude = bits_t(0u);
 {% endif %}
 {% if unaligned %}
-  // In one split: in several, sums of f16 are a third slower. All steps between a lane's first one and its last two are in
-  // the row.
+  // In one split: in several, sums of f16 are a third slower. All steps between a lane's first one and its last two are
+  // in the row.
   let begin = {{ threads_per_row }}u;
   let end = (1u + p.between) * {{ threads_per_row }}u;
 {% else %}
@@ -139,7 +140,7 @@ fn main({{ thread_arguments() }}) {
 {{ load_ahead(batch) }}
 {% if loops %}
 {% if blocks %}
-  // In blocks, so that long sums lose few digits: what is small is added to what is small.
+  // In blocks, so that long sums lose few digits: small terms are added to small sums.
   while (k < stop) {
     let block = min(stop, k + {{ 256 * threads_per_row }}u);
 {% else %}
@@ -179,7 +180,7 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
 {% if watches %}
   let greatest = {{ "max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w))" if along4 else "magnitude" }};
-  // NaN in that order: before -inf, or behind inf.
+  // NaN in that order: before -inf, or after inf.
   let nan = state_t({{ "bitcast<i32>(0x803fffffu)" if op == "min" else "0x7fc00000" }});
   let ordered = select(in_order(bitcast<state_t>(fold(total))), nan, greatest > {{ of(state, "u32") }}(0x7f800000u));
   let all = row_combine(ordered, tid);

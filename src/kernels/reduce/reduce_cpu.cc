@@ -13,15 +13,15 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// An operation on values of T (double, int64, uint64, Complex): how an element becomes an accumulator, how two join,
-// and what comes of the last.
+// An operation on values of T (double, int64, uint64, Complex): the conversion of an element to an accumulator, the
+// combination of two, and the result of the last.
 template <class T>
 struct Plain {
   using Acc = T;
   static T lift(T v) { return v; }
   static T finish(T a, std::int64_t, double) { return a; }
 };
-// Integer arithmetic wraps, so it is done unsigned.
+// Integer arithmetic wraps, so it is computed unsigned.
 template <class T>
 struct Arithmetic {
   using type = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
@@ -50,7 +50,7 @@ struct Product : Plain<T> {
 template <>
 struct Product<Complex> : Plain<Complex> {
   static Complex identity() { return 1; }
-  // As written out: without what the library does for infinite parts.
+  // The plain formula, without the library's special cases for infinite parts.
   static Complex combine(Complex a, Complex b) {
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
   }
@@ -106,13 +106,13 @@ struct LogSumExp {
   static Acc identity() { return {-std::numeric_limits<T>::infinity(), 0}; }
   static Acc lift(T v) { return {v, 1}; }
   static Acc combine(Acc a, Acc b) {
-    if (!(a.top < b.top)) std::swap(a, b);  // b is the larger, or one is NaN
+    if (!(a.top < b.top)) std::swap(a, b);  // now b is the larger one, or one is NaN
     if (a.top == b.top) return {b.top, a.sum + b.sum};
     return {b.top, b.sum + a.sum * std::exp(a.top - b.top)};
   }
   static T finish(Acc a, std::int64_t, double) { return a.top + std::log(a.sum); }
 };
-// Moments joined pairwise (Chan, Golub and LeVeque, 1983).
+// Moments combined pairwise (Chan, Golub and LeVeque, 1983).
 template <class T>
 struct Variance {
   struct Acc {
@@ -138,7 +138,7 @@ struct Deviation : Variance<T> {
   }
 };
 
-// Strided elements of a view's type as values of T, and a value back.
+// Loads strided elements of a view's type as values of T, and stores a value.
 template <class T>
 struct Access {
   void (*load)(const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values);
@@ -170,7 +170,7 @@ Access<T> packed_access(bool truth) {
     static const StoreBlock block = store_block(type);
     block(base, offset, 1, 1, &value);
   };
-  // Truths are counted in T, whatever the elements are.
+  // Truth values are counted in T, whatever the element type.
   if (truth) return {load_truth, store, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()};
   const T last = (T{1} << (bits(type) - (is_signed(type) ? 1 : 0))) - 1;
   return {load, store, is_signed(type) ? static_cast<T>(-last - 1) : T{0}, last};
@@ -221,7 +221,7 @@ Access<T> real_access(DType type, bool truth) {
       }
       if (truth) {
         a.load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
-          // A boolean is any byte here, of which only zero is false.
+          // A boolean may be any byte, of which only 0 is false.
           using Stored = std::conditional_t<std::is_same_v<X, bool>, std::uint8_t, X>;
           const Stored* x = reinterpret_cast<const Stored*>(base) + offset;
           for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(x[i * stride] != Stored(0));
@@ -258,7 +258,7 @@ Access<T> access(DType type, bool truth) {
   }
 }
 
-// f(first, count) for each run of [begin, end) in row-major order along the last dimension.
+// Calls f(first, count) for each run of [begin, end) in row-major order along the last dimension.
 template <class F>
 void for_each_run(const Shape& shape, std::int64_t begin, std::int64_t end, F&& f) {
   const std::int64_t width = shape.empty() ? 1 : shape.back();
@@ -270,10 +270,11 @@ void for_each_run(const Shape& shape, std::int64_t begin, std::int64_t end, F&& 
 }
 
 constexpr std::int64_t kChunk = 1024;   // values converted at a time
-constexpr std::int64_t kPiece = 65536;  // of a row: what one task folds, so that results do not depend on the cores
+constexpr std::int64_t kPiece = 65536;  // of a row, folded by one task: results do not depend on the cores
 constexpr int kLanes = 8;
 
-// What is reduced, a run at a time: neighbours of a row, or the same element of neighbouring rows. For one thread.
+// The values to reduce, a run at a time: adjacent elements of a row, or the same element of adjacent rows. For one
+// thread.
 template <class T>
 class Feed {
  public:
@@ -282,8 +283,8 @@ class Feed {
     if (prologue) registers_.emplace(*prologue);
   }
 
-  // `n` values from element `step` of row `row` on, along the row or across rows; the run stays in the last dimension.
-  // What is beside them is stored.
+  // Loads `n` values from element `step` of row `row` on, along the row or across rows, within the last dimension, and
+  // stores the extra outputs.
   void load(std::int64_t row, std::int64_t step, bool along, std::int64_t n, T* values) {
     if (!prologue_) {
       const auto [offset, stride] = place(0, row, step, along);
@@ -332,7 +333,7 @@ struct Reducer {
   Access<T> from;
   std::optional<CpuExpression> prologue;
 
-  // Elements [begin, end) of one row.
+  // Reduces the elements [begin, end) of one row.
   Acc along(Feed<T>& feed, std::int64_t row, std::int64_t begin, std::int64_t end) const {
     Acc lanes[kLanes];
     std::fill(lanes, lanes + kLanes, Op::identity());
@@ -353,7 +354,7 @@ struct Reducer {
     return a;
   }
 
-  // Elements [begin, end) of `count` rows from `first` on, at most kChunk of them.
+  // Reduces the elements [begin, end) of `count` rows from `first` on, at most kChunk of them.
   void across(Feed<T>& feed, std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t end,
               Acc* accs) const {
     std::fill(accs, accs + count, Op::identity());
@@ -367,11 +368,11 @@ struct Reducer {
     }
   }
 
-  // put(row, result) for each row, in order.
+  // Calls put(row, result) for each row, in order.
   template <class F>
   void run(cpu::Executor& executor, F&& put) const {
     const Rows& rows = problem.rows;
-    const std::int64_t block = runs_across(rows, 0) ? 256 : 1;  // rows that a task takes together
+    const std::int64_t block = runs_across(rows, 0) ? 256 : 1;  // rows of a task
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
     const std::int64_t pieces = std::max<std::int64_t>(ceil_div(rows.length, piece), 1);
@@ -399,7 +400,7 @@ struct Reducer {
       Acc a = source[0];
       for (std::int64_t p = 1; p < pieces; ++p) a = Op::combine(a, source[p * count]);
       auto result = Op::finish(a, rows.length, problem.correction);
-      // Over no elements minimum and maximum are what the narrow type has.
+      // Without elements, minimum and maximum are the limits of the narrow type.
       if constexpr (std::is_integral_v<T>) {
         if (rows.length == 0) result = std::clamp(result, from.least, from.largest);
       }
@@ -408,7 +409,7 @@ struct Reducer {
   }
 };
 
-// y = after(results, operands…), a run of rows at a time.
+// y = epilogue(results, operands…), a run of rows at a time.
 void finish(const ReduceProblem& problem, const std::vector<float>& results) {
   const CpuExpression epilogue(*problem.epilogue);
   CpuExpression::Registers registers(epilogue);
@@ -435,13 +436,13 @@ void finish(const ReduceProblem& problem, const std::vector<float>& results) {
 
 template <template <class> class Op, class T>
 void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = false) {
-  // Packed elements of neighbours share bytes.
+  // Adjacent packed elements share bytes.
   const bool packed = std::ranges::any_of(problem.extra_outputs, [](const View& v) { return bits(v.dtype) < 8; });
   cpu::Executor one_core(1);
   cpu::Executor& executor = packed ? one_core : all_cores;
   Reducer<Op<T>, T> reducer{problem, access<T>(problem.dtype, truth), {}};
   if (problem.prologue) {
-    // What is reduced is the last output: narrow floats as they were computed.
+    // The last output is what is reduced: narrow floats as they were computed, without rounding.
     Expression prologue = *problem.prologue;
     const bool narrow = is_floating(problem.dtype) && bits(problem.dtype) < 32;
     const int x = prologue.outputs()[0];
@@ -463,7 +464,7 @@ void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = fa
   reducer.run(executor, [&](std::int64_t row, T result) { to.store(y, offset_of(outer, row), result); });
 }
 
-// On the kinds of number that an operation takes.
+// Runs the operation for the kinds of numbers that it takes.
 template <template <class> class Op>
 void run_numbers(cpu::Executor& executor, const ReduceProblem& problem) {
   if (is_floating(problem.dtype)) return run<Op, double>(executor, problem);

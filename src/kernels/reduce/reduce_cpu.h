@@ -1,4 +1,4 @@
-// What a reduction computes, checked; and its CPU twin.
+// A checked reduction, and the CPU's kernel.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,11 @@ struct ReduceProblem {
   View y;
   const Expression* epilogue = nullptr;
   std::vector<View> operands;      // of `epilogue`, broadcast to y
-  std::vector<View> extra_outputs = {};   // further results of `prologue`, of the shape
-  Rows rows = {};                  // strides of the inputs, of y, of the operands, of what is beside
-  double correction = 0;           // of variance and deviation
+  std::vector<View> extra_outputs = {};   // the other results of `prologue`, of `shape`
+  Rows rows = {};                  // strides of the inputs, y, the operands and the extra outputs
+  double correction = 0;           // for variance and standard deviation
   std::optional<ReduceForm> form = {};  // on a GPU, for tests and benchmarks
-  int folds = 1;  // so many of `rows`, side by side, are one; on a GPU
+  int folds = 1;  // GPU: that many adjacent `rows` are one row
 
   std::size_t y_index() const { return inputs.size(); }
   std::size_t extra_outputs_index() const { return y_index() + 1 + operands.size(); }

@@ -75,7 +75,7 @@ std::optional<Rows> folded_columns(const View& x, const Rows& rows) {
 
 RowPlan plan_split_reduction(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options) {
   if (options.split) {
-    // A second dispatch costs what a thread's few dozen steps do (H200).
+    // A second dispatch costs as much as a few dozen steps of a thread (H200).
     options.split = false;
     const RowPlan whole = plan_rows(capabilities, rows, options);
     if (whole.steps <= 32 * std::int64_t{whole.threads_per_row}) return whole;
@@ -98,11 +98,11 @@ RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, con
 RowSplits choose_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {
   if (plan.steps == 0 || !plan.split) return uncut(plan);
   const std::int64_t threads = rows.count / (plan.across ? plan.width : 1) * plan.threads_per_row;
-  // Half as many as an H200 holds at once; columns one by one, which have 16 loads on their way, again half of these.
+  // Half as many threads as an H200 can hold at once; for single columns, with 16 loads in flight, half of these.
   const bool singles = plan.across && plan.width == 1;
   const std::int64_t wanted = capabilities.software ? 256 : singles ? 1 << 16 : 1 << 17;
   const std::int64_t least =
-      std::int64_t{plan.threads_per_row} * (capabilities.software ? 16 : 4);  // steps that are worth a part
+      std::int64_t{plan.threads_per_row} * (capabilities.software ? 16 : 4);  // steps that are worth a split
   const std::int64_t splits =
       std::clamp<std::int64_t>(wanted / threads, 1, std::max<std::int64_t>(plan.steps / least, 1));
   return split_into(plan, splits);
@@ -124,7 +124,7 @@ RowSplits split_into(const RowPlan& plan, std::int64_t splits) {
 
 namespace {
 
-// A counter and what parts leave, of each workgroup's rows.
+// The counters of arrivals and the partial results of all workgroups' rows.
 std::int64_t joining_words(const RowPlan& plan, const RowSplits& splits, int words) {
   const std::int64_t rows = plan.workgroup / plan.threads_per_row * (plan.across ? plan.width : 1);
   return plan.groups * (1 + splits.count * words * rows);
@@ -137,7 +137,7 @@ Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const
   if (chunks > 1) return Stage::first;
   if (splits.count == 1) return Stage::whole;
   const auto bytes = static_cast<std::uint64_t>(joining_words(plan, splits, joining.words)) * 4;
-  // Where a thread would join many, a second dispatch has more threads for that.
+  // If a thread would combine many splits, a second dispatch has more threads for it.
   const bool few = splits.count <= std::int64_t{plan.threads_per_row} * 4;
   if (few && bytes <= capabilities.max_binding && joining.bindings < capabilities.max_storage_buffers &&
       is_one_dispatch(capabilities, rows.count * rows.length, 8)) {
@@ -151,7 +151,7 @@ void add_splits(Call& call, const RowPlan& plan, const RowSplits& splits, Stage 
   call.set("partial_out", stage == Stage::first).set("partial_in", stage == Stage::second);
   call.index_param("splits", splits.count).index_param("split_steps", splits.steps);
   if (stage != Stage::joins) return;
-  // Of the members' parts, that are joined at once: as many as there are up to four, since they take registers.
+  // The splits of a lane that are combined at once: all of them up to four, since they take registers.
   call.set("at_once", std::clamp<std::int64_t>(ceil_div(splits.count, plan.threads_per_row), 1, 4));
   const auto flags = gpu::sync_flags(call.device(), static_cast<std::uint64_t>(joining_words(plan, splits, words)));
   call.raw("flags", flags, "atomic<u32>", 4, gpu::Access::read_write);

@@ -1,6 +1,6 @@
-// Scans: checks, and the launchers of scan.wgsl and, for few long rows, scan_split.wgsl: the parts' totals, then the
-// scan of each part from those before it (reduce, then scan: no thread waits for another's result, since WGSL promises
-// no progress to threads that wait; of many floats both in one dispatch, which can do without).
+// Scans: checks, and the launchers of scan.wgsl and, for few long rows, scan_split.wgsl: the splits' totals, then the
+// scan of each split from those before it. These are two dispatches, since WGSL does not guarantee progress to threads
+// that wait for another's result; a scan of many floats is one dispatch, which has a fallback.
 #include <limits>
 
 #include "kernels/check.h"
@@ -32,7 +32,7 @@ Rows check(ScanKind op, const View& x, const View& y, int axis) {
   return rows_along(x.shape(), along, strides);
 }
 
-// The type of an accumulator, as partials have it.
+// The type of an accumulator in the partial statistics.
 DType accumulator(ScanKind op, DType y) {
   if (op == ScanKind::log_sum_exp || y == DType::c64) return DType::c64;  // maximum and sum
   if (is_floating(y)) return DType::f32;
@@ -40,7 +40,7 @@ DType accumulator(ScanKind op, DType y) {
   return is_signed(y) ? DType::i32 : DType::u32;
 }
 
-// The bits of what stands for no elements.
+// The bits of the accumulator of no elements.
 std::uint64_t none_bits(ScanKind op, DType y) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const bool floats = is_floating(y) || y == DType::c64;
@@ -59,14 +59,14 @@ RowPlanOptions options_of(const View& x, const View& y, const Rows& rows) {
           .across = runs_across(rows, 0)};
 }
 
-// A thread's four accumulators of at most 8 bytes go through workgroup memory.
+// A thread's four accumulators of at most 8 bytes must fit workgroup memory.
 gpu::Capabilities limited(const gpu::Capabilities& capabilities) {
   gpu::Capabilities c = capabilities;
   c.max_workgroup_size = std::min(c.max_workgroup_size, c.max_workgroup_memory / 32);
   return c;
 }
 
-// x and y, in one window or, where a row is longer than a binding, in several, in the order of the scan.
+// x and y, in one chunk or, if a row exceeds a binding, in several, in the order of the scan.
 struct Chunk {
   View x, y;
   Rows rows;
@@ -91,14 +91,14 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKi
   const RowPlanOptions options = common_options(each);
   const View &x = chunks[0].x, &y = chunks[0].y;
   if (!form) {
-    // Parts cost another reading of x, so only what would leave most of the device idle is cut.
+    // Splits read x a second time, so only rows that would leave most of the device idle are split.
     const RowPlan whole = plan_rows(limited(capabilities), rows[0], options);
     const std::int64_t enough = capabilities.software ? 16 : (1 << 16) + 1;
     const std::int64_t threads = rows[0].count / (whole.across ? whole.width : 1) * whole.threads_per_row;
     if (chunks.size() == 1 && (threads >= enough || whole.steps < 32 * std::int64_t{whole.threads_per_row})) return {};
     form.emplace();
     if (capabilities.software) *form = {.threads = 64, .register_steps = 16};
-    // A tile reads the totals of all before it: fewer of them where they are many.
+    // A tile reads the totals of all tiles before it: larger tiles where there are many.
     else if (whole.steps > std::int64_t{1} << 22 && is_floating(y.dtype))
       *form = {.threads = 256, .register_steps = 16, .look_back = true};
     else if (whole.steps > std::int64_t{1} << 22) form->threads = 512;
@@ -111,7 +111,7 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKi
   return splits;
 }
 
-// The scratch that chunks of such rows take.
+// The scratch for chunks of such rows.
 auto scratch_of(const gpu::Capabilities& capabilities, ScanKind op, int axis, const ScanOptions& options) {
   return [&capabilities, op, axis, options](RowChunks pieces) {
     const auto splits = splits_of(capabilities, op, chunks_of(op, pieces, axis, options));

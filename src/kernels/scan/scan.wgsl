@@ -1,6 +1,6 @@
-{# y = the scan of x along rows. In each round the lanes of a row take four steps each, combine them, scan the lanes' totals,
-   and prepend the total of earlier rounds. Along a row a lane's four steps are threads_per_row apart, and their totals are
-   scanned in parallel; across rows they are adjacent. #}
+{# y = the scan of x along rows. In each round the lanes of a row take four steps each, combine them, scan the lanes'
+   totals, and prepend the total of earlier rounds. Along a row a lane's four steps are threads_per_row apart, and their
+   totals are scanned in parallel; across rows they are adjacent. #}
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
   {{ thread_place("group_index(wg, grid)") }}

@@ -1,4 +1,4 @@
-{# What scan.wgsl and scan_split.wgsl share: accumulators, and their scan over a row's lanes. #}
+{# Shared by scan.wgsl and scan_split.wgsl: accumulators, and their scan over a row's lanes. #}
 {% set components = rows_per_thread if across else 4 %}
 {% set values = width if not across else 1 %}
 {{ row_access("x") }}
@@ -21,7 +21,7 @@ fn none() -> acc_t {
 }
 fn join(a: acc_t, b: acc_t) -> acc_t {
 {% if op == "log_sum_exp" %}
-  // (maximum, sum of exponentials below it); a maximum of +inf counts as exp(0). One of the two exponentials is that.
+  // (maximum, sum of exponentials below it); a maximum of +inf counts as exp(0). One of the two exponentials is exp(0).
   let e = select(exp(-abs(a.x - b.x)), 1.0, a.x == b.x);
   let first = a.x > b.x;
   return vec2<f32>(max(a.x, b.x), select(b.y, a.y, first) + select(a.y, b.y, first) * e);
@@ -67,11 +67,11 @@ fn result_of(a: acc_t) -> y_t {
 }
 
 {% if op == "log_sum_exp" %}
-// Four elements, each joined with those before it.
+// Four elements, each combined with those before it.
 struct Run { v0: acc_t, v1: acc_t, v2: acc_t, v3: acc_t }
 fn run_of(a: acc_t, b: acc_t, c: acc_t, d: acc_t) -> Run {
   let top = max(max(a.x, b.x), max(c.x, d.x));
-  // One maximum for all, unless the first would lose its digits below it.
+  // One maximum for all four, unless the first element would lose its digits below it.
   if (a.x > top - 16.0) {
     let s0 = a.y * exp(a.x - top);
     let s1 = s0 + b.y * exp(b.x - top);
@@ -112,7 +112,7 @@ fn row_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
   let column = tid % {{ interleave }}u;
   let lane = tid / {{ interleave }}u;     // continues over the rows that follow one another
   var s = Scanned(no_state(), value);
-  var upto = value;                         // the thread's own value too
+  var upto = value;                         // including the thread's own value
 {% if shuffled > 1 %}
   let place = lane % {{ shuffled }}u;
 {% for k in [1, 2, 4, 8, 16] %}
@@ -150,8 +150,8 @@ fn row_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
 
 {% macro physical(k) %}{% if reverse %}p.steps - 1u - ({{ k }}){% else %}{{ k }}{% endif %}{% endmacro %}
 {% macro out(base, v) %}{{ "result_of(join(" ~ base ~ ", " ~ v ~ "))" }}{% endmacro %}
-{# From e0 … e3, the elements of a round's steps, and whether they are `inside` the row: v0 … v3, each joined with what
-   stands before it in the thread's own, and `t`, all of them. #}
+{# From e0 … e3, the elements of a round's steps, and whether they are `inside` the row: declares v0 … v3, each combined
+   with the thread's steps before it, and `t`, the total. #}
 {% macro lift_round() %}
 {% for i in range(4) %}
 {% if across %}
@@ -202,7 +202,7 @@ fn row_scan(value: State, tid: u32, subgroup_lane: u32) -> Scanned {
     let t = State({% for i in range(4) %}{{ ", " if i else "" }}v{{ i }}{{ values - 1 }}{% endfor %});
 {% endif %}
 {% endmacro %}
-{# Then the round's results at its steps k0 … k3, after `before`, which goes on behind them. #}
+{# Stores the round's results at its steps k0 … k3, which follow `before`, and adds the round to `before`. #}
 {% macro store_round(subgroup_lane) %}
     let s = row_scan(t, tid, {{ subgroup_lane }});
 {% if across %}

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 256;  // elements converted at a time
 
-// Elements of a view as accumulators of T and back, through the registers of its type.
+// Loads elements of a view as accumulators of T, and stores them, through the registers of its type.
 template <class T>
 struct Elements {
   explicit Elements(const View& view)
@@ -54,7 +54,7 @@ struct Elements {
   CpuRegister kind;
 };
 
-// An operation: what an accumulator starts as, how it takes an element, and its result.
+// An operation: its initial accumulator, how it takes an element, and its result.
 template <class T>
 struct Sum {
   T a = T(0);
@@ -146,7 +146,7 @@ void run(cpu::Executor& executor, const View& x, const View& y, const Rows& rows
     });
     return;
   }
-  // Rows side by side: runs of them along the outer axes' last, each step at once.
+  // Adjacent rows: runs of them along the last of the outer axes, each step at once.
   const std::int64_t width = rows.outer.shape.back();
   const std::int64_t runs = ceil_div(width, kBlock);
   parallel(executor, rows.count / width * runs, std::max<std::int64_t>(16384 / (n * std::min(width, kBlock)), 1),
@@ -166,7 +166,7 @@ void run(cpu::Executor& executor, const View& x, const View& y, const Rows& rows
            });
 }
 
-// What max (min) starts as: the least (largest) value of y's type.
+// The initial value of max (min): the least (largest) value of y's type.
 template <class T>
 T limit_of(DType y, bool least) {
   if constexpr (std::is_same_v<T, double>) {

@@ -1,4 +1,4 @@
-// The CPU twin of scan.
+// The CPU's scan.
 #pragma once
 
 #include "kernels/common/rows.h"
@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-// `rows` holds the strides of x and y. Floats accumulate in double.
+// `rows` has the strides of x and y. Floats accumulate in double.
 void scan_cpu(cpu::Executor& executor, ScanKind op, const View& x, const View& y, const Rows& rows,
               const ScanOptions& options);
 

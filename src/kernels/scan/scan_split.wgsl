@@ -1,5 +1,5 @@
-{# scan.wgsl for split rows (common/split_rows.h). A split's statistics are its elements' total. Before a tile come the totals
-   of the splits before it, combined in an order that depends only on their positions. #}
+{# scan.wgsl for split rows (common/split_rows.h). A split's statistics are its elements' total. Before a tile come the
+   totals of the splits before it, combined in an order that depends only on their positions. #}
 alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {% macro step_of_x(i) -%}
 {{ load_step("x", "x_start", physical("min(" ~ tile_step(i) ~ ", p.steps - 1u)")) }}
@@ -16,7 +16,7 @@ alias value_t = {{ "vec4<x_t>" if wide == "vec4" else "x_t" }};
 {% set subgroup_lane = "subgroup_lane" if mixed else "0u" %}
 {% set states = components if across else 1 %}
 
-{# What stands before the tile in its row, `before`; and then its results. #}
+{# Computes `before`, the total of the row before the tile, and then the tile's results. #}
 {% macro join_before() %}
   var sum = no_state();
   for (var q = lane; q < split_of(tile); q += {{ threads_per_row }}u) {

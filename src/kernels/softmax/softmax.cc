@@ -26,10 +26,10 @@ RowPlanOptions options_of(const RowViews& views, const Rows& rows) {
   return options;
 }
 
-// The views of one window or, where a row is longer than a binding, of several.
+// The views of one chunk or, if a row exceeds a binding, of several.
 using Windows = std::span<const RowViews>;
 
-// A part's statistics are its maximum and its sum.
+// A split's statistics are its maximum and its sum.
 std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Windows chunks, int axis,
                                    const std::optional<SplitForm>& form = {}) {
   std::vector<Rows> rows;
@@ -66,7 +66,7 @@ void run_split(Stream& stream, std::string_view name, Windows chunks, int axis, 
       if (in_f16) call.enable("f16");
       call.set("in_f16", in_f16).set("packed_partials", true);
       add_column_pairs(call, splits, x, views.result_type(),
-                       plan.threads_per_row / 2);  // half of the columns at a time
+                       plan.threads_per_row / 2);  // for half of the columns at a time
       call.set("pairs_of_x", true);
       return call;
     }
@@ -96,7 +96,7 @@ std::vector<RowViews> chunks_of(const RowViews& views, RowChunks pieces) {
   return chunks;
 }
 
-// The scratch that chunks of such rows take.
+// The scratch for chunks of such rows.
 auto scratch_of(const gpu::Capabilities& capabilities, const RowViews& views, int axis) {
   return [&capabilities, &views, axis](RowChunks pieces) -> std::uint64_t {
     const auto splits = splits_of(capabilities, chunks_of(views, pieces), axis);

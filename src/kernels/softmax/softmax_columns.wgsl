@@ -1,6 +1,7 @@
-{# Softmax, or log softmax, down 16-bit columns in splits that look back (common/column_pairs.wgsl). The columns of a block
-   are processed in two halves, the first and the second words of each group of four, and the second half is computed while
-   the first waits. A split publishes its maximum and its sum (log softmax: the sum's logarithm) in one word. #}
+{# Softmax, or log softmax, down 16-bit columns in splits that look back (common/column_pairs.wgsl). The columns of a
+   block are processed in two halves, the first and the second words of each group of four, and the second half is
+   computed while the first waits. A split publishes its maximum and its sum (log softmax: the sum's logarithm) in one
+   word. #}
 {% set half = block // 2 %}
 {% set shares = workgroup // half %}
 {% set eight = 8 if threads_per_row > 8 else threads_per_row %}
@@ -12,7 +13,7 @@ var<workgroup> lane_sums{{ j }}: array<vec2<f32>, {{ workgroup }}>;
 var<workgroup> joined_tops: array<f32, {{ workgroup }}>;
 var<workgroup> joined_sums: array<f32, {{ workgroup }}>;
 var<workgroup> row_tops: array<f32, {{ half }}>;
-var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums, to base 2 unless results are such too
+var<workgroup> row_less: array<f32, {{ half }}>;   // logarithms of sums, to base 2 unless they are the results'
 
 const log2_of_e = 1.44269504f;
 {{ column_pairs_functions() }}
@@ -23,12 +24,12 @@ fn narrow(v: vec2<f32>) -> u32 { return {{ "no_ties_bf16x4(vec4<f32>(v, 0f, 0f))
 {%- else %}exp2(fma({{ value }} - {{ top }}, {{ type }}(log2_of_e), -{{ less }}))
 {%- endif %}
 {%- endmacro %}
-{# The sum has 13 bits, which lose at most a quarter of f16's last place. It is at least 1, from the maximum's own term, or 0
-   where all is -Inf. The sum's logarithm, all digits of which show in results near 0, has 13 bits of itself + 2^-9 below 1,
-   and steps of 2^-12 from there to 7.7: a relative error of 2^-13 in a split's sum, and so in results. #}
+{# The sum has 13 bits, which lose at most a quarter of f16's last place. It is at least 1, from the maximum's own term,
+   or 0 where all is -Inf. The sum's logarithm, all digits of which show in results near 0, has 13 bits of itself + 2^-9
+   below 1, and steps of 2^-12 from there to 7.7: a relative error of 2^-13 in a split's sum, and so in results. #}
 {% set floats = 9 * 4096 %}
-// A split's word: the maximum, of 16 bits like x, in the upper half; the sum of exponentials below it, or its logarithm, in
-// the lower.
+// A split's word: the maximum, of 16 bits like x, in the upper half; the sum of exponentials below it, or its
+// logarithm, in the lower.
 fn split_word(top: f32, sum: f32) -> u32 {
 {% if x_is_f16 %}
   let high = pack2x16float(vec2<f32>(0f, top));
@@ -99,7 +100,7 @@ fn sum_below(word: u32, top: f32) -> f32 {
     row_tops[tid] = top;
     row_less[tid] = {{ "log_f32(sum)" if logarithm else "log2(sum)" }};
 {% if rounds %}
-    if (!is_positive_f32(sum)) { atomicMax(&fallback_reason, 1u); }   // what is stored at once has no NaN
+    if (!is_positive_f32(sum)) { atomicMax(&fallback_reason, 1u); }   // the fast store requires that no value is NaN
 {% endif %}
   }
 {% endmacro %}
@@ -113,7 +114,7 @@ fn sum_below(word: u32, top: f32) -> f32 {
 {{ join_splits(j) }}
   workgroupBarrier();
 {{ row_values(j) }}
-  workgroupBarrier();   // the next half joins there
+  workgroupBarrier();   // the next half uses the same memory
 {% endfor %}
   let top = vec4<f32>(top0, top1);
   let less = vec4<f32>(less0, less1);
@@ -176,7 +177,8 @@ fn sum_below(word: u32, top: f32) -> f32 {
 {{ results_begin() }}
 {% endif %}
 {{ row_values(j) }}
-{# That the words do not change compilers cannot know: what they widen once more they need not keep. #}
+{# Makes the words opaque to compilers, so that they widen them again instead of holding the widened values in
+   registers. #}
 {% for i in range(register_steps) %}
   v{{ i }}[{{ j }}] += p.opaque_zero;
 {% endfor %}

@@ -10,11 +10,11 @@
 namespace weft::kernels {
 namespace {
 
-// exp(x) for x <= 0 or NaN, within 2 ULP: 2^n · exp(r) with |r| <= ln 2 / 2, written so that compilers vectorise it.
-// ln 2 is taken off in two parts, the first of which times any n is exact (Cody and Waite, 1980).
+// exp(x) for x <= 0 or NaN, within 2 ULP: 2^n · exp(r) with |r| <= ln 2 / 2, written so that compilers vectorise it. ln
+// 2 is subtracted in two parts; the product of n and the first part is exact (Cody and Waite, 1980).
 inline __attribute__((always_inline)) float exp_below_zero(float x) {
-  x = x < -104.0f ? -104.0f : x;  // NaN stays
-  constexpr float kRounder = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer, which the low bits hold
+  x = x < -104.0f ? -104.0f : x;  // NaN stays NaN
+  constexpr float kRounder = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer, in the low bits
   const float shifted = x * 1.44269504f + kRounder;
   const float n = shifted - kRounder;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -25,7 +25,7 @@ inline __attribute__((always_inline)) float exp_below_zero(float x) {
   e = e * r + 1.0f / 6;
   e = e * r + 0.5f;
   e = e * r * r + r + 1.0f;
-  // 2^n in two factors, since the result may be denormal.
+  // 2^n as two factors, since the result may be denormal.
   const auto power =
       static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRounder));
   const std::int32_t half = power >> 1;
@@ -52,7 +52,7 @@ void softmax_row(const float* x, float* y, std::int64_t n, bool log) {
     for (int k = 0; k < kLanes; ++k) {
       const float e = exp_below_zero(x[i + k] - top);
       sums[k] += static_cast<double>(e);
-      if (!log) y[i + k] = e;  // y may be x, which a logarithm still needs
+      if (!log) y[i + k] = e;  // y may be x, which the logarithm still needs
     }
   }
   for (; i < n; ++i) {
@@ -71,9 +71,9 @@ void softmax_row(const float* x, float* y, std::int64_t n, bool log) {
   for (i = 0; i < n; ++i) y[i] *= scale;
 }
 
-constexpr std::int64_t kColumns = 64;  // side by side
+constexpr std::int64_t kColumns = 64;  // adjacent columns
 
-// Of columns of n elements, [n][kColumns], in place.
+// For columns of n elements, [n][kColumns], in place.
 WEFT_VECTOR_CLONES
 void softmax_columns(float* x, std::int64_t n, bool log) {
   float tops[kColumns];
@@ -109,7 +109,7 @@ void softmax_columns(float* x, std::int64_t n, bool log) {
   }
 }
 
-// Rows that lie across memory, a block of neighbours at a time as the columns that they are; false for others.
+// Processes rows that lie across memory as columns, a block of adjacent ones at a time; false for other rows.
 bool by_columns(cpu::Executor& executor, const RowViews& views, const Rows& rows, bool log) {
   const View &x = views.inputs[0], &y = views.results[0];
   const Collapsed &outer = rows.outer, &inner = rows.inner;

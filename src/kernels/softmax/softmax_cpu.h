@@ -1,4 +1,4 @@
-// The CPU twin of softmax and, with `log`, log_softmax.
+// The CPU's softmax and, with `log`, log_softmax.
 #pragma once
 
 #include "kernels/common/row_fusion.h"
@@ -6,7 +6,7 @@
 
 namespace weft::kernels {
 
-// `rows` holds the strides of all views in their order.
+// `rows` has the strides of all views in their order.
 void softmax_cpu(cpu::Executor& executor, const RowViews& views, const Rows& rows, bool log);
 
 }  // namespace weft::kernels

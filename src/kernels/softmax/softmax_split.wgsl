@@ -3,10 +3,11 @@
    thread's maximum, or, if `packed`, words of x. Then, where y has 16 bits too, division by the sum is a subtraction in
    the exponent: an operation less and a rounding more. #}
 {% set keeps_exponentials = gathers and finishes and not logarithm and not packed %}
-{# `checked`: rows whose sum is not a positive number take the fallback, so that all other results are known not to be NaN,
-   which saves a fifth of the time by a shorter rounding to bf16 (H200). #}
+{# `checked`: rows whose sum is not a positive number take the fallback, so that all other results are known not to be
+   NaN, which saves a fifth of the time by a shorter rounding to bf16 (H200). #}
 {% set checked = packed and rounds %}
-{# Where a tile's rows are columns, lanes are combined column by column: one thread for each four lanes, then one for all. #}
+{# Where a tile's rows are columns, lanes are combined column by column: one thread for each four lanes, then one for
+   all. #}
 {% set by_columns = state == "vec4" and threads_per_row % 4 == 0 %}
 {{ operand_access() }}
 {% if by_columns %}
@@ -33,7 +34,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
   if (!{{ positive }}) { atomicMax(&fallback_reason, 1u); }
 {% endif %}
 {% endmacro %}
-{# Joins what `count` threads left of column tid in `tops` and `sums` as `top` and `sum`. #}
+{# Combines the results of `count` threads for column tid in `tops` and `sums` as `top` and `sum`. #}
 {% macro join_column(top, sum, tops, sums, count) %}
     var {{ top }} = {{ tops }}[tid];
 {% for k in range(1, count) %}
@@ -117,7 +118,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
   let share = tid / {{ block }}u;
 {% endif %}
 {% if gathers %}
-{# Words of infinities, whose exponentials are 0. #}
+{# Words of -infinity, whose exponentials are 0. #}
   var own_top = state_t(lowest);
   var total = value_t(0);
 {{ tiles_begin() }}

@@ -1,5 +1,5 @@
-// Long rows: least significant digit first, eight bits a pass. A pass counts each tile's digits, sums the counts over
-// the tiles before, and puts the elements in their places.
+// Long rows: a radix sort, least significant digit first, eight bits a pass. A pass counts each tile's digits, sums the
+// counts of the tiles before, and moves the elements to their places.
 #include "kernels/sort/sort.h"
 #include "weft/error.h"
 
@@ -14,7 +14,7 @@ struct Plan {
   bool cluster;  // squads are subgroups
   std::int64_t tile, tiles;
   DType key;
-  // Byte offsets in scratch; keys and places of odd and even passes.
+  // Byte offsets in scratch; keys and indices of odd and even passes.
   std::array<std::uint64_t, 2> keys{}, places{};
   std::uint64_t counts = 0, totals = 0, bytes = 0;
 };
@@ -22,16 +22,16 @@ struct Plan {
 Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
   Plan plan{};
   plan.passes = static_cast<int>(ceil_div(p.rule.kind == KeyRule::Kind::boolean ? 1 : p.rule.bits, 8));
-  // A pass reads what it may not write; a second one, past the keys' bits, brings all back in order.
+  // A pass must not write what it reads; a second one, past the keys' bits, moves everything back, in order.
   if (p.in_place) plan.passes = std::max(plan.passes, 2);
   plan.key = p.rule.bits == 64 ? DType::u64 : DType::u32;
-  // Ballots need whole subgroups of one known size.
+  // Ballots need complete subgroups of a known size.
   plan.cluster =
       can.subgroups && can.subgroup_min == can.subgroup_max && can.subgroup_min >= 4 && can.subgroup_max <= 32;
   plan.squad = plan.cluster ? can.subgroup_min : 32;
   plan.workgroup = std::min({std::bit_floor(can.max_workgroup_size), 256u, plan.cluster ? 8 * plan.squad : 128u});
   const std::uint32_t words = can.max_workgroup_memory / 4 - 3 * kDigits;
-  // Rounds are written out, which compiles slowly where a CPU is behind it.
+  // Rounds are unrolled, which compiles slowly where the device is a CPU.
   plan.tile = static_cast<std::int64_t>(plan.workgroup) * std::min(words / plan.workgroup, can.software ? 4u : 16u);
   plan.tiles = ceil_div(p.length, plan.tile);
 
@@ -72,7 +72,7 @@ class RadixSort {
   }
   View counts() const { return part(plan_.counts, DType::u32, p_.rows * kDigits * plan_.tiles); }
   View totals() const { return part(plan_.totals, DType::u32, p_.rows * kDigits); }
-  // What a pass leaves for the next.
+  // The results of a pass for the next one.
   View keys(int pass) const { return part(plan_.keys[pass % 2], plan_.key, p_.rows * p_.length); }
   View places(int pass) const { return part(plan_.places[pass % 2], DType::u32, p_.rows * p_.length); }
 

@@ -1,4 +1,4 @@
-{# counts[row, digit, tile] = how many of a tile's elements have the digit. #}
+{# counts[row, digit, tile] = the number of the tile's elements with that digit. #}
 var<workgroup> bins: array<atomic<u32>, 256>;
 
 @compute @workgroup_size({{ workgroup }})

@@ -1,5 +1,5 @@
-{# counts[row, digit, …] = how many of the tiles before have the digit; totals[row, digit] of all. Few tiles: a thread
-   goes through them; many: a workgroup. #}
+{# counts[row, digit, …] = the number of elements with the digit in the tiles before; totals[row, digit]: in all tiles.
+   With few tiles a thread sums them, with many a workgroup. #}
 {% if not serial %}
 var<workgroup> sums: array<u32, {{ workgroup }}>;
 {% endif %}
@@ -29,7 +29,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
       if (own + k < p.tiles) { counts[k] = load_counts(first + own + k); }
     }
     let sum = counts.x + counts.y + counts.z + counts.w;
-    var through = sum;   // of all threads up to this one
+    var through = sum;   // including this thread
     sums[tid] = sum;
     for (var distance = 1u; distance < {{ workgroup }}u; distance *= 2u) {
       workgroupBarrier();

@@ -1,16 +1,16 @@
-{# Puts a tile's elements where they belong by their digit, in order: behind the elements of lower digits and those of
-   the same digit in tiles before. A squad of {{ squad }} threads takes neighbouring elements, one each a round, and finds
-   how many of the squad's earlier ones share its digit: by subgroup ballots where squads are subgroups, else by marking
-   itself in a mask of the digit. Then the tile is brought into order in workgroup memory, so that neighbours there are
-   stored as neighbours. #}
+{# Moves a tile's elements to their places by their digit, in order: behind the elements of lower digits and those of
+   the same digit in earlier tiles. A squad of `squad` threads takes adjacent elements, one each in a round, and counts
+   how many of the squad's earlier ones have the same digit: by subgroup ballots if squads are subgroups, else by
+   setting its bit in a mask of the digit. Then the tile is sorted in workgroup memory, so that adjacent threads store
+   adjacent elements. #}
 {% set squads = workgroup // squad %}
 {% set rounds = tile // workgroup %}
 {% set counters = squads * 256 %}
 {% set pool = counters if cluster else 3 * counters %}
 {% if pool < tile %}{% set pool = tile %}{% endif %}
-var<workgroup> pool: array<atomic<u32>, {{ pool }}>;   // counters (and masks); later the tile in order
-var<workgroup> scans: array<vec2<u32>, 256>;   // by digit: elements of the tile, of the row
-var<workgroup> bases: array<u32, 256>;         // where a digit's elements go, less where they are in the tile
+var<workgroup> pool: array<atomic<u32>, {{ pool }}>;   // counters (and masks); later the sorted tile
+var<workgroup> scans: array<vec2<u32>, 256>;   // for each digit: elements of the tile, of the row
+var<workgroup> bases: array<u32, 256>;         // target of a digit's elements, minus their start in the tile
 
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let row = group / p.tiles;
   let tile = group % p.tiles;
   let valid = min({{ tile }}u, p.length - tile * {{ tile }}u);
-  let first = own_squad * {{ squad * rounds }}u + lane;   // in the tile
+  let first = own_squad * {{ squad * rounds }}u + lane;   // within the tile
   let start = tile * {{ tile }}u;
 {% for r in range(rounds) %}
   let i{{ r }} = first + {{ r * squad }}u;
@@ -42,7 +42,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let earlier = (1u << lane) - 1u;
   workgroupBarrier();
 {% for r in range(rounds) %}
-  // What lies past the row's end comes last of all.
+  // Elements past the row's end come last.
   let digit{{ r }} = select(255u, digit_of(raw{{ r }}), i{{ r }} < valid);
   let counter{{ r }} = own_squad * 256u + digit{{ r }};
 {% if cluster %}
@@ -62,7 +62,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   atomicOr(&pool[mask{{ r }}], 1u << lane);
   workgroupBarrier();
 {% if r > 0 %}
-  atomicStore(&pool[mask{{ r - 1 }}], 0u);   // for the next round but one
+  atomicStore(&pool[mask{{ r - 1 }}], 0u);   // reused in the next round but one
 {% endif %}
   let peers{{ r }} = atomicLoad(&pool[mask{{ r }}]);
   let rank{{ r }} = before{{ r }} + countOneBits(peers{{ r }} & earlier);
@@ -74,7 +74,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   workgroupBarrier();
 {% endif %}
 
-  // Counters become sums over the squads before, scans sums over the digits below.
+  // Counters become sums over the earlier squads, scans sums over the lower digits.
   for (var d = tid; d < 256u; d += {{ workgroup }}u) {
     var sum = 0u;
     for (var s = 0u; s < {{ squads }}u; s++) {
@@ -104,7 +104,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
     let d = tid + k * {{ workgroup }}u;
     let below = through[k] - own[k];
     bases[d] += below.y - below.x;
-    scans[d] = below;   // nobody reads the sums any more
+    scans[d] = below;   // the sums are not read any more
   }
   workgroupBarrier();
 {% for r in range(rounds) %}
@@ -112,7 +112,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% endfor %}
   workgroupBarrier();
 
-  // The tile in order; slot i holds what goes to bases[digit] + i.
+  // The sorted tile; slot i goes to bases[digit] + i.
 {% set words = ["x", "y"] if key_bits == 64 else [""] %}
 {% for w in words %}
 {% for r in range(rounds) %}

@@ -1,4 +1,5 @@
-// The few best of long rows: those of each part of a row, then those of the parts' together, until a row is one part.
+// The best few elements of long rows: those of each part of a row, then those of the parts' results, until a row is one
+// part.
 #include "kernels/sort/sort.h"
 
 namespace weft::kernels {
@@ -6,13 +7,13 @@ namespace {
 
 constexpr std::int64_t kTile = 1024, kRound = 512;
 
-// Sizes of a round: candidates of a row, and into how many parts they are cut.
+// Sizes of a round: candidates of a row, and the parts into which they are cut.
 struct Level {
   std::int64_t length, part_length, parts;
 };
 
 std::vector<Level> levels_of(const gpu::Capabilities& can, const SortProblem& p) {
-  // Parts long enough that their best are few, and enough of them to fill a GPU.
+  // Parts so long that few of their elements are selected, and enough parts to fill a GPU.
   const std::int64_t most = can.software ? 8 : std::max<std::int64_t>(2048 / std::max<std::int64_t>(p.rows, 1), 1);
   const std::int64_t least = std::max<std::int64_t>(4096, 16 * p.keep);
   std::vector<Level> levels;
@@ -32,7 +33,7 @@ std::uint64_t list_bytes(const SortProblem& p, const Level& level) {
 
 std::uint64_t select_scratch(const gpu::Capabilities& capabilities, const SortProblem& problem) {
   const std::vector<Level> levels = levels_of(capabilities, problem);
-  // Lists take turns in two places; each is at least as long as what follows it there.
+  // Lists alternate between two buffers; each is at least as long as the next list there.
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(levels.size() - 1, 2); ++i) bytes += list_bytes(problem, levels[i]);
   return bytes;

@@ -67,7 +67,7 @@ SortProblem problem_of(const Request& r) {
 enum class Way : std::uint8_t { in_tiles, select, radix };
 
 Way way_of(const SortProblem& p) {
-  if (p.in_place || p.given_places) return Way::radix;  // alone takes such
+  if (p.in_place || p.given_places) return Way::radix;  // only radix can do these
   return p.length <= kShortRow ? Way::in_tiles : p.keep <= kFewest ? Way::select : Way::radix;
 }
 
@@ -85,7 +85,7 @@ Request part_of(const Request& r, int axis, std::int64_t begin, std::int64_t cou
   return part;
 }
 
-// Whether the operands, all of one row, and what they need of scratch, fit a binding each.
+// True if the operands, all of one row, and the scratch that they need fit a binding each.
 bool fits(const gpu::Capabilities& can, const Request& row, std::uint64_t scratch) {
   for (const auto& v : {std::optional(row.x), row.values, row.indices}) {
     if (v && span_bytes(*v) > chunk_limit(can)) return false;
@@ -93,21 +93,21 @@ bool fits(const gpu::Capabilities& can, const Request& row, std::uint64_t scratc
   return scratch <= chunk_limit(can);
 }
 
-// What a call is made of.
+// The steps of a call.
 struct Steps {
-  // Takes a part, and where in scratch its scratch may begin.
+  // Sorts a part; its scratch may begin at `scratch_at`.
   std::function<void(const SortProblem&, std::uint64_t scratch_at)> sort;
   std::function<void(const View& from, const View& to)> copy;
 };
 
-// A row too long for a binding, in windows that fit by twos: neighbours are sorted together, each with its left one and
-// its right one in turns, as often as there are windows (Baudet and Stevenson, "Optimal sorting algorithms for parallel
-// computers", 1978). Equal elements never pass each other. Goes on in what the first round wrote; where that is no
-// output, or not all of it, a list in scratch.
+// Sorts a row that exceeds a binding, in chunks of which two fit: adjacent chunks are sorted together, each alternately
+// with the one before and the one after it, for as many rounds as there are chunks (Baudet and Stevenson, "Optimal
+// sorting algorithms for parallel computers", 1978). Equal elements never change their order. Later rounds work on the
+// result of the first one: the output, or, if there is none or it is not complete, a list in scratch.
 void sort_in_chunks(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const std::int64_t length = r.x.shape()[r.axis];
   Request sorted = r;
-  // Lists begin where a binding may, so that each can have its own.
+  // Lists begin at the alignment of bindings, so that each can have its own.
   constexpr std::uint64_t kAligned = list_size(1);
   const bool lists = !r.values || !r.all;
   std::uint64_t scratch_at = lists ? kAligned - scratch.offset % kAligned : 0;
@@ -153,14 +153,14 @@ void sort_in_chunks(const gpu::Capabilities& can, const Request& r, const View& 
   }
 }
 
-// While its size is to be found.
+// Scratch whose size is not known yet.
 View unknown_memory() {
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
   return {Buffer::placeholder(kMost), 0, DType::u8, {kMost}};
 }
 
-// The top of a row too long for a binding: that of each window, listed in scratch, and of the list; or, where
-// those are too many, the first of the sorted row.
+// The top of a row that exceeds a binding: the top of the list, in scratch, of the tops of all chunks; or, if these are
+// too many, the first elements of the sorted row.
 void top_in_chunks(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const SortProblem whole = problem_of(r);
   const View unknown = unknown_memory();
@@ -200,8 +200,8 @@ void top_in_chunks(const gpu::Capabilities& can, const Request& r, const View& s
   steps.sort(of_list(scratch), scratch_at);
 }
 
-// Takes the steps with parts of fewer rows, until all operands and the scratch fit a binding each, or with windows of a
-// single row. Throws Unsupported where that cannot be.
+// Executes the steps with parts of fewer rows, so that all operands and the scratch fit a binding each, or with chunks
+// of a single row. Throws Unsupported if that is impossible.
 void in_parts(const gpu::Capabilities& can, const Request& r, const View& scratch, const Steps& steps) {
   const SortProblem p = problem_of(r);
   AxisMask others = every_axis();
@@ -286,7 +286,7 @@ void sort_short(gpu::Commands& commands, const SortProblem& p) {
       std::max<std::int64_t>(2, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(p.length))));
   const std::int64_t tile = std::max<std::int64_t>(padded, 2 * workgroup);
   const std::int64_t together = tile / padded;
-  // Threads side by side take what is side by side in memory.
+  // Adjacent threads take elements that are adjacent in memory.
   const bool across = !p.outer.shape.empty() && std::abs(p.outer.strides[0].back()) < std::abs(p.steps[0]);
   call.iterate(p.outer.shape);
   add_input(call, p);

@@ -1,4 +1,4 @@
-// What sort and top-k share with each other and their twin.
+// Shared by sort, top-k and the CPU's kernel.
 #pragma once
 
 #include <optional>
@@ -8,28 +8,29 @@
 
 namespace weft::kernels {
 
-// Rows of x, of which the first `keep` elements in the order of their keys are wanted.
+// Rows of x, of which the first `keep` elements in the order of their keys are requested.
 struct SortProblem {
-  View x;                              // raw, as `values` is
+  View x;                              // as unsigned bits, like `values`
   std::optional<View> values, indices;
   KeyRule rule;
-  Collapsed outer;                     // all axes but one; strides of x, values, indices, zeros for what is left out
-  std::array<std::int64_t, 3> steps{};  // theirs along that axis
+  Collapsed outer;                     // all axes but one; strides of x, values, indices; zeros for absent ones
+  std::array<std::int64_t, 3> steps{};  // their strides along that axis
   std::int64_t rows = 1, length = 1, keep = 1;
-  // Of one row, which is a part of a longer one: where its elements stood in that, one after another from `first_place`
-  // on, or as a list says.
+  // For a row that is part of a longer one: the indices of its elements there, consecutive from `first_place` on, or as
+  // `given_places` lists them.
   std::int64_t first_place = 0;
   std::optional<View> given_places;
   bool in_place = false;               // x is `values`
 };
 
-// Rows of up to this many elements are sorted in workgroup memory, and as many at most of a longer row are its top.
+// Rows of up to kShortRow elements are sorted in workgroup memory; the top of a longer row is selected if it has at
+// most kFewest elements.
 inline constexpr std::int64_t kShortRow = 1024, kFewest = 256;
 
-// What a list in scratch takes, so that the next one is aligned, as a binding too.
+// The size of a list in scratch, rounded up so that the next one is aligned as a binding.
 constexpr std::uint64_t list_size(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// Each: the bytes of scratch it needs, and the call.
+// For each algorithm: the bytes of scratch that it needs, and the call.
 std::uint64_t radix_scratch(const gpu::Capabilities& capabilities, const SortProblem& problem);
 void radix_sort(gpu::Commands& commands, const SortProblem& problem, const View& scratch);
 std::uint64_t select_scratch(const gpu::Capabilities& capabilities, const SortProblem& problem);
@@ -38,7 +39,7 @@ void sort_short(gpu::Commands& commands, const SortProblem& problem);
 
 void sort_cpu(cpu::Executor& executor, const SortProblem& problem);
 
-// Adds x and the outputs as far as the call needs them: operands, strides over `iterate`, steps, template variables
+// Adds x and the outputs if the call needs them: operands, strides over `iterate`, steps, and the template variables
 // has_values, has_indices, long_indices.
 void add_input(Call& call, const SortProblem& problem);
 void add_outputs(Call& call, const SortProblem& problem, bool wanted = true);

@@ -6,7 +6,7 @@
 namespace weft::kernels {
 namespace {
 
-// The key above the index: one number whose order is the result's.
+// The key above the index: a number in the order of the result.
 struct Packed {
   using Pair = std::uint64_t;
   static Pair pack(std::uint64_t key, std::int64_t index) { return key << 32 | static_cast<std::uint64_t>(index); }
@@ -18,7 +18,7 @@ struct Wide {
   static std::int64_t index(const Pair& p) { return p.second; }
 };
 
-// An element's bits, and bits to an element; types of less than a byte lie in parts of one.
+// Loads and stores an element's bits; types of less than a byte are parts of one.
 std::uint64_t load_bits(const View& view, std::int64_t offset) {
   const int b = bits(view.dtype);
   const std::byte* base = view.buffer.data() + view.offset;
@@ -48,7 +48,7 @@ void run(cpu::Executor& executor, const SortProblem& p) {
   const auto start = [&](int operand, std::int64_t row) {
     return offset_of({p.outer.shape, p.outer.strides[operand]}, row);
   };
-  // One long row is sorted by all cores, many rows by a core each.
+  // One long row is sorted by all cores, many rows by one core each.
   const bool wide = p.rows < executor.threads() && p.length > 65536;
   const auto rows = [&](std::int64_t begin, std::int64_t end) {
     auto pairs = host_list<typename Form::Pair>(p.length);

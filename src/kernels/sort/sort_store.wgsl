@@ -1,4 +1,4 @@
-{# Stores the result's element `j` of a row, which stands at `place` of x. #}
+{# Stores element `j` of a row's result, which is element `place` of x. #}
 fn store_result(c: Coords, j: u32, place: u32) {
 {% if has_values %}
   store_values(at_values(c) + j * p.values_step, load_x(at_x(c) + place * p.x_step));

@@ -1,10 +1,10 @@
-{# A tile of (ordered key, index) pairs in workgroup memory, and its bitonic sort: pieces of a power of two elements, each
-   by itself. Indices break ties, so that the order is whole and the sort stable. #}
+{# A tile of (ordered key, index) pairs in workgroup memory, and its bitonic sort, in pieces of a power of two elements,
+   each separately. Indices break ties, so that the order is total and the sort stable. #}
 var<workgroup> keys: array<ordered_key_t, {{ tile }}>;
 var<workgroup> places: array<u32, {{ tile }}>;
 
 const last_key = ordered_key_t(0xffffffffu);
-const nowhere = 0xffffffffu;   // of what fills a piece up
+const nowhere = 0xffffffffu;   // for the padding of a piece
 
 fn order(i: u32, j: u32) {
   let a = keys[i];
@@ -24,10 +24,10 @@ fn order(i: u32, j: u32) {
   }
 }
 
-// All threads call it together; the tile is written before and may be read after.
+// All threads must call it together. Begins and ends with a barrier.
 fn sort_tile(tid: u32, piece: u32) {
   for (var size = 2u; size <= piece; size *= 2u) {
-    // A piece's halves ascend: mirrored ends first, then ever closer pairs.
+    // A piece's halves ascend: compares mirrored ends first, then ever closer pairs.
     workgroupBarrier();
     let half = size / 2u;
     for (var c = tid; c < {{ tile // 2 }}u; c += {{ workgroup }}u) {

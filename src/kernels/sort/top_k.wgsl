@@ -1,7 +1,7 @@
-{# The best `keep` elements of each part of each row, in order. A tile of workgroup memory holds the best so far and, after
-   them, what has been found since to beat the worst of those; a full tile is sorted, and its best stay. Elements come in
-   the order of their indices, so that of equals the first is in already.
-   `listed`: a row's elements are those whose indices a list gives. Not `last`: the result is such a list. #}
+{# The best `keep` elements of each part of each row, in order. A tile of workgroup memory holds the best so far,
+   followed by later elements that beat the worst of those; a full tile is sorted, and its best are kept. Elements are
+   processed in the order of their indices, so that the first of equal ones is kept. `listed`: a row's elements are
+   those whose indices a list gives. Not `last`: the result is such a list. #}
 var<workgroup> found: atomic<u32>;
 var<workgroup> found_in_all: u32;
 
@@ -14,8 +14,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let c = coords(row);
   let x0 = at_x(c);
   let end = min((part + 1u) * p.part_length, p.length);
-  var held = 0u;         // pairs in the tile
-  var worst = last_key;  // the last of the best, once there are enough
+  var held = 0u;         // number of pairs in the tile
+  var worst = last_key;  // the last of the best, if there are enough
   var enough = false;
   for (var base = part * p.part_length; base < end; base += {{ per_round }}u) {
     if (held + {{ per_round }}u > {{ tile }}u) {
