@@ -26,13 +26,13 @@ def table(head, rows):
 
 
 def kernels(weft):
-    text = MARK.format("the table in src/kernels/table.cc") + (
+    text = MARK.format("the schemas in src/kernels/*/*_rows.cc") + (
         "# Kernels\n\nAll kernels of the library, as `weft kernels` lists them. Each is a function of its family's header, which "
         "specifies it completely, and can be called by its name or an alias (`weft/kernels/table.h`). Operands with a question "
         "mark and attributes with a default may be omitted.\n\n"
         "Types are those that a kernel supports on the CPU, with attributes at their defaults. \"floats\", \"integers\", \"signed\" "
         "and \"unsigned\" are all types of that kind (`weft/dtype.h`), with the packed ones among the integers; \"numbers\" are "
-        "floats and integers; \"as x\" is the type of x. The headers list which types can be combined. A GPU throws Unsupported "
+        "floats and integers; \"as x\" is the type of x. Combinations are separated by \"or\". A GPU throws Unsupported "
         "for what it cannot do: it moves f64, but does not compute with it.\n\n"
         "The size of a binding is limited (`weft devices` shows the limit). Kernels process larger tensors in chunks; chunks of rows, "
         "of operands of `matmul` along k, and of the keys or values of one head of `attention` exchange partial results through "
@@ -43,8 +43,13 @@ def kernels(weft):
     rows = json.loads(run(weft, "kernels", "--json"))
 
     def names(row):
-        others = ", ".join(f"`{n}`" for n in row["other_names"].split())
+        others = ", ".join(f"`{n}`" for n in row["other_names"])
         return f"`{row['name']}`" + (f" ({others})" if others else "")
+
+    def operands(listed):
+        mark = {"one": "", "optional": "?", "repeated": "..."}
+        text = " ".join(o["name"] + mark[o["arity"]] for o in listed)
+        return f"`{text}`" if text else ""
 
     for family in dict.fromkeys(row["family"] for row in rows):
         text += f"\n## {family} ([`weft/kernels/{family}.h`](../include/weft/kernels/{family}.h))\n\n"
@@ -52,8 +57,8 @@ def kernels(weft):
             text += ("Special values (NaN, zeros, overflow) are described in "
                      "[`weft/expression.h`](../include/weft/expression.h).\n\n")
         text += table(["kernel", "inputs", "outputs", "types", "attributes", "what it computes"],
-                      [[names(r), f"`{r['inputs']}`" if r["inputs"] else "", f"`{r['outputs']}`", r["types"],
-                        " ".join(f"`{a}`" for a in r["attributes"].split()), r["summary"]]
+                      [[names(r), operands(r["inputs"]), operands(r["outputs"]), r["types"],
+                        ", ".join(f"`{a['text']}`" for a in r["attributes"]), r["summary"]]
                        for r in rows if r["family"] == family])
     return text
 
