@@ -217,7 +217,12 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(types["less"], "a: numbers, bool; b: as a; y: bool")
         self.assertEqual(types["select"], "condition: bool; a: any; b, y: as a")
         self.assertEqual(types["gcd"], "a: integers; b, y: as a")
-        self.assertEqual(types["abs"], "x: numbers, c64; y: as x, f32 for c64")
+        self.assertEqual(types["abs"], "x: numbers; y: as x or x: c64; y: f32")
+        pad = next(kernel for kernel in listing if kernel["name"] == "pad")
+        self.assertEqual(pad["inputs"], [{"name": "x", "arity": "one", "min_rank": 0, "max_rank": 8}])
+        self.assertEqual(pad["signatures"][0]["y"], {"as": "x"})
+        self.assertIn({"name": "value", "type": "number", "default": 0, "text": "value: number = 0"}, pad["attributes"])
+        self.assertEqual(pad["attributes"][1]["choices"], ["constant", "edge", "reflect", "symmetric", "wrap"])
         self.assertRegex(self.run_weft("kernels", "where").stdout.decode(), r"(?m)^  select .*\n +condition: bool; .*\n +also where$")
         for arguments in (["zzz"], ["zzz", "--json"]):
             process = self.run_weft("kernels", *arguments)

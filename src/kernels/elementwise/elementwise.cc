@@ -418,7 +418,7 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
       .set("exact", exact)
       .set("row_misalignment", row_misalignment)
       .set("full", unroll > 1 && groups % block == 0)
-      .set("no_ties", fast_path)
+      .set("fast_path", fast_path)
       .set("store_how", store_how)
       .set("sums", sums)
       .set("unroll", unroll)
