@@ -11,6 +11,7 @@ void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_graph(CLI::App& app);
 void add_kernels(CLI::App& app);
+void add_ops(CLI::App& app);
 void add_profile(CLI::App& app);
 
 }  // namespace weft::app

@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
   weft::app::add_devices(app);
   weft::app::add_graph(app);
   weft::app::add_kernels(app);
+  weft::app::add_ops(app);
   weft::app::add_profile(app);
   try {
     app.parse(argc, argv);

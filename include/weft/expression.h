@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,9 +93,12 @@ class Expression {
   int input(DType type);
   int constant(Number value, DType type);
   int constant_bits(std::uint64_t bits, DType type);  // the value's bytes in `type`, low end first
-  int apply(ScalarOp op, std::initializer_list<int> args);
+  int apply(ScalarOp op, std::span<const int> args);
+  int apply(ScalarOp op, std::initializer_list<int> args) { return apply(op, std::span(args.begin(), args.size())); }
   // Between all types, by kernels::copy's rules. A complex number becomes its real part, or true unless it is 0.
   int cast(int value, DType type);
+  // What the functions above do, by the node's op; its args are nodes of this expression.
+  int append(const Node& node);
   // Marks a node as an output; outputs are numbered in the order of these calls.
   void output(int node);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
 
 namespace weft::compiler {
@@ -23,9 +24,13 @@ bool is_cheap(const Expression& expression) {
 int Region::at(Value v) {
   const auto known = std::ranges::find(nodes_, v, &std::pair<Value, int>::first);
   if (known != nodes_.end()) return known->second;
-  set(v, expression.input(v.dtype()));
-  inputs.push_back(v);
+  set(v, add_input(v));
   return nodes_.back().second;
+}
+
+int Region::add_input(Value v) {
+  inputs.push_back(v);
+  return expression.input(v.dtype());
 }
 
 std::vector<int> Region::at(std::span<const Value> values) {
@@ -36,6 +41,11 @@ std::vector<int> Region::at(std::span<const Value> values) {
 
 std::vector<int> Region::add(const Expression& from, std::span<const Value> operands) {
   return splice(expression, from, at(operands));
+}
+
+Value Region::node(const Expression& from, std::span<const int> args) {
+  expression.output(splice(expression, from, args)[0]);
+  return apply(make_op<ElementwiseOp>(std::move(expression)), std::move(inputs));
 }
 
 void Region::add(std::span<const Node* const> nodes) {

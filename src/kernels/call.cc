@@ -72,29 +72,29 @@ Call& Call::operand(std::string_view name, const View& view, int width, bool loa
                     std::uint32_t pair_stride) {
   str_append(key_, '|', name, ':', weft::name(view.dtype), 'x', width, loads ? "r" : "", stores ? "w" : "");
   if (pair_stride) str_append(key_, '/', pair_stride);
-  operands_.push_back({std::string(name), view.dtype, width, loads, stores,
-                       element_type(view.dtype, pair_stride ? 1 : width, stores), 0});
-  if (pair_stride) operands_.back().pair_stride = pair_stride;
+  head_.operands.push_back({std::string(name), view.dtype, width, loads, stores,
+                            element_type(view.dtype, pair_stride ? 1 : width, stores), 0});
+  if (pair_stride) head_.operands.back().pair_stride = pair_stride;
+  head_.operands.back().element_bytes = element_size(view.dtype, width);
   views_.push_back(view);
-  element_bytes_.push_back(element_size(view.dtype, width));
   return *this;
 }
 
 Call& Call::update(std::string_view name, const View& view) {
   operand(name, view, 1, true, true);
   key_ += "u";
-  operands_.back().element = "atomic<u32>";
-  operands_.back().updates = true;
+  head_.operands.back().element = "atomic<u32>";
+  head_.operands.back().updates = true;
   return *this;
 }
 
 Call& Call::raw(std::string_view name, const View& view, std::string_view element, int element_bytes,
                 gpu::Access access) {
   str_append(key_, '|', name, ":raw ", element, access == gpu::Access::read ? " r" : " rw");
-  operands_.push_back(
+  head_.operands.push_back(
       {std::string(name), view.dtype, 0, true, access == gpu::Access::read_write, std::string(element), 0});
+  head_.operands.back().element_bytes = element_bytes;
   views_.push_back(view);
-  element_bytes_.push_back(element_bytes);
   return *this;
 }
 
@@ -137,12 +137,12 @@ Call& Call::epilogue(const Expression* expression, int width) {
   return set("epilogue", text);
 }
 Call& Call::enable(std::string_view extension) {
-  if (std::ranges::find(enables_, extension) == enables_.end()) enables_.emplace_back(extension);
+  if (std::ranges::find(head_.enables, extension) == head_.enables.end()) head_.enables.emplace_back(extension);
   return *this;
 }
 
 void Call::add_param(std::string_view name, char type, std::uint32_t bits) {
-  params_.push_back({std::string(name), type});
+  head_.params.push_back({std::string(name), type});
   param_values_.push_back(bits);
 }
 Call& Call::param(std::string_view name, std::uint32_t value) {
@@ -158,8 +158,8 @@ Call& Call::param(std::string_view name, float value) {
   return *this;
 }
 Call& Call::opaque_zero() {
-  const auto is_it = [](const Param& p) { return p.name == "opaque_zero"; };
-  return std::ranges::any_of(params_, is_it) ? *this : param("opaque_zero", 0u);
+  const auto is_it = [](const ShaderHead::Param& p) { return p.name == "opaque_zero"; };
+  return std::ranges::any_of(head_.params, is_it) ? *this : param("opaque_zero", 0u);
 }
 Call& Call::index_param(std::string_view name, std::int64_t value) {
   if (value >= (std::int64_t{1} << 32) || value < -(std::int64_t{1} << 31)) {
@@ -170,169 +170,21 @@ Call& Call::index_param(std::string_view name, std::int64_t value) {
 }
 
 Call& Call::assume_aligned(int elements) {
-  multiple_ = elements;
+  head_.aligned_elements = elements;
   return *this;
 }
 
-int Call::unit(std::string_view operand) const {
-  const auto op = std::ranges::find(operands_, operand, &Operand::name);
-  return op != operands_.end() && op->width > 1 ? multiple_ : 1;
-}
-
 Call& Call::iterate(const Shape& shape) {
-  iterate_rank_ = shape.rank();
+  head_.iterate_rank = shape.rank();
   for (int i = 0; i < shape.rank(); ++i) index_param(str_cat('n', i), shape[i]);
   return *this;
 }
 
 Call& Call::strides(std::string_view operand, const Strides& strides) {
-  strided_.emplace_back(operand, strides.rank());
-  const int n = unit(operand);
+  head_.strided.emplace_back(operand, strides.rank());
+  const int n = head_.unit(operand);
   for (int i = 0; i < strides.rank(); ++i) index_param(str_cat(operand, "_s", i), strides[i] / n);
   return *this;
-}
-
-// Gives each operand a binding: a range of its buffer that starts at the device's alignment. Operands of a buffer that
-// is written share a binding, or, if one would exceed the device's limit, several, which must not overlap.
-void Call::resolve_bindings() {
-  auto is_written = [&](const Buffer& buffer) {
-    for (std::size_t i = 0; i < operands_.size(); ++i) {
-      if (operands_[i].stores && views_[i].buffer == buffer) return true;
-    }
-    return false;
-  };
-  const auto begin_of = [&](std::uint64_t first) {
-    return first / capabilities_.storage_alignment * capabilities_.storage_alignment;
-  };
-  const auto size_of = [&](const Buffer& buffer, std::uint64_t first, std::uint64_t last) {
-    const std::uint64_t end = std::min((last + 15) / 16 * 16, buffer.capacity() / 4 * 4);
-    return std::max<std::uint64_t>(end, begin_of(first) + 4) - begin_of(first);
-  };
-  for (std::size_t i = 0; i < operands_.size(); ++i) {
-    Operand& op = operands_[i];
-    const View& view = views_[i];
-    const auto [low, high] = view.layout.offset_range();
-    const std::int64_t b = bits(view.dtype);
-    const std::uint64_t first = view.offset + static_cast<std::uint64_t>((low * b) >> 3);  // packed types: rounded down
-    const std::uint64_t last =
-        view.count() ? view.offset + static_cast<std::uint64_t>(((high + 1) * b + 7) / 8) : first + 1;
-    const bool writes = is_written(view.buffer);
-    auto shared = slots_.end(), other = slots_.end();
-    std::uint64_t least = capabilities_.max_binding;
-    for (auto slot = slots_.begin(); writes && slot != slots_.end(); ++slot) {
-      if (slot->binding.buffer != view.buffer) continue;
-      other = slot;
-      const std::uint64_t size = size_of(view.buffer, std::min(slot->first, first), std::max(slot->last, last));
-      const std::uint64_t more = size - size_of(view.buffer, slot->first, slot->last);
-      if (size <= capabilities_.max_binding && more <= least) least = more, shared = slot;
-    }
-    op.binding = static_cast<int>(shared - slots_.begin());
-    if (shared == slots_.end()) {
-      if (other != slots_.end()) str_append(key_, '|', op.name, '/', other - slots_.begin());
-      slots_.push_back(
-          {{view.buffer, 0, 0, writes ? gpu::Access::read_write : gpu::Access::read}, op.element, first, last});
-      continue;
-    }
-    // Operands that share a binding with different element types all access it as words.
-    if (shared->element != op.element) {
-      const bool raw = !op.width || !std::ranges::find(operands_, op.binding, &Operand::binding)->width;
-      if (raw) {
-        throw InvalidArgument(
-            "{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own", kernel_,
-            op.name, to_string(view), shared->element);
-      }
-      const bool atomic = shared->element == "atomic<u32>" || op.element == "atomic<u32>";
-      shared->element = atomic ? "atomic<u32>" : "u32";
-    }
-    shared->first = std::min(shared->first, first);
-    shared->last = std::max(shared->last, last);
-    str_append(key_, '|', op.name, '=', op.binding);
-  }
-  const auto operands_of = [&](const Slot& slot) {
-    std::string list;
-    for (std::size_t i = 0; i < operands_.size(); ++i) {
-      if (operands_[i].binding != &slot - slots_.data()) continue;
-      list += std::format("{}{} {}", list.empty() ? "" : ", ", operands_[i].name, to_string(views_[i]));
-    }
-    return list;
-  };
-  for (Slot& slot : slots_) {
-    slot.binding.offset = begin_of(slot.first);
-    slot.binding.size = size_of(slot.binding.buffer, slot.first, slot.last);
-    const bool overlaps = std::ranges::any_of(slots_, [&](const Slot& s) {
-      return &s < &slot && s.binding.access == gpu::Access::read_write && s.binding.buffer == slot.binding.buffer &&
-             s.binding.offset < slot.binding.offset + slot.binding.size &&
-             slot.binding.offset < s.binding.offset + s.binding.size;
-    });
-    if (overlaps || slot.binding.size > capabilities_.max_binding) {
-      throw Unsupported("{}: {} past this device's limit of {} bytes a binding", kernel_,
-                        overlaps ? std::format("operands that lie within {} bytes of each other, in one buffer, are "
-                                               "together", capabilities_.storage_alignment)
-                                 : std::format("{} bytes of {} are", slot.binding.size, operands_of(slot)),
-                        capabilities_.max_binding);
-    }
-  }
-  if (slots_.size() > capabilities_.max_storage_buffers) {
-    throw Unsupported("{}: {} storage buffers, this device takes {}", kernel_, slots_.size(),
-                      capabilities_.max_storage_buffers);
-  }
-  for (std::size_t i = 0; i < operands_.size(); ++i) {
-    const Operand& op = operands_[i];
-    const std::uint64_t bytes = views_[i].offset - slots_[op.binding].binding.offset;
-    const std::uint64_t unit_bits = op.width ? bits(op.dtype) : static_cast<std::uint64_t>(element_bytes_[i]) * 8;
-    if (bytes * 8 % unit_bits != 0) {
-      throw InvalidArgument("{}: operand {} starts {} bytes into its buffer, not a multiple of {} bits", kernel_,
-                            op.name, views_[i].offset, unit_bits);
-    }
-    const auto offset = static_cast<std::int64_t>(bytes * 8 / unit_bits);
-    index_param(offset_param(op.name), offset / unit(op.name));
-  }
-}
-
-std::string Call::offset_param(std::string_view operand) const {
-  const int n = unit(operand);
-  return n == 1 ? str_cat(operand, "_o") : str_cat(operand, "_o", n);
-}
-
-std::string Call::prelude() const {
-  const auto times = [](int n) { return n == 1 ? std::string() : std::format("{}u * ", n); };
-  std::string s;
-  for (const auto& e : enables_) s += std::format("enable {};\n", e);
-  s += "struct Params {\n";
-  for (const Param& p : params_) {
-    s += std::format("  {}: {},\n", p.name, p.type == 'u' ? "u32" : p.type == 'i' ? "i32" : "f32");
-  }
-  s += "}\n@group(0) @binding(0) var<uniform> p: Params;\n";
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const bool writes = slots_[i].binding.access == gpu::Access::read_write;
-    // The first operand of a slot names its variable.
-    const auto owner = std::ranges::find(operands_, static_cast<int>(i), &Operand::binding);
-    s += std::format("@group(0) @binding({}) var<storage, {}> {}_buf: array<{}>;\n", i + 1,
-                     writes ? "read_write" : "read", owner->name, slots_[i].element);
-  }
-  for (const Operand& op : operands_) {
-    if (!op.width) continue;
-    const auto owner = std::ranges::find(operands_, op.binding, &Operand::binding);
-    s += accessors(op.name, owner->name + "_buf", slots_[op.binding].element, op.dtype, op.width,
-                   {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.pair_stride,
-                   times(unit(op.name)) + "p." + offset_param(op.name));
-  }
-  if (iterate_rank_ >= 0) {
-    const int rank = std::max(iterate_rank_, 1);
-    s += std::format("alias Coords = array<u32, {}>;\nfn coords(i: u32) -> Coords {{\n  var c: Coords;\n", rank);
-    if (iterate_rank_ > 1) s += "  var r = i;\n";
-    for (int d = iterate_rank_ - 1; d > 0; --d) s += std::format("  c[{0}] = r % p.n{0}; r = r / p.n{0};\n", d);
-    s += std::format("  c[0] = {};\n  return c;\n}}\n", iterate_rank_ > 1 ? "r" : "i");
-  }
-  for (const auto& [operand, rank] : strided_) {
-    std::string sum;
-    for (int d = 0; d < rank; ++d) sum += std::format("{}c[{}] * p.{}_s{}", d ? " + " : "", d, operand, d);
-    s += std::format("fn at_{}(c: Coords) -> u32 {{ return {}({}); }}\n", operand, times(unit(operand)),
-                     rank ? sum : "0u");
-  }
-  s += "fn group_index(wg: vec3<u32>, n: vec3<u32>) -> u32 { return p.first_group + wg.x + n.x * (wg.y + n.y * wg.z); "
-       "}\n";
-  return s;
 }
 
 std::string Call::wgsl() const {
@@ -342,7 +194,7 @@ std::string Call::wgsl() const {
   std::string text;
   for (const auto& name : includes_) text += kernel_source(name);
   text += kernel_source(kernel_);
-  std::string result = prelude();
+  std::string result = head_.wgsl();
   const bool reassociates_fp = capabilities_.reassociates_fp;
   if (expression_)
     result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", feeds_compute_);
@@ -368,8 +220,8 @@ Call& Call::variant(std::string_view name, std::string_view why) {
 Work Call::work() const {
   Work w = work_.value_or(Work{});
   std::int64_t elements = 0;
-  for (std::size_t i = 0; i < operands_.size(); ++i) {
-    if (operands_[i].stores) elements = std::max(elements, views_[i].count());
+  for (std::size_t i = 0; i < head_.operands.size(); ++i) {
+    if (head_.operands[i].stores) elements = std::max(elements, views_[i].count());
     if (!work_ || work_->bytes == 0) w.bytes += touched_bytes(views_[i]);
   }
   if (!work_ && expression_) {
@@ -381,20 +233,21 @@ Work Call::work() const {
 
 // Prepares the first dispatch: bindings and the complete key. The last parameter is the first workgroup.
 void Call::prepare() {
-  resolve_bindings();
+  const std::vector<std::int64_t> offsets = head_.assign_bindings(kernel_, views_, capabilities_, key_);
+  for (std::size_t i = 0; i < offsets.size(); ++i) index_param(head_.offset_param(head_.operands[i]), offsets[i]);
   param("first_group", 0u);
   for (const auto& [name, value] : variables_) {
     str_append(key_, ';', name, '=');
     std::visit([this](const auto& v) { append_value(key_, v); }, value);
   }
   for (const auto& name : includes_) str_append(key_, '+', name);
-  for (const auto& name : enables_) str_append(key_, '!', name);
-  for (const auto& p : params_) str_append(key_, ',', p.type, p.name);
+  for (const auto& name : head_.enables) str_append(key_, '!', name);
+  for (const auto& p : head_.params) str_append(key_, ',', p.type, p.name);
 }
 
 void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work) {
   std::vector<gpu::Binding> bindings;
-  for (const Slot& slot : slots_) bindings.push_back(slot.binding);
+  for (const ShaderHead::Binding& binding : head_.bindings) bindings.push_back(binding.range);
   commands_.dispatch({.key = key_,
                       .make_wgsl = [this] { return stored_wgsl(); },
                       .bindings = bindings,

@@ -47,6 +47,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/shader_head.h"
 #include "weft/expression.h"
 #include "weft/gpu.h"
 
@@ -128,37 +129,12 @@ class Call {
   void dispatch_groups(std::string_view label, std::int64_t count);
 
  private:
-  struct Operand {
-    std::string name;
-    DType dtype;
-    int width;
-    bool loads, stores;
-    std::string element;  // the array's element type
-    int binding;          // index into bindings_
-    bool updates = false;
-    std::uint32_t pair_stride = 1;  // between the two words of a group of four 16-bit elements
-  };
-  struct Slot {  // a binding, perhaps of several operands
-    gpu::Binding binding;
-    std::string element;
-    std::uint64_t first, last;  // bytes
-  };
-  struct Param {
-    std::string name;
-    char type;  // 'u', 'i', 'f'
-  };
-
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores,
                 std::uint32_t pair_stride = 0);
-  // The number of elements in which an operand's offset and strides are counted.
-  int unit(std::string_view operand) const;
-  std::string offset_param(std::string_view operand) const;
   void add_param(std::string_view name, char type, std::uint32_t bits);
-  void resolve_bindings();
   Work work() const;
   void prepare();
   void record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work);
-  std::string prelude() const;
   std::string wgsl() const;
   // The same, read from disk if an earlier process stored it there: rendering takes longer than reading.
   std::string stored_wgsl() const;
@@ -167,18 +143,12 @@ class Call {
   const gpu::Capabilities& capabilities_;
   std::string kernel_;
   std::string key_;
-  std::vector<Operand> operands_;
+  ShaderHead head_;
   std::vector<View> views_;
-  std::vector<int> element_bytes_;
-  std::vector<Slot> slots_;
   using Value = std::variant<std::int64_t, bool, std::string, std::vector<std::string>>;
   std::vector<std::pair<std::string, Value>> variables_;
   std::vector<std::string> includes_;
-  std::vector<std::string> enables_;
-  std::vector<Param> params_;
   std::vector<std::uint32_t> param_values_;
-  std::vector<std::pair<std::string, int>> strided_;  // operand, rank
-  int iterate_rank_ = -1;
   const Expression* expression_ = nullptr;
   int expression_width_ = 1;
   bool fast_path_ = false;
@@ -186,7 +156,6 @@ class Call {
   std::optional<Work> work_;
   std::string variant_, why_;
   bool single_dispatch_ = false;
-  int multiple_ = 1;
 };
 
 // True if a kernel on that many elements is small enough for one dispatch, which it must be if workgroups exchange

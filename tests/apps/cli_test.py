@@ -229,6 +229,19 @@ class CommandLine(unittest.TestCase):
             self.assert_fails(process, "zzz", "'weft kernels' lists all")
             self.assertEqual(process.stdout, b"")
 
+    def test_ops(self):
+        listing = json.loads(self.run_weft("ops", "--json").stdout)
+        self.assertEqual(len(listing), len({op["name"] for op in listing}))
+        ops = {op["name"]: op for op in listing}
+        self.assertEqual(ops["slice"]["attributes"][3], {"name": "step", "type": "integer", "default": 1, "text": "step: integer = 1"})
+        self.assertEqual([o["name"] for o in ops["matmul"]["inputs"]], ["a", "b"])
+        views = self.run_weft("ops", "view").stdout.decode()
+        self.assertRegex(views, r"(?m)^view\n  reshape +x +-> y +the same elements in another shape\n +shape: integers\n +x: any; y: as x$")
+        self.assertNotIn("matmul", views)
+        families = re.findall(r"(?m)^(\w+)$", self.run_weft("ops", "").stdout.decode())
+        self.assertEqual(families, sorted(set(families)))
+        self.assert_fails(self.run_weft("ops", "zzz"), "no op's name holds 'zzz'", "'weft ops' lists all")
+
     def test_graph(self):
         target = self.output / "g.dot"
         process = self.run_weft("graph", self.model, "--compiled", "--output", target)

@@ -2,7 +2,6 @@
 
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
-#include "graph/ops/elementwise.h"
 
 namespace weft::compiler {
 namespace {
@@ -73,8 +72,7 @@ Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
       const Value now = r.at(inputs[i]);
       args.push_back(inner[i] ? region.add(*inner[i], now.node()->inputs())[0] : region.at(now));
     }
-    region.expression.output(splice(region.expression, *own, args)[0]);
-    return apply(make_op<ElementwiseOp>(std::move(region.expression)), std::move(region.inputs));
+    return region.node(*own, args);
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
 
 namespace weft::compiler {
@@ -24,16 +23,13 @@ Graph literals(const Graph& graph, const PassContext&) {
       else all = false, rest = broadcast(rest, v.shape());
     }
     if (!any || all || rest != node.types()[0].shape) return {};
-    Expression e;
+    Region region;
     std::vector<int> args;
-    std::vector<Value> operands;
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {
-      const DType type = node.inputs()[i].dtype();
-      args.push_back(numbers[i] ? e.constant(*numbers[i], type) : e.input(type));
-      if (!numbers[i]) operands.push_back(r.at(node.inputs()[i]));
+      const Value& v = node.inputs()[i];
+      args.push_back(numbers[i] ? region.expression.constant(*numbers[i], v.dtype()) : region.add_input(r.at(v)));
     }
-    e.output(splice(e, *own, args)[0]);
-    return apply(make_op<ElementwiseOp>(std::move(e)), std::move(operands));
+    return region.node(*own, args);
   });
 }
 

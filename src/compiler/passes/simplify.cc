@@ -78,17 +78,7 @@ class Simplifier {
   int put(Step node) {
     const auto& nodes = to_.nodes();
     if (const auto it = std::ranges::find(nodes, node); it != nodes.end()) return static_cast<int>(it - nodes.begin());
-    const auto& a = node.args;
-    switch (node.op) {
-      case constant: return to_.constant_bits(node.bits, node.type);
-      case ScalarOp::cast: return to_.cast(a[0], node.type);
-      default: break;
-    }
-    switch (arity(node.op)) {
-      case 1: return to_.apply(node.op, {a[0]});
-      case 2: return to_.apply(node.op, {a[0], a[1]});
-      default: return to_.apply(node.op, {a[0], a[1], a[2]});
-    }
+    return to_.append(node);
   }
 
   int make(Step node) {
@@ -196,33 +186,21 @@ class Simplifier {
       return std::nullopt;
     }
     Expression e;
-    std::vector<int> args;
+    Step alone = node;  // on numbers of its own expression
     for (int i = 0; i < arity(node.op); ++i) {
       const Step& arg = at(node.args[i]);
       if (arg.op != constant) return std::nullopt;
-      args.push_back(e.constant_bits(arg.bits, arg.type));
+      alone.args[i] = e.append(arg);
     }
     // An input that is not read gives the CPU's kernel its shape.
     e.input(DType::u8);
-    e.output(splice(e, one(node), args)[0]);
+    e.output(e.append(alone));
     const std::byte nothing{};
     const TensorData shape = TensorData::copy_of(DType::u8, {}, std::span(&nothing, 1));
     const TensorData value = evaluate(ElementwiseOp(e), std::span(&shape, 1))[0];
     std::uint64_t bits = 0;
     std::memcpy(&bits, value.bytes.data(), value.bytes.size());
     return put({.op = constant, .type = node.type, .bits = bits});
-  }
-  // The operation on its own, with inputs as operands.
-  Expression one(const Step& node) const {
-    Expression e;
-    std::array<int, 3> x{-1, -1, -1};
-    for (int i = 0; i < arity(node.op); ++i) x[i] = e.input(at(node.args[i]).type);
-    const int y = node.op == ScalarOp::cast ? e.cast(x[0], node.type)
-                  : arity(node.op) == 1     ? e.apply(node.op, {x[0]})
-                  : arity(node.op) == 2     ? e.apply(node.op, {x[0], x[1]})
-                                            : e.apply(node.op, {x[0], x[1], x[2]});
-    e.output(y);
-    return e;
   }
 
   Expression to_;
@@ -243,20 +221,11 @@ Expression live(const Expression& from) {
   std::vector<int> made(nodes.size(), -1);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Step node = nodes[i];
-    if (node.op == input) {
-      made[i] = to.input(node.type);
-      continue;
-    }
-    if (!needed[i]) continue;
+    if (!needed[i] && node.op != input) continue;
     for (int& a : node.args) {
       if (a >= 0) a = made[a];
     }
-    const auto& a = node.args;
-    made[i] = node.op == constant           ? to.constant_bits(node.bits, node.type)
-              : node.op == ScalarOp::cast   ? to.cast(a[0], node.type)
-              : arity(node.op) == 1         ? to.apply(node.op, {a[0]})
-              : arity(node.op) == 2         ? to.apply(node.op, {a[0], a[1]})
-                                            : to.apply(node.op, {a[0], a[1], a[2]});
+    made[i] = to.append(node);
   }
   for (const int o : from.outputs()) to.output(made[o]);
   return to;
@@ -288,17 +257,13 @@ Value simplified_map(Rewriter& r, const Node& node, const Expression& own) {
   if (all || shape != node.types()[0].shape || std::ranges::none_of(read, [](char c) { return c != 0; })) {
     return e == own ? Value() : apply(make_op<ElementwiseOp>(e), r.at(node.inputs()));
   }
-  Expression fewer;
+  Region fewer;
   std::vector<int> args;
-  std::vector<Value> operands;
   const int unread = -1;
-  for (const Step& n : e.nodes()) {
-    if (n.op != input) continue;
-    args.push_back(read[n.input] ? fewer.input(n.type) : unread);
-    if (read[n.input]) operands.push_back(r.at(node.inputs()[n.input]));
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    args.push_back(read[i] ? fewer.add_input(r.at(node.inputs()[i])) : unread);
   }
-  fewer.output(splice(fewer, e, args)[0]);
-  return apply(make_op<ElementwiseOp>(std::move(fewer)), std::move(operands));
+  return fewer.node(e, args);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   const auto width = [](const View& view) { return can_vectorise(view) && view.shape()[-1] % 4 == 0 ? 4 : 1; };
   const bool matrices = variant.kind == AttentionKind::subgroup_matrix;
   call.include("attention_common");
+  if (matrices) call.include("store_f16");
   const auto add = [&](const char* name, const View& view, bool raw, bool as_matrices = false) {
     call.set(std::format("raw_{}", name), raw);
     if (as_matrices) call.raw(name, view, "f16", 2, gpu::Access::read);

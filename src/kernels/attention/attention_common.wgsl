@@ -125,6 +125,31 @@ fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
 }
 {% endif %}
 
+{# What workgroup `index` computes: rows from first_row of a batch and a head of keys, for a split of the keys `part`.
+   longest_first: blocks of rows in reverse, those that see the most keys first. #}
+{% macro place(index, block_rows, part, longest_first) -%}
+{% if kv_splits %}
+  let {{ part }} = {{ index }} % p.kv_splits;
+  let at = {{ index }} / p.kv_splits;
+{% else %}
+  let at = {{ index }};
+{% endif %}
+{% if longest_first %}
+  let first_row = (p.row_blocks - 1u - at % p.row_blocks) * {{ block_rows }};
+{% else %}
+  let first_row = at % p.row_blocks * {{ block_rows }};
+{% endif %}
+  let batch = at / p.row_blocks / p.kv_heads;
+  let kv_head = at / p.row_blocks % p.kv_heads;
+  let k_start = batch * p.k_b + kv_head * p.k_h;
+  let v_start = batch * p.v_b + kv_head * p.v_h;
+{%- endmacro %}
+{# The keys that row r sees, of those of its workgroup. #}
+{% macro keys_of_row(r, clip) -%}
+  let seen{{ r }} = seen_by_row(row{{ r }}, lengths);
+  let first{{ r }} = seen{{ r }}.x;
+  let count{{ r }} = {% if clip %}max(min(seen{{ r }}.y, keys.y), first{{ r }}){% else %}seen{{ r }}.y{% endif %} - first{{ r }};
+{%- endmacro %}
 {# Reads the lengths; `shared`: one thread reads them for the workgroup. #}
 {% macro read_lengths(shared) -%}
 {% if shared %}

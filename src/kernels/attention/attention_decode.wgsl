@@ -71,17 +71,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         @builtin(local_invocation_index) t: u32) {
   let block = group_index(wg, groups);
   if (block >= p.blocks) { return; }
-{% if kv_splits %}
-  let part = block % p.kv_splits;
-  let at = block / p.kv_splits;
-{% else %}
-  let at = block;
-{% endif %}
-  let first_row = at % p.row_blocks * {{ rows }}u;
-  let batch = at / p.row_blocks / p.kv_heads;
-  let kv_head = at / p.row_blocks % p.kv_heads;
-  let k_start = batch * p.k_b + kv_head * p.k_h;
-  let v_start = batch * p.v_b + kv_head * p.v_h;
+{{ place("block", rows ~ "u", "part", false) }}
   let lane = t % {{ lanes_per_key }}u;
   let key_group = t / {{ lanes_per_key }}u;
 {{ read_lengths(shared_lengths) }}
@@ -102,9 +92,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% if mask == "rows" %}
   let mask{{ r }} = row_start(batch, kv_head, row{{ r }}, p.mask_b, p.mask_h, p.mask_i);
 {% endif %}
-  let seen{{ r }} = seen_by_row(row{{ r }}, lengths);
-  let first{{ r }} = seen{{ r }}.x;
-  let count{{ r }} = max(min(seen{{ r }}.y, keys.y), first{{ r }}) - first{{ r }};
+{{ keys_of_row(r, true) }}
   var m{{ r }} = lowest;
   var l{{ r }} = 0.0;
 {% for s in range(v_per) %}

@@ -87,12 +87,7 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
       let in_block = column / {{ columns }}u;
       let to = key * {{ pitch_v }}u + column % {{ columns }}u;
 {% endif %}
-{% for j in range(4) %}
-      let h{{ j }} = bitcast<vec2<f16>>(next_{{ x }}{{ i }}[{{ j }}]);
-{% endfor %}
-{% for j in range(8) %}
-      {{ name }}[in_block][to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
-{% endfor %}
+{{ store_f16("next_" ~ x ~ i, 4, name ~ "[in_block][to", 0) }}
     }
 {% endfor %}
 {% if x == "k" and q_dim > dim %}
@@ -128,14 +123,18 @@ vec4<f32>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u
     }
     if (part == 0u) { shrinks[row] = shrink; }
 {% endmacro %}
-{# Rescales the sums of y through the workgroup memory of the scores, which are no longer needed. #}
-{% macro rescale() %}
-{% for c in range(o_dim // o_round) %}
+{# Stores slice c of the subgroup's sums of y to the workgroup memory of the scores. #}
+{% macro store_sums(c) %}
 {% for i in range(row_units) %}
 {% for j in range(o_share // unit_n) %}
       subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
 {% endfor %}
 {% endfor %}
+{% endmacro %}
+{# Rescales the sums of y through the workgroup memory of the scores, which are no longer needed. #}
+{% macro rescale() %}
+{% for c in range(o_dim // o_round) %}
+{{ store_sums(c) }}
       workgroupBarrier();
       for (var i = 0u; i < {{ o_round // threads_per_row }}u; i++) { scores[own_scores][in_rows * {{ pitch_s }}u + part * {{ o_round // threads_per_row }}u % {{ o_share }}u + i] *= shrinks[row]; }
       workgroupBarrier();
@@ -153,21 +152,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
         @builtin(local_invocation_index) t: u32, @builtin(subgroup_id) subgroup: u32) {
   let block = group_index(wg, groups);
   if (block >= p.blocks) { return; }
-{% if kv_splits %}
-  let key_part = block % p.kv_splits;
-  let at = block / p.kv_splits;
-{% else %}
-  let at = block;
-{% endif %}
-{% if right %}
-  let first_row = (p.row_blocks - 1u - at % p.row_blocks) * {{ block_rows }}u;    // longest rows first
-{% else %}
-  let first_row = at % p.row_blocks * {{ block_rows }}u;
-{% endif %}
-  let batch = at / p.row_blocks / p.kv_heads;
-  let kv_head = at / p.row_blocks % p.kv_heads;
-  let k_start = batch * p.k_b + kv_head * p.k_h;
-  let v_start = batch * p.v_b + kv_head * p.v_h;
+{{ place("block", block_rows ~ "u", "key_part", right) }}
 {{ read_lengths(shared_lengths) }}
   let last_row = min(first_row + {{ block_rows }}u, p.rows) - 1u;
   let keys = {{ keys_of("last_row", "key_part", "tile") }};
@@ -218,12 +203,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     let words = q_buf[p.q_o + (q_start + column) / 8u];
 {% endif %}
     let to = in_rows * {{ pitch_w }}u + d;
-{% for j in range(4) %}
-    let h{{ j }} = bitcast<vec2<f16>>(words[{{ j }}]);
-{% endfor %}
-{% for j in range(8) %}
-    weights[row / {{ sub_rows }}u][to + {{ j }}u] = h{{ j // 2 }}[{{ j % 2 }}];
-{% endfor %}
+{{ store_f16("words", 4, "weights[row / " ~ sub_rows ~ "u][to", 0) }}
   }
 {% endfor %}
   workgroupBarrier();
@@ -404,11 +384,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let y = row_start(batch, kv_head, own_row, p.y_b, p.y_h, p.y_i);
 {% endif %}
 {% for c in range(o_dim // o_round) %}
-{% for i in range(row_units) %}
-{% for j in range(o_share // unit_n) %}
-  subgroupMatrixStore<row_major>(&scores[at_m * {{ subgroups_n }}u + at_n], {{ i * unit_m * pitch_s + j * unit_n }}u, o{{ i }}_{{ c * o_share // unit_n + j }}, {{ pitch_s }}u);
-{% endfor %}
-{% endfor %}
+{{ store_sums(c) }}
   workgroupBarrier();
   if (first_row + row < p.rows) {
 {% for e in range(o_round // threads_per_row // 4) %}

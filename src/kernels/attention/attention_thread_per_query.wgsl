@@ -104,19 +104,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% endif %}
   let block = group_index(wg, groups);
   if (block >= p.blocks) { return; }
-{% if kv_splits %}
-  let part = block % p.kv_splits;
-  let at = block / p.kv_splits;
-{% else %}
-  let at = block;
-{% endif %}
-  let first_row = at % p.row_blocks * block_rows;
-  let batch = at / p.row_blocks / p.kv_heads;
-  let kv_head = at / p.row_blocks % p.kv_heads;
+{{ place("block", "block_rows", "part", false) }}
 {{ read_lengths(shared_lengths and staged) }}
   let keys = {{ keys_of("min(first_row + block_rows, p.rows) - 1u", "part", chunk * splits ~ "u") }};
-  let k_start = batch * p.k_b + kv_head * p.k_h;
-  let v_start = batch * p.v_b + kv_head * p.v_h;
   let lane = t{{ " / " ~ threads_per_row ~ "u" if threads_per_row > 1 }} % lanes;
 {% if splits > 1 %}
   let split = t / lanes;
@@ -135,9 +125,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let mask{{ r }} = row_start(batch, kv_head, row{{ r }}, p.mask_b, p.mask_h, p.mask_i);
 {% endif %}
 {% if bounded %}
-  let seen{{ r }} = seen_by_row(row{{ r }}, lengths);
-  let first{{ r }} = seen{{ r }}.x;
-  let count{{ r }} = {% if kv_splits %}max(min(seen{{ r }}.y, keys.y), first{{ r }}){% else %}seen{{ r }}.y{% endif %} - first{{ r }};
+{{ keys_of_row(r, kv_splits) }}
 {% endif %}
   var m{{ r }} = lowest;
   var l{{ r }} = 0.0;

@@ -18,19 +18,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let group = group_index(wg, groups);
   if (group >= p.blocks) { return; }
   let first_column = group % p.column_blocks * 256u;
-{% if kv_splits %}
-  let part = group / p.column_blocks % p.kv_splits;
-  let block = group / p.column_blocks / p.kv_splits;
-{% else %}
-  let block = group / p.column_blocks;
-{% endif %}
-  let first_row = block % p.row_blocks * block_rows;
-  let batch = block / p.row_blocks / p.kv_heads;
-  let kv_head = block / p.row_blocks % p.kv_heads;
+{{ place("group / p.column_blocks", "block_rows", "part", false) }}
 {{ read_lengths(shared_lengths) }}
   let keys = {{ keys_of("min(first_row + block_rows, p.rows) - 1u", "part", "tile") }};
-  let k_start = batch * p.k_b + kv_head * p.k_h;
-  let v_start = batch * p.v_b + kv_head * p.v_h;
   let x = t % 8u;
   let own = t / 8u * {{ rows }}u;    // the first of this thread's rows within the block
 {% for r in range(rows) %}
@@ -39,9 +29,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   let mask{{ r }} = row_start(batch, kv_head, row{{ r }}, p.mask_b, p.mask_h, p.mask_i);
 {% endif %}
 {% if bounded %}
-  let seen{{ r }} = seen_by_row(row{{ r }}, lengths);
-  let first{{ r }} = seen{{ r }}.x;
-  let count{{ r }} = {% if kv_splits %}max(min(seen{{ r }}.y, keys.y), first{{ r }}){% else %}seen{{ r }}.y{% endif %} - first{{ r }};
+{{ keys_of_row(r, kv_splits) }}
 {% endif %}
   var m{{ r }} = lowest;
   var l{{ r }} = 0.0;                // of the keys of this thread

@@ -306,96 +306,88 @@ bool map_in_chunks(gpu::Commands& commands, const ElementwiseProblem& problem) {
   });
 }
 
-}  // namespace
+// How the call's groups lie, and how each operand is accessed.
+struct Access {
+  std::vector<Operand> operands;  // the inputs, then the outputs
+  int width = 4;                  // elements of a group
+  std::int64_t misalignment = 0;  // elements from the first group's begin to the first element
+  std::string row_misalignment;   // row_misalignment_of
+  bool exact = false;             // all groups are whole
+};
 
-void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
-  if (map_in_chunks(commands, problem) || map_words(commands, problem)) return;
-  std::vector<Operand> operands;
-  int width = 4;
+Access access_of(const ElementwiseProblem& problem) {
+  Access a;
   auto add = [&](const View& v, std::string name) {
-    operands.push_back({v, problem.strides[operands.size()], "each", std::move(name)});
-    if (bits(v.dtype) == 64) width = 1;
+    a.operands.push_back({v, problem.strides[a.operands.size()], "each", std::move(name)});
+    if (bits(v.dtype) == 64) a.width = 1;
   };
   for (std::size_t k = 0; k < problem.inputs.size(); ++k) add(problem.inputs[k], str_cat("x", k));
   for (std::size_t k = 0; k < problem.outputs.size(); ++k) add(problem.outputs[k], str_cat("y", k));
   for (const auto& node : problem.expression.nodes()) {
-    if (bits(node.type) == 64) width = 1;
+    if (bits(node.type) == 64) a.width = 1;
   }
-  const Operand& y = operands[problem.inputs.size()];
-  const std::int64_t misalignment = width == 4 && y.inner() == 1 ? y.first_element() % 4 : 0;
-  if (width == 4) {
+  const Operand& y = a.operands[problem.inputs.size()];
+  if (a.width == 4) {
+    if (y.inner() == 1) a.misalignment = y.first_element() % 4;
     // If rows of narrow elements, or two outputs in one buffer, share a word, stores merge its parts atomically.
-    const bool cuts_words = problem.shape.rank() > 1 && (misalignment != 0 || problem.shape.back() % 4 != 0);
-    for (Operand& o : operands) {
-      if (fits_vectors(o, misalignment) && !(cuts_words && o.name[0] == 'y' && bits(o.view.dtype) < 32)) o.mode = "vec";
+    const bool cuts_words = problem.shape.rank() > 1 && (a.misalignment != 0 || problem.shape.back() % 4 != 0);
+    for (Operand& o : a.operands) {
+      const bool shares_words = cuts_words && o.name[0] == 'y' && bits(o.view.dtype) < 32;
+      if (fits_vectors(o, a.misalignment) && !shares_words) o.mode = "vec";
     }
-    for (Operand& o : operands) {
+    for (Operand& o : a.operands) {
       for (const View& v : problem.outputs) {
         if (&v != &o.view && v.buffer == o.view.buffer && o.name[0] == 'y') o.mode = "each";
       }
     }
+    a.row_misalignment = row_misalignment_of(problem, y);
   }
-  const std::string row_misalignment = width == 4 ? row_misalignment_of(problem, y) : "";
-  for (Operand& o : operands) {
-    if (!row_misalignment.empty()) o.mode = &o == &y || (in_step(o, y) && last_group_is_whole(o.view)) ? "vec" : "each";
-  }
-  for (Operand& o : operands) {
+  for (Operand& o : a.operands) {
+    if (!a.row_misalignment.empty()) {
+      o.mode = &o == &y || (in_step(o, y) && last_group_is_whole(o.view)) ? "vec" : "each";
+    }
     if (o.name[0] == 'x' && o.inner() == 0) o.mode = "splat";
   }
+  a.exact = a.misalignment == 0 && problem.shape.back() % a.width == 0 && a.row_misalignment.empty();
+  return a;
+}
 
-  const std::int64_t length = problem.shape.back();
-  const bool exact = misalignment == 0 && length % width == 0 && row_misalignment.empty();
-  // With fewer elements a large GPU needs a thread for each group of four.
-  constexpr std::int64_t kMany = 1 << 21;
-  const bool many = !commands.device().capabilities().software && element_count(problem.shape) >= kMany;
-  int unroll = problem.form.unroll;
-  if (width == 4 && exact && (problem.form.width > 4 || (many && !problem.form.width && !unroll))) {
-    width = widest_group(problem, operands);
-  }
-  if (!unroll && many) unroll = groups_a_thread(problem, operands, width, !row_misalignment.empty());
-  unroll = std::max(unroll, 1);
-
-  Call call(commands, "elementwise");
-  if (exact) call.assume_aligned(width);
-  std::vector<std::string> input_modes;
-  std::vector<std::string> output_modes;
-  Shape outer = problem.shape;
-  outer.pop_back();
-  call.iterate(outer);
-  for (const Operand& o : operands) {
+// Operands and virtual inputs, with their modes.
+void add_operands(Call& call, const ElementwiseProblem& problem, const Access& access) {
+  std::vector<std::string> input_modes, output_modes;
+  const auto strides = [&](const std::string& name, Strides of) {
+    const std::int64_t inner = of.back();
+    of.pop_back();
+    call.strides(name, of);
+    call.index_param(name + "_inner", inner);
+  };
+  for (const Operand& o : access.operands) {
     const bool is_input = o.name[0] == 'x';
-    const int operand_width = o.mode == "vec" ? width : 1;
-    if (is_input) call.read(o.name, o.view, operand_width);
-    else call.write(o.name, o.view, operand_width, row_misalignment == "words" ? 1 : 0);
+    const int width = o.mode == "vec" ? access.width : 1;
+    if (is_input) call.read(o.name, o.view, width);
+    else call.write(o.name, o.view, width, access.row_misalignment == "words" ? 1 : 0);
     (is_input ? input_modes : output_modes).push_back(o.mode);
-    Strides outer_strides = o.strides;
-    outer_strides.pop_back();
-    call.strides(o.name, outer_strides);
-    call.index_param(o.name + "_inner", o.inner());
+    strides(o.name, o.strides);
   }
   std::vector<std::string> virtual_types(input_modes.size());
   for (std::size_t k = 0; k < problem.virtuals.size(); ++k) {
     const Virtual& v = problem.virtuals[k];
     const std::string x = str_cat("x", input_modes.size());
-    Strides outer_strides = problem.strides[operands.size() + k];
-    const std::int64_t inner = outer_strides.back();
     const bool grows = std::ranges::any_of(v.strides, [](auto s) { return s != 0; });
     input_modes.push_back(grows ? "ramp" : "constant");
     virtual_types.emplace_back(compute_type(v.type));
     call.param(x + "_value", static_cast<std::uint32_t>(v.bits));
     if (bits(v.type) == 64) call.param(x + "_high", static_cast<std::uint32_t>(v.bits >> 32));
-    if (!grows) continue;
-    outer_strides.pop_back();
-    call.strides(x, outer_strides);
-    call.index_param(x + "_inner", inner);
+    if (grows) strides(x, problem.strides[access.operands.size() + k]);
   }
-  const std::int64_t row_groups = ceil_div(length + (row_misalignment.empty() ? misalignment : 3), width);
-  const std::int64_t groups = row_groups * element_count(outer);
-  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);  // 256: functions are 2 % slower
-  const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
-  const bool one_row = outer.rank() > 0 && row_groups % block == 0;
-  const bool fast_path = width > 1 && has_fast_path(problem.expression, device_forms(commands.device()));
-  const bool stores_words = exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
+  call.set("inputs", input_modes).set("virtual_types", virtual_types).set("outputs", output_modes);
+}
+
+// Sets how whole words of bf16 are rounded, if there are any: by the cheapest way that is right for the results.
+void set_rounding(Call& call, const ElementwiseProblem& problem, const Access& access, bool fast_path) {
+  const Operand& y = access.operands[problem.inputs.size()];
+  const bool stores_words =
+      access.exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
   std::string store_how;
   if (stores_words && needs_no_rounding(problem.expression)) store_how = "exact";
   else if (stores_words && ends_without_ties(problem.expression)) store_how = "no_ties";
@@ -404,35 +396,66 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
   // well.
   const bool by_itself = problem.expression.operation_count() == 1;
   const bool sums = store_how == "no_nan" || (store_how == "no_ties" && !(fast_path && by_itself));
+  call.set("store_how", store_how).set("sums", sums);
+  if (fast_path || stores_words) call.opaque_zero();
+}
+
+}  // namespace
+
+void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
+  if (map_in_chunks(commands, problem) || map_words(commands, problem)) return;
+  Access access = access_of(problem);
+  // With fewer elements a large GPU needs a thread for each group of four.
+  constexpr std::int64_t kMany = 1 << 21;
+  const bool many = !commands.device().capabilities().software && element_count(problem.shape) >= kMany;
+  int unroll = problem.form.unroll;
+  if (access.width == 4 && access.exact &&
+      (problem.form.width > 4 || (many && !problem.form.width && !unroll))) {
+    access.width = widest_group(problem, access.operands);
+  }
+  const int width = access.width;
+  const bool cuts_rows = !access.row_misalignment.empty();
+  if (!unroll && many) unroll = groups_a_thread(problem, access.operands, width, cuts_rows);
+  unroll = std::max(unroll, 1);
+
+  Call call(commands, "elementwise");
+  if (access.exact) call.assume_aligned(width);
+  Shape outer = problem.shape;
+  outer.pop_back();
+  call.iterate(outer);
+  add_operands(call, problem, access);
+
+  const std::int64_t length = problem.shape.back();
+  const std::int64_t row_groups = ceil_div(length + (cuts_rows ? 3 : access.misalignment), width);
+  const std::int64_t groups = row_groups * element_count(outer);
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);  // 256: functions are 2 % slower
+  const std::int64_t block = std::int64_t{workgroup} * unroll;  // groups of a workgroup
+  const bool one_row = outer.rank() > 0 && row_groups % block == 0;
+  const bool fast_path = width > 1 && has_fast_path(problem.expression, device_forms(commands.device()));
   std::string form = str_cat("width_", width * unroll);
-  for (const Operand& o : operands) form += "_" + o.mode;
+  for (const Operand& o : access.operands) form += "_" + o.mode;
   call.variant(form, width > 1 ? str_cat(unroll, " times ", width, " neighbours a thread")
                                : "a 64-bit type: one element a thread");
-  call.set("inputs", input_modes)
-      .set("virtual_types", virtual_types)
-      .set("outputs", output_modes)
-      .set("rows", outer.rank() > 0)
+  call.set("rows", outer.rank() > 0)
       .set("one_row", one_row)
       .set("width", width)
       .set("fours", ceil_div(width, 4))
-      .set("exact", exact)
-      .set("row_misalignment", row_misalignment)
+      .set("exact", access.exact)
+      .set("row_misalignment", access.row_misalignment)
       .set("full", unroll > 1 && groups % block == 0)
       .set("fast_path", fast_path)
-      .set("store_how", store_how)
-      .set("sums", sums)
       .set("unroll", unroll)
       .set("workgroup", workgroup)
       .expression(problem.expression, std::min(width, 4), fast_path)
       .index_param("length", length)
-      .index_param("misalignment", misalignment)
+      .index_param("misalignment", access.misalignment)
       .index_param("row_groups", row_groups)
       .index_param("groups", groups)
       .index_param("blocks", ceil_div(groups, block))
       .index_param("row_blocks", one_row ? row_groups / block : 0)
       .index_param("stride_rows", workgroup / row_groups)
       .index_param("stride_groups", workgroup % row_groups);
-  if (fast_path || stores_words) call.opaque_zero();
+  set_rounding(call, problem, access, fast_path);
   call.dispatch_groups(problem.name, ceil_div(groups, block));
 }
 

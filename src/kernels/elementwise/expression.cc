@@ -55,7 +55,16 @@ int Expression::constant_bits(std::uint64_t bits, DType type) {
   return static_cast<int>(nodes_.size()) - 1;
 }
 
-int Expression::apply(ScalarOp op, std::initializer_list<int> args) {
+int Expression::append(const Node& node) {
+  switch (node.op) {
+    case ScalarOp::input: return input(node.type);
+    case ScalarOp::constant: return constant_bits(node.bits, node.type);
+    case ScalarOp::cast: return cast(node.args[0], node.type);
+    default: return apply(node.op, std::span(node.args).first(static_cast<std::size_t>(kernels::info(node.op).arity)));
+  }
+}
+
+int Expression::apply(ScalarOp op, std::span<const int> args) {
   const kernels::ScalarOpInfo& row = kernels::info(op);
   if (op == ScalarOp::input || op == ScalarOp::constant || op == ScalarOp::cast) {
     throw InvalidArgument("expression: {} is made by its own function, not by apply", row.name);

@@ -140,7 +140,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
     call.set("edge_k", p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k);
     if (subgroup_matrix) {
-      call.enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
+      call.include("store_f16").enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
       call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
       const int prefetch_stagger = a.along_k || b.along_k ? v.prefetch_stagger : 0;  // costs 2 % if neither is
       call.set("prefetch_stagger", prefetch_stagger).set("stages", stages);
@@ -160,6 +160,8 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
       call.set("double_buffer", v.double_buffer).set("slices", v.slices);
     }
     if (v.splits > 1) call.index_param("slice_k", slice_k).index_param("batches", p.batches());
+  } else {
+    call.include("matmul_sums");
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);

@@ -21,19 +21,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   // Columns first: the rows of a, which are read most often, stay in the first-level cache.
   let m0 = tile / p.tiles_n * {{ thread_m }}u;
   let n0 = tile % p.tiles_n * {{ threads * thread_n }}u + lid;
-  let a0 = at_a(c);
-  let b0 = at_b(c);
-{% for i in range(thread_m) %}
-  let a_at{{ i }} = a0 + min(m0 + {{ i }}u, p.m - 1u) * p.a_w;
-{% endfor %}
-{% for j in range(thread_n) %}
-  let b_at{{ j }} = b0 + min(n0 + {{ j * threads }}u, p.n - 1u) * p.b_w;
-{% endfor %}
-{% for i in range(thread_m) %}
-{% for j in range(thread_n) %}
-  var r{{ i }}_{{ j }} = {{ product }}(0);
-{% endfor %}
-{% endfor %}
+{{ sums_of(thread_m, thread_n, threads) }}
   for (var k = 0u; k < p.k; k += {{ step }}u) {
 {% for j in range(thread_n) %}
 {% if step == 1 %}

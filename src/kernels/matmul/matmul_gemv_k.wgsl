@@ -37,19 +37,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let c = coords(group / (p.tiles_m * p.tiles_n));
   let m0 = tile % p.tiles_m * {{ tile_m }}u;
   let n0 = tile / p.tiles_m * {{ tile_n }}u;
-  let a0 = at_a(c);
-  let b0 = at_b(c);
-{% for i in range(tile_m) %}
-  let a_at{{ i }} = a0 + min(m0 + {{ i }}u, p.m - 1u) * p.a_w;
-{% endfor %}
-{% for j in range(tile_n) %}
-  let b_at{{ j }} = b0 + min(n0 + {{ j }}u, p.n - 1u) * p.b_w;
-{% endfor %}
-{% for i in range(tile_m) %}
-{% for j in range(tile_n) %}
-  var r{{ i }}_{{ j }} = {{ product }}(0);
-{% endfor %}
-{% endfor %}
+{{ sums_of(tile_m, tile_n, 1) }}
   for (var k = lid * {{ step }}u; k < p.k; k += {{ threads * step }}u) {
 {% for i in range(tile_m) %}
 {% for q in range(quads) %}

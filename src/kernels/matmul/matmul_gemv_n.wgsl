@@ -11,11 +11,7 @@ var<workgroup> sums: array<vec4<{{ product }}>, {{ threads }}>;
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
-  let group = group_index(wg, groups);
-  if (group >= p.groups) { return; }
-  let at = place(group);
-  let c = coords(at.batch);
-{{ range_of_k("k_first") }}
+{{ begin("k_first") }}
   let strip = lid / {{ across }}u;
   let column = at.n0 + lid % {{ across }}u * 4u;
   // Rows and columns past the edges repeat the last ones and are not stored.

@@ -25,8 +25,17 @@ fn place(group: u32) -> Place {
   at.n0 = in_band / band_rows * {{ tile_n }}u;
   return at;
 }
-{# The part of k of the workgroup at `at`: first … k_end - 1. #}
-{% macro range_of_k(first) -%}
+{# How a workgroup's tiles of a and of b lie in memory, and how they are loaded (weft::kernels::LoadForm). #}
+{% set side = {'a': {'along_k': a_along_k, 'width': a_width, 'tile': tile_m, 'origin': 'at.m0', 'extent': 'p.m'},
+               'b': {'along_k': b_along_k, 'width': b_width, 'tile': tile_n, 'origin': 'at.n0', 'extent': 'p.n'}} %}
+{# The last row or column from which a load may start. #}
+{% macro last_start(x) %}{{ side[x].extent ~ ' - 1u' if side[x].along_k or side[x].width == 1 else '(' ~ side[x].extent ~ ' - 1u) / ' ~ side[x].width ~ 'u * ' ~ side[x].width ~ 'u' }}{% endmacro %}
+{# The workgroup's place, and its part of k: first … k_end - 1. #}
+{% macro begin(first) -%}
+  let group = group_index(wg, groups);
+  if (group >= p.groups) { return; }
+  let at = place(group);
+  let c = coords(at.batch);
 {% if splits %}
   let {{ first }} = min(at.slice * p.slice_k, p.k);
   let k_end = min({{ first }} + p.slice_k, p.k);

@@ -71,11 +71,7 @@ fn step_at(t: u32, turn: u32, whole: u32) -> u32 {
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>, @builtin(subgroup_id) subgroup: u32) {
-  let group = group_index(wg, groups);
-  if (group >= p.groups) { return; }
-  let at = place(group);
-  let c = coords(at.batch);
-{{ range_of_k("k_begin") }}
+{{ begin("k_begin") }}
   let length = k_end - k_begin;
   let steps = (length + {{ depth - 1 }}u) / {{ depth }}u;
 
@@ -84,13 +80,11 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
                 'b': (tile_n * tile_k // b_width + threads - 1) // threads} %}
   // The start of this thread's part of each operand tile in memory, and its target in workgroup memory.
 {% for x in ['a', 'b'] %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% set width = a_width if x == 'a' else b_width %}
-{% set tile = tile_m if x == 'a' else tile_n %}
+{% set along_k = side[x].along_k %}
+{% set width = side[x].width %}
+{% set tile = side[x].tile %}
 {% set pitch = pitch_a if x == 'a' else pitch_b %}
 {% set sub = sub_m if x == 'a' else sub_n %}
-{% set origin = 'at.m0' if x == 'a' else 'at.n0' %}
-{% set extent = 'p.m' if x == 'a' else 'p.n' %}
 {% set edge = a_edge if x == 'a' else b_edge %}
 {% set chunks = (depth if along_k else tile) // width %}
 {# loads of a row #}
@@ -131,7 +125,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let to_{{ s }} = row_{{ s }} * {{ pitch }}u + w_{{ s }} % {{ sub }}u / {{ per_cell }}u;
 {% endif %}
 {% if edge or t == 0 or not even %}
-  let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ origin }} + w_{{ s }}{{ ', ' ~ (extent ~ ' - 1u' if along_k or width == 1 else '(' ~ extent ~ ' - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u') if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
+  let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ side[x].origin }} + w_{{ s }}{{ ', ' ~ last_start(x) if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
 {% endif %}
   var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
 {% if along_k and stages == 2 %}
@@ -141,8 +135,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {# Load t of operand x for stage g of a step. #}
 {% macro fetch(x, t, step, g, held) %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% set width = a_width if x == 'a' else b_width %}
+{% set along_k = side[x].along_k %}
+{% set width = side[x].width %}
 {% set edge = a_edge if x == 'a' else b_edge %}
 {% set chunks = (depth if along_k else tile_m if x == 'a' else tile_n) // width %}
 {% set own = edge or t == 0 or threads % (8 * chunks) != 0 %}
@@ -165,7 +159,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set all = loads['a'] + loads['b'] %}
 {% for of_next in [false, true] %}
 {% for x in ['a', 'b'] %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set along_k = side[x].along_k %}
 {% set parts = loads[x] %}
 {% if (along_k or g + 1 == stages) == of_next %}
 {% for u in range(parts) %}
@@ -184,8 +178,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endmacro %}
 {% macro stage(g) %}
 {% for x in ['a', 'b'] %}
-{% set width = a_width if x == 'a' else b_width %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set width = side[x].width %}
+{% set along_k = side[x].along_k %}
 {% set sub = sub_m if x == 'a' else sub_n %}
 {% set count = (tile_m if x == 'a' else tile_n) * (depth if along_k else tile_k) // width %}
 {% set parts = loads[x] * (stages if along_k else 1) %}
@@ -207,12 +201,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       {{ to }} + {{ j }}u] = {{ value }}[{{ j }}];
 {% endfor %}
 {% else %}
-{% for j in range(words) %}
-      let h{{ j }} = bitcast<vec2<f16>>({{ value }}[{{ j }}]);
-{% endfor %}
-{% for j in range(2 * words) %}
-      {{ to }} + {{ j + (tile_k // 2 - 4 if halves and along_k and j > 3 else 0) }}u] = h{{ j // 2 }}[{{ j % 2 }}];
-{% endfor %}
+{{ store_f16(value, words, to, tile_k // 2 - 4 if halves and along_k else 0) }}
 {% endif %}
 {% if along_k and stages == 2 and g == 0 %}
       rest_{{ s }} = next_{{ s }}.zw;
@@ -222,7 +211,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% endmacro %}
 {% macro load(x, kind, block, across, k) %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set along_k = side[x].along_k %}
 {% set pitch = pitch_a if x == 'a' else pitch_b %}
 {% set shape = unit_k ~ ', ' ~ unit_m if x == 'a' else unit_n ~ ', ' ~ unit_k %}
 {% set order = 'row_major' if (x == 'a') == along_k else 'col_major' %}
@@ -243,7 +232,7 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
   var next = {{ 'step_at(0u, turn, whole)' if prefetch_stagger else '0u' }};
   if (steps > 0u) {
 {% for x in ['a', 'b'] %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
+{% set along_k = side[x].along_k %}
 {% for t in range(loads[x] * (stages if along_k else 1)) %}
 {{ fetch(x, t, 'next', 0, false) }}
 {% endfor %}

@@ -31,6 +31,9 @@
 {% set lanes_m = lanes_m if lanes_m <= threads_m else threads_m %}
 {% set lanes = lanes_n * lanes_m %}
 {% set blocks_n = threads_n // lanes_n %}
+{# The loads of an operand's tile; a thread has `parts` of them. #}
+{% set counts = {'a': tile_m * tile_k // a_width, 'b': tile_n * tile_k // b_width} %}
+{% set parts = {'a': (counts.a + threads - 1) // threads, 'b': (counts.b + threads - 1) // threads} %}
 
 var<workgroup> tile_a: array<vec4<{{ element }}>, {{ slices * buffers * tile_k * tile_m // 4 }}>;
 var<workgroup> tile_b: array<vec4<{{ element }}>, {{ slices * buffers * tile_k * tile_n // 4 }}>;
@@ -38,12 +41,7 @@ var<workgroup> tile_b: array<vec4<{{ element }}>, {{ slices * buffers * tile_k *
 @compute @workgroup_size({{ threads * slices }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
-  let group = group_index(wg, groups);
-  if (group >= p.groups) { return; }
-
-  let at = place(group);
-  let c = coords(at.batch);
-{{ range_of_k("k_first") }}
+{{ begin("k_first") }}
   let steps = (k_end - k_first + {{ tile_k * slices - 1 }}u) / {{ tile_k * slices }}u;
 {% if slices > 1 %}
   let slot = lid / {{ threads }}u;
@@ -56,31 +54,25 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 
   // The start of this thread's part of each operand tile in memory, and its target in workgroup memory.
 {% for x in ['a', 'b'] %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% set width = a_width if x == 'a' else b_width %}
-{% set tile = tile_m if x == 'a' else tile_n %}
-{% set origin = 'at.m0' if x == 'a' else 'at.n0' %}
-{% set extent = 'p.m' if x == 'a' else 'p.n' %}
-{% set count = tile * tile_k // width %}
-{% set parts = (count + threads - 1) // threads %}
-{% for t in range(parts) %}
+{% set o = side[x] %}
+{% for t in range(parts[x]) %}
   let {{ x }}_id{{ t }} = id + {{ t * threads }}u;
-{% if along_k and width == 4 %}
+{% if o.along_k and o.width == 4 %}
   let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} % {{ quads }}u * 4u;
   let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} / {{ quads }}u;
-{% elif width == 4 %}
-  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ tile // 4 }}u * 4u;
-  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ tile // 4 }}u;
-{% elif along_k %}
+{% elif o.width == 4 %}
+  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ o.tile // 4 }}u * 4u;
+  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ o.tile // 4 }}u;
+{% elif o.along_k %}
   let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} % {{ tile_k }}u;
   let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} / {{ tile_k }}u;
 {% else %}
-  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ tile }}u;
-  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ tile }}u;
+  let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ o.tile }}u;
+  let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ o.tile }}u;
 {% endif %}
-  var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ origin }} + {{ x }}_w{{ t }}, {{ extent ~ ' - 1u' if along_k or width == 1 else '(' ~ extent ~ ' - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u' }}) * p.{{ x }}_w
+  var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ o.origin }} + {{ x }}_w{{ t }}, {{ last_start(x) }}) * p.{{ x }}_w
       + (k_begin + {{ x }}_k{{ t }}) * p.{{ x }}_k;
-  var {{ x }}_next{{ t }}: {{ 'vec4<' ~ element ~ '>' if width == 4 else element }};
+  var {{ x }}_next{{ t }}: {{ 'vec4<' ~ element ~ '>' if o.width == 4 else element }};
 {% endfor %}
 {% endfor %}
 
@@ -96,18 +88,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 
 {% macro fetch(k) %}
 {% for x in ['a', 'b'] %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% set width = a_width if x == 'a' else b_width %}
-{% set tile = tile_m if x == 'a' else tile_n %}
-{% set count = tile * tile_k // width %}
-{% set parts = (count + threads - 1) // threads %}
-{% for t in range(parts) %}
-{% set value = 'vec4<' ~ element ~ '>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if width == 4 else element ~ '(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
+{% set o = side[x] %}
+{% for t in range(parts[x]) %}
+{% set value = 'vec4<' ~ element ~ '>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if o.width == 4 else element ~ '(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
 {% if edge_k %}
-    {{ x }}_next{{ t }} = {{ 'vec4<' ~ element ~ '>()' if width == 4 else element ~ '(0)' }};
+    {{ x }}_next{{ t }} = {{ 'vec4<' ~ element ~ '>()' if o.width == 4 else element ~ '(0)' }};
     if ({{ k }} + {{ x }}_k{{ t }} < k_end) { {{ x }}_next{{ t }} = {{ value }}; }
-{% elif count % threads != 0 and t == parts - 1 %}
-    if ({{ x }}_id{{ t }} < {{ count }}u) { {{ x }}_next{{ t }} = {{ value }}; }
+{% elif counts[x] % threads != 0 and t == parts[x] - 1 %}
+    if ({{ x }}_id{{ t }} < {{ counts[x] }}u) { {{ x }}_next{{ t }} = {{ value }}; }
 {% else %}
     {{ x }}_next{{ t }} = {{ value }};
 {% endif %}
@@ -119,28 +107,24 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% macro start(buffer, size) %}{% if slices > 1 or double_buffer %}({% if slices > 1 %}slot{{ ' * 2u + ' if double_buffer else '' }}{% endif %}{% if double_buffer %}{{ buffer }}{% endif %}) * {{ size }}u + {% endif %}{% endmacro %}
 {% macro stage(buffer) %}
 {% for x in ['a', 'b'] %}
-{% set along_k = a_along_k if x == 'a' else b_along_k %}
-{% set width = a_width if x == 'a' else b_width %}
-{% set tile = tile_m if x == 'a' else tile_n %}
-{% set count = tile * tile_k // width %}
-{% set parts = (count + threads - 1) // threads %}
-{% for t in range(parts) %}
-{% set guarded = count % threads != 0 and t == parts - 1 %}
-{% set begin = start(buffer, tile_k * tile // 4) %}
+{% set o = side[x] %}
+{% for t in range(parts[x]) %}
+{% set guarded = counts[x] % threads != 0 and t == parts[x] - 1 %}
+{% set base = start(buffer, tile_k * o.tile // 4) %}
 {% if guarded %}
-    if ({{ x }}_id{{ t }} < {{ count }}u) {
+    if ({{ x }}_id{{ t }} < {{ counts[x] }}u) {
 {% endif %}
-{% if along_k and width == 4 %}
+{% if o.along_k and o.width == 4 %}
     {
-      let at = {{ begin }}{{ x }}_k{{ t }} * {{ tile // 4 }}u + ({{ x }}_w{{ t }} / 4u + {{ x }}_k{{ t }} / 4u * {{ turn }}u) % {{ tile // 4 }}u;
+      let at = {{ base }}{{ x }}_k{{ t }} * {{ o.tile // 4 }}u + ({{ x }}_w{{ t }} / 4u + {{ x }}_k{{ t }} / 4u * {{ turn }}u) % {{ o.tile // 4 }}u;
 {% for j in range(4) %}
-      tile_{{ x }}[at + {{ j * tile // 4 }}u][{{ x }}_w{{ t }} % 4u] = {{ x }}_next{{ t }}[{{ j }}];
+      tile_{{ x }}[at + {{ j * o.tile // 4 }}u][{{ x }}_w{{ t }} % 4u] = {{ x }}_next{{ t }}[{{ j }}];
 {% endfor %}
     }
-{% elif width == 4 %}
-    tile_{{ x }}[{{ begin }}{{ x }}_k{{ t }} * {{ tile // 4 }}u + ({{ x }}_w{{ t }} / 4u + {{ x }}_k{{ t }} / 4u * {{ turn }}u) % {{ tile // 4 }}u] = {{ x }}_next{{ t }};
+{% elif o.width == 4 %}
+    tile_{{ x }}[{{ base }}{{ x }}_k{{ t }} * {{ o.tile // 4 }}u + ({{ x }}_w{{ t }} / 4u + {{ x }}_k{{ t }} / 4u * {{ turn }}u) % {{ o.tile // 4 }}u] = {{ x }}_next{{ t }};
 {% else %}
-    tile_{{ x }}[{{ begin }}{{ x }}_k{{ t }} * {{ tile // 4 }}u + ({{ x }}_w{{ t }} / 4u + {{ x }}_k{{ t }} / 4u * {{ turn }}u) % {{ tile // 4 }}u][{{ x }}_w{{ t }} % 4u] = {{ x }}_next{{ t }};
+    tile_{{ x }}[{{ base }}{{ x }}_k{{ t }} * {{ o.tile // 4 }}u + ({{ x }}_w{{ t }} / 4u + {{ x }}_k{{ t }} / 4u * {{ turn }}u) % {{ o.tile // 4 }}u][{{ x }}_w{{ t }} % 4u] = {{ x }}_next{{ t }};
 {% endif %}
 {% if guarded %}
     }

@@ -1,12 +1,15 @@
-// weft kernels: the table of the kernel library.
+// weft kernels and weft ops: the schemas of the kernel library and of graphs.
 
+#include <algorithm>
 #include <cstdio>
 #include <format>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "weft/error.h"
 #include "weft/kernels/table.h"
+#include "weft/schema.h"
 
 namespace weft::app {
 namespace {
@@ -92,40 +95,66 @@ void print(const Schema& s) {
   if (!s.other_names.empty()) std::printf("  %-20s also %s\n", "", joined(s.other_names, " ").c_str());
 }
 
-void run(const Options& o) {
+// `what`: kernel or op.
+void run(const Options& o, std::string_view what, std::vector<const Schema*> schemas) {
   Json all = Json::array();
   std::string family;
   int shown = 0;
-  for (const kernels::KernelInfo& k : kernels::table()) {
-    const bool named = (k.name + ' ' + joined(k.other_names, " ")).find(o.filter) != std::string::npos;
-    if (!named && k.family != o.filter) continue;
+  for (const Schema* s : schemas) {
+    const bool named = (s->name + ' ' + joined(s->other_names, " ")).find(o.filter) != std::string::npos;
+    if (!named && s->family != o.filter) continue;
     ++shown;
     if (o.json) {
-      all.push_back(json(k));
+      all.push_back(json(*s));
       continue;
     }
-    if (k.family != family) std::printf("%s%s\n", family.empty() ? "" : "\n", k.family.c_str());
-    family = k.family;
-    print(k);
+    if (s->family != family) std::printf("%s%s\n", family.empty() ? "" : "\n", s->family.c_str());
+    family = s->family;
+    print(*s);
   }
   if (shown == 0) {
-    throw InvalidArgument("no kernel's name holds '{}' and no family is called so; 'weft kernels' lists all", o.filter);
+    throw InvalidArgument("no {}'s name holds '{}' and no family is called so; 'weft {}s' lists all", what, o.filter,
+                          what);
   }
   if (o.json) std::printf("%s\n", all.dump(2).c_str());
+}
+
+void add_list(CLI::App& app, std::string what, const std::string& description, const std::string& footer,
+              std::function<std::vector<const Schema*>()> schemas) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(what + "s", description);
+  command->add_option("FILTER", options->filter, std::format("Only {}s whose name holds this, or of this family", what));
+  command->add_flag("--json", options->json, "Write JSON instead of text");
+  command->footer(footer);
+  command->callback([=] { run(*options, what, schemas()); });
 }
 
 }  // namespace
 
 void add_kernels(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("kernels", "List the kernel library: names, operands, types, attributes");
-  command->add_option("FILTER", options->filter, "Only kernels whose name holds this, or of this family");
-  command->add_flag("--json", options->json, "Write JSON instead of text");
-  command->footer("weft/kernels.h has them as functions, weft/kernels/table.h by name.\n"
-                  "Optional operands end in a question mark; attributes with a default need not be given.\n"
-                  "Types are what a kernel takes on the CPU; GPUs only move f64. Numbers are floats and integers.\n\n"
-                  "Examples\n  weft kernels reduce\n  weft kernels --json | jq '.[].name'");
-  command->callback([options] { run(*options); });
+  add_list(app, "kernel", "List the kernel library: names, operands, types, attributes",
+           "weft/kernels.h has them as functions, weft/kernels/table.h by name.\n"
+           "Optional operands end in a question mark; attributes with a default need not be given.\n"
+           "Types are what a kernel takes on the CPU; GPUs only move f64. Numbers are floats and integers.\n\n"
+           "Examples\n  weft kernels reduce\n  weft kernels --json | jq '.[].name'",
+           [] {
+             std::vector<const Schema*> all;
+             for (const kernels::KernelInfo& k : kernels::table()) all.push_back(&k);
+             return all;
+           });
+}
+
+void add_ops(CLI::App& app) {
+  add_list(app, "op", "List what graphs are made of: names, operands, types, attributes",
+           "weft/graph.h has functions that add ops to a graph; some add several.\n"
+           "Optional operands end in a question mark; attributes with a default need not be given.\n\n"
+           "Examples\n  weft ops view\n  weft ops --json | jq '.[] | select(.family == \"norm\") | .attributes'",
+           [] {
+             std::vector<const Schema*> all;
+             for (const Schema& s : op_schemas()) all.push_back(&s);
+             std::ranges::stable_sort(all, {}, [](const Schema* s) { return s->family; });
+             return all;
+           });
 }
 
 }  // namespace weft::app
