@@ -193,10 +193,12 @@ void row_norm(Stream& stream, const RowNorm& norm) {
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, norm);
   in_row_chunks(capabilities, norm.name, views_of(p), norm.along, scratch, [&](RowChunks pieces) {
-    const std::vector<Problem> chunks = chunks_of(norm, pieces);
+    const bool whole = pieces.size() == 1 && pieces[0].views[0].shape() == norm.views.shape();
+    const std::vector<Problem> cut = whole ? std::vector<Problem>() : chunks_of(norm, pieces);
+    const std::span<const Problem> chunks = whole ? std::span(&p, 1) : cut;
     const auto splits = splits_of(capabilities, norm, chunks);
     if (splits) return run_split(stream, norm, chunks, *splits);
-    run_whole(stream, norm_of(norm, pieces[0].views), chunks[0], {});
+    run_whole(stream, whole ? norm : norm_of(norm, pieces[0].views), chunks[0], {});
   });
 }
 
