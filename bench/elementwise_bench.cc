@@ -13,8 +13,8 @@ using Operands = ColdCase::Operands;
 
 void copies(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::u8}) {
-    const Tensor line = b.tensor(type, {-1}), heads = b.tensor(type, {-1, 512, 16, 64});
-    const Tensor swapped{type, {heads.shape[0], 16, 512, 64}};
+    const TensorSpec line = b.tensor(type, {-1}), heads = b.tensor(type, {-1, 512, 16, 64});
+    const TensorSpec swapped{type, {heads.shape[0], 16, 512, 64}};
     for (const std::uint64_t offset : {0, 4}) {
       b.measure({.name = std::format("copy from byte {} {} {}", offset, name(type), to_string(line.shape)),
                  .inputs = {line}, .outputs = {line}, .moved = 2, .call = [&](Stream& s, Operands v) {
@@ -46,7 +46,7 @@ void transpositions(KernelBench& b) {
   }
   for (const DType type : {DType::u32, DType::u16, DType::u8}) {
     for (const std::int64_t side : {1024, 4099, 8192, 16384}) {
-      const Tensor x{type, {side, side}};
+      const TensorSpec x{type, {side, side}};
       if (x.bytes() > static_cast<std::uint64_t>(b.bytes())) continue;
       const View from = b.poisoned(x.shape, type), to = b.poisoned(x.shape, type);
       for (const auto& form : forms) {
@@ -68,10 +68,10 @@ void transpositions(KernelBench& b) {
 // An elementwise function on operands of --mebibytes.
 void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::MapForm& form,
              const std::string& label) {
-  const Tensor x = b.tensor(type, {-1});
-  const std::vector<Tensor> inputs(static_cast<std::size_t>(f.operands), x);
+  const TensorSpec x = b.tensor(type, {-1});
+  const std::vector<TensorSpec> inputs(static_cast<std::size_t>(f.operands), x);
   const Expression e = function_expression(f.name, std::vector<DType>(inputs.size(), type));
-  const Tensor y{e.output_type(0), x.shape};
+  const TensorSpec y{e.output_type(0), x.shape};
   // The range in which these functions have values.
   const bool above_0 = f.name.starts_with("log") || f.name == "sqrt" || f.name == "rsqrt" || f.name == "pow";
   b.measure({.name = std::format("{} {} {}{}", f.name, name(type), to_string(x.shape), label),
@@ -115,7 +115,7 @@ void forms(KernelBench& b) {
 // Five operands, four of which are rows: batch norm with the channels last, in these forms.
 void affine(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
-    const Tensor x = b.tensor(type, {-1, 64}), row{type, {64}};
+    const TensorSpec x = b.tensor(type, {-1, 64}), row{type, {64}};
     Expression e;
     const auto of = [&](ScalarOp op, int a, int c) { return e.apply(op, {a, c}); };
     int in[5];

@@ -32,8 +32,8 @@ void bench_encoder(const Options& o, Report& report) {
     }
     at = comma + 1;
     Executable exe = encoder.executable(batch, length);
-    DeviceTensor ids(device, DType::i32, {batch, length}), lengths(device, DType::i32, {batch});
-    const DeviceTensor out(device, DType::f32, {batch, encoder.dimension()});
+    Tensor ids(device, DType::i32, {batch, length}), lengths(device, DType::i32, {batch});
+    const Tensor out(device, DType::f32, {batch, encoder.dimension()});
     std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch) * length);
     std::uniform_int_distribution<std::int32_t> tokens(1000, encoder.tokenizer().vocab_size() - 1);
     for (auto& id : host_ids) id = tokens(rng);

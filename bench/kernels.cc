@@ -79,7 +79,7 @@ std::vector<std::int64_t> KernelBench::sizes() const {
   return all;
 }
 
-Tensor KernelBench::tensor(DType type, Shape shape, std::int64_t bytes) const {
+TensorSpec KernelBench::tensor(DType type, Shape shape, std::int64_t bytes) const {
   std::int64_t count = (bytes ? bytes : this->bytes()) * 8 / bits(type);
   for (const std::int64_t n : shape) count /= std::max<std::int64_t>(n, 1);
   for (std::int64_t& n : shape) n = n < 0 ? std::max<std::int64_t>(count, 1) : n;
@@ -212,10 +212,10 @@ void KernelBench::measure(const std::string& name, Unit unit, double amount, con
 
 void KernelBench::measure(const ColdCase& cold) {
   if (!asked(cold.name)) return;
-  std::vector<Tensor> tensors = cold.inputs;
+  std::vector<TensorSpec> tensors = cold.inputs;
   tensors.insert(tensors.end(), cold.outputs.begin(), cold.outputs.end());
   std::uint64_t bytes = 0;
-  for (const Tensor& t : tensors) bytes += t.bytes();
+  for (const TensorSpec& t : tensors) bytes += t.bytes();
   const auto turns = std::clamp<std::uint64_t>((options_.cold << 20) / bytes, 1, 256);
   std::vector<std::vector<View>> operands(turns);
   for (std::size_t k = 0; k < tensors.size(); ++k) {

@@ -99,8 +99,9 @@ def ops(_):
             if not (";" in declaration or declaration.rstrip().endswith("}")):
                 continue
             code, _, tail = declaration.strip().partition("//")
-            match = re.match(r"(?:inline )?((?:std::\w+<[^>]*>|Value|\w+)) ([\w]+|operator.{1,2})\((.*)\)", code)
-            if match and "Value" in code and not code.startswith(("class", "enum", "}")):
+            code = code.replace("const Tensor& ", "Tensor ")
+            match = re.match(r"(?:inline )?((?:std::\w+<[^>]*>|Tensor|\w+)) ([\w]+|operator.{1,2})\((.*)\)", code)
+            if match and "Tensor" in code and not code.startswith(("class", "enum", "}")):
                 arguments = re.sub(r"\)\s*\{.*", "", match[3])
                 rows.append([f"`{match[2]}({arguments})`", " ".join(comment + ([tail.strip()] if tail else []))])
                 comment = []

@@ -12,7 +12,7 @@ int main() {
   const std::vector<float> numbers(1536 * 384, 0.01f), zeros(1536, 0.0f), ones(32 * 384, 1.0f);
   const auto weights = TensorData::of<float>(DType::f32, {1536, 384}, numbers);
   const auto offsets = TensorData::of<float>(DType::f32, {1536}, zeros);
-  DeviceTensor input(device, DType::f32, {32, 384}), output(device, DType::f32, {32, 1536});
+  Tensor input(device, DType::f32, {32, 384}), output(device, DType::f32, {32, 1536});
   input.write(std::as_bytes(std::span(ones)));
 
   Graph graph;

@@ -47,14 +47,14 @@ int main() {
   const Device device = Device::open();
   std::printf("%s\n", device.reason().c_str());
   Graph graph;
-  const Value x = graph.input("x", DType::f32, {4, 3});
-  const std::vector<Value> results = custom(scale_rows(), std::vector{x * 2.0});
+  const Tensor x = graph.input("x", DType::f32, {4, 3});
+  const std::vector<Tensor> results = custom(scale_rows(), std::vector{x * 2.0});
   graph.output("y", results[0]);
   graph.output("largest", results[1] * 0.5);
   Executable exe = compile(graph, device);
 
-  DeviceTensor in(device, DType::f32, {4, 3});
-  const DeviceTensor y(device, DType::f32, {4, 3}), largest(device, DType::f32, {4});
+  Tensor in(device, DType::f32, {4, 3});
+  const Tensor y(device, DType::f32, {4, 3}), largest(device, DType::f32, {4});
   const std::vector<float> numbers{1, -2, 4, 0, 0, 0, 3, 3, -6, 8, 1, 1};
   in.write(std::as_bytes(std::span(numbers)));
   exe.run({{"x", in}}, {{"y", y}, {"largest", largest}});

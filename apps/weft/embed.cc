@@ -99,7 +99,7 @@ void run(const EmbedArguments& a) {
   Progress progress("embed", sentences.total(), !a.quiet && !(a.output == "-" && isatty(STDOUT_FILENO)));
 
   std::uint64_t done = 0;
-  std::optional<DeviceTensor> running;
+  std::optional<Tensor> running;
   const auto finish = [&] {
     if (!running) return;
     writer.write(running->read<float>());
@@ -109,7 +109,7 @@ void run(const EmbedArguments& a) {
     running.reset();
   };
   for (std::vector<std::string> next; !(next = sentences.take(window)).empty();) {
-    DeviceTensor vectors = encoder.embed(next);
+    Tensor vectors = encoder.embed(next);
     finish();
     running = std::move(vectors);
     if (next.size() < window) finish();  // the input has ended or paused: write these vectors now

@@ -107,7 +107,7 @@ void profile_embed(const ProfileArguments& a) {
   Profiler profiler(device);
   for (int i = 0; i < a.runs; ++i) {
     std::vector<text::Ids> ids;
-    DeviceTensor vectors;
+    Tensor vectors;
     profiler.span("tokenize", [&] { ids = encoder.tokenizer().encode_batch(sentences); });
     profiler.span("embed", [&] { vectors = encoder.embed_ids(ids); });
     profiler.span("read back", [&] { vectors.read<float>(); });
@@ -122,8 +122,8 @@ void profile_graph(const ProfileArguments& a) {
   const Device device = Device::open(a.device);
   auto encoder = models::SentenceEncoder::load(a.model, device, options_of(a));
   Executable exe = encoder.executable(a.batch, a.length);
-  DeviceTensor ids(device, DType::i32, {a.batch, a.length}), lengths(device, DType::i32, {a.batch});
-  const DeviceTensor result(device, DType::f32, {a.batch, encoder.dimension()});
+  Tensor ids(device, DType::i32, {a.batch, a.length}), lengths(device, DType::i32, {a.batch});
+  const Tensor result(device, DType::f32, {a.batch, encoder.dimension()});
   std::vector<std::int32_t> host_ids(static_cast<std::size_t>(a.batch) * a.length);
   std::mt19937 rng(7);
   for (auto& id : host_ids) {

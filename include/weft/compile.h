@@ -18,40 +18,6 @@
 
 namespace weft {
 
-// A tensor in a device's memory: what an executable reads from and writes to.
-class DeviceTensor {
- public:
-  DeviceTensor() = default;
-  // Content undefined. Throws OutOfMemory.
-  DeviceTensor(Device device, DType dtype, const Shape& shape);
-  // Uses the caller's memory: `view` is dense and on `device`.
-  DeviceTensor(Device device, View view);
-
-  const View& view() const { return view_; }
-  DType dtype() const { return view_.dtype; }
-  const Shape& shape() const { return view_.shape(); }
-  const Device& device() const { return device_; }
-
-  // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since
-  // (Flag::always_upload: always). Throws InvalidArgument unless the bytes are exactly the tensor's.
-  void write(std::span<const std::byte> bytes);
-  // Waits for pending writes and copies the elements to the host. T's size must be the element's. Throws
-  // InvalidArgument, DeviceLost.
-  template <class T>
-  std::vector<T> read() const {
-    std::vector<T> values(checked_count(sizeof(T)));
-    read_bytes(std::as_writable_bytes(std::span(values)));
-    return values;
-  }
-  // With Flag::dispatch_only it waits and returns zeros.
-  void read_bytes(std::span<std::byte> target) const;
-
- private:
-  std::size_t checked_count(std::size_t element_size) const;
-  Device device_;
-  View view_;
-};
-
 // Constants on a device: each is uploaded (or folded, or prepacked) once and shared by all executables that use the
 // same store. A constant is identified by the address of its TensorData's bytes and stored while their owner lives
 // (without an owner: not shared). The executables of a store also share the memory of their intermediates, and so run
@@ -89,7 +55,7 @@ std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
 
 struct NamedTensor {
   std::string_view name;
-  const DeviceTensor& tensor;
+  const Tensor& tensor;  // with data
 };
 
 // What was compiled, for reports and tests.
@@ -120,10 +86,12 @@ class Executable {
   Executable() = default;
   explicit operator bool() const { return impl_ != nullptr; }
 
-  // Records the work and submits it; returns before it is done. Every input and output is named once, has the graph's
+  // Records the work and submits it; returns before it is done. Every input and output is given once, has the graph's
   // type and is on the executable's device; an output shares no buffer with another tensor. Throws InvalidArgument,
   // DeviceLost, OutOfMemory.
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
+  // In the order in which the graph got its inputs and outputs.
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
   void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) {
     run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
   }
@@ -138,10 +106,12 @@ class Executable {
   const Device& device() const;
 
   struct Impl;  // src/compiler
-  explicit Executable(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  Executable(std::shared_ptr<Impl> impl, std::vector<Tensor> captured)
+      : impl_(std::move(impl)), captured_(std::move(captured)) {}
 
  private:
   std::shared_ptr<Impl> impl_;
+  std::vector<Tensor> captured_;  // tensors with data that the graph needs
 };
 
 // Throws Unsupported (naming op, type and shape) when the device cannot run the graph; there is no silent fallback to

@@ -6,7 +6,7 @@
 //   kernel->outputs = {"y"};
 //   kernel->wgsl = "fn kernel(i: u32) { store_y(i, load_x(i) * load_factor(i / p.x_n1)); }";
 //   kernel->infer = [](std::span<const TensorType> in) { return std::vector{in[0]}; };
-//   Value y = custom(kernel, std::vector{x, factor})[0];
+//   Tensor y = custom(kernel, std::vector{x, factor})[0];
 #pragma once
 
 #include <array>
@@ -76,6 +76,6 @@ class KernelError : public ValidationError {
 // The results of the kernel on the operands, which are dense on all devices. It must be a pure function of its
 // operands: equal calls are computed once. There is at least one input. Throws InvalidArgument: names or counts that do
 // not fit, no inputs, unknown extensions, text that is not UTF-8, negative `threads`, and what `infer` throws.
-std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs);
+std::vector<Tensor> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Tensor> inputs);
 
 }  // namespace weft

@@ -43,9 +43,9 @@ class SentenceEncoder {
 
   // Embeddings [sentences, dimension] in f32, on the device, in the order given. Returns when the work is submitted.
   // Throws FormatError (a sentence that is not UTF-8), OutOfMemory, DeviceLost.
-  DeviceTensor embed(std::span<const std::string> sentences);
+  Tensor embed(std::span<const std::string> sentences);
   // The same for token ids, each list at most the model's length.
-  DeviceTensor embed_ids(std::span<const text::Ids> ids);
+  Tensor embed_ids(std::span<const text::Ids> ids);
 
   // Moves to another device after the device was lost: weights are read again from their file. Results of embed() are
   // lost with the old device. Throws OutOfMemory, DeviceLost.

@@ -83,12 +83,13 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   std::vector<PrecisionDecision> decisions;
   const Graph ready = optimized(graph, device, with_store, &decisions);
   tell_idle_forces(with_store, decisions);
-  compiler::Schedule schedule = compiler::make_schedule(ready);
+  std::vector<Tensor> captured = graph.impl().captured();
+  compiler::Schedule schedule = compiler::make_schedule(ready, captured);
   log_mark("the graph is optimised");
   auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store, options.restorable);
   impl->report.graph = ready.to_string();
   impl->report.precision = std::move(decisions);
-  return Executable(std::move(impl));
+  return Executable(std::move(impl), std::move(captured));
 }
 
 struct ExecutableCache::State {

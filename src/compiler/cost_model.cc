@@ -10,7 +10,7 @@
 namespace weft {
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options) {
-  compiler::Schedule schedule = compiler::make_schedule(optimized(graph, device, options));
+  compiler::Schedule schedule = compiler::make_schedule(optimized(graph, device, options), graph.impl().captured());
   // Throws what compile() would, but compiles no kernel.
   compiler::plan_calls(schedule, device, kernels::PlanFor::inspection);
   cpu::Executor none;  // work depends only on shapes

@@ -64,7 +64,7 @@ std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> input
 
 std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs) {
   std::vector<std::vector<TensorData>> values;
-  for (const auto& node : graph.impl().nodes) {
+  for (const NodePtr& node : graph.impl().nodes()) {
     if (const InputOp* input = node->op().input()) {
       const auto it = inputs.find(input->input_name());
       if (it == inputs.end() || TensorType{it->second.dtype, it->second.shape} != node->types()[0]) {
@@ -79,12 +79,12 @@ std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<st
       continue;
     }
     std::vector<TensorData> operands;
-    for (const Value& v : node->inputs()) operands.push_back(values[v.node()->id()][v.index()]);
+    for (const Tensor& v : node->inputs()) operands.push_back(values[static_cast<std::size_t>(graph.impl().id(*v.node()))][static_cast<std::size_t>(v.index())]);
     values.push_back(evaluate(node->op(), operands));
   }
   std::map<std::string, TensorData> outputs;
-  for (const NamedValue& o : graph.impl().outputs) {
-    outputs.emplace(o.name, values[o.value.node()->id()][o.value.index()]);
+  for (const GraphPort& o : graph.impl().outputs) {
+    outputs.emplace(o.name, values[static_cast<std::size_t>(graph.impl().id(*o.value.node()))][static_cast<std::size_t>(o.value.index())]);
   }
   return outputs;
 }

@@ -39,6 +39,10 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   const std::lock_guard lock(store_->running());
   cpu_.use_packed_weights(&store_->packed_weights());
   bound_.resize(schedule_.inputs.size() + schedule_.outputs.size());
+  for (std::size_t i = 0; i + schedule_.captured < schedule_.inputs.size(); ++i) {
+    input_names_.emplace(schedule_.inputs[i].name, i);
+  }
+  for (std::size_t i = 0; i < schedule_.outputs.size(); ++i) output_names_.emplace(schedule_.outputs[i].name, i);
   set_up();
   store_->add(*this);
   if (log_topic("schedule")) log_schedule();
@@ -99,13 +103,12 @@ void Executable::Impl::plan() {
   const compiler::MemoryPlan& plan = planned_.plan;
   report.planned_bytes = plan.bytes();
   report.liveness_bound = compiler::liveness_bound(planned_.items, planned_.steps.size());
+  const std::vector<std::uint64_t> live = compiler::live_bytes(planned_.items, planned_.steps.size());
   for (std::size_t s = 0; s < planned_.steps.size(); ++s) {
     ScheduleStep step{schedule_.calls[s].label, {}, {}};
     for (const int i : planned_.steps[s].reads) step.reads.push_back(plan.places[i].buffer);
     for (const int i : planned_.steps[s].writes) step.writes.push_back(plan.places[i].buffer);
-    for (const compiler::PlanItem& item : planned_.items) {
-      if (item.first <= static_cast<int>(s) && static_cast<int>(s) <= item.last) step.live_bytes += item.bytes;
-    }
+    step.live_bytes = live[s];
     report.steps.push_back(std::move(step));
   }
   empty_ = device.allocate(16);
@@ -275,49 +278,90 @@ Executable::Impl::Recorded& Executable::Impl::recorded() {
   return *recordings_.back();
 }
 
-void Executable::Impl::check_ports(std::span<const NamedTensor> given, const std::vector<Port>& ports,
-                                   const char* what, std::span<const DeviceTensor*> bound) const {
-  for (const NamedTensor& t : given) {
-    const auto it = std::ranges::find(ports, t.name, &Port::name);
-    if (it == ports.end()) throw InvalidArgument("run: the graph has no {} {}", what, in_quotes(t.name));
-    const DeviceTensor*& slot = bound[static_cast<std::size_t>(it - ports.begin())];
-    if (slot) throw InvalidArgument("run: {} {} is given twice", what, in_quotes(t.name));
-    if (t.tensor.dtype() != it->type.dtype || t.tensor.shape() != it->type.shape) {
-      throw InvalidArgument("run: {} {} is {}, expected {}", what, in_quotes(t.name), to_string(t.tensor.view()),
-                            to_string(it->type));
-    }
-    if (t.tensor.device() != device) {
-      throw InvalidArgument("run: {} {} is on {}, the graph was compiled for {}{}", what, in_quotes(t.name),
-                            t.tensor.device().name(), device.name(),
-                            t.tensor.device().name() == device.name() ? " (another device)" : "");
-    }
-    if (!t.tensor.view().buffer) throw InvalidArgument("run: {} {} is an empty tensor", what, in_quotes(t.name));
-    slot = &t.tensor;
+const Port& Executable::Impl::port_at(std::size_t port) const {
+  const std::size_t inputs = schedule_.inputs.size();
+  return port < inputs ? schedule_.inputs[port] : schedule_.outputs[port - inputs];
+}
+
+std::string Executable::Impl::port_text(std::size_t port) const {
+  const std::size_t inputs = schedule_.inputs.size();
+  if (port < inputs && port + schedule_.captured >= inputs) return "a tensor that the graph reads";
+  return std::format("{} {}", port < inputs ? "input" : "output", in_quotes(port_at(port).name));
+}
+
+void Executable::Impl::bind(std::size_t port, const Tensor& tensor) {
+  const TensorType& expected = port_at(port).type;
+  if (!tensor.defined()) throw InvalidArgument("run: {} is an undefined Tensor", port_text(port));
+  if (!tensor.has_data()) {
+    throw InvalidArgument("run: {} is {} without data, which is still to be computed", port_text(port),
+                          to_string(tensor.type()));
   }
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    if (!bound[i]) {
-      throw InvalidArgument("run: {} {} ({}) is missing", what, in_quotes(ports[i].name), to_string(ports[i].type));
-    }
+  if (bound_[port]) throw InvalidArgument("run: {} is given twice", port_text(port));
+  if (tensor.type() != expected) {
+    throw InvalidArgument("run: {} is {}, expected {}", port_text(port), to_string(tensor.view()), to_string(expected));
+  }
+  if (tensor.device() != device) {
+    throw InvalidArgument("run: {} is on {}, the graph was compiled for {}{}", port_text(port), tensor.device().name(),
+                          device.name(), tensor.device().name() == device.name() ? " (another device)" : "");
+  }
+  bound_[port] = &data_of(tensor);
+}
+
+void Executable::Impl::bind(std::span<const NamedTensor> given, const PortNames& names, std::size_t first,
+                            const char* what) {
+  for (const NamedTensor& t : given) {
+    const auto it = names.find(t.name);
+    if (it == names.end()) throw InvalidArgument("run: the graph has no {} {}", what, in_quotes(t.name));
+    bind(first + it->second, t.tensor);
   }
 }
 
-void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
-  const std::lock_guard lock(store_->running());
-  if (!ready_) set_up();  // its store has moved to another device
-  std::ranges::fill(bound_, nullptr);
-  const std::span bound(bound_);
-  check_ports(inputs, schedule_.inputs, "input", bound.first(schedule_.inputs.size()));
-  check_ports(outputs, schedule_.outputs, "output", bound.subspan(schedule_.inputs.size()));
-  for (std::size_t o = schedule_.inputs.size(); o < bound_.size(); ++o) {
-    for (std::size_t p = 0; p < o; ++p) {
-      if (bound_[o]->view().buffer != bound_[p]->view().buffer) continue;
-      const bool input = p < schedule_.inputs.size();
-      throw InvalidArgument("run: output {} lies in the same buffer as {} {}; give it its own",
-                            in_quotes(schedule_.outputs[o - schedule_.inputs.size()].name), input ? "input" : "output",
-                            in_quotes(input ? schedule_.inputs[p].name
-                                            : schedule_.outputs[p - schedule_.inputs.size()].name));
-    }
+void Executable::Impl::bind(std::span<const Tensor> given, std::size_t first, std::size_t count, const char* what) {
+  if (given.size() != count) throw InvalidArgument("run: {} {}s, the graph has {}", given.size(), what, count);
+  for (std::size_t i = 0; i < count; ++i) bind(first + i, given[i]);
+}
+
+void Executable::Impl::check_all_bound() {
+  for (std::size_t p = 0; p < bound_.size(); ++p) {
+    if (!bound_[p]) throw InvalidArgument("run: {} ({}) is missing", port_text(p), to_string(port_at(p).type));
   }
+  // By buffer, inputs first: an output that follows another port in the same buffer is refused.
+  by_buffer_.resize(bound_.size());
+  for (std::size_t p = 0; p < bound_.size(); ++p) by_buffer_[p] = {bound_[p]->view().buffer.identity(), p};
+  std::ranges::sort(by_buffer_);
+  for (std::size_t i = 1; i < by_buffer_.size(); ++i) {
+    const auto [buffer, port] = by_buffer_[i];
+    if (buffer != by_buffer_[i - 1].first || port < schedule_.inputs.size()) continue;
+    throw InvalidArgument("run: {} lies in the same buffer as {}; give it its own", port_text(port),
+                          port_text(by_buffer_[i - 1].second));
+  }
+}
+
+void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const Tensor> captured,
+                           std::span<const NamedTensor> outputs) {
+  const std::lock_guard lock(store_->running());
+  std::ranges::fill(bound_, nullptr);
+  const std::size_t named = schedule_.inputs.size() - schedule_.captured;
+  bind(inputs, input_names_, 0, "input");
+  bind(captured, named, schedule_.captured, "captured tensor");
+  bind(outputs, output_names_, schedule_.inputs.size(), "output");
+  run_bound();
+}
+
+void Executable::Impl::run(std::span<const Tensor> inputs, std::span<const Tensor> captured,
+                           std::span<const Tensor> outputs) {
+  const std::lock_guard lock(store_->running());
+  std::ranges::fill(bound_, nullptr);
+  const std::size_t named = schedule_.inputs.size() - schedule_.captured;
+  bind(inputs, 0, named, "input");
+  bind(captured, named, schedule_.captured, "captured tensor");
+  bind(outputs, schedule_.inputs.size(), schedule_.outputs.size(), "output");
+  run_bound();
+}
+
+void Executable::Impl::run_bound() {
+  if (!ready_) set_up();  // its store has moved to another device
+  check_all_bound();
   if (!placed_) place();
   if (flag_on(Flag::dump_values)) {
     std::vector<Step> bound_steps = steps([&](int p) {
@@ -381,6 +425,7 @@ std::string Executable::Impl::describe(const Operand& o) const {
   const auto at = [&](std::uint64_t offset) { return offset ? std::format(" + {}", offset) : std::string(); };
   switch (storage.kind) {
     case Storage::Kind::input:
+      if (schedule_.inputs[storage.index].name.empty()) return std::format("{} data{}", s, at(o.offset));
       return std::format("{} {}{}", s, in_quotes(schedule_.inputs[storage.index].name), at(o.offset));
     case Storage::Kind::output:
       return std::format("{} {}{}", s, in_quotes(schedule_.outputs[storage.index].name), at(o.offset));
@@ -414,7 +459,12 @@ void Executable::Impl::log_schedule() const {
 
 void Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
   if (!impl_) throw InvalidArgument("run: an empty Executable");
-  impl_->run(inputs, outputs);
+  impl_->run(inputs, captured_, outputs);
+}
+
+void Executable::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  if (!impl_) throw InvalidArgument("run: an empty Executable");
+  impl_->run(inputs, captured_, outputs);
 }
 
 void Executable::restore(const Device& device) {

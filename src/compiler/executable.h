@@ -1,7 +1,10 @@
 // The implementation of Executable.
 #pragma once
 
+#include <unordered_map>
+
 #include "compiler/constant_store.h"
+#include "compiler/device_data.h"
 #include "compiler/memory_plan.h"
 #include "compiler/schedule.h"
 #include "weft/cpu.h"
@@ -14,7 +17,9 @@ struct Executable::Impl final : ConstantStore::User {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
+  // The tensors of all ports, of one side: inputs with what was captured, or outputs. Throws InvalidArgument.
+  void run(std::span<const NamedTensor> inputs, std::span<const Tensor> captured, std::span<const NamedTensor> outputs);
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> captured, std::span<const Tensor> outputs);
   void restore(const Device& next);
 
   Device device;
@@ -41,8 +46,15 @@ struct Executable::Impl final : ConstantStore::User {
   void place();
   std::string describe(const compiler::Operand& operand) const;
   void log_schedule() const;
-  void check_ports(std::span<const NamedTensor> given, const std::vector<compiler::Port>& ports, const char* what,
-                   std::span<const DeviceTensor*> bound) const;
+  using PortNames = std::unordered_map<std::string_view, std::size_t>;
+  // Binds a tensor to a port. Throws InvalidArgument.
+  void bind(std::size_t port, const Tensor& tensor);
+  void bind(std::span<const NamedTensor> given, const PortNames& names, std::size_t first, const char* what);
+  void bind(std::span<const Tensor> given, std::size_t first, std::size_t count, const char* what);
+  void check_all_bound();
+  void run_bound();
+  const compiler::Port& port_at(std::size_t port) const;
+  std::string port_text(std::size_t port) const;  // input "x"
   int port(const compiler::Storage& storage) const;
   std::vector<Step> steps(const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
   void launch(Stream& stream, const Step& step) const;
@@ -61,7 +73,9 @@ struct Executable::Impl final : ConstantStore::User {
   bool placed_ = false;
   std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
   Buffer empty_;                                          // stands for tensors without elements
-  std::vector<const DeviceTensor*> bound_;                // inputs, then outputs, during a run
+  std::vector<const DeviceData*> bound_;                  // inputs, then outputs, during a run
+  PortNames input_names_, output_names_;
+  std::vector<std::pair<const void*, std::size_t>> by_buffer_;  // of check_all_bound
 
   // GPU
   std::vector<std::unique_ptr<Recorded>> recordings_;

@@ -21,36 +21,36 @@ bool is_cheap(const Expression& expression) {
   return operations <= kCheapOperations;
 }
 
-int Region::at(Value v) {
-  const auto known = std::ranges::find(nodes_, v, &std::pair<Value, int>::first);
+int Region::at(const Tensor& v) {
+  const auto known = std::ranges::find_if(nodes_, [&](const auto& n) { return same(n.first, v); });
   if (known != nodes_.end()) return known->second;
   set(v, add_input(v));
   return nodes_.back().second;
 }
 
-int Region::add_input(Value v) {
+int Region::add_input(const Tensor& v) {
   inputs.push_back(v);
   return expression.input(v.dtype());
 }
 
-std::vector<int> Region::at(std::span<const Value> values) {
+std::vector<int> Region::at(std::span<const Tensor> values) {
   std::vector<int> nodes;
-  for (const Value& v : values) nodes.push_back(at(v));
+  for (const Tensor& v : values) nodes.push_back(at(v));
   return nodes;
 }
 
-std::vector<int> Region::add(const Expression& from, std::span<const Value> operands) {
+std::vector<int> Region::add(const Expression& from, std::span<const Tensor> operands) {
   return splice(expression, from, at(operands));
 }
 
-Value Region::node(const Expression& from, std::span<const int> args) {
+Tensor Region::node(const Expression& from, std::span<const int> args) {
   expression.output(splice(expression, from, args)[0]);
   return apply(make_op<ElementwiseOp>(std::move(expression)), std::move(inputs));
 }
 
 void Region::add(std::span<const Node* const> nodes) {
   for (const Node* n : nodes) {
-    for (const Value& v : n->inputs()) {
+    for (const Tensor& v : n->inputs()) {
       if (std::ranges::find(nodes, v.node()) == nodes.end()) at(v);
     }
   }

@@ -12,24 +12,24 @@ bool is_cheap(const Expression& expression);
 class Region {
  public:
   // The expression's node for `v`: one that was computed or read already, or a new input.
-  int at(Value v);
-  std::vector<int> at(std::span<const Value> values);
+  int at(const Tensor& v);
+  std::vector<int> at(std::span<const Tensor> values);
   // A new input for `v`, even if it has one already.
-  int add_input(Value v);
+  int add_input(const Tensor& v);
   // Sets the node for `v`, so that it is not computed here.
-  void set(Value v, int node) { nodes_.emplace_back(v, node); }
+  void set(const Tensor& v, int node) { nodes_.emplace_back(v, node); }
   // Adds the operations of `from`, applied to `operands`. Returns the nodes of its outputs.
-  std::vector<int> add(const Expression& from, std::span<const Value> operands);
+  std::vector<int> add(const Expression& from, std::span<const Tensor> operands);
   // Adds the nodes in order; at() finds their results afterwards. Inputs come before what they compute.
   void add(std::span<const Node* const> nodes);
   // A graph node that computes `from`, whose inputs are the expression's nodes `args`. Ends the region.
-  Value node(const Expression& from, std::span<const int> args);
+  Tensor node(const Expression& from, std::span<const int> args);
 
   Expression expression;
-  std::vector<Value> inputs;  // in order
+  std::vector<Tensor> inputs;  // in order
 
  private:
-  std::vector<std::pair<Value, int>> nodes_;
+  std::vector<std::pair<Tensor, int>> nodes_;
 };
 
 }  // namespace weft::compiler

@@ -7,15 +7,11 @@
 namespace weft::compiler {
 namespace {
 
-bool contains(std::span<const Node* const> list, const Node* node) {
+bool includes(std::span<const Node* const> list, const Node* node) {
   return std::ranges::find(list, node) != list.end();
 }
 
-void add_once(std::vector<Value>& list, Value v) {
-  if (std::ranges::find(list, v) == list.end()) list.push_back(v);
-}
-
-FusedOperands<const Value> operands_of(const Node& anchor) {
+FusedOperands<const Tensor> operands_of(const Node& anchor) {
   return split_operands(anchor.op().fusion(), std::span(anchor.inputs()));
 }
 
@@ -26,16 +22,16 @@ FusedGroup::FusedGroup(const Grouping::Group& group, const Node* repeated) {
   if (repeated) prologue.push_back(repeated);
   for (const Node* n : group) {
     if (n == anchor) continue;
-    const bool after = std::ranges::any_of(n->inputs(), [&](const Value& v) { return v.node() == anchor; });
+    const bool after = std::ranges::any_of(n->inputs(), [&](const Tensor& v) { return v.node() == anchor; });
     (after ? epilogue : prologue).push_back(n);
   }
 }
 
-std::vector<Value> FusedGroup::prologue_operands() const {
-  std::vector<Value> list;
-  const auto add = [&](std::span<const Value> values) {
-    for (const Value& v : values) {
-      if (!contains(prologue, v.node())) add_once(list, v);
+std::vector<Tensor> FusedGroup::prologue_operands() const {
+  std::vector<Tensor> list;
+  const auto add = [&](std::span<const Tensor> values) {
+    for (const Tensor& v : values) {
+      if (!includes(prologue, v.node())) add_once(list, v);
     }
   };
   for (const Node* n : prologue) add(n->inputs());
@@ -43,11 +39,11 @@ std::vector<Value> FusedGroup::prologue_operands() const {
   return list;
 }
 
-std::vector<Value> FusedGroup::epilogue_operands() const {
+std::vector<Tensor> FusedGroup::epilogue_operands() const {
   const auto own = operands_of(*anchor).epilogue;
-  std::vector<Value> list(own.begin(), own.end());
+  std::vector<Tensor> list(own.begin(), own.end());
   for (const Node* n : epilogue) {
-    for (const Value& v : n->inputs()) {
+    for (const Tensor& v : n->inputs()) {
       if (v.node() != anchor) add_once(list, v);
     }
   }
@@ -60,20 +56,19 @@ std::size_t FusedGroup::own_operands() const {
 }
 
 bool FusedGroup::is_sound(const Grouping::Group& group) const {
-  const auto inside = [&](const Value& v) { return Grouping::member(group, *v.node()); };
+  const auto inside = [&](const Tensor& v) { return Grouping::member(group, *v.node()); };
   const auto own = operands_of(*anchor);
   return std::ranges::none_of(own.first, inside) && std::ranges::none_of(own.rest, inside) &&
          std::ranges::none_of(epilogue_operands(), inside);
 }
 
-std::vector<Value> FusedGroup::make(DType epilogue_input, Graph& to, std::span<const Value> results,
-                                    const Grouping::At& at) const {
+std::vector<Tensor> FusedGroup::make(DType epilogue_input, std::span<const Tensor> results,
+                                     const Grouping::At& at) const {
   const Fusion has = anchor->op().fusion();
   const auto own = operands_of(*anchor);
-  const auto wanted = [&](Value v) { return std::ranges::find(results, v) != results.end(); };
   std::optional<Expression> before, after;
-  std::vector<Value> operands(own.first.begin(), own.first.end());
-  std::vector<Value> made, extra;  // the new node's results
+  std::vector<Tensor> operands(own.first.begin(), own.first.end());
+  std::vector<Tensor> made, extra;  // the new node's results
 
   if (prologue.empty()) {
     if (has.prologue) before = *has.prologue;
@@ -83,8 +78,8 @@ std::vector<Value> FusedGroup::make(DType epilogue_input, Graph& to, std::span<c
     region.add(prologue);
     const auto x = has.prologue ? region.add(*has.prologue, own.prologue) : region.at(own.prologue);
     region.expression.output(x[0]);
-    for (const Value& v : results) {
-      if (!contains(prologue, v.node())) continue;
+    for (const Tensor& v : results) {
+      if (!includes(prologue, v.node())) continue;
       region.expression.output(region.at(v));
       extra.push_back(v);
     }
@@ -99,23 +94,24 @@ std::vector<Value> FusedGroup::make(DType epilogue_input, Graph& to, std::span<c
     for (std::size_t k = 0; k < anchor->types().size(); ++k) made.push_back(anchor->value(static_cast<int>(k)));
   } else {
     Region region;
-    const Value y = anchor->value();
+    const Tensor y = anchor->value();
     const int rounded = region.expression.cast(region.expression.input(epilogue_input), y.dtype());
     region.set(y, rounded);
     region.add(epilogue);
-    if (wanted(y)) made.push_back(y);
+    if (contains(results, y)) made.push_back(y);
     for (const Node* n : epilogue) made.push_back(n->value());
-    for (const Value& v : made) region.expression.output(region.at(v));
+    for (const Tensor& v : made) region.expression.output(region.at(v));
     operands.insert(operands.end(), region.inputs.begin(), region.inputs.end());
     after = std::move(region.expression);
   }
   made.insert(made.end(), extra.begin(), extra.end());
 
-  for (Value& v : operands) v = at(v);
-  const Node& node = to.impl().add(anchor->op().with_fusion(std::move(before), std::move(after)), std::move(operands));
-  std::vector<Value> values;
-  for (const Value& v : results) {
-    values.push_back(node.value(static_cast<int>(std::ranges::find(made, v) - made.begin())));
+  for (Tensor& v : operands) v = at(v);
+  const Tensor first = apply(anchor->op().with_fusion(std::move(before), std::move(after)), std::move(operands));
+  std::vector<Tensor> values;
+  for (const Tensor& v : results) {
+    const auto it = std::ranges::find_if(made, [&](const Tensor& o) { return same(o, v); });
+    values.push_back(result(first, static_cast<int>(it - made.begin())));
   }
   return values;
 }

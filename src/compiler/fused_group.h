@@ -13,16 +13,15 @@ struct FusedGroup {
   explicit FusedGroup(const Grouping::Group& group, const Node* repeated = nullptr);
 
   // The values from outside that the prologue reads, and those that the epilogue reads, each once.
-  std::vector<Value> prologue_operands() const;
-  std::vector<Value> epilogue_operands() const;
+  std::vector<Tensor> prologue_operands() const;
+  std::vector<Tensor> epilogue_operands() const;
   // The op's own other operands.
   std::size_t own_operands() const;
   // False if the op or its epilogue reads, as an operand from memory, a value that the group itself computes.
   bool is_sound(const Grouping::Group& group) const;
 
   // The op with its prologue and epilogue, as Grouping::Make. `epilogue_input` is the spec's.
-  std::vector<Value> make(DType epilogue_input, Graph& to, std::span<const Value> results,
-                          const Grouping::At& at) const;
+  std::vector<Tensor> make(DType epilogue_input, std::span<const Tensor> results, const Grouping::At& at) const;
 };
 
 // The number of nodes in the expressions of all these elementwise nodes.

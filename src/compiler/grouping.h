@@ -10,7 +10,7 @@ namespace weft::compiler {
 
 // Elementwise operations of one kernel at most: registers are limited, and results that are used far apart would occupy
 // them for long.
-inline constexpr std::size_t kMostOperations = 64;
+inline constexpr std::size_t kMaxOperations = 64;
 
 class Grouping {
   static constexpr int kFarthest = 64;  // nodes between the first and the last of groups that may_join() allows
@@ -20,9 +20,11 @@ class Grouping {
   // At first every node is a group of its own.
   explicit Grouping(const Graph& graph);
 
-  const Graph& graph() const { return graph_; }
-  const Uses& uses() const { return uses_; }
-  int of(const Node& node) const { return group_[node.id()]; }
+  const Graph& graph() const { return rewriter_.from(); }
+  const Uses& uses() const { return rewriter_.uses(); }
+  // A node's place in the graph.
+  int id(const Node& node) const { return rewriter_.id(node); }
+  int of(const Node& node) const { return group_[id(node)]; }
   const Group& at(int group) const { return groups_[group]; }
   Group joined(int a, int b) const;
   static bool member(const Group& group, const Node& node) { return std::ranges::find(group, &node) != group.end(); }
@@ -34,29 +36,28 @@ class Grouping {
   void remake(int group) { remade_.insert(group); }
 
   // The values from outside that a group reads, each once, and its values that something outside needs.
-  static std::vector<Value> operands(const Group& group);
-  std::vector<Value> results(const Group& group) const;
+  static std::vector<Tensor> operands(const Group& group);
+  std::vector<Tensor> results(const Group& group) const;
 
-  // The graph with each group of more than one node, or to be remade, made by `make`, which computes the new graph's
-  // values for the results from those for the operands.
-  using At = std::function<Value(Value old)>;
-  using Make =
-      std::function<std::vector<Value>(Graph& to, const Group& group, std::span<const Value> results, const At& at)>;
+  // The graph with each group of more than one node, or to be remade, made by `make`, which computes the new values for
+  // the results from those for the operands.
+  using At = std::function<Tensor(const Tensor& old)>;
+  using Make = std::function<std::vector<Tensor>(const Group& group, std::span<const Tensor> results, const At& at)>;
   Graph build(const Make& make);
 
  private:
   int horizon(int last) const;
   bool path_outside(int a, int b, int last) const;
+  int first_id(const Group& group) const { return id(*group.front()); }
+  int last_id(const Group& group) const { return id(*group.back()); }
   void emit(const Node& node, const Make& make);
 
-  const Graph& graph_;
-  Uses uses_;
+  Rewriter rewriter_;
   std::vector<Group> groups_;
-  std::vector<int> group_;                // of each node
+  std::vector<int> group_;    // of each node
+  std::vector<char> emitted_;  // of each group
   std::set<int> remade_;
   int widest_ = kFarthest;  // between the first and the last of any group
-  std::vector<std::vector<Value>> made_;  // of each old node
-  Graph to_;
 };
 
 }  // namespace weft::compiler

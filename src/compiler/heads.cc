@@ -11,17 +11,17 @@ namespace weft::compiler {
 namespace {
 
 struct Repeated {
-  Value of;
+  Tensor of;
   std::int64_t count = 1;
 };
 
 // The value that v repeats along the axis, each element `count` times in a row.
-Repeated without_repeats(Value v, int axis) {
+Repeated without_repeats(const Tensor& v, int axis) {
   const Op& op = v.node()->op();
   if (is(v, "permute")) {
     const Dims order = *op.integers("order");
     const Repeated inner = without_repeats(input_of(v), static_cast<int>(order[axis]));
-    const std::array<Value, 1> of{inner.of};
+    const std::array<Tensor, 1> of{inner.of};
     return {op.simplified(of), inner.count};
   }
   if (is(v, "repeat")) {
@@ -32,7 +32,7 @@ Repeated without_repeats(Value v, int axis) {
     return {input_of(v), counts[axis]};
   }
   if (is(v, "broadcast")) {
-    const Value x = input_of(v);
+    const Tensor x = input_of(v);
     const int from = axis - (v.rank() - x.rank());
     if (from >= 0 && x.shape()[from] != 1) return {v};
     Shape shape = v.shape();
@@ -40,7 +40,7 @@ Repeated without_repeats(Value v, int axis) {
     return {broadcast_to(x, shape), v.shape()[axis]};
   }
   if (is(v, "reshape")) {
-    const Value x = input_of(v);
+    const Tensor x = input_of(v);
     Shape merged = x.shape();
     if (merged.rank() != v.rank() + 1) return {v};
     merged[axis] *= merged[axis + 1];
@@ -55,7 +55,7 @@ Repeated without_repeats(Value v, int axis) {
 }
 
 // The layout of a value's elements; a copy is inserted first where strides cannot express it.
-Layout layout_of(Value v) {
+Layout layout_of(const Tensor& v) {
   if (!v.node()->op().is_view()) return Layout::dense(v.shape());
   const auto place = v.node()->op().place(layout_of(input_of(v)));
   return place ? place->layout : Layout::dense(v.shape());
@@ -80,10 +80,10 @@ Shape split(Shape heads, std::int64_t count) {
 
 // An operand whose axes before the last two are seen as `heads`.
 struct Operand {
-  Value value;
+  Tensor value;
   Shape heads, last;
 
-  Operand(Value v, int rank) : value(v) {
+  Operand(const Tensor& v, int rank) : value(v) {
     Shape shape = v.shape();
     while (shape.rank() < rank) shape.insert(0, 1);
     heads = Shape(std::span(shape.begin(), shape.end() - 2));
@@ -99,14 +99,14 @@ struct Operand {
     return merges(all, 0, batch_end) && merges(all, batch_end, end) && product(heads, end, heads.rank()) == 1 &&
            layout_of(value).reshaped(folded(heads, batch_end, end, last), result);
   }
-  Value fold(int batch_end, int end) const { return reshape(value, folded(heads, batch_end, end, last)); }
+  Tensor fold(int batch_end, int end) const { return reshape(value, folded(heads, batch_end, end, last)); }
 };
 
 }  // namespace
 
 std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, const Shape& heads) {
   const int rank = heads.rank() + 2;
-  Value k = operands.k, v = operands.v;
+  Tensor k = operands.k, v = operands.v;
   std::int64_t count = 1;  // heads of queries that share one head of keys, as k and v show
   if (heads.rank() > 0 && rank < kMaxRank && k.rank() == rank && v.rank() == rank) {
     const Repeated keys = without_repeats(k, rank - 3), values = without_repeats(v, rank - 3);
@@ -117,7 +117,7 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
     }
   }
   Shape all = heads;
-  Operand q(operands.q, rank), keys(k, rank), values(v, rank), mask(operands.mask ? operands.mask : q.value, rank);
+  Operand q(operands.q, rank), keys(k, rank), values(v, rank), mask(operands.mask.defined() ? operands.mask : q.value, rank);
   if (count > 1) {
     for (Shape* shape : {&all, &q.heads, &mask.heads}) *shape = split(*shape, count);
     for (Shape* shape : {&keys.heads, &values.heads}) shape->push_back(1);
@@ -137,7 +137,7 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
       return broadcast_to(o.fold(batch_end, end), folded(all, batch_end, end, o.last));
     };
     return AttentionOperands{whole(q, n), whole(keys, kv_end), whole(values, kv_end),
-                             operands.mask ? mask.fold(batch_end, n) : Value()};
+                             operands.mask.defined() ? mask.fold(batch_end, n) : Tensor()};
   };
   std::vector<int> ends(static_cast<std::size_t>(n) + 1);
   std::iota(ends.begin(), ends.end(), 0);
@@ -150,15 +150,15 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
   return std::nullopt;
 }
 
-Value without_scale(Value v, double& scale) {
+Tensor without_scale(const Tensor& v, double& scale) {
   const Node& node = *v.node();
   if (node.op().moves_elements() && node.inputs().size() == 1) {
-    const Value x = input_of(v), without = without_scale(x, scale);
-    return without == x ? v : apply(node.shared_op(), {without});
+    const Tensor x = input_of(v), without = without_scale(x, scale);
+    return same(without, x) ? v : apply(node.shared_op(), {without});
   }
   const Expression* own = node.op().elementwise();
   if (!own || node.types().size() != 1 || node.inputs().size() != 1) return v;
-  const Value x = input_of(v);
+  const Tensor x = input_of(v);
   const Expression& e = *own;
   const Expression::Node& top = e.nodes()[e.outputs()[0]];
   if ((top.op != ScalarOp::mul && top.op != ScalarOp::div) || x.type() != v.type()) return v;

@@ -8,8 +8,8 @@ namespace weft::compiler {
 
 // q·kᵀ and the product with v broadcast the axes before the last two, which are all called heads here.
 struct AttentionOperands {
-  Value q, k, v;  // [heads…, queries, dim], [heads…, keys, dim], [heads…, keys, value_dim]
-  Value mask;     // broadcasts to [heads…, queries, keys]; or empty
+  Tensor q, k, v;  // [heads…, queries, dim], [heads…, keys, dim], [heads…, keys, value_dim]
+  Tensor mask;     // broadcasts to [heads…, queries, keys]; or empty
 };
 
 // The same as views [batch, heads, length, dim]. Keys and values that several heads of queries share, by sizes of 1 or
@@ -21,6 +21,6 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
 
 // v without multiplications and divisions that reduce it by a power of two, which are exact; `scale` is multiplied by
 // them.
-Value without_scale(Value v, double& scale);
+Tensor without_scale(const Tensor& v, double& scale);
 
 }  // namespace weft::compiler

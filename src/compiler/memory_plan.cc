@@ -17,7 +17,7 @@ constexpr int kMoves = 3000;
 constexpr double kTolerance = 0.02;  // initially, by how much a move may worsen the plan
 constexpr double kGoodEnough = 1.02;
 // Comparisons of two placements, over all moves: bounds the time of a compilation.
-constexpr std::size_t kMostComparisons = 20'000'000;
+constexpr std::size_t kMaxComparisons = 20'000'000;
 
 std::uint64_t aligned(std::uint64_t bytes) {
   return std::max<std::uint64_t>((bytes + kPlanAlignment - 1) / kPlanAlignment * kPlanAlignment, kPlanAlignment);
@@ -33,13 +33,18 @@ class Planner {
         for (std::size_t k = 0; k < w; ++k) keep_apart(step.writes[w], step.writes[k]);
       }
     }
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      sizes_.push_back(aligned(items[i].bytes));
-      for (std::size_t k = 0; k < items.size(); ++k) {
-        if (k != i && items[i].first <= items[k].last && items[k].first <= items[i].last) {
-          together_[i].push_back(static_cast<int>(k));
-        }
+    for (const PlanItem& item : items) sizes_.push_back(aligned(item.bytes));
+    // In the order in which they begin, each with those that are still alive then.
+    std::vector<int> order(items.size()), alive;
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](int i) { return items[i].first; });
+    for (const int i : order) {
+      std::erase_if(alive, [&](int k) { return items[k].last < items[i].first; });
+      for (const int k : alive) {
+        together_[i].push_back(k);
+        together_[k].push_back(i);
       }
+      alive.push_back(i);
     }
   }
 
@@ -119,11 +124,21 @@ class Planner {
 std::uint64_t MemoryPlan::bytes() const { return std::accumulate(buffers.begin(), buffers.end(), std::uint64_t{0}); }
 
 std::uint64_t liveness_bound(std::span<const PlanItem> items, std::size_t steps) {
-  std::vector<std::uint64_t> alive(steps, 0);
-  for (const PlanItem& item : items) {
-    for (int s = item.first; s <= item.last; ++s) alive[s] += aligned(item.bytes);
-  }
+  const std::vector<std::uint64_t> alive = live_bytes(items, steps, true);
   return alive.empty() ? 0 : *std::ranges::max_element(alive);
+}
+
+std::vector<std::uint64_t> live_bytes(std::span<const PlanItem> items, std::size_t steps, bool as_placed) {
+  // What begins with each step, less what ended before it.
+  std::vector<std::uint64_t> alive(steps + 1, 0);
+  for (const PlanItem& item : items) {
+    const std::uint64_t bytes = as_placed ? aligned(item.bytes) : item.bytes;
+    alive[static_cast<std::size_t>(item.first)] += bytes;
+    alive[static_cast<std::size_t>(item.last) + 1] -= bytes;
+  }
+  std::partial_sum(alive.begin(), alive.end(), alive.begin());
+  alive.pop_back();
+  return alive;
 }
 
 MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep> steps, std::uint64_t max_buffer) {
@@ -169,7 +184,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   }
   // Then simulated annealing: a single item moves within the order, or two are swapped. Moves that worsen the plan a
   // little are accepted too, less and less of them, to leave local minima.
-  const std::size_t affordable = kMostComparisons / (items.size() * items.size());
+  const std::size_t affordable = kMaxComparisons / (items.size() * items.size());
   const int moves = static_cast<int>(std::min<std::size_t>(kMoves, affordable));
   std::uniform_int_distribution<std::size_t> any(0, items.size() - 1);
   std::vector<int> order = best_order;

@@ -41,4 +41,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
 // The largest sum of items alive at once: a lower bound for every plan.
 std::uint64_t liveness_bound(std::span<const PlanItem> items, std::size_t steps);
 
+// The bytes of the items alive in each step; as_placed: with what alignment adds.
+std::vector<std::uint64_t> live_bytes(std::span<const PlanItem> items, std::size_t steps, bool as_placed = false);
+
 }  // namespace weft::compiler

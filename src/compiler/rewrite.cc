@@ -1,104 +1,145 @@
 #include "compiler/rewrite.h"
 
+#include <algorithm>
+
 #include "weft/error.h"
 
 namespace weft::compiler {
-
-Uses::Uses(const Graph& graph)
-    : graph_(graph), live_(graph.impl().nodes.size(), 0), users_(graph.impl().nodes.size()) {
-  const auto& nodes = graph.impl().nodes;
-  for (const NamedValue& o : graph.impl().outputs) live_[o.value.node()->id()] = 1;
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-    const Node& node = **it;
-    users_[node.id()].resize(node.types().size());
-    if (node.op().input()) live_[node.id()] = 1;
-    if (!live_[node.id()]) continue;
-    for (const Value& v : node.inputs()) live_[v.node()->id()] = 1;
-  }
-  for (const auto& node : nodes) {
-    if (!live_[node->id()]) continue;
-    for (const Value& v : node->inputs()) {
-      auto& list = users_[v.node()->id()][v.index()];
-      if (list.empty() || list.back() != node.get()) list.push_back(node.get());
-    }
-  }
-}
-
-bool Uses::is_output(Value v) const {
-  return std::ranges::any_of(graph_.impl().outputs, [&](const NamedValue& o) { return o.value == v; });
-}
-
 namespace {
 
-Graph live_part(const Graph& graph) {
-  return Rewriter(graph).run([](const Node&) { return Value(); });
+// Where the results of each node begin, in a list of all results.
+std::vector<std::size_t> result_offsets(const Graph& graph, std::size_t& count) {
+  std::vector<std::size_t> first;
+  first.reserve(graph.impl().nodes().size());
+  count = 0;
+  for (const NodePtr& node : graph.impl().nodes()) {
+    first.push_back(count);
+    count += node->types().size();
+  }
+  return first;
 }
 
 }  // namespace
 
-Value root_of(Value v) {
+bool contains(std::span<const Tensor> list, const Tensor& v) {
+  return std::ranges::any_of(list, [&](const Tensor& o) { return same(o, v); });
+}
+
+void add_once(std::vector<Tensor>& list, const Tensor& v) {
+  if (!contains(list, v)) list.push_back(v);
+}
+
+Uses::Uses(const Graph& graph) : place_(graph.impl().places()) {
+  std::size_t count = 0;
+  first_ = result_offsets(graph, count);
+  uses_.resize(count);
+  for (const GraphPort& o : graph.impl().outputs) {
+    uses_[first_[id(*o.value.node())] + static_cast<std::size_t>(o.value.index())].is_output = true;
+  }
+  for (const NodePtr& node : graph.impl().nodes()) {
+    for (const Tensor& v : node->inputs()) {
+      auto& users = uses_[first_[id(*v.node())] + static_cast<std::size_t>(v.index())].users;
+      if (users.empty() || users.back() != node.get()) users.push_back(node.get());
+    }
+  }
+}
+
+Tensor root_of(Tensor v) {
   while (v.node()->op().is_view()) v = input_of(v);
   return v;
 }
 
-Rewriter::Rewriter(const Graph& from) : from_(from), uses_(from), map_(from.impl().nodes.size()) {}
+Rewriter::Rewriter(const Graph& from) : from_(from), place_(from.impl().places()) {
+  std::size_t count = 0;
+  first_ = result_offsets(from, count);
+  map_.resize(count);
+}
 
-std::vector<Value> Rewriter::at(std::span<const Value> old) const {
-  std::vector<Value> values;
-  for (const Value& v : old) values.push_back(at(v));
+std::vector<Tensor> Rewriter::at(std::span<const Tensor> old) const {
+  std::vector<Tensor> values;
+  values.reserve(old.size());
+  for (const Tensor& v : old) values.push_back(at(v));
   return values;
 }
 
-Value Rewriter::constant_at(Value old) {
-  std::vector<Value>& values = map_[old.node()->id()];
-  if (values.empty()) {
-    for (const Value& v : old.node()->inputs()) constant_at(v);
-    values.push_back(to_.impl().copy(*old.node(), at(old.node()->inputs())).value());
-    ++copies_;
+Tensor Rewriter::constant_at(const Tensor& old) {
+  std::vector<const Node*> chain;
+  for (Tensor v = old; !has(v); v = input_of(v)) {
+    chain.push_back(v.node());
+    if (v.node()->inputs().empty()) break;
   }
-  return values[old.index()];
+  for (; !chain.empty(); chain.pop_back()) copy(*chain.back());
+  return at(old);
 }
 
+void Rewriter::set(const Tensor& old, Tensor now) {
+  changed_ |= !same(old, now);
+  map_[slot(old)] = std::move(now);
+}
+
+Tensor Rewriter::copy(const Node& old) {
+  bool shared = old.inputs().empty();
+  if (!shared && !changed_) {
+    shared = std::ranges::all_of(old.inputs(), [&](const Tensor& v) { return same(at(v), v); });
+  }
+  if (!shared) return copy(old, old.shared_op(), at(old.inputs()));
+  for (std::size_t i = 0; i < old.types().size(); ++i) map_[slot(old.value()) + i] = old.value(static_cast<int>(i));
+  if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[&old] = order;
+  return old.value();
+}
+
+Tensor Rewriter::copy(const Node& old, OpPtr op, std::vector<Tensor> inputs) {
+  changed_ = true;
+  const Tensor made = apply(std::move(op), std::move(inputs));
+  for (std::size_t i = 0; i < old.types().size(); ++i) map_[slot(old.value()) + i] = result(made, static_cast<int>(i));
+  if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[made.node()] = order;
+  return made;
+}
+
+void Rewriter::store(const Tensor& now, std::vector<int> order) { stored_[now.node()] = std::move(order); }
+
 Graph Rewriter::run(const Rule& rule) {
-  bool replaced = false;
-  for (const auto& node : from_.impl().nodes) {
-    if (!uses_.live(*node) || !map_[node->id()].empty()) continue;
-    std::vector<Value>& values = map_[node->id()];
-    if (const Value v = rule(*node)) {
-      for (std::size_t i = 0; i < node->types().size(); ++i) {
-        const std::size_t index = static_cast<std::size_t>(v.index()) + i;
-        if (index >= v.node()->types().size() || v.node()->types()[index] != node->types()[i]) {
-          throw InternalError("rewriting {} changes the type of result {}", weft::to_string(*node), i);
-        }
-        values.push_back(v.node()->value(static_cast<int>(index)));
-      }
-      replaced = true;
+  for (const NodePtr& node : from_.impl().nodes()) {
+    if (has(node->value())) continue;
+    const Tensor v = rule(*node);
+    if (!v.defined()) {
+      copy(*node);
       continue;
     }
-    const Node& made = to_.impl().copy(*node, at(node->inputs()));
-    ++copies_;
-    for (std::size_t i = 0; i < node->types().size(); ++i) values.push_back(made.value(static_cast<int>(i)));
+    for (std::size_t i = 0; i < node->types().size(); ++i) {
+      const std::size_t index = static_cast<std::size_t>(v.index()) + i;
+      if (index >= v.node()->types().size() || v.node()->types()[index] != node->types()[i]) {
+        throw InternalError("rewriting {} changes the type of result {}", weft::to_string(*node), i);
+      }
+      set(node->value(static_cast<int>(i)), result(v, static_cast<int>(index)));
+    }
   }
-  for (const NamedValue& o : from_.impl().outputs) to_.output(o.name, at(o.value));
-  // A rule that returned no value may have added nodes too.
-  const bool clean = !replaced && to_.impl().nodes.size() == copies_;
-  return clean ? std::move(to_) : live_part(to_);
+  return finish();
+}
+
+Graph Rewriter::finish() {
+  if (!changed_) return from_;
+  return finish([&](const GraphPort& o) { return at(o.value); });
+}
+
+Graph Rewriter::finish(const std::function<Tensor(const GraphPort&)>& output) {
+  Graph to;
+  for (const GraphPort& i : from_.impl().inputs) to.impl().add_input(i.name, i.value);
+  for (const GraphPort& o : from_.impl().outputs) to.impl().add_output(o.name, output(o));
+  to.impl().stored = std::move(stored_);
+  return to;
 }
 
 Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f) {
-  const auto owns = [](const auto& node) { return !node->op().subgraphs().empty(); };
-  if (std::ranges::none_of(graph.impl().nodes, owns)) return graph;
+  const auto owns = [](const NodePtr& node) { return !node->op().subgraphs().empty(); };
+  if (std::ranges::none_of(graph.impl().nodes(), owns)) return graph;
   Rewriter r(graph);
-  return r.run([&](const Node& node) -> Value {
+  return r.run([&](const Node& node) -> Tensor {
     if (node.op().subgraphs().empty()) return {};
     std::vector<std::shared_ptr<const Graph>> graphs;
     for (const auto& g : node.op().subgraphs()) graphs.push_back(std::make_shared<const Graph>(f(*g)));
-    return r.to().impl().copy(node, node.op().with_subgraphs(std::move(graphs)), r.at(node.inputs())).value();
+    return r.copy(node, node.op().with_subgraphs(std::move(graphs)), r.at(node.inputs()));
   });
-}
-
-Graph without_dead(const Graph& graph) {
-  return rewrite_subgraphs(live_part(graph), without_dead);
 }
 
 }  // namespace weft::compiler

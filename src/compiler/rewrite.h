@@ -1,64 +1,99 @@
-// Tools for passes: the users of a value, and rewriting a graph.
+// Tools for passes: the users of a value, and the one way to rewrite a graph.
 #pragma once
+
+#include <functional>
 
 #include "graph/graph.h"
 
 namespace weft::compiler {
 
-// The users of every value that an output needs.
+// True if the list has the tensor.
+bool contains(std::span<const Tensor> list, const Tensor& v);
+void add_once(std::vector<Tensor>& list, const Tensor& v);
+
+// The users of every value of a graph.
 class Uses {
  public:
   explicit Uses(const Graph& graph);
-  // Graph inputs count as live: they are the graph's signature.
-  bool live(const Node& node) const { return live_[node.id()]; }
   // Nodes that have the value as an operand, each once, in order.
-  const std::vector<const Node*>& of(Value v) const { return users_[v.node()->id()][v.index()]; }
-  bool is_output(Value v) const;
+  const std::vector<const Node*>& of(const Tensor& v) const { return at(v).users; }
+  bool is_output(const Tensor& v) const { return at(v).is_output; }
   // True if `user` is the only use of the value.
-  bool only(Value v, const Node& user) const { return of(v).size() == 1 && of(v)[0] == &user && !is_output(v); }
+  bool only(const Tensor& v, const Node& user) const {
+    const Use& use = at(v);
+    return use.users.size() == 1 && use.users[0] == &user && !use.is_output;
+  }
 
  private:
-  const Graph& graph_;
-  std::vector<char> live_;
-  std::vector<std::vector<std::vector<const Node*>>> users_;
+  struct Use {
+    std::vector<const Node*> users;
+    bool is_output = false;
+  };
+  const Use& at(const Tensor& v) const { return uses_[first_[id(*v.node())] + static_cast<std::size_t>(v.index())]; }
+  std::size_t id(const Node& node) const { return static_cast<std::size_t>(place_(node)); }
+
+  Graph::Impl::Places place_;
+  std::vector<std::size_t> first_;  // of each node, where its results' uses begin
+  std::vector<Use> uses_;
 };
 
 // The value behind a chain of views.
-Value root_of(Value v);
+Tensor root_of(Tensor v);
 
-// Copies a graph node by node, in order, except where a rule replaces a node. Nodes that no output needs afterwards are
-// dropped, which makes rules simple: a rule replaces the last node of its pattern, and the rest of the pattern becomes
-// dead.
+// Makes a new graph of an old one, node by node, in any order in which operands come first. Nodes before the first one
+// that changes are shared by both graphs. What no output needs afterwards is not in the new graph, which makes rules
+// simple: a rule replaces the last node of its pattern, and the rest of the pattern goes away.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& from);
 
   const Graph& from() const { return from_; }
-  const Uses& uses() const { return uses_; }
-  // The new graph's value for a value of the old graph that was reached already.
-  Value at(Value old) const { return map_[old.node()->id()][old.index()]; }
-  std::vector<Value> at(std::span<const Value> old) const;
-  Graph& to() { return to_; }
-  // Like at(), for a constant or a view of one that may not have been reached yet.
-  Value constant_at(Value old);
+  const Uses& uses() const {
+    if (!uses_) uses_.emplace(from_);
+    return *uses_;
+  }
+  // A node's place in the old graph.
+  int id(const Node& node) const { return place_(node); }
 
-  // Returns the replacement of the node's first result, or an empty Value to copy the node. Further results are
+  bool has(const Tensor& old) const { return map_[slot(old)].defined(); }
+  // The new graph's value for a value of the old graph that was reached already.
+  const Tensor& at(const Tensor& old) const { return map_[slot(old)]; }
+  std::vector<Tensor> at(std::span<const Tensor> old) const;
+  // Like at(), for a constant or a view of one that may not have been reached yet.
+  Tensor constant_at(const Tensor& old);
+
+  // Decides what becomes of a result of the old graph.
+  void set(const Tensor& old, Tensor now);
+  // Makes the node again, on what its operands have become or on others, perhaps with another op, and sets its results.
+  // Returns the first one.
+  Tensor copy(const Node& old);
+  Tensor copy(const Node& old, OpPtr op, std::vector<Tensor> inputs);
+  // The order of axes in which the new node lies in memory (Graph::Impl::stored).
+  void store(const Tensor& now, std::vector<int> order);
+
+  // Returns the replacement of the node's first result, or an undefined Tensor to copy the node. Further results are
   // replaced by the results that follow it in its node.
-  using Rule = std::function<Value(const Node&)>;
+  using Rule = std::function<Tensor(const Node&)>;
   Graph run(const Rule& rule);
+  // The new graph, once all outputs are reached. `output` gives their values where at() is not what they are.
+  Graph finish();
+  Graph finish(const std::function<Tensor(const GraphPort&)>& output);
 
  private:
+  std::size_t slot(const Tensor& old) const {
+    return first_[static_cast<std::size_t>(place_(*old.node()))] + static_cast<std::size_t>(old.index());
+  }
+
   const Graph& from_;
-  Uses uses_;
-  Graph to_;
-  std::vector<std::vector<Value>> map_;
-  std::size_t copies_ = 0;
+  Graph::Impl::Places place_;
+  mutable std::optional<Uses> uses_;
+  std::vector<std::size_t> first_;  // of each old node, where its results are in map_
+  std::vector<Tensor> map_;
+  std::map<const Node*, std::vector<int>> stored_;
+  bool changed_ = false;
 };
 
 // The graph with the subgraphs of its ops (Op::subgraphs) rewritten by `f`.
 Graph rewrite_subgraphs(Graph graph, const std::function<Graph(const Graph&)>& f);
-
-// The graph without nodes that no output needs, in the subgraphs of its ops too.
-Graph without_dead(const Graph& graph);
 
 }  // namespace weft::compiler

@@ -1,7 +1,6 @@
 #include "compiler/schedule.h"
 
 #include <functional>
-#include <map>
 
 #include "compiler/passes/resolve_views.h"
 #include "graph/ops/leaf.h"
@@ -24,34 +23,40 @@ std::vector<int> storages_of(const std::vector<Operand>& operands) {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph) : graph_(graph) {}
+  Lowering(const Graph& graph, std::span<const Tensor> captured)
+      : graph_(graph), captured_(captured), place_(graph.impl().places()), storage_(graph.impl().nodes().size()) {}
 
   Schedule run() {
-    for (const NamedValue& o : graph_.impl().outputs) {
+    for (const GraphPort& o : graph_.impl().outputs) {
       // The kernel writes directly to the output's memory.
-      Value root = o.value;
-      if (root.node()->op().is_view()) root = input_of(root);
+      const Tensor& root = o.value.node()->op().is_view() ? input_of(o.value) : o.value;
       add_storage(root, Storage::Kind::output, static_cast<int>(schedule_.outputs.size()));
       schedule_.outputs.push_back({o.name, o.value.type()});
     }
-    for (const auto& node : graph_.impl().nodes) lower(*node);
+    for (const GraphPort& i : graph_.impl().inputs) {
+      add_storage(i.value, Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
+      schedule_.inputs.push_back({i.name, i.value.type()});
+    }
+    for (const Tensor& t : captured_) {
+      // A constant may have replaced all that it was needed for.
+      if (place_(*t.node()) >= 0) add_storage(t, Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
+      schedule_.inputs.push_back({{}, t.type()});
+      ++schedule_.captured;
+    }
+    for (const NodePtr& node : graph_.impl().nodes()) lower(*node);
     return std::move(schedule_);
   }
 
  private:
-  int add_storage(Value v, Storage::Kind kind, int index = 0) {
+  int add_storage(const Tensor& v, Storage::Kind kind, int index = 0) {
     const auto id = static_cast<int>(schedule_.storages.size());
     schedule_.storages.push_back({kind, index, bytes_of(v.type()), nullptr});
-    storage_.emplace(std::pair(v.node(), v.index()), id);
+    storage(v) = id;
     return id;
   }
 
-  void lower(Node& node) {
-    if (const InputOp* input = node.op().input()) {
-      add_storage(node.value(), Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
-      schedule_.inputs.push_back({input->input_name(), node.types()[0]});
-      return;
-    }
+  void lower(const Node& node) {
+    if (node.op().input() || node.op().data_op()) return;
     if (const ConstantOp* constant = node.op().constant()) {
       schedule_.storages[add_storage(node.value(), Storage::Kind::constant)].constant = constant->data();
       return;
@@ -62,36 +67,45 @@ class Lowering {
     call.label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
     bool empty = true;
     for (std::size_t i = 0; i < node.types().size(); ++i) {
-      const Value v = node.value(static_cast<int>(i));
+      const Tensor v = node.value(static_cast<int>(i));
       const TensorType& type = node.types()[i];
-      const auto it = storage_.find({&node, static_cast<int>(i)});
-      const int id = it != storage_.end() ? it->second : add_storage(v, Storage::Kind::intermediate);
-      call.outputs.push_back({id, 0, type.dtype, i == 0 ? storage_layout(node) : Layout::dense(type.shape)});
+      const int known = storage(v);
+      const int id = known >= 0 ? known : add_storage(v, Storage::Kind::intermediate);
+      call.outputs.push_back({id, 0, type.dtype, i == 0 ? storage_layout(graph_, node) : Layout::dense(type.shape)});
       empty &= element_count(type.shape) == 0;
     }
-    for (const Value& v : node.inputs()) call.inputs.push_back(operand(v));
+    for (const Tensor& v : node.inputs()) call.inputs.push_back(operand(v));
     if (empty) return;
     schedule_.calls.push_back(std::move(call));
   }
 
-  Operand operand(Value v) const {
+  Operand operand(const Tensor& v) {
     Placement place{0, Layout::dense(v.shape())};
-    Value root = v;
+    Tensor root = v;
     if (v.node()->op().is_view()) {
       root = input_of(v);
       place = *v.node()->op().place({});  // resolved: its layout does not depend on how its root is stored
     } else if (v.index() == 0) {
-      place.layout = storage_layout(*v.node());
+      place.layout = storage_layout(graph_, *v.node());
     }
     const std::int64_t bit = place.offset * bits(v.dtype());
     if (bit % 8 != 0) throw Unsupported("a view of {} starts inside a byte", weft::to_string(root.type()));
     const std::uint64_t offset = place.layout.count() ? static_cast<std::uint64_t>(bit / 8) : 0;
-    return {storage_.at({root.node(), root.index()}), offset, v.dtype(), place.layout};
+    return {storage(root), offset, v.dtype(), place.layout};
+  }
+
+  // The storage of a value, -1 if it has none yet.
+  int& storage(const Tensor& v) {
+    std::vector<int>& all = storage_[static_cast<std::size_t>(place_(*v.node()))];
+    if (all.empty()) all.assign(v.node()->types().size(), -1);
+    return all[static_cast<std::size_t>(v.index())];
   }
 
   const Graph& graph_;
+  std::span<const Tensor> captured_;
+  Graph::Impl::Places place_;
   Schedule schedule_;
-  std::map<std::pair<const Node*, int>, int> storage_;
+  std::vector<std::vector<int>> storage_;  // of each node's results
 };
 
 // For each storage the last step that reads it, or -1.
@@ -201,6 +215,8 @@ PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer
   return p;
 }
 
-Schedule make_schedule(const Graph& graph) { return Lowering(graph).run(); }
+Schedule make_schedule(const Graph& graph, std::span<const Tensor> captured) {
+  return Lowering(graph, captured).run();
+}
 
 }  // namespace weft::compiler

@@ -47,6 +47,7 @@ struct Schedule {
   std::vector<Storage> storages;
   std::vector<ScheduledCall> calls;
   std::vector<Port> inputs, outputs;
+  std::size_t captured = 0;  // the last inputs, without names: tensors with data that the graph needs
 };
 
 // Operands as views of placeholders, for code that needs layouts but no memory.
@@ -55,8 +56,9 @@ std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Op
 // For each storage the intermediate whose memory it takes, because its kernel may compute it in place, or -1.
 std::vector<int> results_in_place(const Schedule& schedule);
 
-// Requires a graph after resolve_views. Calls whose results have no elements are omitted.
-Schedule make_schedule(const Graph& graph);
+// Requires a graph after resolve_views. Calls whose results have no elements are omitted. `captured`: tensors with data
+// that runs will be given, in that order; others must not be there.
+Schedule make_schedule(const Graph& graph, std::span<const Tensor> captured = {});
 
 // True if two operands would be the same elements in the same order if they were in the same storage.
 bool same_view(const Operand& a, const Operand& b);

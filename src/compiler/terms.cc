@@ -21,7 +21,7 @@ std::vector<std::int64_t> sizes(const Shape& shape) {
 
 }  // namespace
 
-bool is(Value v, std::string_view op) { return v.node()->op().name() == op; }
+bool is(const Tensor& v, std::string_view op) { return v.node()->op().name() == op; }
 
 bool is_plain(const Node& node, std::string_view op) {
   return node.op().name() == op && node.op().to_string() == op;
@@ -38,14 +38,14 @@ std::optional<double> number(const Expression::Node& node) {
   }
 }
 
-Term::Term(Value v) { enter(v); }
+Term::Term(const Tensor& v) { enter(v); }
 
 Term::Term(const Node* map, int node) : map_(map), node_(node) {
   const Expression::Node& n = at();
   if (n.op == ScalarOp::input) enter(map->inputs()[n.input]);
 }
 
-void Term::enter(Value v) {
+void Term::enter(const Tensor& v) {
   value_ = v;
   map_ = nullptr;
   node_ = -1;
@@ -71,7 +71,7 @@ std::optional<double> Term::number() const {
 }
 
 bool Term::operator==(const Term& other) const {
-  if (map_ == other.map_ && node_ == other.node_) return map_ != nullptr || value_ == other.value_;
+  if (map_ == other.map_ && node_ == other.node_) return map_ != nullptr || same(value_, other.value_);
   if (!map_ || !other.map_) return false;
   const Expression::Node& a = at();
   const Expression::Node& b = other.at();
@@ -82,13 +82,13 @@ bool Term::operator==(const Term& other) const {
   return true;
 }
 
-const Node* spread_reduction(Value v, const Shape& shape) {
+const Node* spread_reduction(Tensor v, const Shape& shape) {
   while (is(v, "broadcast")) v = input_of(v);
   const Shape spread = v.shape();
   while (is(v, "reshape")) v = input_of(v);
   const auto reduction = v.node()->op().reduction();
   if (!reduction) return nullptr;
-  const Value x = input_of(v);
+  const Tensor x = input_of(v);
   if (x.shape() != shape) return nullptr;
   Shape ones = shape;
   for (const int axis : reduction->axes) ones[axis] = 1;

@@ -6,13 +6,13 @@
 namespace weft::compiler {
 
 // True if the value comes from an op of that name; true if the node is one without attributes.
-bool is(Value v, std::string_view op);
+bool is(const Tensor& v, std::string_view op);
 bool is_plain(const Node& node, std::string_view op);
 
 // An operation of a Map's expression, or a value that another op computes.
 class Term {
  public:
-  explicit Term(Value v);
+  explicit Term(const Tensor& v);
 
   // The elementwise operation that computed it, if one did; its operands.
   std::optional<ScalarOp> op() const;
@@ -21,16 +21,16 @@ class Term {
   // The number, if the term is one.
   std::optional<double> number() const;
   // The term's value in the graph; empty in the middle of an expression.
-  Value value() const { return value_; }
+  Tensor value() const { return value_; }
   // True for the same operation on the same operands.
   bool operator==(const Term& other) const;
 
  private:
   Term(const Node* map, int node);
-  void enter(Value v);
+  void enter(const Tensor& v);
   const Expression::Node& at() const;
 
-  Value value_;
+  Tensor value_;
   const Node* map_ = nullptr;
   int node_ = -1;  // of the map's expression
 };
@@ -40,6 +40,6 @@ std::optional<double> number(const Expression::Node& node);
 
 // The reduction whose result `v` is, expanded to `shape` again: axes kept or inserted as sizes of 1, or broadcast. Null
 // if it is no reduction, or expanded in another way.
-const Node* spread_reduction(Value v, const Shape& shape);
+const Node* spread_reduction(Tensor v, const Shape& shape);
 
 }  // namespace weft::compiler

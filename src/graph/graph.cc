@@ -1,6 +1,6 @@
 #include "graph/graph.h"
 
-#include <unordered_map>
+#include <algorithm>
 
 #include "core/in_quotes.h"
 #include "graph/ops/leaf.h"
@@ -8,143 +8,145 @@
 
 namespace weft {
 
-std::vector<TensorType> Node::input_types() const {
-  std::vector<TensorType> types;
-  for (const Value& v : inputs_) types.push_back(v.type());
-  return types;
-}
-
-std::vector<std::span<const Value>> Node::input_groups() const {
-  std::vector<std::span<const Value>> groups;
-  std::span<const Value> rest = inputs_;
-  for (const int count : op_->operand_groups()) {
-    groups.push_back(rest.first(static_cast<std::size_t>(count)));
-    rest = rest.subspan(static_cast<std::size_t>(count));
-  }
-  for (; !rest.empty(); rest = rest.subspan(1)) groups.push_back(rest.first(1));
-  return groups;
-}
-
-namespace {
-const Node& checked(const Node* node) {
-  if (!node) throw InvalidArgument("graph: an empty Value, which stands for no tensor, was used as one");
-  return *node;
-}
-}  // namespace
-
-Graph& Value::graph() const { return *checked(node_).graph().owner; }
-const TensorType& Value::type() const { return checked(node_).types()[index_]; }
-
-Value Value::T() const {
-  if (rank() < 2) throw InvalidArgument("T: a tensor of shape {} has no two axes to exchange", to_string(shape()));
-  std::vector<int> order;
-  for (int i = 0; i < rank(); ++i) order.push_back(i);
-  std::swap(order[rank() - 1], order[rank() - 2]);
-  return permute(*this, order);
-}
-
-Graph::Graph() : impl_(std::make_unique<Impl>()) { impl_->owner = this; }
+Graph::Graph() : impl_(std::make_unique<Impl>()) {}
 Graph::~Graph() = default;
-Graph::Graph(Graph&& other) noexcept : impl_(std::move(other.impl_)) {
-  if (impl_) impl_->owner = this;
-}
-Graph& Graph::operator=(Graph&& other) noexcept {
+Graph::Graph(const Graph& other) : impl_(std::make_unique<Impl>(other.impl())) {}
+Graph::Graph(Graph&& other) noexcept = default;
+Graph& Graph::operator=(Graph other) noexcept {
   impl_ = std::move(other.impl_);
-  if (impl_) impl_->owner = this;
   return *this;
+}
+Graph::Impl::Impl(const Impl& other)
+    : inputs(other.inputs),
+      outputs(other.outputs),
+      stored(other.stored),
+      input_names_(other.input_names_),
+      output_names_(other.output_names_) {
+  const std::lock_guard lock(other.mutex_);
+  collected_ = other.collected_;
 }
 Graph::Impl& Graph::impl() const {
   if (!impl_) throw InvalidArgument("graph: it was moved from; what it held is in another Graph");
   return *impl_;
 }
 
-Node& Graph::Impl::add(OpPtr op, std::vector<Value> operands) {
-  std::vector<TensorType> types;
-  for (const Value& v : operands) {
-    if (&v.node()->graph() != this) throw InvalidArgument("{}: operands belong to different graphs", op->name());
-    types.push_back(v.type());
-  }
-  std::vector<TensorType> results = op->infer(types);
-  for (const TensorType& t : results) element_count(t.shape);
-  nodes.push_back(std::make_unique<Node>(*this, static_cast<int>(nodes.size()), std::move(op), std::move(operands),
-                                         std::move(results)));
-  return *nodes.back();
+Tensor Graph::input(std::string name, DType dtype, const Shape& shape) {
+  Tensor v = apply(make_op<InputOp>(name, TensorType{dtype, shape}), {});
+  impl().add_input(std::move(name), v);
+  return v;
 }
 
-Node& Graph::Impl::copy(const Node& node, OpPtr op, std::vector<Value> operands) {
-  if (const InputOp* input = op->input()) {
-    const TensorType& type = node.types()[0];
-    return *owner->input(input->input_name(), type.dtype, type.shape).node();
+Tensor Graph::constant(TensorData tensor, std::string name) {
+  return apply(make_op<ConstantOp>(make_constant(std::move(tensor)), std::move(name)), {});
+}
+
+void Graph::output(std::string name, const Tensor& value) {
+  if (!value.defined()) throw InvalidArgument("graph: output {} is an undefined Tensor", in_quotes(name));
+  impl().add_output(std::move(name), value);
+}
+
+void Graph::Impl::add_input(std::string name, Tensor value) {
+  if (!input_names_.try_emplace(name, static_cast<int>(inputs.size())).second) {
+    throw InvalidArgument("graph: there is an input {} already", in_quotes(name));
   }
-  Node& made = add(std::move(op), std::move(operands));
-  made.store_as(node.stored());
-  return made;
+  inputs.push_back({std::move(name), std::move(value)});
+  collected_.reset();
+}
+
+void Graph::Impl::add_output(std::string name, Tensor value) {
+  if (!output_names_.try_emplace(name, static_cast<int>(outputs.size())).second) {
+    throw InvalidArgument("graph: there is an output {} already", in_quotes(name));
+  }
+  outputs.push_back({std::move(name), std::move(value)});
+  collected_.reset();
+}
+
+const std::vector<int>& Graph::Impl::stored_order(const Node& node) const {
+  static const std::vector<int> own;
+  const auto it = stored.find(&node);
+  return it == stored.end() ? own : it->second;
+}
+
+std::vector<Tensor> Graph::Impl::captured() const {
+  std::vector<Tensor> found;
+  if (std::ranges::none_of(nodes(), [](const NodePtr& n) { return n->op().data_op() != nullptr; })) return found;
+  NodeIds seen;
+  std::vector<const Node*> open;
+  for (auto it = outputs.rbegin(); it != outputs.rend(); ++it) open.push_back(it->value.node());
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (!seen.insert(node, 0)) continue;
+    if (node.op().data_op()) found.push_back(node.value());
+    for (auto it = node.inputs().rbegin(); it != node.inputs().rend(); ++it) open.push_back(it->node());
+  }
+  return found;
+}
+
+const Graph::Impl::Collected& Graph::Impl::collected() const {
+  const std::lock_guard lock(mutex_);
+  if (collected_) return *collected_;
+  auto all = std::make_shared<Collected>();
+  std::vector<const Node*> nodes;
+  const auto reach = [&](const Node& node) {
+    if (all->ids.insert(node, 0)) nodes.push_back(&node);
+  };
+  for (const GraphPort& i : inputs) reach(*i.value.node());
+  for (const GraphPort& o : outputs) reach(*o.value.node());
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    const Node& node = *nodes[k];
+    if (node.op().input() && k >= inputs.size()) {
+      throw InvalidArgument("graph: an output needs the input {}, which is another graph's",
+                            in_quotes(node.op().input()->input_name()));
+    }
+    for (const Tensor& v : node.inputs()) reach(*v.node());
+  }
+  if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::sort(nodes, {}, &Node::sequence);
+  all->nodes.reserve(nodes.size());
+  NodeIds ids;
+  ids.reserve(nodes.size());
+  for (const Node* node : nodes) {
+    node->set_place_hint(static_cast<int>(all->nodes.size()));
+    ids.insert(*node, static_cast<int>(all->nodes.size()));
+    all->nodes.emplace_back(*node);
+  }
+  all->ids = std::move(ids);
+  collected_ = std::move(all);
+  return *collected_;
 }
 
 std::string Graph::Impl::identity() const {
   std::string text;
-  const auto put = [&](Value v) { text += std::format(" %{}.{}", v.node()->id(), v.index()); };
-  for (const auto& node : nodes) {
+  const auto put = [&](const Tensor& v) { text += std::format(" %{}.{}", id(*v.node()), v.index()); };
+  for (const auto& node : nodes()) {
     text += node->op().identity();
-    for (const Value& v : node->inputs()) put(v);
+    for (const Tensor& v : node->inputs()) put(v);
     for (const TensorType& t : node->types()) text += std::format(" {}", weft::to_string(t));
-    text += Attributes().add(" stored", node->stored()).shown() + "; ";
+    text += Attributes().add(" stored", stored_order(*node)).shown() + "; ";
   }
-  for (const NamedValue& o : outputs) {
+  for (const GraphPort& o : outputs) {
     text += in_quotes(o.name);
     put(o.value);
   }
   return text;
 }
 
-Value apply(OpPtr op, std::vector<Value> operands) {
-  for (const Value& v : operands) {
-    if (!v) throw InvalidArgument("{}: an operand is an empty Value", op->name());
-  }
-  if (operands.empty()) throw InternalError("{}: no operand names the graph", op->name());
-  Graph::Impl& graph = operands[0].node()->graph();
-  return graph.add(std::move(op), std::move(operands)).value();
-}
-
-Value Graph::input(std::string name, DType dtype, const Shape& shape) {
-  for (const NamedValue& i : impl().inputs) {
-    if (i.name == name) throw InvalidArgument("graph: there is an input {} already", in_quotes(name));
-  }
-  const Value v = impl().add(make_op<InputOp>(name, TensorType{dtype, shape}), {}).value();
-  impl().inputs.push_back({std::move(name), v});
-  return v;
-}
-
-Value Graph::constant(TensorData tensor, std::string name) {
-  return impl().add(make_op<ConstantOp>(make_constant(std::move(tensor)), std::move(name)), {}).value();
-}
-
-void Graph::output(std::string name, Value value) {
-  if (!value) throw InvalidArgument("graph: output {} is an empty Value", in_quotes(name));
-  if (&value.node()->graph() != &impl()) {
-    throw InvalidArgument("graph: output {} belongs to another graph", in_quotes(name));
-  }
-  for (const NamedValue& o : impl().outputs) {
-    if (o.name == name) throw InvalidArgument("graph: there is an output {} already", in_quotes(name));
-  }
-  impl().outputs.push_back({std::move(name), value});
-}
-
 void Graph::verify() const {
-  const auto fail = [](const Node& node, std::string_view what) {
-    throw InternalError("graph: {}: {}", weft::to_string(node), what);
+  const auto fail = [&](const Node& node, std::string_view what) {
+    throw InternalError("graph: {}: {}", weft::to_string(node, *this), what);
   };
   int id = 0;
-  for (const auto& node : impl().nodes) {
-    if (node->id() != id++ || &node->graph() != &impl()) fail(*node, "the node is not where it says it is");
-    for (const Value& v : node->inputs()) {
+  for (const auto& node : impl().nodes()) {
+    for (const Tensor& v : node->inputs()) {
       // Ids ascend along edges, so this also excludes cycles.
-      if (&v.node()->graph() != &impl()) fail(*node, "an edge leaves the graph");
-      if (v.node()->id() >= node->id()) fail(*node, "an operand is computed after its use");
+      const int from = impl().id(*v.node());
+      if (from < 0) fail(*node, "an edge leaves the graph");
+      if (from >= id) fail(*node, "an operand is computed after its use");
       if (v.index() < 0 || v.index() >= static_cast<int>(v.node()->types().size())) {
         fail(*node, "an operand is a result that its node does not have");
       }
     }
+    ++id;
     std::size_t grouped = 0;
     for (const int count : node->op().operand_groups()) {
       if (count < 1) fail(*node, "a group of operands is empty");
@@ -166,13 +168,6 @@ void Graph::verify() const {
     }
     if (inferred != node->types()) fail(*node, "the recorded types are not the op's");
   }
-  for (const auto* list : {&impl().inputs, &impl().outputs}) {
-    for (const NamedValue& v : *list) {
-      if (&v.value.node()->graph() != &impl()) {
-        throw InternalError("graph: {} belongs to another graph", in_quotes(v.name));
-      }
-    }
-  }
 }
 
 std::uint64_t Graph::hash() const {
@@ -184,22 +179,64 @@ std::uint64_t Graph::hash() const {
     return h ^ (h >> 31);
   };
   const std::hash<std::string> text;
-  std::vector<std::uint64_t> of(impl().nodes.size());
-  for (const auto& node : impl().nodes) {
-    std::uint64_t h = text(node->op().identity());
-    for (const Value& v : node->inputs()) h = mix(mix(h, of[v.node()->id()]), static_cast<std::uint64_t>(v.index()));
-    for (const TensorType& t : node->types()) h = mix(h, text(weft::to_string(t)));
-    for (const int axis : node->stored()) h = mix(h, static_cast<std::uint64_t>(axis));
-    of[node->id()] = h;
+  const auto& nodes = impl().nodes();
+  std::vector<std::uint64_t> of(nodes.size());
+  const auto of_tensor = [&](std::uint64_t h, const Tensor& v) {
+    return mix(mix(h, of[static_cast<std::size_t>(impl().id(*v.node()))]), static_cast<std::uint64_t>(v.index()));
+  };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = *nodes[i];
+    std::uint64_t h = text(node.op().identity());
+    for (const Tensor& v : node.inputs()) h = of_tensor(h, v);
+    for (const TensorType& t : node.types()) h = mix(h, text(weft::to_string(t)));
+    for (const int axis : impl().stored_order(node)) h = mix(h, static_cast<std::uint64_t>(axis));
+    of[i] = h;
   }
   std::uint64_t h = 0;
   for (const auto* list : {&impl().inputs, &impl().outputs}) {
-    for (const NamedValue& v : *list) {
-      h = mix(mix(mix(h, text(v.name)), of[v.value.node()->id()]), static_cast<std::uint64_t>(v.value.index()));
-    }
+    for (const GraphPort& v : *list) h = of_tensor(mix(h, text(v.name)), v.value);
     h = mix(h, list->size());
   }
   return h;
+}
+
+bool Graph::equals(const Graph& other) const {
+  const Impl &a = impl(), &b = other.impl();
+  if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size()) return false;
+  if (a.nodes().size() != b.nodes().size()) return false;
+  // Which node of the other graph each node must be. Equal sharing is part of being equal, so it must be one to one.
+  std::vector<const Node*> partner(a.nodes().size(), nullptr);
+  std::vector<char> taken(b.nodes().size(), 0);
+  std::vector<std::pair<const Node*, const Node*>> open;
+  const auto pair = [&](const Tensor& x, const Tensor& y) {
+    if (x.index() != y.index()) return false;
+    const Node*& known = partner[static_cast<std::size_t>(a.id(*x.node()))];
+    if (known) return known == y.node();
+    char& used = taken[static_cast<std::size_t>(b.id(*y.node()))];
+    if (used) return false;
+    used = 1;
+    known = y.node();
+    open.emplace_back(x.node(), y.node());
+    return true;
+  };
+  const auto pair_ports = [&](const std::vector<GraphPort>& x, const std::vector<GraphPort>& y) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (x[i].name != y[i].name || !pair(x[i].value, y[i].value)) return false;
+    }
+    return true;
+  };
+  if (!pair_ports(a.inputs, b.inputs) || !pair_ports(a.outputs, b.outputs)) return false;
+  while (!open.empty()) {
+    const auto [x, y] = open.back();
+    open.pop_back();
+    if (x->types() != y->types() || x->inputs().size() != y->inputs().size()) return false;
+    if (x->shared_op() != y->shared_op() && x->op().identity() != y->op().identity()) return false;
+    if (a.stored_order(*x) != b.stored_order(*y)) return false;
+    for (std::size_t i = 0; i < x->inputs().size(); ++i) {
+      if (!pair(x->inputs()[i], y->inputs()[i])) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace weft

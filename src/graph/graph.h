@@ -1,85 +1,80 @@
-// The inside of a Graph: nodes in an order in which they can be computed, since a node can only name earlier ones.
+// The inside of a Graph: its ports, and the nodes that its outputs need, in an order in which they can be computed.
 #pragma once
 
-#include "graph/op.h"
+#include <map>
+#include <mutex>
+
+#include "graph/node.h"
 
 namespace weft {
 
-class Node {
- public:
-  Node(Graph::Impl& graph, int id, OpPtr op, std::vector<Value> inputs, std::vector<TensorType> types)
-      : graph_(&graph), id_(id), op_(std::move(op)), inputs_(std::move(inputs)), types_(std::move(types)) {}
-
-  Graph::Impl& graph() const { return *graph_; }
-  int id() const { return id_; }  // its place in the graph
-  const Op& op() const { return *op_; }
-  const OpPtr& shared_op() const { return op_; }
-  const std::vector<Value>& inputs() const { return inputs_; }
-  const std::vector<TensorType>& types() const { return types_; }
-  std::vector<TensorType> input_types() const;
-  Value value(int i = 0) const { return {const_cast<Node*>(this), i}; }
-  // The operands by Op::operand_groups().
-  std::vector<std::span<const Value>> input_groups() const;
-
-  // The op, if it is one of T's.
-  template <class T>
-  const T* as() const {
-    return dynamic_cast<const T*>(op_.get());
-  }
-
-  // The order of axes in which result 0 lies in memory; empty: its own. Set by the compiler, so that what reads the
-  // result permuted finds it dense.
-  const std::vector<int>& stored() const { return stored_; }
-  void store_as(std::vector<int> order) { stored_ = std::move(order); }
-
- private:
-  Graph::Impl* graph_;
-  int id_;
-  OpPtr op_;
-  std::vector<Value> inputs_;
-  std::vector<TensorType> types_;
-  std::vector<int> stored_;
-};
-
-struct NamedValue {
+struct GraphPort {
   std::string name;
-  Value value;
+  Tensor value;
 };
 
 struct Graph::Impl {
-  Graph* owner = nullptr;
-  std::vector<std::unique_ptr<Node>> nodes;
-  std::vector<NamedValue> inputs, outputs;
+  Impl() = default;
+  Impl(const Impl& other);
 
-  // Infers and checks. Throws InvalidArgument.
-  Node& add(OpPtr op, std::vector<Value> inputs);
-  // Like `node`, with operands of this graph, and perhaps another op in its place. An input becomes this graph's.
-  Node& copy(const Node& node, std::vector<Value> inputs) { return copy(node, node.shared_op(), std::move(inputs)); }
-  Node& copy(const Node& node, OpPtr op, std::vector<Value> inputs);
+  std::vector<GraphPort> inputs, outputs;
+  // The order of axes in which a node's result 0 lies in memory, where it is not its own. Set by the compiler, so that
+  // what reads the result permuted finds it dense.
+  std::map<const Node*, std::vector<int>> stored;
+
+  // All inputs, and what the outputs need, in the order in which it was made. Throws InvalidArgument if an output needs
+  // an input of another graph.
+  const std::vector<NodePtr>& nodes() const { return collected().nodes; }
+  // A node's place in nodes(), -1 if it is not there.
+  int id(const Node& node) const { return collected().id(node); }
+  // Looks places up, without a lock; good while the graph is not changed.
+  class Places;
+  Places places() const;
+  const std::vector<int>& stored_order(const Node& node) const;
+  // Tensors with data that the outputs need, in an order that is the same for equal graphs.
+  std::vector<Tensor> captured() const;
+
+  void add_input(std::string name, Tensor value);
+  void add_output(std::string name, Tensor value);
+
   // Text that only graphs have in common that compute the same in the same way.
   std::string identity() const;
+
+ private:
+  struct Collected {
+    std::vector<NodePtr> nodes;
+    NodeIds ids;
+    int id(const Node& node) const {
+      const int hint = node.place_hint();
+      if (static_cast<std::size_t>(hint) < nodes.size() && nodes[static_cast<std::size_t>(hint)].get() == &node) {
+        return hint;
+      }
+      return ids.find(node);
+    }
+  };
+  const Collected& collected() const;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Collected> collected_;  // empty: not yet
+  std::map<std::string, int, std::less<>> input_names_, output_names_;
 };
 
-// The result of a new node in the operands' graph. Throws InvalidArgument if they belong to different ones.
-Value apply(OpPtr op, std::vector<Value> inputs);
+class Graph::Impl::Places {
+ public:
+  int operator()(const Node& node) const { return collected_->id(node); }
 
-template <class T, class... Args>
-OpPtr make_op(Args&&... args) {
-  return std::make_shared<const T>(std::forward<Args>(args)...);
+ private:
+  friend struct Graph::Impl;
+  explicit Places(std::shared_ptr<const Collected> collected) : collected_(std::move(collected)) {}
+  std::shared_ptr<const Collected> collected_;
+};
+inline Graph::Impl::Places Graph::Impl::places() const {
+  collected();
+  return Places(collected_);
 }
 
-// The op of the node that makes the value, if it is one of T's.
-template <class T>
-const T* op_of(Value v) {
-  return v.node()->as<T>();
-}
-
-// The constant that the value is, if it is one.
-inline const ConstantOp* constant_op(Value v) { return v.node()->op().constant(); }
-
-inline Value input_of(Value v, int i = 0) { return v.node()->inputs()[i]; }
-
-// For logs and tests: "%3 = softmax{axis=1} %2 : f32 [2, 4]".
+// For logs and tests: "%3 = softmax{axis=1} %2 : f32 [2, 4]"; numbers are places in the graph.
+std::string to_string(const Node& node, const Graph& graph);
+// For messages: "softmax{axis=1} : f32 [2, 4]".
 std::string to_string(const Node& node);
 
 }  // namespace weft

@@ -47,7 +47,7 @@ OpPtr Op::with_subgraphs(std::vector<std::shared_ptr<const Graph>>) const {
   throw InternalError("{} owns no graphs", name());
 }
 
-Value Op::simplified(std::span<const Value>) const { return {}; }
+Tensor Op::simplified(std::span<const Tensor>) const { return {}; }
 
 FusionSpec Op::fusion_spec(const gpu::Capabilities*, std::span<const TensorType>, std::span<const TensorType>) const {
   return {};
@@ -61,15 +61,15 @@ OpPtr Op::with_types(std::span<const TensorType>, std::span<const TensorType>, s
   return nullptr;
 }
 
-std::vector<Value> Op::vjp(std::span<const Value>, std::span<const Value>, std::span<const Value>) const {
+std::vector<Tensor> Op::vjp(std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor>) const {
   throw Unsupported("no gradient of {} yet", name());
 }
 
-std::vector<Value> Op::jvp(std::span<const Value>, std::span<const Value>, std::span<const Value>) const {
+std::vector<Tensor> Op::jvp(std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor>) const {
   throw Unsupported("no forward derivative of {} yet", name());
 }
 
-Op::Batched Op::vmap(std::span<const Value>, std::span<const int>) const {
+Op::Batched Op::vmap(std::span<const Tensor>, std::span<const int>) const {
   throw Unsupported("no batching of {} yet", name());
 }
 

@@ -21,9 +21,17 @@ namespace gpu {
 struct Capabilities;
 }
 class ConstantOp;
+class DataOp;
 class InputOp;
 class Op;
 using OpPtr = std::shared_ptr<const Op>;
+
+// Data of a tensor; only what is above the graph knows what it is.
+class Data {
+ public:
+  virtual ~Data() = default;
+};
+using DataPtr = std::shared_ptr<const Data>;
 
 // An op's attributes as text, "axis=1, keep_dims=true": for printing, hashing and comparing.
 class Attributes {
@@ -95,10 +103,11 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual std::vector<TensorType> infer(std::span<const TensorType> inputs) const = 0;
 
   // ---- Kinds
-  // Input and constant: they come from outside.
+  // Inputs, constants and data: they come from outside.
   virtual const InputOp* input() const { return nullptr; }
   virtual const ConstantOp* constant() const { return nullptr; }
-  bool is_leaf() const { return input() || constant(); }
+  virtual const DataOp* data_op() const { return nullptr; }
+  bool is_leaf() const { return input() || constant() || data_op(); }
 
   // A view op computes nothing: its result is operand 0's memory under another layout. `place` gives that layout when
   // the operand lies as `x`; nothing if strides cannot say it, and then a copy must come first.
@@ -122,7 +131,7 @@ class Op : public std::enable_shared_from_this<Op> {
 
   // ---- Rewriting
   // A simpler form of the op on these operands that is exact for every value; empty: there is none.
-  virtual Value simplified(std::span<const Value> operands) const;
+  virtual Tensor simplified(std::span<const Tensor> operands) const;
 
   // Elementwise work in its kernel (graph/fusion.h): what it has, what it takes in on a device (null: the CPU), and the
   // op with work around it in place of what it has.
@@ -146,17 +155,17 @@ class Op : public std::enable_shared_from_this<Op> {
   // and `outputs` are those of the node in question. An empty cotangent or tangent stands for zeros. Throws Unsupported
   // for an op that has no such rule.
   // Reverse mode: the cotangents of the inputs, given those of the outputs.
-  virtual std::vector<Value> vjp(std::span<const Value> inputs, std::span<const Value> outputs,
-                                 std::span<const Value> cotangents) const;
+  virtual std::vector<Tensor> vjp(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                                 std::span<const Tensor> cotangents) const;
   // Forward mode: the tangents of the outputs, given those of the inputs.
-  virtual std::vector<Value> jvp(std::span<const Value> inputs, std::span<const Value> outputs,
-                                 std::span<const Value> tangents) const;
+  virtual std::vector<Tensor> jvp(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                                 std::span<const Tensor> tangents) const;
   // The op on each entry along axis axes[i] of input i; -1: that input is the same for all entries.
   struct Batched {
-    std::vector<Value> outputs;
+    std::vector<Tensor> outputs;
     std::vector<int> axes;  // of the batch in each output
   };
-  virtual Batched vmap(std::span<const Value> inputs, std::span<const int> axes) const;
+  virtual Batched vmap(std::span<const Tensor> inputs, std::span<const int> axes) const;
 
   // ---- Running
   // False if it wants its operands dense and stores its results so: a copy comes first where they are not.

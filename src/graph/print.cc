@@ -5,8 +5,15 @@ namespace weft {
 namespace {
 
 // "%3", or "%3.1" for a second result.
-std::string reference(Value v) {
-  return v.index() ? std::format("%{}.{}", v.node()->id(), v.index()) : std::format("%{}", v.node()->id());
+std::string reference(const Tensor& v, const Graph& graph) {
+  const int id = graph.impl().id(*v.node());
+  return v.index() ? std::format("%{}.{}", id, v.index()) : std::format("%{}", id);
+}
+
+std::string types_text(const Node& node) {
+  std::string s;
+  for (std::size_t i = 0; i < node.types().size(); ++i) s += (i ? ", " : " : ") + to_string(node.types()[i]);
+  return s;
 }
 
 std::string indented(std::string_view lines) {
@@ -40,22 +47,25 @@ std::string_view colour(const Node& node) {
 
 }  // namespace
 
-std::string to_string(const Node& node) {
-  std::string s = std::format("%{} = {}", node.id(), node.op().to_string());
-  for (std::size_t i = 0; i < node.inputs().size(); ++i) s += (i ? ", " : " ") + reference(node.inputs()[i]);
-  for (std::size_t i = 0; i < node.types().size(); ++i) s += (i ? ", " : " : ") + to_string(node.types()[i]);
-  if (!node.stored().empty()) s += " " + Attributes().add("stored", node.stored()).shown();
+std::string to_string(const Node& node) { return node.op().to_string() + types_text(node); }
+
+std::string to_string(const Node& node, const Graph& graph) {
+  std::string s = std::format("%{} = {}", graph.impl().id(node), node.op().to_string());
+  for (std::size_t i = 0; i < node.inputs().size(); ++i) s += (i ? ", " : " ") + reference(node.inputs()[i], graph);
+  s += types_text(node);
+  const std::vector<int>& order = graph.impl().stored_order(node);
+  if (!order.empty()) s += " " + Attributes().add("stored", order).shown();
   return s;
 }
 
 std::string Graph::to_string() const {
   std::string s;
-  for (const auto& node : impl().nodes) {
-    s += weft::to_string(*node) + "\n";
+  for (const NodePtr& node : impl().nodes()) {
+    s += weft::to_string(*node, *this) + "\n";
     for (const auto& graph : node->op().subgraphs()) s += "  {\n" + indented(graph->to_string()) + "  }\n";
   }
-  for (const NamedValue& o : impl().outputs) {
-    s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value));
+  for (const GraphPort& o : impl().outputs) {
+    s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value, *this));
   }
   return s;
 }
@@ -64,17 +74,17 @@ std::string Graph::to_dot() const {
   std::string s =
       "digraph weft {\n  rankdir=TB;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
       "fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n";
-  for (const auto& node : impl().nodes) {
+  for (const NodePtr& node : impl().nodes()) {
     std::string types;
     for (const TensorType& t : node->types()) types += "\\n" + weft::to_string(t);
-    s += std::format("  n{} [label=\"{}{}\", fillcolor=\"{}\"];\n", node->id(), escaped(node->op().to_string()), types,
+    s += std::format("  n{} [label=\"{}{}\", fillcolor=\"{}\"];\n", impl().id(*node), escaped(node->op().to_string()), types,
                      colour(*node));
-    for (const Value& v : node->inputs()) s += std::format("  n{} -> n{};\n", v.node()->id(), node->id());
+    for (const Tensor& v : node->inputs()) s += std::format("  n{} -> n{};\n", impl().id(*v.node()), impl().id(*node));
   }
   for (std::size_t i = 0; i < impl().outputs.size(); ++i) {
-    const NamedValue& o = impl().outputs[i];
+    const GraphPort& o = impl().outputs[i];
     s += std::format("  out{0} [label=\"output {1}\", fillcolor=\"#cfe2f3\"];\n  n{2} -> out{0};\n", i,
-                     escaped(in_quotes(o.name)), o.value.node()->id());
+                     escaped(in_quotes(o.name)), impl().id(*o.value.node()));
   }
   return s + "}\n";
 }

@@ -90,23 +90,23 @@ class Builder {
  public:
   explicit Builder(Graph& graph) : graph_(graph) {}
 
-  Value weight(const TensorData& data, const std::string& name) {
-    const Value v = graph_.constant(data, name);
+  Tensor weight(const TensorData& data, const std::string& name) {
+    const Tensor v = graph_.constant(data, name);
     return data.dtype == DType::f32 ? v : cast(v, DType::f32);
   }
-  Value linear(Value x, const LinearWeights& w, const std::string& name) {
-    const Value y = matmul(x, weight(w.weight, name).T());
+  Tensor linear(const Tensor& x, const LinearWeights& w, const std::string& name) {
+    const Tensor y = matmul(x, weight(w.weight, name).T());
     return w.bias.owner ? y + weight(w.bias, name + ".bias") : y;
   }
-  Value norm(Value x, const NormWeights& w, double epsilon, const std::string& name) {
+  Tensor norm(const Tensor& x, const NormWeights& w, double epsilon, const std::string& name) {
     return layer_norm(x, weight(w.scale, name + ".scale"), weight(w.bias, name + ".bias"), epsilon);
   }
   // [batch, length, heads · dim] → [batch, heads, length, dim]
-  static Value split_heads(Value x, std::int64_t heads) {
+  static Tensor split_heads(const Tensor& x, std::int64_t heads) {
     const Shape& s = x.shape();
     return permute(reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
   }
-  static Value merge_heads(Value x) {
+  static Tensor merge_heads(const Tensor& x) {
     const Shape& s = x.shape();
     return reshape(permute(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
   }
@@ -116,15 +116,15 @@ class Builder {
 };
 
 // One vector a row from the token vectors [batch, length, hidden]; `mask` f32 [batch, length, 1], 1 for tokens.
-Value pool(Pooling mode, Value tokens, Value mask, Value visible) {
+Tensor pool(Pooling mode, const Tensor& tokens, const Tensor& mask, const Tensor& visible) {
   switch (mode) {
     case Pooling::cls: return squeeze(slice(tokens, 1, 0, 1), 1);
     case Pooling::max:
-      return reduce(ReduceKind::max, select(visible, tokens, tokens.graph().scalar(-1e9, DType::f32)), {1});
+      return reduce(ReduceKind::max, select(visible, tokens, Graph::scalar(-1e9, DType::f32)), {1});
     case Pooling::mean:
     case Pooling::mean_sqrt_length: {
-      const Value count = maximum(reduce(ReduceKind::sum, mask, {1}), tokens.graph().scalar(1e-9, DType::f32));
-      const Value sum = reduce(ReduceKind::sum, tokens * mask, {1});
+      const Tensor count = maximum(reduce(ReduceKind::sum, mask, {1}), Graph::scalar(1e-9, DType::f32));
+      const Tensor sum = reduce(ReduceKind::sum, tokens * mask, {1});
       return sum / (mode == Pooling::mean ? count : sqrt(count));
     }
   }
@@ -171,18 +171,18 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
                     std::span<const std::int32_t> type_ids, std::int64_t batch, std::int64_t length) {
   Graph graph;
   Builder b(graph);
-  const Value ids = graph.input("ids", DType::i32, {batch, length});
-  const Value lengths = graph.input("lengths", DType::i32, {batch});
+  const Tensor ids = graph.input("ids", DType::i32, {batch, length});
+  const Tensor lengths = graph.input("lengths", DType::i32, {batch});
 
   std::vector<std::int32_t> steps(static_cast<std::size_t>(length));
   std::iota(steps.begin(), steps.end(), 0);
-  const Value position = graph.constant(TensorData::of<std::int32_t>(DType::i32, {1, length}, steps), "positions");
-  const Value visible = binary(ScalarOp::less, position, expand_dims(lengths, 1));  // [batch, length]
+  const Tensor position = graph.constant(TensorData::of<std::int32_t>(DType::i32, {1, length}, steps), "positions");
+  const Tensor visible = binary(ScalarOp::less, position, expand_dims(lengths, 1));  // [batch, length]
 
   // Embeddings: words + token types + positions, normalised.
-  Value x = gather(b.weight(weights.words, "words"), ids);
+  Tensor x = gather(b.weight(weights.words, "words"), ids);
   if (weights.token_types.owner) {
-    const Value types = b.weight(weights.token_types, "token_types");
+    const Tensor types = b.weight(weights.token_types, "token_types");
     if (type_ids.empty()) {
       x = x + slice(types, 0, 0, 1);
     } else {
@@ -194,34 +194,34 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
 
   // Layers: attention and feed-forward, each followed by its residual and norm.
   const double scale = 1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads));
-  const Value hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
+  const Tensor hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
                                    graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const LayerWeights& w = weights.layers[i];
     const auto name = [&](std::string_view part) { return std::format("layers.{}.{}", i, part); };
-    const Value q = Builder::split_heads(b.linear(x, w.query, name("query")), config.heads);
-    const Value k = Builder::split_heads(b.linear(x, w.key, name("key")), config.heads);
-    const Value v = Builder::split_heads(b.linear(x, w.value, name("value")), config.heads);
-    const Value scores = matmul(q, k.T()) * scale + hidden_keys;
-    const Value context = Builder::merge_heads(matmul(softmax(scores), v));
+    const Tensor q = Builder::split_heads(b.linear(x, w.query, name("query")), config.heads);
+    const Tensor k = Builder::split_heads(b.linear(x, w.key, name("key")), config.heads);
+    const Tensor v = Builder::split_heads(b.linear(x, w.value, name("value")), config.heads);
+    const Tensor scores = matmul(q, k.T()) * scale + hidden_keys;
+    const Tensor context = Builder::merge_heads(matmul(softmax(scores), v));
     x = b.norm(b.linear(context, w.attention_output, name("attention_output")) + x, w.attention_norm, config.epsilon,
                name("attention_norm"));
-    const Value inner = unary(config.activation, b.linear(x, w.intermediate, name("intermediate")));
+    const Tensor inner = unary(config.activation, b.linear(x, w.intermediate, name("intermediate")));
     x = b.norm(b.linear(inner, w.output, name("output")) + x, w.output_norm, config.epsilon, name("output_norm"));
   }
 
   // One vector a sentence.
-  const Value token_mask = expand_dims(visible, 2);
-  std::vector<Value> pooled;
+  const Tensor token_mask = expand_dims(visible, 2);
+  std::vector<Tensor> pooled;
   for (Pooling mode : sentence.pooling) pooled.push_back(pool(mode, x, cast(token_mask, DType::f32), token_mask));
-  Value y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
+  Tensor y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
   for (std::size_t i = 0; i < sentence.dense.size(); ++i) {
     y = b.linear(y, weights.dense[i], std::format("dense.{}", i));
     if (sentence.dense[i].activation) y = unary(*sentence.dense[i].activation, y);
   }
   if (sentence.normalize) {
     // As torch.nn.functional.normalize: the norm is at least 1e-12.
-    const Value squares = reduce(ReduceKind::sum_squares, y, {1}, true);
+    const Tensor squares = reduce(ReduceKind::sum_squares, y, {1}, true);
     y = y / maximum(sqrt(squares), graph.scalar(1e-12, DType::f32));
   }
   graph.output("embeddings", y);

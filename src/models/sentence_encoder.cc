@@ -73,7 +73,7 @@ struct SentenceEncoder::Impl {
     return executables.get(std::format("{}x{}", batch, length), [&] { return graph(batch, length); }, options.compile);
   }
 
-  DeviceTensor tensor(Buffer& buffer, DType dtype, const Shape& shape) const {
+  Tensor tensor(Buffer& buffer, DType dtype, const Shape& shape) const {
     const std::uint64_t bytes = byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)));
     if (buffer.size() < bytes) buffer = device.allocate(bytes);
     return {device, View(buffer, 0, dtype, shape)};
@@ -100,9 +100,9 @@ struct SentenceEncoder::Impl {
       host_lengths.push_back(static_cast<std::int32_t>(row.size()));
     }
     Executable exe = executable(batch, length);
-    DeviceTensor in = tensor(ids, DType::i32, {batch, length});
-    DeviceTensor in_lengths = tensor(lengths, DType::i32, {batch});
-    const DeviceTensor out = tensor(result, DType::f32, {batch, dimension});
+    Tensor in = tensor(ids, DType::i32, {batch, length});
+    Tensor in_lengths = tensor(lengths, DType::i32, {batch});
+    const Tensor out = tensor(result, DType::f32, {batch, dimension});
     in.write(std::as_bytes(std::span(host_ids)));
     in_lengths.write(std::as_bytes(std::span(host_lengths)));
     exe.run({{"ids", in}, {"lengths", in_lengths}}, {{"embeddings", out}});
@@ -162,11 +162,11 @@ int SentenceEncoder::dimension() const { return static_cast<int>(impl_->dimensio
 Graph SentenceEncoder::graph(int batch, int length) const { return impl_->graph(batch, length); }
 Executable SentenceEncoder::executable(int batch, int length) { return impl_->executable(batch, length); }
 
-DeviceTensor SentenceEncoder::embed(std::span<const std::string> sentences) {
+Tensor SentenceEncoder::embed(std::span<const std::string> sentences) {
   return embed_ids(impl_->tokenizer.encode_batch(sentences));
 }
 
-DeviceTensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
+Tensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
   Impl& m = *impl_;
   const auto count = static_cast<std::int64_t>(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -174,7 +174,7 @@ DeviceTensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
       throw InvalidArgument("embed: row {} has {} ids, expected 1 to {}", i, ids[i].size(), m.encoder.positions);
     }
   }
-  DeviceTensor result(m.device, DType::f32, {count, m.dimension});
+  Tensor result(m.device, DType::f32, {count, m.dimension});
   if (count == 0) return result;
 
   // Longest first: the largest buffers are allocated once, and rows of one batch have nearly the same length.
@@ -182,7 +182,7 @@ DeviceTensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int32_t i) { return ids[i].size(); });
 
-  const DeviceTensor sorted(m.device, DType::f32, {count, m.dimension});
+  const Tensor sorted(m.device, DType::f32, {count, m.dimension});
   for (std::int64_t first = 0; first < count;) {
     const auto longest = static_cast<std::int64_t>(ids[order[first]].size());
     const std::int64_t length =
@@ -196,7 +196,7 @@ DeviceTensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
   // Back into the caller's order: row i of the result is the sorted row that holds sentence i.
   std::vector<std::int32_t> rank(ids.size());
   for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<std::int32_t>(i);
-  DeviceTensor indices(m.device, DType::i32, {count});
+  Tensor indices(m.device, DType::i32, {count});
   indices.write(std::as_bytes(std::span(rank)));
   run_kernels(m.device, [&](Stream& stream) {
     kernels::gather(stream, sorted.view(), indices.view(), result.view(), 0);

@@ -50,19 +50,19 @@ struct Bound {
       inputs_.emplace_back(name, tensor(d.dtype, d.shape));
       inputs_.back().second.write(d.bytes);
     }
-    for (const NamedValue& o : graph.impl().outputs) {
+    for (const GraphPort& o : graph.impl().outputs) {
       outputs_.emplace_back(o.name, tensor(o.value.dtype(), o.value.shape()));
       const std::uint64_t bytes =
           byte_size(o.value.dtype(), static_cast<std::uint64_t>(element_count(o.value.shape())));
       outputs_.back().second.write(std::vector<std::byte>(bytes, std::byte{0xff}));
     }
   }
-  DeviceTensor tensor(DType dtype, const Shape& shape) const {
+  Tensor tensor(DType dtype, const Shape& shape) const {
     if (shift_ == 0) return {device_, dtype, shape};
     const std::uint64_t bytes = byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)));
     return {device_, View(device_.allocate(shift_ + bytes + 16), shift_, dtype, shape)};
   }
-  static std::vector<NamedTensor> named(const std::vector<std::pair<std::string, DeviceTensor>>& list) {
+  static std::vector<NamedTensor> named(const std::vector<std::pair<std::string, Tensor>>& list) {
     std::vector<NamedTensor> result;
     for (const auto& [name, t] : list) result.push_back({name, t});
     return result;
@@ -89,7 +89,7 @@ struct Bound {
 
   Device device_;
   std::uint64_t shift_;
-  std::vector<std::pair<std::string, DeviceTensor>> inputs_, outputs_;
+  std::vector<std::pair<std::string, Tensor>> inputs_, outputs_;
 };
 
 }  // namespace weft::test

@@ -24,7 +24,7 @@ class CalibrationTest : public testing::Test {
 
 Graph chain(std::int64_t size) {
   Graph g;
-  Value x = g.input("x", DType::f32, {size, size});
+  Tensor x = g.input("x", DType::f32, {size, size});
   for (int i = 0; i < 4; ++i) x = relu(matmul(x, x));
   g.output("y", x);
   return g;
@@ -121,18 +121,18 @@ TEST_F(CalibrationTest, EstimatesGrowWithTheWork) {
 TEST_F(CalibrationTest, FunctionsCost) {
   Calibration c;
   c.copy_bandwidth = c.upload_rate = c.download_rate = 1e10, c.f32_rate = 1e11, c.function_rate = 1e9;
-  const auto seconds = [&](DType type, const std::function<Value(Value)>& f) {
+  const auto seconds = [&](DType type, const std::function<Tensor(Tensor)>& f) {
     Graph g;
     g.output("y", f(g.input("x", type, {1000, 1000})));
     return estimate(g, Device::cpu(), c).kernels;
   };
-  const auto relu_of = [](Value x) { return relu(x); };
-  const auto lgamma_of = [](Value x) { return unary(ScalarOp::lgamma, x); };
+  const auto relu_of = [](const Tensor& x) { return relu(x); };
+  const auto lgamma_of = [](const Tensor& x) { return unary(ScalarOp::lgamma, x); };
   EXPECT_NEAR(seconds(DType::f32, relu_of), 0.8e-3 + 0.08e-3, 1e-5);
   EXPECT_NEAR(seconds(DType::f32, lgamma_of), 0.8e-3 + 6.6e-3, 1e-5);
   EXPECT_GT(seconds(DType::f64, lgamma_of), 60e-3) << "one by one";
-  EXPECT_GT(seconds(DType::f32, [](Value x) { return softmax(x); }), seconds(DType::f32, relu_of));
-  EXPECT_NEAR(seconds(DType::f32, [&](Value x) { return reduce(ReduceKind::sum, lgamma_of(x), {1}); }), 0.4e-3 + 6.7e-3,
+  EXPECT_GT(seconds(DType::f32, [](const Tensor& x) { return softmax(x); }), seconds(DType::f32, relu_of));
+  EXPECT_NEAR(seconds(DType::f32, [&](const Tensor& x) { return reduce(ReduceKind::sum, lgamma_of(x), {1}); }), 0.4e-3 + 6.7e-3,
               1e-4)
       << "work that went into a reduction";
 }

@@ -36,7 +36,7 @@ using testing::HasSubstr;
 void check_schedule(const Graph& graph, const Device& device) {
   const compiler::Target target = compiler::Target::of(device);
   const compiler::PassContext context{target, {}};
-  Graph ready = compiler::without_dead(graph);
+  Graph ready = graph;
   for (const compiler::Pass& pass : compiler::passes()) {
     ready = pass.run(ready, context);
     ready.verify();
@@ -127,9 +127,9 @@ TEST_P(CompileTest, RandomGraphsStoredAsHalfFloats) {
 
 TEST_P(CompileTest, AChainWithBroadcastsIsOneDispatch) {
   Graph g;
-  const Value a = g.input("a", DType::f32, {16, 32});
-  const Value b = g.input("b", DType::f32, {32});
-  const Value c = g.input("c", DType::f32, {16, 1});
+  const Tensor a = g.input("a", DType::f32, {16, 32});
+  const Tensor b = g.input("b", DType::f32, {32});
+  const Tensor c = g.input("c", DType::f32, {16, 1});
   g.output("y", sqrt(a * b + c));
   Executable exe = compile(g, device);
   EXPECT_EQ(exe.report().steps.size(), 1u);
@@ -146,38 +146,38 @@ TEST_P(CompileTest, AChainWithBroadcastsIsOneDispatch) {
 // One layer of BERT as a frontend writes it.
 Graph bert_layer(std::int64_t batch, std::int64_t length, std::int64_t hidden, std::int64_t heads, std::int64_t inner) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {batch, length, hidden});
-  const Value lengths = g.input("lengths", DType::i32, {batch});
+  const Tensor x = g.input("x", DType::f32, {batch, length, hidden});
+  const Tensor lengths = g.input("lengths", DType::i32, {batch});
   unsigned seed = 1;
   const auto weight = [&](const Shape& s) {
     return g.constant(noise(s, ++seed, 1 / std::sqrt(static_cast<float>(s[-1]))));
   };
-  const auto linear = [&](Value v, std::int64_t out) {
-    const Value w = weight({out, v.shape()[-1]});
-    const Value b = weight({out});
+  const auto linear = [&](const Tensor& v, std::int64_t out) {
+    const Tensor w = weight({out, v.shape()[-1]});
+    const Tensor b = weight({out});
     return matmul(v, w.T()) + b;
   };
-  const auto norm = [&](Value v) {
-    const Value scale = weight({hidden});
-    const Value bias = weight({hidden});
+  const auto norm = [&](const Tensor& v) {
+    const Tensor scale = weight({hidden});
+    const Tensor bias = weight({hidden});
     return layer_norm(v, scale, bias, 1e-12);
   };
-  const auto split = [&](Value v) {
+  const auto split = [&](const Tensor& v) {
     return permute(reshape(v, {batch, length, heads, hidden / heads}), {0, 2, 1, 3});
   };
   std::vector<std::int32_t> steps;
   for (std::int32_t i = 0; i < length; ++i) steps.push_back(i);
-  const Value positions = g.constant(TensorData::of<std::int32_t>(DType::i32, {1, length}, steps));
-  const Value visible = binary(ScalarOp::less, positions, expand_dims(lengths, 1));
-  const Value mask = select(reshape(visible, {batch, 1, 1, length}), g.scalar(0, DType::f32),
+  const Tensor positions = g.constant(TensorData::of<std::int32_t>(DType::i32, {1, length}, steps));
+  const Tensor visible = binary(ScalarOp::less, positions, expand_dims(lengths, 1));
+  const Tensor mask = select(reshape(visible, {batch, 1, 1, length}), g.scalar(0, DType::f32),
                             g.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
-  const Value q = split(linear(x, hidden));
-  const Value k = split(linear(x, hidden));
-  const Value v = split(linear(x, hidden));
-  const Value scores = matmul(q, k.T()) * (1 / std::sqrt(static_cast<double>(hidden / heads))) + mask;
-  const Value context = reshape(permute(matmul(softmax(scores), v), {0, 2, 1, 3}), {batch, length, hidden});
-  const Value attended = norm(linear(context, hidden) + x);
-  const Value y = norm(linear(gelu(linear(attended, inner)), hidden) + attended);
+  const Tensor q = split(linear(x, hidden));
+  const Tensor k = split(linear(x, hidden));
+  const Tensor v = split(linear(x, hidden));
+  const Tensor scores = matmul(q, k.T()) * (1 / std::sqrt(static_cast<double>(hidden / heads))) + mask;
+  const Tensor context = reshape(permute(matmul(softmax(scores), v), {0, 2, 1, 3}), {batch, length, hidden});
+  const Tensor attended = norm(linear(context, hidden) + x);
+  const Tensor y = norm(linear(gelu(linear(attended, inner)), hidden) + attended);
   g.output("y", y);
   return g;
 }
@@ -185,8 +185,8 @@ Graph bert_layer(std::int64_t batch, std::int64_t length, std::int64_t hidden, s
 // The kernel receives lengths and a window, and scratch for few queries over many keys.
 TEST_P(CompileTest, AttentionWithLengthsAndAWindow) {
   Graph g;
-  const Value q = g.input("q", DType::f32, {2, 4, 1, 32}), k = g.input("k", DType::f32, {2, 2, 1100, 32});
-  const Value v = g.input("v", DType::f32, {2, 2, 1100, 32}), lengths = g.input("lengths", DType::i32, {2});
+  const Tensor q = g.input("q", DType::f32, {2, 4, 1, 32}), k = g.input("k", DType::f32, {2, 2, 1100, 32});
+  const Tensor v = g.input("v", DType::f32, {2, 2, 1100, 32}), lengths = g.input("lengths", DType::i32, {2});
   g.output("all", attention(q, k, v, {}, {.scale = 0.2f}, {}, lengths));
   g.output("near", attention(q, k, v, {}, {.scale = 0.2f, .window_left = 40}, {}, lengths));
   Executable exe = compile(g, device);
@@ -208,13 +208,13 @@ TEST_P(CompileTest, GroupedQueriesWrittenOutAreOneStep) {
     const auto input = [&](const char* name, const Shape& shape) {
       return cast(g.input(name, DType::f32, shape), type);
     };
-    const Value q = input("q", {2, 6, 5, 9}), k = input("k", {2, 3, 7, 9}), v = input("v", {2, 3, 7, 11});
-    const Value mask = g.input("mask", DType::f32, {2, 1, 1, 7});
-    const auto attend = [&](Value q, Value k, Value v, Value mask) {
-      const Value scores = matmul(q, k.T()) * 0.3;
-      return cast(matmul(softmax(mask ? scores + cast(mask, type) : scores), v), DType::f32);
+    const Tensor q = input("q", {2, 6, 5, 9}), k = input("k", {2, 3, 7, 9}), v = input("v", {2, 3, 7, 11});
+    const Tensor mask = g.input("mask", DType::f32, {2, 1, 1, 7});
+    const auto attend = [&](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+      const Tensor scores = matmul(q, k.T()) * 0.3;
+      return cast(matmul(softmax(mask.defined() ? scores + cast(mask, type) : scores), v), DType::f32);
     };
-    const auto rows = [&](Value x) {
+    const auto rows = [&](const Tensor& x) {
       return reshape(broadcast_to(expand_dims(x, 2), {2, 3, 2, 7, x.shape()[-1]}), {2, 6, 7, x.shape()[-1]});
     };
     g.output("repeated", attend(q, repeat(k, 2, 1), repeat(v, 2, 1), mask));
@@ -243,10 +243,10 @@ TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
   const std::int64_t queries = 6, keys = 5;
   for (const std::int64_t dim : {8, 80}) {
     Graph g;
-    const Value q = g.input("q", DType::f32, {1, 2, queries, dim}), k = g.input("k", DType::f32, {1, 2, keys, dim});
+    const Tensor q = g.input("q", DType::f32, {1, 2, queries, dim}), k = g.input("k", DType::f32, {1, 2, keys, dim});
     double factor = 0.3;  // each of its own, so that they share no scores
     const auto scores = [&] { return matmul(q, (k * (factor += 0.01)).T()); };
-    const auto attend = [&](Value masked) { return matmul(softmax(masked), k); };
+    const auto attend = [&](const Tensor& masked) { return matmul(softmax(masked), k); };
     std::vector<float> late, holes;
     std::vector<std::uint8_t> truth;
     for (std::int64_t i = 0; i < queries * keys; ++i) {
@@ -258,7 +258,7 @@ TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
     const auto added = [&](std::span<const float> v) {
       return TensorData::of<float>(DType::f32, {queries, keys}, v);
     };
-    const Value low = g.scalar(-INFINITY, DType::f32), bits = g.input("truth", DType::boolean, {queries, keys});
+    const Tensor low = g.scalar(-INFINITY, DType::f32), bits = g.input("truth", DType::boolean, {queries, keys});
     g.output("window", attend(scores() + g.constant(added(late))));
     g.output("constant", attend(scores() + g.constant(added(holes))));
     g.output("input", attend(scores() + g.input("holes", DType::f32, {queries, keys})));
@@ -292,16 +292,16 @@ TEST_P(CompileTest, QueriesThatSeeNoKeyAreWhatSoftmaxMakesThem) {
 // Constant masks that are windows give the same results as without the window.
 TEST_P(CompileTest, ConstantMasksBecomeWindows) {
   Graph g;
-  const Value q = g.input("q", DType::f32, {2, 2, 70, 16}), k = g.input("k", DType::f32, {2, 2, 90, 16});
+  const Tensor q = g.input("q", DType::f32, {2, 2, 70, 16}), k = g.input("k", DType::f32, {2, 2, 90, 16});
   std::vector<std::int32_t> steps(90);
   for (std::int32_t i = 0; i < 90; ++i) steps[static_cast<std::size_t>(i)] = i;
-  const Value rows = g.constant(TensorData::of<std::int32_t>(DType::i32, {70, 1}, std::span(steps).first(70)));
-  const Value columns = g.constant(TensorData::of<std::int32_t>(DType::i32, {1, 90}, steps));
-  const Value ends = rows + g.scalar(20, DType::i32), begins = rows + g.scalar(3, DType::i32);
-  const Value low = g.scalar(-1e38, DType::f32);
-  const Value scores = matmul(q, k.T()) * 0.3;
+  const Tensor rows = g.constant(TensorData::of<std::int32_t>(DType::i32, {70, 1}, std::span(steps).first(70)));
+  const Tensor columns = g.constant(TensorData::of<std::int32_t>(DType::i32, {1, 90}, steps));
+  const Tensor ends = rows + g.scalar(20, DType::i32), begins = rows + g.scalar(3, DType::i32);
+  const Tensor low = g.scalar(-1e38, DType::f32);
+  const Tensor scores = matmul(q, k.T()) * 0.3;
   g.output("causal", matmul(softmax(select(binary(ScalarOp::less_equal, columns, ends), scores, low)), k));
-  const Value band = binary(ScalarOp::logical_and, binary(ScalarOp::less_equal, columns, ends),
+  const Tensor band = binary(ScalarOp::logical_and, binary(ScalarOp::less_equal, columns, ends),
                             binary(ScalarOp::greater_equal, columns, begins));
   g.output("band", attention(q, k, k, band, {.scale = 0.3f}));
   Executable exe = compile(g, device);
@@ -371,7 +371,7 @@ TEST_P(CompileTest, RunsAfterTheFirstMakeNothing) {
 
 TEST_P(CompileTest, TensorsMayStartAnywhereInTheirBuffers) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {3, 5});
+  const Tensor x = g.input("x", DType::f32, {3, 5});
   g.output("y", x * 2.0 + 1.0);
   Executable exe = compile(g, device);
   const std::map<std::string, TensorData> data{{"x", numbers({3, 5})}};
@@ -388,7 +388,7 @@ TEST_P(CompileTest, TensorsMayStartAnywhereInTheirBuffers) {
 // A few long rows, whose scratch was planned for tensors at aligned offsets.
 TEST_P(CompileTest, LongRowsAtAnyOffset) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {1, 5000});
+  const Tensor x = g.input("x", DType::f32, {1, 5000});
   g.output("sum", reduce(ReduceKind::sum, x, {1}));
   g.output("max", reduce(ReduceKind::max, x * 2.0, {1}));
   g.output("variance", variance(x, {1}));
@@ -408,10 +408,10 @@ TEST_P(CompileTest, LongRowsAtAnyOffset) {
 
 TEST_P(CompileTest, OutputsThatNoKernelMakes) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {2, 3});
+  const Tensor x = g.input("x", DType::f32, {2, 3});
   const TensorData table = numbers({4, 2}, 10);
-  const Value c = g.constant(table);
-  const Value y = x + 1.0;
+  const Tensor c = g.constant(table);
+  const Tensor y = x + 1.0;
   g.output("input", x);
   g.output("transposed", x.T());
   g.output("constant", c);
@@ -429,9 +429,9 @@ TEST_P(CompileTest, OutputsThatNoKernelMakes) {
 
 TEST_P(CompileTest, TensorsWithoutElements) {
   Graph g;
-  const Value empty = g.input("empty", DType::f32, {0, 3});
-  const Value x = g.input("x", DType::f32, {2, 3});
-  const std::vector<Value> parts{x, empty};
+  const Tensor empty = g.input("empty", DType::f32, {0, 3});
+  const Tensor x = g.input("x", DType::f32, {2, 3});
+  const std::vector<Tensor> parts{x, empty};
   g.output("joined", concat(parts, 0) * 2.0);
   g.output("still empty", exp(empty) + 1.0);
   g.output("sum", reduce(ReduceKind::sum, empty, {0}));
@@ -448,12 +448,12 @@ TEST_P(CompileTest, TensorsWithoutElements) {
 
 TEST_P(CompileTest, WrongTensorsAreRefused) {
   Graph g;
-  const Value a = g.input("a", DType::f32, {2});
-  const Value b = g.input("b", DType::f32, {2});
+  const Tensor a = g.input("a", DType::f32, {2});
+  const Tensor b = g.input("b", DType::f32, {2});
   g.output("y", a + b);
   g.output("z", a - b);
   Executable exe = compile(g, device);
-  const DeviceTensor ta(device, DType::f32, {2}), tb(device, DType::f32, {2}), y(device, DType::f32, {2}),
+  const Tensor ta(device, DType::f32, {2}), tb(device, DType::f32, {2}), y(device, DType::f32, {2}),
       z(device, DType::f32, {2}), i32(device, DType::i32, {2}), three(device, DType::f32, {3});
   using In = std::initializer_list<NamedTensor>;
   const auto run = [&](In in, In out) { return test::refused_by([&] { exe.run(in, out); }); };
@@ -472,10 +472,10 @@ TEST_P(CompileTest, WrongTensorsAreRefused) {
               HasSubstr("output \"z\" lies in the same buffer as output \"y\""));
   const Device elsewhere = device.is_gpu() ? Device::cpu() : Device();
   if (device.is_gpu()) {
-    const DeviceTensor far(elsewhere, DType::f32, {2});
+    const Tensor far(elsewhere, DType::f32, {2});
     EXPECT_THAT(run({{"a", far}, {"b", tb}}, {{"y", y}, {"z", z}}), HasSubstr("is on cpu, the graph was compiled for"));
   }
-  EXPECT_THAT(test::refused_by([&] { DeviceTensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
+  EXPECT_THAT(test::refused_by([&] { Tensor(device, DType::f32, {2}).write({}); }), HasSubstr("0 bytes written"));
   EXPECT_THAT(test::refused_by([&] { ta.read<double>(); }), HasSubstr("read as elements of 8 bytes"));
   // After all these errors the executable still works.
   EXPECT_EQ(run({{"a", ta}, {"b", tb}}, {{"y", y}, {"z", z}}), "nothing");
@@ -487,9 +487,9 @@ TEST_P(CompileTest, ExecutablesShareTheirConstants) {
   const TensorData v = noise({64, 32}, 8);
   const auto build = [&](std::int64_t rows) {
     Graph g;
-    const Value x = g.input("x", DType::f32, {rows, 64});
-    const Value a = matmul(x, g.constant(w));
-    const Value b = matmul(x, g.constant(v));
+    const Tensor x = g.input("x", DType::f32, {rows, 64});
+    const Tensor a = matmul(x, g.constant(w));
+    const Tensor b = matmul(x, g.constant(v));
     g.output("y", slice(a, 1, 0, 32) * b);
     return g;
   };
@@ -524,7 +524,7 @@ TEST_P(CompileTest, ExecutablesShareTheirScratchMemory) {
   CompileOptions options{.constants = make_constant_store(device)};
   const auto build = [](std::int64_t rows) {
     Graph g;
-    const Value x = g.input("x", DType::f32, {rows, 4096});
+    const Tensor x = g.input("x", DType::f32, {rows, 4096});
     g.output("y", softmax(softmax(softmax(x) * 2.0, 0) * 3.0));
     return g;
   };
@@ -577,7 +577,7 @@ TEST(Compile, WorkThatIsSubmittedLaterIsNotForgotten) {
   const Device device(test::devices()[0].device);
   const std::vector<float> ones{1, 1};
   for (const bool recorded : {false, true}) {
-    DeviceTensor x(device, DType::f32, {2});
+    Tensor x(device, DType::f32, {2});
     gpu::Encoder encoder(device.gpu());
     gpu::Recording recording(device.gpu());
     kernels::fill(recorded ? static_cast<Stream&>(recording) : encoder, 7, x.view());
@@ -617,8 +617,8 @@ TEST(Compile, MemoryThatMovedOnIsUploadedAgain) {
     const TensorData data{DType::f32, {32}, std::as_bytes(std::span(*memory)), std::move(owner)};
     g.output("y", exp(g.constant(data)) + g.input("x", DType::f32, {32}));
     Executable exe = compile(g, device, options);
-    const DeviceTensor x(device, DType::f32, {32}), y(device, DType::f32, {32});
-    DeviceTensor zeros = x;
+    const Tensor x(device, DType::f32, {32}), y(device, DType::f32, {32});
+    Tensor zeros = x;
     zeros.write(numbers({32}, 0, 0).bytes);
     exe.run({{"x", x}}, {{"y", y}});
     return y.read<float>()[0];

@@ -19,20 +19,20 @@ struct FuseRows : PassTest {
     context.target = {10, able.max_buffer, able};
   }
   // How many of `build`'s nodes remain.
-  int nodes(const Shape& shape, const std::function<void(Value x, Value r)>& build) {
+  int nodes(const Shape& shape, const std::function<void(const Tensor& x, const Tensor& r)>& build) {
     graph = Graph();
     next = 0;
-    const Value x = f32(shape);
+    const Tensor x = f32(shape);
     build(x, f32(shape));
     const std::string text = after(fuse<FusionStage::row>);
     return static_cast<int>(std::ranges::count(text, '\n')) - static_cast<int>(graph.impl().outputs.size());
   }
-  void softmax_of_sum(Value x, Value r) { graph.output("y", softmax(x + r)); }
+  void softmax_of_sum(const Tensor& x, const Tensor& r) { graph.output("y", softmax(x + r)); }
 };
 
 TEST_F(FuseRows, BeforeAndAfter) {
-  const Value x = f32({64, 256}), r = f32({64, 256}), w = f32({256});
-  const Value sum = x + r;
+  const Tensor x = f32({64, 256}), r = f32({64, 256}), w = f32({256});
+  const Tensor sum = x + r;
   graph.output("y", weft::tanh(layer_norm(sum, w, {}, 0.5)) * w);
   graph.output("sum", sum);
   // By the time this pass runs, the chain after the norm is one node; here it is two, of which only the norm reads the
@@ -46,8 +46,8 @@ TEST_F(FuseRows, BeforeAndAfter) {
 }
 
 TEST_F(FuseRows, ResultsThatOthersNeed) {
-  const Value x = f32({64, 256}), gate = f32({64, 1});
-  const Value y = softmax(x);
+  const Tensor x = f32({64, 256}), gate = f32({64, 1});
+  const Tensor y = softmax(x);
   graph.output("gated", y * gate);
   graph.output("y", y);
   EXPECT_EQ(after(fuse<FusionStage::row>),
@@ -57,11 +57,11 @@ TEST_F(FuseRows, ResultsThatOthersNeed) {
 }
 
 TEST_F(FuseRows, AnyRowsPastABindingToo) {
-  const auto build = [&](Value x, Value r) { softmax_of_sum(x, r); };
+  const auto build = [&](const Tensor& x, const Tensor& r) { softmax_of_sum(x, r); };
   for (const Shape& shape : {Shape{4096, 1024}, {1 << 16, 7}, {2, 1 << 20}, {64, 1 << 20}}) {
     context.target.able->max_binding = std::uint64_t{1} << 31;
     EXPECT_EQ(nodes(shape, build), 1) << to_string(shape);
-    EXPECT_EQ(nodes(shape, [&](Value x, Value) { graph.output("y", softmax(x) * 2.0); }), 1) << to_string(shape);
+    EXPECT_EQ(nodes(shape, [&](const Tensor& x, Tensor) { graph.output("y", softmax(x) * 2.0); }), 1) << to_string(shape);
     context.target.able->max_binding = std::uint64_t{1} << 20;
     EXPECT_EQ(nodes(shape, build), 1) << to_string(shape);
   }
@@ -70,9 +70,9 @@ TEST_F(FuseRows, AnyRowsPastABindingToo) {
 // A few rows are split in two passes, which read them twice; more rows are split with look-back and read once, unless
 // the prologue's result is stored too.
 TEST_F(FuseRows, RowsInParts) {
-  const auto dear = [&](Value x, Value) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
-  const auto stored = [&](Value x, Value r) {
-    const Value sum = x + r;
+  const auto dear = [&](const Tensor& x, Tensor) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
+  const auto stored = [&](const Tensor& x, const Tensor& r) {
+    const Tensor sum = x + r;
     graph.output("y", softmax(sum));
     graph.output("sum", sum);
   };
@@ -84,24 +84,24 @@ TEST_F(FuseRows, RowsInParts) {
   // The scratch needs one more binding.
   context.target.max_operands = 4;
   EXPECT_EQ(nodes(few, stored), 2);
-  EXPECT_EQ(nodes(more, [&](Value x, Value r) { softmax_of_sum(x, r); }), 1);
+  EXPECT_EQ(nodes(more, [&](const Tensor& x, const Tensor& r) { softmax_of_sum(x, r); }), 1);
   context.target.max_operands = 3;
-  EXPECT_EQ(nodes(more, [&](Value x, Value r) { softmax_of_sum(x, r); }), 2);
+  EXPECT_EQ(nodes(more, [&](const Tensor& x, const Tensor& r) { softmax_of_sum(x, r); }), 2);
 }
 
 // Rows that do not fit a workgroup are read twice, and their prologue is computed twice.
 TEST_F(FuseRows, RepeatedWork) {
   const Shape shape{100, 80000};  // too few for look-back, too many for two passes
-  EXPECT_EQ(nodes(shape, [&](Value x, Value r) { softmax_of_sum(x, r); }), 1);
-  const auto dear = [&](Value x, Value) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
+  EXPECT_EQ(nodes(shape, [&](const Tensor& x, const Tensor& r) { softmax_of_sum(x, r); }), 1);
+  const auto dear = [&](const Tensor& x, Tensor) { graph.output("y", softmax(unary(ScalarOp::lgamma, x))); };
   EXPECT_EQ(nodes(shape, dear), 2);
   EXPECT_EQ(nodes({4096, 1024}, dear), 1);
   // Reading three operands twice costs more than storing the sum once and reading it twice; reading two does not.
   const auto sum_of = [&](int count) {
-    return [&, count](Value x, Value r) {
+    return [&, count](const Tensor& x, const Tensor& r) {
       Expression e;
       int v = e.input(DType::f32);
-      std::vector<Value> in{x};
+      std::vector<Tensor> in{x};
       for (int k = 1; k < count; ++k) {
         v = e.apply(ScalarOp::add, {v, e.input(DType::f32)});
         in.push_back(k == 1 ? r : f32(x.shape()));
@@ -116,8 +116,8 @@ TEST_F(FuseRows, RepeatedWork) {
 }
 
 TEST_F(FuseRows, NoMoreThanTheDeviceBinds) {
-  const auto build = [&](Value x, Value r) {
-    const Value sum = x + r;
+  const auto build = [&](const Tensor& x, const Tensor& r) {
+    const Tensor sum = x + r;
     graph.output("y", softmax(sum));
     graph.output("sum", sum);
   };

@@ -70,9 +70,9 @@ class ScaledOp final : public Op {
 using FuseTest = PassTest;
 
 TEST_F(FuseTest, WhatAnUnknownOpTakes) {
-  const Value w = f32({4}), a = f32({3, 4}), b = f32({3, 4}), gate = f32({3, 1});
-  const Value x = a + b;
-  const Value y = apply(make_op<ScaledOp>(), {w, x});
+  const Tensor w = f32({4}), a = f32({3, 4}), b = f32({3, 4}), gate = f32({3, 1});
+  const Tensor x = a + b;
+  const Tensor y = apply(make_op<ScaledOp>(), {w, x});
   graph.output("gated", y * gate);
   graph.output("x", x);
   graph.output("y", y);
@@ -85,7 +85,7 @@ TEST_F(FuseTest, WhatAnUnknownOpTakes) {
             "output \"y\" = %4\n");
 
   std::map<std::string, TensorData> data;
-  for (const NamedValue& i : graph.impl().inputs) data[i.name] = test::noise(i.value.shape(), 1);
+  for (const GraphPort& i : graph.impl().inputs) data[i.name] = test::noise(i.value.shape(), 1);
   Executable exe = compile(graph, Device::cpu());
   EXPECT_EQ(exe.report().steps.size(), 1u);
   const test::Bound bound(Device::cpu(), graph, data);
@@ -95,12 +95,12 @@ TEST_F(FuseTest, WhatAnUnknownOpTakes) {
 
 // Nodes that nothing else reads are fused at any distance, and other fused groups may span them.
 TEST_F(FuseTest, HoweverFarApart) {
-  const Value x = f32({4, 4}), w = f32({4, 4}), b = f32({4});
-  const Value early = matmul(x, w);
-  const Value second = matmul(w, x);
-  Value chain = x;
+  const Tensor x = f32({4, 4}), w = f32({4, 4}), b = f32({4});
+  const Tensor early = matmul(x, w);
+  const Tensor second = matmul(w, x);
+  Tensor chain = x;
   for (int i = 0; i < 40; ++i) chain = softmax(chain);
-  const Value later = matmul(chain, w) + b;
+  const Tensor later = matmul(chain, w) + b;
   for (int i = 0; i < 40; ++i) chain = softmax(chain);
   graph.output("y", early + b);
   graph.output("z", (second + b) * later);
@@ -109,12 +109,12 @@ TEST_F(FuseTest, HoweverFarApart) {
   fused.verify();
   const auto maps = [](const auto& node) { return node->op().elementwise() != nullptr; };
   // Only the map that reads no product remains of the four.
-  EXPECT_EQ(std::ranges::count_if(fused.impl().nodes, maps), 1);
+  EXPECT_EQ(std::ranges::count_if(fused.impl().nodes(), maps), 1);
 }
 
 // A third result exceeds the limit of its FusionSpec.
 TEST_F(FuseTest, NoMoreThanItSays) {
-  const Value y = apply(make_op<ScaledOp>(), {f32({4}), f32({3, 4})});
+  const Tensor y = apply(make_op<ScaledOp>(), {f32({4}), f32({3, 4})});
   graph.output("y", y);
   graph.output("exp", exp(y));
   graph.output("sin", sin(y));

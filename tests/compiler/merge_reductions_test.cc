@@ -24,8 +24,8 @@ struct MergeReductions : PassTest {
 };
 
 TEST_F(MergeReductions, WhatIsReducedIsStoredToo) {
-  const Value x = f32({33, 40});
-  const Value y = x * x;
+  const Tensor x = f32({33, 40});
+  const Tensor y = x * x;
   graph.output("y", y);
   graph.output("s", reduce(ReduceKind::sum, y, {1}, true));
   EXPECT_EQ(after(merge_extra_outputs),
@@ -36,8 +36,8 @@ TEST_F(MergeReductions, WhatIsReducedIsStoredToo) {
 }
 
 TEST_F(MergeReductions, SeveralResultsAndOthersThatReadTheSame) {
-  const Value x = f32({33, 40}), w = f32({40});
-  const Value y = x * w;
+  const Tensor x = f32({33, 40}), w = f32({40});
+  const Tensor y = x * w;
   graph.output("z", exp(y));
   graph.output("y", y);
   graph.output("other", sqrt(x));
@@ -55,37 +55,37 @@ TEST_F(MergeReductions, WhatStaysApart) {
     EXPECT_EQ(nodes(), expected) << what << "\n" << graph.to_string();
   };
   stays(2, "rows that may be read twice", [&] {
-    const Value y = f32({33, 40}) * 2.0;
+    const Tensor y = f32({33, 40}) * 2.0;
     graph.output("y", y);
     graph.output("v", variance(y, {1}));
   });
   stays(2, "what reads the reduction", [&] {
-    const Value x = f32({33, 40}), s = reduce(ReduceKind::sum, x, {1}, true);
+    const Tensor x = f32({33, 40}), s = reduce(ReduceKind::sum, x, {1}, true);
     graph.output("y", x / s);
   });
   stays(3, "what the reduction waits for in another kernel", [&] {
-    const Value y = f32({40, 40}) * 2.0;
+    const Tensor y = f32({40, 40}) * 2.0;
     graph.output("y", y);
     graph.output("s", reduce(ReduceKind::sum, matmul(y, y), {1}));
   });
   stays(3, "another shape", [&] {
-    const Value x = f32({40});
+    const Tensor x = f32({40});
     graph.output("y", x * 2.0);
     graph.output("s", reduce(ReduceKind::sum, broadcast_to(x, {33, 40}) + f32({33, 40}), {1}));
   });
   stays(2, "narrow elements one by one", [&] {
-    const Value x = f32({33, 41});
+    const Tensor x = f32({33, 41});
     graph.output("y", cast(x, DType::f16));
     graph.output("s", reduce(ReduceKind::sum, x, {1}));
   });
   stays(1, "narrow elements in fours", [&] {
-    const Value x = f32({33, 44});
+    const Tensor x = f32({33, 44});
     graph.output("y", cast(x, DType::f16));
     graph.output("s", reduce(ReduceKind::sum, x, {1}));
   });
   context.target.max_operands = 3;
   stays(2, "more than the device binds", [&] {
-    const Value x = f32({33, 40}), w = f32({33, 40}), y = x * w;
+    const Tensor x = f32({33, 40}), w = f32({33, 40}), y = x * w;
     graph.output("y", y);
     graph.output("s", reduce(ReduceKind::sum, y, {1}));
   });
@@ -101,8 +101,8 @@ TEST_P(MergeReductionsTest, ARegionWithAReductionAtItsEndIsOneDispatch) {
   for (const Shape& shape : {Shape{33, 40}, {3, 7, 65}, {2, 30000}, {5000, 3}}) {
     for (const int axis : {0, shape.rank() - 1}) {
       Graph g;
-      const Value x = g.input("x", DType::f32, shape), w = g.input("w", DType::f32, {shape[-1]});
-      const Value y = x * 2.0 + w;
+      const Tensor x = g.input("x", DType::f32, shape), w = g.input("w", DType::f32, {shape[-1]});
+      const Tensor y = x * 2.0 + w;
       g.output("y", y);
       g.output("z", tanh(y));
       g.output("s", sqrt(abs(reduce(ReduceKind::sum, y, {axis})) + 1.0));

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-Value gpu_only(const char* name, Value x) {
+Tensor gpu_only(const char* name, const Tensor& x) {
   CustomKernel k;
   k.name = name;
   k.inputs = {"x"};
@@ -30,7 +30,7 @@ Value gpu_only(const char* name, Value x) {
 
 TEST(Support, AllThatTheCpuCannotRun) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {4, 3});
+  const Tensor x = g.input("x", DType::f32, {4, 3});
   g.output("y", gpu_only("first", exp(gpu_only("second", x))));
   const std::string why = test::thrown_by([&] { compile(g, Device::cpu()); });
   EXPECT_THAT(why,
@@ -44,7 +44,7 @@ TEST(Support, AllThatAGpuCannotRun) {
   for (const std::string& name : test::device_names()) {
     const Device device(test::device(name));
     Graph g;
-    const Value x = g.input("x", DType::f64, {3, 3}), y = g.input("y", DType::f32, {3, 3});
+    const Tensor x = g.input("x", DType::f64, {3, 3}), y = g.input("y", DType::f32, {3, 3});
     g.output("product", matmul(x, x));
     g.output("sum", reduce(ReduceKind::sum, x, {0}));
     g.output("plain", exp(y));

@@ -66,13 +66,13 @@ struct PrecisionTest : testing::TestWithParam<std::string> {
   // Three layers; the middle one's weights are given.
   static Graph layers(const TensorData& middle) {
     Graph g;
-    const Value x = g.input("x", DType::f32, {6, 64});
-    const auto layer = [&](Value v, const TensorData& w, std::string name) {
+    const Tensor x = g.input("x", DType::f32, {6, 64});
+    const auto layer = [&](const Tensor& v, const TensorData& w, std::string name) {
       return relu(matmul(v, g.constant(w, name)) + g.constant(noise({w.shape[1]}, 9), name + ".bias"));
     };
-    const Value a = layer(x, ordinary(64, 96, 1), "first");
-    const Value b = layer(a, middle, "middle");
-    const Value c = layer(layer_norm(b, {}, {}, 1e-5), ordinary(80, 32, 3), "last");
+    const Tensor a = layer(x, ordinary(64, 96, 1), "first");
+    const Tensor b = layer(a, middle, "middle");
+    const Tensor c = layer(layer_norm(b, {}, {}, 1e-5), ordinary(80, 32, 3), "last");
     g.output("y", matmul(c, g.constant(ordinary(32, 40, 4), "head")));
     return g;
   }
@@ -164,24 +164,24 @@ TEST_P(PrecisionTest, WeightsThatOscillateStayAndSoDoesWhatComesBefore) {
 
 // Products of such weights are small, but what is computed from them is not.
 TEST_P(PrecisionTest, WhatMayLeaveTheRangeIsStoredWhole) {
-  const auto between = [](const std::function<Value(Value)>& f) {
+  const auto between = [](const std::function<Tensor(Tensor)>& f) {
     Graph g;
-    const Value x = g.input("x", DType::f32, {6, 64});
-    const Value h = f(matmul(x, g.constant(ordinary(64, 96, 1), "first")));
+    const Tensor x = g.input("x", DType::f32, {6, 64});
+    const Tensor h = f(matmul(x, g.constant(ordinary(64, 96, 1), "first")));
     g.output("y", matmul(h, g.constant(ordinary(96, 40, 2), "second")));
     return g;
   };
-  for (const auto& f : {std::function<Value(Value)>([](Value v) { return square(v * 500.0); }),
-                        {[](Value v) { return exp(v * 12.0); }},
-                        {[](Value v) { return v * 1e5; }},
-                        {[](Value v) { return v * 500.0 * (v * 500.0 + 1.0); }}}) {
+  for (const auto& f : {std::function<Tensor(Tensor)>([](const Tensor& v) { return square(v * 500.0); }),
+                        {[](const Tensor& v) { return exp(v * 12.0); }},
+                        {[](const Tensor& v) { return v * 1e5; }},
+                        {[](const Tensor& v) { return v * 500.0 * (v * 500.0 + 1.0); }}}) {
     const Graph g = between(f);
     EXPECT_TRUE(decide(g, {.precision = Precision::automatic}).at("first").f16);
     EXPECT_LT(difference(g), 5e-3) << exe.report().graph;
   }
   // Values that grow little or not at all are still stored as f16.
-  for (const auto& f : {std::function<Value(Value)>([](Value v) { return gelu(v) + v * 2.0; }),
-                        {[](Value v) { return v * sigmoid(v); }}}) {
+  for (const auto& f : {std::function<Tensor(Tensor)>([](const Tensor& v) { return gelu(v) + v * 2.0; }),
+                        {[](const Tensor& v) { return v * sigmoid(v); }}}) {
     const Graph g = between(f);
     EXPECT_TRUE(decide(g, {.precision = Precision::automatic}).at("first").f16);
     EXPECT_THAT(exe.report().graph, HasSubstr(": f16 [6, 96]"));
@@ -192,14 +192,14 @@ TEST_P(PrecisionTest, WhatMayLeaveTheRangeIsStoredWhole) {
 TEST_P(PrecisionTest, BatchesOfWeightsAreMeasuredEach) {
   for (const bool oscillates : {false, true}) {
     Graph g;
-    const Value x = g.input("x", DType::f32, {6, 64});
+    const Tensor x = g.input("x", DType::f32, {6, 64});
     std::vector<float> both;
     const TensorData calm = ordinary(64, 24, 1), other = oscillates ? oscillating(64, 24) : ordinary(64, 24, 2);
     for (const TensorData* part : {&calm, &other}) {
       const auto* v = reinterpret_cast<const float*>(part->bytes.data());
       both.insert(both.end(), v, v + 64 * 24);
     }
-    const Value w = g.constant(TensorData::of<float>(DType::f32, {2, 64, 24}, both), "w");
+    const Tensor w = g.constant(TensorData::of<float>(DType::f32, {2, 64, 24}, both), "w");
     g.output("y", matmul(broadcast_to(x, {2, 6, 64}), w));
     const auto d = decide(g, {.precision = Precision::automatic}).at("w");
     EXPECT_EQ(d.f16, !oscillates) << d.reason;

@@ -21,14 +21,14 @@ TensorData tensor_of(const Shape& shape, float first) {
 // y = softmax(x · (w1 + w2)ᵀ + b): one constant that is uploaded as it is, and one that is folded.
 Graph small_graph() {
   Graph g;
-  const Value x = g.input("x", DType::f32, {8, 32});
-  const Value w = g.constant(tensor_of({16, 32}, -1)) + g.constant(tensor_of({16, 32}, 0.5f));
+  const Tensor x = g.input("x", DType::f32, {8, 32});
+  const Tensor w = g.constant(tensor_of({16, 32}, -1)) + g.constant(tensor_of({16, 32}, 0.5f));
   g.output("y", softmax(matmul(x, permute(w, {1, 0})) + g.constant(tensor_of({16}, 2)), -1));
   return g;
 }
 
 std::vector<float> run(Executable& exe, const Device& device) {
-  DeviceTensor x(device, DType::f32, {8, 32}), y(device, DType::f32, {8, 16});
+  Tensor x(device, DType::f32, {8, 32}), y(device, DType::f32, {8, 16});
   x.write(tensor_of({8, 32}, -0.5f).bytes);
   exe.run({{"x", x}}, {{"y", y}});
   return y.read<float>();
@@ -65,7 +65,7 @@ TEST_P(RobustnessTest, AfterALossTheSameExecutableRunsOnANewDevice) {
     sibling = compile(g, first, {.constants = store});
   }
   const std::vector<float> expected = run(exe, first);
-  DeviceTensor x(first, DType::f32, {8, 32}), y(first, DType::f32, {8, 16});
+  Tensor x(first, DType::f32, {8, 32}), y(first, DType::f32, {8, 16});
   EXPECT_FALSE(first.lost());
   exe.run({{"x", x}}, {{"y", y}});  // work is in progress
   first.webgpu().ForceLoss(wgpu::DeviceLostReason::Unknown, "pulled out for the test");
@@ -99,7 +99,7 @@ TEST_P(RobustnessTest, WhatCannotBeRestoredSaysSo) {
   EXPECT_EQ(run(kept_nothing, device).size(), 128u) << "it still runs where it was";
   Graph g;
   const std::vector<float> borrowed(32, 1.0f);
-  const Value x = g.input("x", DType::f32, {8, 32});
+  const Tensor x = g.input("x", DType::f32, {8, 32});
   g.output("y", x + g.constant({DType::f32, {32}, std::as_bytes(std::span(borrowed)), nullptr}));
   Executable unowned = compile(g, device);
   EXPECT_THROW(unowned.restore(other), InvalidArgument);

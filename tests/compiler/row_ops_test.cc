@@ -26,7 +26,7 @@ TensorData noise(const Shape& shape, unsigned seed) {
 }
 
 // The elements of a u32 tensor as i32, which the other tensors are compared as.
-std::vector<std::int32_t> bits_of(const DeviceTensor& t) {
+std::vector<std::int32_t> bits_of(const Tensor& t) {
   const auto words = t.read<std::uint32_t>();
   return {words.begin(), words.end()};
 }
@@ -37,20 +37,20 @@ struct RowOpsTest : testing::TestWithParam<std::string> {
   void check(const Graph& g, const std::map<std::string, TensorData>& data) const {
     Executable exe = compile(g, device);
     const auto expected = compiler::evaluate(g, data);
-    std::map<std::string, DeviceTensor> tensors;
+    std::map<std::string, Tensor> tensors;
     std::vector<NamedTensor> in, out;
     for (const auto& [name, d] : data) {
-      const auto it = tensors.emplace(name, DeviceTensor(device, d.dtype, d.shape)).first;
+      const auto it = tensors.emplace(name, Tensor(device, d.dtype, d.shape)).first;
       it->second.write(d.bytes);
       in.push_back({it->first, it->second});
     }
     for (const auto& [name, d] : expected) {
-      const auto it = tensors.emplace("output " + name, DeviceTensor(device, d.dtype, d.shape)).first;
+      const auto it = tensors.emplace("output " + name, Tensor(device, d.dtype, d.shape)).first;
       out.push_back({name, it->second});
     }
     exe.run(in, out);
     for (const auto& [name, want] : expected) {
-      const DeviceTensor& o = tensors.at("output " + name);
+      const Tensor& o = tensors.at("output " + name);
       if (want.dtype != DType::f32) {
         std::vector<std::int32_t> words(want.bytes.size() / 4);
         std::memcpy(words.data(), want.bytes.data(), want.bytes.size());
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, RowOpsTest, testing::ValuesIn(all_devices()),
 
 TEST_P(RowOpsTest, Reductions) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {6, 7, 8}), row = g.input("row", DType::f32, {30000});
+  const Tensor x = g.input("x", DType::f32, {6, 7, 8}), row = g.input("row", DType::f32, {30000});
   g.output("variance", variance(x, {1, 2}, 1));
   g.output("deviation", deviation(x, {0}, 0, true) + 1.0);
   g.output("argmax", argmax(x, {1}));
@@ -85,9 +85,9 @@ TEST_P(RowOpsTest, Reductions) {
 
 TEST_P(RowOpsTest, Norms) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
+  const Tensor x = g.input("x", DType::f32, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
               b = g.input("b", DType::f32, {6});
-  const Value row = g.input("row", DType::f32, {8}), none;
+  const Tensor row = g.input("row", DType::f32, {8}), none;
   g.output("log_softmax", log_softmax(x, 1));
   g.output("rms", rms_norm(x, row, 1e-3));
   g.output("group", group_norm(x, w, b, 3, 1e-3));
@@ -95,14 +95,14 @@ TEST_P(RowOpsTest, Norms) {
   g.output("batch", relu(batch_norm(x, b, w * w, none, w, 1e-3)));
   check(g, {{"x", noise({2, 6, 8}, 1)}, {"w", noise({6}, 2)}, {"b", noise({6}, 3)}, {"row", noise({8}, 4)}});
   Graph fused;
-  const Value y = fused.input("x", DType::f32, {2, 6, 8}), v = fused.input("w", DType::f32, {6});
+  const Tensor y = fused.input("x", DType::f32, {2, 6, 8}), v = fused.input("w", DType::f32, {6});
   fused.output("y", relu(batch_norm(y, v, v, v, v, 1e-3)));
   EXPECT_EQ(compile(fused, device).report().steps.size(), 1u);
 }
 
 TEST_P(RowOpsTest, RandomAndSort) {
   Graph g;
-  const Value key = g.input("key", DType::u32, {2}), x = g.input("x", DType::f32, {3, 2000});
+  const Tensor key = g.input("key", DType::u32, {2}), x = g.input("x", DType::f32, {3, 2000});
   g.output("bits", random_bits(key, DType::u32, {3, 5}));
   g.output("uniform", random_uniform(key, DType::f32, {40}, -1, 2));
   g.output("normal", random_normal(key, DType::f32, {41}, 1, 2));
@@ -120,9 +120,9 @@ TEST_P(RowOpsTest, RandomAndSort) {
 
 TEST(RowOps, Infer) {
   Graph g;
-  const Value x = g.input("x", DType::f16, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
+  const Tensor x = g.input("x", DType::f16, {2, 6, 8}), w = g.input("w", DType::f32, {6}),
               key = g.input("key", DType::u32, {2});
-  const Value i = g.input("i", DType::i8, {4, 5}), none;
+  const Tensor i = g.input("i", DType::i8, {4, 5}), none;
   EXPECT_EQ(argmax(i, {0}).type(), (TensorType{DType::i32, {5}}));
   EXPECT_EQ(reduce(ReduceKind::count, i, {1}, true).type(), (TensorType{DType::i32, {4, 1}}));
   EXPECT_EQ(group_norm(x, w, none, 2, 1e-5).type(), x.type());

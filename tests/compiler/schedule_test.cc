@@ -21,7 +21,7 @@ constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 constexpr std::uint64_t kBytes = 64 * 64 * 4;  // of the tensors here
 
 // A kernel that nothing fuses with and that cannot work in place.
-Value moved(Value x, int axis) {
+Tensor moved(const Tensor& x, int axis) {
   std::array<std::int64_t, 2> shifts{};
   shifts[static_cast<std::size_t>(axis)] = 5;
   return roll(x, shifts);
@@ -44,17 +44,17 @@ INSTANTIATE_TEST_SUITE_P(Devices, InPlaceTest, testing::ValuesIn(test::all_devic
 
 TEST_P(InPlaceTest, AResultTakesThePlaceOfWhatDiesThere) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {64, 64}), row = g.input("row", DType::f32, {64});
-  const Value a = moved(x, 0);
+  const Tensor x = g.input("x", DType::f32, {64, 64}), row = g.input("row", DType::f32, {64});
+  const Tensor a = moved(x, 0);
   g.output("y", moved(exp(a) * row + a, 1));
   EXPECT_EQ(planned(g, {{"x", noise({64, 64}, 1)}, {"row", noise({64}, 2)}}), kBytes) << exe.report().graph;
 }
 
 TEST_P(InPlaceTest, TwoResultsTakeThePlacesOfTwo) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {64, 64});
-  const Value a = moved(x, 0), b = moved(x, 1);
-  const Value sum = a + b, difference = a - b;
+  const Tensor x = g.input("x", DType::f32, {64, 64});
+  const Tensor a = moved(x, 0), b = moved(x, 1);
+  const Tensor sum = a + b, difference = a - b;
   g.output("y", moved(sum, 0));
   g.output("z", moved(difference, 1));
   EXPECT_EQ(planned(g, {{"x", noise({64, 64}, 1)}}), 2 * kBytes) << exe.report().graph;
@@ -65,28 +65,28 @@ TEST_P(InPlaceTest, WhatLivesOnOrLiesOtherwiseStays) {
   const std::map<std::string, TensorData> data{{"x", noise({64, 64}, 1)}};
   {
     Graph g;  // read again later
-    const Value a = moved(g.input("x", DType::f32, {64, 64}), 0);
-    const Value b = exp(a);
+    const Tensor a = moved(g.input("x", DType::f32, {64, 64}), 0);
+    const Tensor b = exp(a);
     g.output("y", moved(b, 1));
     g.output("z", moved(b, 0) + moved(a, 1));
     EXPECT_GE(planned(g, data), 2 * kBytes) << exe.report().graph;
   }
   {
     Graph g;  // read in two ways
-    const Value a = moved(g.input("x", DType::f32, {64, 64}), 0);
+    const Tensor a = moved(g.input("x", DType::f32, {64, 64}), 0);
     g.output("y", moved(exp(a) + a.T(), 1));
     EXPECT_EQ(planned(g, data), 2 * kBytes) << exe.report().graph;
   }
   {
     Graph g;  // read in another order
-    const Value a = moved(g.input("x", DType::f32, {64, 64}), 0);
+    const Tensor a = moved(g.input("x", DType::f32, {64, 64}), 0);
     g.output("y", moved(exp(slice(a, 0, 63, -1, -1)), 1));
     EXPECT_EQ(planned(g, data), 2 * kBytes) << exe.report().graph;
   }
   {
     Graph g;  // of another type
-    const Value a = moved(g.input("x", DType::f32, {64, 64}), 0);
-    const Value i = cast(a * 100.0, DType::i32);
+    const Tensor a = moved(g.input("x", DType::f32, {64, 64}), 0);
+    const Tensor i = cast(a * 100.0, DType::i32);
     g.output("y", cast(scan(ScanKind::sum, i, 1), DType::f32));
     EXPECT_GE(planned(g, data), 2 * kBytes) << exe.report().graph;
   }
@@ -95,7 +95,7 @@ TEST_P(InPlaceTest, WhatLivesOnOrLiesOtherwiseStays) {
 // Inputs belong to the caller, constants are shared, and outputs must hold what was written to them.
 TEST_P(InPlaceTest, WhatComesFromOutsideIsNotOverwritten) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {64, 64});
+  const Tensor x = g.input("x", DType::f32, {64, 64});
   const TensorData w = noise({64, 64}, 2);
   g.output("y", moved(exp(x) * g.constant(w), 0));
   const std::map<std::string, TensorData> data{{"x", noise({64, 64}, 1)}};
@@ -139,8 +139,8 @@ TEST(Schedule, IntermediatesTakeLittleMoreThanTheyMust) {
 struct VerifierTest : testing::Test {
   VerifierTest() {
     Graph g;
-    const Value x = g.input("x", DType::f32, {64, 64});
-    const Value a = moved(x, 0), b = moved(a, 1);
+    const Tensor x = g.input("x", DType::f32, {64, 64});
+    const Tensor a = moved(x, 0), b = moved(a, 1);
     g.output("y", moved(b, 0) + a);
     schedule = compiler::make_schedule(optimized(g, Device::cpu()));
     planned = compiler::plan_schedule(schedule, kNoLimit);
@@ -190,7 +190,7 @@ TEST_F(VerifierTest, FindsAnOpThatCannotWorkInPlace) {
 TEST_F(VerifierTest, FindsViewsThatDiffer) {
   // The addition in place of its first operand, which is a reversed view.
   Graph g;
-  const Value a = moved(g.input("x", DType::f32, {64, 64}), 0);
+  const Tensor a = moved(g.input("x", DType::f32, {64, 64}), 0);
   g.output("y", moved(exp(a), 1));
   schedule = compiler::make_schedule(optimized(g, Device::cpu()));
   planned = compiler::plan_schedule(schedule, kNoLimit);

@@ -164,13 +164,13 @@ TEST(Simplify, IsExact) {
 }
 
 TEST_F(PassTest, NodesAndViewsThatDoNothing) {
-  const Value x = f32({2, 3});
-  const Value row = f32({3});
-  const Value wide = f32({1, 3});
+  const Tensor x = f32({2, 3});
+  const Tensor row = f32({3});
+  const Tensor wide = f32({1, 3});
   graph.output("same", x * 1.0);
   graph.output("grown", row + wide * 1.0);
   graph.output("there and back", weft::exp((x.T() * 1.0).T()));
-  const std::vector<Value> parts{slice(x, 1, 0, 1), slice(x, 1, 1, 3)};
+  const std::vector<Tensor> parts{slice(x, 1, 0, 1), slice(x, 1, 1, 3)};
   graph.output("whole", weft::tanh(concat(parts, 1)));
   EXPECT_EQ(after(simplify),
             "%3 = map{y=(x0:f32, x1:f32) add(x0, x1)} %1, %2 : f32 [1, 3]\n"
@@ -183,13 +183,13 @@ TEST_F(PassTest, NodesAndViewsThatDoNothing) {
 }
 
 TEST_F(PassTest, GatesAreOneProduct) {
-  const Value x = f32({5, 8});
+  const Tensor x = f32({5, 8});
   const auto weights = [&](int n) {
     return graph.constant(
         TensorData::of<float>(DType::f32, {n, 8}, std::vector<float>(static_cast<std::size_t>(n) * 8, 0.5f)));
   };
-  const Value gate = matmul(x, weights(4).T());
-  const Value up = matmul(x, weights(4).T());
+  const Tensor gate = matmul(x, weights(4).T());
+  const Tensor up = matmul(x, weights(4).T());
   Expression e;
   const int a = e.input(DType::f32);
   e.output(e.apply(mul, {e.apply(ScalarOp::silu, {a}), e.input(DType::f32)}));
@@ -202,10 +202,10 @@ TEST_F(PassTest, GatesAreOneProduct) {
 }
 
 TEST_F(PassTest, MapsOfOneShapeAreMerged) {
-  const Value x = f32({4});
-  const Value y = f32({4});
-  const Value e = weft::exp(x);
-  const Value z = f32({4});
+  const Tensor x = f32({4});
+  const Tensor y = f32({4});
+  const Tensor e = weft::exp(x);
+  const Tensor z = f32({4});
   graph.output("e", e);
   graph.output("sum", e + y);
   graph.output("other", weft::tanh(z));  // reads nothing that the others read

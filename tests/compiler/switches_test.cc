@@ -20,7 +20,7 @@ class SwitchesTest : public testing::Test {
   // y = relu(x · w) + x
   static Graph graph() {
     Graph g;
-    const Value x = g.input("x", DType::f32, {16, 16});
+    const Tensor x = g.input("x", DType::f32, {16, 16});
     const std::vector<float> w(256, 0.25f);
     g.output("y", relu(matmul(x, g.constant(TensorData::of<float>(DType::f32, {16, 16}, w)))) + x);
     return g;
@@ -36,7 +36,7 @@ class SwitchesTest : public testing::Test {
 TEST_F(SwitchesTest, DispatchOnlyReadsNothing) {
   for (const Device& d : all()) {
     Executable exe = compile(graph(), d);
-    DeviceTensor x(d, DType::f32, {16, 16}), y(d, DType::f32, {16, 16});
+    Tensor x(d, DType::f32, {16, 16}), y(d, DType::f32, {16, 16});
     const std::vector<float> values = ones();
     x.write(std::as_bytes(std::span(values)));
     set_flag(Flag::dispatch_only, "on");
@@ -53,7 +53,7 @@ TEST_F(SwitchesTest, DumpedValuesAndTheDispatchReport) {
     set_flag(Flag::dispatch_report, "on");
     testing::internal::CaptureStderr();
     Executable exe = compile(graph(), d);
-    DeviceTensor x(d, DType::f32, {16, 16}), y(d, DType::f32, {16, 16});
+    Tensor x(d, DType::f32, {16, 16}), y(d, DType::f32, {16, 16});
     const std::vector<float> values = ones();
     x.write(std::as_bytes(std::span(values)));
     exe.run({{"x", x}}, {{"y", y}});
@@ -69,8 +69,8 @@ TEST_F(SwitchesTest, DumpedValuesAndTheDispatchReport) {
 
 TEST_F(SwitchesTest, PackedProductsCanBeTakenApart) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {16, 16});
-  std::vector<Value> parts;
+  const Tensor x = g.input("x", DType::f32, {16, 16});
+  std::vector<Tensor> parts;
   for (const float value : {0.1f, 0.2f, 0.3f}) {
     parts.push_back(relu(matmul(x, g.constant(TensorData::of<float>(DType::f32, {16, 16}, ones(value)))) * 2.0));
   }
@@ -156,8 +156,8 @@ TEST_F(SwitchesTest, TheWgslIsWritten) {
 TEST_F(SwitchesTest, WhatDidNotChangeIsNotUploaded) {
   if (devices().empty()) GTEST_SKIP() << "no adapter here";
   const Device d = devices().front().device;
-  DeviceTensor x(d, DType::f32, {16, 16}), y(d, DType::f32, {16, 16});
-  const auto writes = [&](DeviceTensor& t, const std::vector<float>& values) {
+  Tensor x(d, DType::f32, {16, 16}), y(d, DType::f32, {16, 16});
+  const auto writes = [&](Tensor& t, const std::vector<float>& values) {
     const DawnCounters before = DawnCounters::now();
     t.write(std::as_bytes(std::span(values)));
     return (DawnCounters::now() - before).writes;
@@ -166,7 +166,7 @@ TEST_F(SwitchesTest, WhatDidNotChangeIsNotUploaded) {
   nearly.back() = 1.5f;
   EXPECT_EQ(writes(x, ones()), 1u);
   EXPECT_EQ(writes(x, ones()), 0u);
-  DeviceTensor same = x;
+  Tensor same = x;
   EXPECT_EQ(writes(same, ones()), 0u) << "another handle of the same memory";
   EXPECT_EQ(writes(x, nearly), 1u);
   EXPECT_EQ(writes(x, ones()), 1u);
@@ -196,7 +196,7 @@ TEST_F(SwitchesTest, WhatDidNotChangeIsNotUploaded) {
   wgpu::BufferDescriptor descriptor;
   descriptor.size = 1024;
   descriptor.usage = wgpu::BufferUsage::Storage | wgpu::BufferUsage::CopyDst;
-  DeviceTensor theirs(d, View(Buffer(d.gpu().webgpu().CreateBuffer(&descriptor)), 0, DType::f32, {16, 16}));
+  Tensor theirs(d, View(Buffer(d.gpu().webgpu().CreateBuffer(&descriptor)), 0, DType::f32, {16, 16}));
   EXPECT_EQ(writes(theirs, ones()), 1u);
   EXPECT_EQ(writes(theirs, ones()), 1u);
 }

@@ -98,19 +98,19 @@ TEST_P(ProfilerTest, KernelsSayWhatTheyDo) {
 
 // The count of operations is the same on every device and for every variant of the kernel.
 TEST_P(ProfilerTest, EveryDeviceCountsTheSameOperations) {
-  using Build = std::function<Value(Value)>;
+  using Build = std::function<Tensor(Tensor)>;
   const Build builds[] = {
-      [](Value x) { return gather(x, arange(x.graph(), 0, 1, 2, DType::i32), 0); },
-      [](Value x) { return softmax(x, -1); },
-      [](Value x) { return log_softmax(x * 2.0, -1) + 1.0; },
-      [](Value x) { return layer_norm(x, {}, {}, 1e-5) * 0.5; },
-      [](Value x) { return rms_norm(x + 1.0, {}, 1e-5); },
-      [](Value x) { return reduce(ReduceKind::sum_squares, x, {0}); },
-      [](Value x) { return sqrt(reduce(ReduceKind::log_sum_exp, x - 1.0, {-1})); },
-      [](Value x) { return variance(x, {1}); },
-      [](Value x) { return scan(ScanKind::sum, x, -1); },
-      [](Value x) {
-        const Value q = reshape(slice(x, 1, 0, 64), {1, 2, 8, 8});
+      [](const Tensor& x) { return gather(x, arange(0, 1, 2, DType::i32), 0); },
+      [](const Tensor& x) { return softmax(x, -1); },
+      [](const Tensor& x) { return log_softmax(x * 2.0, -1) + 1.0; },
+      [](const Tensor& x) { return layer_norm(x, {}, {}, 1e-5) * 0.5; },
+      [](const Tensor& x) { return rms_norm(x + 1.0, {}, 1e-5); },
+      [](const Tensor& x) { return reduce(ReduceKind::sum_squares, x, {0}); },
+      [](const Tensor& x) { return sqrt(reduce(ReduceKind::log_sum_exp, x - 1.0, {-1})); },
+      [](const Tensor& x) { return variance(x, {1}); },
+      [](const Tensor& x) { return scan(ScanKind::sum, x, -1); },
+      [](const Tensor& x) {
+        const Tensor q = reshape(slice(x, 1, 0, 64), {1, 2, 8, 8});
         return attention(q, q, q, {}, {.causal = true});
       },
   };
@@ -134,10 +134,10 @@ TEST_P(ProfilerTest, EveryDeviceCountsTheSameOperations) {
 TEST_P(ProfilerTest, StepsOfAGraph) {
   for (const Device& d : {Device(device), Device::cpu()}) {
     Graph g;
-    const Value x = g.input("x", DType::f32, {32, 64});
+    const Tensor x = g.input("x", DType::f32, {32, 64});
     g.output("y", softmax(matmul(x, permute(x, {1, 0})), -1));
     Executable exe = compile(g, d);
-    const DeviceTensor in(d, DType::f32, {32, 64}), out(d, DType::f32, {32, 32});
+    const Tensor in(d, DType::f32, {32, 64}), out(d, DType::f32, {32, 32});
     EXPECT_EQ(exe.report().dispatches.size(), 2u);
     exe.run({{"x", in}}, {{"y", out}});
     Profiler profiler(d);

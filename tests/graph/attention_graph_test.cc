@@ -51,20 +51,20 @@ struct AttentionGraphTest : testing::TestWithParam<std::string> {
     Graph g;
     const Shape shape{kBatch, kTokens, (kHeads + 2 * kv_heads) * kDim};
     std::map<std::string, TensorData> data{{"packed", noise(shape, 1)}};
-    const Value packed = g.input("packed", DType::f32, shape);
+    const Tensor packed = g.input("packed", DType::f32, shape);
     const auto part = [&](std::int64_t first, std::int64_t heads) {
-      const Value rows = slice(packed, 2, first * kDim, (first + heads) * kDim);
+      const Tensor rows = slice(packed, 2, first * kDim, (first + heads) * kDim);
       return permute(reshape(rows, {kBatch, kTokens, heads, kDim}), {0, 2, 1, 3});
     };
     const auto operand = [&](const std::string& name, const std::optional<TensorData>& d) {
-      if (!d) return Value();
+      if (!d) return Tensor();
       data.emplace(name, *d);
       return g.input(name, d->dtype, d->shape);
     };
-    const Value mask = operand("mask", m.mask), queries = operand("queries", m.queries), keys = operand("keys", m.keys);
+    const Tensor mask = operand("mask", m.mask), queries = operand("queries", m.queries), keys = operand("keys", m.keys);
     kernels::AttentionOptions options = m.options;
     options.scale = 0.25f;
-    const Value y = attention(part(0, kHeads), part(kHeads, kv_heads), part(kHeads + kv_heads, kv_heads), mask, options,
+    const Tensor y = attention(part(0, kHeads), part(kHeads, kv_heads), part(kHeads + kv_heads, kv_heads), mask, options,
                               queries, keys);
     g.output("y", reshape(permute(y, {0, 2, 1, 3}), {kBatch, kTokens, kHeads * kDim}));
     Executable exe = compile(g, device);

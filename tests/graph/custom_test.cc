@@ -35,7 +35,7 @@ CustomKernel scale_rows() {
   return k;
 }
 
-std::vector<Value> call(const CustomKernel& kernel, std::vector<Value> inputs) {
+std::vector<Tensor> call(const CustomKernel& kernel, std::vector<Tensor> inputs) {
   return custom(std::make_shared<CustomKernel>(kernel), inputs);
 }
 
@@ -47,10 +47,10 @@ INSTANTIATE_TEST_SUITE_P(Devices, CustomTest, testing::ValuesIn(test::all_device
 
 TEST_P(CustomTest, StandsBetweenOtherKernels) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {6, 5});
-  const Value f = g.input("f", DType::f32, {5});
+  const Tensor x = g.input("x", DType::f32, {6, 5});
+  const Tensor f = g.input("f", DType::f32, {5});
   // The operands are dense for the kernel, whatever views come before it.
-  const Value y = call(scale_rows(), {(x * 2.0).T(), f})[0];
+  const Tensor y = call(scale_rows(), {(x * 2.0).T(), f})[0];
   g.output("y", reshape(y.T(), {30}) + 1.0);
   g.output("plain", y);
   Executable exe = compile(g, device);
@@ -68,9 +68,9 @@ TEST_P(CustomTest, StandsBetweenOtherKernels) {
 // The kernel gets the types that it declared, whatever the types in which other values are stored.
 TEST_P(CustomTest, KeepsItsTypesInAGraphStoredAsHalfFloats) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {6, 32});
-  const Value f = reduce(ReduceKind::mean, matmul(x, g.constant(noise({32, 8}, 2))), {1});
-  const Value scaled = call(scale_rows(), {matmul(x, g.constant(noise({32, 40}, 3))), f})[0];
+  const Tensor x = g.input("x", DType::f32, {6, 32});
+  const Tensor f = reduce(ReduceKind::mean, matmul(x, g.constant(noise({32, 8}, 2))), {1});
+  const Tensor scaled = call(scale_rows(), {matmul(x, g.constant(noise({32, 40}, 3))), f})[0];
   g.output("y", matmul(scaled, g.constant(noise({40, 8}, 4))));
   const std::map<std::string, TensorData> data{{"x", noise({6, 32}, 1)}};
   Executable exe = compile(g, device, {.precision = Precision::f16});
@@ -103,7 +103,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
   };
   k.workgroups = [](auto, auto) { return std::array{1u, 1u, 1u}; };
   Graph g;
-  const Value x = g.input("x", DType::u8, {100});
+  const Tensor x = g.input("x", DType::u8, {100});
   const auto results = call(k, {cast(x, DType::i32)});
   g.output("count", cast(results[0], DType::f32));
   g.output("half", cast(results[1], DType::f32));
@@ -232,9 +232,9 @@ TEST(Custom, WithoutACpuFunctionTheCpuRefuses) {
 
 TEST(Custom, DeclarationsAreChecked) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {4, 3});
-  const Value f = g.input("f", DType::f32, {4});
-  const auto message = [&](const std::function<void(CustomKernel&)>& change, std::vector<Value> inputs) {
+  const Tensor x = g.input("x", DType::f32, {4, 3});
+  const Tensor f = g.input("f", DType::f32, {4});
+  const auto message = [&](const std::function<void(CustomKernel&)>& change, std::vector<Tensor> inputs) {
     CustomKernel k = scale_rows();
     change(k);
     return test::refused_by([&] { call(k, std::move(inputs)); });
@@ -243,7 +243,7 @@ TEST(Custom, DeclarationsAreChecked) {
   EXPECT_EQ(message(as_it_is, {x, f}), "nothing");
   EXPECT_THAT(message(as_it_is, {x}), HasSubstr("1 operands, expected 2"));
   EXPECT_THAT(message(as_it_is, {x, x}), HasSubstr("the factors are not the rows'"));
-  EXPECT_THAT(message(as_it_is, {x, Value()}), HasSubstr("an operand is an empty Value"));
+  EXPECT_THAT(message(as_it_is, {x, Tensor()}), HasSubstr("an operand is an undefined Tensor"));
   EXPECT_THAT(message([](CustomKernel& k) { k.infer = nullptr; }, {x, f}), HasSubstr("infer is missing"));
   EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"x"}; }, {x, f}), HasSubstr("\"x\" stands for two things"));
   EXPECT_THAT(message([](CustomKernel& k) { k.outputs = {"1y"}; }, {x, f}), HasSubstr("\"1y\" is no name"));

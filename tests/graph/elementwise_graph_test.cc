@@ -16,10 +16,10 @@ using testing::HasSubstr;
 
 TEST(ElementwiseGraph, Infers) {
   Graph g;
-  const Value x = g.input("x", DType::f32, {2, 1});
-  const Value y = g.input("y", DType::f32, {3});
-  const Value z = g.input("z", DType::c64, {2});
-  const Value i = g.input("i", DType::i16, {4});
+  const Tensor x = g.input("x", DType::f32, {2, 1});
+  const Tensor y = g.input("y", DType::f32, {3});
+  const Tensor z = g.input("z", DType::c64, {2});
+  const Tensor i = g.input("i", DType::i16, {4});
   EXPECT_EQ(atan2(x, y).type(), (TensorType{DType::f32, {2, 3}}));
   EXPECT_EQ(lerp(x, y, x).type(), (TensorType{DType::f32, {2, 3}}));
   EXPECT_EQ(clamp(i, -3, 3).type(), (TensorType{DType::i16, {4}}));
@@ -41,7 +41,7 @@ TEST(ElementwiseGraph, Infers) {
               HasSubstr("hypot: shapes [2] and [3]"));
   EXPECT_THAT(test::refused_by([&] { elementwise("selu", {x}, {1.0}); }), HasSubstr("selu takes 0 parameters, got 1"));
   EXPECT_THAT(test::refused_by([&] { elementwise("nothing", {x}); }), HasSubstr("'nothing'"));
-  EXPECT_THAT(test::refused_by([&] { relu6(Value()); }), HasSubstr("relu6: an operand is an empty Value"));
+  EXPECT_THAT(test::refused_by([&] { relu6(Tensor()); }), HasSubstr("relu6: an operand is an undefined Tensor"));
 }
 
 TEST(ElementwiseGraph, FunctionsByNameAreTheKernels) {
@@ -50,7 +50,7 @@ TEST(ElementwiseGraph, FunctionsByNameAreTheKernels) {
   for (const FunctionInfo& f : functions()) {
     for (const DType type : {DType::f32, DType::i32, DType::boolean, DType::c64}) {
       Graph g;
-      std::vector<Value> operands;
+      std::vector<Tensor> operands;
       std::vector<View> views;
       std::map<std::string, TensorData> data;
       const bool selects = f.name == "select";
@@ -62,7 +62,7 @@ TEST(ElementwiseGraph, FunctionsByNameAreTheKernels) {
         const View& v = views.back();
         data.emplace(name, TensorData::copy_of(t, {6}, {v.buffer.data(), static_cast<std::size_t>(byte_size(t, 6))}));
       }
-      Value y;
+      Tensor y;
       try {
         y = elementwise(f.name, operands);
       } catch (const InvalidArgument&) {

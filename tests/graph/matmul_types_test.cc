@@ -17,7 +17,7 @@ TEST(MatmulTypes, Infer) {
   Graph g;
   int next = 0;
   const auto type = [&](DType a, DType b, std::optional<DType> result = {}) {
-    const Value x = g.input(std::format("a{}", next), a, {2, 3}), w = g.input(std::format("b{}", next++), b, {3, 4});
+    const Tensor x = g.input(std::format("a{}", next), a, {2, 3}), w = g.input(std::format("b{}", next++), b, {3, 4});
     return matmul(x, w, result).dtype();
   };
   using enum DType;
@@ -45,7 +45,7 @@ TEST(MatmulTypes, Infer) {
 // Operations after a product or a sum of f64 take it as f64.
 TEST(MatmulTypes, DoublesStayDoubles) {
   Graph g;
-  const Value a = g.input("a", DType::f64, {1, 3}), b = g.input("b", DType::f64, {3, 1});
+  const Tensor a = g.input("a", DType::f64, {1, 3}), b = g.input("b", DType::f64, {3, 1});
   g.output("product", matmul(a, b) * 2.0 + 1e-12);
   g.output("sum", reduce(ReduceKind::sum, a, {1}) * 2.0 + 1e-12);
   const std::vector<double> x{1e8, 1e-3, -1e8}, ones{1, 1, 1};
@@ -74,7 +74,7 @@ struct MatmulTypesTest : testing::TestWithParam<std::string> {
     exe = compile(g, device);
     const test::Bound bound(device, g, inputs);
     bound.run(exe);
-    const DeviceTensor& y = bound.outputs_[0].second;
+    const Tensor& y = bound.outputs_[0].second;
     std::vector<std::byte> bytes(byte_size(y.dtype(), static_cast<std::uint64_t>(element_count(y.shape()))));
     y.read_bytes(bytes);
     return bytes;
@@ -93,9 +93,9 @@ TEST_P(MatmulTypesTest, IntegersAsNumPyHasThem) {
     // As an input, and as a constant; stored by rows, and by columns.
     for (const bool constant : {false, true}) {
       Graph g;
-      const Value x = g.input("a", a.dtype, a.shape());
+      const Tensor x = g.input("a", a.dtype, a.shape());
       std::map<std::string, TensorData> inputs{{"a", data(a)}};
-      Value w;
+      Tensor w;
       if (constant) {
         w = g.constant(data(b));
       } else {
@@ -137,8 +137,8 @@ TEST_P(MatmulTypesTest, ScalesAndABiasAfterIntegersFuse) {
     return TensorData::of<std::int8_t>(DType::i8, shape, v);
   };
   Graph g;
-  const Value x = g.input("x", DType::i8, {9, 64});
-  const Value sums = matmul(x, g.constant(bytes({20, 64})).T());
+  const Tensor x = g.input("x", DType::i8, {9, 64});
+  const Tensor sums = matmul(x, g.constant(bytes({20, 64})).T());
   g.output("y",
            relu(cast(sums, DType::f32) * g.constant(test::noise({20}, 3, 0.01f)) + g.constant(test::noise({20}, 4))));
   const std::map<std::string, TensorData> inputs{{"x", bytes({9, 64})}};
@@ -156,9 +156,9 @@ TEST_P(MatmulTypesTest, FloatsOfOtherTypes) {
                                      {DType::bf16, DType::bf16, DType::f32},
                                      {DType::bf16, DType::f32, DType::bf16}}) {
     Graph g;
-    const Value x = cast(g.input("x", DType::f32, {6, 32}), a);
-    const Value first = cast(g.constant(test::noise({32, 12}, 2)), b), second = g.constant(test::noise({32, 12}, 3));
-    const Value y = matmul(x, first, result), z = matmul(x, second, DType::f32);
+    const Tensor x = cast(g.input("x", DType::f32, {6, 32}), a);
+    const Tensor first = cast(g.constant(test::noise({32, 12}, 2)), b), second = g.constant(test::noise({32, 12}, 3));
+    const Tensor y = matmul(x, first, result), z = matmul(x, second, DType::f32);
     g.output("y", cast(y, DType::f32) * tanh(z) + 1.0);
     const std::map<std::string, TensorData> inputs{{"x", test::noise({6, 32}, 1)}};
     exe = compile(g, device);

@@ -14,17 +14,17 @@ using testing::HasSubstr;
 using Numbers = std::vector<std::int64_t>;
 
 struct MoveOps : testing::Test {
-  Value input(DType dtype, const Shape& shape) { return graph.input(std::format("x{}", next++), dtype, shape); }
+  Tensor input(DType dtype, const Shape& shape) { return graph.input(std::format("x{}", next++), dtype, shape); }
   Graph graph;
   int next = 0;
 };
 
 TEST_F(MoveOps, InferPads) {
-  const Value x = input(DType::f16, {2, 3, 4});
+  const Tensor x = input(DType::f16, {2, 3, 4});
   EXPECT_EQ(pad(x, Numbers{1, 0, -1}, Numbers{0, 2, 0}).type(), (TensorType{DType::f16, {3, 5, 3}}));
   EXPECT_EQ(pad(x, Numbers{0, -1, 0}, Numbers{0, -1, -2}).shape(), (Shape{2, 1, 2}));
   EXPECT_TRUE(pad(x, Numbers{0, -1, 0}, Numbers{0, -1, -2}).node()->op().is_view());
-  EXPECT_EQ(pad(x, Numbers{0, 0, 0}, Numbers{0, 0, 0}), x);
+  EXPECT_TRUE(same(pad(x, Numbers{0, 0, 0}, Numbers{0, 0, 0}), x));
   EXPECT_THAT(test::refused_by([&] { pad(x, Numbers{1}, Numbers{1}); }),
               HasSubstr("pad: 1 numbers for the axes of f16 [2, 3, 4]"));
   EXPECT_THAT(test::refused_by([&] { pad(x, Numbers{-2, 0, 0}, Numbers{-1, 0, 0}); }),
@@ -36,7 +36,7 @@ TEST_F(MoveOps, InferPads) {
   EXPECT_EQ(tile(x, Numbers{1, 2, 3}).shape(), (Shape{2, 6, 12}));
   EXPECT_TRUE(tile(input(DType::f32, {1, 3}), Numbers{5, 1}).node()->op().is_view());
   EXPECT_EQ(repeat(x, 3, -1).shape(), (Shape{2, 3, 12}));
-  EXPECT_EQ(roll(x, Numbers{2, -3, 8}), x);
+  EXPECT_TRUE(same(roll(x, Numbers{2, -3, 8}), x));
   EXPECT_EQ(roll(x, Numbers{1, 0, 0}).type(), x.type());
   EXPECT_THAT(test::refused_by([&] { repeat(x, -1, 0); }), HasSubstr("repeat: a count of -1"));
   EXPECT_EQ(one_hot(input(DType::i64, {2, 5}), 7, DType::u8, 1).type(), (TensorType{DType::u8, {2, 7, 5}}));
@@ -50,21 +50,21 @@ TEST_F(MoveOps, InferPads) {
 }
 
 TEST_F(MoveOps, InferIndexingAndScans) {
-  const Value x = input(DType::f32, {2, 3, 4});
-  const Value by = input(DType::i32, {2, 5, 1});
+  const Tensor x = input(DType::f32, {2, 3, 4});
+  const Tensor by = input(DType::i32, {2, 5, 1});
   EXPECT_EQ(gather_elements(x, by, 1).shape(), (Shape{2, 5, 1}));
   EXPECT_THAT(test::refused_by([&] { gather_elements(x, by, 0); }), HasSubstr("no larger sizes but along axis 0"));
   EXPECT_EQ(gather_nd(x, input(DType::i32, {6, 2})).shape(), (Shape{6, 4}));
   EXPECT_EQ(gather_nd(x, input(DType::i32, {2, 6, 2}), 1).shape(), (Shape{2, 6}));
   EXPECT_THAT(test::refused_by([&] { gather_nd(x, input(DType::i32, {6, 4})); }),
               HasSubstr("are no tuples of indices into f32 [2, 3, 4]"));
-  const Value updates = input(DType::f32, {2, 5, 1});
+  const Tensor updates = input(DType::f32, {2, 5, 1});
   EXPECT_EQ(scatter_elements(ScatterKind::add, x, by, updates, 1).type(), x.type());
   EXPECT_THAT(test::refused_by([&] { scatter_elements(ScatterKind::add, x, by, x, 1); }),
               HasSubstr("updates are f32 [2, 3, 4], expected f32 [2, 5, 1]"));
   EXPECT_THAT(test::refused_by([&] { scatter(ScatterKind::add, x, updates, x); }),
               HasSubstr("scatter: indices is f32"));
-  const Value c = input(DType::c64, {3});
+  const Tensor c = input(DType::c64, {3});
   EXPECT_THAT(test::refused_by([&] { scatter(ScatterKind::max, c, input(DType::i32, {3}), c); }),
               HasSubstr("scatter{op=max, axis=0}: x is c64 [3]"));
   EXPECT_EQ(cumsum(x, -1).type(), x.type());
@@ -87,10 +87,10 @@ TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
   const Device device = GetParam() == "cpu" ? Device::cpu() : Device(test::device(GetParam()));
   Graph g;
   const Shape shape{6, 5, 8};
-  const Value x = g.input("x", DType::f32, shape);
-  const Value rows = g.input("rows", DType::i32, {6});
-  const Value places = g.input("places", DType::i32, shape);
-  const auto out = [&](const char* name, Value v) { g.output(name, cast(v, DType::f32)); };
+  const Tensor x = g.input("x", DType::f32, shape);
+  const Tensor rows = g.input("rows", DType::i32, {6});
+  const Tensor places = g.input("places", DType::i32, shape);
+  const auto out = [&](const char* name, const Tensor& v) { g.output(name, cast(v, DType::f32)); };
   out("pad", pad(x + 1.0, Numbers{1, 0, 2}, Numbers{0, -2, 3}, PadMode::reflect));
   out("tile", tile(x, Numbers{1, 2, 3}) * 2.0);
   out("repeat", repeat(cast(x, DType::f16), 2, 2));
@@ -101,7 +101,7 @@ TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
   out("cumsum", cumsum(x, 2));
   out("scan", scan(ScanKind::log_sum_exp, x.T(), 0, {.reverse = true, .exclusive = false}));
   out("gather_elements", gather_elements(x, places, 2));
-  const Value pairs =
+  const Tensor pairs =
       g.constant(TensorData::of<std::int32_t>(DType::i32, {3, 2}, std::vector<std::int32_t>{0, 1, 5, -1, 2, 2}));
   out("gather_nd", gather_nd(x, pairs));
   out("scatter", scatter(ScatterKind::add, x * 2.0, rows, x));
@@ -109,8 +109,8 @@ TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
   out("scatter_nd", scatter_nd(ScatterKind::assign, cast(x, DType::i64), pairs,
                                cast(slice(reshape(x, {30, 8}), 0, 0, 3) * 100.0, DType::i64)));
   out("join",
-      concat(split(arange(g, 0, 0.5, 12, DType::f32), Numbers{4, 8}, 0), 0) + linspace(g, 0, 1, 12, DType::f32));
-  out("eye", eye(g, 3, 4, DType::f16) - triangle(g, 3, 4, DType::f16, Triangle::upper));
+      concat(split(arange(0, 0.5, 12, DType::f32), Numbers{4, 8}, 0), 0) + linspace(0, 1, 12, DType::f32));
+  out("eye", eye(3, 4, DType::f16) - triangle(3, 4, DType::f16, Triangle::upper));
 
   std::mt19937 random(3);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -125,15 +125,15 @@ TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
   const auto expected = compiler::evaluate(g, data);
 
   Executable exe = compile(g, device);
-  std::map<std::string, DeviceTensor> tensors;
+  std::map<std::string, Tensor> tensors;
   std::vector<NamedTensor> inputs, outputs;
   for (const auto& [name, d] : data) {
-    const auto& [at, added] = tensors.emplace(name, DeviceTensor(device, d.dtype, d.shape));
+    const auto& [at, added] = tensors.emplace(name, Tensor(device, d.dtype, d.shape));
     at->second.write(d.bytes);
     inputs.push_back({at->first, at->second});
   }
-  for (const NamedValue& o : g.impl().outputs) {
-    const auto& [at, added] = tensors.emplace("y " + o.name, DeviceTensor(device, DType::f32, o.value.shape()));
+  for (const GraphPort& o : g.impl().outputs) {
+    const auto& [at, added] = tensors.emplace("y " + o.name, Tensor(device, DType::f32, o.value.shape()));
     outputs.push_back({o.name, at->second});
   }
   exe.run(inputs, outputs);

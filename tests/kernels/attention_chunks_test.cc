@@ -119,7 +119,7 @@ TEST_P(AttentionChunksOnDevice, LongKeysThatAreHidden) {
 TEST_F(AttentionChunks, LongKeysInAGraph) {
   const Shape shape{2, 2, 901, 40};
   Graph g;
-  const Value q = g.input("q", DType::f32, shape), k = g.input("k", DType::f32, shape),
+  const Tensor q = g.input("q", DType::f32, shape), k = g.input("k", DType::f32, shape),
               v = g.input("v", DType::f32, shape), mask = g.input("mask", DType::f32, {901, 901});
   g.output("y", attention(q, k, v, mask, {.scale = 0.2f, .causal = true}));
   const Device gpu(*device);

@@ -62,7 +62,7 @@ TEST_F(ReduceChunks, LongRows) {
   // With a prologue and an epilogue, through a graph.
   const Graph g = [] {
     Graph graph;
-    const Value a = graph.input("x", DType::f32, {2, 40000}), b = graph.input("b", DType::f32, {2});
+    const Tensor a = graph.input("x", DType::f32, {2, 40000}), b = graph.input("b", DType::f32, {2});
     graph.output("y", relu(reduce(ReduceKind::sum, exp(a) * 0.001, std::vector<int>{1}, false) + b));
     return graph;
   }();

@@ -123,7 +123,7 @@ Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type
   return e;
 }
 
-constexpr std::size_t kMostBuffers = 8;  // the limit of every device
+constexpr std::size_t kMaxBuffers = 8;  // the limit of every device
 
 constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
 constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16,    DType::i8,
@@ -174,7 +174,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
     if (rng() % 3 == 0) second = pick(rng, kFloats);
     f.epilogue = random_expression(rng, read, y, second, false);
   }
-  const auto fits = [&] { return in.size() + 1 + second.has_value() + extra_outputs.has_value() + 1 <= kMostBuffers; };
+  const auto fits = [&] { return in.size() + 1 + second.has_value() + extra_outputs.has_value() + 1 <= kMaxBuffers; };
   f.scale = f.scale && fits();
   if (f.scale) operand(weights, pick(rng, kFloats));
   f.bias = f.bias && fits();
@@ -193,7 +193,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
   if (rng() % 3) {
     Fused formed = f;
     // Split rows need a binding for scratch as well.
-    if (in.size() + out.size() < kMostBuffers && rng() % 2)
+    if (in.size() + out.size() < kMaxBuffers && rng() % 2)
       formed.splits = random_split_form(rng);
     else
       formed.form = random_row_form(rng);
@@ -202,7 +202,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
   return p;
 });
 
-class RowWorkTest : public testing::TestWithParam<std::string> {
+class RowFusionTest : public testing::TestWithParam<std::string> {
  protected:
   void run(const Fused& f, const std::vector<View>& in, const std::vector<View>& out, const std::string& what = "") {
     run_both(device, in, out, f, {.ulp = 1, .absolute = 2e-5, .relative = 2e-5},
@@ -210,12 +210,12 @@ class RowWorkTest : public testing::TestWithParam<std::string> {
   }
   gpu::Device& device = test::device(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Devices, RowWorkTest, testing::ValuesIn(device_names()),
+INSTANTIATE_TEST_SUITE_P(Devices, RowFusionTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
 // softmax(0.5 x + mask), layer norm of x + residual with the sum as an extra output, gated: rows held in registers and
 // rows that are read twice, vectors of four and single elements, along and across.
-TEST_P(RowWorkTest, OfAllKernels) {
+TEST_P(RowFusionTest, OfAllKernels) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
     for (const Shape& shape : {Shape{3, 4, 40}, Shape{2, 4, 7}, Shape{2, 2, 20000}}) {
@@ -235,7 +235,7 @@ TEST_P(RowWorkTest, OfAllKernels) {
   }
 }
 
-TEST_P(RowWorkTest, TypesAndLayouts) {
+TEST_P(RowFusionTest, TypesAndLayouts) {
   for (const Kernel kernel : {Kernel::softmax, Kernel::layer}) {
     for (const auto& [a, b] : {std::pair{DType::f16, DType::f32}, {DType::u8, DType::bf16}, {DType::f32, DType::i64},
                                {DType::i4, DType::f16}}) {
@@ -261,7 +261,7 @@ TEST_P(RowWorkTest, TypesAndLayouts) {
 
 // Split rows with and without look-back, with and without extra outputs, along rows and across, with whole and partial
 // tiles.
-TEST_P(RowWorkTest, InParts) {
+TEST_P(RowFusionTest, InParts) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
     for (const auto& [shape, kind] : {std::pair{Shape{2, 4, 2048}, Kind::dense}, {{2, 4, 1100}, Kind::dense},
@@ -306,7 +306,7 @@ TEST_P(RowWorkTest, InParts) {
 }
 
 // A norm's x and residual in place: the sum replaces one, the result the other.
-TEST_P(RowWorkTest, InPlace) {
+TEST_P(RowFusionTest, InPlace) {
   for (const auto& [n, splits] :
        {std::pair<std::int64_t, std::optional<kernels::SplitForm>>{16, {}},
         {17, {}},
@@ -333,7 +333,7 @@ TEST_P(RowWorkTest, InPlace) {
   }
 }
 
-TEST_P(RowWorkTest, OneDispatch) {
+TEST_P(RowFusionTest, OneDispatch) {
   const Shape shape{64, 256};
   const View x = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(1)));
   const View r = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(2)));
@@ -419,28 +419,28 @@ using RowWorkChunks = ChunksTest;
 
 // A prologue and an epilogue run in the dispatches of the rows' chunks.
 TEST_F(RowWorkChunks, LongRows) {
-  using Build = std::function<void(Graph&, Value x, Value r)>;
+  using Build = std::function<void(Graph&, const Tensor& x, const Tensor& r)>;
   const std::pair<Shape, Build> cases[] = {
-      {{2, 40000}, [](Graph& g, Value x, Value r) { g.output("y", relu(softmax(x * 0.5 + r, 1))); }},
-      {{30000, 4}, [](Graph& g, Value x, Value r) { g.output("y", log_softmax(x + r, 0) * r); }},
-      {{2, 4, 9000}, [](Graph& g, Value x, Value r) { g.output("y", silu(group_norm(x + r, {}, {}, 2, 1e-5))); }},
+      {{2, 40000}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", relu(softmax(x * 0.5 + r, 1))); }},
+      {{30000, 4}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", log_softmax(x + r, 0) * r); }},
+      {{2, 4, 9000}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", silu(group_norm(x + r, {}, {}, 2, 1e-5))); }},
       {{70000},
-       [](Graph& g, Value x, Value r) {
-         const Value sum = x + r;
+       [](Graph& g, const Tensor& x, const Tensor& r) {
+         const Tensor sum = x + r;
          g.output("y", layer_norm(sum, {}, {}, 1e-5, 0) * 2.0);
          g.output("sum", sum);
        }},
       {{2, 40000},
-       [](Graph& g, Value x, Value r) { g.output("y", reduce(ReduceKind::log_sum_exp, x * 0.5 + r, {1})); }},
-      {{30000, 4}, [](Graph& g, Value x, Value r) { g.output("y", sqrt(variance(x - r, {0}) + 1.0)); }},
+       [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", reduce(ReduceKind::log_sum_exp, x * 0.5 + r, {1})); }},
+      {{30000, 4}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", sqrt(variance(x - r, {0}) + 1.0)); }},
       {{2, 40000},
-       [](Graph& g, Value x, Value r) {
-         const Value sum = x + r;
+       [](Graph& g, const Tensor& x, const Tensor& r) {
+         const Tensor sum = x + r;
          g.output("y", relu(reduce(ReduceKind::max, sum, {1})));
          g.output("sum", sum);
        }},
       {{30000, 4},
-       [](Graph& g, Value x, Value r) {
+       [](Graph& g, const Tensor& x, const Tensor& r) {
          g.output("y", reduce(ReduceKind::max, x, {1}));
          g.output("r", x * r);
        }},
@@ -475,9 +475,9 @@ TEST_F(RowWorkChunks, WhatIsNotFused) {
   };
   for (const bool prologue : {false, true}) {
     Graph g;
-    const Value a = g.input("a", DType::f32, {4, 300, 200}), turned = permute(a, {2, 0, 1});
-    const Value b = prologue ? turned * 2.0 : g.input("b", DType::f32, {200, 4, 300});
-    const Value y = layer_norm(b, {}, {}, 1e-5, 1);
+    const Tensor a = g.input("a", DType::f32, {4, 300, 200}), turned = permute(a, {2, 0, 1});
+    const Tensor b = prologue ? turned * 2.0 : g.input("b", DType::f32, {200, 4, 300});
+    const Tensor y = layer_norm(b, {}, {}, 1e-5, 1);
     g.output("y", prologue ? y : y * turned);
     std::map<std::string, TensorData> inputs{{"a", noise({4, 300, 200}, 1)}};
     if (!prologue) inputs.emplace("b", noise({200, 4, 300}, 2));
@@ -490,7 +490,7 @@ TEST_F(RowWorkChunks, WhatIsNotFused) {
     inputs.emplace(name, noise({2, 40000}, static_cast<unsigned>(inputs.size())));
     return g.input(name, DType::f32, {2, 40000});
   };
-  Value y = softmax(relu(next()), 1);
+  Tensor y = softmax(relu(next()), 1);
   for (int i = 0; i < 6; ++i) y = y * next();
   g.output("y", y);
   check(g, inputs);

@@ -146,8 +146,8 @@ TEST_P(SentenceEncoderTest, SteadyStateMakesNothing) {
   if (GetParam() == "cpu") GTEST_SKIP() << "nothing of Dawn's here";
   auto encoder = models::load(test::data_path("encoders") / "bert_cls", device());
   Executable exe = encoder.executable(4, 8);
-  DeviceTensor ids(device(), DType::i32, {4, 8}), lengths(device(), DType::i32, {4});
-  const DeviceTensor out(device(), DType::f32, {4, encoder.dimension()});
+  Tensor ids(device(), DType::i32, {4, 8}), lengths(device(), DType::i32, {4});
+  const Tensor out(device(), DType::f32, {4, encoder.dimension()});
   const std::vector<std::int32_t> host_ids(32, 7), host_lengths(4, 8);
   const auto run = [&] {
     ids.write(std::as_bytes(std::span(host_ids)));

@@ -11,7 +11,7 @@
 namespace weft::compiler {
 
 struct PassTest : testing::Test {
-  Value f32(const Shape& shape) { return graph.input(std::format("x{}", next++), DType::f32, shape); }
+  Tensor f32(const Shape& shape) { return graph.input(std::format("x{}", next++), DType::f32, shape); }
 
   // The graph after a pass, a node a line, without inputs and the names of fields.
   std::string after(Graph (*pass)(const Graph&, const PassContext&)) {

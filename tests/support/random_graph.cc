@@ -19,7 +19,7 @@ class Generator {
     const int outputs = 1 + up_to(5);
     for (int i = 0; i < outputs; ++i) {
       // The last value is always used, otherwise most of the graph would be dead.
-      Value v = i == 0 ? values_.back() : any();
+      Tensor v = i == 0 ? values_.back() : any();
       if (up_to(4) == 0 && v.rank() >= 2) v = v.T();
       result_.graph.output(std::format("y{}", i), cast(v, DType::f32));
     }
@@ -32,7 +32,7 @@ class Generator {
   const T& pick(const std::vector<T>& list) {
     return list[static_cast<std::size_t>(up_to(static_cast<int>(list.size()) - 1))];
   }
-  Value any() { return pick(values_); }
+  Tensor any() { return pick(values_); }
 
   std::int64_t size() { return up_to(60) == 0 ? 0 : pick(std::vector<std::int64_t>{1, 1, 2, 3, 4, 5, 8, 12}); }
   Shape shape(int rank) {
@@ -63,8 +63,8 @@ class Generator {
   }
 
   // An input or a constant.
-  Value leaf(const Shape& shape) { return leaf(shape, dtype_); }
-  Value leaf(const Shape& shape, DType dtype, int bound = 1) {
+  Tensor leaf(const Shape& shape) { return leaf(shape, dtype_); }
+  Tensor leaf(const Shape& shape, DType dtype, int bound = 1) {
     TensorData data = random_data(dtype, shape, bound);
     if (up_to(2) == 0) return result_.graph.constant(std::move(data));
     const std::string name = std::format("x{}", result_.inputs.size());
@@ -73,9 +73,9 @@ class Generator {
   }
 
   // A value that broadcasts with x.
-  Value companion(Value x) {
+  Tensor companion(const Tensor& x) {
     for (int attempt = 0; attempt < 4; ++attempt) {
-      const Value v = any();
+      const Tensor v = any();
       try {
         if (element_count(broadcast(v.shape(), x.shape())) <= 4096) return v;
       } catch (const std::exception&) {
@@ -93,7 +93,7 @@ class Generator {
     return o;
   }
 
-  Value elementwise(Value x) {
+  Tensor elementwise(const Tensor& x) {
     using enum ScalarOp;
     // Only continuous functions: a step would amplify rounding differences.
     static const std::vector<ScalarOp> kUnary = {neg,       abs,        tanh, erf,      sigmoid, relu, gelu_erf,
@@ -114,12 +114,12 @@ class Generator {
   }
 
   // fma, clamp, and numbers of other types in one expression.
-  Value ternary(Value x) {
+  Tensor ternary(const Tensor& x) {
     Expression e;
     const int a = e.input(x.dtype());
     switch (up_to(3)) {
       case 0: {
-        const Value y = companion(x);
+        const Tensor y = companion(x);
         const int b = e.input(y.dtype());
         e.output(e.apply(ScalarOp::fma, {a, b, e.constant(0.5, x.dtype())}));
         return apply(make_op<ElementwiseOp>(std::move(e)), {x, y});
@@ -131,34 +131,34 @@ class Generator {
         const int t = e.apply(ScalarOp::tanh, {a});
         e.output(t);
         e.output(e.apply(ScalarOp::mul, {t, e.constant(0.25, x.dtype())}));
-        Node& node = x.node()->graph().add(make_op<ElementwiseOp>(std::move(e)), {x});
-        return node.value(0) - node.value(1);
+        const Tensor first = apply(make_op<ElementwiseOp>(std::move(e)), {x});
+        return first - result(first, 1);
       }
       default: return cast(cast(x, DType::f32), dtype_);
     }
   }
 
   // Integers and booleans: exact on every device, so comparisons may depend on them.
-  Value whole(const Shape& shape) {
+  Tensor whole(const Shape& shape) {
     using enum ScalarOp;
-    Value i = leaf(shape, DType::i32, 40);
+    Tensor i = leaf(shape, DType::i32, 40);
     for (int n = up_to(2); n > 0; --n) {
-      const Value k = leaf(up_to(1) ? shape : Shape{}, DType::i32, 9);
+      const Tensor k = leaf(up_to(1) ? shape : Shape{}, DType::i32, 9);
       i = binary(pick(std::vector<ScalarOp>{add, sub, mul, min, max, bitwise_and, bitwise_xor, div, rem}), i, k);
     }
     return i;
   }
-  Value truth(const Shape& shape) {
+  Tensor truth(const Shape& shape) {
     using enum ScalarOp;
     if (up_to(2) == 0) return leaf(shape, DType::boolean);
-    Value b =
+    Tensor b =
         binary(pick(std::vector<ScalarOp>{less, less_equal, equal, not_equal, greater}), whole(shape), whole(shape));
     if (up_to(2) == 0) b = unary(logical_not, b);
     if (up_to(1))
       b = binary(pick(std::vector<ScalarOp>{logical_and, logical_or, logical_xor}), b, leaf(shape, DType::boolean));
     return b;
   }
-  Value typed(Value x) {
+  Tensor typed(const Tensor& x) {
     const Shape& s = x.shape();
     switch (up_to(4)) {
       case 0: return x + cast(whole(s), dtype_) * 0.01;
@@ -172,7 +172,7 @@ class Generator {
       case 3: {
         if (s.rank() == 0) return x;
         const std::vector<int> axes{up_to(s.rank() - 1)};
-        const Value n = reduce(pick(std::vector<ReduceKind>{ReduceKind::sum, ReduceKind::max, ReduceKind::min}),
+        const Tensor n = reduce(pick(std::vector<ReduceKind>{ReduceKind::sum, ReduceKind::max, ReduceKind::min}),
                                whole(s), axes, true);
         return x + tanh(cast(binary(ScalarOp::rem, n, result_.graph.scalar(17, DType::i32)), dtype_));
       }
@@ -185,7 +185,7 @@ class Generator {
   }
 
   // Softmax, norms and gates as frontends without these operations write them.
-  Value written_out(Value x) {
+  Tensor written_out(const Tensor& x) {
     if (x.rank() == 0) return x;
     const int last = x.rank() - 1;
     const int axis = up_to(last);
@@ -194,19 +194,19 @@ class Generator {
       case 0:
       case 1: {
         const bool keep = up_to(1);
-        const auto over = [&](ReduceKind op, Value v) {
-          const Value r = reduce(op, v, std::vector<int>{axis}, keep);
+        const auto over = [&](ReduceKind op, const Tensor& v) {
+          const Tensor r = reduce(op, v, std::vector<int>{axis}, keep);
           return keep ? r : expand_dims(r, axis);
         };
-        const Value e = exp(x - over(ReduceKind::max, x));
-        const Value sum = over(ReduceKind::sum, e);
+        const Tensor e = exp(x - over(ReduceKind::max, x));
+        const Tensor sum = over(ReduceKind::sum, e);
         return up_to(1) ? e / sum : e * unary(ScalarOp::reciprocal, broadcast_to(sum, x.shape()));
       }
       case 2: {
-        const Value d = x - reduce(ReduceKind::mean, x, {last}, true);
-        const Value inside =
+        const Tensor d = x - reduce(ReduceKind::mean, x, {last}, true);
+        const Tensor inside =
             reduce(ReduceKind::mean, up_to(1) ? d * d : unary(ScalarOp::square, d), {last}, true) + 1e-2;
-        Value y = up_to(1) ? d / sqrt(inside) : d * rsqrt(inside);
+        Tensor y = up_to(1) ? d / sqrt(inside) : d * rsqrt(inside);
         if (up_to(1)) y = y * leaf({x.shape()[last]});
         return up_to(1) ? y + leaf({x.shape()[last]}) : y;
       }
@@ -216,13 +216,13 @@ class Generator {
         const std::int64_t k = x.shape()[last], n = 1 + up_to(11);
         const auto project = [&] { return matmul(x, result_.graph.constant(random_data(dtype_, {n, k})).T()); };
         const double scale = 1 / std::sqrt(static_cast<double>(k));
-        const Value gate = project() * scale;
+        const Tensor gate = project() * scale;
         return (up_to(1) ? silu(gate) : gelu(gate)) * (project() * scale);
       }
     }
   }
 
-  Value view(Value x) {
+  Tensor view(const Tensor& x) {
     switch (up_to(4)) {
       case 0: return permute(x, order(x.rank()));
       case 1: {  // a reshape that merges or splits axes
@@ -260,7 +260,7 @@ class Generator {
     }
   }
 
-  Value product(Value x) {
+  Tensor product(const Tensor& x) {
     if (x.rank() < 2) return x;
     const std::int64_t k = x.shape()[-1];
     const double scale = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(k, 1)));
@@ -268,17 +268,17 @@ class Generator {
     const auto weights = [&] { return up_to(1) ? leaf({k, n}) : leaf({n, k}).T(); };
     switch (up_to(4)) {
       case 0: {  // several products of one operand
-        std::vector<Value> parts;
+        std::vector<Tensor> parts;
         for (int i = 0; i < 3; ++i) {
-          const Value w = result_.graph.constant(random_data(dtype_, {n, k}));
-          const Value b = result_.graph.constant(random_data(dtype_, {n}));
+          const Tensor w = result_.graph.constant(random_data(dtype_, {n, k}));
+          const Tensor b = result_.graph.constant(random_data(dtype_, {n}));
           parts.push_back(matmul(x * scale, w.T()) + b);
         }
         return parts[0] * tanh(parts[1]) + parts[2];
       }
       case 1: return gelu(matmul(x, weights()) * scale + leaf({n}));
       case 2: {
-        const Value y = matmul(x, weights()) * scale;
+        const Tensor y = matmul(x, weights()) * scale;
         return y + leaf(y.shape());
       }
       case 3: return matmul(x, x.T()) * scale;
@@ -288,10 +288,10 @@ class Generator {
 
   // Keys or values [batch, heads, length, dim] with heads that several heads of queries share, in the ways in which
   // that is written.
-  Value shared(Value x, int form) {
+  Tensor shared(const Tensor& x, int form) {
     const Shape shape = x.shape();
     const std::int64_t count = shape[1] % 2 == 0 ? 2 : 1;
-    const Value one = slice(x, 1, 0, 1), few = slice(x, 1, 0, shape[1] / count);
+    const Tensor one = slice(x, 1, 0, 1), few = slice(x, 1, 0, shape[1] / count);
     switch (form) {
       case 1: return one;
       case 2: return repeat(one, shape[1], 1);
@@ -304,14 +304,14 @@ class Generator {
     }
   }
 
-  Value attend() {
+  Tensor attend() {
     const std::int64_t batch = 1 + up_to(1), heads = 1 + up_to(3), queries = 1 + up_to(5), keys = 1 + up_to(8);
     const std::int64_t dim = pick(std::vector<std::int64_t>{4, 8, 16});
     const auto operand = [&](std::int64_t length) {
       return permute(reshape(leaf({batch, length, heads * dim}), {batch, length, heads, dim}), {0, 2, 1, 3});
     };
     if (up_to(4) == 0) {  // grouped heads and a boolean mask, or causal
-      const Value k = leaf({batch, heads, keys, dim}), v = leaf({batch, heads, keys, dim});
+      const Tensor k = leaf({batch, heads, keys, dim}), v = leaf({batch, heads, keys, dim});
       const float scale = 1 / std::sqrt(static_cast<float>(dim));
       if (up_to(1))
         return attention(leaf({batch, heads * 2, queries, dim}), k, v, truth({queries, keys}), {.scale = scale});
@@ -319,21 +319,21 @@ class Generator {
       if (up_to(1)) options.window_left = up_to(4);
       return attention(leaf({batch, heads * 2, keys, dim}), k, v, {}, options);
     }
-    const Value q = operand(queries), k = operand(keys), v = operand(keys);
+    const Tensor q = operand(queries), k = operand(keys), v = operand(keys);
     const double scale = 1 / std::sqrt(static_cast<double>(dim));
-    Value y;
+    Tensor y;
     if (up_to(2) == 0) {
-      y = attention(q, k, v, up_to(1) ? leaf({batch, 1, 1, keys}) : Value(), {.scale = static_cast<float>(scale)});
+      y = attention(q, k, v, up_to(1) ? leaf({batch, 1, 1, keys}) : Tensor(), {.scale = static_cast<float>(scale)});
     } else {
       const int form = up_to(5);
-      Value scores = form == 0 ? matmul(q * 0.25, shared(k, form).T()) : matmul(q, shared(k, form).T()) * scale;
+      Tensor scores = form == 0 ? matmul(q * 0.25, shared(k, form).T()) : matmul(q, shared(k, form).T()) * scale;
       if (up_to(1)) scores = scores + leaf({batch, 1, 1, keys});
       y = matmul(softmax(scores), shared(v, form));
     }
     return up_to(1) ? reshape(permute(y, {0, 2, 1, 3}), {batch, queries, heads * dim}) : y;
   }
 
-  Value rows(Value x) {
+  Tensor rows(const Tensor& x) {
     if (x.rank() == 0) return x;
     const int axis = up_to(x.rank() - 1);
     // Over no elements, only the sum is a number.
@@ -342,7 +342,7 @@ class Generator {
       case 1: {
         if (x.shape()[-1] < 2) return x;
         const Shape s{x.shape()[-1]};
-        return layer_norm(x, up_to(1) ? leaf(s) : Value(), up_to(1) ? leaf(s) : Value(), 1e-3);
+        return layer_norm(x, up_to(1) ? leaf(s) : Tensor(), up_to(1) ? leaf(s) : Tensor(), 1e-3);
       }
       case 2: return x - reduce(ReduceKind::mean, x, {axis}, true);
       case 3: return reduce(ReduceKind::sum, x, std::vector<int>{axis}, up_to(1)) * 0.25;
@@ -358,7 +358,7 @@ class Generator {
   }
 
   // Elementwise work before and after softmax and norms; other nodes may read the prologue's result too.
-  Value around_rows(Value x) {
+  Tensor around_rows(Tensor x) {
     if (x.rank() == 0 || element_count(x.shape()) == 0 || x.shape()[-1] < 2) return x;
     if (up_to(3)) {
       x = up_to(2) ? elementwise(x) : x + leaf(x.shape());
@@ -367,8 +367,8 @@ class Generator {
       if (up_to(1)) values_.push_back(x);
     }
     const Shape last{x.shape()[-1]};
-    const auto weight = [&] { return up_to(1) ? leaf(last) : Value(); };
-    Value y;
+    const auto weight = [&] { return up_to(1) ? leaf(last) : Tensor(); };
+    Tensor y;
     switch (up_to(6)) {
       case 0: y = layer_norm(x, weight(), weight(), 1e-2); break;
       case 1: y = rms_norm(x, weight(), 1e-2); break;
@@ -384,13 +384,13 @@ class Generator {
     return y;
   }
 
-  Value pick_or_join(Value x) {
+  Tensor pick_or_join(const Tensor& x) {
     if (x.rank() == 0) return x;
     const int axis = up_to(x.rank() - 1);
     const auto n = static_cast<int>(x.shape()[axis]);
     if (n > 0 && up_to(2) == 0) return move(x, axis);
     if (up_to(1) && n > 0 && x.rank() < 5) return gather(x, leaf(shape(up_to(2)), DType::i32, n), axis);
-    std::vector<Value> parts;
+    std::vector<Tensor> parts;
     for (int i = 1 + up_to(2); i >= 0; --i) {
       Shape s = x.shape();
       s[axis] = size();
@@ -400,7 +400,7 @@ class Generator {
   }
 
   // Padded, repeated, rolled, scanned, or with elements selected by indices.
-  Value move(Value x, int axis) {
+  Tensor move(const Tensor& x, int axis) {
     const auto n = static_cast<int>(x.shape()[axis]);
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.rank()), 0), after = counts;
     const auto own = static_cast<std::size_t>(axis);
@@ -427,8 +427,8 @@ class Generator {
   }
 
   void grow() {
-    const Value x = up_to(1) ? values_.back() : any();
-    Value y;
+    const Tensor x = up_to(1) ? values_.back() : any();
+    Tensor y;
     switch (up_to(13)) {
       case 12:
       case 13: y = around_rows(x); break;
@@ -451,7 +451,7 @@ class Generator {
   std::mt19937 random_;
   DType dtype_;
   RandomGraph result_;
-  std::vector<Value> values_;
+  std::vector<Tensor> values_;
 };
 
 }  // namespace

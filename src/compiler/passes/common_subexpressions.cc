@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <format>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/rewrite.h"
@@ -27,17 +27,22 @@ bool commutes(const Node& node) {
 
 Graph common_subexpressions(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  std::map<std::string, Value> known;
-  return r.run([&](const Node& node) -> Value {
+  std::unordered_map<std::string, Tensor> known;
+  NodeIds ids;  // of the new graph's nodes, in the order in which they were seen
+  int count = 0;
+  return r.run([&](const Node& node) -> Tensor {
     if (node.op().input()) return {};
-    const std::vector<Value> inputs = r.at(node.inputs());
+    const std::vector<Tensor> inputs = r.at(node.inputs());
     std::vector<std::pair<int, int>> places;
-    for (const Value& v : inputs) places.emplace_back(v.node()->id(), v.index());
+    for (const Tensor& v : inputs) {
+      if (ids.insert(*v.node(), count)) ++count;
+      places.emplace_back(ids.find(*v.node()), v.index());
+    }
     if (commutes(node)) std::ranges::sort(places);
     std::string key = node.op().identity();
     for (const auto& [id, index] : places) key += std::format(" %{}.{}", id, index);
-    Value& value = known[key];
-    if (!value) value = r.to().impl().add(node.shared_op(), inputs).value(0);
+    Tensor& value = known[key];
+    if (!value.defined()) value = r.copy(node);
     return value;
   });
 }

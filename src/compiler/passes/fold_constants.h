@@ -12,6 +12,6 @@ namespace weft::compiler {
 Graph fold_constants(const Graph& graph, const PassContext& context);
 
 // The value as a constant: with views and computations on top, as a recipe. Null if it depends on anything else.
-ConstantPtr constant_of(Value v);
+ConstantPtr constant_of(const Tensor& v);
 
 }  // namespace weft::compiler

@@ -16,7 +16,7 @@ using Group = Grouping::Group;
 bool worth_repeating(const Node& maker) {
   const Expression& e = *maker.op().elementwise();
   int read = 0;
-  for (const Value& v : maker.inputs()) read += v.shape() == maker.types()[0].shape ? bits(v.dtype()) : 0;
+  for (const Tensor& v : maker.inputs()) read += v.shape() == maker.types()[0].shape ? bits(v.dtype()) : 0;
   const Work again{.bytes = 0, .flops = static_cast<double>(e.operation_count()), .functions = e.cost()};
   constexpr double kBit = 10.0 / 8;
   return again.amount() + kBit * read <= kBit * 3 * bits(maker.types()[0].dtype);
@@ -28,19 +28,16 @@ class Fuser {
       : groups_(graph), target_(context.target), stage_(stage) {}
 
   Graph run() {
-    for (const auto& node : groups_.graph().impl().nodes) {
-      if (!groups_.uses().live(*node)) continue;
+    for (const NodePtr& node : groups_.graph().impl().nodes()) {
       if (node->op().fusion_stage() == stage_)
         add_anchor(*node);
       else if (!anchors_.empty() && node->op().elementwise())
         offer(*node);
     }
-    Graph fused =
-        groups_.build([&](Graph& to, const Group& group, std::span<const Value> results, const Grouping::At& at) {
-          const Anchor& anchor = anchors_.at(FusedGroup(group).anchor);
-          return FusedGroup(group, anchor.repeated).make(anchor.spec.epilogue_input, to, results, at);
-        });
-    return repeats_ ? without_dead(fused) : std::move(fused);
+    return groups_.build([&](const Group& group, std::span<const Tensor> results, const Grouping::At& at) {
+      const Anchor& anchor = anchors_.at(FusedGroup(group).anchor);
+      return FusedGroup(group, anchor.repeated).make(anchor.spec.epilogue_input, results, at);
+    });
   }
 
  private:
@@ -58,7 +55,7 @@ class Fuser {
   }
 
   void take_prologue(const Node& node, Anchor& anchor) {
-    const Value x = node.inputs()[static_cast<std::size_t>(node.op().fusion().operand)];
+    const Tensor x = node.inputs()[static_cast<std::size_t>(node.op().fusion().operand)];
     const Node& maker = *x.node();
     if (!fits_by_itself(maker, anchor.spec)) return;
     if (anchor.spec.prologue_passes > 1 && !worth_repeating(maker)) return;
@@ -67,26 +64,25 @@ class Fuser {
     } else if (anchor.spec.shared == SharedPrologue::repeated) {
       // Cheap to compute, and reads at most one operand of its own size.
       std::size_t reads = 0;
-      for (const Value& v : maker.inputs()) reads += v.shape() == x.shape();
+      for (const Tensor& v : maker.inputs()) reads += v.shape() == x.shape();
       const bool cheap = reads <= 1 && !groups_.uses().is_output(x) && is_cheap(*maker.op().elementwise());
       const Group& group = groups_.at(groups_.of(node));
       if (!cheap || !fits(FusedGroup(group, &maker), group, anchor.spec)) return;
       anchor.repeated = &maker;
       groups_.remake(groups_.of(node));
-      repeats_ = true;
     }
   }
 
   // Fuses elementwise work into the epilogue of one of the ops whose results it reads.
   void offer(const Node& node) {
     std::vector<const Node*> makers;
-    for (const Value& v : node.inputs()) {
+    for (const Tensor& v : node.inputs()) {
       if (v.index() != 0 || v.shape() != node.types()[0].shape) continue;
       if (anchors_.contains(v.node()) && std::ranges::find(makers, v.node()) == makers.end())
         makers.push_back(v.node());
     }
     // Of several such ops the one with most work, or else the first.
-    std::ranges::sort(makers, {}, [&](const Node* n) { return std::pair(-anchors_.at(n).spec.work, n->id()); });
+    std::ranges::sort(makers, {}, [&](const Node* n) { return std::pair(-anchors_.at(n).spec.work, groups_.id(*n)); });
     for (const Node* maker : makers) {
       const Anchor& anchor = anchors_.at(maker);
       if (fits_by_itself(node, anchor.spec) && join(node, *maker, anchor)) return;
@@ -101,18 +97,18 @@ class Fuser {
   }
 
   static bool lies_plainly(const Node& node, const FusionSpec& spec) {
-    return std::ranges::all_of(node.inputs(), [&](Value v) {
+    return std::ranges::all_of(node.inputs(), [&](const Tensor& v) {
       if (!v.node()->op().is_view()) return true;
-      while (v.node()->op().is_view()) v = input_of(v);
-      return byte_size(v.dtype(), static_cast<std::uint64_t>(element_count(v.shape()))) <= spec.max_view;
+      const TensorType type = root_of(v).type();
+      return byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape))) <= spec.max_view;
     });
   }
 
   bool fits(const FusedGroup& fused, const Group& group, const FusionSpec& spec) const {
     if (!fused.is_sound(group) || operation_count(fused.epilogue) > spec.max_operations) return false;
-    const std::vector<Value> results = groups_.results(group);
+    const std::vector<Tensor> results = groups_.results(group);
     const auto epilogue = std::ranges::count_if(
-        results, [&](const Value& v) { return std::ranges::find(fused.prologue, v.node()) == fused.prologue.end(); });
+        results, [&](const Tensor& v) { return std::ranges::find(fused.prologue, v.node()) == fused.prologue.end(); });
     if (!fused.epilogue.empty() && epilogue > spec.epilogue_outputs) return false;
     const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() +
                               fused.epilogue_operands().size() + results.size() +
@@ -132,14 +128,13 @@ class Fuser {
   // True if only the node reads the group's results, so that nothing can be between the two.
   bool reads_all(const Node& node, int group) const {
     return std::ranges::all_of(groups_.results(groups_.at(group)),
-                               [&](const Value& v) { return groups_.uses().only(v, node); });
+                               [&](const Tensor& v) { return groups_.uses().only(v, node); });
   }
 
   Grouping groups_;
   const Target& target_;
   FusionStage stage_;
   std::map<const Node*, Anchor> anchors_;
-  bool repeats_ = false;
 };
 
 }  // namespace

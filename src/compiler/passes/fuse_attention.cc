@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/band_mask.h"
+#include "compiler/mask_window.h"
 #include "compiler/heads.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
@@ -14,22 +14,22 @@ namespace weft::compiler {
 namespace {
 
 struct Scores {
-  Value product;  // q·kᵀ
+  Tensor product;  // q·kᵀ
   double scale = 1;
-  Value mask;
-  std::optional<Band> band;  // of constant masks
+  Tensor mask;
+  std::optional<MaskWindow> window;  // of constant masks
 };
 
-void set_window(kernels::AttentionOptions& options, const Band& band) {
-  options.causal = band.right == 0;
-  options.window_right = band.right > 0 ? band.right : -1;
-  options.window_left = band.left;
-  options.top_left = band.top_left && (band.left >= 0 || band.right >= 0);
+void set_window(kernels::AttentionOptions& options, const MaskWindow& window) {
+  options.causal = window.right == 0;
+  options.window_right = window.right > 0 ? window.right : -1;
+  options.window_left = window.left;
+  options.top_left = window.top_left && (window.left >= 0 || window.right >= 0);
 }
 
 // Follows the scores from the softmax back to the product, through multiplications by numbers and a mask added or
 // selected. `user` is the node that reads `s.product`.
-std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const Node& user) {
+std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, const Node& user) {
   if (!uses.only(s.product, user)) return std::nullopt;
   const Node& node = *s.product.node();
   if (is_plain(node, "matmul")) return s;
@@ -39,11 +39,11 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
   // The operand that argument i of the topmost operation reads, if it reads one.
   const auto operand = [&](int i) {
     const Expression::Node& n = e.nodes()[top.args[i]];
-    return n.op == ScalarOp::input ? node.inputs()[n.input] : Value();
+    return n.op == ScalarOp::input ? node.inputs()[n.input] : Tensor();
   };
-  const auto go_on = [&](int i, double factor, Value mask) -> std::optional<Scores> {
-    const Value scores = operand(i);
-    if (!scores || scores.shape() != s.product.shape()) return std::nullopt;
+  const auto go_on = [&](int i, double factor, Tensor mask) -> std::optional<Scores> {
+    const Tensor scores = operand(i);
+    if (!scores.defined() || scores.shape() != s.product.shape()) return std::nullopt;
     Scores next = s;
     next.product = scores;
     next.scale *= factor;
@@ -51,12 +51,12 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
     const double magnitude = std::abs(next.scale);
     if (factor != 1 && !(magnitude > 0x1p-60 && magnitude < 0x1p60)) return std::nullopt;
     // What the mask hides must remain hidden after scaling.
-    if (mask && !(s.scale > 1e-20)) return std::nullopt;
-    if (mask && !s.band && (next.band = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
+    if (mask.defined() && !(s.scale > 1e-20)) return std::nullopt;
+    if (mask.defined() && !s.window && (next.window = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
     // The kernel adds the mask to the scaled scores: seen from the softmax, the mask comes before any scale, and only
     // once.
-    if (mask && (s.mask || s.scale != 1)) return std::nullopt;
-    if (mask) next.mask = mask;
+    if (mask.defined() && (s.mask.defined() || s.scale != 1)) return std::nullopt;
+    if (mask.defined()) next.mask = mask;
     return trace(uses, masks, next, node);
   };
   const auto number_at = [&](int i) { return number(e.nodes()[top.args[i]]); };
@@ -71,16 +71,16 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
       return std::nullopt;
     case ScalarOp::add:
       for (const int i : {0, 1}) {
-        if (!operand(1 - i)) continue;
+        if (!operand(1 - i).defined()) continue;
         if (auto found = go_on(i, 1, operand(1 - i))) return found;
       }
       return std::nullopt;
     case ScalarOp::select:
-      if (!operand(0) || !number_at(2) || !hides(*number_at(2))) return std::nullopt;
+      if (!operand(0).defined() || !number_at(2) || !hides(*number_at(2))) return std::nullopt;
       if (std::isfinite(*number_at(2))) {
         // Lower than every score, but a query without visible keys would still give such keys weights.
-        const auto band = masks.find(operand(0), node.types()[0].shape[-2], node.types()[0].shape[-1]);
-        if (s.band || !band || !band->every_query_sees) return std::nullopt;
+        const auto window = masks.find(operand(0), node.types()[0].shape[-2], node.types()[0].shape[-1]);
+        if (s.window || !window || !window->every_query_sees) return std::nullopt;
       }
       return go_on(1, 1, operand(0));
     default: return std::nullopt;
@@ -90,14 +90,14 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
 bool attends(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
 // The attention with its mask replaced by a window, if the mask is one.
-Value with_window(const Rewriter& r, BandMasks& masks, const Node& node, const AttentionOp& op) {
+Tensor with_window(const Rewriter& r, WindowMasks& masks, const Node& node, const AttentionOp& op) {
   kernels::AttentionOptions options = op.options();
   const AttentionOp::Operands& has = op.operands();
   if (!has.mask || has.query_lengths || has.key_lengths) return {};
   if (options.causal || options.window_left >= 0 || options.window_right >= 0) return {};
-  const auto band = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
-  if (!band) return {};
-  set_window(options, *band);
+  const auto window = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
+  if (!window) return {};
+  set_window(options, *window);
   return apply(make_op<AttentionOp>(options, AttentionOp::Operands{}), r.at(std::span(node.inputs()).first(3)));
 }
 
@@ -105,13 +105,13 @@ Value with_window(const Rewriter& r, BandMasks& masks, const Node& node, const A
 
 Graph fuse_attention(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  BandMasks masks;
-  return r.run([&](const Node& node) -> Value {
+  WindowMasks masks;
+  return r.run([&](const Node& node) -> Tensor {
     // The only op that this pass needs to know.
     if (const auto* op = node.as<AttentionOp>()) return with_window(r, masks, node, *op);
     if (!is_plain(node, "matmul")) return {};
-    const Value weights = node.inputs()[0];
-    const Value v = node.inputs()[1];
+    const Tensor weights = node.inputs()[0];
+    const Tensor v = node.inputs()[1];
     if (!is(weights, "softmax") || !r.uses().only(weights, node)) return {};
     if (weights.node()->op().integers("axis") != Dims{weights.rank() - 1}) return {};
 
@@ -119,24 +119,24 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     if (!found) return {};
     const Scores& s = *found;
     double scale = s.scale;
-    const Value q = without_scale(r.at(input_of(s.product, 0)), scale);
-    const Value k = without_scale(r.at(input_of(s.product, 1)), scale).T();
-    const Value mask = s.mask ? r.at(s.mask) : Value();
+    const Tensor q = without_scale(r.at(input_of(s.product, 0)), scale);
+    const Tensor k = without_scale(r.at(input_of(s.product, 1)), scale).T();
+    const Tensor mask = s.mask.defined() ? r.at(s.mask) : Tensor();
     const TensorType& type = node.types()[0];
     const Shape heads(std::span(type.shape.begin(), type.shape.end() - 2));
     const auto folded = fold_heads({q, k, r.at(v), mask}, heads);
     if (!folded || q.shape()[-1] == 0) return {};
-    std::vector<Value> operands{folded->q, folded->k, folded->v};
-    if (mask) operands.push_back(folded->mask);
-    const auto known = [](const Value& o) { return attends(o.dtype()) || o.dtype() == DType::boolean; };
+    std::vector<Tensor> operands{folded->q, folded->k, folded->v};
+    if (mask.defined()) operands.push_back(folded->mask);
+    const auto known = [](const Tensor& o) { return attends(o.dtype()) || o.dtype() == DType::boolean; };
     if (!attends(type.dtype) || !std::ranges::all_of(operands, known)) return {};
     kernels::AttentionOptions options;
     options.scale = static_cast<float>(scale);
     // Softmax of a row of -inf gives NaN; without keys there is no row.
     options.empty_is_nan = k.shape()[-2] > 0;
-    if (s.band) set_window(options, *s.band);
+    if (s.window) set_window(options, *s.window);
     const std::optional<DType> result = type.dtype == q.dtype() ? std::nullopt : std::optional(type.dtype);
-    const AttentionOp::Operands has{.mask = static_cast<bool>(mask)};
+    const AttentionOp::Operands has{.mask = mask.defined()};
     return reshape(apply(make_op<AttentionOp>(options, has, result), std::move(operands)), type.shape);
   });
 }

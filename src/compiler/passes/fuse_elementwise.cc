@@ -8,13 +8,13 @@ namespace {
 
 // True if all users of a Map's result should compute it themselves: it is cheap, is then not needed in memory, and
 // reading its operands instead costs no more than writing and reading it.
-bool worth_repeating(const Rewriter& r, Value v) {
+bool worth_repeating(const Rewriter& r, const Tensor& v) {
   const Node& producer = *r.at(v).node();
   if (!is_cheap(*producer.op().elementwise()) || r.uses().is_output(v)) return false;
   const auto& users = r.uses().of(v);
   if (!std::ranges::all_of(users, [](const Node* n) { return n->op().elementwise() != nullptr; })) return false;
   std::size_t reads = 0;
-  for (const Value& operand : producer.inputs()) reads += operand.shape() == v.shape();
+  for (const Tensor& operand : producer.inputs()) reads += operand.shape() == v.shape();
   return users.size() * reads <= reads + 1 + users.size();
 }
 
@@ -23,7 +23,7 @@ bool worth_repeating(const Rewriter& r, Value v) {
 Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
   Rewriter r(graph);
   const auto limit = static_cast<std::size_t>(context.target.max_operands) - 1;  // one is for the result
-  return r.run([&](const Node& node) -> Value {
+  return r.run([&](const Node& node) -> Tensor {
     const Expression* own = node.op().elementwise();
     if (!own || node.types().size() != 1) return {};
     const Shape& shape = node.types()[0].shape;
@@ -32,7 +32,7 @@ Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
     const auto& inputs = node.inputs();
     std::vector<const Expression*> inner(inputs.size(), nullptr);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Value now = r.at(inputs[i]);
+      const Tensor now = r.at(inputs[i]);
       const Expression* producer = now.node()->op().elementwise();
       if (!producer || now.node()->types().size() != 1) continue;
       if (now.shape() != shape && !is_cheap(*producer)) continue;
@@ -40,12 +40,10 @@ Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
       inner[i] = producer;
     }
     const auto all_operands = [&] {
-      std::vector<Value> all;  // each once
-      const auto add = [&](Value v) {
-        if (std::ranges::find(all, v) == all.end()) all.push_back(v);
-      };
+      std::vector<Tensor> all;  // each once
+      const auto add = [&](const Tensor& v) { add_once(all, v); };
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Value now = r.at(inputs[i]);
+        const Tensor now = r.at(inputs[i]);
         if (inner[i]) std::ranges::for_each(now.node()->inputs(), add);
         else add(now);
       }
@@ -69,7 +67,7 @@ Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
     Region region;
     std::vector<int> args;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Value now = r.at(inputs[i]);
+      const Tensor now = r.at(inputs[i]);
       args.push_back(inner[i] ? region.add(*inner[i], now.node()->inputs())[0] : region.at(now));
     }
     return region.node(*own, args);

@@ -8,15 +8,15 @@ namespace weft::compiler {
 namespace {
 
 struct Norm {
-  Value x, scale, bias;
+  Tensor x, scale, bias;
   double epsilon = 0;
   int first_axis = 0;
   bool centred = true;  // layer norm; else RMS norm
 };
 
 // The operand of a mean over the last axes, from `first_axis` on.
-std::optional<Value> mean_of(const Term& mean, const Shape& shape, int& first_axis) {
-  const Node* node = mean.value() ? spread_reduction(mean.value(), shape) : nullptr;
+std::optional<Tensor> mean_of(const Term& mean, const Shape& shape, int& first_axis) {
+  const Node* node = mean.value().defined() ? spread_reduction(mean.value(), shape) : nullptr;
   if (!node) return std::nullopt;
   const Reduction mean_op = *node->op().reduction();
   if (mean_op.op != ReduceKind::mean || mean_op.axes.empty()) return std::nullopt;
@@ -33,8 +33,8 @@ bool is_square(const Term& t, const Term& of) {
 
 // True for the variance of the norm's x over its axes, as a reduction of its own.
 bool is_variance(const Term& t, const Norm& norm) {
-  const Node* node = t.value() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
-  if (!node || node->inputs()[0] != norm.x) return false;
+  const Node* node = t.value().defined() ? spread_reduction(t.value(), norm.x.shape()) : nullptr;
+  if (!node || !same(node->inputs()[0], norm.x)) return false;
   const Reduction variance = *node->op().reduction();
   if (variance.op != ReduceKind::variance || variance.correction != 0) return false;
   const auto rank = static_cast<std::size_t>(norm.x.rank() - norm.first_axis);
@@ -47,11 +47,11 @@ std::optional<Norm> match(const Term& deviation, const Term& inside, const Shape
   Norm norm;
   norm.centred = centred;
   norm.x = norm.centred ? deviation.arg(0).value() : deviation.value();
-  if (!norm.x || norm.x.shape() != shape) return std::nullopt;
+  if (!norm.x.defined() || norm.x.shape() != shape) return std::nullopt;
   norm.first_axis = -1;
   if (norm.centred) {
     const auto mean = mean_of(deviation.arg(1), shape, norm.first_axis);
-    if (!mean || *mean != norm.x) return std::nullopt;
+    if (!mean || !same(*mean, norm.x)) return std::nullopt;
   }
   for (const int i : {0, 1}) {
     const auto epsilon = inside.arg(i).number();
@@ -88,8 +88,8 @@ std::optional<Norm> plain(const Term& y, const Shape& shape) {
 
 // True for a value of the shape of the norm's axes, in any number of dimensions.
 bool is_affine(const Term& t, const Norm& norm) {
-  const Value v = t.value();
-  if (!v || v.dtype() != norm.x.dtype()) return false;
+  const Tensor v = t.value();
+  if (!v.defined() || v.dtype() != norm.x.dtype()) return false;
   const Shape& x = norm.x.shape();
   for (int i = 1; i <= v.rank(); ++i) {
     const std::int64_t wanted = x.rank() - i >= norm.first_axis ? x[-i] : 1;
@@ -103,30 +103,30 @@ std::optional<Norm> find(const Term& y, const Shape& shape) {
   if (!y.is(ScalarOp::mul) && !y.is(ScalarOp::add)) return std::nullopt;
   for (const int i : {0, 1}) {
     auto found = y.is(ScalarOp::add) ? find(y.arg(i), shape) : plain(y.arg(i), shape);
-    if (!found || found->bias || (y.is(ScalarOp::add) && !found->centred) || !is_affine(y.arg(1 - i), *found)) continue;
+    if (!found || found->bias.defined() || (y.is(ScalarOp::add) && !found->centred) || !is_affine(y.arg(1 - i), *found)) continue;
     (y.is(ScalarOp::add) ? found->bias : found->scale) = y.arg(1 - i).value();
     return found;
   }
   return std::nullopt;
 }
 
-Value rms_norm(Value x, int first_axis, Value scale, double epsilon) {
-  std::vector<Value> operands{x};
-  if (scale) operands.push_back(scale);
-  return apply(make_op<RmsNormOp>(first_axis, epsilon, bool(scale)), std::move(operands));
+Tensor rms_norm(const Tensor& x, int first_axis, const Tensor& scale, double epsilon) {
+  std::vector<Tensor> operands{x};
+  if (scale.defined()) operands.push_back(scale);
+  return apply(make_op<RmsNormOp>(first_axis, epsilon, scale.defined()), std::move(operands));
 }
 
 }  // namespace
 
 Graph fuse_layer_norm(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  return r.run([&](const Node& node) -> Value {
+  return r.run([&](const Node& node) -> Tensor {
     if (!node.op().elementwise() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
     const Shape& shape = node.types()[0].shape;
     const auto norm = find(Term(node.value()), shape);
     if (!norm || norm->x.dtype() != node.types()[0].dtype) return {};
     const Shape axes(std::span(shape.begin() + norm->first_axis, shape.end()));
-    const auto affine = [&](Value v) { return v ? reshape(r.at(v), axes) : Value(); };
+    const auto affine = [&](const Tensor& v) { return v.defined() ? reshape(r.at(v), axes) : Tensor(); };
     if (!norm->centred) return rms_norm(r.at(norm->x), norm->first_axis, affine(norm->scale), norm->epsilon);
     return layer_norm(r.at(norm->x), affine(norm->scale), affine(norm->bias), norm->epsilon, norm->first_axis);
   });

@@ -13,20 +13,20 @@ std::optional<int> reduced_axis(const Node* node, ReduceKind wanted) {
 }
 
 struct Softmax {
-  Value x;
+  Tensor x;
   int axis = 0;
 };
 
 // exp(shifted) / denominator, where `shifted` is x minus its maximum and `denominator` the sum of its exponentials.
 std::optional<Softmax> match(const Term& shifted, const Term& denominator, const Shape& shape) {
-  if (!shifted.is(ScalarOp::sub) || !denominator.value()) return std::nullopt;
-  const Value x = shifted.arg(0).value();
-  const Value top = shifted.arg(1).value();
-  if (!x || !top || x.shape() != shape) return std::nullopt;
+  if (!shifted.is(ScalarOp::sub) || !denominator.value().defined()) return std::nullopt;
+  const Tensor x = shifted.arg(0).value();
+  const Tensor top = shifted.arg(1).value();
+  if (!x.defined() || !top.defined() || x.shape() != shape) return std::nullopt;
   const Node* sum = spread_reduction(denominator.value(), shape);
   const Node* max = spread_reduction(top, shape);
   const auto axis = reduced_axis(sum, ReduceKind::sum);
-  if (!axis || axis != reduced_axis(max, ReduceKind::max) || max->inputs()[0] != x) return std::nullopt;
+  if (!axis || axis != reduced_axis(max, ReduceKind::max) || !same(max->inputs()[0], x)) return std::nullopt;
   const Term numerator(sum->inputs()[0]);
   if (!numerator.is(ScalarOp::exp) || !(numerator.arg(0) == shifted)) return std::nullopt;
   return Softmax{x, *axis};
@@ -48,19 +48,19 @@ std::optional<Softmax> match_plain(const Term& y, const Shape& shape) {
 std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape) {
   if (!y.is(ScalarOp::sub)) return std::nullopt;
   if (y.arg(1).is(ScalarOp::log)) return match(y.arg(0), y.arg(1).arg(0), shape);
-  const Value x = y.arg(0).value();
-  const Value sum = y.arg(1).value();
-  if (!x || !sum || x.shape() != shape) return std::nullopt;
+  const Tensor x = y.arg(0).value();
+  const Tensor sum = y.arg(1).value();
+  if (!x.defined() || !sum.defined() || x.shape() != shape) return std::nullopt;
   const Node* node = spread_reduction(sum, shape);
   const auto axis = reduced_axis(node, ReduceKind::log_sum_exp);
-  return axis && node->inputs()[0] == x ? std::optional(Softmax{x, *axis}) : std::nullopt;
+  return axis && same(node->inputs()[0], x) ? std::optional(Softmax{x, *axis}) : std::nullopt;
 }
 
 }  // namespace
 
 Graph fuse_softmax(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  return r.run([&](const Node& node) -> Value {
+  return r.run([&](const Node& node) -> Tensor {
     if (!node.op().elementwise() || node.types().size() != 1 || !is_floating(node.types()[0].dtype)) return {};
     const Term y(node.value());
     const Shape& shape = node.types()[0].shape;

@@ -7,7 +7,7 @@ namespace weft::compiler {
 namespace {
 
 // True if all users can fuse the elementwise work.
-bool read_by_maps_alone(const Uses& uses, Value v) {
+bool read_by_maps_alone(const Uses& uses, const Tensor& v) {
   const auto& users = uses.of(v);
   return !users.empty() && !uses.is_output(v) && std::ranges::all_of(users, [](const Node* n) {
     return n->op().elementwise() || n->op().reduction();
@@ -18,9 +18,9 @@ bool read_by_maps_alone(const Uses& uses, Value v) {
 
 Graph hoist_views(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  return r.run([&](const Node& node) -> Value {
+  return r.run([&](const Node& node) -> Tensor {
     if (!node.op().is_view() || !read_by_maps_alone(r.uses(), node.value())) return {};
-    const Value result = node.inputs()[0];
+    const Tensor result = node.inputs()[0];
     const Node& producer = *r.at(result).node();
     const Expression* e = producer.op().elementwise();
     if (!e || producer.types().size() != 1 || result.shape().rank() == 0) return {};
@@ -29,20 +29,20 @@ Graph hoist_views(const Graph& graph, const PassContext&) {
     const bool cheap = is_cheap(*e);
     if (element_count(shape) > element_count(result.shape()) && !cheap) return {};
     int full = 0;
-    std::vector<Value> operands;
-    for (const Value& v : producer.inputs()) {
+    std::vector<Tensor> operands;
+    for (const Tensor& v : producer.inputs()) {
       full += v.shape() == result.shape();
       if (element_count(v.shape()) == 1) {
         operands.push_back(reshape(v, {}));
         continue;
       }
-      const Value whole = broadcast_to(v, result.shape());
+      const Tensor whole = broadcast_to(v, result.shape());
       const auto placed = node.op().place(Layout::dense(v.shape()).broadcast_to(result.shape()));
       if (!placed || placed->offset * bits(v.dtype()) % 8 != 0) return {};  // packed types begin at whole bytes
       operands.push_back(apply(node.shared_op(), {whole}));
     }
     if (!r.uses().only(result, node) && (!cheap || full > 1)) return {};
-    if (std::ranges::none_of(operands, [&](Value v) { return v.shape() == shape; })) return {};
+    if (std::ranges::none_of(operands, [&](const Tensor& v) { return v.shape() == shape; })) return {};
     return apply(producer.shared_op(), std::move(operands));
   });
 }

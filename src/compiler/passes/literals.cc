@@ -8,7 +8,7 @@ namespace weft::compiler {
 
 Graph literals(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  return r.run([&](const Node& node) -> Value {
+  return r.run([&](const Node& node) -> Tensor {
     const Expression* own = node.op().elementwise();
     if (!own || node.types().size() != 1) return {};
     // The remaining operands must still broadcast to the result's shape, so at least one is kept.
@@ -16,7 +16,7 @@ Graph literals(const Graph& graph, const PassContext&) {
     Shape rest;
     bool any = false;
     bool all = true;
-    for (const Value& v : node.inputs()) {
+    for (const Tensor& v : node.inputs()) {
       const ConstantOp* constant = constant_op(v);
       numbers.push_back(constant ? constant->scalar() : std::nullopt);
       if (numbers.back()) any = true;
@@ -26,7 +26,7 @@ Graph literals(const Graph& graph, const PassContext&) {
     Region region;
     std::vector<int> args;
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {
-      const Value& v = node.inputs()[i];
+      const Tensor& v = node.inputs()[i];
       args.push_back(numbers[i] ? region.expression.constant(*numbers[i], v.dtype()) : region.add_input(r.at(v)));
     }
     return region.node(*own, args);

@@ -9,7 +9,7 @@ namespace {
 
 using Group = Grouping::Group;
 
-std::span<const Value> inputs_of(const Node& anchor) {
+std::span<const Tensor> inputs_of(const Node& anchor) {
   return split_operands(anchor.op().fusion(), std::span(anchor.inputs())).prologue;
 }
 
@@ -22,10 +22,10 @@ bool fits(const Grouping& groups, const Node& map, const Node& anchor, const Fus
   if (!fused.epilogue.empty() || !fused.is_sound(all)) return false;
   if (std::ranges::any_of(fused.prologue, [&](const Node* n) { return n->types()[0].shape != shape; })) return false;
   const Expression* own = anchor.op().fusion().prologue;
-  if (operation_count(fused.prologue) + (own ? own->nodes().size() : 0) > kMostOperations) return false;
-  const std::vector<Value> results = groups.results(all);
+  if (operation_count(fused.prologue) + (own ? own->nodes().size() : 0) > kMaxOperations) return false;
+  const std::vector<Tensor> results = groups.results(all);
   const bool narrow =
-      std::ranges::any_of(results, [&](const Value& v) { return v.node() != &anchor && bits(v.dtype()) < 32; });
+      std::ranges::any_of(results, [&](const Tensor& v) { return v.node() != &anchor && bits(v.dtype()) < 32; });
   if (narrow && !spec.narrow_extra_outputs) return false;
   const std::size_t bound = fused.prologue_operands().size() + fused.own_operands() + fused.epilogue_operands().size() +
                             results.size() + static_cast<std::size_t>(spec.bindings);
@@ -37,16 +37,16 @@ bool fits(const Grouping& groups, const Node& map, const Node& anchor, const Fus
 Graph merge_extra_outputs(const Graph& graph, const PassContext& context) {
   Grouping groups(graph);
   const auto most = static_cast<std::size_t>(context.target.max_operands);
-  for (const auto& node : graph.impl().nodes) {
-    if (!groups.uses().live(*node) || node->op().fusion_stage() == FusionStage::none) continue;
+  for (const NodePtr& node : graph.impl().nodes()) {
+    if (node->op().fusion_stage() == FusionStage::none) continue;
     const FusionSpec spec = node->op().fusion_spec(context.target.capabilities(), node->input_types(), node->types());
     if (!spec.extra_outputs) continue;
     Shape shape;
-    for (const Value& v : inputs_of(*node)) shape = broadcast(shape, v.shape());
+    for (const Tensor& v : inputs_of(*node)) shape = broadcast(shape, v.shape());
     // Candidates: producers of the op's operands, and other readers of these.
-    const auto earlier = [](const Node* a, const Node* b) { return a->id() < b->id(); };
-    std::set<const Node*, decltype(earlier)> partners;
-    for (const Value& v : inputs_of(*node)) {
+    const auto earlier = [&](const Node* a, const Node* b) { return groups.id(*a) < groups.id(*b); };
+    std::set<const Node*, decltype(earlier)> partners(earlier);
+    for (const Tensor& v : inputs_of(*node)) {
       if (v.shape() != shape) continue;
       partners.insert(v.node());
       for (const Node* other : groups.uses().of(v)) partners.insert(other);
@@ -56,9 +56,8 @@ Graph merge_extra_outputs(const Graph& graph, const PassContext& context) {
       groups.join(groups.of(*other), groups.of(*node));
     }
   }
-  return groups.build([](Graph& to, const Group& group, std::span<const Value> results, const Grouping::At& at) {
-    const FusedGroup fused(group);
-    return fused.make(DType::f32, to, results, at);
+  return groups.build([](const Group& group, std::span<const Tensor> results, const Grouping::At& at) {
+    return FusedGroup(group).make(DType::f32, results, at);
   });
 }
 

@@ -6,16 +6,16 @@ namespace weft::compiler {
 namespace {
 
 // The products of one left operand among a node's operands, each once; empty unless there are at least two.
-std::vector<Value> gates(const Node& node, const Uses& uses) {
-  std::vector<Value> found;
-  for (const Value& v : node.inputs()) {
+std::vector<Tensor> gates(const Node& node, const Uses& uses) {
+  std::vector<Tensor> found;
+  for (const Tensor& v : node.inputs()) {
     const Op& op = v.node()->op();
-    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || std::ranges::find(found, v) != found.end())
+    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || contains(found, v))
       continue;
-    const Value b = input_of(v, 1);
+    const Tensor b = input_of(v, 1);
     if (b.rank() != 2 || !constant_op(root_of(b))) continue;
-    const auto alike = [&](Value other) {
-      return input_of(v) == input_of(other) && b.dtype() == input_of(other, 1).dtype() && v.dtype() == other.dtype();
+    const auto alike = [&](const Tensor& other) {
+      return same(input_of(v), input_of(other)) && b.dtype() == input_of(other, 1).dtype() && v.dtype() == other.dtype();
     };
     if (!found.empty() && !alike(found[0])) continue;
     found.push_back(v);
@@ -27,23 +27,23 @@ std::vector<Value> gates(const Node& node, const Uses& uses) {
 }  // namespace
 
 Graph merge_gates(const Graph& graph, const PassContext& context) {
-  Rewriter r(graph);
   // Weights are not joined if that would happen in each run.
-  if (!context.options.constant_folding) return r.run([](const Node&) { return Value(); });
-  return r.run([&](const Node& node) -> Value {
+  if (!context.options.constant_folding) return graph;
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Tensor {
     if (!node.op().elementwise() || node.types().size() != 1) return {};
-    const std::vector<Value> found = gates(node, r.uses());
+    const std::vector<Tensor> found = gates(node, r.uses());
     if (found.empty()) return {};
-    std::vector<Value> weights;
-    for (const Value& v : found) weights.push_back(r.constant_at(input_of(v, 1)).T());
-    const Value all = apply(found[0].node()->shared_op(), {r.at(input_of(found[0])), concat(weights, 0).T()});
-    std::vector<Value> operands = r.at(node.inputs());
+    std::vector<Tensor> weights;
+    for (const Tensor& v : found) weights.push_back(r.constant_at(input_of(v, 1)).T());
+    const Tensor all = apply(found[0].node()->shared_op(), {r.at(input_of(found[0])), concat(weights, 0).T()});
+    std::vector<Tensor> operands = r.at(node.inputs());
     std::int64_t at = 0;
-    for (const Value& v : found) {
+    for (const Tensor& v : found) {
       const std::int64_t n = v.shape()[-1];
-      const Value part = slice(all, -1, at, at + n);
+      const Tensor part = slice(all, -1, at, at + n);
       for (std::size_t i = 0; i < operands.size(); ++i) {
-        if (node.inputs()[i] == v) operands[i] = part;
+        if (same(node.inputs()[i], v)) operands[i] = part;
       }
       at += n;
     }

@@ -10,10 +10,10 @@ namespace {
 // A product that can be merged: two-dimensional constant weights, constant epilogue operands of one row.
 bool fits(const Node& node, const Uses& uses) {
   if (!node.op().joins_columns() || uses.is_output(node.value())) return false;
-  const Value b = node.inputs()[1];
+  const Tensor b = node.inputs()[1];
   if (b.rank() != 2 || !constant_op(root_of(b))) return false;
   for (std::size_t i = 2; i < node.inputs().size(); ++i) {
-    const Value v = node.inputs()[i];
+    const Tensor v = node.inputs()[i];
     if (!constant_op(root_of(v)) || v.shape() != Shape{b.shape()[1]}) return false;
   }
   return true;
@@ -22,39 +22,39 @@ bool fits(const Node& node, const Uses& uses) {
 }  // namespace
 
 Graph merge_products(const Graph& graph, const PassContext& context) {
-  Rewriter r(graph);
   // Weights are not joined if that would happen in each run.
-  if (!context.options.constant_folding) return r.run([](const Node&) { return Value(); });
+  if (!context.options.constant_folding) return graph;
+  Rewriter r(graph);
   // Grouped by left operand and epilogue, in order.
   std::map<std::string, std::vector<const Node*>> groups;
   std::map<const Node*, std::string> group_of;
-  for (const auto& node : graph.impl().nodes) {
-    if (!r.uses().live(*node) || !fits(*node, r.uses())) continue;
-    const Value a = node->inputs()[0];
-    std::string key = std::format("%{}.{} {}", a.node()->id(), a.index(), node->op().identity());
-    for (const Value& v : node->inputs()) key += std::format(" {}", weft::name(v.dtype()));
+  for (const NodePtr& node : graph.impl().nodes()) {
+    if (!fits(*node, r.uses())) continue;
+    const Tensor a = node->inputs()[0];
+    std::string key = std::format("%{}.{} {}", graph.impl().id(*a.node()), a.index(), node->op().identity());
+    for (const Tensor& v : node->inputs()) key += std::format(" {}", weft::name(v.dtype()));
     groups[key].push_back(node.get());
     group_of[node.get()] = std::move(key);
   }
-  std::map<const Node*, Value> slices;
-  return r.run([&](const Node& node) -> Value {
+  std::map<const Node*, Tensor> slices;
+  return r.run([&](const Node& node) -> Tensor {
     const auto it = group_of.find(&node);
     if (it == group_of.end()) return {};
     const std::vector<const Node*>& members = groups[it->second];
     if (members.size() < 2) return {};
     if (!slices.contains(&node)) {
       // The first product of a group stands for all: constants may be computed this early.
-      std::vector<Value> operands{r.at(node.inputs()[0])};
+      std::vector<Tensor> operands{r.at(node.inputs()[0])};
       for (std::size_t i = 1; i < node.inputs().size(); ++i) {
         // Weights are joined transposed: kernels prefer each column's numbers contiguous, and models store them so.
-        std::vector<Value> parts;
+        std::vector<Tensor> parts;
         for (const Node* m : members) {
-          const Value v = r.constant_at(m->inputs()[i]);
+          const Tensor v = r.constant_at(m->inputs()[i]);
           parts.push_back(i == 1 ? v.T() : v);
         }
         operands.push_back(i == 1 ? concat(parts, 0).T() : concat(parts, 0));
       }
-      const Value all = apply(node.shared_op(), std::move(operands));
+      const Tensor all = apply(node.shared_op(), std::move(operands));
       std::int64_t at = 0;
       for (const Node* m : members) {
         const std::int64_t n = m->types()[0].shape[-1];

@@ -62,7 +62,7 @@ Graph run(const Pass& pass, const Graph& graph, const PassContext& context) {
 std::span<const Pass> passes() { return kPasses; }
 
 Graph run_passes(const Graph& graph, const PassContext& context) {
-  Graph current = without_dead(graph);
+  Graph current = graph;
   for (const Pass& pass : kPasses) {
     if (pass.enabled && !(context.options.*pass.enabled)) continue;
     const auto start = std::chrono::steady_clock::now();
@@ -73,7 +73,7 @@ Graph run_passes(const Graph& graph, const PassContext& context) {
 #endif
     if (log_topic("passes")) {
       log_message(LogLevel::info, std::format("pass {}: {} nodes, {:.0f} µs\n{}", pass.name,
-                                              current.impl().nodes.size(), took.count(), current.to_string()));
+                                              current.impl().nodes().size(), took.count(), current.to_string()));
     }
   }
   return current;

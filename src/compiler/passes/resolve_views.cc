@@ -1,7 +1,7 @@
 #include "compiler/passes/resolve_views.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <numeric>
 
 #include "compiler/rewrite.h"
@@ -19,9 +19,12 @@ Layout stored_layout(const Shape& shape, std::span<const int> order) {
   return permuted.permuted(back);
 }
 
+// The order of axes in which nodes store their results.
+using Orders = std::unordered_map<const Node*, std::vector<int>>;
+
 // The place of a value's elements in the result that its root stores.
 struct Located {
-  Value root;
+  Tensor root;
   Placement place;
 };
 
@@ -29,9 +32,9 @@ struct Located {
 // own, dense, because a copy will be inserted there.
 class Locator {
  public:
-  explicit Locator(const std::map<const Node*, std::vector<int>>& orders) : orders_(orders) {}
+  explicit Locator(const Orders& orders) : orders_(orders) {}
 
-  Located operator()(Value v) {
+  Located operator()(const Tensor& v) {
     const auto it = known_.find(v.node());
     if (it != known_.end() && v.index() == 0) return it->second;
     Located found{v, Placement{0, Layout::dense(v.shape())}};
@@ -53,8 +56,8 @@ class Locator {
   const std::vector<Located>& copied() const { return copied_; }
 
  private:
-  const std::map<const Node*, std::vector<int>>& orders_;
-  std::map<const Node*, Located> known_;
+  const Orders& orders_;
+  std::unordered_map<const Node*, Located> known_;
   std::vector<Located> copied_;
 };
 
@@ -78,19 +81,19 @@ std::optional<std::vector<int>> dense_order(const Shape& root, const Placement& 
 }
 
 // Chooses the order of axes in which kernels store their results, as a later reshape or output needs it.
-std::map<const Node*, std::vector<int>> choose_orders(const Graph& graph, const Uses& uses) {
-  const std::map<const Node*, std::vector<int>> none;
+Orders choose_orders(const Graph& graph, const Uses& uses) {
+  const Orders none;
   Locator locate(none);
-  for (const auto& node : graph.impl().nodes) {
-    if (uses.live(*node) && node->op().is_view()) locate(node->value());
+  for (const NodePtr& node : graph.impl().nodes()) {
+    if (node->op().is_view()) locate(node->value());
   }
   std::vector<Located> wishes = locate.copied();
-  for (const auto& node : graph.impl().nodes) {
-    if (!uses.live(*node) || node->op().takes_strides()) continue;
-    for (const Value& v : node->inputs()) wishes.push_back(locate(v));
+  for (const NodePtr& node : graph.impl().nodes()) {
+    if (node->op().takes_strides()) continue;
+    for (const Tensor& v : node->inputs()) wishes.push_back(locate(v));
   }
-  for (const NamedValue& o : graph.impl().outputs) wishes.push_back(locate(o.value));
-  std::map<const Node*, std::vector<int>> chosen;
+  for (const GraphPort& o : graph.impl().outputs) wishes.push_back(locate(o.value));
+  Orders chosen;
   for (const Located& wish : wishes) {
     const Node& root = *wish.root.node();
     if (root.op().is_leaf() || root.op().is_view() || root.types().size() != 1 || !root.op().takes_strides()) continue;
@@ -101,7 +104,7 @@ std::map<const Node*, std::vector<int>> choose_orders(const Graph& graph, const 
 }
 
 // For a resolved view: true if its elements are contiguous in order.
-bool is_dense(Value v) { return v.node()->op().place({})->layout.is_dense(); }
+bool is_dense(const Tensor& v) { return v.node()->op().place({})->layout.is_dense(); }
 
 Expression identity(DType dtype) {
   Expression e;
@@ -111,57 +114,50 @@ Expression identity(DType dtype) {
 
 }  // namespace
 
-Layout storage_layout(const Node& node) { return stored_layout(node.types()[0].shape, node.stored()); }
+Layout storage_layout(const Graph& graph, const Node& node) {
+  return stored_layout(node.types()[0].shape, graph.impl().stored_order(node));
+}
 
 Graph resolve_views(const Graph& graph, const PassContext&) {
-  const Uses uses(graph);
-  const auto orders = choose_orders(graph, uses);
+  Rewriter r(graph);
+  const auto orders = choose_orders(graph, r.uses());
   Locator locate(orders);
-  Graph to;
-  std::map<std::pair<const Node*, int>, Value> made;  // by old root
 
-  const auto reading = [&](Value v) {
+  const auto reading = [&](const Tensor& v) {
     const Located found = locate(v);
-    const Value root = made.at({found.root.node(), found.root.index()});
+    const Tensor& root = r.at(found.root);
     const bool whole = found.place.offset == 0 && found.place.layout == Layout::dense(root.shape()) &&
-                       root.node()->stored().empty();
+                       !orders.contains(found.root.node());
     return whole ? root : apply(make_op<StridedOp>(found.place), {root});
   };
-  const auto copy = [&](Value v) { return apply(make_op<ElementwiseOp>(identity(v.dtype())), {v}); };
+  const auto copy = [&](const Tensor& v) { return apply(make_op<ElementwiseOp>(identity(v.dtype())), {v}); };
 
-  for (const auto& node : graph.impl().nodes) {
-    if (!uses.live(*node)) continue;
+  for (const NodePtr& node : graph.impl().nodes()) {
     if (node->op().is_view()) {
-      if (locate(node->value()).root.node() == node.get()) made[{node.get(), 0}] = copy(reading(node->inputs()[0]));
-    } else {
-      std::vector<Value> operands;
-      for (const Value& v : node->inputs()) {
-        const Value operand = reading(v);
-        const bool dense = node->op().takes_strides() || !operand.node()->op().is_view() || is_dense(operand);
-        operands.push_back(dense ? operand : copy(operand));
-      }
-      Node& kernel = to.impl().copy(*node, std::move(operands));
-      if (const auto order = orders.find(node.get()); order != orders.end()) kernel.store_as(order->second);
-      for (std::size_t i = 0; i < node->types().size(); ++i) {
-        made[{node.get(), static_cast<int>(i)}] = kernel.value(static_cast<int>(i));
-      }
+      if (locate(node->value()).root.node() == node.get()) r.set(node->value(), copy(reading(node->inputs()[0])));
+      continue;
     }
+    std::vector<Tensor> operands;
+    for (const Tensor& v : node->inputs()) {
+      const Tensor operand = reading(v);
+      const bool dense = node->op().takes_strides() || !operand.node()->op().is_view() || is_dense(operand);
+      operands.push_back(dense ? operand : copy(operand));
+    }
+    const Tensor kernel =
+        node->op().is_leaf() ? r.copy(*node) : r.copy(*node, node->shared_op(), std::move(operands));
+    if (const auto order = orders.find(node.get()); order != orders.end()) r.store(kernel, order->second);
   }
 
-  std::vector<Value> claimed;
-  for (const NamedValue& o : graph.impl().outputs) {
+  std::vector<Tensor> claimed;
+  return r.finish([&](const GraphPort& o) {
     const Located found = locate(o.value);
-    const Value root = made.at({found.root.node(), found.root.index()});
+    const Tensor& root = r.at(found.root);
     const bool whole = !root.node()->op().is_leaf() && found.place.offset == 0 && found.place.layout.is_dense() &&
                        found.place.layout.count() == element_count(root.shape());
-    if (whole && std::ranges::find(claimed, root) == claimed.end()) {
-      claimed.push_back(root);
-      to.output(o.name, reading(o.value));
-    } else {
-      to.output(o.name, copy(reading(o.value)));
-    }
-  }
-  return to;
+    if (!whole || contains(claimed, root)) return copy(reading(o.value));
+    claimed.push_back(root);
+    return reading(o.value);
+  });
 }
 
 }  // namespace weft::compiler

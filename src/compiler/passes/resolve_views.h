@@ -14,6 +14,6 @@ namespace weft::compiler {
 Graph resolve_views(const Graph& graph, const PassContext& context);
 
 // The layout of result 0 of a node in memory: dense in the order of axes in which it is stored.
-Layout storage_layout(const Node& node);
+Layout storage_layout(const Graph& graph, const Node& node);
 
 }  // namespace weft::compiler

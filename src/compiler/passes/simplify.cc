@@ -232,7 +232,7 @@ Expression live(const Expression& from) {
 }
 
 // The result of a Map, without operands that are not read and, if it does nothing, without the Map.
-Value simplified_map(Rewriter& r, const Node& node, const Expression& own) {
+Tensor simplified_map(Rewriter& r, const Node& node, const Expression& own) {
   const Expression e = simplified(own);
   std::vector<char> read(node.inputs().size(), 0);
   for (const Step& n : e.nodes()) {
@@ -245,7 +245,7 @@ Value simplified_map(Rewriter& r, const Node& node, const Expression& own) {
   }
   const Step& result = e.nodes()[e.outputs()[0]];
   if (result.op == input) {
-    const Value x = node.inputs()[result.input];
+    const Tensor x = node.inputs()[result.input];
     if (x.shape() == node.types()[0].shape) return r.at(x);
   }
   // The operands that remain must still give the result its shape.
@@ -255,7 +255,7 @@ Value simplified_map(Rewriter& r, const Node& node, const Expression& own) {
   }
   const bool all = std::ranges::all_of(read, [](char c) { return c != 0; });
   if (all || shape != node.types()[0].shape || std::ranges::none_of(read, [](char c) { return c != 0; })) {
-    return e == own ? Value() : apply(make_op<ElementwiseOp>(e), r.at(node.inputs()));
+    return e == own ? Tensor() : apply(make_op<ElementwiseOp>(e), r.at(node.inputs()));
   }
   Region fewer;
   std::vector<int> args;
@@ -272,7 +272,7 @@ Expression simplified(const Expression& expression) { return live(Simplifier().r
 
 Graph simplify(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  return r.run([&](const Node& node) -> Value {
+  return r.run([&](const Node& node) -> Tensor {
     if (node.types().size() != 1) return {};
     if (const Expression* e = node.op().elementwise()) return simplified_map(r, node, *e);
     return node.op().simplified(r.at(node.inputs()));

@@ -14,64 +14,63 @@ namespace weft::compiler {
 namespace {
 
 // The place of v's elements in its root; nothing if strides cannot express it.
-std::optional<Placement> placement(Value v) {
-  if (!v.node()->op().is_view()) return Placement{0, Layout::dense(v.shape())};
-  auto from = placement(input_of(v));
-  if (!from) return std::nullopt;
-  auto place = v.node()->op().place(from->layout);
-  if (place) place->offset += from->offset;
+std::optional<Placement> placement(const Tensor& v) {
+  std::vector<const Op*> views;
+  Tensor root = v;
+  for (; root.node()->op().is_view(); root = input_of(root)) views.push_back(&root.node()->op());
+  std::optional<Placement> place = Placement{0, Layout::dense(root.shape())};
+  for (; place && !views.empty(); views.pop_back()) {
+    const std::int64_t offset = place->offset;
+    place = views.back()->place(place->layout);
+    if (place) place->offset += offset;
+  }
   return place;
 }
 
 // The weights of a node, if they are a constant that may be stored as f16, which converts it once before anything runs.
-Value weights_of(const Node& node) {
+Tensor weights_of(const Node& node) {
   const auto weights = node.op().weight_operand();
   if (!weights || node.types()[0].dtype == DType::c64) return {};
-  const Value v = node.inputs()[static_cast<std::size_t>(weights->operand)];
-  return v.dtype() == DType::f32 && constant_op(root_of(v)) ? v : Value();
+  const Tensor v = node.inputs()[static_cast<std::size_t>(weights->operand)];
+  return v.dtype() == DType::f32 && constant_op(root_of(v)) ? v : Tensor();
 }
 
 class Narrower {
  public:
   Narrower(const Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), uses_(graph), exact_(graph.impl().nodes.size()),
-        made_(graph.impl().nodes.size()) {}
+      : graph_(graph), context_(context), rewriter_(graph), exact_(graph.impl().nodes().size()) {}
 
   Graph run() {
     decide();
-    for (const auto& node : graph_.impl().nodes) {
-      if (uses_.live(*node)) made_[node->id()] = emit(*node);
-    }
-    for (const NamedValue& o : graph_.impl().outputs) to_.output(o.name, as(o.value, o.value.dtype()));
-    return std::move(to_);
+    for (const NodePtr& node : graph_.impl().nodes()) emit(*node);
+    return rewriter_.finish([&](const GraphPort& o) { return as(o.value, o.value.dtype()); });
   }
 
  private:
   // Decides which weights are f16, and which nodes must have exact operands and results.
   void decide() {
-    const auto& nodes = graph_.impl().nodes;
+    const auto& nodes = graph_.impl().nodes();
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       const Node& node = **it;
-      if (!uses_.live(node)) continue;
-      if (const Value w = weights_of(node)) {
+      if (const Tensor w = weights_of(node); w.defined()) {
         PrecisionDecision d = judge(node, w);
         if (d.f16) half_.insert(root_of(w).node());
         // One use that must be exact decides for all uses.
         else full_.insert(root_of(w).node());
         // Rounding before a product that does not tolerate it is as bad as rounding in it.
         const bool measured = context_.options.precision == Precision::automatic;
-        if (!d.f16 && measured && node.op().weight_operand()->summed) exact_[node.id()] = 1;
+        if (!d.f16 && measured && node.op().weight_operand()->summed) exact_[id(node)] = 1;
         if (log_topic("precision")) {
           log_message(LogLevel::info, std::format("precision: {} {}: {}", d.weights, d.f16 ? "f16" : "f32", d.reason));
         }
         if (context_.decisions) context_.decisions->insert(context_.decisions->begin(), std::move(d));
       }
-      if (!exact_[node.id()]) continue;
-      for (const Value& v : node.inputs()) exact_[v.node()->id()] = 1;
+      if (!exact_[id(node)]) continue;
+      for (const Tensor& v : node.inputs()) exact_[id(*v.node())] = 1;
     }
   }
 
-  PrecisionDecision judge(const Node& node, Value weights) const {
+  PrecisionDecision judge(const Node& node, const Tensor& weights) const {
     const CompileOptions& options = context_.options;
     const ConstantOp& constant = *constant_op(root_of(weights));
     const std::string& name = constant.constant_name();
@@ -98,37 +97,36 @@ class Narrower {
       const double error = options.precision == Precision::f16 ? range() : cost(range);
       return std::isinf(error) ? say(false, "a weight is past f16's range") : say(true, "within f16's range");
     }
-    if (exact_[node.id()]) return say(false, "what comes after it needs exact operands");
+    if (exact_[id(node)]) return say(false, "what comes after it needs exact operands");
     d.error = cost([&] { return f16_error(constant.data()->data(), *place); });
     if (std::isinf(d.error)) return say(false, "a weight or a result comes near the end of f16's range");
     const double bound = options.f16_error_bound.value_or(kF16ErrorBound);
     return say(d.error <= bound, std::format("error {:.2g}, the bound is {:.2g}", d.error, bound));
   }
 
-  const Value& stored(Value old) const { return made_[old.node()->id()][old.index()]; }
+  std::size_t id(const Node& node) const { return static_cast<std::size_t>(rewriter_.id(node)); }
 
   // The value in the given type.
-  Value as(Value old, DType type) {
-    const Value now = stored(old);
+  Tensor as(const Tensor& old, DType type) {
+    const Tensor& now = rewriter_.at(old);
     if (now.dtype() == type) return now;
-    Value& converted = converted_[{now.node(), now.index(), type}];
-    if (!converted) converted = cast(now, type);
+    Tensor& converted = converted_[{now.node(), now.index(), type}];
+    if (!converted.defined()) converted = cast(now, type);
     return converted;
   }
 
   // A constant's f16 form under the same views.
-  Value weights(Value old) {
+  Tensor weights(const Tensor& old) {
     if (old.node()->op().is_view()) return apply(old.node()->shared_op(), {weights(input_of(old))});
     return as(old, half_.contains(old.node()) && !full_.contains(old.node()) ? DType::f16 : DType::f32);
   }
 
-  std::vector<Value> emit(const Node& node) {
-    std::vector<Value> inputs;
-    for (const Value& v : node.inputs()) inputs.push_back(stored(v));
-    if (const Value w = weights_of(node))
+  void emit(const Node& node) {
+    std::vector<Tensor> inputs = rewriter_.at(node.inputs());
+    if (const Tensor w = weights_of(node); w.defined())
       inputs[static_cast<std::size_t>(node.op().weight_operand()->operand)] = weights(w);
     std::vector<TensorType> types;
-    for (const Value& v : inputs) types.push_back(v.type());
+    for (const Tensor& v : inputs) types.push_back(v.type());
     const std::vector<TensorType> before = node.input_types();
     OpPtr op = node.shared_op();
     if (types != before && !op->moves_elements()) {
@@ -138,17 +136,16 @@ class Narrower {
         for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = as(node.inputs()[i], before[i].dtype);
       }
     }
-    const Node& made = to_.impl().copy(node, std::move(op), std::move(inputs));
-    std::vector<Value> values;
-    for (std::size_t i = 0; i < node.types().size(); ++i) values.push_back(made.value(static_cast<int>(i)));
-    return values;
+    const bool unchanged = op == node.shared_op() && std::ranges::equal(inputs, rewriter_.at(node.inputs()), same);
+    if (unchanged) rewriter_.copy(node);
+    else rewriter_.copy(node, std::move(op), std::move(inputs));
   }
 
   // The type in which each result may be stored.
   std::vector<DType> allowed(const Node& node) const {
     std::vector<DType> types;
     for (std::size_t k = 0; k < node.types().size(); ++k) {
-      const bool narrow = node.types()[k].dtype == DType::f32 && !exact_[node.id()] &&
+      const bool narrow = node.types()[k].dtype == DType::f32 && !exact_[id(node)] &&
                           !only_output(node.value(static_cast<int>(k))) && keeps_range(node.op(), k);
       types.push_back(narrow ? DType::f16 : node.types()[k].dtype);
     }
@@ -156,7 +153,7 @@ class Narrower {
   }
 
   // True if the value goes only to an output of the graph, for which a narrow form would be converted back.
-  bool only_output(Value v) const { return uses_.is_output(v) && uses_.of(v).empty(); }
+  bool only_output(const Tensor& v) const { return rewriter_.uses().is_output(v) && rewriter_.uses().of(v).empty(); }
 
   // True if the measurement of automatic also holds for what is computed from the op's result.
   bool keeps_range(const Op& op, std::size_t result) const {
@@ -172,18 +169,16 @@ class Narrower {
 
   const Graph& graph_;
   const PassContext& context_;
-  Uses uses_;
-  std::set<const Node*> half_, full_;     // constants
-  std::vector<char> exact_;               // of each old node
-  std::vector<std::vector<Value>> made_;  // of each old node
-  std::map<std::tuple<Node*, int, DType>, Value> converted_;
-  Graph to_;
+  Rewriter rewriter_;
+  std::set<const Node*> half_, full_;  // constants
+  std::vector<char> exact_;            // of each old node
+  std::map<std::tuple<const Node*, int, DType>, Tensor> converted_;
 };
 
 }  // namespace
 
 Graph store_half(const Graph& graph, const PassContext& context) {
-  if (context.options.precision.value_or(Precision::strict) == Precision::strict) return without_dead(graph);
+  if (context.options.precision.value_or(Precision::strict) == Precision::strict) return graph;
   return Narrower(graph, context).run();
 }
 

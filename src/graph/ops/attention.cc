@@ -88,15 +88,15 @@ Work AttentionOp::work(const Launch& call) const {
   return with_bytes(call, kernels::attention_work(queries, keys, q[3], call.outputs[0].shape()[3]));
 }
 
-Value attention(Value q, Value k, Value v, Value mask, const kernels::AttentionOptions& options, Value query_lengths,
-                Value key_lengths) {
-  if (!q || !k || !v) throw InvalidArgument("attention: q, k or v is an empty Value");
-  std::vector<Value> operands{q, k, v};
-  for (const Value& more : {mask, query_lengths, key_lengths}) {
-    if (more) operands.push_back(more);
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const kernels::AttentionOptions& options, const Tensor& query_lengths,
+                const Tensor& key_lengths) {
+  if (!q.defined() || !k.defined() || !v.defined()) throw InvalidArgument("attention: q, k or v is an undefined Tensor");
+  std::vector<Tensor> operands{q, k, v};
+  for (const Tensor& more : {mask, query_lengths, key_lengths}) {
+    if (more.defined()) operands.push_back(more);
   }
-  const AttentionOp::Operands named{static_cast<bool>(mask), static_cast<bool>(query_lengths),
-                                    static_cast<bool>(key_lengths)};
+  const AttentionOp::Operands named{mask.defined(), query_lengths.defined(),
+                                    key_lengths.defined()};
   return apply(make_op<AttentionOp>(options, named), std::move(operands));
 }
 

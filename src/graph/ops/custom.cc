@@ -98,16 +98,16 @@ std::optional<std::string> CustomOp::unsupported(const Launch& call) const {
   return std::nullopt;
 }
 
-std::vector<Value> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Value> inputs) {
+std::vector<Tensor> custom(std::shared_ptr<const CustomKernel> kernel, std::span<const Tensor> inputs) {
   if (!kernel) throw InvalidArgument("custom: no kernel");
   check_kernel(*kernel, inputs.size());
-  for (const Value& v : inputs) {
-    if (!v) throw InvalidArgument("custom kernel {}: an operand is an empty Value", in_quotes(kernel->name));
+  for (const Tensor& v : inputs) {
+    if (!v.defined()) throw InvalidArgument("custom kernel {}: an operand is an undefined Tensor", in_quotes(kernel->name));
   }
   const std::size_t count = kernel->outputs.size();
-  Node& node = *apply(make_op<CustomOp>(std::move(kernel)), std::vector<Value>(inputs.begin(), inputs.end())).node();
-  std::vector<Value> results;
-  for (std::size_t i = 0; i < count; ++i) results.push_back(node.value(static_cast<int>(i)));
+  const Tensor first = apply(make_op<CustomOp>(std::move(kernel)), {inputs.begin(), inputs.end()});
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < count; ++i) results.push_back(result(first, static_cast<int>(i)));
   return results;
 }
 

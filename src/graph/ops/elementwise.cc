@@ -12,16 +12,16 @@ namespace {
 // Wide regions keep their labels short.
 constexpr int kShown = 6;
 
-Value map(Expression expression, std::vector<Value> inputs) {
+Tensor map(Expression expression, std::vector<Tensor> inputs) {
   return apply(make_op<ElementwiseOp>(std::move(expression)), std::move(inputs));
 }
 
-void require_value(Value v, std::string_view op) {
-  if (!v) throw InvalidArgument("{}: an operand is an empty Value", op);
+void require_value(const Tensor& v, std::string_view op) {
+  if (!v.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
 }
 
 // Operand `b` of a binary operation is a number of a's type.
-Value with_number(ScalarOp op, Value a, double b, bool number_first) {
+Tensor with_number(ScalarOp op, const Tensor& a, double b, bool number_first) {
   require_value(a, name(op));
   Expression e;
   const int x = e.input(a.dtype());
@@ -100,7 +100,7 @@ void ElementwiseOp::lower(const Launch& call) const {
 
 std::string ElementwiseOp::label(std::span<const TensorType>) const { return operations(expression_); }
 
-Value unary(ScalarOp op, Value x) {
+Tensor unary(ScalarOp op, const Tensor& x) {
   require_value(x, name(op));
   Expression e;
   e.output(e.apply(op, {e.input(x.dtype())}));
@@ -114,7 +114,7 @@ Work ElementwiseOp::work(const Launch& call) const {
   return w;
 }
 
-Value binary(ScalarOp op, Value a, Value b) {
+Tensor binary(ScalarOp op, const Tensor& a, const Tensor& b) {
   require_value(a, name(op));
   require_value(b, name(op));
   if (a.dtype() != b.dtype()) {
@@ -128,9 +128,9 @@ Value binary(ScalarOp op, Value a, Value b) {
   return map(std::move(e), {a, b});
 }
 
-Value ternary(ScalarOp op, Value a, Value b, Value c) {
+Tensor ternary(ScalarOp op, const Tensor& a, const Tensor& b, const Tensor& c) {
   if (op == ScalarOp::select) return select(a, b, c);
-  for (const Value v : {a, b, c}) require_value(v, name(op));
+  for (const Tensor& v : {a, b, c}) require_value(v, name(op));
   if (a.dtype() != b.dtype() || a.dtype() != c.dtype()) {
     throw InvalidArgument("{}: operands are {}, {} and {}; all must have one type (cast the others)", name(op),
                           to_string(a.type()), to_string(b.type()), to_string(c.type()));
@@ -143,7 +143,7 @@ Value ternary(ScalarOp op, Value a, Value b, Value c) {
   return map(std::move(e), {a, b, c});
 }
 
-Value clamp(Value x, double low, double high) {
+Tensor clamp(const Tensor& x, double low, double high) {
   require_value(x, "clamp");
   Expression e;
   const int v = e.input(x.dtype());
@@ -152,23 +152,23 @@ Value clamp(Value x, double low, double high) {
   return map(std::move(e), {x});
 }
 
-Value elementwise(std::string_view name, std::span<const Value> operands, std::span<const double> parameters) {
+Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std::span<const double> parameters) {
   std::vector<DType> types;
-  for (const Value v : operands) {
+  for (const Tensor& v : operands) {
     require_value(v, name);
     types.push_back(v.dtype());
   }
   return map(function_expression(name, types, parameters), {operands.begin(), operands.end()});
 }
 
-Value elementwise(std::string_view name, std::initializer_list<Value> operands,
+Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands,
                   std::initializer_list<double> parameters) {
   return elementwise(name, std::span(operands.begin(), operands.size()),
                      std::span(parameters.begin(), parameters.size()));
 }
 
-Value select(Value condition, Value if_true, Value if_false) {
-  for (const Value v : {condition, if_true, if_false}) require_value(v, "select");
+Tensor select(const Tensor& condition, const Tensor& if_true, const Tensor& if_false) {
+  for (const Tensor& v : {condition, if_true, if_false}) require_value(v, "select");
   if (condition.dtype() != DType::boolean || if_true.dtype() != if_false.dtype()) {
     throw InvalidArgument("select: condition is {}, choices are {} and {}; expected bool and one type for both",
                           to_string(condition.type()), to_string(if_true.type()), to_string(if_false.type()));
@@ -181,7 +181,7 @@ Value select(Value condition, Value if_true, Value if_false) {
   return map(std::move(e), {condition, if_true, if_false});
 }
 
-Value cast(Value x, DType dtype) {
+Tensor cast(const Tensor& x, DType dtype) {
   require_value(x, "cast");
   if (x.dtype() == dtype) return x;
   Expression e;
@@ -189,14 +189,14 @@ Value cast(Value x, DType dtype) {
   return map(std::move(e), {x});
 }
 
-Value operator+(Value a, double b) { return with_number(ScalarOp::add, a, b, false); }
-Value operator-(Value a, double b) { return with_number(ScalarOp::sub, a, b, false); }
-Value operator*(Value a, double b) { return with_number(ScalarOp::mul, a, b, false); }
-Value operator/(Value a, double b) { return with_number(ScalarOp::div, a, b, false); }
-Value operator*(double a, Value b) { return with_number(ScalarOp::mul, b, a, true); }
-Value operator-(double a, Value b) { return with_number(ScalarOp::sub, b, a, true); }
+Tensor operator+(const Tensor& a, double b) { return with_number(ScalarOp::add, a, b, false); }
+Tensor operator-(const Tensor& a, double b) { return with_number(ScalarOp::sub, a, b, false); }
+Tensor operator*(const Tensor& a, double b) { return with_number(ScalarOp::mul, a, b, false); }
+Tensor operator/(const Tensor& a, double b) { return with_number(ScalarOp::div, a, b, false); }
+Tensor operator*(double a, const Tensor& b) { return with_number(ScalarOp::mul, b, a, true); }
+Tensor operator-(double a, const Tensor& b) { return with_number(ScalarOp::sub, b, a, true); }
 
-Value gelu(Value x, Gelu form) {
+Tensor gelu(const Tensor& x, Gelu form) {
   switch (form) {
     case Gelu::erf: return unary(ScalarOp::gelu_erf, x);
     case Gelu::tanh: return unary(ScalarOp::gelu_tanh, x);
@@ -205,7 +205,7 @@ Value gelu(Value x, Gelu form) {
   throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(form));
 }
 
-Value Graph::scalar(Number value, DType dtype) {
+Tensor Graph::scalar(Number value, DType dtype) {
   const std::uint64_t bits = value.bits(dtype);
   const auto bytes = std::as_bytes(std::span(&bits, 1)).first(byte_size(dtype, 1));
   return constant(TensorData::copy_of(dtype, {}, bytes));

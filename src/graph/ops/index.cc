@@ -105,17 +105,17 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
   return {result};
 }
 
-Value ConcatOp::simplified(std::span<const Value> parts) const {
-  Value whole;
+Tensor ConcatOp::simplified(std::span<const Tensor> parts) const {
+  Tensor whole;
   std::int64_t at = 0;
-  for (const Value& part : parts) {
+  for (const Tensor& part : parts) {
     const auto* slice = op_of<SliceOp>(part);
     if (!slice || slice->axis() != axis_ || slice->begin() != at || slice->step() != 1) return {};
-    if (!whole) whole = input_of(part);
-    if (input_of(part) != whole) return {};
+    if (!whole.defined()) whole = input_of(part);
+    if (!same(input_of(part), whole)) return {};
     at += part.shape()[axis_];
   }
-  return whole && whole.shape()[axis_] == at ? whole : Value();
+  return whole.defined() && whole.shape()[axis_] == at ? whole : Tensor();
 }
 
 OpPtr ConcatOp::with_types(std::span<const TensorType>, std::span<const TensorType> to, std::span<const DType>) const {
@@ -176,20 +176,20 @@ void ScatterOp::lower(const Launch& call) const {
   }
 }
 
-Value gather(Value x, Value indices, int axis) {
-  if (!x || !indices) throw InvalidArgument("gather: an operand is an empty Value");
+Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
+  if (!x.defined() || !indices.defined()) throw InvalidArgument("gather: an operand is an undefined Tensor");
   return apply(make_op<GatherOp>(normalize_axis(axis, x.rank(), "gather")), {x, indices});
 }
 
-Value concat(std::span<const Value> parts, int axis) {
-  if (parts.empty() || !parts[0]) throw InvalidArgument("concat: no parts, or the first is an empty Value");
+Tensor concat(std::span<const Tensor> parts, int axis) {
+  if (parts.empty() || !parts[0].defined()) throw InvalidArgument("concat: no parts, or the first is an undefined Tensor");
   axis = normalize_axis(axis, parts[0].rank(), "concat");
   if (parts.size() == 1) return parts[0];
-  return apply(make_op<ConcatOp>(axis), std::vector<Value>(parts.begin(), parts.end()));
+  return apply(make_op<ConcatOp>(axis), std::vector<Tensor>(parts.begin(), parts.end()));
 }
 
-std::vector<Value> split(Value x, std::span<const std::int64_t> sizes, int axis) {
-  if (!x) throw InvalidArgument("split: the operand is an empty Value");
+std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
+  if (!x.defined()) throw InvalidArgument("split: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "split");
   std::int64_t total = 0;
   for (const std::int64_t n : sizes) {
@@ -199,7 +199,7 @@ std::vector<Value> split(Value x, std::span<const std::int64_t> sizes, int axis)
   if (total != x.shape()[axis]) {
     throw InvalidArgument("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));
   }
-  std::vector<Value> parts;
+  std::vector<Tensor> parts;
   std::int64_t begin = 0;
   for (const std::int64_t n : sizes) {
     parts.push_back(slice(x, axis, begin, begin + n));
@@ -208,30 +208,30 @@ std::vector<Value> split(Value x, std::span<const std::int64_t> sizes, int axis)
   return parts;
 }
 
-Value gather_elements(Value x, Value indices, int axis) {
-  if (!x || !indices) throw InvalidArgument("gather_elements: an operand is an empty Value");
+Tensor gather_elements(const Tensor& x, const Tensor& indices, int axis) {
+  if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_elements: an operand is an undefined Tensor");
   return apply(make_op<SelectOp>(Selecting::elements, normalize_axis(axis, x.rank(), "gather_elements")), {x, indices});
 }
 
-Value gather_nd(Value x, Value indices, int batch) {
-  if (!x || !indices) throw InvalidArgument("gather_nd: an operand is an empty Value");
+Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch) {
+  if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_nd: an operand is an undefined Tensor");
   return apply(make_op<SelectOp>(Selecting::tuples, batch), {x, indices});
 }
 
-Value scatter(kernels::ScatterKind op, Value x, Value indices, Value updates, int axis) {
-  if (!x || !indices || !updates) throw InvalidArgument("scatter: an operand is an empty Value");
+Tensor scatter(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis) {
+  if (!x.defined() || !indices.defined() || !updates.defined()) throw InvalidArgument("scatter: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter");
   return apply(make_op<ScatterOp>(op, Selecting::rows, axis), {x, indices, updates});
 }
 
-Value scatter_elements(kernels::ScatterKind op, Value x, Value indices, Value updates, int axis) {
-  if (!x || !indices || !updates) throw InvalidArgument("scatter_elements: an operand is an empty Value");
+Tensor scatter_elements(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis) {
+  if (!x.defined() || !indices.defined() || !updates.defined()) throw InvalidArgument("scatter_elements: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter_elements");
   return apply(make_op<ScatterOp>(op, Selecting::elements, axis), {x, indices, updates});
 }
 
-Value scatter_nd(kernels::ScatterKind op, Value x, Value indices, Value updates, int batch) {
-  if (!x || !indices || !updates) throw InvalidArgument("scatter_nd: an operand is an empty Value");
+Tensor scatter_nd(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int batch) {
+  if (!x.defined() || !indices.defined() || !updates.defined()) throw InvalidArgument("scatter_nd: an operand is an undefined Tensor");
   return apply(make_op<ScatterOp>(op, Selecting::tuples, batch), {x, indices, updates});
 }
 

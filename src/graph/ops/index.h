@@ -60,7 +60,7 @@ class ConcatOp final : public Op {
   explicit ConcatOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "concat"; }
   // Of the slices that are all of a tensor: the tensor.
-  Value simplified(std::span<const Value> parts) const override;
+  Tensor simplified(std::span<const Tensor> parts) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   void attributes(Attributes& f) const override { f.add("axis", axis_); }

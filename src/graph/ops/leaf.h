@@ -38,4 +38,18 @@ class ConstantOp final : public Op {
   std::string label_;
 };
 
+// Data of a tensor. What it is belongs to no structure: graphs that differ only in their data are equal.
+class DataOp final : public Op {
+ public:
+  DataOp(DataPtr data, TensorType type) : data_(std::move(data)), type_(std::move(type)) {}
+  std::string_view name() const override { return "data"; }
+  const DataOp* data_op() const override { return this; }
+  std::vector<TensorType> infer(std::span<const TensorType>) const override { return {type_}; }
+  const DataPtr& data_ptr() const { return data_; }
+
+ private:
+  DataPtr data_;
+  TensorType type_;
+};
+
 }  // namespace weft

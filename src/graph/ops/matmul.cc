@@ -110,8 +110,8 @@ std::string MatmulOp::label(std::span<const TensorType> in) const {
   return s;
 }
 
-Value matmul(Value a, Value b, std::optional<DType> result) {
-  if (!a || !b) throw InvalidArgument("matmul: an operand is an empty Value");
+Tensor matmul(const Tensor& a, const Tensor& b, std::optional<DType> result) {
+  if (!a.defined() || !b.defined()) throw InvalidArgument("matmul: an operand is an undefined Tensor");
   return apply(!result || result == usual_result(a.dtype(), b.dtype()) ? make_op<MatmulOp>() : make_op<MatmulOp>(*result), {a, b});
 }
 

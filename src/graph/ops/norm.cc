@@ -30,21 +30,21 @@ DType norm_dtype(std::string_view name, std::span<const TensorType> in, bool has
   return bias ? infer_dtype(name, {&in[0], scale, bias}, asked) : infer_dtype(name, {&in[0], scale}, asked);
 }
 
-Value per_channel(std::string_view name, std::string_view operand, Value weight, Value x, int axis, DType type) {
+Tensor per_channel(std::string_view name, std::string_view operand, const Tensor& weight, const Tensor& x, int axis, DType type) {
   check_weight(name, operand, weight.type(), {x.shape()[axis]}, x.type());
   Shape shape = Shape::filled(x.rank(), 1);
   shape[axis] = x.shape()[axis];
   return cast(reshape(weight, shape), type);
 }
 
-Value grouped(std::string_view name, Value x, Value scale, Value bias, int channel_axis, std::int64_t groups,
+Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias, int channel_axis, std::int64_t groups,
               double epsilon) {
-  if (!x) throw InvalidArgument("{}: x is an empty Value", name);
+  if (!x.defined()) throw InvalidArgument("{}: x is an undefined Tensor", name);
   const int axis = normalize_axis(channel_axis, x.rank(), name);
-  std::vector<Value> operands{x};
-  if (scale) operands.push_back(scale);
-  if (bias) operands.push_back(bias);
-  return apply(make_op<GroupNormOp>(axis, groups, epsilon, bool(scale), bool(bias)), std::move(operands));
+  std::vector<Tensor> operands{x};
+  if (scale.defined()) operands.push_back(scale);
+  if (bias.defined()) operands.push_back(bias);
+  return apply(make_op<GroupNormOp>(axis, groups, epsilon, scale.defined(), bias.defined()), std::move(operands));
 }
 
 }  // namespace
@@ -293,68 +293,68 @@ std::string FusedRowOp::label(std::span<const TensorType>) const {
   return operations_around(name(), prologue_, epilogue_);
 }
 
-Value softmax(Value x, int axis) {
-  if (!x) throw InvalidArgument("softmax: the operand is an empty Value");
+Tensor softmax(const Tensor& x, int axis) {
+  if (!x.defined()) throw InvalidArgument("softmax: the operand is an undefined Tensor");
   return apply(make_op<SoftmaxOp>(normalize_axis(axis, x.rank(), "softmax")), {x});
 }
 
-Value log_softmax(Value x, int axis) {
-  if (!x) throw InvalidArgument("log_softmax: the operand is an empty Value");
+Tensor log_softmax(const Tensor& x, int axis) {
+  if (!x.defined()) throw InvalidArgument("log_softmax: the operand is an undefined Tensor");
   return apply(make_op<LogSoftmaxOp>(normalize_axis(axis, x.rank(), "log_softmax")), {x});
 }
 
-Value rms_norm(Value x, Value scale, double epsilon) {
-  if (!x) throw InvalidArgument("rms_norm: x is an empty Value");
-  const int first_axis = x.rank() - (scale ? scale.rank() : 1);
+Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon) {
+  if (!x.defined()) throw InvalidArgument("rms_norm: x is an undefined Tensor");
+  const int first_axis = x.rank() - (scale.defined() ? scale.rank() : 1);
   if (x.rank() == 0 || first_axis < 0) {
-    throw InvalidArgument("rms_norm: scale of rank {} is longer than x {}", scale ? scale.rank() : 1,
+    throw InvalidArgument("rms_norm: scale of rank {} is longer than x {}", scale.defined() ? scale.rank() : 1,
                           to_string(x.shape()));
   }
-  std::vector<Value> operands{x};
-  if (scale) operands.push_back(scale);
-  return apply(make_op<RmsNormOp>(first_axis, epsilon, bool(scale)), std::move(operands));
+  std::vector<Tensor> operands{x};
+  if (scale.defined()) operands.push_back(scale);
+  return apply(make_op<RmsNormOp>(first_axis, epsilon, scale.defined()), std::move(operands));
 }
 
-Value group_norm(Value x, Value scale, Value bias, std::int64_t groups, double epsilon, int channel_axis) {
+Tensor group_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, std::int64_t groups, double epsilon, int channel_axis) {
   if (groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", groups);
   return grouped("group_norm", x, scale, bias, channel_axis, groups, epsilon);
 }
 
-Value instance_norm(Value x, Value scale, Value bias, double epsilon, int channel_axis) {
+Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int channel_axis) {
   return grouped("instance_norm", x, scale, bias, channel_axis, 0, epsilon);
 }
 
-Value batch_norm(Value x, Value mean, Value variance, Value scale, Value bias, double epsilon, int channel_axis) {
+Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias, double epsilon, int channel_axis) {
   constexpr std::string_view kName = "batch_norm";
-  if (!x || !mean || !variance) throw InvalidArgument("batch_norm: x, the mean or the variance is an empty Value");
-  const auto given = [](const Value& v) { return v ? &v.type() : nullptr; };
+  if (!x.defined() || !mean.defined() || !variance.defined()) throw InvalidArgument("batch_norm: x, the mean or the variance is an undefined Tensor");
+  const auto given = [](const Tensor& v) { return v.defined() ? &v.type() : nullptr; };
   check_inputs(kernels::kernel(kName), kName,
                std::array{given(x), given(mean), given(variance), given(scale), given(bias)});
   const int axis = normalize_axis(channel_axis, x.rank(), kName);
   const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const auto weight = [&](std::string_view operand, Value v) { return per_channel(kName, operand, v, x, axis, type); };
-  Value factor = rsqrt(weight("variance", variance) + epsilon);
-  if (scale) factor = factor * weight("scale", scale);
-  Value y = (cast(x, type) - weight("mean", mean)) * factor;
-  if (bias) y = y + weight("bias", bias);
+  const auto weight = [&](std::string_view operand, const Tensor& v) { return per_channel(kName, operand, v, x, axis, type); };
+  Tensor factor = rsqrt(weight("variance", variance) + epsilon);
+  if (scale.defined()) factor = factor * weight("scale", scale);
+  Tensor y = (cast(x, type) - weight("mean", mean)) * factor;
+  if (bias.defined()) y = y + weight("bias", bias);
   return cast(y, x.dtype());
 }
 
-Value layer_norm(Value x, Value scale, Value bias, double epsilon) {
-  const int rank = scale ? scale.rank() : bias ? bias.rank() : 1;
-  return layer_norm(x, scale, bias, epsilon, x ? x.rank() - rank : 0);
+Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon) {
+  const int rank = scale.defined() ? scale.rank() : bias.defined() ? bias.rank() : 1;
+  return layer_norm(x, scale, bias, epsilon, x.defined() ? x.rank() - rank : 0);
 }
 
-Value layer_norm(Value x, Value scale, Value bias, double epsilon, int first_axis) {
-  if (!x) throw InvalidArgument("layer_norm: x is an empty Value");
+Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int first_axis) {
+  if (!x.defined()) throw InvalidArgument("layer_norm: x is an undefined Tensor");
   if (x.rank() == 0 || first_axis < 0 || first_axis >= x.rank()) {
     throw InvalidArgument("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()),
                           first_axis);
   }
-  std::vector<Value> operands{x};
-  if (scale) operands.push_back(scale);
-  if (bias) operands.push_back(bias);
-  return apply(make_op<LayerNormOp>(first_axis, epsilon, bool(scale), bool(bias)), std::move(operands));
+  std::vector<Tensor> operands{x};
+  if (scale.defined()) operands.push_back(scale);
+  if (bias.defined()) operands.push_back(bias);
+  return apply(make_op<LayerNormOp>(first_axis, epsilon, scale.defined(), bias.defined()), std::move(operands));
 }
 
 }  // namespace weft

@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
 
 // One number for each axis.
-Dims per_axis(std::string_view op, const Value& x, std::span<const std::int64_t> numbers) {
-  if (!x) throw InvalidArgument("{}: the operand is an empty Value", op);
+Dims per_axis(std::string_view op, const Tensor& x, std::span<const std::int64_t> numbers) {
+  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", op);
   if (static_cast<int>(numbers.size()) != x.rank()) {
     throw InvalidArgument("{}: {} numbers for the axes of {}", op, numbers.size(), to_string(x.type()));
   }
@@ -25,7 +25,7 @@ bool all_are(const Dims& dims, std::int64_t value) {
   return std::ranges::all_of(dims, [value](auto d) { return d == value; });
 }
 
-Value multiplied(Value x, std::span<const std::int64_t> counts, bool tiles) {
+Tensor multiplied(const Tensor& x, std::span<const std::int64_t> counts, bool tiles) {
   Dims left = per_axis(tiles ? "tile" : "repeat", x, counts);
   // An axis of one element is only seen more often.
   Shape seen = x.shape();
@@ -35,18 +35,18 @@ Value multiplied(Value x, std::span<const std::int64_t> counts, bool tiles) {
     seen[d] = left[d];
     left[d] = 1;
   }
-  x = broadcast_to(x, seen);
-  return all_are(left, 1) ? x : apply(make_op<TileOp>(left, tiles), {x});
+  const Tensor wide = broadcast_to(x, seen);
+  return all_are(left, 1) ? wide : apply(make_op<TileOp>(left, tiles), {wide});
 }
 
 // A constant that a kernel makes on the host.
 template <class F>
-Value made(Graph& graph, DType dtype, const Shape& shape, F&& f) {
+Tensor made(DType dtype, const Shape& shape, F&& f) {
   const std::uint64_t bytes = byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)));
   const View y(Buffer::host(std::max<std::uint64_t>(bytes, 1)), 0, dtype, shape);
   cpu::Executor executor;
   f(executor, y);
-  return graph.constant(TensorData::copy_of(dtype, shape, {y.buffer.data(), static_cast<std::size_t>(bytes)}));
+  return Graph::constant(TensorData::copy_of(dtype, shape, {y.buffer.data(), static_cast<std::size_t>(bytes)}));
 }
 
 }  // namespace
@@ -126,62 +126,63 @@ void OneHotOp::lower(const Launch& call) const {
   kernels::one_hot(call.stream, call.inputs[0], call.outputs[0], axis_, on_, off_);
 }
 
-Value pad(Value x, std::span<const std::int64_t> before, std::span<const std::int64_t> after, kernels::PadMode mode,
+Tensor pad(const Tensor& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after, kernels::PadMode mode,
           Number value) {
   const Dims b = per_axis("pad", x, before), a = per_axis("pad", x, after);
   const auto crops = [](auto n) { return n <= 0; };
   if (!std::ranges::all_of(b, crops) || !std::ranges::all_of(a, crops)) {
     return apply(make_op<PadOp>(b, a, mode, value), {x});
   }
+  Tensor y = x;
   for (int d = 0; d < x.rank(); ++d) {
     const std::int64_t n = x.shape()[d];
     if (n + b[d] + a[d] < 0) PadOp(b, a, mode, value).infer(std::span(&x.type(), 1));  // says what is wrong
-    x = slice(x, d, -b[d], n + a[d]);
+    y = slice(y, d, -b[d], n + a[d]);
   }
-  return x;
+  return y;
 }
 
-Value tile(Value x, std::span<const std::int64_t> counts) { return multiplied(x, counts, true); }
+Tensor tile(const Tensor& x, std::span<const std::int64_t> counts) { return multiplied(x, counts, true); }
 
-Value repeat(Value x, std::int64_t count, int axis) {
-  if (!x) throw InvalidArgument("repeat: the operand is an empty Value");
+Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
+  if (!x.defined()) throw InvalidArgument("repeat: the operand is an undefined Tensor");
   Dims counts = Dims::filled(x.rank(), 1);
   counts[normalize_axis(axis, x.rank(), "repeat")] = count;
   return multiplied(x, {counts.begin(), counts.end()}, false);
 }
 
-Value roll(Value x, std::span<const std::int64_t> shifts) {
+Tensor roll(const Tensor& x, std::span<const std::int64_t> shifts) {
   Dims s = per_axis("roll", x, shifts);
   for (int d = 0; d < x.rank(); ++d) s[d] = x.shape()[d] ? (s[d] % x.shape()[d] + x.shape()[d]) % x.shape()[d] : 0;
   return all_are(s, 0) ? x : apply(make_op<RollOp>(s), {x});
 }
 
-Value triangle(Value x, kernels::Triangle part, std::int64_t diagonal) {
-  if (!x) throw InvalidArgument("triangle: the operand is an empty Value");
+Tensor triangle(const Tensor& x, kernels::Triangle part, std::int64_t diagonal) {
+  if (!x.defined()) throw InvalidArgument("triangle: the operand is an undefined Tensor");
   return apply(make_op<TriangleOp>(part, diagonal), {x});
 }
 
-Value one_hot(Value indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
-  if (!indices) throw InvalidArgument("one_hot: the operand is an empty Value");
+Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
+  if (!indices.defined()) throw InvalidArgument("one_hot: the operand is an undefined Tensor");
   axis = normalize_axis(axis, indices.rank() + 1, "one_hot");
   return apply(make_op<OneHotOp>(classes, dtype, axis, on, off), {indices});
 }
 
-Value arange(Graph& graph, Number start, Number step, std::int64_t count, DType dtype) {
-  return made(graph, dtype, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
+Tensor arange(Number start, Number step, std::int64_t count, DType dtype) {
+  return made(dtype, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
 }
 
-Value linspace(Graph& graph, double start, double stop, std::int64_t count, DType dtype) {
-  return made(graph, dtype, {count}, [&](Stream& s, const View& y) { kernels::linspace(s, start, stop, y); });
+Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
+  return made(dtype, {count}, [&](Stream& s, const View& y) { kernels::linspace(s, start, stop, y); });
 }
 
-Value eye(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal) {
-  return made(graph, dtype, {rows, columns}, [&](Stream& s, const View& y) { kernels::eye(s, y, diagonal); });
+Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal) {
+  return made(dtype, {rows, columns}, [&](Stream& s, const View& y) { kernels::eye(s, y, diagonal); });
 }
 
-Value triangle(Graph& graph, std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part,
+Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part,
                std::int64_t diagonal) {
-  return made(graph, dtype, {rows, columns},
+  return made(dtype, {rows, columns},
               [&](Stream& s, const View& y) { kernels::triangle(s, part, y, diagonal); });
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using Form = RandomOp::Form;
 
-Value random(Form form, Value key, DType dtype, const Shape& shape, double first, double second, std::int64_t low = 0,
+Tensor random(Form form, const Tensor& key, DType dtype, const Shape& shape, double first, double second, std::int64_t low = 0,
              std::int64_t high = 0) {
   return apply(make_op<RandomOp>(form, TensorType{dtype, shape}, first, second, low, high), {key});
 }
@@ -48,19 +48,19 @@ void RandomOp::lower(const Launch& call) const {
   }
 }
 
-Value random_bits(Value key, DType dtype, const Shape& shape) { return random(Form::bits, key, dtype, shape, 0, 0); }
+Tensor random_bits(const Tensor& key, DType dtype, const Shape& shape) { return random(Form::bits, key, dtype, shape, 0, 0); }
 
-Value random_uniform(Value key, DType dtype, const Shape& shape, double low, double high) {
+Tensor random_uniform(const Tensor& key, DType dtype, const Shape& shape, double low, double high) {
   if (!(low < high)) throw InvalidArgument("random_uniform: from {} to {}; expected low < high", low, high);
   return random(Form::uniform, key, dtype, shape, low, high);
 }
 
-Value random_normal(Value key, DType dtype, const Shape& shape, double mean, double deviation) {
+Tensor random_normal(const Tensor& key, DType dtype, const Shape& shape, double mean, double deviation) {
   if (!(deviation >= 0)) throw InvalidArgument("random_normal: deviation is {}, expected 0 or more", deviation);
   return random(Form::normal, key, dtype, shape, mean, deviation);
 }
 
-Value random_integers(Value key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
+Tensor random_integers(const Tensor& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
   if (low >= high) throw InvalidArgument("random_integers: from {} to {}; expected low < high", low, high);
   return random(Form::integers, key, dtype, shape, 0, 0, low, high);
 }

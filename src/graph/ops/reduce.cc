@@ -24,8 +24,8 @@ Shape reduced(const Shape& shape, const std::vector<int>& axes, bool keep_dims) 
 }
 
 // In ascending order, counted from the front.
-std::vector<int> sorted_axes(std::string_view what, Value x, std::span<const int> axes) {
-  if (!x) throw InvalidArgument("{}: the operand is an empty Value", what);
+std::vector<int> sorted_axes(std::string_view what, const Tensor& x, std::span<const int> axes) {
+  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", what);
   std::vector<int> sorted;
   for (const int a : axes) sorted.push_back(normalize_axis(a, x.rank(), what));
   std::ranges::sort(sorted);
@@ -33,11 +33,11 @@ std::vector<int> sorted_axes(std::string_view what, Value x, std::span<const int
   return sorted;
 }
 
-Value moment(ReduceKind op, Value x, std::span<const int> axes, double correction, bool keep_dims) {
+Tensor moment(ReduceKind op, const Tensor& x, std::span<const int> axes, double correction, bool keep_dims) {
   return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims, correction), {x});
 }
 
-Value arg_reduce(kernels::ArgKind op, Value x, std::span<const int> axes, bool keep_dims) {
+Tensor arg_reduce(kernels::ArgKind op, const Tensor& x, std::span<const int> axes, bool keep_dims) {
   const std::string_view name = op == kernels::ArgKind::max ? "argmax" : "argmin";
   return apply(make_op<ArgReduceOp>(op, sorted_axes(name, x, axes), keep_dims), {x});
 }
@@ -147,34 +147,35 @@ std::string ReduceOp::label(std::span<const TensorType>) const {
   return operations_around(name(), prologue_, epilogue_);
 }
 
-Value reduce(ReduceKind op, Value x, std::initializer_list<int> axes, bool keep_dims) {
+Tensor reduce(ReduceKind op, const Tensor& x, std::initializer_list<int> axes, bool keep_dims) {
   return reduce(op, x, std::span(axes.begin(), axes.size()), keep_dims);
 }
 
-Value reduce(ReduceKind op, Value x, std::span<const int> axes, bool keep_dims) {
+Tensor reduce(ReduceKind op, const Tensor& x, std::span<const int> axes, bool keep_dims) {
   if (kernels::is_moment(op)) return moment(op, x, axes, 0, keep_dims);
   if (op == ReduceKind::count) {
     // The sum of what a comparison says, which the reduction's kernel makes itself.
-    if (!x) throw InvalidArgument("reduce_count: the operand is an empty Value");
-    if (x.dtype() != DType::boolean) x = binary(ScalarOp::not_equal, x, x.graph().scalar(0, x.dtype()));
-    return reduce(ReduceKind::sum, cast(x, DType::i32), axes, keep_dims);
+    if (!x.defined()) throw InvalidArgument("reduce_count: the operand is an undefined Tensor");
+    const bool is_boolean = x.dtype() == DType::boolean;
+    const Tensor counted = is_boolean ? x : binary(ScalarOp::not_equal, x, Graph::scalar(0, x.dtype()));
+    return reduce(ReduceKind::sum, cast(counted, DType::i32), axes, keep_dims);
   }
   return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims), {x});
 }
 
-Value variance(Value x, std::initializer_list<int> axes, double correction, bool keep_dims) {
+Tensor variance(const Tensor& x, std::initializer_list<int> axes, double correction, bool keep_dims) {
   return moment(ReduceKind::variance, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
 }
 
-Value deviation(Value x, std::initializer_list<int> axes, double correction, bool keep_dims) {
+Tensor deviation(const Tensor& x, std::initializer_list<int> axes, double correction, bool keep_dims) {
   return moment(ReduceKind::deviation, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
 }
 
-Value argmax(Value x, std::initializer_list<int> axes, bool keep_dims) {
+Tensor argmax(const Tensor& x, std::initializer_list<int> axes, bool keep_dims) {
   return arg_reduce(kernels::ArgKind::max, x, std::span(axes.begin(), axes.size()), keep_dims);
 }
 
-Value argmin(Value x, std::initializer_list<int> axes, bool keep_dims) {
+Tensor argmin(const Tensor& x, std::initializer_list<int> axes, bool keep_dims) {
   return arg_reduce(kernels::ArgKind::min, x, std::span(axes.begin(), axes.size()), keep_dims);
 }
 

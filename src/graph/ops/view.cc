@@ -64,14 +64,14 @@ std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const
 
 std::optional<Placement> BroadcastOp::place(const Layout& x) const { return Placement{0, x.broadcast_to(shape_)}; }
 
-Value BroadcastOp::simplified(std::span<const Value> x) const {
-  Value inner = x[0];
+Tensor BroadcastOp::simplified(std::span<const Tensor> x) const {
+  Tensor inner = x[0];
   while (op_of<BroadcastOp>(inner)) inner = input_of(inner);
   return broadcast_to(inner, shape_);
 }
 
-Value SliceOp::simplified(std::span<const Value> x) const {
-  return step_ == 1 && begin_ == 0 && size() == x[0].shape()[axis_] ? x[0] : Value();
+Tensor SliceOp::simplified(std::span<const Tensor> x) const {
+  return step_ == 1 && begin_ == 0 && size() == x[0].shape()[axis_] ? x[0] : Tensor();
 }
 
 std::int64_t SliceOp::size() const {
@@ -114,52 +114,53 @@ std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
   return {{in[0].dtype, placement_.layout.shape}};
 }
 
-Value reshape(Value x, const Shape& shape) {
-  if (!x) throw InvalidArgument("reshape: the operand is an empty Value");
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  if (!x.defined()) throw InvalidArgument("reshape: the operand is an undefined Tensor");
   const Shape target = completed(x.shape(), shape);
   if (target == x.shape()) return x;
   if (op_of<ReshapeOp>(x) && element_count(target) == element_count(x.shape())) return reshape(input_of(x), target);
   return apply(make_op<ReshapeOp>(target), {x});
 }
 
-Value permute(Value x, std::span<const int> order) {
-  if (!x) throw InvalidArgument("permute: the operand is an empty Value");
+Tensor permute(const Tensor& x, std::span<const int> order) {
+  if (!x.defined()) throw InvalidArgument("permute: the operand is an undefined Tensor");
   Layout::dense(x.shape()).permuted(order);  // checks the axes
   std::vector<int> axes;
   for (const int axis : order) axes.push_back(normalize_axis(axis, x.rank(), "permute"));
-  if (const auto* inner = op_of<PermuteOp>(x)) {
+  const auto* inner = op_of<PermuteOp>(x);
+  if (inner) {
     for (int& axis : axes) axis = inner->order()[axis];
-    x = input_of(x);
   }
+  const Tensor& from = inner ? input_of(x) : x;
   const bool changes = !std::ranges::is_sorted(axes);
-  return changes ? apply(make_op<PermuteOp>(std::move(axes)), {x}) : x;
+  return changes ? apply(make_op<PermuteOp>(std::move(axes)), {from}) : from;
 }
 
-Value permute(Value x, std::initializer_list<int> order) {
+Tensor permute(const Tensor& x, std::initializer_list<int> order) {
   return permute(x, std::span<const int>(order.begin(), order.size()));
 }
 
-Value broadcast_to(Value x, const Shape& shape) {
-  if (!x) throw InvalidArgument("broadcast_to: the operand is an empty Value");
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  if (!x.defined()) throw InvalidArgument("broadcast_to: the operand is an undefined Tensor");
   return x.shape() == shape ? x : apply(make_op<BroadcastOp>(shape), {x});
 }
 
-Value slice(Value x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
-  if (!x) throw InvalidArgument("slice: the operand is an empty Value");
+Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  if (!x.defined()) throw InvalidArgument("slice: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "slice");
   if (begin == 0 && end == x.shape()[axis] && step == 1) return x;
   return apply(make_op<SliceOp>(axis, begin, end, step), {x});
 }
 
-Value expand_dims(Value x, int axis) {
-  if (!x) throw InvalidArgument("expand_dims: the operand is an empty Value");
+Tensor expand_dims(const Tensor& x, int axis) {
+  if (!x.defined()) throw InvalidArgument("expand_dims: the operand is an undefined Tensor");
   Shape shape = x.shape();
   shape.insert(normalize_axis(axis, x.rank() + 1, "expand_dims"), 1);
   return reshape(x, shape);
 }
 
-Value squeeze(Value x, int axis) {
-  if (!x) throw InvalidArgument("squeeze: the operand is an empty Value");
+Tensor squeeze(const Tensor& x, int axis) {
+  if (!x.defined()) throw InvalidArgument("squeeze: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "squeeze");
   Shape shape = x.shape();
   if (shape[axis] != 1) {

@@ -13,7 +13,7 @@ class ReshapeOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
-  Value simplified(std::span<const Value> x) const override { return reshape(x[0], shape_); }
+  Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], shape_); }
 
  private:
   Shape shape_;
@@ -27,7 +27,7 @@ class PermuteOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
-  Value simplified(std::span<const Value> x) const override { return permute(x[0], order_); }
+  Tensor simplified(std::span<const Tensor> x) const override { return permute(x[0], order_); }
   const std::vector<int>& order() const { return order_; }
 
  private:
@@ -37,7 +37,7 @@ class PermuteOp final : public Op {
 class BroadcastOp final : public Op {
  public:
   explicit BroadcastOp(Shape shape) : shape_(std::move(shape)) {}
-  Value simplified(std::span<const Value> x) const override;
+  Tensor simplified(std::span<const Tensor> x) const override;
   std::string_view name() const override { return "broadcast"; }
   void attributes(Attributes& f) const override { f.add("shape", shape_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
@@ -61,7 +61,7 @@ class SliceOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
-  Value simplified(std::span<const Value> x) const override;
+  Tensor simplified(std::span<const Tensor> x) const override;
   std::int64_t size() const;
   int axis() const { return axis_; }
   std::int64_t begin() const { return begin_; }

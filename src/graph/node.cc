@@ -1,0 +1,114 @@
+#include "graph/node.h"
+
+#include <bit>
+
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+std::atomic<std::uint64_t> next_sequence{0};
+
+// Nodes of this thread that wait to be deleted, because one of them is being deleted.
+thread_local const Node* waiting = nullptr;
+thread_local bool deleting = false;
+
+}  // namespace
+
+Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
+    : op_(std::move(op)),
+      inputs_(std::move(inputs)),
+      types_(std::move(types)),
+      sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+
+void Node::destroy() const {
+  next_ = std::exchange(waiting, this);
+  if (deleting) return;
+  deleting = true;
+  while (const Node* node = waiting) {
+    waiting = node->next_;
+    delete node;
+  }
+  deleting = false;
+}
+
+std::vector<TensorType> Node::input_types() const {
+  std::vector<TensorType> types;
+  types.reserve(inputs_.size());
+  for (const Tensor& v : inputs_) types.push_back(v.type());
+  return types;
+}
+
+std::vector<std::span<const Tensor>> Node::input_groups() const {
+  std::vector<std::span<const Tensor>> groups;
+  std::span<const Tensor> rest = inputs_;
+  for (const int count : op_->operand_groups()) {
+    groups.push_back(rest.first(static_cast<std::size_t>(count)));
+    rest = rest.subspan(static_cast<std::size_t>(count));
+  }
+  for (; !rest.empty(); rest = rest.subspan(1)) groups.push_back(rest.first(1));
+  return groups;
+}
+
+Tensor::Tensor(const Node* node, int index) : node_(node), index_(index) {
+  if (node_) node_->retain();
+}
+Tensor::Tensor(const Tensor& other) : Tensor(other.node_, other.index_) {}
+Tensor::~Tensor() {
+  if (node_) node_->release();
+}
+
+const TensorType& Tensor::type() const {
+  if (!node_) throw InvalidArgument("an undefined Tensor, which stands for no tensor, was used as one");
+  return node_->types()[static_cast<std::size_t>(index_)];
+}
+
+Tensor Tensor::T() const {
+  if (rank() < 2) throw InvalidArgument("T: a tensor of shape {} has no two axes to exchange", to_string(shape()));
+  std::vector<int> order;
+  for (int i = 0; i < rank(); ++i) order.push_back(i);
+  std::swap(order[rank() - 1], order[rank() - 2]);
+  return permute(*this, order);
+}
+
+Tensor apply(OpPtr op, std::vector<Tensor> operands) {
+  std::vector<TensorType> types;
+  types.reserve(operands.size());
+  for (const Tensor& v : operands) {
+    if (!v.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op->name());
+    types.push_back(v.type());
+  }
+  std::vector<TensorType> results = op->infer(types);
+  for (const TensorType& t : results) element_count(t.shape);
+  return (new Node(std::move(op), std::move(operands), std::move(results)))->value();
+}
+
+void NodeIds::reserve(std::size_t count) {
+  const std::size_t size = std::bit_ceil(std::max<std::size_t>(2 * count, 16));
+  if (size <= entries_.size()) return;
+  const std::vector<Entry> old = std::exchange(entries_, std::vector<Entry>(size));
+  for (const Entry& e : old) {
+    if (e.node) entries_[slot(*e.node)] = e;
+  }
+}
+
+std::size_t NodeIds::slot(const Node& node) const {
+  // The high bits of a product depend on all bits of the address.
+  const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&node) * 0x9e3779b97f4a7c15u;
+  std::size_t i = hash >> (64 - std::countr_zero(entries_.size()));
+  while (entries_[i].node && entries_[i].node != &node) i = (i + 1) & (entries_.size() - 1);
+  return i;
+}
+
+bool NodeIds::insert(const Node& node, int id) {
+  reserve(count_ + 1);
+  Entry& e = entries_[slot(node)];
+  if (e.node) return false;
+  e = {&node, id};
+  ++count_;
+  return true;
+}
+
+int NodeIds::find(const Node& node) const { return entries_.empty() ? -1 : entries_[slot(node)].id; }
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+// Nodes: what tensors are made of. A node is an operation on tensors, which never changes; each of its results is a
+// tensor, to which Tensor is a handle.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/op.h"
+
+namespace weft {
+
+class Node {
+ public:
+  // `types` are what the op infers.
+  Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types);
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const Op& op() const { return *op_; }
+  const OpPtr& shared_op() const { return op_; }
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::vector<TensorType>& types() const { return types_; }
+  std::vector<TensorType> input_types() const;
+  Tensor value(int i = 0) const { return {this, i}; }
+  // The operands by Op::operand_groups().
+  std::vector<std::span<const Tensor>> input_groups() const;
+  // Grows from each node that a process makes to the next: operands have smaller ones.
+  std::uint64_t sequence() const { return sequence_; }
+
+  // Its place in the graph that looked at it last, which may be another one than the caller's: a guess that is checked.
+  int place_hint() const { return place_hint_.load(std::memory_order_relaxed); }
+  void set_place_hint(int place) const { place_hint_.store(place, std::memory_order_relaxed); }
+
+  // The op, if it is one of T's.
+  template <class T>
+  const T* as() const {
+    return dynamic_cast<const T*>(op_.get());
+  }
+
+  // Handles and graphs that hold the node; the last one deletes it, and with it what only it holds, without recursion.
+  void retain() const { owners_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+  }
+
+ private:
+  ~Node() = default;
+  void destroy() const;
+
+  OpPtr op_;
+  std::vector<Tensor> inputs_;
+  std::vector<TensorType> types_;
+  std::uint64_t sequence_;
+  mutable std::atomic<std::int64_t> owners_{0};
+  mutable std::atomic<int> place_hint_{0};
+  mutable const Node* next_ = nullptr;  // of those that wait to be deleted
+};
+
+// Holds a node.
+class NodePtr {
+ public:
+  explicit NodePtr(const Node& node) : node_(&node) { node_->retain(); }
+  NodePtr(const NodePtr& other) : node_(other.node_) { node_->retain(); }
+  NodePtr(NodePtr&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  NodePtr& operator=(NodePtr other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~NodePtr() {
+    if (node_) node_->release();
+  }
+  const Node& operator*() const { return *node_; }
+  const Node* operator->() const { return node_; }
+  const Node* get() const { return node_; }
+
+ private:
+  const Node* node_;
+};
+
+// The first result of a new node. Infers and checks types. Throws InvalidArgument.
+Tensor apply(OpPtr op, std::vector<Tensor> inputs);
+// Result i of the node whose result `t` is.
+inline Tensor result(const Tensor& t, int i) { return t.node()->value(i); }
+
+template <class T, class... Args>
+OpPtr make_op(Args&&... args) {
+  return std::make_shared<const T>(std::forward<Args>(args)...);
+}
+
+// The op of the node that makes the value, if it is one of T's.
+template <class T>
+const T* op_of(const Tensor& v) {
+  return v.node()->as<T>();
+}
+
+// The constant that the value is, if it is one.
+inline const ConstantOp* constant_op(const Tensor& v) { return v.node()->op().constant(); }
+
+inline const Tensor& input_of(const Tensor& v, int i = 0) { return v.node()->inputs()[i]; }
+
+// A number for each of some nodes, found by address.
+class NodeIds {
+ public:
+  void reserve(std::size_t count);
+  // False if the node has a number already.
+  bool insert(const Node& node, int id);
+  // -1 if it has none.
+  int find(const Node& node) const;
+  int at(const Node& node) const { return entries_[slot(node)].id; }
+
+ private:
+  struct Entry {
+    const Node* node = nullptr;
+    int id = -1;
+  };
+  // Where the node is, or would be.
+  std::size_t slot(const Node& node) const;
+  std::vector<Entry> entries_;  // a power of two of them
+  std::size_t count_ = 0;
+};
+
+}  // namespace weft
